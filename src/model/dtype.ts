@@ -1,0 +1,41 @@
+import { InferscopeError } from './errors.js';
+
+/** Full dtype names are printed; the short forms people type are accepted. */
+export const dtypes = ['float32', 'float16', 'bfloat16', 'float8', 'int8', 'int4'] as const;
+export type DType = (typeof dtypes)[number];
+
+const shortForms: Record<string, DType> = {
+  fp32: 'float32',
+  f32: 'float32',
+  float: 'float32',
+  fp16: 'float16',
+  f16: 'float16',
+  half: 'float16',
+  bf16: 'bfloat16',
+  fp8: 'float8',
+  f8: 'float8',
+  i8: 'int8',
+  i4: 'int4',
+};
+
+/** @throws E_DTYPE naming the accepted names */
+export function parseDType(text: string): DType {
+  const key = text.trim().toLowerCase();
+  const dtype = shortForms[key] ?? dtypes.find((name) => name === key);
+  if (dtype) return dtype;
+  throw new InferscopeError('E_DTYPE', {
+    what: `unknown dtype "${text}"`,
+    why: `Known dtypes: ${dtypes.join(', ')} (short forms fp32, f32, fp16, bf16, fp8, i8, i4).`,
+    fix: `Type for example --dtype float32.`,
+  });
+}
+
+/** Bytes one element takes, scales and zero points of quantised formats not included. */
+export const bytesPerElement: Record<DType, number> = {
+  float32: 4,
+  float16: 2,
+  bfloat16: 2,
+  float8: 1,
+  int8: 1,
+  int4: 0.5,
+};

@@ -1,0 +1,49 @@
+import { z } from 'zod';
+
+/**
+ * A measured or derived number as every JSON document carries it. Missing is null with a reason, never 0.
+ * `ci95` is the 95 % confidence interval [low, high] of `value`, over repeats, in the same unit.
+ */
+export const measuredFigureSchema = z.object({
+  value: z.number(),
+  unit: z.string(),
+  n: z.number().int().optional(),
+  sd: z.number().optional(),
+  ci95: z.tuple([z.number(), z.number()]).optional(),
+  /** Where the number comes from: a table, a counter, a formula. */
+  source: z.string(),
+});
+
+export const missingFigureSchema = z.object({
+  value: z.null(),
+  reason: z.object({ code: z.string(), text: z.string() }),
+});
+
+export const figureSchema = z.union([measuredFigureSchema, missingFigureSchema]);
+
+export type MeasuredFigure = z.infer<typeof measuredFigureSchema>;
+export type MissingFigure = z.infer<typeof missingFigureSchema>;
+export type Figure = z.infer<typeof figureSchema>;
+
+export function figure(
+  value: number,
+  unit: string,
+  source: string,
+  spread: Pick<MeasuredFigure, 'n' | 'sd' | 'ci95'> = {},
+): MeasuredFigure {
+  return { value, unit, source, ...spread };
+}
+
+export function missing(code: string, text: string): MissingFigure {
+  return { value: null, reason: { code, text } };
+}
+
+/** `f` over the value when there is one; a missing figure passes through with its reason. */
+export function mapFigure(
+  from: Figure,
+  unit: string,
+  source: string,
+  f: (value: number) => number,
+): Figure {
+  return from.value === null ? from : figure(f(from.value), unit, source);
+}

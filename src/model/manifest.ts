@@ -1,0 +1,116 @@
+import { z } from 'zod';
+import { documentSchema } from './document.js';
+
+/** sha256 and size of a kept file; `path` is relative to the session folder, with forward slashes. */
+export const keptFileSchema = z.object({
+  path: z.string(),
+  bytes: z.number().int(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+export const tableFileSchema = keptFileSchema.extend({
+  capture_id: z.string(),
+  rows: z.number().int(),
+});
+
+export const artifactSchema = keptFileSchema.extend({
+  capture_id: z.string().nullable(),
+  /** What it is: record, ort-trace, log, config, stdout, … */
+  kind: z.string(),
+});
+
+export const executionSchema = z.object({
+  execution_id: z.string(),
+  /** clean: timing is taken from it. profiled: attribution. The rest name their tool. */
+  purpose: z.enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark']),
+  command: z.array(z.string()),
+  exit_code: z.number().int().nullable(),
+  start_ns: z.number(),
+  end_ns: z.number(),
+});
+
+export const captureSchema = z.object({
+  capture_id: z.string(),
+  execution_id: z.string(),
+  tool: z.object({ name: z.string(), version: z.string().nullable() }),
+  importer: z.string(),
+  /** How this source's time was brought onto the session's: t_session = t_source + offset_ns ± error_bound_ns. */
+  clock: z.object({
+    name: z.string(),
+    resolution_ns: z.number(),
+    error_bound_ns: z.number().nullable(),
+  }),
+});
+
+/** A fact about the machine or the software; null is "could not be read", with the reason in `issues`. */
+const fact = z.union([z.string(), z.number(), z.boolean(), z.null()]);
+
+export const workloadSchema = z.object({
+  model: z
+    .object({
+      name: z.string(),
+      /** config.json as the workload used it. */
+      config: z.record(z.string(), z.unknown()),
+      dtype: z.string(),
+      quantization: z.string().nullable(),
+      weights: z.enum(['random', 'trained', 'unknown']),
+      num_parameters: z.number().nullable(),
+      weight_bytes: z.number().nullable(),
+    })
+    .nullable(),
+  engine: z.object({
+    name: z.string(),
+    version: z.string().nullable(),
+    options: z.record(z.string(), fact),
+  }),
+  device: z.string(),
+  threads: z.number().int().nullable(),
+  batch_size: z.number().int().nullable(),
+  input_len: z.number().int().nullable(),
+  output_len: z.number().int().nullable(),
+  tensor_parallel_size: z.number().int().default(1),
+});
+
+export const manifestDataSchema = z.object({
+  id: z.string(),
+  /** The verb that made it: profile, run, import, roofline, bench, … */
+  kind: z.string(),
+  /** One line for lists: model, dtype, engine, sizes. */
+  title: z.string(),
+  status: z.enum(['complete', 'interrupted', 'failed']),
+  /** Wall clock of the session's time 0, ISO 8601 with offset Z. */
+  started_at: z.string(),
+  ended_at: z.string(),
+  /** Pairs of CLOCK_MONOTONIC and CLOCK_REALTIME (ns, decimal strings) at start and end. */
+  clock_pairs: z.array(z.object({ monotonic_ns: z.string(), realtime_ns: z.string() })),
+  command: z.array(z.string()),
+  workload: workloadSchema.nullable(),
+  hardware: z.record(z.string(), fact),
+  software: z.record(z.string(), fact),
+  executions: z.array(executionSchema),
+  captures: z.array(captureSchema),
+  tables: z.record(z.string(), z.array(tableFileSchema)),
+  artifacts: z.array(artifactSchema),
+});
+
+export const manifestVersion = '1.0';
+export const manifestSchema = documentSchema('session', manifestVersion, manifestDataSchema);
+
+export type KeptFile = z.infer<typeof keptFileSchema>;
+export type TableFile = z.infer<typeof tableFileSchema>;
+export type Artifact = z.infer<typeof artifactSchema>;
+export type Execution = z.infer<typeof executionSchema>;
+export type Capture = z.infer<typeof captureSchema>;
+export type Workload = z.infer<typeof workloadSchema>;
+export type ManifestData = z.infer<typeof manifestDataSchema>;
+export type Manifest = z.infer<typeof manifestSchema>;
+
+/** What people add afterwards: outside the checksums, replaced atomically. */
+export const userDataSchema = z.object({
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
+  notes: z.array(z.object({ at: z.string(), text: z.string() })),
+});
+export const userVersion = '1.0';
+export const userSchema = documentSchema('user', userVersion, userDataSchema);
+export type UserData = z.infer<typeof userDataSchema>;

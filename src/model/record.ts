@@ -1,0 +1,94 @@
+import { z } from 'zod';
+
+/**
+ * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
+ * t_ns is CLOCK_MONOTONIC (Python time.monotonic_ns(), Node process.hrtime.bigint()), an integer that stays
+ * exact as a double for 104 days of uptime. docs/formats.md shows each line by example.
+ */
+const common = {
+  v: z.literal(1),
+  execution_id: z.string(),
+  rank: z.number().int(),
+  pid: z.number().int(),
+  t_ns: z.number(),
+};
+
+export const stageKinds = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup', 'other'] as const;
+export type StageKind = (typeof stageKinds)[number];
+
+export const modelLineSchema = z.object({
+  ...common,
+  type: z.literal('model'),
+  name: z.string(),
+  config: z.record(z.string(), z.unknown()),
+  dtype: z.string(),
+  quantization: z.string().nullable(),
+  weights: z.enum(['random', 'trained', 'unknown']),
+  weight_bytes: z.number().nullable(),
+  tensor_parallel_size: z.number().int().default(1),
+  engine: z.object({ name: z.string(), version: z.string().nullable() }),
+  device: z.string(),
+  threads: z.number().int().nullable().default(null),
+});
+
+/** (monotonic, realtime) pair; one at the start and one at the end of each recorder. */
+export const clockLineSchema = z.object({ ...common, type: z.literal('clock'), realtime_ns: z.string() });
+
+export const stageLineSchema = z.object({
+  ...common,
+  type: z.literal('stage'),
+  kind: z.enum(stageKinds),
+  name: z.string(),
+  end_ns: z.number(),
+  iteration: z.number().int().nullable(),
+  step: z.number().int().nullable(),
+  batch_size: z.number().int().nullable(),
+  new_tokens: z.number().int().nullable(),
+  context_tokens_sum: z.number().int().nullable(),
+  warmup: z.boolean(),
+});
+
+/** One request or batch, begin (t_ns) to last token (end_ns). */
+export const requestLineSchema = z.object({
+  ...common,
+  type: z.literal('request'),
+  iteration: z.number().int(),
+  launch: z.number().int(),
+  warmup: z.boolean(),
+  batch_size: z.number().int(),
+  input_len: z.number().int(),
+  output_len: z.number().int(),
+  first_token_ns: z.number(),
+  end_ns: z.number(),
+});
+
+export const memoryLineSchema = z.object({
+  ...common,
+  type: z.literal('memory'),
+  device: z.number().int().nullable(),
+  kind: z.string(),
+  bytes: z.number(),
+  point: z.enum(['baseline', 'post_warmup', 'peak']).nullable(),
+  source: z.string(),
+});
+
+export const errorLineSchema = z.object({
+  ...common,
+  type: z.literal('error'),
+  code: z.string(),
+  text: z.string(),
+});
+
+export const recordLineSchema = z.discriminatedUnion('type', [
+  modelLineSchema,
+  clockLineSchema,
+  stageLineSchema,
+  requestLineSchema,
+  memoryLineSchema,
+  errorLineSchema,
+]);
+
+export type RecordLine = z.infer<typeof recordLineSchema>;
+export type StageLine = z.infer<typeof stageLineSchema>;
+export type RequestLine = z.infer<typeof requestLineSchema>;
+export type ModelLine = z.infer<typeof modelLineSchema>;

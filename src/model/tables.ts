@@ -1,0 +1,266 @@
+/**
+ * The one table model for every source (architecture page; docs/formats.md is generated from this file).
+ * Times are BIGINT nanoseconds since the session's start; they stay exact as JS doubles for 104 days.
+ * Every event row carries the event keys; a correlation id is unique only with (capture_id, pid).
+ */
+
+export type ColumnType = 'BIGINT' | 'INTEGER' | 'DOUBLE' | 'VARCHAR' | 'BOOLEAN';
+
+export interface Column {
+  type: ColumnType;
+  doc: string;
+}
+
+export interface Table {
+  doc: string;
+  columns: Record<string, Column>;
+}
+
+const big = (doc: string): Column => ({ type: 'BIGINT', doc });
+const int = (doc: string): Column => ({ type: 'INTEGER', doc });
+const num = (doc: string): Column => ({ type: 'DOUBLE', doc });
+const text = (doc: string): Column => ({ type: 'VARCHAR', doc });
+const flag = (doc: string): Column => ({ type: 'BOOLEAN', doc });
+
+const runKeys = {
+  execution_id: text('one run of the workload; no query sums over executions'),
+  capture_id: text("one tool's recording of an execution"),
+  host: text('host name, or a stand-in for it'),
+  pid: big('process id'),
+  rank: int('rank in the process group, 0 when there is one process'),
+};
+
+const eventKeys = {
+  ...runKeys,
+  tid: big('thread id'),
+  device: int('device ordinal; null for host events'),
+  context: big('device context'),
+};
+
+const interval = {
+  start_ns: big("begin, ns since the session's start"),
+  dur_ns: big('duration, ns'),
+};
+
+export const tables = {
+  kernels: {
+    doc: 'Device kernels, one row a launch.',
+    columns: {
+      ...eventKeys,
+      ...interval,
+      exclusive_ns: big('time in which this kernel is the one counted (waterfall.md), ns'),
+      stream: big('stream id'),
+      name: text('full demangled name'),
+      short_name: text('name without template arguments'),
+      class: text('kernel class: gemm, attention, norm, elementwise, copy, …'),
+      grid: text('x,y,z blocks'),
+      block: text('x,y,z threads'),
+      registers: int('registers per thread'),
+      shared_mem_bytes: big('static + dynamic shared memory per block'),
+      correlation: big('correlation id of the launching API call'),
+      stage_id: big('stage that launched it'),
+      op_id: big('framework operator that launched it'),
+      graph_node: big('CUDA graph node id'),
+    },
+  },
+  copies: {
+    doc: 'Memory copies and memsets.',
+    columns: {
+      ...eventKeys,
+      ...interval,
+      exclusive_ns: big('exposed time of this copy, ns'),
+      stream: big('stream id'),
+      kind: text('HtoD, DtoH, DtoD, HtoH, PtoP, memset'),
+      src_kind: text('pageable, pinned, device, managed'),
+      dst_kind: text('pageable, pinned, device, managed'),
+      bytes: big('bytes moved'),
+      correlation: big('correlation id of the API call'),
+      stage_id: big('stage that launched it'),
+      op_id: big('framework operator that launched it'),
+    },
+  },
+  api_calls: {
+    doc: 'Runtime and driver API calls on the host.',
+    columns: {
+      ...eventKeys,
+      ...interval,
+      name: text('API name without version suffix'),
+      api: text('runtime, driver, hip, …'),
+      correlation: big('correlation id'),
+      stage_id: big('stage it ran in'),
+      op_id: big('framework operator it ran in'),
+    },
+  },
+  ops: {
+    doc: 'Operators of a framework or of the embedded engine, one row a call.',
+    columns: {
+      ...eventKeys,
+      ...interval,
+      op_id: big('unique within the capture'),
+      parent_op_id: big('enclosing operator'),
+      stage_id: big('stage it ran in'),
+      name: text("node or operator name, e.g. /layers.3/attn/qkv or aten::mm"),
+      op_type: text('operator type, e.g. MatMul'),
+      class: text('operator class, same vocabulary as kernels.class'),
+      layer: int('decoder layer; null outside the layers'),
+      input_shapes: text('JSON, e.g. [[1,128,512],[512,1536]]'),
+      output_shapes: text('JSON'),
+      input_types: text('JSON, e.g. ["float","float"]'),
+      device_dur_ns: big('time on the device; null for host operators'),
+      self_dur_ns: big('duration without children'),
+      output_bytes: big('bytes of its outputs, where the engine tells'),
+      parameter_bytes: big('bytes of constant inputs, where the engine tells'),
+      provider: text('execution provider or backend'),
+    },
+  },
+  stages: {
+    doc: 'Phases of the workload: prefill, each decode step, sampling, load, warm-up.',
+    columns: {
+      ...runKeys,
+      tid: big('thread id'),
+      stage_id: big('unique within the capture'),
+      parent_id: big('enclosing stage'),
+      kind: text('prefill, decode, mixed, sampling, load, warmup or other'),
+      raw_name: text("the workload's own name for it"),
+      step_index: int('decode step within its iteration, from 0'),
+      iteration: int('repeat of the workload, from 0'),
+      start_ns: big("begin, ns since the session's start"),
+      end_ns: big("end, ns since the session's start"),
+      batch_size: int('sequences'),
+      new_tokens: int('tokens computed, over all sequences'),
+      context_tokens_sum: big('context length attended to, summed over sequences'),
+      warmup: flag('true when left out of the statistics'),
+    },
+  },
+  gaps: {
+    doc: 'Intervals in which nothing of interest ran, with their cause.',
+    columns: {
+      ...eventKeys,
+      ...interval,
+      cause: text('waterfall.md bar id, or engine_overhead for gaps inside the embedded engine'),
+      stage_id: big('stage it falls in'),
+      before_op_id: big('operator or kernel that ends the gap'),
+      correlation: big('API call held responsible'),
+    },
+  },
+  counters: {
+    doc: 'Hardware counters per kernel (ncu), long form.',
+    columns: {
+      ...eventKeys,
+      kernel_name: text('kernel name'),
+      launch_ordinal: big('how many launches of this name came before'),
+      nvtx_path: text('NVTX ranges around the launch'),
+      metric: text('metric name'),
+      value: num('value'),
+      unit: text('base unit'),
+    },
+  },
+  gemms: {
+    doc: 'Matrix multiplications with their shapes.',
+    columns: {
+      ...eventKeys,
+      m: big('rows of the output'),
+      n: big('columns of the output'),
+      k: big('inner dimension'),
+      batch: big('batched GEMM count'),
+      dtype: text('type of the inputs'),
+      compute_type: text('accumulation type'),
+      layout: text('TN, NN, …'),
+      algo: text('algorithm'),
+      tile: text('tile MxNxK'),
+      calls: big('calls of this shape'),
+      dur_ns: big('total time, ns; null when the source has none'),
+      op_id: big('operator'),
+      stage_id: big('stage'),
+    },
+  },
+  telemetry: {
+    doc: 'Sampled time series of host and devices, long form.',
+    columns: {
+      ...runKeys,
+      t_ns: big("sample time, ns since the session's start"),
+      scope: text('host, cpu0…, process, gpu0…'),
+      metric: text('utilization_percent, clock_mhz, rss_bytes, power_w, …'),
+      value: num('value'),
+    },
+  },
+  memory: {
+    doc: 'Memory in use over time, and the three reported points.',
+    columns: {
+      ...runKeys,
+      device: int('device ordinal; null for host memory'),
+      t_ns: big("sample time, ns since the session's start"),
+      kind: text('rss, anonymous, file, peak_rss, allocated, reserved, used'),
+      bytes: big('bytes'),
+      point: text('baseline, post_warmup or peak on the rows that are those points'),
+      source: text('where the number comes from, e.g. /proc/<pid>/status VmHWM'),
+    },
+  },
+  iterations: {
+    doc: 'One row a repeat of the workload (one request or one batch).',
+    columns: {
+      ...runKeys,
+      iteration: int('from 0, over all launches of the execution'),
+      launch: int('process launch it ran in, from 0: the unit of between-process spread'),
+      warmup: flag('true when left out of the statistics'),
+      batch_size: int('sequences'),
+      input_len: int('prompt tokens a sequence'),
+      output_len: int('generated tokens a sequence'),
+      start_ns: big("begin, ns since the session's start"),
+      end_ns: big('last token done'),
+      ttft_ns: big('begin to first token, ns'),
+      tpot_ns: num('(last token − first token) / (output_len − 1), ns; null for one token'),
+    },
+  },
+  requests: {
+    doc: 'One row a request of a serving benchmark.',
+    columns: {
+      ...runKeys,
+      request_id: text('id'),
+      scheduled_ns: big('when the load plan wanted it sent'),
+      sent_ns: big('when it was sent'),
+      first_token_ns: big('first generated text'),
+      end_ns: big('last content'),
+      input_tokens: int('prompt tokens'),
+      output_tokens: int('generated tokens'),
+      status: text('ok, or the kind of failure'),
+      error: text('message of the failure'),
+    },
+  },
+  microbenchmarks: {
+    doc: 'What this machine reaches: roofline and kernel measurements, one row a case.',
+    columns: {
+      ...runKeys,
+      device: int('device ordinal; null for the CPU'),
+      name: text('gemm, read_bandwidth, …'),
+      dtype: text('computed in'),
+      shape: text('e.g. 1024x1024x1024'),
+      threads: int('CPU threads'),
+      bytes: big('bytes moved a run'),
+      flops: big('floating or integer operations a run'),
+      runs: int('timed runs'),
+      median_ns: num('median of the runs'),
+      min_ns: num('fastest run'),
+      sd_ns: num('standard deviation of the runs'),
+      value: num('achieved rate'),
+      unit: text('FLOP/s or B/s'),
+    },
+  },
+} satisfies Record<string, Table>;
+
+export type TableName = keyof typeof tables;
+export const tableNames = Object.keys(tables) as TableName[];
+
+type JsOf<T extends ColumnType> = T extends 'VARCHAR' ? string : T extends 'BOOLEAN' ? boolean : number;
+
+/** A row as importers give it: columns left out are null. */
+export type Row<T extends TableName> = {
+  [C in keyof (typeof tables)[T]['columns']]?:
+    | ((typeof tables)[T]['columns'][C] extends { type: infer K extends ColumnType } ? JsOf<K> : never)
+    | null;
+};
+
+/** Where importers put rows. Implemented by src/session/; rows are kept in columns and spilled in chunks. */
+export interface TableSink {
+  append<T extends TableName>(table: T, row: Row<T>): void;
+}
