@@ -39,11 +39,6 @@ export function missing(code: string, text: string): MissingFigure {
 }
 
 /** `f` over the value when there is one; a missing figure passes through with its reason. */
-export function mapFigure(
-  from: Figure,
-  unit: string,
-  source: string,
-  f: (value: number) => number,
-): Figure {
+export function mapFigure(from: Figure, unit: string, source: string, f: (value: number) => number): Figure {
   return from.value === null ? from : figure(f(from.value), unit, source);
 }

@@ -99,7 +99,7 @@ export const tables = {
       op_id: big('unique within the capture'),
       parent_op_id: big('enclosing operator'),
       stage_id: big('stage it ran in'),
-      name: text("node or operator name, e.g. /layers.3/attn/qkv or aten::mm"),
+      name: text('node or operator name, e.g. /layers.3/attn/qkv or aten::mm'),
       op_type: text('operator type, e.g. MatMul'),
       class: text('operator class, same vocabulary as kernels.class'),
       layer: int('decoder layer; null outside the layers'),
@@ -256,8 +256,7 @@ type JsOf<T extends ColumnType> = T extends 'VARCHAR' ? string : T extends 'BOOL
 /** A row as importers give it: columns left out are null. */
 export type Row<T extends TableName> = {
   [C in keyof (typeof tables)[T]['columns']]?:
-    | ((typeof tables)[T]['columns'][C] extends { type: infer K extends ColumnType } ? JsOf<K> : never)
-    | null;
+    ((typeof tables)[T]['columns'][C] extends { type: infer K extends ColumnType } ? JsOf<K> : never) | null;
 };
 
 /** Where importers put rows. Implemented by src/session/; rows are kept in columns and spilled in chunks. */

@@ -1,0 +1,102 @@
+#!/usr/bin/env node
+import process from 'node:process';
+import { Command, CommanderError } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+import { toolVersion } from '../model/version.js';
+import { reportError } from './output.js';
+
+interface CommandEntry {
+  name: string;
+  alias?: string;
+  summary: string;
+  /** The module that defines arguments, options and action; loaded only when the command is the one typed. */
+  load: () => Promise<{ define: (command: Command) => void }>;
+}
+
+const commands: CommandEntry[] = [
+  {
+    name: 'profile',
+    summary: 'run a transformer on this machine and show where its time and memory go',
+    load: () => import('./profile.js'),
+  },
+  {
+    name: 'roofline',
+    summary: "measure this machine's peak FLOP/s and memory bandwidth",
+    load: () => import('./roofline.js'),
+  },
+  { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
+  { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
+  { name: 'sql', summary: "query sessions' tables with SQL (read-only)", load: () => import('./sql.js') },
+  {
+    name: 'doctor',
+    alias: 'setup',
+    summary: 'what of this machine inferscope can use, and how to get the rest',
+    load: () => import('./doctor.js'),
+  },
+  {
+    name: 'schema',
+    summary: 'print the JSON Schema of a document inferscope writes',
+    load: () => import('./schema.js'),
+  },
+];
+
+/** Commander's own failures in our three parts; help and version are not failures. */
+function usageError(error: CommanderError, typed: string | undefined): InferscopeError {
+  const known = commands.find((entry) => entry.name === typed || entry.alias === typed);
+  const [what, suggestion] = error.message.replace(/^error: /, '').split('\n');
+  return new InferscopeError('E_USAGE', {
+    what: what ?? error.message,
+    why: suggestion ?? `inferscope ${known?.name ?? ''} does not take this.`.replace('  ', ' '),
+    fix: `inferscope ${known ? `${known.name} ` : ''}--help lists what can be typed.`,
+  });
+}
+
+async function main(argv: string[]): Promise<number> {
+  const typed = argv.find((word) => !word.startsWith('-'));
+  const json = argv.includes('--json');
+  const program = new Command('inferscope')
+    .description(
+      'LLM inference profiler: where time and memory go, how far that is from the hardware, and why.',
+    )
+    .version(toolVersion, '-V, --version')
+    .enablePositionalOptions()
+    .configureOutput({ writeErr: () => {} })
+    .exitOverride();
+
+  for (const entry of commands) {
+    const command = program.command(entry.name).summary(entry.summary).description(entry.summary);
+    if (entry.alias) command.alias(entry.alias);
+    if (typed === entry.name || (entry.alias && typed === entry.alias)) {
+      const { define } = await entry.load();
+      define(command);
+      applyToAll(command);
+    }
+  }
+  try {
+    if (argv.length === 0) program.outputHelp();
+    else await program.parseAsync(argv, { from: 'user' });
+    return Number(process.exitCode ?? 0);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // `session` typed alone: commander calls showing the help an error; the user sees what can be typed.
+      if (error.exitCode === 0) return 0;
+      if (error.code === 'commander.help') return 2;
+      return reportError(usageError(error, typed), json);
+    }
+    return reportError(error, json);
+  }
+}
+
+/** Subcommands do not inherit these when they are defined after their parent was configured. */
+function applyToAll(command: Command): void {
+  command.exitOverride().configureOutput({ writeErr: () => {} });
+  for (const child of command.commands) applyToAll(child);
+}
+
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  // `inferscope sql … | head` closes the pipe early: that is the reader's choice, not a failure.
+  if (error.code === 'EPIPE') process.exit(0);
+  throw error;
+});
+
+process.exitCode = await main(process.argv.slice(2));

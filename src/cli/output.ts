@@ -1,0 +1,61 @@
+import process from 'node:process';
+import pc from 'picocolors';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import type { Document } from '../model/document.js';
+import { toolVersion } from '../model/version.js';
+
+/** stdout is data: one JSON document, or the text the user asked for. */
+export function printDocument(document: Document<unknown>): void {
+  print(JSON.stringify(document, null, 2));
+}
+
+export function print(text: string): void {
+  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+/** stderr is talk: progress, notes, warnings. */
+export function talk(text: string): void {
+  process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+}
+
+export function warn(text: string): void {
+  talk(`${pc.yellow('warning:')} ${text}`);
+}
+
+/** Columns of the terminal that stdout goes to; 80 when it is a file or a pipe. */
+export function terminalWidth(): number {
+  return process.stdout.columns || 80;
+}
+
+/**
+ * Shows a failure and returns the exit code for it. With `json`, stdout gets an `inferscope/error` document,
+ * so that a program reading stdout never has to parse stderr.
+ */
+export function reportError(error: unknown, json: boolean): number {
+  const known = error instanceof InferscopeError ? error : null;
+  const code = known?.code ?? 'E_INTERNAL';
+  const parts = known?.parts ?? {
+    what: `inferscope failed: ${messageOf(error)}`,
+    why: 'This is a fault of inferscope, not of your input.',
+    fix: 'Please report it with the stack above.',
+  };
+  if (!known && error instanceof Error && error.stack) talk(error.stack);
+  talk(`${pc.red('error:')} ${parts.what} (${code})`);
+  for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
+  const exitCode = known?.exitCode ?? 70;
+  if (json) {
+    print(
+      JSON.stringify(
+        {
+          schema: 'inferscope/error/1.0',
+          tool_version: toolVersion,
+          data: { code, exit_code: exitCode, ...parts },
+          issues: [],
+        },
+        null,
+        2,
+      ),
+    );
+  }
+  return exitCode;
+}

@@ -1,0 +1,227 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+import { workloadSchema } from '../manifest.js';
+import { machineRooflineSchema } from './roofline.js';
+
+const opClass = z.enum(opClasses);
+
+export const latencySchema = z.object({
+  /** Timed repeats, and the process launches they are spread over. */
+  repeats: z.number().int(),
+  launches: z.number().int(),
+  warmup_repeats: z.number().int(),
+  ttft_ms: figureSchema,
+  tpot_ms: figureSchema,
+  e2e_ms: figureSchema,
+  /** batch × (output_len − 1) / decode time. */
+  decode_tokens_per_s: figureSchema,
+  prefill_tokens_per_s: figureSchema,
+  /** batch × output_len / e2e. */
+  output_tokens_per_s: figureSchema,
+  /** One entry a repeat, in the order they ran. */
+  per_repeat: z.array(
+    z.object({
+      iteration: z.number().int(),
+      launch: z.number().int(),
+      ttft_ms: z.number(),
+      tpot_ms: z.number().nullable(),
+      e2e_ms: z.number(),
+      outlier: z.boolean(),
+    }),
+  ),
+  /** Step period over all timed decode steps, ms: percentiles are linear (type 7). */
+  decode_step_percentiles_ms: z
+    .object({
+      p5: z.number(),
+      p50: z.number(),
+      p90: z.number(),
+      p95: z.number(),
+      p99: z.number(),
+      max: z.number(),
+    })
+    .nullable(),
+  /** Mean step period by step index: shows the growth with context. */
+  decode_step_by_index_ms: z.array(z.number()),
+});
+
+export const classRowSchema = z.object({
+  class: opClass,
+  calls: z.number(),
+  ms: z.number(),
+  /** Of the stage's profiled time. */
+  share: z.number(),
+  /** Necessary work of this class (model arithmetic); null where the class has none or there is no model. */
+  necessary_flops: z.number().nullable(),
+  necessary_bytes: z.number().nullable(),
+  /** max(F/P, B/BW) summed over the class's necessary operations, ms. */
+  necessary_ms: z.number().nullable(),
+  intensity_flop_per_byte: z.number().nullable(),
+  achieved_flops_per_s: z.number().nullable(),
+  achieved_bytes_per_s: z.number().nullable(),
+  bound: z.enum(['compute', 'memory']).nullable(),
+});
+
+export const breakdownSchema = z.object({
+  /** Stage instances averaged over, in the profiled execution. */
+  instances: z.number().int(),
+  /** Mean profiled duration of one instance, ms; equals operators + gaps + remainder. */
+  stage_ms: z.number(),
+  operators_ms: z.number(),
+  /** Between two operators, inside the runtime. */
+  gaps_between_operators_ms: z.number(),
+  /** From the call to the first operator and from the last operator to the return: binding, inputs, outputs. */
+  gaps_at_edges_ms: z.number(),
+  remainder_ms: z.number(),
+  by_class: z.array(classRowSchema),
+  by_layer: z.array(
+    z.object({
+      /** null: outside the decoder layers (embedding, final norm, lm_head). */
+      layer: z.number().int().nullable(),
+      ms: z.number(),
+      by_class: z.array(z.object({ class: opClass, ms: z.number() })),
+    }),
+  ),
+  top_operators: z.array(
+    z.object({
+      name: z.string(),
+      op_type: z.string(),
+      class: opClass,
+      layer: z.number().int().nullable(),
+      calls: z.number(),
+      ms: z.number(),
+      share: z.number(),
+      input_shapes: z.string().nullable(),
+    }),
+  ),
+});
+
+/** A bar from the roofline to the measured time; bars sum to `measured_ms` of the clean execution. */
+export const stepBarSchema = z.object({
+  /** Bar id of the waterfall definition (docs/measurement.md). */
+  id: z.string(),
+  ms: z.number(),
+  confidence: z.enum(['high', 'medium', 'low']),
+});
+
+export const stageResultSchema = z.object({
+  kind: z.enum(['prefill', 'decode', 'sampling']),
+  /** Instances in the clean execution. */
+  instances: z.number().int(),
+  /** Clean execution; interval over repeats. */
+  duration_ms: figureSchema,
+  tokens_per_s: figureSchema,
+  profiled_ms: figureSchema,
+  profiler_overhead_ms: figureSchema,
+  /** Necessary work of a mean instance, from the model's arithmetic. */
+  flops: figureSchema,
+  bytes: figureSchema,
+  intensity_flop_per_byte: figureSchema,
+  working_set_bytes: figureSchema,
+  /** Bandwidth at that working set, and the level it was measured in. */
+  bandwidth_bytes_per_s: figureSchema,
+  bandwidth_level: z.string().nullable(),
+  mfu: figureSchema,
+  mbu: figureSchema,
+  bound: z.enum(['compute', 'memory']).nullable(),
+  roofline_ms: figureSchema,
+  bars: z.array(stepBarSchema),
+  breakdown: breakdownSchema.nullable(),
+});
+
+export const memoryResultSchema = z.object({
+  baseline_bytes: figureSchema,
+  post_warmup_bytes: figureSchema,
+  peak_bytes: figureSchema,
+  breakdown: z.array(
+    z.object({
+      component: z.enum(['weights', 'kv_cache', 'activations', 'runtime', 'residual']),
+      bytes: z.number(),
+      confidence: z.enum(['high', 'medium', 'low']),
+      evidence: z.string(),
+    }),
+  ),
+  /** Resident set over time, ms since the session's start. */
+  series: z.array(z.object({ t_ms: z.number(), bytes: z.number() })),
+  marks: z.array(
+    z.object({ t_ms: z.number(), point: z.enum(['baseline', 'post_warmup', 'peak']), bytes: z.number() }),
+  ),
+  /** What ran when, for the chart's background. */
+  phases: z.array(z.object({ label: z.string(), start_ms: z.number(), end_ms: z.number() })),
+});
+
+export const telemetryResultSchema = z.object({
+  sample_hz: figureSchema,
+  /** Mean while the timed repeats ran. */
+  cpu_percent: figureSchema,
+  other_processes_cpu_percent: figureSchema,
+  clock_mhz: figureSchema,
+  series: z.array(
+    z.object({
+      scope: z.string(),
+      metric: z.string(),
+      unit: z.string(),
+      points: z.array(z.tuple([z.number(), z.number()])),
+    }),
+  ),
+});
+
+export const timelineSchema = z.object({
+  /** One prefill and the first decode steps of one profiled repeat; times in ms from the prefill's start. */
+  stages: z.array(
+    z.object({ kind: z.string(), label: z.string(), start_ms: z.number(), dur_ms: z.number() }),
+  ),
+  operators: z.array(
+    z.object({
+      name: z.string(),
+      op_type: z.string(),
+      class: opClass,
+      layer: z.number().int().nullable(),
+      start_ms: z.number(),
+      dur_ms: z.number(),
+    }),
+  ),
+});
+
+/** A change worth trying, with the gain that arithmetic and this machine's measured roofs let one expect. */
+export const suggestionSchema = z.object({
+  stage: z.enum(['prefill', 'decode']),
+  change: z.string(),
+  flag: z.string(),
+  /** ms per stage instance, or per token where `per` says so. */
+  expected_ms: z.number(),
+  per: z.enum(['instance', 'token']),
+  assumption: z.string(),
+});
+
+export const profileResultSchema = z.object({
+  session: z.object({
+    id: z.string(),
+    title: z.string(),
+    started_at: z.string(),
+    status: z.enum(['complete', 'interrupted', 'failed']),
+  }),
+  workload: workloadSchema,
+  latency: latencySchema,
+  stages: z.array(stageResultSchema),
+  memory: memoryResultSchema.nullable(),
+  telemetry: telemetryResultSchema.nullable(),
+  timeline: timelineSchema.nullable(),
+  roofline: machineRooflineSchema.nullable(),
+  suggestions: z.array(suggestionSchema),
+  environment: z.array(z.object({ label: z.string(), value: z.string() })),
+});
+
+export const profileDocumentSchema = documentSchema('profile', '1.0', profileResultSchema);
+
+export type ProfileResult = z.infer<typeof profileResultSchema>;
+export type StageResult = z.infer<typeof stageResultSchema>;
+export type Breakdown = z.infer<typeof breakdownSchema>;
+export type ClassRow = z.infer<typeof classRowSchema>;
+export type LatencyResult = z.infer<typeof latencySchema>;
+export type MemoryResult = z.infer<typeof memoryResultSchema>;
+export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
+export type Timeline = z.infer<typeof timelineSchema>;
+export type Suggestion = z.infer<typeof suggestionSchema>;
+export type StepBar = z.infer<typeof stepBarSchema>;

@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+/** A measured compute roof of this machine. */
+export const computePeakSchema = z.object({
+  /** dtype the multiplication computes in. */
+  dtype: z.string(),
+  flops_per_s: z.number(),
+  /** What reached it, e.g. MatMul 2048×2048×2048. */
+  reached_by: z.string(),
+  runs: z.number().int(),
+  sd_share: z.number(),
+});
+
+/** One point of the bandwidth curve: the fastest read kernel found at this working-set size. */
+export const bandwidthPointSchema = z.object({
+  working_set_bytes: z.number(),
+  bytes_per_s: z.number(),
+  reached_by: z.string(),
+  /** Memory level that holds a working set of this size: L1, L2, L3 or DRAM. */
+  level: z.string(),
+  runs: z.number().int(),
+  sd_share: z.number(),
+});
+
+/** A measured rate of one quantised kernel: what reading weights in that format reaches in practice. */
+export const weightStreamSchema = z.object({
+  format: z.string(),
+  weights_per_s: z.number(),
+  bytes_per_s: z.number(),
+  reached_by: z.string(),
+});
+
+export const machineRooflineSchema = z.object({
+  /** Engine the roofs were measured through, e.g. "onnxruntime 1.30.0 CPU". */
+  engine: z.string(),
+  cpu_model: z.string(),
+  threads: z.number().int(),
+  measured_at: z.string(),
+  seconds: z.number(),
+  compute: z.array(computePeakSchema),
+  /** Read bandwidth by working-set size, ascending. */
+  bandwidth: z.array(bandwidthPointSchema),
+  /** Copy and triad past the last-level cache, for comparison with other tools' STREAM figures. */
+  other_bandwidth: z.array(bandwidthPointSchema.extend({ kind: z.string() })),
+  weight_streams: z.array(weightStreamSchema),
+  last_level_cache_bytes: z.number().nullable(),
+  /** float32 peak / DRAM read bandwidth, FLOP per byte. */
+  ridge_flop_per_byte: z.number(),
+});
+
+export const rooflineDocumentSchema = documentSchema(
+  'roofline',
+  '1.0',
+  z.object({ roofline: machineRooflineSchema, cached: z.boolean(), age_s: z.number() }),
+);
+
+export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
+export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;

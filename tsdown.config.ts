@@ -1,0 +1,34 @@
+import { defineConfig } from 'tsdown';
+
+export default defineConfig([
+  {
+    // cli is the binary; the others are started by it as processes of their own.
+    entry: {
+      cli: 'src/cli/main.ts',
+      'sql-child': 'src/session/sql-child.ts',
+      'onnx-workload': 'src/capture/onnx/workload-child.ts',
+      'roofline-child': 'src/capture/onnx/roofline-child.ts',
+    },
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    outDir: 'dist',
+    clean: true,
+    dts: false,
+    sourcemap: true,
+    outExtensions: () => ({ js: '.js' }),
+  },
+  {
+    // What the HTML report inlines: everything bundled, nothing fetched.
+    entry: { 'report-client': 'src/report/client/main.ts' },
+    format: 'iife',
+    platform: 'browser',
+    target: 'es2020',
+    outDir: 'dist',
+    clean: false,
+    dts: false,
+    minify: true,
+    noExternal: /.*/,
+    outExtensions: () => ({ js: '.js' }),
+  },
+]);
