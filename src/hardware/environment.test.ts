@@ -1,0 +1,42 @@
+import os from 'node:os';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../model/installation.js';
+import { describeEnvironment, distribution, packageVersion } from './environment.js';
+
+test('facts of this machine: every null has an issue, versions are those of package.json', () => {
+  const { hardware, software, issues } = describeEnvironment();
+  expect(hardware['cpu_logical_cores']).toBe(os.cpus().length);
+  const pinned = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    dependencies: Record<string, string>;
+    optionalDependencies: Record<string, string>;
+  };
+  expect(software['duckdb_node_api']).toBe(pinned.dependencies['@duckdb/node-api']);
+  expect([pinned.optionalDependencies['onnxruntime-node'], null]).toContain(software['onnxruntime_node']);
+  expect(software['node']).toBe(process.versions.node);
+  for (const issue of issues) expect(issue.text.length).toBeGreaterThan(10);
+});
+
+test('nothing that identifies: no host name, user, home or environment value', () => {
+  const environment = describeEnvironment();
+  const facts = Object.values({ ...environment.hardware, ...environment.software });
+  // Whole values only: a host named "linux" is no leak of its name when the system is Linux.
+  expect(facts).not.toContain(os.hostname());
+  expect(facts).not.toContain(os.userInfo().username);
+  expect(JSON.stringify(environment)).not.toContain(packageRoot());
+  if (process.env['PATH']) expect(JSON.stringify(environment)).not.toContain(process.env['PATH']);
+});
+
+test('a package that is not installed has no version', () => {
+  expect(packageVersion('no-such-package-of-inferscope')).toBeNull();
+  expect(packageVersion('zod')).toMatch(/^4\./);
+});
+
+test('os-release', () => {
+  expect(
+    distribution('NAME="Debian GNU/Linux"\nPRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nID=debian'),
+  ).toBe('Debian GNU/Linux 12 (bookworm)');
+  expect(distribution('PRETTY_NAME=Alpine\n')).toBe('Alpine');
+  expect(distribution('')).toBeNull();
+});

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import { join } from 'node:path';
+import type { Issue } from '../model/document.js';
+import { packageRoot } from '../model/installation.js';
+import { toolVersion } from '../model/version.js';
+import type { CpuCache } from './caches.js';
+import { detectCpu } from './cpu.js';
+import { kernelFiles } from './kernel-files.js';
+
+export type Fact = string | number | boolean | null;
+
+/** `hardware{}` and `software{}` of a session's manifest, and why the nulls in them are null. */
+export interface Environment {
+  hardware: Record<string, Fact>;
+  software: Record<string, Fact>;
+  issues: Issue[];
+}
+
+/**
+ * Facts that make two sessions comparable and nothing that tells whose machine it was: no host name, no user
+ * name, no path, no environment variable, no serial number.
+ */
+export function describeEnvironment(root = '/', platform: NodeJS.Platform = process.platform): Environment {
+  const cpu = detectCpu(root, platform);
+  const cache = (one: CpuCache | null): Fact => (one ? one.totalBytes : null);
+  const hardware: Record<string, Fact> = {
+    cpu_model: cpu.model,
+    cpu_architecture: cpu.architecture,
+    cpu_logical_cores: cpu.logicalCores,
+    cpu_physical_cores: cpu.physicalCores,
+    cpu_sockets: cpu.sockets,
+    cpu_usable_cores: cpu.usableCores,
+    cpu_quota_cores: cpu.quotaCores,
+    cpu_avx2: cpu.isa?.avx2 ?? null,
+    cpu_avx512: cpu.isa?.avx512 ?? null,
+    cpu_vnni: cpu.isa?.vnni ?? null,
+    cpu_amx: cpu.isa?.amx ?? null,
+    cpu_neon: cpu.isa?.neon ?? null,
+    cpu_bf16: cpu.isa?.bf16 ?? null,
+    l1d_bytes: cache(cpu.caches.l1d),
+    l2_bytes: cache(cpu.caches.l2),
+    l3_bytes: cache(cpu.caches.l3),
+    l3_instances: cpu.caches.l3?.instances ?? null,
+    memory_total_bytes: cpu.memoryTotalBytes,
+    memory_limit_bytes: cpu.memoryLimitBytes,
+    numa_nodes: cpu.numaNodes,
+    cpu_governor: cpu.governor,
+    cpu_max_clock_mhz: cpu.maxClockMhz,
+    virtualized: cpu.virtualized,
+    virtualized_by: cpu.virtualizedBy,
+  };
+  const software: Record<string, Fact> = {
+    inferscope: toolVersion,
+    os: platform,
+    kernel: os.release(),
+    distribution: distribution(kernelFiles(root).text('/etc/os-release') ?? '') ?? null,
+    node: process.versions.node,
+    v8: process.versions.v8,
+    onnxruntime_node: packageVersion('onnxruntime-node'),
+    duckdb_node_api: packageVersion('@duckdb/node-api'),
+  };
+  const issues: Issue[] = Object.entries(cpu.missing)
+    // No limit set is the normal state of a machine, not something that could not be read.
+    .filter(([field]) => platform !== 'linux' || (field !== 'quotaCores' && field !== 'memoryLimitBytes'))
+    .map(([field, why]) => ({ code: 'hardware_unknown', severity: 'info', text: `${field}: ${why}` }));
+  for (const name of ['onnxruntime-node', '@duckdb/node-api']) {
+    if (packageVersion(name) === null) {
+      issues.push({ code: 'software_unknown', severity: 'info', text: `${name}: not installed` });
+    }
+  }
+  if (cpu.virtualized) {
+    issues.push({
+      code: 'virtual_machine',
+      severity: 'info',
+      text: 'This is a virtual machine: cache sizes and clocks are what the hypervisor states, not what the chip has.',
+    });
+  }
+  return { hardware, software, issues };
+}
+
+/** PRETTY_NAME of os-release(5), unquoted: `Debian GNU/Linux 12 (bookworm)`. */
+export function distribution(osRelease: string): string | null {
+  return /^PRETTY_NAME="?([^"\n]+)"?$/m.exec(osRelease)?.[1] ?? null;
+}
+
+/** Version of an installed package, read from its package.json: loading the package itself would take 100 ms. */
+export function packageVersion(name: string): string | null {
+  const folders = createRequire(join(packageRoot(), 'package.json')).resolve.paths(name) ?? [];
+  for (const folder of folders) {
+    try {
+      const manifest: unknown = JSON.parse(readFileSync(join(folder, name, 'package.json'), 'utf8'));
+      if (typeof manifest === 'object' && manifest !== null && 'version' in manifest) {
+        return String(manifest.version);
+      }
+    } catch {
+      // Not in this node_modules: hoisted installs keep it in one further up.
+    }
+  }
+  return null;
+}
