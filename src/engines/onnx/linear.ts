@@ -1,0 +1,75 @@
+import type { Builder } from './llama-graph.js';
+import type { Attribute } from './onnx-file.js';
+import { int4Block, randomInt4, randomLinear, randomVector } from './random-weights.js';
+
+/** dtypes of the linear layers; embedding, norms, biases, activations and KV cache are float32 in both. */
+export type GraphDType = 'float32' | 'int4';
+
+/**
+ * accuracy_level of MatMulNBits: the least precise type that the runtime may compute in. 4 (int8) rounds activations
+ * to int8 in blocks of 32 and multiplies integers; 1 (float32) widens the weights to float32 on the fly. int8 is what
+ * exporters choose for CPUs and what the engine uses: a token of 24 M parameters took 3.1 ms against 8.1 ms (one Zen 3
+ * core, AVX2), slower than unquantised float32 at 7.5 ms. float32 is for checks.
+ */
+const accuracyLevel = { int8: 4, float32: 1 } as const;
+
+/** input [.., in] times W, plus bias: `at` is the node's path, `weights` the parameter's name as in the checkpoint. */
+export function linear(
+  b: Builder,
+  input: string,
+  at: string,
+  weights: string,
+  inputs: number,
+  outputs: number,
+  bias: boolean,
+): string {
+  const { dtype, seed } = b.options;
+  const name = `${weights}.weight`;
+  const product =
+    dtype === 'int4'
+      ? b.node(
+          'MatMulNBits',
+          `${at}/MatMul`,
+          [input, ...int4(b, name, name, inputs, outputs)],
+          nBits(b, inputs, outputs),
+        )
+      : b.node('MatMul', `${at}/MatMul`, [input, b.constant(randomLinear(name, seed, inputs, outputs))]);
+  if (!bias) return product;
+  return b.node('Add', `${at}/Add`, [
+    product,
+    b.constant(randomVector(`${weights}.bias`, seed, outputs, 0, 0.1)),
+  ]);
+}
+
+/** logits = x · Wᵀ; W is the embedding itself when tied. In int4 a tied embedding is quantised for this product only. */
+export function lmHead(b: Builder, input: string, embedding: string): void {
+  const { hiddenSize, vocabSize, tieEmbeddings } = b.config;
+  const name = 'lm_head.weight';
+  const at = '/lm_head/MatMul';
+  if (b.options.dtype === 'int4') {
+    const weights = int4(b, name, tieEmbeddings ? embedding : name, hiddenSize, vocabSize);
+    b.nodeTo(['logits'], 'MatMulNBits', at, [input, ...weights], nBits(b, hiddenSize, vocabSize));
+  } else if (tieEmbeddings) {
+    b.nodeTo(['logits'], 'FusedMatMul', at, [input, embedding], { transB: { int: 1 } });
+  } else {
+    b.nodeTo(['logits'], 'MatMul', at, [
+      input,
+      b.constant(randomLinear(name, b.options.seed, hiddenSize, vocabSize)),
+    ]);
+  }
+}
+
+function int4(b: Builder, name: string, stream: string, inputs: number, outputs: number): [string, string] {
+  const { quantized, scales } = randomInt4(name, stream, b.options.seed, outputs, inputs, inputs ** -0.5);
+  return [b.constant(quantized), b.constant(scales)];
+}
+
+function nBits(b: Builder, inputs: number, outputs: number): Record<string, Attribute> {
+  return {
+    K: { int: inputs },
+    N: { int: outputs },
+    bits: { int: 4 },
+    block_size: { int: int4Block },
+    accuracy_level: { int: accuracyLevel[b.options.computeInt4] },
+  };
+}
