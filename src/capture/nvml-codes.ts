@@ -1,0 +1,77 @@
+/**
+ * Constants of nvml.h (read from API version 13, 2026; the values have not changed since they were added).
+ */
+
+/** nvmlReturn_t. */
+const returnNames: Record<number, string> = {
+  0: 'NVML_SUCCESS',
+  1: 'NVML_ERROR_UNINITIALIZED',
+  2: 'NVML_ERROR_INVALID_ARGUMENT',
+  3: 'NVML_ERROR_NOT_SUPPORTED',
+  4: 'NVML_ERROR_NO_PERMISSION',
+  6: 'NVML_ERROR_NOT_FOUND',
+  7: 'NVML_ERROR_INSUFFICIENT_SIZE',
+  8: 'NVML_ERROR_INSUFFICIENT_POWER',
+  9: 'NVML_ERROR_DRIVER_NOT_LOADED',
+  10: 'NVML_ERROR_TIMEOUT',
+  11: 'NVML_ERROR_IRQ_ISSUE',
+  12: 'NVML_ERROR_LIBRARY_NOT_FOUND',
+  13: 'NVML_ERROR_FUNCTION_NOT_FOUND',
+  14: 'NVML_ERROR_CORRUPTED_INFOROM',
+  15: 'NVML_ERROR_GPU_IS_LOST',
+  16: 'NVML_ERROR_RESET_REQUIRED',
+  17: 'NVML_ERROR_OPERATING_SYSTEM',
+  18: 'NVML_ERROR_LIB_RM_VERSION_MISMATCH',
+  19: 'NVML_ERROR_IN_USE',
+  20: 'NVML_ERROR_MEMORY',
+  21: 'NVML_ERROR_NO_DATA',
+  23: 'NVML_ERROR_INSUFFICIENT_RESOURCES',
+  25: 'NVML_ERROR_ARGUMENT_VERSION_MISMATCH',
+  26: 'NVML_ERROR_DEPRECATED',
+  27: 'NVML_ERROR_NOT_READY',
+  28: 'NVML_ERROR_GPU_NOT_FOUND',
+  29: 'NVML_ERROR_INVALID_STATE',
+  999: 'NVML_ERROR_UNKNOWN',
+};
+
+export const nvmlSuccess = 0;
+export const nvmlInsufficientSize = 7;
+export const nvmlFunctionNotFound = 13;
+
+export function nvmlReturnName(code: number): string {
+  return returnNames[code] ?? `NVML_ERROR_${code}`;
+}
+
+/** Answers that will not change while the process lives: asking again at 50 Hz would only cost time. */
+export function isPermanent(code: number): boolean {
+  // not supported, no permission, function not found, struct version refused, deprecated
+  return code === 3 || code === 4 || code === 13 || code === 25 || code === 26;
+}
+
+/** nvmlClocksEventReason… bits (nvmlClocksThrottleReason… before driver 535). */
+const throttleBits: [bit: number, name: string, limits: boolean][] = [
+  [0x001, 'gpu_idle', false],
+  [0x002, 'applications_clocks_setting', true],
+  [0x004, 'sw_power_cap', true],
+  [0x008, 'hw_slowdown', true],
+  [0x010, 'sync_boost', true],
+  [0x020, 'sw_thermal_slowdown', true],
+  [0x040, 'hw_thermal_slowdown', true],
+  [0x080, 'hw_power_brake_slowdown', true],
+  [0x100, 'display_clock_setting', true],
+];
+
+/** Names of the set bits; an idle GPU is named too, though nothing throttles it. */
+export function throttleReasonNames(bits: number): string[] {
+  return throttleBits.filter(([bit]) => (bits & bit) !== 0).map(([, name]) => name);
+}
+
+/** True when something holds the clocks below what the GPU would run at; idling is no throttling. */
+export function isThrottled(bits: number): boolean {
+  return throttleBits.some(([bit, , limits]) => limits && (bits & bit) !== 0);
+}
+
+/** CUDA versions are 1000·major + 10·minor: 13000 → "13.0", 12040 → "12.4". */
+export function cudaVersionText(version: number): string {
+  return `${Math.floor(version / 1000)}.${Math.floor((version % 1000) / 10)}`;
+}
