@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import { readArchitecture } from './architecture.js';
+import oracle from './oracle/transformers.json' with { type: 'json' };
+import tinyConfigs from './oracle/tiny-configs.json' with { type: 'json' };
+import { countParameters } from './parameters.js';
+import { presetArchitecture, presets } from './presets.js';
+
+/** Totals the models' publishers state (model cards, safetensors headers). */
+const published: [string, number][] = [
+  ['llama-2-7b', 6_738_415_616],
+  ['llama-2-13b', 13_015_864_320],
+  ['llama-2-70b', 68_976_648_192],
+  ['mistral-7b', 7_241_732_096],
+  ['qwen2.5-7b', 7_615_616_512],
+  ['qwen3-8b', 8_190_735_360],
+  ['gpt2', 124_439_808],
+  ['opt-125m', 125_239_296],
+  ['tinyllama-1.1b', 1_100_048_384],
+  ['gemma-2b', 2_506_172_416],
+  ['mixtral-8x7b', 46_702_792_704],
+  ['llama-3.1-8b', 8_030_261_248],
+  ['phi-2', 2_779_683_840],
+  ['deepseek-v3', 671_026_419_200],
+];
+
+describe('countParameters', () => {
+  it.each(published)('%s has %i parameters', (id, total) => {
+    expect(countParameters(presetArchitecture(id)).total).toBe(total);
+  });
+
+  it('has Mixtral-8x7B go through 12,879,925,248 parameters a token', () => {
+    expect(countParameters(presetArchitecture('mixtral-8x7b')).active).toBe(12_879_925_248);
+  });
+
+  it('has DeepSeek V3 go through the 37 B that its report names', () => {
+    // arXiv 2412.19437: "671B total parameters with 37B activated for each token", the input embedding (0.93 B) left out.
+    const { active, embedding } = countParameters(presetArchitecture('deepseek-v3'));
+    expect((active - embedding) / 1e9).toBeCloseTo(36.6, 0);
+  });
+
+  it.each(presets.map(({ id }) => id))('%s agrees with transformers on the meta device', (id) => {
+    const expected = (oracle.presets as Record<string, { parameters: number; router_bias: number }>)[id];
+    if (!expected) throw new Error(`${id} is not in the oracle: run oracle/transformers_oracle.py again`);
+    expect(countParameters(presetArchitecture(id)).total).toBe(expected.parameters + expected.router_bias);
+  });
+
+  it.each(Object.entries(tinyConfigs))('tiny %s agrees with transformers', (name, config) => {
+    const expected = (oracle.tiny as Record<string, { parameters: number; router_bias: number }>)[name];
+    if (!expected) throw new Error(`${name} is not in the oracle`);
+    const count = countParameters(readArchitecture(config));
+    expect(count.total).toBe(expected.parameters + expected.router_bias);
+  });
+
+  it.each(presets.map(({ id }) => id))('%s: components and layers add up to the total', (id) => {
+    const count = countParameters(presetArchitecture(id));
+    const sum = Object.values(count.by_component).reduce((a, b) => a + b, 0);
+    expect(sum).toBe(count.total);
+    const layers = count.per_layer.reduce((a, l) => a + l.total, 0);
+    const outside = (['embedding', 'position_embedding', 'projection', 'lm_head'] as const).reduce(
+      (a, c) => a + count.by_component[c],
+      0,
+    );
+    // What is left over is the final norm: D, or 2 D with a bias, or nothing (OPT-350m).
+    const { hiddenSize } = presetArchitecture(id);
+    expect([0, hiddenSize, 2 * hiddenSize]).toContain(count.total - layers - outside);
+  });
+});

@@ -1,0 +1,74 @@
+import type { Architecture } from './architecture.js';
+import { allTensors, components, layerTensors, lmHead, parametersOf, type Component } from './tensors.js';
+
+export interface LayerParameters {
+  layer: number;
+  total: number;
+  /** What one token goes through: routed experts counted expertsPerToken times. */
+  active: number;
+  by_component: Partial<Record<Component, number>>;
+}
+
+export interface ParameterCount {
+  total: number;
+  /** What one token goes through, embeddings and lm_head included, as "active parameters" are published. */
+  active: number;
+  /** Token embedding table. */
+  embedding: number;
+  /** Output projection of its own; 0 when tied, then it is counted under embedding. */
+  lm_head: number;
+  /** Weights a token is multiplied with: active linear layers and the lm_head (tied or not), biases left out. 2 × this = FLOPs. */
+  active_matmul: number;
+  by_component: Record<Component, number>;
+  per_layer: LayerParameters[];
+}
+
+/**
+ * Exact parameter counts. A tied lm_head counts once. Router biases that only steer the choice of experts (DeepSeek V3)
+ * are counted, as the published total does; multi-token-prediction modules and quantisation scales are not.
+ */
+export function countParameters(a: Architecture): ParameterCount {
+  const by_component = emptyComponents();
+  let total = 0;
+  let active = 0;
+  let active_matmul = 0;
+  for (const t of allTensors(a)) {
+    const size = parametersOf(t);
+    by_component[t.component] += size * t.count;
+    total += size * t.count;
+    active += size * t.active;
+    if (t.kind === 'linear') active_matmul += t.rows * t.columns * t.active;
+  }
+  if (a.tiedEmbeddings) {
+    const tied = lmHead(a);
+    active_matmul += tied.rows * tied.columns;
+    // A bias is the lm_head's own even when the matrix is shared.
+    by_component.lm_head += tied.bias;
+    total += tied.bias;
+    active += tied.bias;
+  }
+  return {
+    total,
+    active,
+    embedding: by_component.embedding,
+    lm_head: by_component.lm_head,
+    active_matmul,
+    by_component,
+    per_layer: a.layers.map((layer) => {
+      const row: LayerParameters = { layer: layer.index, total: 0, active: 0, by_component: {} };
+      for (const t of layerTensors(a, layer)) {
+        const size = parametersOf(t);
+        row.total += size * t.count;
+        row.active += size * t.active;
+        row.by_component[t.component] = (row.by_component[t.component] ?? 0) + size * t.count;
+      }
+      return row;
+    }),
+  };
+}
+
+function emptyComponents(): Record<Component, number> {
+  const zero = {} as Record<Component, number>;
+  for (const c of components) zero[c] = 0;
+  return zero;
+}

@@ -1,0 +1,35 @@
+import { closest } from 'fastest-levenshtein';
+import { InferscopeError } from '../model/errors.js';
+import { readArchitecture, type Architecture } from './architecture.js';
+import data from './presets.json' with { type: 'json' };
+
+/** Dimensions of a published model, as its config.json states them; `hub_id` says where that file lives. */
+export interface Preset {
+  id: string;
+  hub_id: string;
+  config: Record<string, unknown>;
+}
+
+export const presets: readonly Preset[] = Object.entries(data).map(([id, preset]) => ({
+  id,
+  hub_id: preset.hub_id,
+  config: preset.config,
+}));
+
+/** The preset of this id or hub id, in any case; null when there is none. */
+export function findPreset(name: string): Preset | null {
+  const key = name.trim().toLowerCase();
+  return presets.find(({ id, hub_id }) => id === key || hub_id.toLowerCase() === key) ?? null;
+}
+
+/** @throws E_MODEL_NOT_FOUND naming the nearest preset */
+export function presetArchitecture(name: string): Architecture {
+  const preset = findPreset(name);
+  if (preset) return readArchitecture(preset.config);
+  const ids = presets.map(({ id }) => id);
+  throw new InferscopeError('E_MODEL_NOT_FOUND', {
+    what: `no architecture preset "${name}"`,
+    why: `Presets: ${ids.join(', ')}.`,
+    fix: `Use a preset (nearest name: "${closest(name.trim().toLowerCase(), ids)}") or give the model's config.json.`,
+  });
+}

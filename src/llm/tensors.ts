@@ -1,0 +1,179 @@
+import type { Architecture, GroupedAttention, LatentAttention, Layer } from './architecture.js';
+
+/** What a weight belongs to; every parameter is in exactly one. */
+export const components = [
+  'embedding',
+  'position_embedding',
+  'projection',
+  'attention',
+  'mlp',
+  'router',
+  'experts',
+  'shared_experts',
+  'norm',
+  'lm_head',
+] as const;
+export type Component = (typeof components)[number];
+
+/**
+ * One weight of the model. linear: y = W x with W [rows = out, columns = in]. embedding: rows are looked up.
+ * vector: norm weights, router biases; `rows` elements, columns 1.
+ */
+export interface Tensor {
+  name: string;
+  layer: number | null;
+  component: Component;
+  kind: 'linear' | 'embedding' | 'vector';
+  rows: number;
+  columns: number;
+  /** Elements of the bias beside it; 0 without. */
+  bias: number;
+  /** Copies held: 1, or one an expert. */
+  count: number;
+  /** Copies a token goes through. */
+  active: number;
+}
+
+type Part = Pick<Tensor, 'layer' | 'component'>;
+
+function linear(part: Part, name: string, rows: number, columns: number, bias = false): Tensor {
+  return { ...part, name, kind: 'linear', rows, columns, bias: bias ? rows : 0, count: 1, active: 1 };
+}
+
+function vector(part: Part, name: string, rows: number, bias = false): Tensor {
+  return { ...part, name, kind: 'vector', rows, columns: 1, bias: bias ? rows : 0, count: 1, active: 1 };
+}
+
+function embedding(component: Component, name: string, rows: number, columns: number): Tensor {
+  return { layer: null, component, name, kind: 'embedding', rows, columns, bias: 0, count: 1, active: 1 };
+}
+
+/** Parameters in one copy of a tensor, bias included. */
+export function parametersOf(t: Tensor): number {
+  return t.rows * t.columns + t.bias;
+}
+
+/** Weights outside the decoder layers, in the order they are used. A tied lm_head is the embedding: not listed. */
+export function modelTensors(a: Architecture): Tensor[] {
+  const D = a.hiddenSize;
+  const projected = a.embeddingDim !== D;
+  const projection: Part = { layer: null, component: 'projection' };
+  const list = [embedding('embedding', 'embed_tokens', a.vocabSize, a.embeddingDim)];
+  if (a.positionRows > 0) {
+    list.push(embedding('position_embedding', 'embed_positions', a.positionRows, D));
+  }
+  if (projected) list.push(linear(projection, 'project_in', D, a.embeddingDim));
+  if (a.finalNorm) {
+    list.push(vector({ layer: null, component: 'norm' }, 'final_norm', D, a.norm === 'layernorm'));
+  }
+  if (projected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
+  if (!a.tiedEmbeddings) list.push(lmHead(a));
+  return list;
+}
+
+/** The output projection [vocab, embedding width], tied or not. */
+export function lmHead(a: Architecture): Tensor {
+  return linear({ layer: null, component: 'lm_head' }, 'lm_head', a.vocabSize, a.embeddingDim, a.lmHeadBias);
+}
+
+/** Weights of one decoder layer. */
+export function layerTensors(a: Architecture, layer: Layer): Tensor[] {
+  return [...attentionTensors(a, layer), ...mlpTensors(a, layer), ...normTensors(a, layer)];
+}
+
+/** All weights of the model, each once. */
+export function allTensors(a: Architecture): Tensor[] {
+  return [...modelTensors(a), ...a.layers.flatMap((layer) => layerTensors(a, layer))];
+}
+
+function attentionTensors(a: Architecture, { index, attention }: Layer): Tensor[] {
+  const part: Part = { layer: index, component: 'attention' };
+  return attention.kind === 'grouped' ? grouped(a, part, attention) : latent(a, part, attention);
+}
+
+function grouped(a: Architecture, part: Part, attention: GroupedAttention): Tensor[] {
+  const D = a.hiddenSize;
+  const { headCount, kvHeadCount, headDim, qkvBias, outputBias, qkNorm } = attention;
+  const list = [
+    linear(part, 'q_proj', headCount * headDim, D, qkvBias),
+    linear(part, 'k_proj', kvHeadCount * headDim, D, qkvBias),
+    linear(part, 'v_proj', kvHeadCount * headDim, D, qkvBias),
+    linear(part, 'o_proj', D, headCount * headDim, outputBias),
+  ];
+  if (qkNorm !== 'none') {
+    const norm: Part = { ...part, component: 'norm' };
+    list.push(vector(norm, 'q_norm', headDim, qkNorm === 'layernorm'));
+    list.push(vector(norm, 'k_norm', headDim, qkNorm === 'layernorm'));
+  }
+  return list;
+}
+
+function latent(a: Architecture, part: Part, attention: LatentAttention): Tensor[] {
+  const D = a.hiddenSize;
+  const { headCount, queryRank, kvRank, nopeDim, ropeDim, valueDim, bias } = attention;
+  const norm: Part = { ...part, component: 'norm' };
+  const queries = headCount * (nopeDim + ropeDim);
+  return [
+    ...(queryRank === null
+      ? [linear(part, 'q_proj', queries, D)]
+      : [
+          linear(part, 'q_a_proj', queryRank, D, bias),
+          vector(norm, 'q_a_norm', queryRank),
+          linear(part, 'q_b_proj', queries, queryRank),
+        ]),
+    linear(part, 'kv_a_proj', kvRank + ropeDim, D, bias),
+    vector(norm, 'kv_a_norm', kvRank),
+    linear(part, 'kv_b_proj', headCount * (nopeDim + valueDim), kvRank),
+    linear(part, 'o_proj', D, headCount * valueDim, bias),
+  ];
+}
+
+function mlpTensors(a: Architecture, { index, mlp }: Layer): Tensor[] {
+  const D = a.hiddenSize;
+  if (mlp.kind === 'dense') {
+    const part: Part = { layer: index, component: 'mlp' };
+    const { gated, intermediateSize: I, bias } = mlp;
+    return [
+      ...(gated ? [linear(part, 'gate_proj', I, D, bias)] : []),
+      linear(part, 'up_proj', I, D, bias),
+      linear(part, 'down_proj', D, I, bias),
+    ];
+  }
+  const router: Part = { layer: index, component: 'router' };
+  const experts: Part = { layer: index, component: 'experts' };
+  const shared: Part = { layer: index, component: 'shared_experts' };
+  const expert = (name: string, rows: number, columns: number): Tensor => ({
+    ...linear(experts, name, rows, columns),
+    count: mlp.expertCount,
+    active: mlp.expertsPerToken,
+  });
+  const S = mlp.sharedIntermediateSize;
+  return [
+    linear(router, 'router', mlp.expertCount, D),
+    ...(mlp.routerBias ? [vector(router, 'router_bias', mlp.expertCount)] : []),
+    expert('experts_gate_proj', mlp.intermediateSize, D),
+    expert('experts_up_proj', mlp.intermediateSize, D),
+    expert('experts_down_proj', D, mlp.intermediateSize),
+    ...(S > 0
+      ? [
+          linear(shared, 'shared_gate_proj', S, D),
+          linear(shared, 'shared_up_proj', S, D),
+          linear(shared, 'shared_down_proj', D, S),
+        ]
+      : []),
+    ...(mlp.sharedGate ? [linear(shared, 'shared_expert_gate', 1, D)] : []),
+  ];
+}
+
+/** Names of a layer's norms, in the order they run. */
+export const normNames = {
+  pre: ['input_norm', 'post_attention_norm'],
+  sandwich: ['input_norm', 'post_attention_norm', 'pre_feedforward_norm', 'post_feedforward_norm'],
+  parallel: ['input_norm'],
+  post: ['attention_norm', 'mlp_norm'],
+} as const;
+
+function normTensors(a: Architecture, { index }: Layer): Tensor[] {
+  const part: Part = { layer: index, component: 'norm' };
+  return normNames[a.norms].map((name) => vector(part, name, a.hiddenSize, a.norm === 'layernorm'));
+}

@@ -1,0 +1,37 @@
+import { configError, type ConfigFields } from './config-fields.js';
+import type { WindowRule } from './families.js';
+
+/**
+ * The sliding window of each layer: the keys a query sees, itself included, or null for full attention.
+ * `layer_types` decides where the config has it; else the family's rule.
+ * @throws E_MODEL_CONFIG for layer types whose arithmetic is not known, or a list of the wrong length
+ */
+export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount: number): (number | null)[] {
+  if (rule === 'none') return Array.from({ length: layerCount }, () => null);
+  const window = fields.integerOrNull('sliding_window');
+  const switchedOff =
+    (rule === 'upper' || rule === 'switched') && !fields.boolean('use_sliding_window', false);
+  if (window === null || switchedOff) return Array.from({ length: layerCount }, () => null);
+
+  const types = fields.raw('layer_types');
+  if (types !== undefined && types !== null) {
+    if (!Array.isArray(types) || types.length !== layerCount) {
+      const length = Array.isArray(types) ? types.length : types;
+      throw configError('layer_types', length, `It must list one type for each of ${layerCount} layers.`);
+    }
+    return types.map((type: unknown) => {
+      if (type === 'sliding_attention') return window;
+      if (type === 'full_attention') return null;
+      throw configError('layer_types', type, 'Known types: full_attention, sliding_attention.');
+    });
+  }
+
+  const slides: Record<Exclude<WindowRule, 'none'>, (index: number) => boolean> = {
+    all: () => true,
+    switched: () => true,
+    alternate: (index) => index % 2 === 0,
+    pattern: (index) => (index + 1) % fields.integer(['sliding_window_pattern'], { fallback: 6 }) !== 0,
+    upper: (index) => index >= fields.integer(['max_window_layers'], { min: 0, fallback: layerCount }),
+  };
+  return Array.from({ length: layerCount }, (_, index) => (slides[rule](index) ? window : null));
+}
