@@ -1,0 +1,189 @@
+import { copyFile, link, mkdir, readFile, rename, rm } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Issue } from '../model/document.js';
+import { InferscopeError, systemErrorCode } from '../model/errors.js';
+import type { Artifact, Capture, Execution, ManifestData, TableFile } from '../model/manifest.js';
+import { ensureWritable, homeFolders, type Home } from './home.js';
+import { flushToDisk } from './kept-file.js';
+import { keptFiles, manifestHashName, writeManifest } from './manifest-file.js';
+import { openSession, type Session } from './open.js';
+import { openSessionFiles, type SessionFiles } from './session-files.js';
+import { asStorageFailure } from './storage-failure.js';
+import { asidePath, createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
+import { userFileName } from './user-file.js';
+
+/** What a further capture adds to the manifest. */
+export interface CaptureSummary {
+  executions: Execution[];
+  captures: Capture[];
+  issues?: Issue[];
+  ended_at?: string;
+}
+
+export interface CaptureWriter extends SessionFiles {
+  /**
+   * Swaps the session for one that has this capture too. The old state is readable until then; a capture that
+   * another process added meanwhile is kept.
+   */
+  finish(summary: CaptureSummary): Promise<{ id: string; folder: string }>;
+  abandon(): Promise<void>;
+}
+
+/**
+ * Adds a capture to a kept session: its files go into a new folder together with links to the old ones, and the
+ * folders are swapped by rename.
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL
+ */
+export async function addCapture(session: Session, home: Home = homeFolders()): Promise<CaptureWriter> {
+  ensureWritable(home);
+  removeStaleFolders(home);
+  const temporary = await createTemporaryFolder(home);
+  const files = await openSessionFiles(
+    temporary.path,
+    session.manifest.artifacts.map(({ path }) => path),
+  );
+
+  async function abandon(): Promise<void> {
+    temporary.release();
+    await files.discard();
+    await rm(temporary.path, { recursive: true, force: true });
+  }
+
+  async function finish(summary: CaptureSummary) {
+    try {
+      const written = await files.close();
+      const target = { id: session.id, folder: join(home.sessions, session.id) };
+      for (let base = session, tries = 0; ; tries++) {
+        if (await swap(temporary.path, base, summary, written, home)) break;
+        if (tries === swapTries) throw new Error(`${session.id} kept changing while a capture was added`);
+        await sleep(swapPauseMs);
+        base = await openSession(session.id, home);
+      }
+      temporary.release();
+      return target;
+    } catch (error) {
+      await abandon();
+      throw asStorageFailure(error, {
+        path: home.sessions,
+        doing: `add to session ${session.id}`,
+        home: true,
+      });
+    }
+  }
+
+  return {
+    sink: files.sink,
+    scratch: files.scratch,
+    rows: (table) => files.rows(table),
+    addArtifact: (source, place) => files.addArtifact(source, place),
+    finish,
+    abandon,
+  };
+}
+
+/** Another process's swap takes milliseconds; its writing happens before. */
+const swapTries = 100;
+const swapPauseMs = 20;
+
+interface Written {
+  tables: Record<string, TableFile[]>;
+  artifacts: Artifact[];
+}
+
+/** @returns false when the session is no longer the one we began from: another capture was added meanwhile */
+async function swap(
+  temporary: string,
+  base: Session,
+  summary: CaptureSummary,
+  written: Written,
+  home: Home,
+): Promise<boolean> {
+  const data = merge(base.manifest, summary, written);
+  try {
+    for (const { path } of keptFiles(base.manifest))
+      await linkOrCopy(join(base.folder, path), join(temporary, path));
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+  await writeManifest(temporary, data, [...base.issues, ...(summary.issues ?? [])]);
+
+  // From here to publish() the session lies under a .swap- name, where readers find it too. Moving it away is
+  // the lock: only one process can.
+  const aside = asidePath(home, 'swap', base.id);
+  const folder = join(home.sessions, base.id);
+  try {
+    await rename(folder, aside);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return false;
+    throw error;
+  }
+  let swapped = false;
+  try {
+    const stated = (await readFile(join(aside, manifestHashName), 'utf8')).slice(0, 64);
+    if (stated !== base.sha256) return false;
+    await carryOver(aside, temporary);
+    swapped = await publish(temporary, home, base.id);
+    return swapped;
+  } finally {
+    if (swapped) await rm(aside, { recursive: true, force: true });
+    else await rename(aside, folder);
+  }
+}
+
+/** @throws E_USAGE when the session has one of the captures already */
+function merge(old: ManifestData, summary: CaptureSummary, written: Written): ManifestData {
+  const known = new Set(old.captures.map(({ capture_id }) => capture_id));
+  const twice = summary.captures.find(({ capture_id }) => known.has(capture_id));
+  if (twice) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${old.id} has a capture ${twice.capture_id} already`,
+      why: 'A capture is never replaced: what was kept stays as it is.',
+      fix: 'Give the new capture another id.',
+    });
+  }
+  const paths = new Set(keptFiles(old).map(({ path }) => path));
+  const taken = written.artifacts.find(({ path }) => paths.has(path));
+  if (taken) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${old.id} has a file ${taken.path} already`,
+      why: 'Another process added it while this capture was being written.',
+      fix: 'Add the capture again.',
+    });
+  }
+  const executions = new Map(
+    [...old.executions, ...summary.executions].map((one) => [one.execution_id, one]),
+  );
+  const tables: Record<string, TableFile[]> = { ...old.tables };
+  for (const [table, added] of Object.entries(written.tables))
+    tables[table] = [...(tables[table] ?? []), ...added];
+  return {
+    ...old,
+    ended_at: summary.ended_at ?? old.ended_at,
+    executions: [...executions.values()],
+    captures: [...old.captures, ...summary.captures],
+    tables,
+    artifacts: [...old.artifacts, ...written.artifacts],
+  };
+}
+
+/** Kept files never change, so both states may share them. */
+async function linkOrCopy(from: string, to: string): Promise<void> {
+  if (existsSync(to)) return;
+  await mkdir(dirname(to), { recursive: true });
+  try {
+    await link(from, to);
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') throw error;
+    await copyFile(from, to);
+    await flushToDisk(to);
+  }
+}
+
+/** Names, notes and reports stay with the session. */
+async function carryOver(from: string, to: string): Promise<void> {
+  if (existsSync(join(from, userFileName))) await copyFile(join(from, userFileName), join(to, userFileName));
+  if (existsSync(join(from, 'derived'))) await rename(join(from, 'derived'), join(to, 'derived'));
+}

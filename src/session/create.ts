@@ -1,0 +1,94 @@
+import { rm } from 'node:fs/promises';
+import type { Issue } from '../model/document.js';
+import type { ManifestData } from '../model/manifest.js';
+import { freshUser, writeUser } from './user-file.js';
+import { checkNewName } from './name.js';
+import { ensureWritable, homeFolders, type Home } from './home.js';
+import { sessionId } from './id.js';
+import { writeManifest } from './manifest-file.js';
+import { openSessionFiles, type SessionFiles } from './session-files.js';
+import { asStorageFailure } from './storage-failure.js';
+import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
+
+export interface NewSession {
+  /** Becomes the readable part of the id, e.g. the model's name. */
+  label: string;
+  /** The verb that makes it: profile, run, import, … */
+  kind: string;
+  name?: string | null;
+  tags?: string[];
+  /** The time in the id; now by default. */
+  createdAt?: Date;
+  home?: Home;
+}
+
+/** What only the end of a run knows; id, kind, tables and artifacts come from the writer. */
+export type SessionSummary = Omit<ManifestData, 'id' | 'kind' | 'tables' | 'artifacts'>;
+
+export interface SessionWriter extends SessionFiles {
+  /**
+   * Makes the session visible, whole or not at all. The writer is used up.
+   * @throws E_DISK_FULL, E_HOME_UNWRITABLE (the temporary folder is removed then)
+   */
+  finish(summary: SessionSummary, issues?: Issue[]): Promise<{ id: string; folder: string }>;
+  /** Removes everything written. */
+  abandon(): Promise<void>;
+}
+
+/**
+ * Starts a session below a temporary name. Until finish() no command sees it; after a crash the next writer
+ * removes it.
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME when the name is taken: all before anything is measured
+ */
+export async function createSession(session: NewSession): Promise<SessionWriter> {
+  const home = ensureWritable(session.home ?? homeFolders());
+  if (session.name) checkNewName(session.name, home);
+  const createdAt = session.createdAt ?? new Date();
+  removeStaleFolders(home);
+  const temporary = await createTemporaryFolder(home).catch((error: unknown) => {
+    throw asStorageFailure(error, { path: home.sessions, doing: 'begin a session', home: true });
+  });
+  const files = await openSessionFiles(temporary.path).catch(async (error: unknown) => {
+    await remove(temporary.path);
+    throw asStorageFailure(error, { path: temporary.path, doing: 'begin a session', home: true });
+  });
+
+  async function abandon(): Promise<void> {
+    temporary.release();
+    await files.discard();
+    await remove(temporary.path);
+  }
+
+  async function finish(summary: SessionSummary, issues: Issue[] = []) {
+    try {
+      const written = await files.close();
+      if (session.name || session.tags?.length) {
+        await writeUser(temporary.path, freshUser(session.name ?? null, session.tags ?? []));
+      }
+      for (let attempt = 1; ; attempt++) {
+        const id = sessionId(createdAt, session.label, attempt);
+        await writeManifest(temporary.path, { id, kind: session.kind, ...summary, ...written }, issues);
+        if (await publish(temporary.path, home, id)) {
+          temporary.release();
+          return { id, folder: `${home.sessions}/${id}` };
+        }
+      }
+    } catch (error) {
+      await abandon();
+      throw asStorageFailure(error, { path: home.sessions, doing: 'keep the session', home: true });
+    }
+  }
+
+  return {
+    sink: files.sink,
+    scratch: files.scratch,
+    rows: (table) => files.rows(table),
+    addArtifact: (source, place) => files.addArtifact(source, place),
+    finish,
+    abandon,
+  };
+}
+
+async function remove(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+}

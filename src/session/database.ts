@@ -1,0 +1,63 @@
+import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { freemem, tmpdir, totalmem } from 'node:os';
+import { join } from 'node:path';
+
+export interface Database {
+  instance: DuckDBInstance;
+  connection: DuckDBConnection;
+  /** Closes DuckDB and removes what it spilled. */
+  close(): Promise<void>;
+}
+
+export interface DatabaseOptions {
+  /** Where DuckDB spills; without it a new folder below the system's temporary one, removed on close. */
+  spillFolder?: string;
+  memoryLimitBytes?: number;
+}
+
+/**
+ * A quarter of the memory, at most 2 GiB: DuckDB's limit does not bound the process (vectors, Parquet pages and
+ * V8 come on top), and a workload may be running beside us.
+ */
+function defaultMemoryLimitBytes(): number {
+  return Math.max(256 * 2 ** 20, Math.min(2 * 2 ** 30, totalmem() / 4, freemem()));
+}
+
+/** SQL string literal. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", "''")}'`;
+}
+
+/** An in-memory DuckDB that never fetches extensions. Loaded here, so that commands without it start fast. */
+export async function openDatabase(options: DatabaseOptions = {}): Promise<Database> {
+  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const own = options.spillFolder ? null : await mkdtemp(join(tmpdir(), 'inferscope-duckdb-'));
+  const limit = Math.round((options.memoryLimitBytes ?? defaultMemoryLimitBytes()) / 2 ** 20);
+  const instance = await DuckDBInstance.create(':memory:', {
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+    memory_limit: `${limit}MiB`,
+    temp_directory: options.spillFolder ?? own ?? '',
+  });
+  const connection = await instance.connect();
+  return {
+    instance,
+    connection,
+    close: async () => {
+      connection.closeSync();
+      instance.closeSync();
+      if (own) await rm(own, { recursive: true, force: true });
+    },
+  };
+}
+
+/**
+ * From here on this database reads the given files and no other, and no statement can change that.
+ * Spilling to its temporary folder still works.
+ */
+export async function lockTo(connection: DuckDBConnection, files: string[]): Promise<void> {
+  await connection.run(`SET allowed_paths = [${files.map(quote).join(', ')}]`);
+  await connection.run('SET enable_external_access = false');
+  await connection.run('SET lock_configuration = true');
+}

@@ -1,0 +1,40 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { asStorageFailure } from './storage-failure.js';
+
+/** Folders below the home: kept sessions, and what can be made again (models, peaks). */
+export interface Home {
+  root: string;
+  sessions: string;
+  cache: string;
+}
+
+/** $INFERSCOPE_HOME, else $XDG_DATA_HOME/inferscope, else ~/.local/share/inferscope. Creates nothing. */
+export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
+  // The XDG base directory specification has relative values ignored.
+  const xdg = env['XDG_DATA_HOME']?.startsWith('/') ? env['XDG_DATA_HOME'] : null;
+  const chosen = env['INFERSCOPE_HOME'];
+  const root = chosen ? resolve(chosen) : join(xdg ?? join(homedir(), '.local', 'share'), 'inferscope');
+  return { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
+}
+
+/**
+ * Makes the folders and writes one file, so that a command fails before it measures anything. Looking at the
+ * mode bits is not enough: root passes them, a read-only mount and a folder below a file do not.
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL
+ */
+export function ensureWritable(home: Home = homeFolders()): Home {
+  const probe = join(home.sessions, `.probe-${randomBytes(6).toString('hex')}`);
+  try {
+    mkdirSync(home.sessions, { recursive: true });
+    mkdirSync(home.cache, { recursive: true });
+    writeFileSync(probe, 'x', { flag: 'wx' });
+    rmSync(probe);
+  } catch (error) {
+    throw asStorageFailure(error, { path: home.root, doing: 'prepare the folder for sessions', home: true });
+  }
+  return home;
+}

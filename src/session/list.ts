@@ -1,0 +1,56 @@
+import { InferscopeError, messageOf } from '../model/errors.js';
+import type { KeptFile, ManifestData } from '../model/manifest.js';
+import { type SessionFolder, sessionFolders } from './folders.js';
+import { homeFolders, type Home } from './home.js';
+import { checkSizes, keptFiles, readManifest } from './manifest-file.js';
+import { readUser } from './user-file.js';
+
+export interface ListedSession {
+  id: string;
+  name: string | null;
+  tags: string[];
+  kind: string | null;
+  title: string | null;
+  status: string | null;
+  started_at: string | null;
+  /** Tables and artifacts. */
+  bytes: number | null;
+  /** Why the session cannot be opened; null when nothing is known against it. */
+  broken: { code: string; text: string } | null;
+}
+
+/**
+ * Every session, oldest first, without loading DuckDB or zod: a thousand are listed in well under half a second.
+ * A broken session is an entry with its reason. Checksums of tables are left to opening and `verify`.
+ */
+export function listSessions(home: Home = homeFolders()): ListedSession[] {
+  return sessionFolders(home).map(listed);
+}
+
+function listed({ id, folder }: SessionFolder): ListedSession {
+  const { user } = readUser(folder);
+  const base = { id, name: user.name, tags: user.tags };
+  try {
+    const { data } = readManifest(folder, id);
+    checkSizes(folder, data);
+    return { ...base, ...described(data), broken: null };
+  } catch (error) {
+    const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
+    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null };
+    return { ...base, ...nothing, broken: { code, text: messageOf(error) } };
+  }
+}
+
+function described(data: ManifestData) {
+  return {
+    kind: data.kind,
+    title: data.title,
+    status: data.status,
+    started_at: data.started_at,
+    bytes: totalBytes(keptFiles(data)),
+  };
+}
+
+export function totalBytes(files: KeptFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}

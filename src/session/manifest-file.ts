@@ -1,0 +1,120 @@
+import { readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../model/errors.js';
+// Types only: `session list` reads a thousand manifests and must not load zod.
+import type { Issue } from '../model/document.js';
+import type { KeptFile, ManifestData } from '../model/manifest.js';
+import { toolVersion } from '../model/version.js';
+import { digestOf, writeDurably } from './kept-file.js';
+import { corrupt, newer } from './session-problem.js';
+
+export const manifestName = 'session.json';
+/** `sha256sum -c session.json.sha256` checks it: the manifest cannot hold its own hash. */
+export const manifestHashName = 'session.json.sha256';
+
+/** What this inferscope writes; manifestVersion of the model is the same, a test keeps them together. */
+export const writtenManifestVersion = '1.0';
+const readableMajor = 1;
+
+export interface ManifestFile {
+  toolVersion: string;
+  data: ManifestData;
+  issues: Issue[];
+  /** sha256 of session.json: equal for equal sessions, tables and artifacts included. */
+  sha256: string;
+}
+
+/** Writes session.json and its checksum, both durably. @returns the sha256 of session.json */
+export async function writeManifest(folder: string, data: ManifestData, issues: Issue[]): Promise<string> {
+  const text = `${JSON.stringify(
+    { schema: `inferscope/session/${writtenManifestVersion}`, tool_version: toolVersion, data, issues },
+    null,
+    2,
+  )}\n`;
+  const { sha256 } = await writeDurably(join(folder, manifestName), text);
+  await writeDurably(join(folder, manifestHashName), `${sha256}  ${manifestName}\n`);
+  return sha256;
+}
+
+/**
+ * Reads session.json, checks its version, its checksum and its outer shape; `checkManifest` of open.ts checks
+ * the rest against the schema.
+ * @throws E_SESSION_CORRUPT, E_SESSION_NEWER
+ */
+export function readManifest(folder: string, id: string): ManifestFile {
+  let text: Buffer;
+  try {
+    text = readFileSync(join(folder, manifestName));
+  } catch (error) {
+    throw corrupt(id, `${manifestName} cannot be read`, messageOf(error), error);
+  }
+  const parsed = parse(text, id);
+  const found = /^inferscope\/session\/(\d+)\.\d+$/.exec(String(parsed['schema']));
+  if (!found)
+    throw corrupt(
+      id,
+      `${manifestName} is not a session manifest`,
+      `Its schema is ${String(parsed['schema'])}.`,
+    );
+  if (Number(found[1]) > readableMajor) throw newer(`session ${id}`, Number(found[1]), readableMajor);
+  const sha256 = checkHash(folder, id, text);
+  const data = parsed['data'] as ManifestData | undefined;
+  if (!data || typeof data !== 'object' || !data.tables || !Array.isArray(data.artifacts)) {
+    throw corrupt(id, `${manifestName} lacks its data`, 'The field "data" has no tables or artifacts.');
+  }
+  return {
+    toolVersion: String(parsed['tool_version']),
+    data,
+    issues: Array.isArray(parsed['issues']) ? (parsed['issues'] as Issue[]) : [],
+    sha256,
+  };
+}
+
+function parse(text: Buffer, id: string): Record<string, unknown> {
+  try {
+    const parsed: unknown = JSON.parse(text.toString('utf8'));
+    if (typeof parsed === 'object' && parsed !== null) return parsed as Record<string, unknown>;
+    throw new Error('not an object');
+  } catch (error) {
+    throw corrupt(id, `${manifestName} is not valid JSON`, messageOf(error), error);
+  }
+}
+
+function checkHash(folder: string, id: string, text: Buffer): string {
+  let stated: string;
+  try {
+    stated = readFileSync(join(folder, manifestHashName), 'utf8').slice(0, 64);
+  } catch (error) {
+    throw corrupt(id, `${manifestHashName} cannot be read`, messageOf(error), error);
+  }
+  const { sha256 } = digestOf(text);
+  if (stated === sha256) return sha256;
+  throw corrupt(
+    id,
+    `${manifestName} does not match its checksum`,
+    `${manifestHashName} states ${stated.slice(0, 12)}…, the file has ${sha256.slice(0, 12)}….`,
+  );
+}
+
+/** Tables first, then artifacts: every file whose checksum the manifest holds. */
+export function keptFiles(data: ManifestData): KeptFile[] {
+  return [...Object.values(data.tables).flat(), ...data.artifacts];
+}
+
+/**
+ * Compares each kept file's size with the manifest: cheap enough for every opening.
+ * @throws E_SESSION_CORRUPT
+ */
+export function checkSizes(folder: string, data: ManifestData): void {
+  for (const file of keptFiles(data)) {
+    const found = statSync(join(folder, file.path), { throwIfNoEntry: false });
+    if (!found?.isFile()) throw corrupt(data.id, `${file.path} is missing`, 'The manifest lists it.');
+    if (found.size !== file.bytes) {
+      throw corrupt(
+        data.id,
+        `${file.path} has the wrong size`,
+        `The manifest states ${file.bytes} bytes, the file has ${found.size}.`,
+      );
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import { join } from 'node:path';
+import type { Issue } from '../model/document.js';
+import { messageOf } from '../model/errors.js';
+import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
+import { openDatabase } from './database.js';
+import type { SessionFolder } from './folders.js';
+import { homeFolders, type Home } from './home.js';
+import { digestFile } from './kept-file.js';
+import { totalBytes } from './list.js';
+import { checkSizes, readManifest } from './manifest-file.js';
+import { queryRows, type SessionDatabase } from './query.js';
+import { selectSession } from './select.js';
+import { corrupt } from './session-problem.js';
+import { readUser } from './user-file.js';
+import { createViews, type SessionTables } from './views.js';
+
+/** Tables up to this size are hashed whenever their session is opened (a tenth of a second); `verify` hashes all. */
+const hashedOnOpenBytes = 32 * 2 ** 20;
+
+export interface Session {
+  id: string;
+  folder: string;
+  /** Version of inferscope that wrote it. */
+  toolVersion: string;
+  manifest: ManifestData;
+  /** What was lost or doubtful when it was written. */
+  issues: Issue[];
+  user: UserData;
+  /** Set when user.json is damaged and `user` therefore empty. */
+  userIssue: Issue | null;
+  /** sha256 of session.json. */
+  sha256: string;
+  /** A new database over this session's tables, closed by the caller. */
+  connect(): Promise<SessionDatabase>;
+}
+
+/**
+ * Opens a session: manifest, its checksum, every file's size, and the tables' checksums when they are small.
+ * @param selector id, unique prefix, name, @last, @last~1
+ * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_SESSION_CORRUPT, E_SESSION_NEWER
+ */
+export async function openSession(selector: string, home: Home = homeFolders()): Promise<Session> {
+  return openFolder(selectSession(selector, home));
+}
+
+/** Opens the session in a folder that was selected already. */
+export async function openFolder({ id, folder }: SessionFolder): Promise<Session> {
+  const file = readManifest(folder, id);
+  const manifest = checkManifest(file.data, id);
+  checkSizes(folder, manifest);
+  const tableFiles = Object.values(manifest.tables).flat();
+  if (totalBytes(tableFiles) <= hashedOnOpenBytes) await checkHashes(folder, id, tableFiles);
+  const { user, issue } = readUser(folder);
+  return {
+    id,
+    folder,
+    toolVersion: file.toolVersion,
+    manifest,
+    issues: file.issues,
+    user,
+    userIssue: issue,
+    sha256: file.sha256,
+    connect: () => connectTo(id, sessionTables({ id, folder, manifest })),
+  };
+}
+
+function checkManifest(data: ManifestData, id: string): ManifestData {
+  const checked = manifestDataSchema.safeParse(data);
+  if (!checked.success) {
+    const [first] = checked.error.issues;
+    const where = first ? `data.${first.path.join('.')}: ${first.message}` : checked.error.message;
+    throw corrupt(id, 'session.json does not have the form of a manifest', where);
+  }
+  if (checked.data.id !== id) {
+    throw corrupt(id, 'its folder was renamed', `session.json says its id is ${checked.data.id}.`);
+  }
+  return checked.data;
+}
+
+async function checkHashes(folder: string, id: string, files: KeptFile[]): Promise<void> {
+  for (const file of files) {
+    const found = await digestFile(join(folder, file.path));
+    if (found.sha256 === file.sha256) continue;
+    throw corrupt(
+      id,
+      `${file.path} does not match its checksum`,
+      `The manifest states ${file.sha256.slice(0, 12)}…, the file has ${found.sha256.slice(0, 12)}….`,
+    );
+  }
+}
+
+/** Absolute paths of a session's Parquet files, as the views and the `sql` child need them. */
+export function sessionTables(session: Pick<Session, 'id' | 'folder' | 'manifest'>): SessionTables {
+  const files = Object.entries(session.manifest.tables).map(
+    ([table, list]) => [table, list.map(({ path }) => join(session.folder, path))] as const,
+  );
+  return { id: session.id, files: Object.fromEntries(files) };
+}
+
+async function connectTo(id: string, source: SessionTables): Promise<SessionDatabase> {
+  const database = await openDatabase();
+  try {
+    await createViews(database.connection, [source], false);
+  } catch (error) {
+    await database.close();
+    throw asDamage(error, id);
+  }
+  return {
+    query: async (sql, parameters = []) => {
+      try {
+        return await queryRows(database.connection, sql, parameters);
+      } catch (error) {
+        throw asDamage(error, id);
+      }
+    },
+    close: () => database.close(),
+  };
+}
+
+/** Damage of a large table, which opening does not hash, shows itself when DuckDB reads the pages. */
+export function asDamage(error: unknown, id: string): unknown {
+  const text = messageOf(error);
+  const damaged =
+    /\.parquet|Parquet|ZSTD|TProtocolException|thrift/i.test(text) && !/Permission Error/.test(text);
+  return damaged ? corrupt(id, 'a table cannot be read', text.split('\n')[0] ?? text, error) : error;
+}

@@ -1,0 +1,53 @@
+import type { DuckDBConnection, DuckDBValueConverter, JS } from '@duckdb/node-api';
+import type * as DuckDB from '@duckdb/node-api';
+
+export type Parameter = string | number | boolean | null;
+
+/** Read access to the tables of one or more sessions. */
+export interface SessionDatabase {
+  /**
+   * Runs one statement. BIGINT and HUGEINT come as JS numbers, dates as ISO 8601 text.
+   * @param parameters values for $1, $2, …
+   * @throws RangeError when an integer is beyond 2^53 and would lose digits
+   */
+  query<T extends object = Record<string, unknown>>(sql: string, parameters?: Parameter[]): Promise<T[]>;
+  close(): Promise<void>;
+}
+
+/** An integer as a JS number, only when that is exact. */
+export function exactNumber(value: bigint): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) {
+    throw new RangeError(
+      `${value} is beyond 2^53 and has no exact JS number; cast it to DOUBLE or VARCHAR in the query`,
+    );
+  }
+  return number;
+}
+
+export async function queryRows<T extends object>(
+  connection: DuckDBConnection,
+  sql: string,
+  parameters: Parameter[],
+): Promise<T[]> {
+  const duckdb = await import('@duckdb/node-api');
+  const types = parameters.map((value) => {
+    if (typeof value === 'string') return duckdb.VARCHAR;
+    if (typeof value === 'boolean') return duckdb.BOOLEAN;
+    if (value === null) return duckdb.SQLNULL;
+    return Number.isSafeInteger(value) ? duckdb.BIGINT : duckdb.DOUBLE;
+  });
+  const values = parameters.map((value, i) => (types[i] === duckdb.BIGINT ? BigInt(value as number) : value));
+  const result = await connection.run(sql, values, types);
+  const rows = await result.convertRowObjects(plainConverter(duckdb));
+  return rows as T[];
+}
+
+function plainConverter(duckdb: typeof DuckDB): DuckDBValueConverter<JS> {
+  return (value, type, converter) => {
+    if (typeof value === 'bigint') return exactNumber(value);
+    const plain = duckdb.JSDuckDBValueConverter(value, type, converter);
+    if (typeof plain === 'bigint') return exactNumber(plain);
+    return plain instanceof Date ? plain.toISOString() : plain;
+  };
+}

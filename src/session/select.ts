@@ -1,0 +1,71 @@
+import { closest, distance } from 'fastest-levenshtein';
+import { InferscopeError } from '../model/errors.js';
+import { type SessionFolder, sessionFolders } from './folders.js';
+import { homeFolders, type Home } from './home.js';
+import { readUser } from './user-file.js';
+
+/**
+ * The session that a selector means: an id or a unique prefix of one, a name, @last, @last~1 (the one before).
+ * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE for an @word that is not @last
+ */
+export function selectSession(selector: string, home: Home = homeFolders()): SessionFolder {
+  const folders = sessionFolders(home);
+  if (selector.startsWith('@')) return selectLast(selector, folders, home);
+  const exact = folders.find(({ id }) => id === selector);
+  if (exact) return exact;
+  const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
+  // Names are read from disk: only when no id decides.
+  const named = folders.map(({ id, folder }) => ({ id, folder, name: readUser(folder).user.name }));
+  const byName = named.filter(({ name }) => name === selector);
+  const found = byName.length > 0 ? byName : prefixed;
+  if (found.length === 1 && found[0]) return { id: found[0].id, folder: found[0].folder };
+  if (found.length > 1) throw ambiguous(selector, found);
+  throw notFound(
+    selector,
+    folders.length,
+    named.flatMap(({ id, name }) => (name ? [id, name] : [id])),
+    home,
+  );
+}
+
+function selectLast(selector: string, folders: SessionFolder[], home: Home): SessionFolder {
+  const match = /^@last(?:~(\d{1,6}))?$/.exec(selector);
+  if (!match) {
+    throw new InferscopeError('E_USAGE', {
+      what: `"${selector}" selects nothing`,
+      why: 'Selectors with @ are @last, @last~1, @last~2, …',
+      fix: 'Type @last, a name or the beginning of an id; inferscope session list shows them.',
+    });
+  }
+  const found = folders.at(-1 - Number(match[1] ?? 0));
+  if (found) return found;
+  throw new InferscopeError('E_SESSION_NOT_FOUND', {
+    what: `there is no session ${selector}`,
+    why:
+      folders.length === 0
+        ? `${home.sessions} holds no session yet.`
+        : `There are ${folders.length} sessions.`,
+    fix: folders.length === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows them.',
+  });
+}
+
+function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
+  const shown = found.slice(-8).map(({ id }) => id);
+  const rest = found.length > shown.length ? ` and ${found.length - shown.length} more` : '';
+  return new InferscopeError('E_SESSION_AMBIGUOUS', {
+    what: `"${selector}" selects ${found.length} sessions`,
+    why: `${shown.join(', ')}${rest} begin with it.`,
+    fix: `Type more of the id, for example ${shown.at(-1) ?? ''}`,
+  });
+}
+
+function notFound(selector: string, count: number, candidates: string[], home: Home): InferscopeError {
+  const nearest = candidates.length > 0 ? closest(selector, candidates) : null;
+  const near = nearest !== null && distance(selector, nearest) <= Math.max(2, selector.length * 0.4);
+  const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
+  return new InferscopeError('E_SESSION_NOT_FOUND', {
+    what: `there is no session "${selector}"`,
+    why: `Among the ${count} sessions in ${home.sessions} none has this name or an id that begins with it.`,
+    fix: near && nearest ? `Did you mean ${nearest}? ${list}` : list,
+  });
+}

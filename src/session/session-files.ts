@@ -1,0 +1,144 @@
+import { existsSync } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { basename, extname, join, sep } from 'node:path';
+import type { Artifact, TableFile } from '../model/manifest.js';
+import type { TableName, TableSink } from '../model/tables.js';
+import { copyWithDigest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
+import { createStaging } from './staging.js';
+import { asStorageFailure } from './storage-failure.js';
+
+export interface ArtifactPlace {
+  /** What it is: record, ort-trace, log, config, stdout, … */
+  kind: string;
+  /** The capture it belongs to; null for the session as a whole. */
+  captureId: string | null;
+  /** File name to keep it under; by default the source's own. */
+  name?: string;
+}
+
+/** What both a new session and a new capture of an old one are written with. */
+export interface SessionFiles {
+  /** Where importers put rows; each row names its capture_id. */
+  sink: TableSink;
+  /** A folder for tools to write into; addArtifact takes files from here without copying. Removed at the end. */
+  scratch: string;
+  /** Rows given to a table so far. */
+  rows(table: TableName): number;
+  /**
+   * Keeps a raw file exactly as it is. Large files are streamed.
+   * @param source a path, or the content itself
+   * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+   */
+  addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact>;
+}
+
+export interface OpenSessionFiles extends SessionFiles {
+  /** Writes the Parquet files. @returns manifest entries of everything written, all of it on disk. */
+  close(): Promise<{ tables: Record<string, TableFile[]>; artifacts: Artifact[] }>;
+  /** Lets go of the staging database without keeping anything. */
+  discard(): Promise<void>;
+}
+
+/** @param taken artifact paths that the session has already */
+export async function openSessionFiles(
+  folder: string,
+  taken: Iterable<string> = [],
+): Promise<OpenSessionFiles> {
+  const scratch = join(folder, 'scratch');
+  const spill = join(folder, 'spill');
+  await mkdir(scratch);
+  const staging = await createStaging(spill);
+  const artifacts: Artifact[] = [];
+  const paths = new Set(taken);
+
+  async function addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact> {
+    const name = place.name ?? (typeof source === 'string' ? basename(source) : place.kind);
+    const path = freePath(paths, `artifacts/${place.captureId ?? 'session'}`, name);
+    const target = join(folder, path);
+    try {
+      await mkdir(join(target, '..'), { recursive: true });
+      const digest = await putFile(source, target, scratch);
+      await flushToDisk(target);
+      const artifact = { path, ...digest, capture_id: place.captureId, kind: place.kind };
+      artifacts.push(artifact);
+      return artifact;
+    } catch (error) {
+      const neededBytes = typeof source === 'string' ? await sizeOf(source) : source.byteLength;
+      throw asStorageFailure(error, {
+        path: target,
+        doing: `keep the file ${name}`,
+        neededBytes,
+        home: true,
+      });
+    }
+  }
+
+  return {
+    sink: {
+      append(table, row) {
+        try {
+          staging.sink.append(table, row);
+        } catch (error) {
+          throw asStorageFailure(error, {
+            path: spill,
+            doing: `keep rows of the table ${table}`,
+            home: true,
+          });
+        }
+      },
+    },
+    scratch,
+    rows: (table) => staging.rows(table),
+    addArtifact,
+    async close() {
+      try {
+        const tables: Record<string, TableFile[]> = {};
+        for (const { table, path, capture_id, rows } of await staging.writeParquet(folder)) {
+          const digest = await digestFile(join(folder, path));
+          await flushToDisk(join(folder, path));
+          await flushToDisk(join(folder, 'tables', table));
+          (tables[table] ??= []).push({ path, ...digest, capture_id, rows });
+        }
+        await staging.close();
+        await rm(scratch, { recursive: true, force: true });
+        await rm(spill, { recursive: true, force: true });
+        for (const kept of new Set(artifacts.map(({ path }) => join(folder, path, '..'))))
+          await flushToDisk(kept);
+        for (const top of ['tables', 'artifacts', '.']) {
+          if (existsSync(join(folder, top))) await flushToDisk(join(folder, top));
+        }
+        return { tables, artifacts };
+      } catch (error) {
+        throw asStorageFailure(error, { path: folder, doing: 'write the session’s tables', home: true });
+      }
+    },
+    discard: () => staging.close(),
+  };
+}
+
+/** Moves a file of the scratch folder, copies one from elsewhere, writes bytes. */
+async function putFile(source: string | Uint8Array, target: string, scratch: string) {
+  if (typeof source !== 'string') return writeDurably(target, source);
+  if (!source.startsWith(scratch + sep)) return copyWithDigest(source, target);
+  await rename(source, target);
+  return digestFile(target);
+}
+
+/** record.jsonl, record-2.jsonl, … */
+function freePath(taken: Set<string>, folder: string, name: string): string {
+  const safe = name.replaceAll(/[^A-Za-z0-9._-]+/g, '-').replace(/^[.-]+/, '') || 'file';
+  const extension = extname(safe);
+  const stem = safe.slice(0, safe.length - extension.length);
+  let path = `${folder}/${safe}`;
+  for (let n = 2; taken.has(path); n++) path = `${folder}/${stem}-${n}${extension}`;
+  taken.add(path);
+  return path;
+}
+
+async function sizeOf(path: string): Promise<number | null> {
+  try {
+    return (await stat(path)).size;
+  } catch {
+    return null;
+  }
+}

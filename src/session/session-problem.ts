@@ -1,0 +1,23 @@
+import { InferscopeError } from '../model/errors.js';
+
+/** A session whose kept files are not as they were written. */
+export function corrupt(id: string, what: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_SESSION_CORRUPT',
+    {
+      what: `session ${id} is damaged: ${what}`,
+      why,
+      fix: `inferscope session verify ${id} checks every file; bring the folder back from a backup or an export, or type: inferscope session delete ${id}`,
+    },
+    { cause },
+  );
+}
+
+/** A session or file of a later inferscope with another major version of its format. */
+export function newer(what: string, found: number, known: number): InferscopeError {
+  return new InferscopeError('E_SESSION_NEWER', {
+    what: `${what} was written by a newer inferscope`,
+    why: `Its format has major version ${found}; this inferscope reads up to ${known}.`,
+    fix: 'Update inferscope: npm install -g inferscope@latest (or git pull && npm ci in a clone).',
+  });
+}

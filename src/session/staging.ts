@@ -1,0 +1,116 @@
+import type { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Row, type TableName, type TableSink, tableNames, tables } from '../model/tables.js';
+import { openDatabase, quote } from './database.js';
+import { createChunkBuffer, type ChunkBuffer, parquetExpression } from './staging-columns.js';
+
+export interface StagedFile {
+  table: TableName;
+  capture_id: string;
+  /** Relative to the session folder, with forward slashes. */
+  path: string;
+  rows: number;
+}
+
+/** Rows on their way into Parquet: kept in columns by DuckDB, which spills them when memory is short. */
+export interface Staging {
+  sink: TableSink;
+  /** Rows appended to a table so far. */
+  rows(table: TableName): number;
+  /** Writes tables/<table>/<capture_id>.parquet for each table and capture that has rows. Ends the appending. */
+  writeParquet(folder: string): Promise<StagedFile[]>;
+  close(): Promise<void>;
+}
+
+interface Staged {
+  buffer: ChunkBuffer;
+  appender: DuckDBAppender;
+}
+
+/**
+ * Opens the staging database. Every table is prepared at once, because an importer appends synchronously and
+ * DuckDB's preparation is not.
+ */
+export async function createStaging(spillFolder: string): Promise<Staging> {
+  const database = await openDatabase({ spillFolder });
+  const { connection } = database;
+  const dictionary = new Map<string, number>();
+  const staged = new Map<TableName, Staged>();
+  for (const table of tableNames) staged.set(table, await prepare(connection, table, dictionary));
+  // One look-up by a constant property a row is measurably cheaper than a Map's.
+  const byName = Object.fromEntries(staged) as Record<TableName, Staged>;
+
+  return {
+    sink: {
+      append<T extends TableName>(table: T, row: Row<T>): void {
+        byName[table].buffer.append(row as Record<string, unknown>);
+      },
+    },
+    rows: (table) => byName[table].buffer.rows(),
+    async writeParquet(folder) {
+      const files: StagedFile[] = [];
+      for (const { buffer, appender } of staged.values()) {
+        buffer.flush();
+        appender.closeSync();
+      }
+      await publishDictionary(connection, dictionary);
+      for (const [table, { buffer }] of staged) {
+        for (const captureId of buffer.captureIds()) {
+          files.push(await writeTable(connection, folder, table, captureId, dictionary.get(captureId) ?? 0));
+        }
+      }
+      return files;
+    },
+    close: () => database.close(),
+  };
+}
+
+async function prepare(
+  connection: DuckDBConnection,
+  table: TableName,
+  dictionary: Map<string, number>,
+): Promise<Staged> {
+  const duckdb = await import('@duckdb/node-api');
+  const columns = Object.entries(tables[table].columns);
+  const buffer = createChunkBuffer(table, columns, dictionary, duckdb, (chunk) =>
+    appender.appendDataChunk(chunk),
+  );
+  await connection.run(`CREATE TABLE "${table}" (${buffer.definition})`);
+  const appender = await connection.createAppender(table);
+  return { buffer, appender };
+}
+
+/** The texts of the coded columns, as a list that the expressions of the Parquet query index. */
+async function publishDictionary(
+  connection: DuckDBConnection,
+  dictionary: Map<string, number>,
+): Promise<void> {
+  await connection.run('CREATE TABLE dictionary (text VARCHAR)');
+  const appender = await connection.createAppender('dictionary');
+  for (const text of dictionary.keys()) {
+    appender.appendVarchar(text);
+    appender.endRow();
+  }
+  appender.closeSync();
+  await connection.run('SET VARIABLE dictionary = (SELECT list(text) FROM dictionary)');
+}
+
+async function writeTable(
+  connection: DuckDBConnection,
+  folder: string,
+  table: TableName,
+  captureId: string,
+  captureCode: number,
+): Promise<StagedFile> {
+  const path = `tables/${table}/${captureId}.parquet`;
+  await mkdir(join(folder, 'tables', table), { recursive: true });
+  const select = Object.entries(tables[table].columns).map(
+    ([name, column]) => `${parquetExpression(name, column.type)} AS "${name}"`,
+  );
+  const result = await connection.run(
+    `COPY (SELECT ${select.join(', ')} FROM "${table}" WHERE capture_id = ${captureCode})
+     TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd)`,
+  );
+  return { table, capture_id: captureId, path, rows: result.rowsChanged };
+}

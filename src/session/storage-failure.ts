@@ -1,0 +1,106 @@
+import { existsSync, statfsSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+
+export interface StorageContext {
+  /** The file or folder being written. */
+  path: string;
+  /** Continues "cannot …", e.g. "write the table kernels". */
+  doing: string;
+  neededBytes?: number | null;
+  /** The folder is inferscope's own home, not a path the user typed for output. */
+  home?: boolean;
+}
+
+const unwritable = new Set([
+  'EROFS',
+  'ENOTDIR',
+  'EACCES',
+  'EPERM',
+  'ENOENT',
+  'EEXIST',
+  'ELOOP',
+  'ENAMETOOLONG',
+]);
+
+function isDiskFull(error: unknown): boolean {
+  const code = systemErrorCode(error);
+  // DuckDB passes strerror's text on, without the code.
+  return (
+    code === 'ENOSPC' ||
+    code === 'EDQUOT' ||
+    /No space left on device|Disk quota exceeded/i.test(messageOf(error))
+  );
+}
+
+/** A file that we read, not the place we write to: its failure is another one. */
+function isAboutAnotherFile(error: unknown, path: string): boolean {
+  const named = (error as NodeJS.ErrnoException).path;
+  return named !== undefined && !named.startsWith(path) && !path.startsWith(named);
+}
+
+function freeBytes(path: string): number | null {
+  let folder = path;
+  while (!existsSync(folder) && dirname(folder) !== folder) folder = dirname(folder);
+  try {
+    const found = statfsSync(folder);
+    return found.bavail * found.bsize;
+  } catch {
+    return null;
+  }
+}
+
+/** Binary units, three significant digits: 1.50 MiB. */
+export function formatBytes(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let value = bytes;
+  let unit = 0;
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024;
+    unit++;
+  }
+  const digits = unit === 0 || value >= 100 ? 0 : value >= 10 ? 1 : 2;
+  return `${value.toFixed(digits)} ${units[unit]}`;
+}
+
+/**
+ * A failed write as a known failure: E_DISK_FULL (how much was needed and where) or E_HOME_UNWRITABLE.
+ * Anything else, our own errors included, comes back as it was.
+ */
+export function asStorageFailure(error: unknown, context: StorageContext): unknown {
+  if (error instanceof InferscopeError) return error;
+  if (isDiskFull(error)) return diskFull(context, error);
+  const code = systemErrorCode(error);
+  if (!code || !unwritable.has(code) || isAboutAnotherFile(error, context.path)) return error;
+  return new InferscopeError(
+    'E_HOME_UNWRITABLE',
+    {
+      what: `cannot ${context.doing}: ${context.path} is not writable`,
+      why: `The system answers ${code}: ${messageOf(error)}.`,
+      fix: context.home
+        ? 'Choose another folder: INFERSCOPE_HOME=/a/writable/folder inferscope …'
+        : 'Give a path in a folder that you may write to.',
+    },
+    { cause: error },
+  );
+}
+
+/** E_DISK_FULL for a write that failed or that is known not to fit. */
+export function diskFull(context: StorageContext, cause?: unknown): InferscopeError {
+  const free = freeBytes(context.path);
+  const needed =
+    context.neededBytes === undefined || context.neededBytes === null
+      ? 'How much more it needs is not known'
+      : `It needs ${formatBytes(context.neededBytes)}`;
+  return new InferscopeError(
+    'E_DISK_FULL',
+    {
+      what: `cannot ${context.doing}: no space left at ${context.path}`,
+      why: `${needed}; ${free === null ? 'the free space could not be read' : `${formatBytes(free)} are free there`}.`,
+      fix: context.home
+        ? 'Free space (inferscope session list shows sizes, session delete removes one), or set INFERSCOPE_HOME to a larger disk.'
+        : 'Free space there, or give a path on a larger disk.',
+    },
+    { cause },
+  );
+}

@@ -1,0 +1,160 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  readFileSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+} from 'node:fs';
+import { mkdir, rename } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { systemErrorCode } from '../model/errors.js';
+import type { Home } from './home.js';
+import { flushToDisk } from './kept-file.js';
+
+/**
+ * Folders of ours below sessions/ that are not sessions: .tmp- (being written), .trash- (being removed),
+ * .swap- (the previous state of session <id> while its new state takes the name). The name says who made it,
+ * so that what a killed process left can be told from what another one is writing:
+ * .tmp-<pid>-<process start>-<boot and pid namespace>-<host>-<random>[+<id>]
+ */
+type Purpose = 'tmp' | 'trash' | 'swap';
+const namePattern = /^\.(tmp|trash|swap)-(\d+)-(\d+)-([0-9a-f]{8})-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$/;
+
+/** A folder of another machine or container is left alone until nothing touched it for this long. */
+const foreignStaleMs = 24 * 3600 * 1000;
+const heartbeatMs = 10 * 60 * 1000;
+
+/** Clock ticks from boot to the process's start: tells a process from a later one with the same pid. */
+function processStart(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // Field 22; the command in field 2 may hold spaces and brackets, so count from its closing bracket.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function readOr(read: () => string, otherwise: string): string {
+  try {
+    return read().trim();
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Equal for two processes only when they see each other's process ids. */
+function pidSpace(): string {
+  const boot = readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'), 'no-boot-id');
+  const namespace = readOr(() => readlinkSync('/proc/self/ns/pid'), 'no-namespace');
+  return createHash('sha256').update(`${boot} ${namespace} ${hostname()}`).digest('hex').slice(0, 8);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) === 'EPERM';
+  }
+}
+
+function ownName(purpose: Purpose, id?: string): string {
+  const host =
+    hostname()
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]/g, '')
+      .slice(0, 20) || 'host';
+  const random = randomBytes(4).toString('hex');
+  const start = processStart(process.pid) ?? '0';
+  return `.${purpose}-${process.pid}-${start}-${pidSpace()}-${host}-${random}${id ? `+${id}` : ''}`;
+}
+
+/** A path for moving a session out of the way; nothing is created. */
+export function asidePath(home: Home, purpose: 'trash' | 'swap', id: string): string {
+  return join(home.sessions, ownName(purpose, id));
+}
+
+export interface TemporaryFolder {
+  path: string;
+  /** Stops the signs of life; the folder itself stays. */
+  release(): void;
+}
+
+/** A new empty folder below sessions/, invisible to every command, kept visibly alive while its owner runs. */
+export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder> {
+  const path = join(home.sessions, ownName('tmp'));
+  await mkdir(path);
+  const timer = setInterval(() => {
+    try {
+      utimesSync(path, new Date(), new Date());
+    } catch {
+      // Gone or renamed: release() follows.
+    }
+  }, heartbeatMs);
+  timer.unref();
+  return { path, release: () => clearInterval(timer) };
+}
+
+function isStale(home: Home, name: string, now: number): boolean {
+  const match = namePattern.exec(name);
+  if (!match) return false;
+  const [, , pid, start, space] = match;
+  if (space === pidSpace()) {
+    if (!isAlive(Number(pid))) return true;
+    const running = processStart(Number(pid));
+    return running !== null && start !== '0' && running !== start;
+  }
+  return now - statSync(join(home.sessions, name)).mtimeMs > foreignStaleMs;
+}
+
+/**
+ * Removes what killed processes left, and gives a session its name back when one died between the two renames
+ * of a swap. Called by every writer; what cannot be removed is left for the next one.
+ */
+export function removeStaleFolders(home: Home, now: number = Date.now()): void {
+  for (const name of readdirSync(home.sessions)) {
+    try {
+      const match = namePattern.exec(name);
+      if (!match || !isStale(home, name, now)) continue;
+      const path = join(home.sessions, name);
+      const [, purpose, , , , , id] = match;
+      if (purpose === 'swap' && id && !existsSync(join(home.sessions, id))) {
+        renameSync(path, join(home.sessions, id));
+      } else {
+        rmSync(path, { recursive: true, force: true });
+      }
+    } catch {
+      // Another writer was faster, or the folder is not ours to remove.
+    }
+  }
+}
+
+/** The session id a .swap- folder holds; null for every other name. */
+export function swappedOutId(name: string): string | null {
+  const match = namePattern.exec(name);
+  return match?.[1] === 'swap' ? (match[6] ?? null) : null;
+}
+
+/**
+ * Gives the finished folder its final name. rename(2) does not replace a folder that has files in it, so of two
+ * writers one gets the name.
+ * @returns false when the name is taken
+ */
+export async function publish(temporary: string, home: Home, id: string): Promise<boolean> {
+  try {
+    await rename(temporary, join(home.sessions, id));
+  } catch (error) {
+    const code = systemErrorCode(error);
+    if (code === 'ENOTEMPTY' || code === 'EEXIST' || code === 'ENOTDIR') return false;
+    throw error;
+  }
+  await flushToDisk(home.sessions);
+  return true;
+}

@@ -1,0 +1,104 @@
+import { readdirSync } from 'node:fs';
+import { join, relative, sep } from 'node:path';
+import { InferscopeError, systemErrorCode } from '../model/errors.js';
+import type { ManifestData } from '../model/manifest.js';
+import type { SessionFolder } from './folders.js';
+import { digestFile } from './kept-file.js';
+import { keptFiles, manifestHashName, manifestName, readManifest } from './manifest-file.js';
+import { corrupt } from './session-problem.js';
+import { userFileName } from './user-file.js';
+
+export interface VerifiedFile {
+  path: string;
+  state: 'ok' | 'damaged' | 'missing' | 'unknown';
+  /** What was expected and found; null for an intact file. */
+  detail: string | null;
+}
+
+export interface Verification {
+  id: string;
+  ok: boolean;
+  files: VerifiedFile[];
+}
+
+/**
+ * Recomputes every checksum. Damage is a result, not an exception, so that all of it is listed.
+ * @throws E_SESSION_NEWER: another version's rules are not known
+ */
+export async function verifySession({ id, folder }: SessionFolder): Promise<Verification> {
+  const files: VerifiedFile[] = [];
+  const data = readChecked(folder, id, files);
+  for (const file of data ? keptFiles(data) : []) files.push(await verifyFile(folder, file));
+  // Without a manifest nothing says which files belong.
+  if (data) files.push(...unknownFiles(folder, new Set(keptFiles(data).map(({ path }) => path))));
+  return { id, ok: files.every(({ state }) => state === 'ok'), files };
+}
+
+function readChecked(folder: string, id: string, files: VerifiedFile[]): ManifestData | null {
+  try {
+    const { data } = readManifest(folder, id);
+    files.push({ path: manifestName, state: 'ok', detail: null });
+    return data;
+  } catch (error) {
+    if (!(error instanceof InferscopeError) || error.code !== 'E_SESSION_CORRUPT') throw error;
+    const missing = systemErrorCode(error.cause) === 'ENOENT';
+    files.push({
+      path: manifestName,
+      state: missing ? 'missing' : 'damaged',
+      detail: `${error.message}. ${error.parts.why}`,
+    });
+    return null;
+  }
+}
+
+async function verifyFile(
+  folder: string,
+  file: { path: string; bytes: number; sha256: string },
+): Promise<VerifiedFile> {
+  try {
+    const found = await digestFile(join(folder, file.path));
+    if (found.sha256 === file.sha256) return { path: file.path, state: 'ok', detail: null };
+    const detail = `expected ${file.bytes} bytes, sha256 ${file.sha256}; found ${found.bytes} bytes, sha256 ${found.sha256}`;
+    return { path: file.path, state: 'damaged', detail };
+  } catch (error) {
+    const missing = systemErrorCode(error) === 'ENOENT';
+    return {
+      path: file.path,
+      state: missing ? 'missing' : 'damaged',
+      detail: `cannot be read: ${systemErrorCode(error)}`,
+    };
+  }
+}
+
+/** Files that nobody wrote down. user.json and derived/ are the user's and not under checksums. */
+function unknownFiles(folder: string, known: Set<string>): VerifiedFile[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => !entry.isDirectory())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)).split(sep).join('/'))
+    .filter((path) => !known.has(path) && !isOutsideChecksums(path))
+    .sort()
+    .map((path) => ({ path, state: 'unknown', detail: 'not in the manifest' }));
+}
+
+export function isOutsideChecksums(path: string): boolean {
+  return (
+    path === manifestName ||
+    path === manifestHashName ||
+    path === userFileName ||
+    path.startsWith(`${userFileName}.`) ||
+    path.startsWith(`.${userFileName}.`) ||
+    path.startsWith('derived/')
+  );
+}
+
+/** The first damage as an error, for callers that need a whole session. @throws E_SESSION_CORRUPT */
+export function requireIntact(verification: Verification): void {
+  const bad = verification.files.filter(({ state }) => state !== 'ok');
+  const [first] = bad;
+  if (!first) return;
+  throw corrupt(
+    verification.id,
+    `${first.path} is ${first.state}${bad.length > 1 ? `, and ${bad.length - 1} more` : ''}`,
+    first.detail ?? '',
+  );
+}

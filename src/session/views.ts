@@ -1,0 +1,63 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { tableNames, tables, type TableName } from '../model/tables.js';
+import { lockTo, quote } from './database.js';
+
+/** What the views need of a session: where its Parquet files lie. Plain data, so that it can cross processes. */
+export interface SessionTables {
+  id: string;
+  /** Absolute paths of the Parquet files of each table. */
+  files: Record<string, string[]>;
+}
+
+/**
+ * A typed view for every table of the schema: absent tables are empty, columns that the files lack are null,
+ * columns that only a newer inferscope knows are left out. Afterwards nothing but these files can be read.
+ * @param withSessionId puts a session_id column first
+ */
+export async function createViews(
+  connection: DuckDBConnection,
+  sessions: SessionTables[],
+  withSessionId: boolean,
+): Promise<void> {
+  for (const table of tableNames) {
+    const parts: string[] = [];
+    for (const session of sessions) {
+      const files = session.files[table] ?? [];
+      if (files.length > 0)
+        parts.push(await selectFiles(connection, table, session.id, files, withSessionId));
+    }
+    if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
+    await connection.run(`CREATE VIEW "${table}" AS ${parts.join(' UNION ALL ')}`);
+  }
+  await lockTo(
+    connection,
+    sessions.flatMap((session) => tableNames.flatMap((table) => session.files[table] ?? [])),
+  );
+}
+
+async function selectFiles(
+  connection: DuckDBConnection,
+  table: TableName,
+  id: string,
+  files: string[],
+  withSessionId: boolean,
+): Promise<string> {
+  const source = `read_parquet([${files.map(quote).join(', ')}], union_by_name = true)`;
+  const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
+  const found = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
+  const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
+    if (!found.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
+    // A cast of the right type would still hide the column from filter pushdown.
+    return found.get(name) === type ? `"${name}"` : `CAST("${name}" AS ${type}) AS "${name}"`;
+  });
+  if (withSessionId) columns.unshift(`${quote(id)} AS session_id`);
+  return `SELECT ${columns.join(', ')} FROM ${source}`;
+}
+
+function emptySelect(table: TableName, withSessionId: boolean): string {
+  const columns = Object.entries(tables[table].columns).map(
+    ([name, { type }]) => `CAST(NULL AS ${type}) AS "${name}"`,
+  );
+  if (withSessionId) columns.unshift('CAST(NULL AS VARCHAR) AS session_id');
+  return `SELECT ${columns.join(', ')} WHERE false`;
+}
