@@ -1,0 +1,189 @@
+import type { Issue } from '../model/document.js';
+import type { Row } from '../model/tables.js';
+import type { HostReading } from './host.js';
+import { nsPerTick } from './proc-text.js';
+
+export interface HostSample {
+  /** CLOCK_MONOTONIC. */
+  tNs: number;
+  reading: HostReading;
+}
+
+/** /proc counts time in 10 ms ticks: over a second the load of others is known to a few hundredths of a core. */
+const otherWindowNs = 1e9;
+
+type Keys = Row<'telemetry'>;
+
+/** Rows of one recording, times as sampled. */
+export function hostTelemetryRows(samples: HostSample[], others: OtherLoad, keys: Keys): Row<'telemetry'>[] {
+  const rows: Row<'telemetry'>[] = [];
+  for (const [at, { tNs, reading }] of samples.entries()) {
+    const put = (scope: string, metric: string, value: number | null) => {
+      if (value !== null && Number.isFinite(value)) rows.push({ ...keys, t_ns: tNs, scope, metric, value });
+    };
+    reading.clockMhz?.forEach((mhz, index) =>
+      put(`cpu${reading.cores[index]?.id ?? index}`, 'clock_mhz', mhz),
+    );
+    put('process', 'rss_bytes', reading.tree?.memory?.rssBytes ?? null);
+    const before = samples[at - 1];
+    if (!before) continue;
+    const load = hostLoad(before, { tNs, reading });
+    load.perCore.forEach((percent, index) =>
+      put(`cpu${reading.cores[index]!.id}`, 'utilization_percent', percent),
+    );
+    put('host', 'utilization_percent', load.percent);
+    put('host', 'steal_percent', load.stealPercent);
+    put('process', 'cores_busy', treeCores(before, { tNs, reading }));
+  }
+  for (const { tNs, others: busy, own } of others.windows) {
+    rows.push({ ...keys, t_ns: tNs, scope: 'other_processes', metric: 'cores_busy', value: busy });
+    rows.push({ ...keys, t_ns: tNs, scope: 'inferscope', metric: 'cores_busy', value: own });
+  }
+  return rows;
+}
+
+/** Utilisation between two samples; null for a core whose tick count stood still (samples under 10 ms apart). */
+function hostLoad(from: HostSample, to: HostSample) {
+  let busy = 0;
+  let steal = 0;
+  let total = 0;
+  const perCore = to.reading.cores.map((now, index) => {
+    const then = from.reading.cores[index];
+    // iowait may run backwards (proc(5)), hence the floors
+    const coreTotal = then ? now.total - then.total : 0;
+    if (!then || coreTotal <= 0) return null;
+    const coreBusy = Math.min(coreTotal, Math.max(0, now.busy - then.busy));
+    busy += coreBusy;
+    steal += Math.max(0, now.steal - then.steal);
+    total += coreTotal;
+    return (100 * coreBusy) / coreTotal;
+  });
+  const share = (ticks: number) => (total > 0 ? (100 * ticks) / total : null);
+  return { perCore, percent: share(busy), stealPercent: share(steal), busyNs: busy * nsPerTick };
+}
+
+function treeCores(from: HostSample, to: HostSample): number | null {
+  if (!from.reading.tree || !to.reading.tree || to.tNs <= from.tNs) return null;
+  // A child that was re-parented takes its time along: never below zero.
+  return Math.max(0, to.reading.tree.cpuNs - from.reading.tree.cpuNs) / (to.tNs - from.tNs);
+}
+
+export interface OtherLoad {
+  windows: { tNs: number; others: number; own: number }[];
+  mean: number | null;
+  max: number | null;
+}
+
+/** What is left of the busy time when the watched tree's and inferscope's own are taken off, in cores a second. */
+export function otherLoad(samples: HostSample[]): OtherLoad {
+  const windows: OtherLoad['windows'] = [];
+  const between = (from: HostSample, to: HostSample) => {
+    const spanNs = to.tNs - from.tNs;
+    const own = Math.max(0, to.reading.ownCpuNs - from.reading.ownCpuNs) / spanNs;
+    const busy = hostLoad(from, to).busyNs / spanNs;
+    return { tNs: to.tNs, own, others: Math.max(0, busy - (treeCores(from, to) ?? 0) - own) };
+  };
+  let from = samples[0];
+  for (const to of samples) {
+    if (!from || to.tNs - from.tNs < otherWindowNs) continue;
+    windows.push(between(from, to));
+    from = to;
+  }
+  const first = samples[0];
+  const last = samples.at(-1);
+  const long = first && last && last.tNs - first.tNs >= otherWindowNs / 2;
+  if (!long) return { windows, mean: null, max: null };
+  const whole = between(first, last);
+  if (windows.length === 0) windows.push(whole);
+  return { windows, mean: whole.others, max: Math.max(...windows.map((window) => window.others)) };
+}
+
+/** Memory of the tree at each sample, and the kernel's own peak of each process once. */
+export function hostMemoryRows(samples: HostSample[], keys: Keys): Row<'memory'>[] {
+  const rows: Row<'memory'>[] = [];
+  // Pages shared between processes of the tree are counted once in each: the sum is an upper bound then.
+  const source =
+    process.platform === 'linux' ? '/proc/<pid>/status, summed over the process tree' : 'process.memoryUsage';
+  for (const { tNs, reading } of samples) {
+    const memory = reading.tree?.memory;
+    if (!memory) continue;
+    const put = (kind: string, bytes: number | null) => {
+      if (bytes !== null) rows.push({ ...keys, device: null, t_ns: tNs, kind, bytes, point: null, source });
+    };
+    put('rss', memory.rssBytes);
+    put('anonymous', memory.anonymousBytes);
+    put('file', memory.fileBytes);
+  }
+  const last = samples.at(-1);
+  for (const [pid, bytes] of last?.reading.peaks ?? []) {
+    const peakSource = process.platform === 'linux' ? '/proc/<pid>/status VmHWM' : 'getrusage ru_maxrss';
+    rows.push({
+      ...keys,
+      pid,
+      device: null,
+      t_ns: last!.tNs,
+      kind: 'peak_rss',
+      bytes,
+      point: null,
+      source: peakSource,
+    });
+  }
+  return rows;
+}
+
+export interface Circumstances {
+  missedSamples: number;
+  costUs: { mean: number; max: number };
+  periodNs: number;
+  others: OtherLoad;
+  pid: number;
+}
+
+/** What makes the figures of this recording doubtful. */
+export function hostIssues(samples: HostSample[], about: Circumstances): Issue[] {
+  const issues: Issue[] = [];
+  const cores = samples[0]?.reading.cores.length ?? 0;
+  const { mean, max } = about.others;
+  // Background daemons are always there; a tenth of a core, or 2 % of a large machine, is more than those.
+  if (mean !== null && mean > Math.max(0.1, 0.02 * cores)) {
+    issues.push({
+      code: 'machine_not_idle',
+      severity: 'warning',
+      text: `The machine was not idle: other processes used ${mean.toFixed(2)} of ${cores} cores (peak ${max!.toFixed(2)}).`,
+    });
+  }
+  const first = samples[0];
+  const last = samples.at(-1);
+  const steal = first && last && last !== first ? hostLoad(first, last).stealPercent : null;
+  if (steal !== null && steal > 1) {
+    issues.push({
+      code: 'cpu_steal',
+      severity: 'warning',
+      text: `The hypervisor gave ${steal.toFixed(1)} % of this machine's CPU time to other machines.`,
+    });
+  }
+  if (about.missedSamples > 0) {
+    const share = about.missedSamples / (about.missedSamples + samples.length);
+    issues.push({
+      code: 'late_samples',
+      severity: share > 0.1 ? 'warning' : 'info',
+      text: `${(100 * share).toFixed(1)} % of the host samples were not taken in time: the sampling process was busy.`,
+      count: about.missedSamples,
+    });
+  }
+  if (about.costUs.mean * 1000 > 0.05 * about.periodNs) {
+    issues.push({
+      code: 'sampling_cost',
+      severity: 'warning',
+      text: `A host sample takes ${about.costUs.mean.toFixed(0)} µs, more than 5 % of the sampling period of one core.`,
+    });
+  }
+  if (process.platform === 'linux' && !samples.some((sample) => sample.reading.tree)) {
+    issues.push({
+      code: 'process_unreadable',
+      severity: 'warning',
+      text: `Process ${about.pid} could not be read.`,
+    });
+  }
+  return issues;
+}

@@ -1,0 +1,189 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import os from 'node:os';
+import { parseCpuInfo } from '../hardware/cpuinfo.js';
+import { processTree } from './process-tree.js';
+import type { CoreTicks, ProcessMemory } from './proc-text.js';
+import { nsPerTick, parsePidStat, parseProcStat, parseStatusMemory } from './proc-text.js';
+
+/** Counters as they stand; the sampler takes differences. */
+export interface HostReading {
+  cores: CoreTicks[];
+  /** MHz per core, in the order of `cores`; null where no clock can be read or none was due. */
+  clockMhz: number[] | null;
+  /** The watched process and its descendants; null when none of them lives or can be read. */
+  tree: { cpuNs: number; memory: ProcessMemory | null } | null;
+  /** VmHWM of each process of the tree, as last seen; grows by processes and never loses one. */
+  peaks: ReadonlyMap<number, number>;
+  /** CPU time of this very process; 0 when it belongs to the tree. */
+  ownCpuNs: number;
+}
+
+export interface HostReader {
+  read(nowNs: number): HostReading;
+  close(): void;
+  /** Why something is not read, for the recording's issues. */
+  notes: { code: string; text: string }[];
+}
+
+/** New children are looked for this often; a shorter-lived one is seen in its parent's waited-for time only. */
+const treeScanNs = 250e6;
+/**
+ * How often /proc/cpuinfo is read for clocks, where there is no cpufreq: at 10 Hz (a little sooner, so that a timer's
+ * jitter does not skip a sample). Where the CPU has APERF/MPERF counters, kernels of 4.14 to 5.17 sleep 10 ms in that
+ * read while they measure (arch/x86/kernel/cpu/aperfmperf.c): once a second then.
+ */
+const cpuinfoScanNs = 90e6;
+const measuringCpuinfoScanNs = 1e9;
+
+/** Opens everything once; every reading re-reads the open files from their start. */
+export function openLinuxHost(pid: number): HostReader {
+  const stat = openText('/proc/stat', 256 * (os.cpus().length + 2));
+  const processes = new Map<number, { stat: OpenText; status: OpenText }>();
+  const peaks = new Map<number, number>();
+  const notes: HostReader['notes'] = [];
+  const clocks = openClocks(parseProcStat(stat?.read() ?? ''), notes);
+  let scannedNs = -Infinity;
+  let ownInTree = false;
+
+  function scan(nowNs: number): void {
+    scannedNs = nowNs;
+    const pids = new Set(processTree(pid));
+    ownInTree = pids.has(process.pid);
+    for (const [known, files] of processes) {
+      if (pids.has(known)) continue;
+      closeProcess(files);
+      processes.delete(known);
+    }
+    for (const one of pids) {
+      if (processes.has(one)) continue;
+      const files = {
+        stat: openText(`/proc/${one}/stat`, 1024),
+        status: openText(`/proc/${one}/status`, 8192),
+      };
+      if (files.stat && files.status) processes.set(one, { stat: files.stat, status: files.status });
+    }
+  }
+
+  function readTree(): HostReading['tree'] {
+    let ticks = 0;
+    let alive = false;
+    let memory: ProcessMemory | null = null;
+    for (const [one, files] of processes) {
+      const times = parsePidStat(files.stat.read() ?? '');
+      if (!times) continue;
+      alive = true;
+      ticks += times.ticks;
+      const own = parseStatusMemory(files.status.read() ?? '');
+      if (!own) continue;
+      peaks.set(one, own.peakRssBytes);
+      memory = memory ? addMemory(memory, own) : own;
+    }
+    return alive ? { cpuNs: ticks * nsPerTick, memory } : null;
+  }
+
+  return {
+    notes,
+    read(nowNs) {
+      if (nowNs - scannedNs >= treeScanNs) scan(nowNs);
+      const own = process.cpuUsage();
+      return {
+        cores: parseProcStat(stat?.read() ?? ''),
+        clockMhz: clocks.read(nowNs),
+        tree: readTree(),
+        peaks,
+        ownCpuNs: ownInTree ? 0 : (own.user + own.system) * 1000,
+      };
+    },
+    close() {
+      stat?.close();
+      clocks.close();
+      for (const files of processes.values()) closeProcess(files);
+      processes.clear();
+    },
+  };
+}
+
+function addMemory(a: ProcessMemory, b: ProcessMemory): ProcessMemory {
+  return {
+    rssBytes: a.rssBytes + b.rssBytes,
+    anonymousBytes: (a.anonymousBytes ?? 0) + (b.anonymousBytes ?? 0),
+    fileBytes: (a.fileBytes ?? 0) + (b.fileBytes ?? 0),
+    peakRssBytes: a.peakRssBytes + b.peakRssBytes,
+  };
+}
+
+function closeProcess(files: { stat: OpenText; status: OpenText }): void {
+  files.stat.close();
+  files.status.close();
+}
+
+interface OpenText {
+  /** The file's text as of now; null once the process behind it has ended. */
+  read(): string | null;
+  close(): void;
+}
+
+function openText(path: string, bytes: number): OpenText | null {
+  let descriptor: number;
+  try {
+    descriptor = openSync(path, 'r');
+  } catch {
+    return null;
+  }
+  const buffer = Buffer.allocUnsafe(bytes);
+  return {
+    read() {
+      try {
+        return buffer.toString('latin1', 0, readSync(descriptor, buffer, 0, bytes, 0));
+      } catch {
+        return null;
+      }
+    },
+    close: () => closeSync(descriptor),
+  };
+}
+
+interface Clocks {
+  read(nowNs: number): number[] | null;
+  close(): void;
+}
+
+function openClocks(cores: CoreTicks[], notes: HostReader['notes']): Clocks {
+  const files = cores
+    .map(({ id }) => openText(`/sys/devices/system/cpu/cpu${id}/cpufreq/scaling_cur_freq`, 32))
+    .filter((file) => file !== null);
+  const close = () => files.forEach((file) => file.close());
+  if (cores.length > 0 && files.length === cores.length) {
+    return { close, read: () => files.map((file) => Number.parseInt(file.read() ?? '', 10) / 1000) }; // kHz
+  }
+  close();
+  const cpuinfo = openText('/proc/cpuinfo', 4096 * Math.max(1, cores.length));
+  const first = parseCpuInfo(cpuinfo?.read() ?? '');
+  if (first.clockMhz.length === 0) {
+    cpuinfo?.close();
+    notes.push({
+      code: 'clock_unreadable',
+      text: 'This kernel tells no core clock (no cpufreq, none in cpuinfo).',
+    });
+    return { read: () => null, close: () => {} };
+  }
+  if (first.flags.has('hypervisor')) {
+    notes.push({
+      code: 'clock_nominal',
+      text: 'The hypervisor hides the real core clock; clock_mhz is the nominal one that /proc/cpuinfo states.',
+    });
+  }
+  const scanNs = first.flags.has('aperfmperf') ? measuringCpuinfoScanNs : cpuinfoScanNs;
+  let readNs = -Infinity;
+  return {
+    read(nowNs) {
+      if (nowNs - readNs < scanNs) return null;
+      readNs = nowNs;
+      // Not parseCpuInfo: the flags of 64 cores would take longer than all the rest of a sample.
+      return Array.from((cpuinfo?.read() ?? '').matchAll(/^cpu MHz\s*: ([\d.]+)/gm), (match) =>
+        Number(match[1]),
+      );
+    },
+    close: () => cpuinfo?.close(),
+  };
+}

@@ -1,0 +1,82 @@
+/**
+ * The kernel's text files that are re-read many times a second. Parsers scan for what they need instead of splitting
+ * into fields: a status file has 60 lines and 5 of them matter.
+ */
+
+/** Ticks of /proc are USER_HZ, 100 a second on every Linux Node runs on (include/asm-generic/param.h). */
+export const nsPerTick = 10_000_000;
+
+export interface CoreTicks {
+  /** The kernel's number of this core; offline cores leave holes. */
+  id: number;
+  busy: number;
+  /** Time the hypervisor gave to someone else while this core wanted to run. */
+  steal: number;
+  total: number;
+}
+
+/**
+ * `cpu0 6270 0 3378 88007 46 0 103 29 0 0`: user nice system idle iowait irq softirq steal guest guest_nice.
+ * Guest time is inside user and nice already. Waiting for a disk is not being busy. Offline cores are absent.
+ */
+export function parseProcStat(text: string): CoreTicks[] {
+  const cores: CoreTicks[] = [];
+  for (const line of text.split('\n')) {
+    if (!line.startsWith('cpu')) break;
+    if (line[3] === ' ') continue;
+    const [user = 0, nice = 0, system = 0, idle = 0, iowait = 0, irq = 0, softirq = 0, steal = 0] = line
+      .slice(line.indexOf(' ') + 1)
+      .split(' ')
+      .map(Number);
+    const busy = user + nice + system + irq + softirq;
+    cores.push({ id: Number.parseInt(line.slice(3), 10), busy, steal, total: busy + idle + iowait + steal });
+  }
+  return cores;
+}
+
+export interface ProcessMemory {
+  rssBytes: number;
+  /** Null where the system does not tell the two apart (outside Linux). */
+  anonymousBytes: number | null;
+  /** File mappings and shared memory: rss − anonymous. */
+  fileBytes: number | null;
+  peakRssBytes: number;
+}
+
+/**
+ * VmRSS, RssAnon and VmHWM of /proc/<pid>/status; null for a process without memory (ended, or a kernel thread).
+ * The kernel counts pages per thread in batches, so values may lag by some 64 pages a thread (proc(5)).
+ */
+export function parseStatusMemory(text: string): ProcessMemory | null {
+  const rss = kibField(text, 'VmRSS:');
+  const anonymous = kibField(text, 'RssAnon:');
+  const peak = kibField(text, 'VmHWM:');
+  if (rss === null || anonymous === null || peak === null) return null;
+  return {
+    rssBytes: rss,
+    anonymousBytes: anonymous,
+    fileBytes: Math.max(0, rss - anonymous),
+    peakRssBytes: peak,
+  };
+}
+
+function kibField(text: string, name: string): number | null {
+  const at = text.indexOf(`\n${name}`);
+  if (at < 0) return null;
+  const kib = Number.parseInt(text.slice(at + 1 + name.length, at + 40), 10);
+  return Number.isNaN(kib) ? null : kib * 1024;
+}
+
+export interface PidStat {
+  parentPid: number;
+  /** utime + stime of itself plus that of every child it has waited for: conserved when a child ends. */
+  ticks: number;
+}
+
+/** `1234 (name with ) in it) S 1 …`: fields are counted from the last parenthesis; 14-17 are the times (proc(5)). */
+export function parsePidStat(text: string): PidStat | null {
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 16);
+  const number = (field: number) => Number(fields[field - 3]);
+  const ticks = number(14) + number(15) + number(16) + number(17);
+  return fields.length >= 15 && Number.isFinite(ticks) ? { parentPid: number(4), ticks } : null;
+}

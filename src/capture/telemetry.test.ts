@@ -1,0 +1,208 @@
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { HostSample } from './host-recording.js';
+import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
+import { parsePidStat, parseProcStat, parseStatusMemory } from './proc-text.js';
+import type { HostRecording } from './telemetry.js';
+import { startHostSampler } from './telemetry.js';
+
+const MiB = 2 ** 20;
+
+describe('real texts of /proc', () => {
+  // Firecracker VM, Linux 6.18, 2 cores
+  const stat = `cpu  14123 0 7408 172691 1054 0 296 61 0 0
+cpu0 6270 0 3378 88007 46 0 103 29 0 0
+cpu1 7853 0 4030 84683 1008 0 192 32 0 0
+intr 621809 0 0 0
+ctxt 1517979
+`;
+  test('/proc/stat: waiting for a disk and stolen time are not busy', () => {
+    expect(parseProcStat(stat)).toEqual([
+      { id: 0, busy: 6270 + 3378 + 103, steal: 29, total: 6270 + 3378 + 88007 + 46 + 103 + 29 },
+      { id: 1, busy: 7853 + 4030 + 192, steal: 32, total: 7853 + 4030 + 84683 + 1008 + 192 + 32 },
+    ]);
+    expect(parseProcStat('')).toEqual([]);
+  });
+
+  test('/proc/<pid>/status', () => {
+    const status =
+      'Name:\tcat\nVmPeak:\t    3060 kB\nVmHWM:\t    1608 kB\nVmRSS:\t    1600 kB\nRssAnon:\t     112 kB\nRssFile:\t    1480 kB\nRssShmem:\t       8 kB\nThreads:\t1\n';
+    expect(parseStatusMemory(status)).toEqual({
+      rssBytes: 1600 * 1024,
+      anonymousBytes: 112 * 1024,
+      fileBytes: 1488 * 1024,
+      peakRssBytes: 1608 * 1024,
+    });
+    expect(parseStatusMemory('Name:\tkthreadd\nThreads:\t1\n')).toBeNull();
+  });
+
+  test('/proc/<pid>/stat of a process whose name holds spaces and a parenthesis', () => {
+    const line =
+      '5878 (a) b (c) R 5864 5864 3975 0 -1 4194304 100 0 0 0 7 5 30 2 20 0 1 0 106846 3133440 390';
+    expect(parsePidStat(line)).toEqual({ parentPid: 5864, ticks: 7 + 5 + 30 + 2 });
+    expect(parsePidStat('')).toBeNull();
+  });
+});
+
+describe('arithmetic of a recording, by hand', () => {
+  // 2 s in one step: core 0 busy for 150 of 200 ticks, core 1 for 100; the tree took 1.5 s, inferscope 0.2 s.
+  const sample = (
+    tNs: number,
+    busy: [number, number],
+    total: number,
+    treeNs: number,
+    ownNs: number,
+  ): HostSample => ({
+    tNs,
+    reading: {
+      cores: busy.map((ticks, id) => ({ id, busy: ticks, steal: 0, total })),
+      clockMhz: null,
+      tree: { cpuNs: treeNs, memory: null },
+      peaks: new Map(),
+      ownCpuNs: ownNs,
+    },
+  });
+  const samples = [sample(0, [0, 0], 0, 0, 0), sample(2e9, [150, 100], 200, 1.5e9, 0.2e9)];
+
+  test('utilisation, cores busy, and the rest is other processes', () => {
+    const others = otherLoad(samples);
+    // (1.5 + 1.0) s busy − 1.5 − 0.2 = 0.8 s in 2 s
+    expect(others.mean).toBeCloseTo(0.4, 12);
+    const rows = hostTelemetryRows(samples, others, { execution_id: 'e' });
+    const value = (scope: string, metric: string) =>
+      rows.find((row) => row.scope === scope && row.metric === metric)?.value;
+    expect(value('cpu0', 'utilization_percent')).toBe(75);
+    expect(value('cpu1', 'utilization_percent')).toBe(50);
+    expect(value('host', 'utilization_percent')).toBe(62.5);
+    expect(value('process', 'cores_busy')).toBe(0.75);
+    expect(value('inferscope', 'cores_busy')).toBe(0.1);
+    expect(value('other_processes', 'cores_busy')).toBeCloseTo(0.4, 12);
+    expect(value('cpu0', 'clock_mhz')).toBeUndefined();
+  });
+
+  test('issues: not idle, late, costly', () => {
+    const about = { costUs: { mean: 3000, max: 3000 }, periodNs: 50e6, pid: 1 };
+    const issues = hostIssues(samples, { ...about, missedSamples: 8, others: otherLoad(samples) });
+    expect(issues.map((issue) => issue.code)).toEqual(['machine_not_idle', 'late_samples', 'sampling_cost']);
+    expect(issues[0]?.text).toContain('0.40 of 2 cores');
+    expect(issues[1]).toMatchObject({ severity: 'warning', count: 8 });
+    const quiet = { costUs: { mean: 100, max: 100 }, periodNs: 50e6, pid: 1, missedSamples: 0 };
+    expect(hostIssues(samples, { ...quiet, others: { windows: [], mean: 0.05, max: 0.1 } })).toEqual([]);
+  });
+});
+
+/** A child that touches 200 MiB, reports, then burns one core; a grandchild holds 60 MiB more. */
+const workload = `
+const { spawn } = require('node:child_process');
+const kept = Buffer.alloc(200 * 2 ** 20, 1);
+const grandchild = spawn(process.execPath, ['-e', "const kept = Buffer.alloc(60 * 2 ** 20, 1); process.stdout.write('x'); setInterval(() => kept.length, 1000)"], { stdio: ['ignore', 'pipe', 'ignore'] });
+grandchild.stdout.once('data', () => process.stdout.write('ready'));
+process.stdin.once('data', () => { const end = Date.now() + 60000; (function burn() { const until = Date.now() + 50; while (Date.now() < until); if (Date.now() < end) setImmediate(burn); })(); });
+process.on('SIGTERM', () => { grandchild.kill(); process.exit(kept.length > 0 ? 0 : 1); });
+`;
+
+const children: ReturnType<typeof spawn>[] = [];
+afterEach(() => children.splice(0).forEach((child) => child.kill('SIGTERM')));
+
+const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+describe.runIf(process.platform === 'linux')('a real child process', () => {
+  test('its memory, its CPU time and its descendants are seen', async () => {
+    const child = spawn(process.execPath, ['-e', workload], { stdio: ['pipe', 'pipe', 'inherit'] });
+    children.push(child);
+    await new Promise((resolve) => child.stdout!.once('data', resolve));
+    const kernelTicks = () => {
+      const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
+      return Number(fields[11]) + Number(fields[12]);
+    };
+    const ticksBefore = kernelTicks();
+    const startedNs = Number(process.hrtime.bigint());
+    const sampler = startHostSampler({ pid: child.pid!, hz: 20, keys: { execution_id: 'x' } });
+    child.stdin!.write('go');
+    await wait(2500);
+    const recording = sampler.stop();
+    const spanS = (Number(process.hrtime.bigint()) - startedNs) / 1e9;
+    const usedCores = (kernelTicks() - ticksBefore) / 100 / spanS;
+
+    const of = (kind: string) => recording.memory.filter((row) => row.kind === kind);
+    const rss = Math.max(...of('rss').map((row) => Number(row.bytes)));
+    // Two Node processes (40 to 70 MiB each) and 260 MiB of filled buffers.
+    expect(rss).toBeGreaterThan(320 * MiB);
+    expect(rss).toBeLessThan(520 * MiB);
+    expect(Math.max(...of('anonymous').map((row) => Number(row.bytes)))).toBeGreaterThan(260 * MiB);
+    expect(of('peak_rss')).toHaveLength(2);
+    const hwm = Number(/VmHWM:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) * 1024;
+    const peak = Number(of('peak_rss').find((row) => row.pid === child.pid)?.bytes);
+    expect(Math.abs(peak - hwm)).toBeLessThan(8 * MiB);
+
+    // The kernel's own count of the child's time is the oracle: on a busy machine it gets less than a core.
+    const busy = meanOf(recording, 'process', 'cores_busy');
+    expect(usedCores).toBeGreaterThan(0.15);
+    expect(Math.abs(busy - usedCores)).toBeLessThan(0.15);
+    expect(meanOf(recording, 'host', 'utilization_percent')).toBeGreaterThan(
+      (busy / os.cpus().length) * 100 - 20,
+    );
+
+    const clocks = recording.telemetry.filter((row) => row.scope === 'cpu0' && row.metric === 'clock_mhz');
+    if (!recording.issues.some((issue) => issue.code === 'clock_unreadable')) {
+      expect(clocks.length).toBeGreaterThan(2);
+      for (const row of clocks) expect(Number(row.value)).toBeGreaterThan(100);
+    }
+
+    for (const row of [...recording.telemetry, ...recording.memory]) {
+      expect(Number(row.t_ns)).toBeGreaterThanOrEqual(startedNs);
+      expect(row.execution_id).toBe('x');
+    }
+    // ≥ 10 Hz also on a busy machine; what was missed is counted, not hidden.
+    expect(recording.samples + recording.missedSamples).toBeGreaterThan(40);
+    expect(recording.samples).toBeGreaterThan(15);
+    expect(recording.costUs.mean).toBeLessThan(15_000);
+  });
+
+  test('a process that ends while it is watched leaves its rows and no error', async () => {
+    const child = spawn(process.execPath, ['-e', 'setTimeout(() => {}, 250)']);
+    const sampler = startHostSampler({ pid: child.pid!, hz: 40 });
+    await new Promise((resolve) => child.once('exit', resolve));
+    await wait(150);
+    const recording = sampler.stop();
+    expect(recording.memory.find((row) => row.kind === 'peak_rss')?.bytes).toBeGreaterThan(5 * MiB);
+    expect(recording.issues.map((issue) => issue.code)).not.toContain('process_unreadable');
+  });
+
+  test('a process that never was is an issue', async () => {
+    const sampler = startHostSampler({ pid: 2 ** 22 + 1 });
+    await wait(60);
+    const recording = sampler.stop();
+    expect(recording.memory).toEqual([]);
+    expect(recording.issues.map((issue) => issue.code)).toContain('process_unreadable');
+    expect(recording.telemetry.some((row) => row.scope === 'cpu0')).toBe(true);
+  });
+
+  test('an event loop that is blocked for 300 ms misses samples and says so', async () => {
+    const sampler = startHostSampler({ pid: process.pid, hz: 20 });
+    await wait(60);
+    const until = Date.now() + 300;
+    while (Date.now() < until);
+    await wait(60);
+    const { missedSamples, issues } = sampler.stop();
+    expect(missedSamples).toBeGreaterThanOrEqual(4);
+    expect(issues.find((issue) => issue.code === 'late_samples')?.count).toBe(missedSamples);
+  });
+});
+
+/** Mean over time: on a busy machine the intervals between samples differ. */
+function meanOf(recording: HostRecording, scope: string, metric: string): number {
+  const rows = recording.telemetry.filter((row) => row.scope === scope && row.metric === metric);
+  let area = 0;
+  let span = 0;
+  for (const [index, row] of rows.entries()) {
+    const before = rows[index - 1];
+    if (!before) continue;
+    const step = Number(row.t_ns) - Number(before.t_ns);
+    area += Number(row.value) * step;
+    span += step;
+  }
+  return area / span;
+}
