@@ -49,14 +49,13 @@ export function readManifest(folder: string, id: string): ManifestFile {
     throw corrupt(id, `${manifestName} cannot be read`, messageOf(error), error);
   }
   const parsed = parse(text, id);
-  const found = /^inferscope\/session\/(\d+)\.\d+$/.exec(String(parsed['schema']));
-  if (!found)
+  if (!requireReadable(parsed['schema'], `session ${id}`)) {
     throw corrupt(
       id,
       `${manifestName} is not a session manifest`,
       `Its schema is ${String(parsed['schema'])}.`,
     );
-  if (Number(found[1]) > readableMajor) throw newer(`session ${id}`, Number(found[1]), readableMajor);
+  }
   const sha256 = checkHash(folder, id, text);
   const data = parsed['data'] as ManifestData | undefined;
   if (!data || typeof data !== 'object' || !data.tables || !Array.isArray(data.artifacts)) {
@@ -68,6 +67,13 @@ export function readManifest(folder: string, id: string): ManifestFile {
     issues: Array.isArray(parsed['issues']) ? (parsed['issues'] as Issue[]) : [],
     sha256,
   };
+}
+
+/** @returns false for a text that is no session schema at all @throws E_SESSION_NEWER */
+export function requireReadable(schema: unknown, what: string): boolean {
+  const major = Number(/^inferscope\/session\/(\d+)\.\d+$/.exec(String(schema))?.[1] ?? Number.NaN);
+  if (major > readableMajor) throw newer(what, major, readableMajor);
+  return !Number.isNaN(major);
 }
 
 function parse(text: Buffer, id: string): Record<string, unknown> {

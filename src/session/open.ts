@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import type { Issue } from '../model/document.js';
-import { messageOf } from '../model/errors.js';
 import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
 import { openDatabase } from './database.js';
 import type { SessionFolder } from './folders.js';
@@ -10,7 +9,7 @@ import { totalBytes } from './list.js';
 import { checkSizes, readManifest } from './manifest-file.js';
 import { queryRows, type SessionDatabase } from './query.js';
 import { selectSession } from './select.js';
-import { corrupt } from './session-problem.js';
+import { asDamage, corrupt } from './session-problem.js';
 import { readUser } from './user-file.js';
 import { createViews, type SessionTables } from './views.js';
 
@@ -115,12 +114,4 @@ async function connectTo(id: string, source: SessionTables): Promise<SessionData
     },
     close: () => database.close(),
   };
-}
-
-/** Damage of a large table, which opening does not hash, shows itself when DuckDB reads the pages. */
-export function asDamage(error: unknown, id: string): unknown {
-  const text = messageOf(error);
-  const damaged =
-    /\.parquet|Parquet|ZSTD|TProtocolException|thrift/i.test(text) && !/Permission Error/.test(text);
-  return damaged ? corrupt(id, 'a table cannot be read', text.split('\n')[0] ?? text, error) : error;
 }

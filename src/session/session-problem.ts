@@ -1,4 +1,4 @@
-import { InferscopeError } from '../model/errors.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
 
 /** A session whose kept files are not as they were written. */
 export function corrupt(id: string, what: string, why: string, cause?: unknown): InferscopeError {
@@ -20,4 +20,12 @@ export function newer(what: string, found: number, known: number): InferscopeErr
     why: `Its format has major version ${found}; this inferscope reads up to ${known}.`,
     fix: 'Update inferscope: npm install -g inferscope@latest (or git pull && npm ci in a clone).',
   });
+}
+
+/** Damage of a large table, which opening does not hash, shows itself when DuckDB reads the pages. */
+export function asDamage(error: unknown, id: string): unknown {
+  const text = messageOf(error);
+  const damaged =
+    /\.parquet|Parquet|ZSTD|TProtocolException|thrift/i.test(text) && !/Permission Error/.test(text);
+  return damaged ? corrupt(id, 'a table cannot be read', text.split('\n')[0] ?? text, error) : error;
 }

@@ -1,0 +1,93 @@
+import pc from 'picocolors';
+import type { ListedSession } from '../session/list.js';
+import type { Session } from '../session/open.js';
+import { formatBytes } from '../session/storage-failure.js';
+
+/** Cuts at the end with an ellipsis; control characters of a title must not reach the terminal. */
+export function fit(text: string, width: number): string {
+  const plain = text.replaceAll(/\p{Cc}+/gu, ' ');
+  if (plain.length <= width) return plain;
+  return width <= 1 ? plain.slice(0, width) : `${plain.slice(0, width - 1)}…`;
+}
+
+/** Newest last, so that it stands above the prompt. */
+export function listText(sessions: ListedSession[], width: number): string {
+  if (sessions.length === 0) return 'No sessions yet: inferscope profile makes one.\n';
+  const names = sessions.map(({ name, tags }) =>
+    fit([name ?? '', ...tags.map((tag) => `#${tag}`)].join(' ').trim(), 20),
+  );
+  const idWidth = Math.max(2, ...sessions.map(({ id }) => id.length));
+  const nameWidth = Math.max(4, ...names.map((name) => name.length));
+  const sizeWidth = 8;
+  const titleWidth = Math.max(16, width - idWidth - nameWidth - sizeWidth - 6);
+  const line = (id: string, name: string, size: string, title: string): string =>
+    `${id.padEnd(idWidth)}  ${name.padEnd(nameWidth)}  ${size.padStart(sizeWidth)}  ${title}`.trimEnd();
+  const rows = sessions.map((session, i) => {
+    const { id, bytes, title, status, broken } = session;
+    if (broken)
+      return `${line(id, names[i] ?? '', '-', '')}\n  ${pc.red('broken')} ${broken.code}: ${fit(broken.text, Math.max(40, width - 30))}`;
+    const mark = status === 'complete' ? '' : `[${status}] `;
+    return line(
+      id,
+      names[i] ?? '',
+      bytes === null ? '-' : formatBytes(bytes),
+      fit(`${mark}${title ?? ''}`, titleWidth),
+    );
+  });
+  return `${[pc.bold(line('ID', 'NAME', 'SIZE', 'TITLE')), ...rows].join('\n')}\n`;
+}
+
+/** Everything about one session that fits on a screen; --json has all of it. */
+export function showText(session: Session, bytes: number, width: number): string {
+  const { manifest, user } = session;
+  const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
+  const facts: [string, string][] = [
+    ['title', manifest.title],
+    ['name', user.name ?? '-'],
+    ['tags', user.tags.join(', ') || '-'],
+    ['kind', `${manifest.kind}, ${manifest.status}`],
+    ['started', `${manifest.started_at}, ${seconds.toFixed(1)} s`],
+    ['command', manifest.command.join(' ')],
+    ['written by', `inferscope ${session.toolVersion}`],
+    ['folder', session.folder],
+    ['size', formatBytes(bytes)],
+  ];
+  const lines = [
+    pc.bold(session.id),
+    ...facts.map(([label, value]) => `  ${label.padEnd(11)}${fold(value, width - 13)}`),
+  ];
+  for (const note of user.notes)
+    lines.push(`  ${'note'.padEnd(11)}${fold(`${note.at.slice(0, 16)}  ${note.text}`, width - 13)}`);
+  lines.push('', pc.bold('  captures'));
+  for (const { capture_id, execution_id, tool } of manifest.captures) {
+    const purpose =
+      manifest.executions.find((one) => one.execution_id === execution_id)?.purpose ?? 'execution unknown';
+    lines.push(
+      `    ${capture_id.padEnd(18)}  ${tool.name}${tool.version ? ` ${tool.version}` : ''}  (${execution_id}: ${purpose})`,
+    );
+  }
+  lines.push('', pc.bold('  tables'));
+  for (const [table, files] of Object.entries(manifest.tables)) {
+    const rows = files.reduce((sum, file) => sum + file.rows, 0);
+    const size = formatBytes(files.reduce((sum, file) => sum + file.bytes, 0));
+    lines.push(`    ${table.padEnd(18)}${String(rows).padStart(12)} rows  ${size.padStart(9)}`);
+  }
+  lines.push('', pc.bold('  artifacts'));
+  for (const { path, kind, bytes: size } of manifest.artifacts) {
+    lines.push(`    ${kind.padEnd(18)}${formatBytes(size).padStart(12)}       ${path}`);
+  }
+  for (const { severity, code, text } of session.issues)
+    lines.push('', `  ${severity} ${code}: ${fold(text, width - 4)}`);
+  return `${lines.join('\n')}\n`;
+}
+
+/** Long values go on, indented under their beginning; a path or hash is never cut. */
+function fold(text: string, width: number): string {
+  const lines: string[] = [];
+  for (const word of text.replaceAll(/\p{Cc}+/gu, ' ').split(' ')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines.join(`\n${' '.repeat(13)}`);
+}

@@ -1,0 +1,345 @@
+import process from 'node:process';
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { document } from '../model/document.js';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import type { UserData } from '../model/manifest.js';
+import type { SessionFolder } from '../session/folders.js';
+import { homeFolders } from '../session/home.js';
+import { examples } from './examples.js';
+import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+
+// Each action loads its own part of the store: `session list` needs neither DuckDB nor the archive reader.
+
+interface JsonOption {
+  json?: boolean;
+}
+
+const jsonOption = ['--json', 'print one JSON document on stdout'] as const;
+const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
+
+export function define(command: Command): void {
+  defineList(command);
+  defineShow(command);
+  defineUserData(command);
+  defineDelete(command);
+  defineExport(command);
+  defineImport(command);
+  defineVerify(command);
+  command.addHelpText(
+    'after',
+    examples(
+      ['inferscope session list', 'every session that is kept, newest last'],
+      ['inferscope session show @last', 'what the newest one holds'],
+    ),
+  );
+}
+
+function defineList(command: Command): void {
+  command
+    .command('list')
+    .alias('ls')
+    .description('list the sessions that are kept, newest last')
+    .option('--tag <tag>', 'only sessions with this tag')
+    .option('--kind <kind>', 'only sessions made by this command, e.g. profile')
+    .option('--limit <n>', 'only the newest n', positive)
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session list --limit 10', 'the ten newest'],
+        ['inferscope session list --tag baseline --json', 'those tagged baseline, for a program'],
+      ),
+    )
+    .action(async (options: JsonOption & { tag?: string; kind?: string; limit?: number }) => {
+      const { listSessions } = await import('../session/list.js');
+      const home = homeFolders();
+      const { tag, kind, limit } = options;
+      const found = listSessions(home)
+        .filter((session) => tag === undefined || session.tags.includes(tag))
+        .filter((session) => kind === undefined || session.kind === kind);
+      const sessions = limit === undefined ? found : found.slice(-limit);
+      if (options.json) {
+        printDocument(document('session-list', '1.0', { home: home.root, sessions }));
+        return;
+      }
+      const { listText } = await import('./session-text.js');
+      print(listText(sessions, terminalWidth()));
+    });
+}
+
+function defineShow(command: Command): void {
+  command
+    .command('show')
+    .description('show what one session holds')
+    .argument('[session]', selectorHelp, '@last')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session show', 'the newest session'],
+        ['inferscope session show llm-b1 --json | jq .data.manifest.hardware', 'one part of it'],
+      ),
+    )
+    .action(async (selector: string, options: JsonOption) => {
+      const { openSession } = await import('../session/open.js');
+      const { totalBytes } = await import('../session/list.js');
+      const { keptFiles } = await import('../session/manifest-file.js');
+      const session = await openSession(selector);
+      const bytes = totalBytes(keptFiles(session.manifest));
+      if (session.userIssue) warn(session.userIssue.text);
+      if (options.json) {
+        const { folder, toolVersion: written_by, manifest, user } = session;
+        const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };
+        printDocument(document('session-show', '1.0', data, session.userIssue ? [session.userIssue] : []));
+        return;
+      }
+      const { showText } = await import('./session-text.js');
+      print(showText(session, bytes, terminalWidth()));
+    });
+}
+
+/** rename, tag, note: what user.json holds. */
+function defineUserData(command: Command): void {
+  command
+    .command('rename')
+    .description('give a session a name, or take it away')
+    .argument('<session>', selectorHelp)
+    .argument('[name]', 'the new name')
+    .option('--clear', 'take the name away')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session rename @last llm-b1', 'name the newest session'],
+        ['inferscope session rename llm-b1 --clear', 'take the name away'],
+      ),
+    )
+    .action(async (selector: string, name: string | undefined, options: JsonOption & { clear?: boolean }) => {
+      if ((name === undefined) === !options.clear) {
+        throw usage(
+          'session rename needs a name or --clear, not both',
+          'inferscope session rename @last llm-b1',
+        );
+      }
+      const { renameSession } = await import('../session/edit.js');
+      await editing(selector, options, (session) => renameSession(session, name ?? null));
+    });
+  command
+    .command('tag')
+    .description('add tags to a session, or remove them')
+    .argument('<session>', selectorHelp)
+    .argument('<tags...>', 'tags')
+    .option('--remove', 'remove these tags instead')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session tag @last baseline h100', 'add two tags'],
+        ['inferscope session tag llm-b1 baseline --remove', 'remove one'],
+      ),
+    )
+    .action(async (selector: string, tags: string[], options: JsonOption & { remove?: boolean }) => {
+      const { tagSession } = await import('../session/edit.js');
+      const change = options.remove ? { add: [], remove: tags } : { add: tags, remove: [] };
+      await editing(selector, options, (session) => tagSession(session, change));
+    });
+  command
+    .command('note')
+    .description('add a note to a session')
+    .argument('<session>', selectorHelp)
+    .argument('<text...>', 'the note')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session note @last "fans at full speed"', 'add a note'],
+        ['inferscope session note llm-b1 driver 550, idle machine', 'quotes are optional'],
+      ),
+    )
+    .action(async (selector: string, text: string[], options: JsonOption) => {
+      const { noteSession } = await import('../session/edit.js');
+      await editing(selector, options, (session) => noteSession(session, text.join(' ')));
+    });
+}
+
+type Edit = (session: SessionFolder) => Promise<UserData>;
+
+async function editing(selector: string, options: JsonOption, edit: Edit): Promise<void> {
+  const { selectSession } = await import('../session/select.js');
+  const session = selectSession(selector);
+  const user = await edit(session);
+  if (options.json) {
+    printDocument(document('session-user', '1.0', { id: session.id, user }));
+    return;
+  }
+  const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';
+  const notes = user.notes.length > 0 ? `, ${user.notes.length} notes` : '';
+  print(`${session.id}: ${user.name ? `name ${user.name}` : 'no name'}${tags}${notes}`);
+}
+
+function defineDelete(command: Command): void {
+  command
+    .command('delete')
+    .alias('rm')
+    .description('delete sessions with all their files')
+    .argument('<sessions...>', selectorHelp)
+    .option('-y, --yes', 'do not ask')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session delete llm-b1', 'asks first'],
+        ['inferscope session delete @last --yes', 'in a script'],
+      ),
+    )
+    .action(async (selectors: string[], options: JsonOption & { yes?: boolean }) => {
+      const { selectSession } = await import('../session/select.js');
+      const { deleteSession } = await import('../session/delete.js');
+      const chosen = new Map(
+        selectors.map((selector) => selectSession(selector)).map((one) => [one.id, one]),
+      );
+      const agreed = options.yes || (await confirmed(`Delete ${[...chosen.keys()].join(', ')}? [y/N] `));
+      const deleted: string[] = [];
+      for (const session of agreed ? chosen.values() : []) {
+        await deleteSession(session);
+        deleted.push(session.id);
+      }
+      if (options.json) printDocument(document('session-delete', '1.0', { deleted }));
+      else print(deleted.length > 0 ? `deleted ${deleted.join(', ')}` : 'nothing deleted');
+    });
+}
+
+async function confirmed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY) {
+    throw usage(
+      'session delete asks before it deletes, and there is no terminal to ask on',
+      'inferscope session delete … --yes',
+    );
+  }
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await reader.question(question)).trim());
+  } finally {
+    reader.close();
+  }
+}
+
+function defineExport(command: Command): void {
+  command
+    .command('export')
+    .description('write a session into one file')
+    .argument('[session]', selectorHelp, '@last')
+    .option('-o, --output <file>', 'file to write (<id>.inferscope.tar.gz in the current folder)')
+    .option('--derived', 'take reports and caches along')
+    .option('--overwrite', 'replace an existing file')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session export llm-b1', 'write it into the current folder'],
+        ['inferscope session export @last -o /media/stick/run.tar.gz --derived', 'with its reports'],
+      ),
+    )
+    .action(
+      async (
+        selector: string,
+        options: JsonOption & { output?: string; derived?: boolean; overwrite?: boolean },
+      ) => {
+        const { selectSession } = await import('../session/select.js');
+        const { exportSession } = await import('../session/archive-export.js');
+        const { formatBytes } = await import('../session/storage-failure.js');
+        const session = selectSession(selector);
+        const { json, ...how } = options;
+        const archive = await exportSession(session, how);
+        if (json) printDocument(document('session-export', '1.0', { id: session.id, ...archive }));
+        else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${archive.files} files)`);
+      },
+    );
+}
+
+function defineImport(command: Command): void {
+  command
+    .command('import')
+    .description('bring an exported session back')
+    .argument('<file>', 'file that session export wrote')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session import 20261120-221503-llama-24m.inferscope.tar.gz', 'verify and keep it'],
+        ['inferscope session import run.tar.gz --json', 'for a program'],
+      ),
+    )
+    .action(async (file: string, options: JsonOption) => {
+      const { importSession } = await import('../session/archive-import.js');
+      const { id, outcome, droppedName } = await importSession(file);
+      if (droppedName) warn(`another session is called ${droppedName}: ${id} was imported without its name`);
+      if (options.json) {
+        printDocument(document('session-import', '1.0', { id, outcome, dropped_name: droppedName }));
+      } else {
+        print(
+          outcome === 'imported'
+            ? `imported ${id}`
+            : `${id} is here already, with the same content: nothing changed`,
+        );
+      }
+    });
+}
+
+function defineVerify(command: Command): void {
+  command
+    .command('verify')
+    .description('recompute every checksum of sessions')
+    .argument('[sessions...]', selectorHelp, ['@last'])
+    .option('--all', 'every session')
+    .option(...jsonOption)
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope session verify llm-b1', 'check one session'],
+        ['inferscope session verify --all', 'check them all'],
+      ),
+    )
+    .action(async (selectors: string[], options: JsonOption & { all?: boolean }) => {
+      const { selectSession } = await import('../session/select.js');
+      const { sessionFolders } = await import('../session/folders.js');
+      const { verifySession } = await import('../session/verify.js');
+      const chosen = options.all ? sessionFolders(homeFolders()) : selectors.map((one) => selectSession(one));
+      const sessions = [];
+      for (const session of chosen) sessions.push(await verifySession(session));
+      const bad = sessions.filter(({ ok }) => !ok);
+      const issues = bad.map(({ id, files }) => {
+        const count = files.filter(({ state }) => state !== 'ok').length;
+        return {
+          code: 'E_SESSION_CORRUPT',
+          severity: 'error' as const,
+          text: `session ${id} is damaged: ${count} files are not as they were written`,
+          count,
+        };
+      });
+      if (options.json) printDocument(document('session-verify', '1.0', { sessions }, issues));
+      else
+        for (const { id, ok, files } of sessions) {
+          print(`${id}: ${ok ? `ok, ${files.length} files` : 'DAMAGED'}`);
+          for (const { path, state, detail } of files)
+            if (state !== 'ok') print(`  ${state.padEnd(8)} ${path}\n           ${detail ?? ''}`);
+        }
+      if (bad.length === 0) return;
+      for (const { text } of issues) talk(`error: ${text} (E_SESSION_CORRUPT)`);
+      talk(
+        `  Bring the files back from a backup or an export, or type: inferscope session delete ${bad[0]?.id ?? ''}`,
+      );
+      process.exitCode = exitCodeOf.E_SESSION_CORRUPT;
+    });
+}
+
+function positive(text: string): number {
+  const value = Number(text);
+  if (Number.isInteger(value) && value > 0) return value;
+  throw usage(`--limit takes a number of sessions, not "${text}"`, 'inferscope session list --limit 10');
+}
+
+function usage(what: string, fix: string): InferscopeError {
+  return new InferscopeError('E_USAGE', { what, why: 'inferscope session --help shows each command.', fix });
+}

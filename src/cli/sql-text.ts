@@ -1,0 +1,82 @@
+import pc from 'picocolors';
+import type { SqlResult } from '../session/sql-run.js';
+import type { SqlValue } from '../session/sql-message.js';
+import type { DescribedTable } from '../session/table-schema.js';
+import { fit } from './session-text.js';
+
+const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
+
+function cellText(value: SqlValue): string {
+  if (value === null) return '';
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+/** RFC 4180: NULL is an empty field, an empty text is "". */
+export function csvText({ columns, rows }: SqlResult): string {
+  const field = (value: SqlValue): string => {
+    const text = cellText(value);
+    const quoted = /[",\r\n]/.test(text) || (value !== null && text === '');
+    return quoted ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  const lines = [columns.map(({ name }) => field(name)), ...rows.map((row) => row.map(field))];
+  return `${lines.map((line) => line.join(',')).join('\n')}\n`;
+}
+
+/**
+ * Columns as wide as their content. What does not fit the width is cut column by column, the widest first, so
+ * that narrow columns stay whole; numbers are never cut.
+ */
+export function tableText({ columns, rows }: SqlResult, width: number): string {
+  const right = columns.map(({ type }) => numeric.test(type));
+  const cells = rows.map((row) => row.map((value) => (value === null ? 'NULL' : fit(cellText(value), 1000))));
+  const widths = columns.map(({ name }, c) =>
+    cells.reduce((most, row) => Math.max(most, row[c]?.length ?? 0), name.length),
+  );
+  shrink(widths, right, width);
+  const line = (row: string[]): string =>
+    row
+      .map((cell, c) => {
+        const wide = widths[c] ?? 0;
+        return right[c] ? cell.padStart(wide) : fit(cell, wide).padEnd(wide);
+      })
+      .join('  ')
+      .trimEnd();
+  const header = line(columns.map(({ name }, c) => fit(name, widths[c] ?? 0)));
+  const count = `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`;
+  return `${[pc.bold(header), ...cells.map(line), pc.dim(`(${count})`)].join('\n')}\n`;
+}
+
+/** Narrowest that still says something. */
+const leastWidth = 8;
+
+function shrink(widths: number[], right: boolean[], width: number): void {
+  const total = (): number => widths.reduce((sum, one) => sum + one, 0) + 2 * (widths.length - 1);
+  while (total() > width) {
+    let widest = -1;
+    for (let c = 0; c < widths.length; c++) {
+      const can = !right[c] && (widths[c] ?? 0) > leastWidth;
+      if (can && (widest < 0 || (widths[c] ?? 0) > (widths[widest] ?? 0))) widest = c;
+    }
+    if (widest < 0) return;
+    widths[widest] = Math.max(
+      leastWidth,
+      Math.min((widths[widest] ?? 0) - 1, (widths[widest] ?? 0) - (total() - width) / 2) | 0,
+    );
+  }
+}
+
+/** Every table with its columns, the meaning folded to the width. */
+export function schemaText(tables: DescribedTable[], width: number): string {
+  const blocks = tables.map(({ name, doc, columns }) => {
+    const wide = Math.max(...columns.map((column) => column.name.length));
+    const rows = columns.map((column) =>
+      fit(`  ${column.name.padEnd(wide)}  ${column.type.padEnd(8)} ${column.doc}`, width),
+    );
+    return [
+      `${pc.bold(name)}: ${doc}`,
+      `  ${'session_id'.padEnd(wide)}  VARCHAR  session the row belongs to`,
+      ...rows,
+    ].join('\n');
+  });
+  return `${blocks.join('\n\n')}\n`;
+}

@@ -1,0 +1,134 @@
+import type { Command } from 'commander';
+import { document } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import { examples } from './examples.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+
+interface SqlOptions {
+  session: string[];
+  format: 'table' | 'csv' | 'json';
+  json?: boolean;
+  timeoutS: number;
+  maxRows: number;
+  memoryLimit: number;
+  schema?: boolean;
+}
+
+export function define(command: Command): void {
+  command
+    .argument('[query]', 'one SELECT statement; every table begins with a session_id column')
+    .option('-s, --session <session>', 'id, name, @last; may be repeated', collect, [])
+    .option('--format <format>', 'table, csv or json', format, 'table')
+    .option('--json', 'the same as --format json')
+    .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
+    .option('--max-rows <n>', 'cut the result after this many rows', number('--max-rows', 1e9), 100_000)
+    .option('--memory-limit <size>', "DuckDB's memory before it spills, e.g. 4GiB", size, 2 ** 30)
+    .option('--schema', 'print the tables and their columns')
+    .addHelpText(
+      'after',
+      examples(
+        [
+          'inferscope sql "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY class ORDER BY ms DESC"',
+          'time by operator class in the newest session',
+        ],
+        [
+          'inferscope sql -s llm-b1 -s @last --format csv "SELECT session_id, count(*) AS n FROM stages GROUP BY ALL"',
+          'two sessions at once, for a spreadsheet',
+        ],
+      ),
+    )
+    .action(async (query: string | undefined, options: SqlOptions) => {
+      const chosen = options.json ? 'json' : options.format;
+      if (options.schema) await printSchema(chosen);
+      else await runQuery(query, options, chosen);
+    });
+}
+
+async function runQuery(
+  query: string | undefined,
+  options: SqlOptions,
+  chosen: SqlOptions['format'],
+): Promise<void> {
+  if (query === undefined || query.trim() === '') {
+    throw usage(
+      'sql needs a query',
+      'inferscope sql "SELECT * FROM stages LIMIT 5", or inferscope sql --schema',
+    );
+  }
+  const { openSession, sessionTables } = await import('../session/open.js');
+  const { runSql } = await import('../session/sql-run.js');
+  const sessions = new Map<string, ReturnType<typeof sessionTables>>();
+  for (const selector of options.session.length > 0 ? options.session : ['@last']) {
+    const session = await openSession(selector);
+    sessions.set(session.id, sessionTables(session));
+  }
+  const result = await runSql(childEntry('sql-child'), [...sessions.values()], query, {
+    timeoutS: options.timeoutS,
+    maxRows: options.maxRows,
+    memoryLimitBytes: options.memoryLimit,
+  });
+  if (chosen === 'json') {
+    printDocument(document('sql', '1.0', { sessions: [...sessions.keys()], ...result }));
+  } else {
+    const { csvText, tableText } = await import('./sql-text.js');
+    print(chosen === 'csv' ? csvText(result) : tableText(result, terminalWidth()));
+  }
+  if (result.truncated) talk(`cut after ${options.maxRows} rows: --max-rows takes more`);
+}
+
+async function printSchema(chosen: SqlOptions['format']): Promise<void> {
+  const { describedTables } = await import('../session/table-schema.js');
+  const tables = describedTables();
+  const { schemaText, csvText } = await import('./sql-text.js');
+  if (chosen === 'json') printDocument(document('sql-schema', '1.0', { tables }));
+  else if (chosen === 'table') print(schemaText(tables, terminalWidth()));
+  else {
+    const columns = ['table', 'column', 'type', 'meaning'].map((name) => ({ name, type: 'VARCHAR' }));
+    const rows = tables.flatMap((table) =>
+      table.columns.map(({ name, type, doc }) => [table.name, name, type, doc]),
+    );
+    print(csvText({ columns, rows, truncated: false }));
+  }
+}
+
+function collect(value: string, previous: string[]): string[] {
+  return [...previous, ...value.split(',').filter((part) => part !== '')];
+}
+
+function format(text: string): SqlOptions['format'] {
+  if (text === 'table' || text === 'csv' || text === 'json') return text;
+  throw usage(`--format takes table, csv or json, not "${text}"`, 'inferscope sql --format csv "SELECT …"');
+}
+
+function number(flag: string, limit: number): (text: string) => number {
+  return (text) => {
+    const value = Number(text);
+    if (
+      text.trim() !== '' &&
+      value > 0 &&
+      value <= limit &&
+      (flag === '--timeout-s' || Number.isInteger(value))
+    )
+      return value;
+    throw usage(
+      `${flag} takes a number up to ${limit}, not "${text}"`,
+      'inferscope sql --timeout-s 60 --max-rows 1000 "SELECT …"',
+    );
+  };
+}
+
+function size(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*([KMG])i?B?$/i.exec(text.trim());
+  const unit = { K: 2 ** 10, M: 2 ** 20, G: 2 ** 30 }[match?.[2]?.toUpperCase() ?? ''];
+  const bytes = match && unit ? Number(match[1]) * unit : 0;
+  if (bytes >= 32 * 2 ** 20) return bytes;
+  throw usage(
+    `--memory-limit takes a size of at least 32MiB, not "${text}"`,
+    'inferscope sql --memory-limit 4GiB "SELECT …"',
+  );
+}
+
+function usage(what: string, fix: string): InferscopeError {
+  return new InferscopeError('E_USAGE', { what, why: 'inferscope sql --help shows every option.', fix });
+}

@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { documentSchema, issueSchema } from '../document.js';
+import { manifestDataSchema, userDataSchema } from '../manifest.js';
+
+export const listedSessionSchema = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  tags: z.array(z.string()),
+  kind: z.string().nullable(),
+  title: z.string().nullable(),
+  status: z.string().nullable(),
+  started_at: z.string().nullable(),
+  /** Tables and artifacts. */
+  bytes: z.number().nullable(),
+  /** Why the session cannot be opened; its other fields are null then. */
+  broken: z.object({ code: z.string(), text: z.string() }).nullable(),
+});
+
+/** `inferscope session list`, oldest first. */
+export const sessionListDocumentSchema = documentSchema(
+  'session-list',
+  '1.0',
+  z.object({ home: z.string(), sessions: z.array(listedSessionSchema) }),
+);
+
+/** `inferscope session show`. */
+export const sessionShowDocumentSchema = documentSchema(
+  'session-show',
+  '1.0',
+  z.object({
+    folder: z.string(),
+    written_by: z.string(),
+    bytes: z.number(),
+    user: userDataSchema,
+    manifest: manifestDataSchema,
+    /** What was lost or doubtful when the session was written. */
+    import_issues: z.array(issueSchema),
+  }),
+);
+
+/** `inferscope session rename|tag|note`: what user.json holds afterwards. */
+export const sessionUserDocumentSchema = documentSchema(
+  'session-user',
+  '1.0',
+  z.object({ id: z.string(), user: userDataSchema }),
+);
+
+/** `inferscope session delete`. */
+export const sessionDeleteDocumentSchema = documentSchema(
+  'session-delete',
+  '1.0',
+  z.object({ deleted: z.array(z.string()) }),
+);
+
+/** `inferscope session export`. */
+export const sessionExportDocumentSchema = documentSchema(
+  'session-export',
+  '1.0',
+  z.object({
+    id: z.string(),
+    path: z.string(),
+    bytes: z.number(),
+    sha256: z.string(),
+    files: z.number().int(),
+  }),
+);
+
+/** `inferscope session import`. */
+export const sessionImportDocumentSchema = documentSchema(
+  'session-import',
+  '1.0',
+  z.object({
+    id: z.string(),
+    /** already_here: the same content was kept before, nothing changed. */
+    outcome: z.enum(['imported', 'already_here']),
+    /** Name given up because another session has it. */
+    dropped_name: z.string().nullable(),
+  }),
+);
+
+/** `inferscope session verify`: every file of the sessions with its state. Exit code 5 unless all are ok. */
+export const sessionVerifyDocumentSchema = documentSchema(
+  'session-verify',
+  '1.0',
+  z.object({
+    sessions: z.array(
+      z.object({
+        id: z.string(),
+        ok: z.boolean(),
+        files: z.array(
+          z.object({
+            path: z.string(),
+            state: z.enum(['ok', 'damaged', 'missing', 'unknown']),
+            detail: z.string().nullable(),
+          }),
+        ),
+      }),
+    ),
+  }),
+);
+
+/** `inferscope sql --format json`: integers beyond 2^53 are decimal text. */
+export const sqlDocumentSchema = documentSchema(
+  'sql',
+  '1.0',
+  z.object({
+    sessions: z.array(z.string()),
+    columns: z.array(z.object({ name: z.string(), type: z.string() })),
+    /** One array a row, in the order of `columns`. */
+    rows: z.array(z.array(z.unknown())),
+    /** True when the query has more rows than --max-rows. */
+    truncated: z.boolean(),
+  }),
+);
+
+/** `inferscope sql --schema --format json`. */
+export const sqlSchemaDocumentSchema = documentSchema(
+  'sql-schema',
+  '1.0',
+  z.object({
+    tables: z.array(
+      z.object({
+        name: z.string(),
+        doc: z.string(),
+        columns: z.array(z.object({ name: z.string(), type: z.string(), doc: z.string() })),
+      }),
+    ),
+  }),
+);

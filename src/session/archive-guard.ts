@@ -1,0 +1,146 @@
+import { InferscopeError } from '../model/errors.js';
+import { formatBytes } from './storage-failure.js';
+import { sessionIdPattern } from './id.js';
+import { manifestHashName, manifestName, requireReadable } from './manifest-file.js';
+import { userFileName } from './user-file.js';
+
+/** A manifest of thousands of captures stays far below it. */
+const manifestLimitBytes = 64 * 2 ** 20;
+const userLimitBytes = 16 * 2 ** 20;
+/** Reports and caches are not in the manifest, so they have a limit of their own. */
+const derivedLimitBytes = 2 * 2 ** 30;
+const derivedLimitFiles = 10_000;
+
+export interface ArchiveEntry {
+  path: string;
+  type: string;
+  size: number;
+}
+
+/**
+ * Lets through only what a session consists of: one folder named like the session, the manifest first, then files
+ * the manifest lists, with the sizes it states. Links, devices, paths that lead elsewhere and unannounced files
+ * are refused before a byte of them is written, so that a hostile archive cannot write elsewhere or fill the disk.
+ */
+export interface ArchiveGuard {
+  /** @returns where in the session folder the entry goes @throws E_SESSION_ARCHIVE */
+  admit(entry: ArchiveEntry): string;
+  wantsContent(path: string): boolean;
+  written(path: string, sha256: string, content: Buffer): void;
+  /** What the manifest says its files take; 0 before it was read. */
+  announcedBytes(): number;
+  /** @returns the session's id @throws E_SESSION_ARCHIVE when files are missing */
+  finish(): string;
+}
+
+export function refusedArchive(archive: string, what: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_SESSION_ARCHIVE',
+    {
+      what: `${archive} cannot be imported: ${what}`,
+      why,
+      fix: 'Copy or export it again (inferscope session export); nothing was imported.',
+    },
+    { cause },
+  );
+}
+
+export function createArchiveGuard(archive: string): ArchiveGuard {
+  let id: string | null = null;
+  let expected: Map<string, { bytes: number; sha256: string }> | null = null;
+  const seen = new Set<string>();
+  const derived = { bytes: 0, files: 0 };
+  const refuse = (what: string, why: string): InferscopeError => refusedArchive(archive, what, why);
+
+  function limitOf(path: string): number {
+    if (path === manifestName) return manifestLimitBytes;
+    if (!expected) throw refuse('it does not begin with its manifest', `The first file is ${path}.`);
+    if (path === manifestHashName) return 1024;
+    if (path === userFileName) return userLimitBytes;
+    if (path.startsWith('derived/')) {
+      if (++derived.files > derivedLimitFiles)
+        throw refuse('it holds too many files', `More than ${derivedLimitFiles} in derived/.`);
+      return derivedLimitBytes - derived.bytes;
+    }
+    const announced = expected.get(path);
+    if (!announced) throw refuse(`it holds a file that its manifest does not list`, `The file is ${path}.`);
+    return announced.bytes;
+  }
+
+  return {
+    admit({ path, type, size }) {
+      const parts = path.split('/');
+      const [top, ...rest] = parts;
+      const safe = rest.length > 0 && rest.every((part) => part !== '' && part !== '.' && part !== '..');
+      if (!top || !sessionIdPattern.test(top) || !safe || path.includes('\\') || path.includes('\0')) {
+        throw refuse('an entry leads outside of the session', `The entry is ${JSON.stringify(path)}.`);
+      }
+      if (type !== 'File' && type !== 'OldFile') {
+        throw refuse(
+          `it holds a ${type}, and a session consists of files`,
+          `The entry is ${JSON.stringify(path)}.`,
+        );
+      }
+      id ??= top;
+      const inside = rest.join('/');
+      if (top !== id) throw refuse('it holds more than one session', `${id} and ${top}.`);
+      if (seen.has(inside)) throw refuse('a file is in it twice', `The file is ${inside}.`);
+      seen.add(inside);
+      const limit = limitOf(inside);
+      if (size > limit) {
+        throw refuse(
+          `${inside} is larger than announced`,
+          `It has ${formatBytes(size)}, at most ${formatBytes(limit)} are expected.`,
+        );
+      }
+      if (inside.startsWith('derived/')) derived.bytes += size;
+      return inside;
+    },
+    wantsContent: (path) => path === manifestName,
+    written(path, sha256, content) {
+      if (path === manifestName) expected = announcedFiles(content, refuse);
+      const announced = expected?.get(path);
+      if (announced && announced.sha256 !== sha256) {
+        throw refuse(
+          `${path} does not match its checksum`,
+          `Expected sha256 ${announced.sha256}, found ${sha256}.`,
+        );
+      }
+    },
+    announcedBytes: () => [...(expected?.values() ?? [])].reduce((sum, { bytes }) => sum + bytes, 0),
+    finish() {
+      if (id === null || !expected) throw refuse('it is empty', 'No session.json was found.');
+      const missing = [manifestHashName, ...expected.keys()].filter((path) => !seen.has(path));
+      if (missing.length > 0) {
+        throw refuse(
+          `${missing.length} files are missing`,
+          `The first is ${missing[0]}; the archive may be cut off.`,
+        );
+      }
+      return id;
+    },
+  };
+}
+
+/** The files a manifest lists, read with distrust: its checksum and schema are checked when all is unpacked. */
+function announcedFiles(
+  content: Buffer,
+  refuse: (what: string, why: string) => InferscopeError,
+): Map<string, { bytes: number; sha256: string }> {
+  const files = new Map<string, { bytes: number; sha256: string }>();
+  try {
+    const { schema, data } = JSON.parse(content.toString('utf8')) as {
+      schema?: unknown;
+      data?: { tables?: Record<string, unknown[]>; artifacts?: unknown[] };
+    };
+    requireReadable(schema, 'the archived session');
+    const listed = [...Object.values(data?.tables ?? {}).flat(), ...(data?.artifacts ?? [])];
+    for (const file of listed as { path: unknown; bytes: unknown; sha256: unknown }[]) {
+      files.set(String(file.path), { bytes: Number(file.bytes), sha256: String(file.sha256) });
+    }
+  } catch (error) {
+    if (error instanceof InferscopeError) throw error;
+    throw refuse('its manifest is not valid', String(error));
+  }
+  return files;
+}

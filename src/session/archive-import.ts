@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import type { EventEmitter } from 'node:events';
+import { createReadStream, createWriteStream, existsSync, statSync, statfsSync } from 'node:fs';
+import { mkdir, rm } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { createGunzip } from 'node:zlib';
+import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { createArchiveGuard, refusedArchive } from './archive-guard.js';
+import { sessionFolders } from './folders.js';
+import { ensureWritable, homeFolders, type Home } from './home.js';
+import { flushToDisk } from './kept-file.js';
+import { readManifest, type ManifestFile } from './manifest-file.js';
+import { openFolder } from './open.js';
+import { asStorageFailure, diskFull } from './storage-failure.js';
+import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
+import { changeUser, readUser } from './user-file.js';
+import { requireIntact, verifySession } from './verify.js';
+
+export interface ImportedSession {
+  id: string;
+  /** already_here: a session with this id and the same content was kept before; nothing changed. */
+  outcome: 'imported' | 'already_here';
+  /** Name given up because another session has it. */
+  droppedName: string | null;
+}
+
+/**
+ * Brings an exported session back. It is unpacked under a temporary name, every checksum is verified, and only
+ * then does it become visible; on failure nothing is left.
+ * @throws E_SESSION_ARCHIVE (cut off, not an archive, unsafe entries, another session of that id), E_SESSION_CORRUPT,
+ * E_SESSION_NEWER, E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function importSession(archive: string, home: Home = homeFolders()): Promise<ImportedSession> {
+  requireFile(archive);
+  ensureWritable(home);
+  removeStaleFolders(home);
+  const temporary = await createTemporaryFolder(home);
+  try {
+    const id = await unpack(archive, temporary.path);
+    const manifest = readManifest(temporary.path, id);
+    requireIntact(await verifySession({ id, folder: temporary.path }));
+    await openFolder({ id, folder: temporary.path });
+    const droppedName = await releaseTakenName(temporary.path, id, home);
+    if (existsSync(join(home.sessions, id)) || !(await publish(temporary.path, home, id))) {
+      requireSame(id, manifest, home);
+      return { id, outcome: 'already_here', droppedName: null };
+    }
+    return { id, outcome: 'imported', droppedName };
+  } catch (error) {
+    throw asStorageFailure(error, { path: home.sessions, doing: `unpack ${archive}`, home: true });
+  } finally {
+    temporary.release();
+    await rm(temporary.path, { recursive: true, force: true });
+  }
+}
+
+function requireFile(archive: string): void {
+  const found = statSync(archive, { throwIfNoEntry: false });
+  if (found?.isFile()) return;
+  throw new InferscopeError('E_SESSION_ARCHIVE', {
+    what: `${archive} is not a file`,
+    why: found ? 'It is a folder or something else that is not a file.' : 'There is nothing of this name.',
+    fix: 'Give a file that inferscope session export wrote.',
+  });
+}
+
+/** @returns the session id the archive holds */
+async function unpack(archive: string, folder: string): Promise<string> {
+  const { Parser } = await import('tar');
+  const guard = createArchiveGuard(archive);
+  const folders = new Set<string>();
+  let failure: unknown = null;
+  let pending = Promise.resolve();
+  // Failures are kept, not thrown: the stream must still be drained, and the first one is the cause.
+  const note = (error: unknown): void => {
+    failure ??= error;
+  };
+  const parser = new Parser({
+    strict: true,
+    onReadEntry: (entry) => {
+      // The parser offers one entry at a time and waits until it is read.
+      const hash = createHash('sha256');
+      pending = (async () => {
+        const place = guard.admit({ path: entry.path, type: entry.type, size: entry.size });
+        const target = join(folder, place);
+        await mkdir(dirname(target), { recursive: true });
+        folders.add(dirname(target));
+        const kept: Buffer[] = [];
+        await pipeline(
+          entry,
+          async function* (source: AsyncIterable<Buffer>) {
+            for await (const chunk of source) {
+              hash.update(chunk);
+              if (guard.wantsContent(place)) kept.push(chunk);
+              yield chunk;
+            }
+          },
+          createWriteStream(target, { flags: 'wx' }),
+        );
+        await flushToDisk(target);
+        guard.written(place, hash.digest('hex'), Buffer.concat(kept));
+        if (guard.wantsContent(place)) requireSpace(archive, folder, guard.announcedBytes());
+      })().catch((error: unknown) => {
+        note(error);
+        entry.resume();
+      });
+    },
+  });
+  parser.on('error', note);
+  try {
+    await pipeline(createReadStream(archive), createGunzip(), async (source: AsyncIterable<Buffer>) => {
+      for await (const chunk of source) {
+        if (!parser.write(chunk)) await eitherOf(parser, 'drain');
+        if (failure) throw failure;
+      }
+      const ended = eitherOf(parser, 'end');
+      parser.end();
+      await ended;
+    });
+  } catch (error) {
+    note(error);
+  }
+  await pending;
+  if (failure) throw readable(archive, failure);
+  for (const made of folders) await flushToDisk(made);
+  return guard.finish();
+}
+
+function eitherOf(parser: EventEmitter, event: 'drain' | 'end'): Promise<void> {
+  return new Promise((resolve) => {
+    parser.once(event, () => resolve()).once('error', () => resolve());
+  });
+}
+
+/** Before the files are written: an archive that cannot fit, honest or not, fails at its manifest. */
+function requireSpace(archive: string, folder: string, neededBytes: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  if (neededBytes > bavail * bsize)
+    throw diskFull({ path: folder, doing: `unpack ${archive}`, neededBytes, home: true });
+}
+
+/** zlib's and tar's own failures in our words. */
+function readable(archive: string, error: unknown): unknown {
+  const code = systemErrorCode(error) ?? '';
+  if (!code.startsWith('Z_') && !code.startsWith('TAR_')) return error;
+  const cutOff = code === 'Z_BUF_ERROR' || /[Tt]runcated|unexpected end/.test(messageOf(error));
+  return refusedArchive(
+    archive,
+    cutOff ? 'it ends too early' : 'it is damaged, or not a session archive at all',
+    `Reading it stopped with: ${messageOf(error)}.`,
+    error,
+  );
+}
+
+/** Names select one session; the one that was here keeps its name. */
+async function releaseTakenName(folder: string, id: string, home: Home): Promise<string | null> {
+  const { name } = readUser(folder).user;
+  if (name === null) return null;
+  const taken = sessionFolders(home).some(
+    (other) => other.id !== id && readUser(other.folder).user.name === name,
+  );
+  if (!taken) return null;
+  await changeUser(folder, (user) => ({ ...user, name: null }));
+  return name;
+}
+
+function requireSame(id: string, imported: ManifestFile, home: Home): void {
+  const kept = readManifest(join(home.sessions, id), id);
+  if (kept.sha256 === imported.sha256) return;
+  throw new InferscopeError('E_SESSION_ARCHIVE', {
+    what: `another session ${id} is kept here already`,
+    why: `Its content differs from the archive's (manifest ${kept.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,
+    fix: `To replace it: inferscope session export ${id}, session delete ${id}, then import again.`,
+  });
+}

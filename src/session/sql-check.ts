@@ -1,0 +1,94 @@
+import type { DuckDBConnection } from '@duckdb/node-api';
+import { InferscopeError } from '../model/errors.js';
+
+/** Functions in FROM that only compute; all others read files, settings or switch something on (enable_logging). */
+const allowedTableFunctions = new Set([
+  'generate_series',
+  'json_each',
+  'json_tree',
+  'range',
+  'repeat',
+  'repeat_row',
+  'summary',
+  'unnest',
+]);
+
+/** Scalar functions with an effect, or that show this machine rather than the sessions. */
+const refusedFunctions = new Set([
+  'current_setting',
+  'currval',
+  'getenv',
+  'nextval',
+  'setseed',
+  'sleep_ms',
+  'write_log',
+]);
+
+/**
+ * Lets one SELECT through (WITH, FROM-first, VALUES, DESCRIBE and SUMMARIZE are SELECTs to DuckDB) and nothing
+ * with an effect. Works on DuckDB's own syntax tree, which it gives for SELECTs only.
+ * @throws E_SQL_STATEMENT, E_SQL_QUERY for text that does not parse
+ */
+export async function checkStatement(connection: DuckDBConnection, sql: string): Promise<void> {
+  const reader = await connection.runAndReadAll('SELECT json_serialize_sql($1::VARCHAR)', [sql]);
+  const tree = JSON.parse(String(reader.getRowsJson()[0]?.[0])) as SerializedSql;
+  if (tree.error) {
+    if (tree.error_type === 'not implemented') {
+      throw refused(
+        'only SELECT statements are allowed',
+        'Sessions are kept as they were measured; sql reads them.',
+      );
+    }
+    throw queryFailed(tree.error_message ?? 'it does not parse');
+  }
+  const count = tree.statements?.length ?? 0;
+  if (count !== 1) throw refused('give exactly one statement', `The text has ${count}.`);
+  visit(tree.statements);
+}
+
+interface SerializedSql {
+  error: boolean;
+  error_type?: string;
+  error_message?: string;
+  statements?: unknown[];
+}
+
+function visit(node: unknown): void {
+  if (Array.isArray(node)) {
+    for (const child of node) visit(child);
+    return;
+  }
+  if (typeof node !== 'object' || node === null) return;
+  const { type, class: kind, function: call, function_name: name } = node as Record<string, unknown>;
+  if (type === 'TABLE_FUNCTION') {
+    const called = String((call as Record<string, unknown> | undefined)?.['function_name']).toLowerCase();
+    if (!allowedTableFunctions.has(called)) throw refusedCall(called);
+  }
+  if (kind === 'FUNCTION' && refusedFunctions.has(String(name).toLowerCase()))
+    throw refusedCall(String(name));
+  for (const child of Object.values(node)) visit(child);
+}
+
+function refusedCall(name: string): InferscopeError {
+  return refused(
+    `${name}() is not available`,
+    'Only the tables of the chosen sessions can be read, no files and no settings.',
+  );
+}
+
+function refused(what: string, why: string): InferscopeError {
+  return new InferscopeError('E_SQL_STATEMENT', {
+    what: `sql: ${what}`,
+    why,
+    fix: 'For example: inferscope sql "SELECT class, sum(dur_ns)/1e6 AS ms FROM ops GROUP BY class"',
+  });
+}
+
+/** DuckDB's message, which names the place and often the nearest right name. */
+export function queryFailed(message: string): InferscopeError {
+  return new InferscopeError('E_SQL_QUERY', {
+    what: `sql: ${message.split('\n')[0] ?? message}`,
+    why: message.split('\n').slice(1).join('\n').trim() || 'DuckDB refuses the query.',
+    fix: 'inferscope sql --schema lists the tables and their columns.',
+  });
+}

@@ -1,0 +1,90 @@
+import type { DuckDBValueConverter, Json } from '@duckdb/node-api';
+import process from 'node:process';
+import { text } from 'node:stream/consumers';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { openDatabase } from './database.js';
+import { asDamage } from './session-problem.js';
+import { checkStatement, queryFailed } from './sql-check.js';
+import type { SqlMessage, SqlRequest } from './sql-message.js';
+import { createViews } from './views.js';
+
+/**
+ * Runs one query for `inferscope sql` in a process of its own, so that the parent can end it after its time and
+ * its memory is not ours. stdin: one SqlRequest; stdout: SqlMessage lines.
+ */
+async function main(): Promise<void> {
+  const request = JSON.parse(await text(process.stdin)) as SqlRequest;
+  const database = await openDatabase({
+    memoryLimitBytes: request.memoryLimitBytes,
+    spillFolder: request.spillFolder,
+  });
+  const { connection } = database;
+  try {
+    await createViews(connection, request.sessions, true);
+  } catch (error) {
+    throw asDamage(error, request.sessions.map(({ id }) => id).join(', '));
+  }
+  await checkStatement(connection, request.sql);
+  const result = await connection.stream(request.sql);
+  const names = result.deduplicatedColumnNames();
+  const types = result.columnTypes().map(String);
+  await send({ type: 'columns', columns: names.map((name, i) => ({ name, type: types[i] ?? '' })) });
+
+  const { JsonDuckDBValueConverter } = await import('@duckdb/node-api');
+  const convert: DuckDBValueConverter<Json> = (value, type, converter) =>
+    typeof value === 'bigint' ? integer(value) : JsonDuckDBValueConverter(value, type, converter);
+  let rows = 0;
+  let bytes = 0;
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (!chunk || chunk.rowCount === 0) break;
+    const wanted = request.maxRows - rows;
+    const values = chunk.convertRows(convert).slice(0, wanted);
+    rows += values.length;
+    bytes += await send({ type: 'rows', rows: values });
+    if (chunk.rowCount > wanted) {
+      await send({ type: 'end', cut: 'rows' });
+      return;
+    }
+    if (bytes > request.maxBytes) {
+      await send({ type: 'end', cut: 'bytes' });
+      return;
+    }
+  }
+  await send({ type: 'end', cut: null });
+}
+
+/** A JSON number while that is exact, else decimal text. */
+function integer(value: bigint): number | string {
+  const number = Number(value);
+  return Number.isSafeInteger(number) ? number : value.toString();
+}
+
+/** Waits for the pipe: a fast query must not collect its result in this process. */
+async function send(message: SqlMessage): Promise<number> {
+  const line = `${JSON.stringify(message)}\n`;
+  if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+  return line.length;
+}
+
+function asKnown(error: unknown): InferscopeError {
+  if (error instanceof InferscopeError) return error;
+  const message = messageOf(error);
+  if (/Out of Memory/i.test(message)) {
+    return new InferscopeError('E_SQL_LIMIT', {
+      what: 'sql: the query needs more memory than it may have',
+      why: message.split('\n')[0] ?? message,
+      fix: 'Select fewer columns, aggregate before joining, or raise it: --memory-limit 4GiB',
+    });
+  }
+  return queryFailed(message);
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  const { code, parts } = asKnown(error);
+  await send({ type: 'error', code, parts });
+  process.exit(1);
+}

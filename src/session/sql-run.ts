@@ -1,0 +1,119 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { createInterface } from 'node:readline';
+import { InferscopeError } from '../model/errors.js';
+import type { SqlColumn, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
+import { formatBytes } from './storage-failure.js';
+import type { SessionTables } from './views.js';
+
+export interface SqlLimits {
+  timeoutS: number;
+  maxRows: number;
+  memoryLimitBytes: number;
+}
+
+export const defaultSqlLimits: SqlLimits = { timeoutS: 30, maxRows: 100_000, memoryLimitBytes: 2 ** 30 };
+
+/** Text of a result; more is a file's business, not a terminal's. */
+const maxResultBytes = 256 * 2 ** 20;
+
+export interface SqlResult {
+  columns: SqlColumn[];
+  rows: SqlValue[][];
+  /** True when the query has more rows than maxRows. */
+  truncated: boolean;
+}
+
+/**
+ * Runs one SELECT over the sessions' tables in a child process; each view begins with a session_id column.
+ * @param childEntry the built sql-child.js
+ * @throws E_SQL_STATEMENT, E_SQL_QUERY, E_SQL_LIMIT (time, memory, size of the result), E_SESSION_CORRUPT
+ */
+export async function runSql(
+  childEntry: string,
+  sessions: SessionTables[],
+  sql: string,
+  limits: SqlLimits,
+): Promise<SqlResult> {
+  const spillFolder = await mkdtemp(join(tmpdir(), 'inferscope-sql-'));
+  // The child needs nothing of our environment, and a query could show what is in it.
+  const child = spawn(process.execPath, ['--max-old-space-size=1024', childEntry], {
+    env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let timedOut = false;
+  const timer = setTimeout(() => {
+    timedOut = true;
+    child.kill('SIGKILL');
+  }, limits.timeoutS * 1000);
+  const ended = new Promise<void>((resolve, reject) => {
+    child.once('close', () => resolve()).once('error', reject);
+  });
+  const talk: Buffer[] = [];
+  child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
+  const { memoryLimitBytes, maxRows } = limits;
+  const request: SqlRequest = {
+    sql,
+    sessions,
+    maxRows,
+    maxBytes: maxResultBytes,
+    memoryLimitBytes,
+    spillFolder,
+  };
+  // A child that dies early closes the pipe; its end is reported below.
+  child.stdin.on('error', () => {});
+  child.stdin.end(JSON.stringify(request));
+
+  try {
+    const result: SqlResult = { columns: [], rows: [], truncated: false };
+    let finished = false;
+    for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
+      const message = JSON.parse(line) as SqlMessage;
+      if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
+      if (message.type === 'columns') result.columns = message.columns;
+      if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);
+      if (message.type === 'end') {
+        if (message.cut === 'bytes') throw tooLarge();
+        result.truncated = message.cut === 'rows';
+        finished = true;
+      }
+    }
+    await ended;
+    if (timedOut) throw tooSlow(limits.timeoutS);
+    if (!finished) throw endedEarly(Buffer.concat(talk).toString('utf8'), child.signalCode);
+    return result;
+  } finally {
+    clearTimeout(timer);
+    child.kill('SIGKILL');
+    await rm(spillFolder, { recursive: true, force: true });
+  }
+}
+
+function tooSlow(seconds: number): InferscopeError {
+  return new InferscopeError('E_SQL_LIMIT', {
+    what: `sql: the query was stopped after ${seconds} s`,
+    why: 'That is its time limit.',
+    fix: `Aggregate or filter more, or raise it: --timeout-s ${seconds * 10}`,
+  });
+}
+
+function tooLarge(): InferscopeError {
+  return new InferscopeError('E_SQL_LIMIT', {
+    what: `sql: the result is larger than ${formatBytes(maxResultBytes)}`,
+    why: 'That much text is not printed.',
+    fix: 'Select fewer columns or rows; the Parquet files themselves are in the session folder (inferscope session show).',
+  });
+}
+
+function endedEarly(talk: string, signal: NodeJS.Signals | null): InferscopeError {
+  return new InferscopeError('E_SQL_LIMIT', {
+    what: `sql: the process that ran the query ended early${signal ? ` (${signal})` : ''}`,
+    why:
+      talk.trim().split('\n').slice(-3).join('\n') ||
+      'The system ended it, most likely for the memory it took.',
+    fix: 'Select fewer columns, aggregate before joining, or lower --memory-limit so that DuckDB spills earlier.',
+  });
+}
