@@ -147,10 +147,12 @@ function textConfig(config: Record<string, unknown>): {
   return { text, partOfLarger: true };
 }
 
+/** Nulls that say something: no window; as many KV heads as heads. Every other null means "as the class has it". */
+const meaningfulNulls = new Set(['sliding_window', 'num_key_value_heads']);
+
 function withoutNulls(config: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
-    // A null window is a statement (no window), every other null means "as the class has it".
-    Object.entries(config).filter(([k, v]) => (v !== null && v !== undefined) || k === 'sliding_window'),
+    Object.entries(config).filter(([k, v]) => v !== undefined && (v !== null || meaningfulNulls.has(k))),
   );
 }
 

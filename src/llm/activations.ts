@@ -1,0 +1,98 @@
+import { bytesPerElement, type DType } from '../model/dtype.js';
+import type { Architecture } from './architecture.js';
+import type { NecessaryOp } from './necessary-op.js';
+import type { StageShape } from './shape.js';
+import { floatStorage } from './storage.js';
+import { stageWork } from './work.js';
+
+/** What one operation leaves behind for the next. */
+export interface ActivationSize {
+  layer: number | null;
+  name: string;
+  output_bytes: number;
+}
+
+export interface ActivationEstimate {
+  bytes: number;
+  /** low: structure only. medium: fitted to measurements. Never high: only an allocator knows. */
+  confidence: 'low' | 'medium';
+  source: string;
+  /** Where the peak is. */
+  at: string;
+}
+
+/** Output sizes of the necessary operations, in the order they run. */
+export function activationSizes(ops: readonly NecessaryOp[]): ActivationSize[] {
+  return ops.map(({ layer, name, bytes }) => ({ layer, name, output_bytes: bytes.activations_out }));
+}
+
+export interface PeakOptions {
+  activations: DType;
+  /** Bytes of a stored attention score when attention is not fused; null when it is (the scores never exist). */
+  scoreBytes?: number | null;
+}
+
+/**
+ * Peak of live activations in one stage, from structure: the residual stream plus input and output of the largest
+ * operation (plus its score matrix, B·H·T·C, where attention is not fused), for an executor that frees each tensor after
+ * its last use. Real allocators keep more (arenas, workspaces): confidence low.
+ */
+export function peakLiveActivations(
+  a: Architecture,
+  shape: StageShape,
+  options: PeakOptions,
+): ActivationEstimate {
+  const { activations, scoreBytes = null } = options;
+  const residual = shape.batchSize * shape.newTokens * a.hiddenSize * bytesPerElement[activations];
+  const heads = Math.max(...a.layers.map(({ attention }) => attention.headCount));
+  const scores =
+    shape.batchSize * heads * shape.newTokens * (shape.contextTokens + shape.newTokens) * (scoreBytes ?? 0);
+  let bytes = 0;
+  let at = '';
+  for (const op of stageWork(a, shape, floatStorage(activations))) {
+    // A norm's traffic has the residual in it already; after the last layer there is none.
+    const beside = op.layer === null || op.class === 'norm' ? 0 : residual;
+    const live =
+      beside + op.bytes.activations_in + op.bytes.activations_out + (op.class === 'attention' ? scores : 0);
+    if (live > bytes) {
+      bytes = live;
+      at = op.layer === null ? op.name : `layers.${op.layer}.${op.name}`;
+    }
+  }
+  return {
+    bytes,
+    confidence: 'low',
+    source: `residual stream + input and output of the largest operation${scoreBytes === null ? '' : ' + attention scores'}`,
+    at,
+  };
+}
+
+export interface VllmActivationShape {
+  activations: DType;
+  maxNumBatchedTokens: number;
+  maxNumSeqs: number;
+}
+
+/**
+ * Activation peak that vLLM's start-up profiling reports: max(T·b·3(D+I), 9.7·4·min(max_num_seqs, T)·V), with
+ * T = max_num_batched_tokens and I the intermediate width a token goes through. An empirical fit to public vLLM logs:
+ * the first term is the MLP's working set, the second float32 logits and the sampler's copies of them.
+ */
+export function vllmActivationPeak(a: Architecture, shape: VllmActivationShape): ActivationEstimate {
+  const { activations, maxNumBatchedTokens: T, maxNumSeqs } = shape;
+  const width = Math.max(
+    ...a.layers.map(({ mlp }) =>
+      mlp.kind === 'dense'
+        ? mlp.intermediateSize
+        : mlp.expertsPerToken * mlp.intermediateSize + mlp.sharedIntermediateSize,
+    ),
+  );
+  const mlp = T * bytesPerElement[activations] * 3 * (a.hiddenSize + width);
+  const sampler = 9.7 * 4 * Math.min(maxNumSeqs, T) * a.vocabSize;
+  return {
+    bytes: Math.max(mlp, sampler),
+    confidence: 'medium',
+    source: 'fit to public vLLM logs: max(T·b·3(D+I), 9.7·4·min(max_num_seqs, T)·V)',
+    at: mlp >= sampler ? 'mlp' : 'sampler',
+  };
+}

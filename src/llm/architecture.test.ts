@@ -1,0 +1,162 @@
+import { describe, expect, it } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { readArchitecture, type GroupedAttention } from './architecture.js';
+import { countParameters } from './parameters.js';
+import { findPreset, presetArchitecture } from './presets.js';
+
+const llama = {
+  model_type: 'llama',
+  hidden_size: 64,
+  intermediate_size: 128,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  vocab_size: 100,
+};
+
+function failure(run: () => unknown): InferscopeError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof InferscopeError) return error;
+    throw error;
+  }
+  throw new Error('nothing was thrown');
+}
+
+function windowsOf(config: Record<string, unknown>): (number | null)[] {
+  return readArchitecture(config).layers.map(({ attention }) => attention.window);
+}
+
+describe('readArchitecture', () => {
+  it('falls back to D / H, to all heads, and to the published defaults', () => {
+    const attention = readArchitecture(llama).layers[0]?.attention as GroupedAttention;
+    expect(attention).toMatchObject({ headDim: 16, kvHeadCount: 4, window: null, qkvBias: false });
+    // The text_config of google/gemma-3-4b-pt, complete: the class supplies the rest.
+    const gemma = readArchitecture({
+      model_type: 'gemma3',
+      text_config: {
+        hidden_size: 2560,
+        intermediate_size: 10_240,
+        model_type: 'gemma3_text',
+        num_hidden_layers: 34,
+        rope_scaling: { factor: 8, rope_type: 'linear' },
+        sliding_window: 1024,
+      },
+      vision_config: { hidden_size: 1152 },
+    });
+    expect(gemma.layers[0]?.attention).toMatchObject({ headCount: 8, kvHeadCount: 4, headDim: 256 });
+    expect(gemma).toMatchObject({ vocabSize: 262_208, tiedEmbeddings: true, partOfLarger: true });
+    // The 4,300,079,472 of the published files less vision tower (416,866,032) and projector (1152·2560 + 1152).
+    expect(countParameters(gemma).total).toBe(4_300_079_472 - 416_866_032 - (1152 * 2560 + 1152));
+  });
+
+  it('reads multi-query attention and partial rotary, old and new spelling', () => {
+    expect(presetArchitecture('gemma-2b').layers[0]?.attention).toMatchObject({
+      kvHeadCount: 1,
+      headDim: 256,
+    });
+    expect(presetArchitecture('phi-2').layers[0]?.attention).toMatchObject({ headDim: 80, rotaryDim: 32 });
+    const rope = { rope_type: 'default', partial_rotary_factor: 0.75 };
+    const a = readArchitecture({ ...llama, model_type: 'phi3', rope_parameters: rope });
+    expect(a.layers[0]?.attention).toMatchObject({ rotaryDim: 12 });
+  });
+
+  it('places experts as the modelling classes do', () => {
+    const kinds = (id: string): string =>
+      presetArchitecture(id)
+        .layers.map(({ mlp }) => mlp.kind[0])
+        .join('');
+    expect(kinds('deepseek-v3')).toBe('ddd' + 'm'.repeat(58));
+    expect(kinds('mixtral-8x7b')).toBe('m'.repeat(32));
+    const qwen = { ...findPreset('qwen3-30b-a3b')?.config, num_hidden_layers: 6 };
+    const stepped = readArchitecture({ ...qwen, decoder_sparse_step: 2, mlp_only_layers: [3] });
+    expect(stepped.layers.map(({ mlp }) => mlp.kind[0]).join('')).toBe('dmdddm');
+  });
+});
+
+describe('sliding windows', () => {
+  const sliding = { ...llama, num_hidden_layers: 6, sliding_window: 8, num_key_value_heads: null };
+
+  it('follow the family where the config has no layer_types', () => {
+    expect(windowsOf({ ...sliding, model_type: 'mistral' })).toEqual([8, 8, 8, 8, 8, 8]);
+    expect(windowsOf({ ...sliding, model_type: 'llama' })).toEqual([null, null, null, null, null, null]);
+    expect(windowsOf({ ...sliding, model_type: 'gemma2' })).toEqual([8, null, 8, null, 8, null]);
+    expect(windowsOf({ ...sliding, model_type: 'gemma3_text' })).toEqual([8, 8, 8, 8, 8, null]);
+  });
+
+  it('are off in Qwen unless switched on, and then start at max_window_layers', () => {
+    const qwen = { ...sliding, model_type: 'qwen2', max_window_layers: 4 };
+    expect(windowsOf(qwen)).toEqual([null, null, null, null, null, null]);
+    expect(windowsOf({ ...qwen, use_sliding_window: true })).toEqual([null, null, null, null, 8, 8]);
+  });
+
+  it('are none when the config says null, and 4096 in a Mistral that says nothing', () => {
+    expect(windowsOf({ ...sliding, model_type: 'mistral', sliding_window: null })[0]).toBeNull();
+    expect(windowsOf({ ...llama, model_type: 'mistral', num_key_value_heads: 2 })).toEqual([4096, 4096]);
+  });
+
+  it('follow layer_types first', () => {
+    const layer_types = ['full_attention', 'sliding_attention'];
+    const config = { ...llama, model_type: 'gemma3_text', sliding_window: 8, layer_types };
+    expect(windowsOf(config)).toEqual([null, 8]);
+    const error = failure(() => readArchitecture({ ...config, layer_types: ['full_attention'] }));
+    expect(error.parts.what).toContain('layer_types');
+    const linear = ['linear_attention', 'full_attention'];
+    expect(failure(() => readArchitecture({ ...config, layer_types: linear })).code).toBe('E_MODEL_CONFIG');
+  });
+});
+
+describe('what bad configs get', () => {
+  it('an unknown architecture names the known ones and the nearest', () => {
+    const error = failure(() => readArchitecture({ ...llama, model_type: 'qwen33' }));
+    expect(error.code).toBe('E_MODEL_ARCHITECTURE');
+    expect(error.exitCode).toBe(5);
+    expect(error.parts.what).toContain('"qwen33"');
+    expect(error.parts.why).toContain('deepseek_v3');
+    expect(error.parts.fix).toContain('"qwen3"');
+    // Names of Object.prototype are not families.
+    expect(failure(() => readArchitecture({ model_type: 'constructor' })).code).toBe('E_MODEL_ARCHITECTURE');
+  });
+
+  const bad: [string, Record<string, unknown>, string, string][] = [
+    ['no hidden size', { hidden_size: undefined }, '"hidden_size"', 'no usable'],
+    ['no model type', { model_type: undefined }, '"model_type"', 'no usable'],
+    ['a negative layer count', { num_hidden_layers: -2 }, '"num_hidden_layers"', '-2'],
+    ['a billion layers', { num_hidden_layers: 1e9 }, '"num_hidden_layers"', '1000000000'],
+    ['a fractional width', { intermediate_size: 12.5 }, '"intermediate_size"', '12.5'],
+    ['a width in words', { intermediate_size: '128' }, '"intermediate_size"', '"128"'],
+    ['heads that do not share', { num_key_value_heads: 3 }, '"num_key_value_heads"', '3'],
+    ['heads that do not divide D', { num_attention_heads: 5 }, '"num_attention_heads"', '5'],
+    ['tying that is no boolean', { tie_word_embeddings: 'yes' }, '"tie_word_embeddings"', '"yes"'],
+    ['more rotation than head', { partial_rotary_factor: 1.5 }, '"partial_rotary_factor"', '1.5'],
+    [
+      'more experts a token than experts',
+      { model_type: 'mixtral', num_key_value_heads: 2, num_local_experts: 4, num_experts_per_tok: 5 },
+      '"num_experts_per_tok"',
+      '5',
+    ],
+    ['a text_config that is a list', { text_config: [] }, '"text_config"', '[]'],
+  ];
+  it.each(bad)('%s names the field and its value', (_, change, field, value) => {
+    const error = failure(() => readArchitecture({ ...llama, ...change }));
+    expect(error.code).toBe('E_MODEL_CONFIG');
+    expect(error.parts.what).toContain(field);
+    expect(error.parts.what).toContain(value);
+    expect(error.parts.why).not.toBe('');
+    expect(error.parts.fix).toContain(field);
+  });
+});
+
+describe('presets', () => {
+  it('are found by id and by hub id in any case', () => {
+    expect(findPreset('Llama-2-7B')?.hub_id).toBe('meta-llama/Llama-2-7b-hf');
+    expect(findPreset('mistralai/mistral-7b-v0.1')?.id).toBe('mistral-7b');
+    expect(findPreset('nothing')).toBeNull();
+  });
+
+  it('suggest the nearest', () => {
+    const error = failure(() => presetArchitecture('llama-2-8b'));
+    expect(error.code).toBe('E_MODEL_NOT_FOUND');
+    expect(error.parts.fix).toContain('llama-2-7b');
+  });
+});

@@ -1,0 +1,67 @@
+import { bytesPerElement, type DType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Architecture, Layer } from './architecture.js';
+
+/**
+ * Elements one token adds to one layer's cache, on one device of a tensor-parallel group: 2 × KV heads × head_dim, heads
+ * split over the group and repeated when there are fewer of them than devices; the latent cache of MLA is not split.
+ * @throws E_USAGE when the heads do not divide over the group
+ */
+export function kvElementsPerToken(attention: Layer['attention'], tensorParallelSize = 1): number {
+  if (attention.kind === 'latent') return attention.kvRank + attention.ropeDim;
+  return 2 * kvHeadsPerDevice(attention.kvHeadCount, tensorParallelSize) * attention.headDim;
+}
+
+function kvHeadsPerDevice(kvHeadCount: number, tensorParallelSize: number): number {
+  const divides =
+    Number.isInteger(tensorParallelSize) &&
+    tensorParallelSize >= 1 &&
+    (kvHeadCount % tensorParallelSize === 0 || tensorParallelSize % kvHeadCount === 0);
+  if (!divides) {
+    throw new InferscopeError('E_USAGE', {
+      what: `${kvHeadCount} KV heads cannot be split over a tensor-parallel group of ${tensorParallelSize}`,
+      why: 'Each device holds a whole number of KV heads, or one copy of a head.',
+      fix: `Give a --tensor-parallel-size that divides ${kvHeadCount} or is a multiple of it.`,
+    });
+  }
+  return Math.max(1, kvHeadCount / tensorParallelSize);
+}
+
+/** Bytes one token adds to the cache of all layers, on one device. */
+export function kvBytesPerToken(a: Architecture, kvCache: DType, tensorParallelSize = 1): number {
+  const elements = a.layers.reduce(
+    (n, { attention }) => n + kvElementsPerToken(attention, tensorParallelSize),
+    0,
+  );
+  return elements * bytesPerElement[kvCache];
+}
+
+export interface KvCacheShape {
+  kvCache: DType;
+  batchSize: number;
+  /** Tokens held of each sequence. */
+  contextTokens: number;
+  tensorParallelSize?: number;
+  /**
+   * What sliding-window layers keep. whole: the full length, as most engines do. window: at most the window (a rolling
+   * buffer). The object is vLLM's hybrid allocator: window − 1 + max_num_batched_tokens, at most max_model_len.
+   */
+  windows?: 'whole' | 'window' | { maxNumBatchedTokens: number; maxModelLen: number };
+}
+
+/** Bytes of the KV cache of a batch on one device, without an allocator's rounding to blocks. */
+export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
+  const { kvCache, batchSize, contextTokens, tensorParallelSize = 1, windows = 'whole' } = shape;
+  let elements = 0;
+  for (const { attention } of a.layers) {
+    const kept = Math.min(contextTokens, keptTokens(attention.window, windows));
+    elements += kept * kvElementsPerToken(attention, tensorParallelSize);
+  }
+  return batchSize * elements * bytesPerElement[kvCache];
+}
+
+function keptTokens(window: number | null, windows: NonNullable<KvCacheShape['windows']>): number {
+  if (window === null || windows === 'whole') return Infinity;
+  if (windows === 'window') return window;
+  return Math.min(window - 1 + windows.maxNumBatchedTokens, windows.maxModelLen);
+}

@@ -1,0 +1,120 @@
+import type { DType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { blocks, unquantized, type BlockFormat, type WeightFormat } from './storage.js';
+
+interface Scheme {
+  linear: BlockFormat;
+  /** Everything that is a matrix is stored this way, embeddings and lm_head too (GGUF block types used alone). */
+  everywhere?: boolean;
+  /** The lm_head is stored this way too when it is a matrix of its own. */
+  lmHead?: boolean;
+  compute?: DType;
+}
+
+/**
+ * Bytes a weight of each scheme, from the formats' definitions: weight + scale + zero point.
+ * - GPTQ, AWQ: 4-bit weights, per group a 16-bit scale and a 4-bit zero point.
+ * - fp8: one float32 scale a row, or one a 128 × 128 block (DeepSeek V3). int8: one float32 scale a row.
+ * - mxfp4: an 8-bit exponent for 32 (OCP MX 1.0). nvfp4: an fp8 scale for 16; its one float32 a tensor is left out.
+ * - bnb-nf4: a float32 absmax for 64; double-quantised: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
+ * - matmulnbits: ONNX Runtime's com.microsoft.MatMulNBits, block 32 with a float32 scale, 4-bit zero point if present.
+ * - gguf: ggml's block layouts (18 bytes for 32 weights in Q4_0, 144 for 256 in Q4_K …). A file mixes block types.
+ */
+const schemes = {
+  'gptq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
+  'gptq-int4-g32': { linear: blocks(0.5, 32, 2 + 0.5) },
+  'awq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
+  'fp8-row': { linear: blocks(1, Infinity, 4), compute: 'float8' },
+  'fp8-block128': {
+    linear: { bytesPerWeight: 1, scale: { rows: 128, columns: 128, bytes: 4 } },
+    compute: 'float8',
+  },
+  'int8-row': { linear: blocks(1, Infinity, 4), compute: 'int8' },
+  mxfp4: { linear: blocks(0.5, 32, 1) },
+  nvfp4: { linear: blocks(0.5, 16, 1) },
+  'bnb-nf4': { linear: blocks(0.5, 64, 4) },
+  'bnb-nf4-double': { linear: blocks(0.5, 64, 1 + 4 / 256) },
+  'matmulnbits-int4': { linear: blocks(0.5, 32, 4), lmHead: true },
+  'matmulnbits-int4-zero-point': { linear: blocks(0.5, 32, 4 + 0.5), lmHead: true },
+  'gguf-q4_0': { linear: blocks(0.5, 32, 2), everywhere: true },
+  'gguf-q5_0': { linear: blocks(0.625, 32, 2), everywhere: true },
+  'gguf-q8_0': { linear: blocks(1, 32, 2), everywhere: true },
+  'gguf-q2_k': { linear: blocks(0.25, 256, 20), everywhere: true },
+  'gguf-q3_k': { linear: blocks(0.375, 256, 14), everywhere: true },
+  'gguf-q4_k': { linear: blocks(0.5, 256, 16), everywhere: true },
+  'gguf-q5_k': { linear: blocks(0.625, 256, 16), everywhere: true },
+  'gguf-q6_k': { linear: blocks(0.75, 256, 18), everywhere: true },
+} satisfies Record<string, Scheme>;
+
+export type SchemeName = keyof typeof schemes;
+export const schemeNames = Object.keys(schemes) as SchemeName[];
+
+/**
+ * The weight format of a quantisation scheme. `rest` is the dtype of what stays unquantised: norms and biases, and,
+ * unless the scheme covers them, embeddings and lm_head.
+ */
+export function quantizedWeights(name: SchemeName, rest: DType): WeightFormat {
+  const scheme: Scheme = schemes[name];
+  const plain = unquantized(rest);
+  const { linear, everywhere = false, lmHead = false, compute = null } = scheme;
+  return {
+    name,
+    linear,
+    lmHead: everywhere || lmHead ? linear : plain,
+    embedding: everywhere ? linear : plain,
+    rest,
+    compute,
+  };
+}
+
+/** @throws E_DTYPE naming the schemes */
+export function parseScheme(text: string): SchemeName {
+  const key = text.trim().toLowerCase();
+  const found = schemeNames.find((name) => name === key);
+  if (found) return found;
+  throw new InferscopeError('E_DTYPE', {
+    what: `unknown quantisation scheme "${text}"`,
+    why: `Known schemes: ${schemeNames.join(', ')}.`,
+    fix: 'Give one of these, or a dtype such as bfloat16 for unquantised weights.',
+  });
+}
+
+/**
+ * The weight format that a config.json declares: `quantization_config`, else `torch_dtype` (`dtype` in newer files).
+ * null when it declares neither, or a scheme that is not known here: unknown is not a guess.
+ */
+export function declaredWeights(config: Record<string, unknown>): WeightFormat | null {
+  const dtype = declaredDType(config);
+  const quantization = config['quantization_config'];
+  if (typeof quantization !== 'object' || quantization === null) {
+    if (dtype === null) return null;
+    const plain = unquantized(dtype);
+    return { name: dtype, linear: plain, lmHead: plain, embedding: plain, rest: dtype, compute: null };
+  }
+  const scheme = declaredScheme(quantization as Record<string, unknown>);
+  return scheme && quantizedWeights(scheme, dtype ?? 'float16');
+}
+
+export function declaredDType(config: Record<string, unknown>): DType | null {
+  const text = config['text_config'];
+  const inner = typeof text === 'object' && text !== null ? (text as Record<string, unknown>) : {};
+  const name = inner['torch_dtype'] ?? inner['dtype'] ?? config['torch_dtype'] ?? config['dtype'];
+  return name === 'float32' || name === 'float16' || name === 'bfloat16' ? name : null;
+}
+
+function declaredScheme(q: Record<string, unknown>): SchemeName | null {
+  const { quant_method: method, bits, group_size: group } = q;
+  if (method === 'gptq' && bits === 4) {
+    return group === 128 ? 'gptq-int4-g128' : group === 32 ? 'gptq-int4-g32' : null;
+  }
+  if (method === 'awq' && bits === 4 && group === 128) return 'awq-int4-g128';
+  if (method === 'fp8' || method === 'fbgemm_fp8') {
+    const block = q['weight_block_size'];
+    if (block === undefined || block === null) return 'fp8-row';
+    return Array.isArray(block) && block[0] === 128 && block[1] === 128 ? 'fp8-block128' : null;
+  }
+  if (method === 'bitsandbytes' && q['load_in_4bit'] === true && q['bnb_4bit_quant_type'] === 'nf4') {
+    return q['bnb_4bit_use_double_quant'] === true ? 'bnb-nf4-double' : 'bnb-nf4';
+  }
+  return method === 'mxfp4' ? 'mxfp4' : null;
+}

@@ -1,0 +1,38 @@
+import type { OpClass } from '../model/classes.js';
+import type { MissingFigure } from '../model/figure.js';
+import type { NecessaryOp } from './necessary-op.js';
+import { boundOf, type Bound, type PeakFlops } from './utilization.js';
+import { totalWork } from './work-totals.js';
+
+export interface RooflineTime extends Bound {
+  /** Σ over operations of max(F/P, B/BW): the shortest time when one operation follows another. */
+  one_by_one_s: number;
+  /** The same, by class: what each class needs. */
+  by_class: { class: OpClass; seconds: number }[];
+}
+
+/**
+ * What the hardware allows a stage: max(Σ F/P, Σ B/BW) for all of it at once, and operation after operation. Missing when a
+ * peak is unknown.
+ */
+export function rooflineTime(
+  ops: readonly NecessaryOp[],
+  peaks: PeakFlops,
+  bandwidthBytesPerS: number | null,
+): RooflineTime | MissingFigure {
+  const whole = boundOf(totalWork(ops), peaks, bandwidthBytesPerS);
+  if ('reason' in whole) return whole;
+  const byClass = new Map<OpClass, number>();
+  let one_by_one_s = 0;
+  for (const op of ops) {
+    const one = boundOf(totalWork([op]), peaks, bandwidthBytesPerS);
+    if ('reason' in one) return one;
+    one_by_one_s += one.roofline_s;
+    byClass.set(op.class, (byClass.get(op.class) ?? 0) + one.roofline_s);
+  }
+  return {
+    ...whole,
+    one_by_one_s,
+    by_class: [...byClass].map(([opClass, seconds]) => ({ class: opClass, seconds })),
+  };
+}

@@ -1,0 +1,46 @@
+import { InferscopeError } from '../model/errors.js';
+
+/** What one stage computes: every sequence of the batch alike. */
+export interface StageShape {
+  phase: 'prefill' | 'decode';
+  batchSize: number;
+  /** Tokens computed of each sequence: the prompt (or a chunk of it) at prefill, 1 at decode. */
+  newTokens: number;
+  /** Tokens already in the cache of each sequence; a mean over sequences need not be whole. */
+  contextTokens: number;
+}
+
+/** @throws E_LENGTHS naming the value */
+export function checkShape({ batchSize, newTokens, contextTokens }: StageShape): void {
+  const fail = (name: string, value: number, rule: string): never => {
+    throw new InferscopeError('E_LENGTHS', {
+      what: `impossible ${name}: ${value}`,
+      why: `It must be ${rule}.`,
+      fix: 'Give for example --batch-size 1 --input-len 128 --output-len 32.',
+    });
+  };
+  if (!Number.isInteger(batchSize) || batchSize < 1) fail('batch size', batchSize, 'a whole number from 1');
+  if (!Number.isInteger(newTokens) || newTokens < 1) fail('token count', newTokens, 'a whole number from 1');
+  if (!Number.isFinite(contextTokens) || contextTokens < 0)
+    fail('context length', contextTokens, 'at least 0');
+}
+
+/**
+ * Σ over the new tokens of the keys each one attends to, causally: token i of T sees min(cached + i + 1, window) keys.
+ * Without a window that is T·C − T(T−1)/2 with C = cached + T.
+ */
+export function attendedKeys(
+  { newTokens: T, contextTokens: cached }: StageShape,
+  window: number | null,
+): number {
+  const full = T * (cached + T) - (T * (T - 1)) / 2;
+  if (window === null || cached + T <= window) return full;
+  // The first `growing` tokens see fewer keys than the window holds, the others exactly the window.
+  const growing = Math.min(T, Math.max(0, Math.floor(window - cached)));
+  return growing * cached + (growing * (growing + 1)) / 2 + (T - growing) * window;
+}
+
+/** Cached tokens of a sequence that the stage must read: those the first new token can still see. */
+export function cachedKeysRead({ contextTokens }: StageShape, window: number | null): number {
+  return window === null ? contextTokens : Math.min(contextTokens, window - 1);
+}

@@ -1,0 +1,163 @@
+import { describe, expect, it } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { readArchitecture } from './architecture.js';
+import { countParameters } from './parameters.js';
+import { findPreset, presetArchitecture, presets } from './presets.js';
+import {
+  declaredDType,
+  declaredWeights,
+  parseScheme,
+  quantizedWeights,
+  type SchemeName,
+} from './quantization.js';
+import {
+  averageBytesPerWeight,
+  floatStorage,
+  matrixBytes,
+  rotaryTableBytes,
+  weightBytes,
+} from './storage.js';
+import { stageWork } from './work.js';
+import { totalWork } from './work-totals.js';
+
+/** Bytes or bits a weight as the formats' own documents state them. */
+const stated: [SchemeName, number][] = [
+  ['gptq-int4-g128', 0.519_531_25],
+  ['gptq-int4-g32', 0.578_125],
+  ['awq-int4-g128', 0.519_531_25],
+  ['fp8-block128', 1 + 4 / 16_384],
+  ['mxfp4', 0.531_25],
+  ['nvfp4', 0.5625],
+  ['bnb-nf4', 0.5625],
+  ['bnb-nf4-double', 0.515_869_140_625], // 4.127 bits: QLoRA's "0.127 bits a parameter" for the constants
+  ['matmulnbits-int4', 0.625],
+  ['matmulnbits-int4-zero-point', 0.640_625],
+  ['gguf-q4_0', 4.5 / 8],
+  ['gguf-q5_0', 5.5 / 8],
+  ['gguf-q8_0', 8.5 / 8],
+  ['gguf-q2_k', 2.625 / 8],
+  ['gguf-q3_k', 3.4375 / 8],
+  ['gguf-q4_k', 4.5 / 8],
+  ['gguf-q5_k', 5.5 / 8],
+  ['gguf-q6_k', 6.5625 / 8],
+];
+
+describe('bytes a weight', () => {
+  it.each(stated)('%s takes %f', (name, bytes) => {
+    expect(averageBytesPerWeight(quantizedWeights(name, 'bfloat16').linear)).toBe(bytes);
+  });
+
+  it('counts whole scales for incomplete tiles', () => {
+    const { linear } = quantizedWeights('matmulnbits-int4', 'float32');
+    // K = 40: 1.25 blocks are two; 3 rows.
+    expect(matrixBytes(linear, 3, 40)).toBe(3 * 20 + 3 * 2 * 4);
+    // 130 × 129: 2 × 2 blocks of 128².
+    expect(matrixBytes(quantizedWeights('fp8-block128', 'bfloat16').linear, 130, 129)).toBe(130 * 129 + 16);
+    expect(matrixBytes(quantizedWeights('fp8-row', 'bfloat16').linear, 7, 100)).toBe(700 + 28);
+  });
+});
+
+describe('weightBytes', () => {
+  it.each(presets.map(({ id }) => id))('%s in bfloat16 takes two bytes a parameter', (id) => {
+    const a = presetArchitecture(id);
+    expect(weightBytes(a, floatStorage('bfloat16')).total).toBe(2 * countParameters(a).total);
+  });
+
+  it('Llama-3.1 8B: 16,060,522,496 bytes, the total_size of its safetensors index', () => {
+    const bytes = weightBytes(presetArchitecture('llama-3.1-8b'), floatStorage('bfloat16'));
+    expect(bytes.total).toBe(16_060_522_496);
+    expect(bytes.lm_head).toBe(2 * 128_256 * 4096);
+  });
+
+  it('TinyLlama with GPTQ leaves embeddings, lm_head and norms alone', () => {
+    const a = presetArchitecture('tinyllama-1.1b');
+    const bytes = weightBytes(a, { weights: quantizedWeights('gptq-int4-g128', 'float16') });
+    const linear = 22 * (2 * 2048 * 2048 + 2 * 2048 * 256 + 3 * 2048 * 5632);
+    expect(bytes.linear).toBe((linear * (128 / 2 + 2.5)) / 128);
+    expect(bytes.embedding + bytes.lm_head).toBe(2 * 2 * 32_000 * 2048);
+    expect(bytes.rest).toBe(2 * (22 * 2 + 1) * 2048);
+    expect(bytes.total).toBe(bytes.linear + bytes.embedding + bytes.lm_head + bytes.rest);
+  });
+
+  it('a GGUF block type covers embeddings too', () => {
+    const a = presetArchitecture('llama-2-7b');
+    const bytes = weightBytes(a, { weights: quantizedWeights('gguf-q8_0', 'float32') });
+    // Llama-2 7B Q8_0: norms in f32, everything else 8.5 bits. Its published file is 7.16 GB.
+    const norms = 65 * 4096;
+    expect(bytes.total).toBe(((6_738_415_616 - norms) * 8.5) / 8 + 4 * norms);
+    expect(bytes.total / 1e9).toBeCloseTo(7.16, 2);
+  });
+
+  it('DeepSeek V3 in fp8 keeps routers and norms in bfloat16', () => {
+    const config = findPreset('deepseek-v3')?.config ?? {};
+    const weights = declaredWeights(config);
+    expect(weights?.name).toBe('fp8-block128');
+    if (!weights) return;
+    const bytes = weightBytes(readArchitecture(config), { weights });
+    // 671 B parameters, of which 1.85 B embeddings and lm_head stay 2 bytes: 673 GB, scales under 0.2 GB.
+    expect(bytes.total / 1e9).toBeCloseTo(671.03 + 1.853 + 0.164 + 0.107, 1);
+    expect(weights.compute).toBe('float8');
+  });
+});
+
+describe('what computes in what', () => {
+  it('fp8 layers compute in float8, routers, attention and lm_head in bfloat16', () => {
+    const a = presetArchitecture('deepseek-v2-lite');
+    const weights = quantizedWeights('fp8-block128', 'bfloat16');
+    const ops = stageWork(
+      a,
+      { phase: 'prefill', batchSize: 1, newTokens: 16, contextTokens: 0 },
+      { weights, activations: 'bfloat16', kvCache: 'bfloat16' },
+    );
+    const in16 = new Set(ops.filter((op) => op.flops > 0 && op.dtype === 'bfloat16').map(({ name }) => name));
+    expect([...in16].sort()).toEqual(['attention', 'lm_head', 'router']);
+    const { flops_by_dtype, flops } = totalWork(ops);
+    expect(Object.keys(flops_by_dtype).sort()).toEqual(['bfloat16', 'float8']);
+    expect((flops_by_dtype.bfloat16 ?? 0) + (flops_by_dtype.float8 ?? 0)).toBe(flops);
+  });
+
+  it('int4 weights shrink the bytes of decode and leave its FLOPs', () => {
+    const a = presetArchitecture('llama-2-7b');
+    const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
+    const work = (weights: ReturnType<typeof quantizedWeights>): ReturnType<typeof totalWork> =>
+      totalWork(stageWork(a, shape, { weights, activations: 'float32', kvCache: 'float32' }));
+    const int4 = work(quantizedWeights('matmulnbits-int4', 'float32'));
+    const full = work(floatStorage('float32').weights);
+    expect(int4.flops_by_dtype).toEqual(full.flops_by_dtype);
+    // All but norms and one embedding row go from 4 to 0.625 bytes.
+    expect(full.bytes.weights - int4.bytes.weights).toBe(
+      (6_738_415_616 - 32_000 * 4096 - 65 * 4096) * (4 - 0.625),
+    );
+  });
+});
+
+describe('what a config.json declares', () => {
+  it.each([
+    [{ quant_method: 'gptq', bits: 4, group_size: 128 }, 'gptq-int4-g128'],
+    [{ quant_method: 'awq', bits: 4, group_size: 128, zero_point: true }, 'awq-int4-g128'],
+    [{ quant_method: 'bitsandbytes', load_in_4bit: true, bnb_4bit_quant_type: 'nf4' }, 'bnb-nf4'],
+    [{ quant_method: 'fp8', weight_block_size: [128, 128] }, 'fp8-block128'],
+    [{ quant_method: 'something-new' }, undefined],
+    [{ quant_method: 'gptq', bits: 3, group_size: 128 }, undefined],
+  ])('%j', (quantization_config, name) => {
+    expect(declaredWeights({ torch_dtype: 'float16', quantization_config })?.name).toBe(name);
+  });
+
+  it('is its dtype without quantisation, old and new spelling, or unknown', () => {
+    expect(declaredWeights({ torch_dtype: 'bfloat16' })?.name).toBe('bfloat16');
+    expect(declaredDType({ dtype: 'float32' })).toBe('float32');
+    expect(declaredDType({ text_config: { torch_dtype: 'float16' } })).toBe('float16');
+    expect(declaredWeights({})).toBeNull();
+  });
+});
+
+it('refuses unknown schemes, naming the known', () => {
+  expect(parseScheme(' NVFP4 ')).toBe('nvfp4');
+  expect(() => parseScheme('q4')).toThrow(InferscopeError);
+});
+
+it('sizes the rotary table', () => {
+  // Llama-2: 4096 positions × 128 × 2 bytes.
+  expect(rotaryTableBytes(presetArchitecture('llama-2-7b'))).toBe(1_048_576);
+  expect(rotaryTableBytes(presetArchitecture('gpt2'))).toBe(0);
+});

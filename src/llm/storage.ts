@@ -1,0 +1,127 @@
+import { bytesPerElement, type DType } from '../model/dtype.js';
+import type { Architecture } from './architecture.js';
+import { allTensors, lmHead, type Tensor } from './tensors.js';
+
+/**
+ * How a matrix lies in memory: `bytesPerWeight` for the weight itself and, for each tile of rows × columns (one scale's
+ * reach), `bytes` of scale and zero point. A tile of columns Infinity spans the row.
+ */
+export interface BlockFormat {
+  bytesPerWeight: number;
+  scale: { rows: number; columns: number; bytes: number } | null;
+}
+
+/** How a model's weights are stored, and what its linear layers compute in. */
+export interface WeightFormat {
+  name: string;
+  /** Linear layers inside the decoder layers: attention, MLP, experts. */
+  linear: BlockFormat;
+  lmHead: BlockFormat;
+  /** Token embedding; a tied lm_head reads this one. */
+  embedding: BlockFormat;
+  /** Norms, biases, routers, position tables. */
+  rest: DType;
+  /** null: linear layers compute in the activations' dtype (weight-only quantisation). */
+  compute: DType | null;
+}
+
+/** What a stage's bytes are counted in. */
+export interface Storage {
+  weights: WeightFormat;
+  activations: DType;
+  kvCache: DType;
+}
+
+export function unquantized(dtype: DType): BlockFormat {
+  return { bytesPerWeight: bytesPerElement[dtype], scale: null };
+}
+
+/** One scale for `columns` weights of a row. */
+export function blocks(bytesPerWeight: number, columns: number, bytes: number): BlockFormat {
+  return { bytesPerWeight, scale: { rows: 1, columns, bytes } };
+}
+
+/** Everything in one dtype, as float checkpoints are. */
+export function floatStorage(dtype: DType, kvCache: DType = dtype): Storage {
+  const format = unquantized(dtype);
+  return {
+    weights: { name: dtype, linear: format, lmHead: format, embedding: format, rest: dtype, compute: null },
+    activations: dtype,
+    kvCache,
+  };
+}
+
+/** Bytes of a [rows, columns] matrix, scales included; incomplete tiles have a whole scale. */
+export function matrixBytes(format: BlockFormat, rows: number, columns: number): number {
+  const weights = rows * columns * format.bytesPerWeight;
+  if (!format.scale) return weights;
+  const across = format.scale.columns === Infinity ? 1 : Math.ceil(columns / format.scale.columns);
+  return weights + Math.ceil(rows / format.scale.rows) * across * format.scale.bytes;
+}
+
+/** Bytes of one weight on average over a large matrix, scales included. */
+export function averageBytesPerWeight({ bytesPerWeight, scale }: BlockFormat): number {
+  return bytesPerWeight + (scale ? scale.bytes / (scale.rows * scale.columns) : 0);
+}
+
+function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
+  if (t.component === 'lm_head') return weights.lmHead;
+  if (t.component === 'embedding') return weights.embedding;
+  return isQuantizable(t) ? weights.linear : unquantized(weights.rest);
+}
+
+/** Linear layers of the decoder, less what every scheme leaves alone: routers and one-row gates. */
+export function isQuantizable(t: Tensor): boolean {
+  const inLayer = t.component === 'attention' || t.component === 'mlp' || t.component === 'experts';
+  return t.kind === 'linear' && (inLayer || (t.component === 'shared_experts' && t.rows > 1));
+}
+
+/** Bytes of one copy of a tensor, its bias included. */
+export function tensorBytes(t: Tensor, weights: WeightFormat): number {
+  return matrixBytes(formatOf(t, weights), t.rows, t.columns) + t.bias * bytesPerElement[weights.rest];
+}
+
+export interface WeightBytes {
+  /** Linear layers of the decoder layers, scales included. */
+  linear: number;
+  embedding: number;
+  /** 0 when tied. */
+  lm_head: number;
+  /** Norms, biases, routers, positions. */
+  rest: number;
+  total: number;
+}
+
+/**
+ * Bytes the weights take in memory, each stored once (a tied lm_head is the embedding). An engine that keeps its rotary
+ * tables beside them adds `rotaryTableBytes`.
+ */
+export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>): WeightBytes {
+  const { weights } = storage;
+  const sum: WeightBytes = { linear: 0, embedding: 0, lm_head: 0, rest: 0, total: 0 };
+  for (const t of allTensors(a)) {
+    const bytes = tensorBytes(t, weights) * t.count;
+    sum.total += bytes;
+    if (t.component === 'embedding') sum.embedding += bytes;
+    else if (t.component === 'lm_head') sum.lm_head += bytes;
+    else if (isQuantizable(t)) sum.linear += bytes;
+    else sum.rest += bytes;
+  }
+  if (a.tiedEmbeddings) {
+    const bias = lmHead(a).bias * bytesPerElement[weights.rest];
+    sum.lm_head += bias;
+    sum.total += bias;
+  }
+  return sum;
+}
+
+/**
+ * The cos/sin table that vLLM keeps: max positions × rotary dimension, 2 bytes each. null when the config does not say how
+ * many positions there are; 0 with learned positions.
+ */
+export function rotaryTableBytes(a: Architecture, bytes = 2): number | null {
+  const first = a.layers[0]?.attention;
+  const dim = first?.kind === 'latent' ? first.ropeDim : (first?.rotaryDim ?? 0);
+  if (dim === 0) return 0;
+  return a.maxPositions === null ? null : a.maxPositions * dim * bytes;
+}

@@ -1,0 +1,89 @@
+import type { DType } from '../model/dtype.js';
+import { figure, missing, type Figure, type MissingFigure } from '../model/figure.js';
+import type { Work } from './work-totals.js';
+
+/** FLOP/s of each dtype; null or absent is unknown, and stays unknown. */
+export type PeakFlops = Partial<Record<DType, number | null>>;
+
+const noTime = missing('no_time', 'the stage has no measured duration');
+
+function rate(amount: number, seconds: number, peak: number | null, what: string, source: string): Figure {
+  if (peak === null || !(peak > 0)) return missing('unknown_peak', `${what} of this device is unknown`);
+  if (!(seconds > 0)) return noTime;
+  return figure(amount / seconds / peak, 'ratio', source);
+}
+
+/**
+ * Model FLOPs utilization, FLOPs / t / peak (PaLM, arXiv 2204.02311, appendix B). A value over 1 is returned as it is:
+ * it is a fault of the accounting (wrong model, dtype or peak) and is shown as one.
+ */
+export function mfu(flops: number, seconds: number, peakFlopsPerS: number | null): Figure {
+  return rate(flops, seconds, peakFlopsPerS, 'the peak FLOP/s', 'model FLOPs / time / peak FLOP/s');
+}
+
+/** MFU of work in several dtypes: the time each would take at its own peak, Σ F_d/P_d, over the measured time. */
+export function mfuOfWork(work: Work, seconds: number, peaks: PeakFlops): Figure {
+  const needed = computeSeconds(work, peaks);
+  if (typeof needed !== 'number') return needed;
+  if (!(seconds > 0)) return noTime;
+  const in_ = Object.keys(work.flops_by_dtype).join(' + ');
+  return figure(needed / seconds, 'ratio', `model FLOPs (${in_}) / time / peak FLOP/s of each dtype`);
+}
+
+/** Model bandwidth utilization, necessary bytes / t / peak bandwidth (as gpt-fast reports it). Over 1: see `mfu`. */
+export function mbu(bytes: number, seconds: number, bandwidthBytesPerS: number | null): Figure {
+  return rate(
+    bytes,
+    seconds,
+    bandwidthBytesPerS,
+    'the memory bandwidth',
+    'necessary bytes / time / bandwidth',
+  );
+}
+
+/** FLOP per byte moved; Infinity when nothing is moved. */
+export function arithmeticIntensity(flops: number, bytes: number): number {
+  return bytes === 0 && flops === 0 ? 0 : flops / bytes;
+}
+
+/** FLOP per byte at which compute and memory take equally long (Williams et al., CACM 52(4), 2009). */
+export function ridgePoint(peakFlopsPerS: number, bandwidthBytesPerS: number): number {
+  return peakFlopsPerS / bandwidthBytesPerS;
+}
+
+/** Seconds at peak: Σ over dtypes of FLOPs / peak. Missing when a dtype's peak is unknown. */
+export function computeSeconds(work: Pick<Work, 'flops_by_dtype'>, peaks: PeakFlops): number | MissingFigure {
+  let seconds = 0;
+  for (const [dtype, flops] of Object.entries(work.flops_by_dtype) as [DType, number][]) {
+    const peak = peaks[dtype] ?? null;
+    if (peak === null || !(peak > 0)) {
+      return missing('unknown_peak', `the peak FLOP/s of this device in ${dtype} is unknown`);
+    }
+    seconds += flops / peak;
+  }
+  return seconds;
+}
+
+export interface Bound {
+  bound: 'compute' | 'memory';
+  compute_s: number;
+  memory_s: number;
+  /** The shortest time the hardware allows: the longer of both. */
+  roofline_s: number;
+}
+
+/** Whether arithmetic or memory traffic takes longer at the peaks, and how long; a tie is compute-bound. */
+export function boundOf(
+  work: Pick<Work, 'flops_by_dtype' | 'bytes_total'>,
+  peaks: PeakFlops,
+  bandwidthBytesPerS: number | null,
+): Bound | MissingFigure {
+  const compute_s = computeSeconds(work, peaks);
+  if (typeof compute_s !== 'number') return compute_s;
+  if (bandwidthBytesPerS === null || !(bandwidthBytesPerS > 0)) {
+    return missing('unknown_peak', 'the memory bandwidth of this device is unknown');
+  }
+  const memory_s = work.bytes_total / bandwidthBytesPerS;
+  const bound = compute_s >= memory_s ? 'compute' : 'memory';
+  return { bound, compute_s, memory_s, roofline_s: Math.max(compute_s, memory_s) };
+}

@@ -1,0 +1,135 @@
+import { bytesPerElement } from '../model/dtype.js';
+import type { GroupedAttention, LatentAttention, Layer } from './architecture.js';
+import { kvElementsPerToken } from './kv-cache.js';
+import { linearOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
+import { attendedKeys, cachedKeysRead } from './shape.js';
+import { tensorBytes } from './storage.js';
+import { parametersOf, type Tensor } from './tensors.js';
+
+type Named = (name: string) => Tensor;
+
+/** Operations from a layer's normed input to what its output projection yields. */
+export function attentionOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
+  const { attention } = layer;
+  const inner =
+    attention.kind === 'grouped'
+      ? groupedOps(stage, layer.index, attention, tensor)
+      : latentOps(stage, layer.index, attention, tensor);
+  return [...inner, linearOp(stage, 'o_proj', [tensor('o_proj')], stage.tokens)];
+}
+
+function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, tensor: Named): NecessaryOp[] {
+  const { tokens, shape, storage } = stage;
+  const { headCount: H, kvHeadCount: KV, headDim, rotaryDim, window, qkNorm } = attention;
+  const ops = [linearOp(stage, 'qkv_proj', [tensor('q_proj'), tensor('k_proj'), tensor('v_proj')], tokens)];
+  if (qkNorm !== 'none') {
+    const heads = tokens * (H + KV) * headDim;
+    const norms = [tensor('q_norm'), tensor('k_norm')];
+    ops.push(
+      operation(stage, 'qk_norm', 'norm', layer, heads, heads, {
+        weights: norms.reduce((n, t) => n + tensorBytes(t, storage.weights), 0),
+        parameters: norms.reduce((n, t) => n + parametersOf(t), 0),
+      }),
+    );
+  }
+  if (rotaryDim > 0) {
+    const turned = tokens * (H + KV) * rotaryDim;
+    ops.push(operation(stage, 'rotary', 'elementwise', layer, turned, turned));
+  }
+  // Scores and values: 2·head_dim multiply-adds a query head and key. The new keys and values come from the activations
+  // and go to the cache; of the cache only what was there before is read.
+  const kvBytes = kvElementsPerToken(attention) * bytesPerElement[storage.kvCache];
+  ops.push(
+    operation(stage, 'attention', 'attention', layer, tokens * (H + 2 * KV) * headDim, tokens * H * headDim, {
+      flops: 4 * H * headDim * shape.batchSize * attendedKeys(shape, window),
+      kvRead: shape.batchSize * cachedKeysRead(shape, window) * kvBytes,
+      kvWrite: tokens * kvBytes,
+    }),
+  );
+  return ops;
+}
+
+/**
+ * MLA (arXiv 2405.04434): at prefill keys and values are expanded from the latent and attention runs over H heads of
+ * nope + rope and value dimensions; at decode the expansion is absorbed into query and output, and attention runs over
+ * the cached latent itself. Both forms are the cheaper one for their phase.
+ */
+function latentOps(stage: Stage, layer: number, attention: LatentAttention, tensor: Named): NecessaryOp[] {
+  const { tokens, shape } = stage;
+  const { headCount: H, queryRank, kvRank, ropeDim } = attention;
+  const ops: NecessaryOp[] = [];
+  if (queryRank === null) {
+    ops.push(linearOp(stage, 'q_kv_a_proj', [tensor('q_proj'), tensor('kv_a_proj')], tokens));
+  } else {
+    ops.push(linearOp(stage, 'q_kv_a_proj', [tensor('q_a_proj'), tensor('kv_a_proj')], tokens));
+    ops.push(latentNorm(stage, tensor('q_a_norm'), queryRank));
+    ops.push(linearOp(stage, 'q_b_proj', [tensor('q_b_proj')], tokens));
+  }
+  ops.push(latentNorm(stage, tensor('kv_a_norm'), kvRank));
+  const turned = tokens * (H + 1) * ropeDim;
+  ops.push(operation(stage, 'rotary', 'elementwise', layer, turned, turned));
+  const form = shape.phase === 'prefill' ? expanded : absorbed;
+  return [...ops, ...form(stage, layer, attention, tensor('kv_b_proj'))];
+}
+
+function latentNorm(stage: Stage, t: Tensor, width: number): NecessaryOp {
+  const elements = stage.tokens * width;
+  return operation(stage, t.name, 'norm', t.layer, elements, elements, {
+    weights: tensorBytes(t, stage.storage.weights),
+    parameters: parametersOf(t),
+  });
+}
+
+function expanded(
+  stage: Stage,
+  layer: number,
+  { headCount: H, kvRank, nopeDim, ropeDim, valueDim }: LatentAttention,
+  kvB: Tensor,
+): NecessaryOp[] {
+  const { tokens, shape, storage } = stage;
+  const kvBytes = bytesPerElement[storage.kvCache];
+  const cached = shape.batchSize * shape.contextTokens;
+  // Tokens cached by an earlier chunk are expanded again, from the latent in the cache.
+  const expand = linearOp(stage, 'kv_b_proj', [kvB], tokens + cached);
+  expand.bytes.activations_in = tokens * kvRank * bytesPerElement[storage.activations];
+  expand.bytes.kv_read = cached * kvRank * kvBytes;
+  const queries = tokens * H * (nopeDim + ropeDim);
+  const keysAndValues = (tokens + cached) * H * (nopeDim + valueDim) + tokens * ropeDim;
+  return [
+    expand,
+    operation(stage, 'attention', 'attention', layer, queries + keysAndValues, tokens * H * valueDim, {
+      flops: 2 * H * (nopeDim + ropeDim + valueDim) * shape.batchSize * attendedKeys(shape, null),
+      kvRead: cached * ropeDim * kvBytes,
+      kvWrite: tokens * (kvRank + ropeDim) * kvBytes,
+    }),
+  ];
+}
+
+function absorbed(
+  stage: Stage,
+  layer: number,
+  { headCount: H, kvRank, nopeDim, ropeDim, valueDim }: LatentAttention,
+  kvB: Tensor,
+): NecessaryOp[] {
+  const { tokens, shape, storage } = stage;
+  const latent = kvRank + ropeDim;
+  const kvBytes = latent * bytesPerElement[storage.kvCache];
+  const weights = tensorBytes(kvB, storage.weights);
+  // kv_b_proj holds both halves: the keys' (nope) part goes into the query, the values' part into the output.
+  const half = (name: string, dim: number, k: number, n: number): NecessaryOp =>
+    operation(stage, name, 'gemm', layer, tokens * H * k, tokens * H * n, {
+      flops: 2 * tokens * H * k * n,
+      weights: (weights * dim) / (nopeDim + valueDim),
+      parameters: H * dim * kvRank,
+      gemm: { m: tokens, n, k, batch: H },
+    });
+  return [
+    half('q_absorb', nopeDim, nopeDim, kvRank),
+    operation(stage, 'attention', 'attention', layer, tokens * (H * latent + latent), tokens * H * kvRank, {
+      flops: 2 * H * (latent + kvRank) * shape.batchSize * attendedKeys(shape, null),
+      kvRead: shape.batchSize * cachedKeysRead(shape, null) * kvBytes,
+      kvWrite: tokens * kvBytes,
+    }),
+    half('v_up', valueDim, kvRank, valueDim),
+  ];
+}

@@ -1,0 +1,106 @@
+import type { Architecture, Layer } from './architecture.js';
+import { linearOp, normOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
+import { checkShape, type StageShape } from './shape.js';
+import { tensorBytes, type Storage } from './storage.js';
+import { layerTensors, lmHead, modelTensors, parametersOf, type Tensor } from './tensors.js';
+import { attentionOps } from './work-attention.js';
+import { mlpOps } from './work-mlp.js';
+
+/**
+ * The necessary operations of one stage, in the order they run: weights read once, KV cache read once, activations in and
+ * out once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary, attention). After the last
+ * layer only the sampled token of each sequence is computed. docs/llm-arithmetic.md has every formula with its source.
+ * @throws E_LENGTHS for an impossible shape
+ */
+export function stageWork(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp[] {
+  checkShape(shape);
+  const stage: Stage = { a, shape, storage, tokens: shape.batchSize * shape.newTokens };
+  return [...inputOps(stage), ...a.layers.flatMap((layer) => layerOps(stage, layer)), ...outputOps(stage)];
+}
+
+function lookup(tensors: Tensor[]): (name: string) => Tensor {
+  const byName = new Map(tensors.map((t) => [t.name, t]));
+  return (name) => {
+    const found = byName.get(name);
+    if (!found) throw new Error(`no tensor ${name} in ${[...byName.keys()].join(', ')}`);
+    return found;
+  };
+}
+
+function inputOps(stage: Stage): NecessaryOp[] {
+  const { a, tokens, shape, storage } = stage;
+  const tensor = lookup(modelTensors(a));
+  const table = tensor('embed_tokens');
+  // Only the rows looked up are read: one a token, and one a position (the same for every sequence).
+  const rowBytes = (t: Tensor): number => tensorBytes({ ...t, rows: 1 }, storage.weights);
+  const projected = a.embeddingDim !== a.hiddenSize;
+  const positions = a.positionRows > 0 ? tensor('embed_positions') : null;
+  const ops = [
+    operation(stage, 'embedding', 'embedding', null, 0, tokens * a.embeddingDim, {
+      weights: tokens * rowBytes(table) + (positions ? shape.newTokens * rowBytes(positions) : 0),
+      parameters: parametersOf(table) + (positions ? parametersOf(positions) : 0),
+    }),
+  ];
+  if (projected) ops.push(linearOp(stage, 'project_in', [tensor('project_in')], tokens));
+  return ops;
+}
+
+function outputOps(stage: Stage): NecessaryOp[] {
+  const { a, shape } = stage;
+  const sampled = shape.batchSize;
+  const tensor = lookup(modelTensors(a));
+  const ops: NecessaryOp[] = [];
+  // The last layer's additions happen in this norm: its output, the residual, and in parallel layers both branches.
+  if (a.finalNorm) {
+    ops.push(normOp(stage, tensor('final_norm'), sampled, a.norms === 'parallel' ? 3 : 2, 1));
+  }
+  if (a.embeddingDim !== a.hiddenSize) {
+    ops.push(linearOp(stage, 'project_out', [tensor('project_out')], sampled));
+  }
+  ops.push(lmHeadOp(stage, sampled));
+  // Reads the logits, writes a token id (8 bytes).
+  const sampling = operation(stage, 'sample', 'sampling', null, sampled * a.vocabSize, 0);
+  sampling.bytes.activations_out = sampled * 8;
+  ops.push(sampling);
+  return ops;
+}
+
+function lmHeadOp(stage: Stage, sampled: number): NecessaryOp {
+  const { a, storage } = stage;
+  const head = lmHead(a);
+  if (!a.tiedEmbeddings) return linearOp(stage, 'lm_head', [head], sampled);
+  // A tied lm_head reads the embedding as it is stored; its parameters are counted there.
+  const weights = { ...storage.weights, lmHead: storage.weights.embedding };
+  const op = linearOp({ ...stage, storage: { ...storage, weights } }, 'lm_head', [head], sampled);
+  return { ...op, parameters: head.bias };
+}
+
+function layerOps(stage: Stage, layer: Layer): NecessaryOp[] {
+  const { a, tokens } = stage;
+  const tensor = lookup(layerTensors(a, layer));
+  const attention = attentionOps(stage, layer, tensor);
+  const mlp = mlpOps(stage, layer, tensor);
+  const norm = (name: string, reads: number, writes: number): NecessaryOp =>
+    normOp(stage, tensor(name), tokens, reads, writes);
+  // Vectors a token: the block's output and the residual in; normed and new residual out. The first norm of a model
+  // has no addition before it, and its input is the residual.
+  const entry = (reads: number): NecessaryOp =>
+    layer.index === 0 ? norm('input_norm', 1, 1) : norm('input_norm', reads, 2);
+  switch (a.norms) {
+    case 'pre':
+      return [entry(2), ...attention, norm('post_attention_norm', 2, 2), ...mlp];
+    case 'parallel':
+      return [entry(3), ...attention, ...mlp];
+    case 'sandwich':
+      return [
+        entry(2),
+        ...attention,
+        norm('post_attention_norm', 1, 1),
+        norm('pre_feedforward_norm', 2, 2),
+        ...mlp,
+        norm('post_feedforward_norm', 1, 1),
+      ];
+    case 'post':
+      return [...attention, norm('attention_norm', 2, 1), ...mlp, norm('mlp_norm', 2, 1)];
+  }
+}
