@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { document } from '../model/document.js';
+import type { Issue } from '../model/document.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { UserData } from '../model/manifest.js';
 import type { SessionFolder } from '../session/folders.js';
@@ -35,6 +35,12 @@ export function define(command: Command): void {
   );
 }
 
+/** The envelope comes with zod, which `session list` for people does without. */
+async function printJson(name: string, data: unknown, issues: Issue[] = []): Promise<void> {
+  const { document } = await import('../model/document.js');
+  printDocument(document(name, '1.0', data, issues));
+}
+
 function defineList(command: Command): void {
   command
     .command('list')
@@ -60,7 +66,7 @@ function defineList(command: Command): void {
         .filter((session) => kind === undefined || session.kind === kind);
       const sessions = limit === undefined ? found : found.slice(-limit);
       if (options.json) {
-        printDocument(document('session-list', '1.0', { home: home.root, sessions }));
+        await printJson('session-list', { home: home.root, sessions });
         return;
       }
       const { listText } = await import('./session-text.js');
@@ -91,7 +97,7 @@ function defineShow(command: Command): void {
       if (options.json) {
         const { folder, toolVersion: written_by, manifest, user } = session;
         const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };
-        printDocument(document('session-show', '1.0', data, session.userIssue ? [session.userIssue] : []));
+        await printJson('session-show', data, session.userIssue ? [session.userIssue] : []);
         return;
       }
       const { showText } = await import('./session-text.js');
@@ -170,7 +176,7 @@ async function editing(selector: string, options: JsonOption, edit: Edit): Promi
   const session = selectSession(selector);
   const user = await edit(session);
   if (options.json) {
-    printDocument(document('session-user', '1.0', { id: session.id, user }));
+    await printJson('session-user', { id: session.id, user });
     return;
   }
   const tags = user.tags.length > 0 ? `, tags ${user.tags.join(', ')}` : '';
@@ -205,7 +211,7 @@ function defineDelete(command: Command): void {
         await deleteSession(session);
         deleted.push(session.id);
       }
-      if (options.json) printDocument(document('session-delete', '1.0', { deleted }));
+      if (options.json) await printJson('session-delete', { deleted });
       else print(deleted.length > 0 ? `deleted ${deleted.join(', ')}` : 'nothing deleted');
     });
 }
@@ -252,7 +258,7 @@ function defineExport(command: Command): void {
         const session = selectSession(selector);
         const { json, ...how } = options;
         const archive = await exportSession(session, how);
-        if (json) printDocument(document('session-export', '1.0', { id: session.id, ...archive }));
+        if (json) await printJson('session-export', { id: session.id, ...archive });
         else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${archive.files} files)`);
       },
     );
@@ -276,7 +282,7 @@ function defineImport(command: Command): void {
       const { id, outcome, droppedName } = await importSession(file);
       if (droppedName) warn(`another session is called ${droppedName}: ${id} was imported without its name`);
       if (options.json) {
-        printDocument(document('session-import', '1.0', { id, outcome, dropped_name: droppedName }));
+        await printJson('session-import', { id, outcome, dropped_name: droppedName });
       } else {
         print(
           outcome === 'imported'
@@ -318,7 +324,7 @@ function defineVerify(command: Command): void {
           count,
         };
       });
-      if (options.json) printDocument(document('session-verify', '1.0', { sessions }, issues));
+      if (options.json) await printJson('session-verify', { sessions }, issues);
       else
         for (const { id, ok, files } of sessions) {
           print(`${id}: ${ok ? `ok, ${files.length} files` : 'DAMAGED'}`);

@@ -31,18 +31,22 @@ export function sessionFolders(home: Home): SessionFolder[] {
     const id = swappedOutId(name);
     if (id && !folders.has(id)) folders.set(id, join(home.sessions, name));
   }
-  return [...folders].map(([id, folder]) => ({ id, folder })).sort(byTime);
+  const changed = new Map<string, number>();
+  const changedMs = (folder: string): number => {
+    const known = changed.get(folder);
+    if (known !== undefined) return known;
+    const read = statSync(join(folder, 'session.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
+    changed.set(folder, read);
+    return read;
+  };
+  return [...folders].map(([id, folder]) => ({ id, folder })).sort((a, b) => byTime(a, b, changedMs));
 }
 
-/** Ids begin with their second; sessions of one second are ordered by the folders' own time. */
-function byTime(a: SessionFolder, b: SessionFolder): number {
+/** Ids begin with their second; sessions of one second are ordered by the time their manifest was written. */
+function byTime(a: SessionFolder, b: SessionFolder, changedMs: (folder: string) => number): number {
   const [stampA, stampB] = [a.id.slice(0, 15), b.id.slice(0, 15)];
   if (stampA !== stampB) return stampA < stampB ? -1 : 1;
   const difference = changedMs(a.folder) - changedMs(b.folder);
   if (difference !== 0) return difference;
   return a.id < b.id ? -1 : 1;
-}
-
-function changedMs(folder: string): number {
-  return statSync(join(folder, 'session.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
 }
