@@ -1,9 +1,6 @@
-import type { Builder } from './llama-graph.js';
+import type { Builder } from './graph-builder.js';
 import type { Attribute } from './onnx-file.js';
 import { int4Block, randomInt4, randomLinear, randomVector } from './random-weights.js';
-
-/** dtypes of the linear layers; embedding, norms, biases, activations and KV cache are float32 in both. */
-export type GraphDType = 'float32' | 'int4';
 
 /**
  * accuracy_level of MatMulNBits: the least precise type that the runtime may compute in. 4 (int8) rounds activations

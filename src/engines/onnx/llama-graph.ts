@@ -1,47 +1,13 @@
-import { linear, lmHead, type GraphDType } from './linear.js';
+import type { Builder, GraphOptions } from './graph-builder.js';
+import { graphBuilder } from './graph-builder.js';
+import { linear, lmHead } from './linear.js';
 import type { LlamaConfig } from './llama-config.js';
-import type { Attribute, OnnxGraph, OnnxNode, OnnxTensor, OnnxValue } from './onnx-file.js';
+import { tensorBytes, type OnnxGraph, type OnnxValue } from './onnx-file.js';
 import { randomMatrix, randomVector } from './random-weights.js';
 import { rotaryTables } from './rotary.js';
 
-export interface GraphOptions {
-  dtype: GraphDType;
-  seed: number;
-  /** 'last': the lm_head runs on the last position only, the work that generation needs. 'all' is for checks. */
-  logits: 'last' | 'all';
-  /** Only for int4; see linear.ts. */
-  computeInt4: 'int8' | 'float32';
-}
-
 /** Raise it when the same config, dtype and seed give other files: cached models are then written anew. */
 export const writerVersion = 1;
-
-/** A graph under construction: what the layers add to. */
-export interface Builder {
-  config: LlamaConfig;
-  options: GraphOptions;
-  /** Adds a node of one output, named `<name>/output_0`, and returns that name. */
-  node(op: string, name: string, inputs: string[], attributes?: Record<string, Attribute>): string;
-  /** Adds a node whose outputs have names of their own; '' leaves an optional output out. */
-  nodeTo(
-    outputs: string[],
-    op: string,
-    name: string,
-    inputs: string[],
-    attributes?: Record<string, Attribute>,
-  ): void;
-  /** Adds a constant and returns its name. */
-  constant(tensor: OnnxTensor): string;
-}
-
-/** Operators of ONNX Runtime's own set; the rest are ONNX's (SimplifiedLayerNormalization is registered there as well). */
-const contributed = new Set([
-  'FusedMatMul',
-  'GroupQueryAttention',
-  'MatMulNBits',
-  'QuickGelu',
-  'SkipSimplifiedLayerNormalization',
-]);
 
 /** onnx.proto TensorProto.DataType.INT32, for Cast. */
 const int32 = 6;
@@ -63,31 +29,7 @@ interface Stream {
  * product each was measured within the noise: 7.5 against 7.6 ms a token, 24 M parameters, one core).
  */
 export function llamaGraph(config: LlamaConfig, options: GraphOptions): OnnxGraph {
-  const nodes: OnnxNode[] = [];
-  const tensors: OnnxTensor[] = [];
-  const b: Builder = {
-    config,
-    options,
-    node(op, name, inputs, attributes) {
-      b.nodeTo([`${name}/output_0`], op, name, inputs, attributes);
-      return `${name}/output_0`;
-    },
-    nodeTo(outputs, op, name, inputs, attributes = {}) {
-      nodes.push({
-        op,
-        domain: contributed.has(op) ? 'com.microsoft' : '',
-        name,
-        inputs,
-        outputs,
-        attributes,
-      });
-    },
-    constant(tensor) {
-      tensors.push(tensor);
-      return tensor.name;
-    },
-  };
-
+  const { b, nodes, tensors } = graphBuilder(config, options);
   const embedding = b.constant(
     randomMatrix(
       'model.embed_tokens.weight',
@@ -122,7 +64,7 @@ interface Positions {
 /** GroupQueryAttention takes the length as seqlens_k [batch] = keys − 1 and total_sequence_length, both int32. */
 function positionInputs(b: Builder): Positions {
   const mask = '/model/attn_mask';
-  const { cos, sin } = rotaryTables(b.config);
+  const { cos, sin } = rotaryTables(b.config.rope, b.config.headDim, b.config.maxPositions);
   const one = int64(b, `${mask}/one`, [1]);
   const index = int64(b, `${mask}/index`, 1);
   const keys = b.node('ReduceSum', `${mask}/ReduceSum`, ['attention_mask', one], { keepdims: { int: 0 } });
@@ -309,4 +251,11 @@ function signature(
       ...cache('present', 'total_sequence_length'),
     ],
   };
+}
+
+/** Bytes of what a checkpoint holds (weights, scales, biases, norms); rotary tables and int64 shapes are not parameters. */
+export function parameterBytes(graph: OnnxGraph): number {
+  return graph.tensors
+    .filter((tensor) => tensor.type !== 'int64' && !tensor.name.startsWith('rotary.'))
+    .reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
 }

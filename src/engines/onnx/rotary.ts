@@ -1,5 +1,55 @@
-import type { LlamaConfig, Rope } from './llama-config.js';
+import { configError } from '../../llm/config-fields.js';
+import { unsupported } from './model-errors.js';
 import type { OnnxTensor } from './onnx-file.js';
+
+/** How positions turn into angles. */
+export interface Rope {
+  theta: number;
+  scaling:
+    | { type: 'default' }
+    | { type: 'linear'; factor: number }
+    | {
+        type: 'llama3';
+        factor: number;
+        lowFreqFactor: number;
+        highFreqFactor: number;
+        originalMaxPositions: number;
+      };
+}
+
+/**
+ * transformers 5 writes `rope_parameters`; before it were `rope_theta` and `rope_scaling`.
+ * @throws E_MODEL_CONFIG for a missing factor, E_MODEL_ARCHITECTURE for a kind of scaling that is not written here
+ */
+export function readRope(config: Record<string, unknown>): Rope {
+  const nested = config['rope_parameters'] ?? config['rope_scaling'] ?? {};
+  const parameters: Record<string, unknown> = typeof nested === 'object' ? { ...nested } : {};
+  const positive = (key: string, value: unknown): number => {
+    if (typeof value === 'number' && value > 0) return value;
+    throw configError(key, value, 'It must be a positive number.');
+  };
+  const theta = positive('rope_theta', parameters['rope_theta'] ?? config['rope_theta'] ?? 10_000);
+  const number = (key: string) => positive(key, parameters[key]);
+  const type = parameters['rope_type'] ?? parameters['type'] ?? 'default';
+  if (type === 'default') return { theta, scaling: { type } };
+  if (type === 'linear') return { theta, scaling: { type, factor: number('factor') } };
+  if (type !== 'llama3') {
+    throw unsupported(
+      `rotary embedding is of type ${JSON.stringify(type)}`,
+      'it writes default, linear and llama3 rotary tables',
+    );
+  }
+  return {
+    theta,
+    scaling: {
+      type,
+      factor: number('factor'),
+      lowFreqFactor: number('low_freq_factor'),
+      highFreqFactor: number('high_freq_factor'),
+      originalMaxPositions: number('original_max_position_embeddings'),
+    },
+  };
+}
 
 /**
  * Inverse frequencies of the rotary embedding, one a pair of dimensions: θ^(−2i/d), RoFormer (arXiv 2104.09864).
@@ -25,17 +75,21 @@ export function inverseFrequencies(rope: Rope, headDim: number): number[] {
 }
 
 /** cos and sin of position × frequency, [maxPositions, headDim/2] each, computed in float64. */
-export function rotaryTables(config: LlamaConfig): { cos: OnnxTensor; sin: OnnxTensor } {
-  const frequencies = inverseFrequencies(config.rope, config.headDim);
+export function rotaryTables(
+  rope: Rope,
+  headDim: number,
+  maxPositions: number,
+): { cos: OnnxTensor; sin: OnnxTensor } {
+  const frequencies = inverseFrequencies(rope, headDim);
   const table = (name: string, of: (angle: number) => number): OnnxTensor => ({
     name,
     type: 'float32',
-    shape: [config.maxPositions, frequencies.length],
+    shape: [maxPositions, frequencies.length],
     *chunks() {
-      const rowsAtOnce = Math.min(config.maxPositions, 4096);
+      const rowsAtOnce = Math.min(maxPositions, 4096);
       const buffer = new Float32Array(rowsAtOnce * frequencies.length);
-      for (let from = 0; from < config.maxPositions; from += rowsAtOnce) {
-        const rows = Math.min(rowsAtOnce, config.maxPositions - from);
+      for (let from = 0; from < maxPositions; from += rowsAtOnce) {
+        const rows = Math.min(rowsAtOnce, maxPositions - from);
         let at = 0;
         for (let row = from; row < from + rows; row++) {
           for (const frequency of frequencies) buffer[at++] = of(row * frequency);

@@ -1,0 +1,278 @@
+import { readdir } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import { basename, dirname, join } from 'node:path';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import { decoderSignature } from './decoder-signature.js';
+import { cacheGrowing, cacheInPlace, type KvCache } from './kv-cache.js';
+import type { OnnxModel } from './onnx-model.js';
+import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
+
+export interface DecoderOptions {
+  /** Threads that compute, the calling one included; see defaultThreads. */
+  threads: number;
+  /** Most tokens of a sequence, prompt and output together; the KV cache of a written model is allocated for it. */
+  contextLen: number;
+  /** Path prefix of the operator trace; given, the runtime profiles every call (a few µs an operator). */
+  profilePrefix?: string;
+}
+
+export interface StepResult {
+  /** [batch, vocab], logits of the last position; valid until the next call. */
+  logits: Float32Array;
+  /** [batch, sequence, vocab] when the model computed every position of this call, else null. */
+  allLogits: Float32Array | null;
+  /** CLOCK_MONOTONIC before the inputs were prepared and after the outputs were there, ns. */
+  start_ns: number;
+  end_ns: number;
+}
+
+/** A loaded model with one KV cache. Calls run one at a time and block the event loop while the runtime computes. */
+export interface Decoder {
+  /** One sequence of token ids each, of equal length; starts a new context. */
+  prefill(sequences: readonly ArrayLike<number>[]): Promise<StepResult>;
+  /** One next token id per sequence. */
+  decode(tokens: ArrayLike<number>): Promise<StepResult>;
+  /** Bytes of keys and values held for the tokens so far (float32, all layers, all sequences). */
+  kvCacheBytes(): number;
+  /** Forgets the context and frees the cache. */
+  reset(): void;
+  /** Writes the operator trace and tells its path. @throws E_WORKLOAD_FAILED when profiling was off */
+  endProfiling(): Promise<string>;
+  release(): Promise<void>;
+}
+
+/**
+ * One core stays free for the process that samples, and for the rest of the machine: ONNX Runtime's workers spin, and
+ * more of them than free cores was measured to slow a decode step from 5.5 ms (2 threads) to 18 (3) and 34 (4) on a
+ * 2-core machine. A quiet machine gains from all its cores: prefill 97 ms on one, 53 on both (24 M parameters).
+ */
+export function defaultThreads(cores = availableParallelism()): number {
+  return Math.max(1, cores - 1);
+}
+
+/**
+ * Loads a model and returns its decoder.
+ * @throws E_ENGINE_MISSING, E_MODEL_FILE (the runtime cannot read it), E_MODEL_ARCHITECTURE (no decoder with a KV
+ * cache), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen beyond the model), E_OUT_OF_MEMORY
+ */
+export async function openDecoder(model: OnnxModel, options: DecoderOptions): Promise<Decoder> {
+  const { contextLen, threads } = options;
+  if (model.maxContext !== null && contextLen > model.maxContext) {
+    throw new InferscopeError('E_LENGTHS', {
+      what: `${model.name} cannot hold a context of ${contextLen} tokens`,
+      why: `Its longest context is ${model.maxContext} tokens, prompt and output together.`,
+      fix: `Lower --input-len or --output-len so that they add up to ${model.maxContext} or less.`,
+    });
+  }
+  const ort = await loadOnnxRuntime();
+  const session = await createSession(ort, model, threads, options.profilePrefix);
+  try {
+    return decoderOf(ort, session, model, options);
+  } catch (error) {
+    await session.release();
+    throw error;
+  }
+}
+
+async function createSession(
+  ort: OnnxRuntime,
+  model: OnnxModel,
+  threads: number,
+  profilePrefix: string | undefined,
+): Promise<InferenceSession> {
+  try {
+    return await ort.InferenceSession.create(model.modelPath, {
+      executionProviders: ['cpu'],
+      executionMode: 'sequential',
+      graphOptimizationLevel: 'all',
+      intraOpNumThreads: threads,
+      interOpNumThreads: 1,
+      // The arena costs no time and, on in both, makes clean and profiled runs alike; off, the trace loses its memory figures.
+      enableCpuMemArena: true,
+      enableMemPattern: true,
+      // 3 = errors: warnings go to stderr, which belongs to the caller.
+      logSeverityLevel: 3,
+      enableProfiling: profilePrefix !== undefined,
+      ...(profilePrefix === undefined ? {} : { profileFilePrefix: profilePrefix }),
+    });
+  } catch (error) {
+    throw runtimeError(error, {
+      code: 'E_MODEL_FILE',
+      what: `the runtime cannot load ${model.modelPath}`,
+      fix: 'Export the model again (optimum-cli export onnx), or use --model llama-24m to see whether the engine works here.',
+    });
+  }
+}
+
+function decoderOf(
+  ort: OnnxRuntime,
+  session: InferenceSession,
+  model: OnnxModel,
+  { contextLen, profilePrefix }: DecoderOptions,
+): Decoder {
+  const signature = decoderSignature(session, model);
+  let cache: KvCache | null = null;
+  let batchSize = 0;
+  let pastLen = 0;
+
+  async function step(inputIds: BigInt64Array, newTokens: number, start_ns: number): Promise<StepResult> {
+    const totalLen = pastLen + newTokens;
+    if (totalLen > contextLen) {
+      throw new InferscopeError('E_LENGTHS', {
+        what: `the context of ${contextLen} tokens is full`,
+        why: `${pastLen} tokens are in it and ${newTokens} more were given.`,
+        fix: 'Open the decoder with a larger contextLen (input length + output length).',
+      });
+    }
+    const int64 = (data: BigInt64Array, length: number): Tensor =>
+      new ort.Tensor('int64', data, [batchSize, length]);
+    const feeds: Record<string, Tensor> = { ...cache!.feeds(), input_ids: int64(inputIds, newTokens) };
+    if (signature.attentionMask) {
+      feeds['attention_mask'] = int64(new BigInt64Array(batchSize * totalLen).fill(1n), totalLen);
+    }
+    if (signature.positionIds) {
+      feeds['position_ids'] = int64(positions(batchSize, pastLen, newTokens), newTokens);
+    }
+    if (signature.useCacheBranch) {
+      feeds['use_cache_branch'] = new ort.Tensor('bool', Uint8Array.of(pastLen > 0 ? 1 : 0), [1]);
+    }
+    const fetches: Record<string, Tensor | null> = { ...cache!.fetches(), logits: null };
+    // The node binding takes null as "allocate"; its types name only the list form for that.
+    const outputs = (await session
+      .run(feeds, fetches as unknown as InferenceSession.FetchesType)
+      .catch((error: unknown) => {
+        throw runtimeError(error, {
+          code: 'E_WORKLOAD_FAILED',
+          what: `${model.name} failed in the runtime at ${newTokens} new tokens after ${pastLen}, batch ${batchSize}`,
+          fix: 'Try a smaller --batch-size or --input-len; if it fails there too, export the model again.',
+        });
+      })) as Record<string, Tensor>;
+    cache!.carryOver(outputs);
+    pastLen = totalLen;
+    const { last, all } = lastPosition(outputs['logits']!, batchSize, newTokens);
+    return { logits: last, allLogits: all, start_ns, end_ns: now() };
+  }
+
+  const decoder: Decoder = {
+    async prefill(sequences) {
+      const start_ns = now();
+      const length = sequences[0]?.length ?? 0;
+      if (length === 0 || sequences.some((sequence) => sequence.length !== length)) {
+        throw new InferscopeError('E_LENGTHS', {
+          what: 'the sequences of a batch must have one length, at least 1 token',
+          why: `They have ${[...new Set(sequences.map((sequence) => sequence.length))].join(', ') || 'none'}.`,
+          fix: 'Give prompts of equal length, or one prompt at a time.',
+        });
+      }
+      if (cache === null || batchSize !== sequences.length || signature.cache === 'grows') {
+        decoder.reset();
+        batchSize = sequences.length;
+        cache =
+          signature.cache === 'in-place'
+            ? cacheInPlace(ort, signature.entries, batchSize, contextLen)
+            : cacheGrowing(ort, signature.entries, batchSize);
+      }
+      pastLen = 0;
+      const ids = new BigInt64Array(batchSize * length);
+      sequences.forEach((sequence, row) => {
+        for (let i = 0; i < length; i++) ids[row * length + i] = BigInt(sequence[i]!);
+      });
+      return step(ids, length, start_ns);
+    },
+    async decode(tokens) {
+      const start_ns = now();
+      if (cache === null || tokens.length !== batchSize) {
+        throw new Error(`decode needs one token for each of the ${batchSize} sequences of the last prefill`);
+      }
+      return step(
+        BigInt64Array.from({ length: batchSize }, (_, row) => BigInt(tokens[row]!)),
+        1,
+        start_ns,
+      );
+    },
+    kvCacheBytes: () =>
+      signature.entries.reduce(
+        (sum, entry) => sum + batchSize * pastLen * entry.numKvHeads * entry.headDim * 4,
+        0,
+      ),
+    reset() {
+      cache?.dispose();
+      cache = null;
+      batchSize = 0;
+      pastLen = 0;
+    },
+    async endProfiling() {
+      session.endProfiling();
+      return profilePath(profilePrefix);
+    },
+    async release() {
+      decoder.reset();
+      await session.release();
+    },
+  };
+  return decoder;
+}
+
+/** Exact as a double: CLOCK_MONOTONIC in ns reaches 2^53 after 104 days of uptime. */
+function now(): number {
+  return Number(process.hrtime.bigint());
+}
+
+function positions(batchSize: number, pastLen: number, newTokens: number): BigInt64Array {
+  const ids = new BigInt64Array(batchSize * newTokens);
+  for (let i = 0; i < ids.length; i++) ids[i] = BigInt(pastLen + (i % newTokens));
+  return ids;
+}
+
+function lastPosition(
+  logits: Tensor,
+  batchSize: number,
+  newTokens: number,
+): { last: Float32Array; all: Float32Array | null } {
+  const data = logits.data as Float32Array;
+  const given = logits.dims[1]!;
+  if (given === 1) return { last: data, all: newTokens === 1 ? data : null };
+  const vocabSize = data.length / (batchSize * given);
+  const last = new Float32Array(batchSize * vocabSize);
+  for (let row = 0; row < batchSize; row++) {
+    const from = ((row + 1) * given - 1) * vocabSize;
+    last.set(data.subarray(from, from + vocabSize), row * vocabSize);
+  }
+  return { last, all: data };
+}
+
+/** The runtime names the file `<prefix>_<date>_<time>.json` and tells nobody; the newest with the prefix is it. */
+async function profilePath(prefix: string | undefined): Promise<string> {
+  const folder = prefix === undefined ? null : dirname(prefix);
+  const names = folder === null ? [] : await readdir(folder);
+  const newest = names
+    .filter((name) => name.startsWith(`${basename(prefix!)}_`) && name.endsWith('.json'))
+    .sort()
+    .at(-1);
+  if (folder !== null && newest !== undefined) return join(folder, newest);
+  throw new InferscopeError('E_WORKLOAD_FAILED', {
+    what: 'the runtime wrote no operator trace',
+    why: prefix === undefined ? 'Profiling was not on.' : `No file ${prefix}_*.json appeared.`,
+    fix: 'Check that the folder is writable and has free space, then run again.',
+  });
+}
+
+function runtimeError(
+  error: unknown,
+  known: { code: 'E_MODEL_FILE' | 'E_WORKLOAD_FAILED'; what: string; fix: string },
+): InferscopeError {
+  const why = messageOf(error);
+  if (/bad_alloc|failed to allocate|array buffer allocation/i.test(why)) {
+    return new InferscopeError(
+      'E_OUT_OF_MEMORY',
+      {
+        what: known.what,
+        why: `Memory ran out: ${why}`,
+        fix: 'Use a smaller --batch-size, --input-len or model, or --dtype int4.',
+      },
+      { cause: error },
+    );
+  }
+  return new InferscopeError(known.code, { what: known.what, why, fix: known.fix }, { cause: error });
+}

@@ -1,0 +1,67 @@
+import type { Tensor } from 'onnxruntime-node';
+import type { OnnxRuntime } from './runtime.js';
+
+/** One past_key_values input, the present output that continues it, and the sizes that never change. */
+export interface CacheEntry {
+  past: string;
+  present: string;
+  numKvHeads: number;
+  headDim: number;
+}
+
+/** Past keys and values between two calls of the model. */
+export interface KvCache {
+  /** Inputs of the next call. */
+  feeds(): Record<string, Tensor>;
+  /** Outputs of the next call: a tensor to write into, or null for a new one. */
+  fetches(): Record<string, Tensor | null>;
+  /** Takes the outputs over as the past of the call after. */
+  carryOver(outputs: Record<string, Tensor>): void;
+  dispose(): void;
+}
+
+/**
+ * In place: each entry is one buffer [batch, kv heads, capacity, head_dim] that is past and present at once;
+ * GroupQueryAttention then appends the new keys and copies nothing. Only for graphs made of that operator.
+ */
+export function cacheInPlace(
+  ort: OnnxRuntime,
+  entries: CacheEntry[],
+  batchSize: number,
+  capacity: number,
+): KvCache {
+  const past: Record<string, Tensor> = {};
+  const present: Record<string, Tensor> = {};
+  for (const entry of entries) {
+    const dims = [batchSize, entry.numKvHeads, capacity, entry.headDim];
+    const data = new Float32Array(dims.reduce((product, dimension) => product * dimension, 1));
+    past[entry.past] = present[entry.present] = new ort.Tensor('float32', data, dims);
+  }
+  return {
+    feeds: () => past,
+    fetches: () => present,
+    carryOver: () => undefined,
+    dispose: () => Object.values(past).forEach((tensor) => tensor.dispose()),
+  };
+}
+
+/** Growing: every call gives new, longer present tensors, as any export does; the old ones are freed at once. */
+export function cacheGrowing(ort: OnnxRuntime, entries: CacheEntry[], batchSize: number): KvCache {
+  let past: Record<string, Tensor> = {};
+  const present: Record<string, null> = {};
+  for (const entry of entries) {
+    const dims = [batchSize, entry.numKvHeads, 0, entry.headDim];
+    past[entry.past] = new ort.Tensor('float32', new Float32Array(0), dims);
+    present[entry.present] = null;
+  }
+  const dispose = () => Object.values(past).forEach((tensor) => tensor.dispose());
+  return {
+    feeds: () => past,
+    fetches: () => present,
+    carryOver(outputs) {
+      dispose();
+      past = Object.fromEntries(entries.map((entry) => [entry.past, outputs[entry.present]!]));
+    },
+    dispose,
+  };
+}

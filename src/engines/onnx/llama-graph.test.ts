@@ -1,0 +1,171 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { llamaForward, relativeError, type ForwardConfig } from '../../../test/oracle/llama-forward.js';
+import { readOnnx, weightsOf } from '../../../test/oracle/onnx-weights.js';
+import { openDecoder } from './decoder.js';
+import { writtenModel } from './written-model.js';
+
+const cacheDir = mkdtempSync(join(tmpdir(), 'inferscope-graph-'));
+afterAll(() => rmSync(cacheDir, { recursive: true, force: true }));
+
+const tiny = {
+  model_type: 'llama',
+  hidden_size: 64,
+  num_hidden_layers: 3,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 16,
+  intermediate_size: 176,
+  vocab_size: 96,
+  max_position_embeddings: 64,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10_000,
+  tie_word_embeddings: true,
+};
+
+const prompts = [
+  [3, 91, 17, 17, 60, 5, 44, 8, 29, 70],
+  [88, 2, 33, 51, 7, 7, 19, 64, 90, 1],
+];
+const continuation = [
+  [12, 0, 77, 41],
+  [5, 95, 66, 13],
+];
+
+/** What each family adds, in config.json's words and in the oracle's. */
+const cases: Record<string, { config: Record<string, unknown>; oracle?: Partial<ForwardConfig> }> = {
+  'llama, 2 queries a KV head': { config: tiny },
+  'llama, multi-query, untied': {
+    config: { ...tiny, num_key_value_heads: 1, tie_word_embeddings: false },
+  },
+  'llama with biases': {
+    config: { ...tiny, attention_bias: true, mlp_bias: true },
+    oracle: { qkv_bias: true, output_bias: true, mlp_bias: true },
+  },
+  'llama 3.1 rotary scaling': {
+    config: {
+      ...tiny,
+      rope_theta: 500,
+      rope_scaling: {
+        rope_type: 'llama3',
+        factor: 8,
+        low_freq_factor: 1,
+        high_freq_factor: 4,
+        original_max_position_embeddings: 32,
+      },
+    },
+  },
+  'linear rotary scaling': { config: { ...tiny, rope_scaling: { rope_type: 'linear', factor: 4 } } },
+  'mistral, window of 4': {
+    config: { ...tiny, model_type: 'mistral', sliding_window: 4 },
+    oracle: { window: () => 4 },
+  },
+  'qwen2, q/k/v biases, window on the upper layers': {
+    config: {
+      ...tiny,
+      model_type: 'qwen2',
+      use_sliding_window: true,
+      sliding_window: 5,
+      max_window_layers: 1,
+    },
+    oracle: { qkv_bias: true, window: (layer) => (layer >= 1 ? 5 : null) },
+  },
+  'qwen3, q/k norms, heads wider than hidden': {
+    config: { ...tiny, model_type: 'qwen3', head_dim: 32 },
+    oracle: { qk_norm: true },
+  },
+};
+
+/**
+ * Runs prefill and decode steps through the runtime and the oracle; errors are max|Δ|/max|ref| over all logits.
+ * float32 sums of 64 to 176 terms are good to about 1e-6.
+ */
+async function errors(
+  name: string,
+  options: { dtype: 'float32' | 'int4'; computeInt4?: 'int8' | 'float32' },
+  rounding: 'none' | 'int8' = 'none',
+) {
+  const { config, oracle = {} } = cases[name]!;
+  const model = await writtenModel(name, config, { cacheDir, seed: 7, logits: 'all', ...options });
+  const weights = weightsOf(readOnnx(model.modelPath).tensors);
+  const reference = prompts.map((prompt, row) =>
+    llamaForward(
+      { ...(config as unknown as ForwardConfig), ...oracle },
+      weights,
+      [...prompt, ...continuation[row]!],
+      rounding,
+    ),
+  );
+  const decoder = await openDecoder(model, { threads: 1, contextLen: 20 });
+  try {
+    const inputLen = prompts[0]!.length;
+    const whole = await decoder.prefill(prompts.map((prompt, row) => [...prompt, ...continuation[row]!]));
+    const withoutCache = relativeError(whole.allLogits!, reference.flat());
+    const first = await decoder.prefill(prompts);
+    const prefill = relativeError(
+      first.allLogits!,
+      reference.flatMap((rows) => rows.slice(0, inputLen)),
+    );
+    const last = relativeError(
+      first.logits,
+      reference.map((rows) => rows[inputLen - 1]!),
+    );
+    const decode = [];
+    for (let k = 0; k < continuation[0]!.length; k++) {
+      const { logits } = await decoder.decode(continuation.map((tokens) => tokens[k]!));
+      decode.push(
+        relativeError(
+          logits,
+          reference.map((rows) => rows[inputLen + k]!),
+        ),
+      );
+    }
+    return { withoutCache, prefill, last, decode: Math.max(...decode) };
+  } finally {
+    await decoder.release();
+  }
+}
+
+describe.each(Object.keys(cases))('%s', (name) => {
+  it('gives in float32 the logits of a float64 forward pass, with and without cache', async () => {
+    const found = await errors(name, { dtype: 'float32' });
+    for (const error of Object.values(found)) expect(error).toBeLessThan(1e-4);
+  });
+
+  it('gives in int4 the logits of its dequantised weights', async () => {
+    const found = await errors(name, { dtype: 'int4', computeInt4: 'float32' });
+    for (const error of Object.values(found)) expect(error).toBeLessThan(1e-3);
+  });
+
+  // Which rounding accuracy_level 4 means is the runtime's choice for each kind of CPU; this is x64's.
+  it.runIf(process.arch === 'x64')(
+    'rounds activations to int8 in blocks of 32, and nothing else, in the int4 that profiles run',
+    async () => {
+      const found = await errors(name, { dtype: 'int4' }, 'int8');
+      for (const error of Object.values(found)) expect(error).toBeLessThan(1e-3);
+    },
+  );
+
+  it('stays within 10 % of the dequantised weights when int8 is permitted', async () => {
+    const found = await errors(name, { dtype: 'int4' });
+    for (const error of Object.values(found)) {
+      expect(error).toBeLessThan(0.1);
+      // Unrounded activations would agree to 1e-6: the products do compute in int8.
+      if (process.arch === 'x64') expect(error).toBeGreaterThan(1e-3);
+    }
+  });
+});
+
+it('draws logits of the scale of a trained model, so that softmax is neither flat nor a spike', async () => {
+  const model = await writtenModel('scale', tiny, { cacheDir, seed: 3 });
+  const decoder = await openDecoder(model, { threads: 1, contextLen: 20 });
+  const { logits, allLogits } = await decoder.prefill(prompts);
+  await decoder.release();
+  const mean = logits.reduce((sum, value) => sum + value, 0) / logits.length;
+  const std = Math.sqrt(logits.reduce((sum, value) => sum + (value - mean) ** 2, 0) / logits.length);
+  expect(allLogits).toBeNull();
+  expect(std).toBeGreaterThan(0.5);
+  expect(std).toBeLessThan(3);
+});

@@ -1,0 +1,200 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { mkdir, open, readdir, readFile, rename, rm, stat, statfs } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { z } from 'zod';
+import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { tensorBytes, writeOnnx, type OnnxGraph } from './onnx-file.js';
+
+/** Written last into a model's folder; a folder without it, or one that disagrees with it, is not used. */
+const markerName = 'complete.json';
+const markerSchema = z.object({
+  files: z.array(z.object({ name: z.string(), bytes: z.number(), sha256: z.string(), mtime_ms: z.number() })),
+});
+type Marker = z.infer<typeof markerSchema>;
+
+const buildingPrefix = '.building-';
+
+export interface WriteProgress {
+  doneBytes: number;
+  totalBytes: number;
+}
+
+/**
+ * Returns the folder of a written model, writing it first when the cache lacks it or holds a damaged one. Written
+ * under a temporary name, flushed and renamed, so that a crash leaves no half model and of two writers at once the
+ * second finds the first one's. The graph is built only when it must be written.
+ * @param key names the folder and changes with everything that changes the files
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function cachedModel(
+  cacheDir: string,
+  key: string,
+  graph: () => OnnxGraph,
+  onProgress?: (progress: WriteProgress) => void,
+): Promise<string> {
+  const folder = join(cacheDir, key);
+  if (await isWhole(folder)) return folder;
+  const building = join(
+    cacheDir,
+    `${buildingPrefix}${hostname()}-${process.pid}-${createHash('sha256').update(`${key}${process.hrtime.bigint()}`).digest('hex').slice(0, 8)}`,
+  );
+  try {
+    await mkdir(cacheDir, { recursive: true });
+    await sweepAbandoned(cacheDir);
+    const built = graph();
+    await checkSpace(cacheDir, built);
+    await mkdir(building);
+    await writeModel(building, built, onProgress);
+    await moveInto(building, folder);
+  } catch (error) {
+    await rm(building, { recursive: true, force: true });
+    throw diskError(error, cacheDir);
+  }
+  return folder;
+}
+
+async function writeModel(
+  building: string,
+  graph: OnnxGraph,
+  onProgress?: (progress: WriteProgress) => void,
+): Promise<void> {
+  const written = await writeOnnx(building, 'model.onnx', graph, (doneBytes, totalBytes) =>
+    onProgress?.({ doneBytes, totalBytes }),
+  );
+  const files = [];
+  for (const file of written) {
+    const { mtimeMs } = await stat(join(building, file.name));
+    files.push({ ...file, mtime_ms: mtimeMs });
+  }
+  const marker: Marker = { files };
+  const handle = await open(join(building, markerName), 'w');
+  try {
+    await handle.writeFile(JSON.stringify(marker, null, 2));
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+/** A damaged folder at the target is moved aside; a whole one that another process has put there meanwhile is kept. */
+async function moveInto(building: string, folder: string): Promise<void> {
+  for (let attempt = 0; ; attempt++) {
+    try {
+      await rename(building, folder);
+      return;
+    } catch (error) {
+      const code = systemErrorCode(error);
+      if ((code !== 'ENOTEMPTY' && code !== 'EEXIST') || attempt === 3) throw error;
+    }
+    if (await isWhole(folder)) {
+      await rm(building, { recursive: true, force: true });
+      return;
+    }
+    const aside = `${building}-damaged`;
+    await rename(folder, aside).catch((error: unknown) => {
+      if (systemErrorCode(error) !== 'ENOENT') throw error;
+    });
+    await rm(aside, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Sizes must agree; contents are hashed again only when a file's modification time moved since it was written, as git
+ * does for its index, because hashing 100 GB would take longer than writing it.
+ */
+async function isWhole(folder: string): Promise<boolean> {
+  let marker: Marker;
+  try {
+    marker = markerSchema.parse(JSON.parse(await readFile(join(folder, markerName), 'utf8')));
+    for (const file of marker.files) {
+      const path = join(folder, file.name);
+      const { size, mtimeMs } = await stat(path);
+      if (size !== file.bytes) return false;
+      if (mtimeMs !== file.mtime_ms && (await sha256(path)) !== file.sha256) return false;
+    }
+    return true;
+  } catch (error) {
+    // No folder, no marker, a marker that is no JSON or lacks fields, a listed file that is gone: not whole.
+    const code = systemErrorCode(error);
+    if (code === null || code === 'ENOENT' || code === 'ENOTDIR') return false;
+    throw error;
+  }
+}
+
+async function sha256(path: string): Promise<string> {
+  const hash = createHash('sha256');
+  await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), hash);
+  return hash.digest('hex');
+}
+
+/** Removes what writers that died on this host left behind; another host's process cannot be asked, so its are kept for a day. */
+async function sweepAbandoned(cacheDir: string): Promise<void> {
+  for (const name of await readdir(cacheDir)) {
+    if (!name.startsWith(buildingPrefix)) continue;
+    const path = join(cacheDir, name);
+    const [, host, pid] = /^\.building-(.+)-(\d+)-[0-9a-f]{8}(?:-damaged)?$/.exec(name) ?? [];
+    const here = host === hostname() && pid !== undefined;
+    const age_ms = await stat(path).then(
+      (found) => Date.now() - found.mtimeMs,
+      () => 0,
+    );
+    if (here ? !isAlive(Number(pid)) : age_ms > 24 * 3600 * 1000)
+      await rm(path, { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) === 'EPERM';
+  }
+}
+
+async function checkSpace(cacheDir: string, graph: OnnxGraph): Promise<void> {
+  const needed = graph.tensors.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
+  const { bavail, bsize } = await statfs(cacheDir);
+  const free = bavail * bsize;
+  if (free >= needed * 1.01) return;
+  throw new InferscopeError('E_DISK_FULL', {
+    what: `the model does not fit on the disk of ${cacheDir}`,
+    why: `Its weights take ${gigabytes(needed)} and ${gigabytes(free)} are free.`,
+    fix: 'Free some space, set INFERSCOPE_HOME to a larger disk, take --dtype int4 or a smaller model.',
+  });
+}
+
+function gigabytes(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(bytes < 1e10 ? 2 : 0)} GB`;
+}
+
+/** Turns the system's "no space" and "not permitted" into known failures; everything else passes unchanged. */
+export function diskError(error: unknown, cacheDir: string): unknown {
+  const code = systemErrorCode(error);
+  if (code === 'ENOSPC' || code === 'EDQUOT') {
+    return new InferscopeError(
+      'E_DISK_FULL',
+      {
+        what: `the disk of ${cacheDir} filled up while the model was written`,
+        why: `${messageOf(error)}; what was written so far has been removed.`,
+        fix: 'Free some space, or set INFERSCOPE_HOME to a larger disk.',
+      },
+      { cause: error },
+    );
+  }
+  if (code === 'EACCES' || code === 'EROFS' || code === 'EPERM' || code === 'ENOTDIR') {
+    return new InferscopeError(
+      'E_HOME_UNWRITABLE',
+      {
+        what: `cannot write the model into ${cacheDir}`,
+        why: messageOf(error),
+        fix: 'Make the folder writable, or set INFERSCOPE_HOME to one that is.',
+      },
+      { cause: error },
+    );
+  }
+  return error;
+}

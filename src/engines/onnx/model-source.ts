@@ -1,0 +1,52 @@
+import { stat } from 'node:fs/promises';
+import { basename, dirname, resolve } from 'node:path';
+import { closest } from 'fastest-levenshtein';
+import { findPreset, presets } from '../../llm/presets.js';
+import { InferscopeError } from '../../model/errors.js';
+import { exportedModel, findExport } from './exported-model.js';
+import { writableFamilies } from './llama-config.js';
+import { readConfig } from './model-config.js';
+import type { OnnxModel, ResolveOptions } from './onnx-model.js';
+import { enginePresets } from './presets.js';
+import { writtenModel } from './written-model.js';
+
+/**
+ * Finds or writes the model that `spec` names: a preset, a config.json, a folder with only a config.json, a folder of
+ * a Hugging Face ONNX export, or one .onnx file in such a folder.
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_FILE, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function resolveModel(spec: string, options: ResolveOptions): Promise<OnnxModel> {
+  const preset = enginePresets[spec.toLowerCase()] ?? findPreset(spec)?.config;
+  if (preset) return writtenModel(spec.toLowerCase(), preset, options);
+  const path = resolve(spec);
+  const found = await stat(path).catch(() => null);
+  if (found === null) throw notFound(spec);
+  if (found.isFile() && path.endsWith('.onnx')) return exportedModel(path, options.dtype);
+  if (found.isFile()) return writtenModel(nameOf(dirname(path)), await readConfig(path), options);
+  const exported = await findExport(path, options.dtype);
+  if (exported) return exportedModel(exported, options.dtype);
+  return writtenModel(nameOf(path), await readConfig(resolve(path, 'config.json')), options);
+}
+
+function nameOf(folder: string): string {
+  return basename(folder) || 'model';
+}
+
+function notFound(spec: string): InferscopeError {
+  const names = [
+    ...Object.keys(enginePresets),
+    ...presets
+      .filter(({ config }) => writableFamilies.some((f) => f === config['model_type']))
+      .map(({ id }) => id),
+  ];
+  const looksLikePath = /[\\/]|\.(json|onnx)$/.test(spec);
+  return new InferscopeError('E_MODEL_NOT_FOUND', {
+    what: `no model "${spec}"`,
+    why: looksLikePath
+      ? `${resolve(spec)} does not exist, and the embedded engine downloads nothing.`
+      : `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
+    fix: looksLikePath
+      ? 'Pass a config.json, a folder with an ONNX export, or a preset such as --model llama-24m.'
+      : `Did you mean --model ${closest(spec.toLowerCase(), names)}?`,
+  });
+}

@@ -1,0 +1,40 @@
+import type { DType } from '../../model/dtype.js';
+import type { WriteProgress } from './model-cache.js';
+
+/** A model that the embedded engine can open. */
+export interface OnnxModel {
+  name: string;
+  /** Absolute path of the .onnx file. */
+  modelPath: string;
+  /** config.json as it is. */
+  config: Record<string, unknown>;
+  /** Of the linear layers' weights; activations, norms and KV cache are float32. */
+  dtype: DType;
+  /** How the weights are quantised and what the products compute in; null for float weights. */
+  quantization: string | null;
+  weights: 'random' | 'trained';
+  /** Bytes of parameters with quantisation scales; rotary tables and shape constants are not counted in written models. */
+  weight_bytes: number;
+  /** Null for an export of an architecture whose parameters inferscope cannot count. */
+  num_parameters: number | null;
+  tokenizerPath: string | null;
+  /** Which positions the lm_head computes. */
+  logits: 'last' | 'all';
+  /** in-place: the graph appends to a preallocated cache. grows: every call returns longer tensors. */
+  kvCache: 'in-place' | 'grows';
+  /** Longest context the model file allows; null when it sets no limit. */
+  maxContext: number | null;
+}
+
+export interface ResolveOptions {
+  /** Folder where written models are kept. */
+  cacheDir: string;
+  /** Default: float32 for written models, the file's own for exports. */
+  dtype?: DType;
+  /** Of the random weights. */
+  seed?: number;
+  logits?: 'last' | 'all';
+  /** What int4 products compute in; see linear.ts. Default int8. */
+  computeInt4?: 'int8' | 'float32';
+  onProgress?: (progress: WriteProgress) => void;
+}

@@ -1,0 +1,72 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import { readArchitecture } from '../../llm/architecture.js';
+import { countParameters } from '../../llm/parameters.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { GraphDType, GraphOptions } from './graph-builder.js';
+import { readLlamaConfig } from './llama-config.js';
+import { llamaGraph, parameterBytes, writerVersion } from './llama-graph.js';
+import { cachedModel } from './model-cache.js';
+import type { OnnxModel, ResolveOptions } from './onnx-model.js';
+
+/** Writes (or finds in the cache) a model of this config with random weights. */
+export async function writtenModel(
+  name: string,
+  config: Record<string, unknown>,
+  options: ResolveOptions,
+): Promise<OnnxModel> {
+  const dtype = graphDType(options);
+  const graphOptions: GraphOptions = {
+    dtype,
+    seed: options.seed ?? 0,
+    logits: options.logits ?? 'last',
+    computeInt4: options.computeInt4 ?? 'int8',
+  };
+  const llama = readLlamaConfig(config);
+  const hash = createHash('sha256')
+    .update(JSON.stringify([writerVersion, graphOptions, sorted(config)]))
+    .digest('hex');
+  const slug = name.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-');
+  const key = `${slug}-${dtype}-${hash.slice(0, 16)}`;
+  const folder = await cachedModel(
+    options.cacheDir,
+    key,
+    () => llamaGraph(llama, graphOptions),
+    options.onProgress,
+  );
+  return {
+    name,
+    modelPath: join(folder, 'model.onnx'),
+    config,
+    dtype,
+    quantization:
+      dtype === 'int4' ? `MatMulNBits int4, block 32, computes in ${graphOptions.computeInt4}` : null,
+    weights: 'random',
+    weight_bytes: parameterBytes(llamaGraph(llama, graphOptions)),
+    num_parameters: countParameters(readArchitecture(config)).total,
+    tokenizerPath: null,
+    logits: graphOptions.logits,
+    kvCache: 'in-place',
+    maxContext: llama.maxPositions,
+  };
+}
+
+function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {
+  if (dtype === 'float32' || dtype === 'int4') return dtype;
+  throw new InferscopeError('E_DTYPE', {
+    what: `the embedded engine does not write ${dtype} models`,
+    why: 'It runs on CPUs: weights are float32 or int4 (blocks of 32), activations and KV cache float32.',
+    fix: 'Use --dtype float32 or --dtype int4.',
+  });
+}
+
+/** Keys in one order, so that the same config gives the same hash. */
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sorted(inner)]),
+  );
+}
