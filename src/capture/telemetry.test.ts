@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
+import { openPortableHost } from './host-portable.js';
 import type { HostSample } from './host-recording.js';
 import { hostIssues, hostTelemetryRows, otherLoad } from './host-recording.js';
 import { parsePidStat, parseProcStat, parseStatusMemory } from './proc-text.js';
@@ -189,6 +190,24 @@ describe.runIf(process.platform === 'linux')('a real child process', () => {
     const { missedSamples, issues } = sampler.stop();
     expect(missedSamples).toBeGreaterThanOrEqual(4);
     expect(issues.find((issue) => issue.code === 'late_samples')?.count).toBe(missedSamples);
+  });
+});
+
+describe('what Node tells on every system', () => {
+  test('core times in the same ticks, own memory; no split of it', () => {
+    const reader = openPortableHost(process.pid);
+    const reading = reader.read(0);
+    expect(reading.cores).toHaveLength(os.cpus().length);
+    expect(reading.cores[0]!.total).toBeGreaterThan(reading.cores[0]!.busy);
+    expect(reading.tree!.memory!.rssBytes / process.memoryUsage.rss()).toBeCloseTo(1, 0);
+    expect(reading.tree!.memory!.peakRssBytes).toBeGreaterThanOrEqual(reading.tree!.memory!.rssBytes * 0.9);
+    expect(reading.tree!.memory!.anonymousBytes).toBeNull();
+  });
+
+  test('another process is missing with the reason', () => {
+    const reader = openPortableHost(1);
+    expect(reader.read(0).tree).toBeNull();
+    expect(reader.notes.map((note) => note.code)).toContain('process_unreadable');
   });
 });
 

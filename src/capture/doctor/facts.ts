@@ -1,0 +1,98 @@
+import type { Cpu } from '../../hardware/cpu.js';
+import type { NvmlReason } from '../nvml.js';
+
+/** What probing found, before any judgement. Null is "could not be found out"; nothing here is a secret. */
+export interface DoctorFacts {
+  platform: NodeJS.Platform;
+  nodeVersion: string;
+  engine: PackageCheck;
+  duckdb: PackageCheck;
+  home: HomeFacts;
+  cpu: Cpu;
+  memoryAvailableBytes: number | null;
+  /** Display and compute controllers on the PCI bus, by vendor; null where the bus cannot be listed. */
+  pciGpus: { nvidia: number; amd: number } | null;
+  nvidia: NvidiaFacts;
+  nsys: ToolFacts | null;
+  ncu: ToolFacts | null;
+  python: PythonFacts | null;
+  huggingFace: 'environment' | 'file' | null;
+  docker: DockerFacts | null;
+  amd: AmdFacts;
+}
+
+/** A package with native code, tried in a process of its own. */
+export interface PackageCheck {
+  version: string | null;
+  works: boolean;
+  /** What it did, e.g. "ran a model"; or its error, one line. */
+  detail: string;
+}
+
+export interface HomeFacts {
+  path: string;
+  writable: boolean;
+  reason: string | null;
+  freeBytes: number | null;
+}
+
+export interface NvidiaFacts {
+  nvml: NvmlFacts | null;
+  nvmlReason: NvmlReason | null;
+  /** Version in /proc/driver/nvidia/version: the kernel module's, whether or not the library loads. */
+  kernelModule: string | null;
+  /** RmProfilingAdminOnly of /proc/driver/nvidia/params; null where it is not listed. */
+  countersAdminOnly: boolean | null;
+  /** This process has CAP_SYS_ADMIN. Root in a container usually has not. */
+  sysAdmin: boolean;
+  perfEventParanoid: number | null;
+}
+
+export interface NvmlFacts {
+  driverVersion: string | null;
+  cudaVersion: string | null;
+  devices: {
+    name: string | null;
+    memoryTotalBytes: number | null;
+    computeCapability: string | null;
+    migEnabled: boolean | null;
+    computeProcesses: number | null;
+  }[];
+}
+
+export interface ToolFacts {
+  path: string;
+  /** Typing its name finds it. */
+  onPath: boolean;
+  /** Null when it did not tell one. */
+  version: string | null;
+}
+
+export interface PythonFacts {
+  /** The word to type: python3 or python. */
+  command: string;
+  version: string;
+  packages: Record<string, string | null>;
+  /** Read from torch/version.py, without importing torch. */
+  torchCuda: string | null;
+  torchHip: string | null;
+  /** What torch says after importing it; null when it is not installed. */
+  torchDevices: { available: boolean; names: string[] } | { failed: string } | null;
+}
+
+export interface DockerFacts {
+  clientVersion: string | null;
+  serverVersion: string | null;
+  /** First line of why the daemon does not answer. */
+  reason: string | null;
+  nvidiaRuntime: boolean;
+}
+
+export interface AmdFacts {
+  /** /dev/kfd: the kernel's compute interface is there. */
+  kfd: boolean;
+  names: string[];
+  rocmSmi: ToolFacts | null;
+  amdSmi: ToolFacts | null;
+  rocminfo: ToolFacts | null;
+}

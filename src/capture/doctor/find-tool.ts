@@ -1,0 +1,73 @@
+import { accessSync, constants, readdirSync, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import type { ToolFacts } from './facts.js';
+import { runTool } from './run-tool.js';
+
+/** Path of an executable file on PATH, or null. */
+export function onPath(name: string, path = process.env['PATH'] ?? ''): string | null {
+  for (const folder of path.split(delimiter)) {
+    // An empty entry means the current folder to a shell; doctor starts nothing that lies about there.
+    if (!folder) continue;
+    const candidate = join(folder, name);
+    if (isExecutable(candidate)) return candidate;
+  }
+  return null;
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/** Executables that a pattern with `*` in whole or parts of folder names matches, newest version first. */
+export function matching(pattern: string): string[] {
+  let paths = [''];
+  for (const part of pattern.split('/').filter(Boolean)) {
+    if (!part.includes('*')) {
+      paths = paths.map((path) => `${path}/${part}`);
+      continue;
+    }
+    const name = new RegExp(`^${part.replaceAll('.', '\\.').replaceAll('*', '.*')}$`);
+    paths = paths.flatMap((path) =>
+      entries(path)
+        .filter((entry) => name.test(entry))
+        .map((entry) => `${path}/${entry}`),
+    );
+  }
+  const newestFirst = new Intl.Collator('en', { numeric: true });
+  return paths.filter(isExecutable).sort((a, b) => newestFirst.compare(b, a));
+}
+
+function entries(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return [];
+  }
+}
+
+export interface ToolSearch {
+  name: string;
+  /** Where installers put it when they do not touch PATH. */
+  patterns: string[];
+  versionArgs: string[];
+  version: RegExp;
+  timeoutMs: number;
+}
+
+/** Looks on PATH, then in the usual folders, and asks the tool for its version. */
+export async function findTool(
+  search: ToolSearch,
+  path = process.env['PATH'] ?? '',
+): Promise<ToolFacts | null> {
+  const listed = onPath(search.name, path);
+  const found = listed ?? search.patterns.flatMap(matching)[0];
+  if (!found) return null;
+  const run = await runTool(found, search.versionArgs, { timeoutMs: search.timeoutMs });
+  const version = search.version.exec(`${run.stdout}\n${run.stderr}`)?.[1] ?? null;
+  return { path: found, onPath: listed !== null, version };
+}

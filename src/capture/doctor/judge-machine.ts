@@ -1,0 +1,113 @@
+import type { DoctorFacts, PackageCheck } from './facts.js';
+import type { Verdict } from './row.js';
+import { gib, mib, rowsOf } from './row.js';
+
+const { ok, warning, missing } = rowsOf('machine');
+
+/** Room for the 110 M parameter model (0.5 GB), its traces and a few sessions. */
+const diskNeededBytes = 2 * 2 ** 30;
+/** The 24 M parameter model profiles in 0.3 GiB; below this the system would swap under it. */
+const memoryWantedBytes = 2 ** 30;
+const nodeNeeded = [20, 19] as const;
+
+export function judgeMachine(facts: DoctorFacts): Verdict[] {
+  return [
+    node(facts.nodeVersion),
+    nativePackage('engine', 'Engine', 'onnxruntime-node', facts.engine),
+    nativePackage('duckdb', 'DuckDB', '@duckdb/node-api', facts.duckdb),
+    home(facts),
+    disk(facts),
+    memory(facts),
+    cpu(facts),
+  ];
+}
+
+function node(version: string): Verdict {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const enough = major > nodeNeeded[0] || (major === nodeNeeded[0] && minor >= nodeNeeded[1]);
+  return enough
+    ? ok('node', 'Node', version)
+    : missing(
+        'node',
+        'Node',
+        `${version} is too old`,
+        `Install Node ${nodeNeeded.join('.')} or newer: nodejs.org`,
+      );
+}
+
+function nativePackage(id: string, label: string, name: string, check: PackageCheck): Verdict {
+  if (check.works) return ok(id, label, `${name} ${check.version}, ${check.detail}`);
+  if (check.version === null) {
+    return missing(
+      id,
+      label,
+      `${name} is not installed`,
+      'npm ci --include=optional   (in the folder of inferscope)',
+    );
+  }
+  const found = `${name} ${check.version} does not work: ${check.detail}`;
+  return missing(
+    id,
+    label,
+    found,
+    `npm rebuild ${name}; its binaries need glibc (not Alpine) on x64 or arm64`,
+  );
+}
+
+function home({ home: { path, writable, reason } }: DoctorFacts): Verdict {
+  return writable
+    ? ok('home', 'Session folder', path)
+    : missing(
+        'home',
+        'Session folder',
+        `${path}: ${reason}`,
+        'export INFERSCOPE_HOME=/a/folder/you/may/write',
+      );
+}
+
+function disk({ home: { freeBytes } }: DoctorFacts): Verdict {
+  const fix = 'Free some space, or keep sessions elsewhere: export INFERSCOPE_HOME=/a/larger/disk';
+  if (freeBytes === null) return missing('disk', 'Free disk', 'could not be read', fix);
+  return freeBytes >= diskNeededBytes
+    ? ok('disk', 'Free disk', gib(freeBytes))
+    : missing('disk', 'Free disk', `${gib(freeBytes)}, ${gib(diskNeededBytes)} wanted`, fix);
+}
+
+function memory({ cpu: { memoryTotalBytes, memoryLimitBytes }, memoryAvailableBytes }: DoctorFacts): Verdict {
+  const limit = memoryLimitBytes !== null && memoryLimitBytes < memoryTotalBytes ? memoryLimitBytes : null;
+  const available = Math.min(memoryAvailableBytes ?? Infinity, limit ?? Infinity, memoryTotalBytes);
+  const found = `${gib(memoryTotalBytes)}, ${gib(available)} available${limit ? `, container limit ${gib(limit)}` : ''}`;
+  return available >= memoryWantedBytes
+    ? ok('memory', 'Memory', found)
+    : warning(
+        'memory',
+        'Memory',
+        found,
+        'Close other programs, or raise the container limit (docker run --memory 4g)',
+      );
+}
+
+function cpu({ cpu: chip }: DoctorFacts): Verdict {
+  const isa = chip.isa;
+  const sets = (['avx2', 'avx512', 'vnni', 'amx', 'neon'] as const).filter((name) => isa?.[name]);
+  const { l2, l3 } = chip.caches;
+  const found = [
+    chip.model ?? chip.architecture,
+    chip.virtualized ? `${chip.logicalCores} virtual cores` : `${chip.logicalCores} logical cores`,
+    chip.quotaCores === null ? null : `container quota ${Number(chip.quotaCores.toFixed(2))}`,
+    sets.join(' ') || null,
+    l2 ? `L2 ${mib(l2.totalBytes)}` : null,
+    l3 ? `L3 ${mib(l3.totalBytes)}` : null,
+  ]
+    .filter((part) => part !== null)
+    .join(', ');
+  if (isa && !isa.avx2 && !isa.neon) {
+    return warning(
+      'cpu',
+      'CPU',
+      `${found}; neither AVX2 nor NEON`,
+      'Figures stay valid and low; use a newer CPU',
+    );
+  }
+  return ok('cpu', 'CPU', found);
+}

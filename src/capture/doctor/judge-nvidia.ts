@@ -1,0 +1,133 @@
+import type { DoctorFacts, ToolFacts } from './facts.js';
+import type { Verdict } from './row.js';
+import { gib, rowsOf } from './row.js';
+
+const { ok, warning, missing, notApplicable } = rowsOf('nvidia');
+
+/** nsys samples CPU call stacks at 2 and below (Nsight Systems user guide, requirements); CUDA tracing needs none. */
+const paranoidLimit = 2;
+
+export function hasNvidiaGpu(facts: DoctorFacts): boolean {
+  return (facts.nvidia.nvml?.devices.length ?? 0) > 0;
+}
+
+export function judgeNvidia(facts: DoctorFacts): Verdict[] {
+  const rows = [gpu(facts), driver(facts), nvml(facts), cuda(facts)];
+  return [...rows, nsys(facts), nsysSampling(facts), ncu(facts), ncuCounters(facts)];
+}
+
+/** There is no NVIDIA GPU, by NVML, by the kernel and by the PCI bus. */
+function noGpu({ nvidia, pciGpus }: DoctorFacts): boolean {
+  return !nvidia.nvml?.devices.length && !nvidia.kernelModule && !pciGpus?.nvidia;
+}
+
+function gpu(facts: DoctorFacts): Verdict {
+  const devices = facts.nvidia.nvml?.devices ?? [];
+  if (devices.length > 0) {
+    const first = devices[0]!;
+    const same = devices.every((device) => device.name === first.name);
+    const names = same
+      ? (first.name ?? 'unnamed')
+      : devices.map((device) => device.name ?? 'unnamed').join(', ');
+    const busy = devices.reduce((sum, device) => sum + (device.computeProcesses ?? 0), 0);
+    const found = [
+      `${same && devices.length > 1 ? `${devices.length} × ` : ''}${names}`,
+      first.memoryTotalBytes === null ? null : gib(first.memoryTotalBytes),
+      first.computeCapability === null ? null : `compute capability ${first.computeCapability}`,
+      devices.some((device) => device.migEnabled) ? 'MIG enabled' : null,
+      busy > 0 ? `${busy} compute process${busy > 1 ? 'es' : ''} running` : null,
+    ].filter((part) => part !== null);
+    return ok('gpu', 'GPU', found.join(', '));
+  }
+  if (facts.pciGpus?.nvidia) {
+    return missing('gpu', 'GPU', `${facts.pciGpus.nvidia} on the PCI bus, none usable`, driverFix(facts));
+  }
+  const fix = 'Needs a machine with an NVIDIA GPU; in a container: docker run --gpus all';
+  return missing('gpu', 'GPU', 'no GPU found', fix);
+}
+
+function driverFix({ nvidia }: DoctorFacts): string {
+  const code = nvidia.nvmlReason?.text ?? '';
+  if (code.includes('LIB_RM_VERSION_MISMATCH')) return 'Driver and library differ after an update: reboot';
+  if (nvidia.kernelModule) return 'In a container: docker run --gpus all; else reinstall the driver';
+  return 'Install the NVIDIA driver (sudo apt install nvidia-driver-580), then reboot';
+}
+
+function driver(facts: DoctorFacts): Verdict {
+  const version = facts.nvidia.nvml?.driverVersion ?? facts.nvidia.kernelModule;
+  if (version) return ok('driver', 'Driver', version);
+  return noGpu(facts)
+    ? notApplicable('driver', 'Driver', 'no NVIDIA GPU', driverFix(facts))
+    : missing('driver', 'Driver', 'not loaded', driverFix(facts));
+}
+
+function nvml(facts: DoctorFacts): Verdict {
+  const { nvml: library, nvmlReason } = facts.nvidia;
+  if (library) return ok('nvml', 'NVML', `answers, ${library.devices.length} device(s)`);
+  if (noGpu(facts)) return notApplicable('nvml', 'NVML', 'no NVIDIA GPU', driverFix(facts));
+  return missing('nvml', 'NVML', nvmlReason?.text ?? 'not opened', driverFix(facts));
+}
+
+function cuda(facts: DoctorFacts): Verdict {
+  const version = facts.nvidia.nvml?.cudaVersion;
+  if (version) return ok('cuda', 'CUDA', `the driver runs programs up to CUDA ${version}`);
+  return noGpu(facts)
+    ? notApplicable('cuda', 'CUDA', 'no NVIDIA GPU', driverFix(facts))
+    : missing('cuda', 'CUDA', 'the driver does not tell its CUDA version', driverFix(facts));
+}
+
+function toolRow(id: string, label: string, tool: ToolFacts): Verdict {
+  if (tool.version === null) {
+    return warning(id, label, `${tool.path} does not tell its version`, `Try: ${tool.path} --version`);
+  }
+  return ok(id, label, tool.onPath ? tool.version : `${tool.version}, not on PATH: ${tool.path}`);
+}
+
+function nsys(facts: DoctorFacts): Verdict {
+  if (facts.nsys) return toolRow('nsys', 'nsys', facts.nsys);
+  const fix = 'sudo apt install nsight-systems-cli   (or developer.nvidia.com/nsight-systems)';
+  return noGpu(facts)
+    ? notApplicable('nsys', 'nsys', 'not installed; no NVIDIA GPU', fix)
+    : missing('nsys', 'nsys', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
+}
+
+function nsysSampling(facts: DoctorFacts): Verdict {
+  const [id, label] = ['nsys_sampling', 'nsys CPU sampling'];
+  const { perfEventParanoid: level, sysAdmin } = facts.nvidia;
+  const fix = `sudo sysctl kernel.perf_event_paranoid=${paranoidLimit}   (CUDA tracing works without it)`;
+  if (!facts.nsys) return notApplicable(id, label, 'nsys is not installed', fix);
+  if (level === null)
+    return warning(id, label, 'this kernel has no perf events; CUDA tracing works without', fix);
+  return level <= paranoidLimit || sysAdmin
+    ? ok(
+        id,
+        label,
+        `perf_event_paranoid ${level}${level > paranoidLimit ? ', and this process is privileged' : ''}`,
+      )
+    : warning(id, label, `perf_event_paranoid ${level} forbids it`, fix);
+}
+
+function ncu(facts: DoctorFacts): Verdict {
+  if (facts.ncu) return toolRow('ncu', 'ncu', facts.ncu);
+  const fix = 'sudo apt install nsight-compute   (or developer.nvidia.com/nsight-compute)';
+  return noGpu(facts)
+    ? notApplicable('ncu', 'ncu', 'not installed; no NVIDIA GPU', fix)
+    : missing('ncu', 'ncu', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
+}
+
+/** ERR_NVGPUCTRPERM: the driver lets administrators alone read performance counters unless told otherwise. */
+function ncuCounters(facts: DoctorFacts): Verdict {
+  const [id, label] = ['ncu_counters', 'ncu counters'];
+  const { countersAdminOnly, sysAdmin } = facts.nvidia;
+  const fix =
+    'Run as root (in a container: docker run --cap-add=SYS_ADMIN), or ask an administrator for the line ' +
+    '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d/nvidia.conf and a reboot. ' +
+    'nsys and the torch profiler work without it';
+  if (noGpu(facts)) return notApplicable(id, label, 'no NVIDIA GPU', fix);
+  if (countersAdminOnly === false) return ok(id, label, 'every user may read them');
+  if (sysAdmin) return ok(id, label, 'for administrators only, and this process is one');
+  if (countersAdminOnly === null) {
+    return warning(id, label, 'the driver does not tell who may read them (/proc/driver/nvidia/params)', fix);
+  }
+  return missing(id, label, 'for administrators only: ncu would fail with ERR_NVGPUCTRPERM', fix);
+}

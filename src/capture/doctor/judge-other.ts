@@ -1,0 +1,66 @@
+import type { DoctorFacts, ToolFacts } from './facts.js';
+import { hasNvidiaGpu } from './judge-nvidia.js';
+import type { Verdict } from './row.js';
+import { rowsOf } from './row.js';
+
+export function judgeContainers(facts: DoctorFacts): Verdict[] {
+  const { ok, missing, notApplicable } = rowsOf('containers');
+  const { docker } = facts;
+  const toolkit =
+    'Install nvidia-container-toolkit, then: sudo nvidia-ctk runtime configure --runtime=docker';
+  const install = 'sudo apt install docker.io   (only needed to profile engines in containers)';
+  if (!docker) {
+    return [
+      missing('docker', 'Docker', 'not installed', install),
+      notApplicable('docker_gpu', 'Docker with GPUs', 'no Docker', toolkit),
+    ];
+  }
+  const client = docker.clientVersion ? `client ${docker.clientVersion}` : 'client';
+  const start = 'sudo systemctl start docker; sudo usermod -aG docker $USER, then log in again';
+  return [
+    docker.serverVersion
+      ? ok('docker', 'Docker', `${client}, daemon ${docker.serverVersion}`)
+      : missing('docker', 'Docker', `${client}; ${docker.reason ?? 'no daemon'}`, start),
+    !hasNvidiaGpu(facts)
+      ? notApplicable('docker_gpu', 'Docker with GPUs', 'no NVIDIA GPU', toolkit)
+      : docker.nvidiaRuntime
+        ? ok('docker_gpu', 'Docker with GPUs', 'nvidia runtime')
+        : missing('docker_gpu', 'Docker with GPUs', 'no nvidia runtime configured', toolkit),
+  ];
+}
+
+export function hasAmdGpu({ amd, pciGpus }: DoctorFacts): boolean {
+  return amd.names.length > 0 || (amd.kfd && (pciGpus?.amd ?? 0) > 0);
+}
+
+export function judgeAmd(facts: DoctorFacts): Verdict[] {
+  const { ok, warning, missing, notApplicable } = rowsOf('amd');
+  const { amd, pciGpus } = facts;
+  const rocm = 'Install ROCm: rocm.docs.amd.com';
+  const tool = (id: string, name: string, found: ToolFacts | null): Verdict => {
+    if (found?.version)
+      return ok(id, name, found.onPath ? found.version : `${found.version}, not on PATH: ${found.path}`);
+    // rocminfo has no version of its own
+    if (found && id === 'rocminfo') return ok(id, name, found.path);
+    if (found) return warning(id, name, `${found.path} does not tell its version`, `Try: ${found.path}`);
+    return hasAmdGpu(facts)
+      ? missing(id, name, 'not on PATH, not in /opt/rocm*', rocm)
+      : notApplicable(id, name, 'not installed; no AMD GPU', rocm);
+  };
+  const gpu = hasAmdGpu(facts)
+    ? ok('amd_gpu', 'GPU', amd.names.join(', ') || `${pciGpus?.amd} on the PCI bus`)
+    : pciGpus?.amd
+      ? missing(
+          'amd_gpu',
+          'GPU',
+          `${pciGpus.amd} on the PCI bus, no /dev/kfd`,
+          'sudo modprobe amdgpu, or install amdgpu-dkms',
+        )
+      : notApplicable('amd_gpu', 'GPU', 'no GPU found', 'Needs a machine with an AMD GPU');
+  return [
+    gpu,
+    tool('rocm_smi', 'rocm-smi', amd.rocmSmi),
+    tool('amd_smi', 'amd-smi', amd.amdSmi),
+    tool('rocminfo', 'rocminfo', amd.rocminfo),
+  ];
+}

@@ -1,0 +1,93 @@
+import type { DoctorFacts, PythonFacts } from './facts.js';
+import { hasNvidiaGpu } from './judge-nvidia.js';
+import type { Verdict } from './row.js';
+import { rowsOf } from './row.js';
+
+const { ok, warning, missing, notApplicable } = rowsOf('python');
+
+export function judgePython(facts: DoctorFacts): Verdict[] {
+  const { python } = facts;
+  return [
+    python
+      ? ok('python', 'Python', `${python.version} (${python.command})`)
+      : missing(
+          'python',
+          'Python',
+          'neither python3 nor python runs',
+          'sudo apt install python3 python3-venv',
+        ),
+    torch(python),
+    torchGpu(facts),
+    installed('transformers', python),
+    installed('accelerate', python),
+    installed('vllm', python),
+    login(facts),
+  ];
+}
+
+function pip(python: PythonFacts | null, packages: string): string {
+  return `${python?.command ?? 'python3'} -m pip install ${packages}`;
+}
+
+function installed(name: string, python: PythonFacts | null): Verdict {
+  const label = name === 'vllm' ? 'vLLM' : name;
+  const version = python?.packages[name];
+  return version
+    ? ok(name, label, version)
+    : missing(name, label, python ? 'not installed' : 'no Python', pip(python, name));
+}
+
+function torch(python: PythonFacts | null): Verdict {
+  const version = python?.packages['torch'];
+  if (!python || !version)
+    return missing('torch', 'torch', python ? 'not installed' : 'no Python', pip(python, 'torch'));
+  return ok('torch', 'torch', `${version} (${torchBuild(python)})`);
+}
+
+export function torchBuild(python: PythonFacts): string {
+  if (python.torchCuda) return `CUDA ${python.torchCuda}`;
+  return python.torchHip ? `ROCm ${python.torchHip}` : 'CPU only';
+}
+
+function torchGpu(facts: DoctorFacts): Verdict {
+  const [id, label] = ['torch_gpu', 'torch sees a GPU'];
+  const { python } = facts;
+  const anyGpu = hasNvidiaGpu(facts) || facts.amd.kfd;
+  const gpuBuild = pip(python, `--force-reinstall torch`);
+  if (!python?.torchDevices) return notApplicable(id, label, 'torch is not installed', pip(python, 'torch'));
+  if ('failed' in python.torchDevices) {
+    const fix = `${python.command} -c "import torch; print(torch.cuda.is_available())"   shows the whole message`;
+    return warning(id, label, `torch did not answer: ${python.torchDevices.failed}`, fix);
+  }
+  const { available, names } = python.torchDevices;
+  if (available) return ok(id, label, `${names.length} × ${names[0]}`);
+  if (!anyGpu) return notApplicable(id, label, 'no GPU: models run on the CPU', 'Needs a machine with a GPU');
+  const build = torchBuild(python);
+  return build === 'CPU only'
+    ? missing(id, label, 'no: this torch is a CPU build, models would run on the CPU', gpuBuild)
+    : missing(
+        id,
+        label,
+        `no, though it is built for ${build}: models would run on the CPU`,
+        driverHint(facts, build),
+      );
+}
+
+function driverHint(facts: DoctorFacts, build: string): string {
+  const runs = facts.nvidia.nvml?.cudaVersion;
+  return runs
+    ? `The driver runs up to CUDA ${runs}, torch wants ${build}; also look at CUDA_VISIBLE_DEVICES`
+    : 'Look at CUDA_VISIBLE_DEVICES / HIP_VISIBLE_DEVICES and at the driver';
+}
+
+function login({ huggingFace }: DoctorFacts): Verdict {
+  const where = huggingFace === 'environment' ? 'a token in the environment' : 'a token file';
+  return huggingFace
+    ? ok('hf_login', 'Hugging Face login', where)
+    : missing(
+        'hf_login',
+        'Hugging Face login',
+        'no token (gated models only)',
+        'hf auth login   (or export HF_TOKEN=…)',
+      );
+}

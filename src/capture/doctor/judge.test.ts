@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest';
+import { detectCpu } from '../../hardware/cpu.js';
+import { doctorDataSchema } from '../../model/documents/doctor.js';
+import type { DoctorFacts, NvidiaFacts, PythonFacts } from './facts.js';
+import { doctorIds, judge } from './judge.js';
+
+const noNvidia: NvidiaFacts = {
+  nvml: null,
+  nvmlReason: { code: 'library_missing', text: 'libnvidia-ml.so.1: cannot open shared object file' },
+  kernelModule: null,
+  countersAdminOnly: null,
+  sysAdmin: false,
+  perfEventParanoid: 2,
+};
+
+const laptop: DoctorFacts = {
+  platform: 'linux',
+  nodeVersion: '20.20.2',
+  engine: { version: '1.30.0', works: true, detail: 'ran a model' },
+  duckdb: { version: '1.5.5-r.5', works: true, detail: 'ran a query' },
+  home: { path: '/home/a/.local/share/inferscope', writable: true, reason: null, freeBytes: 50e9 },
+  cpu: detectCpu(),
+  memoryAvailableBytes: 8e9,
+  pciGpus: { nvidia: 0, amd: 0 },
+  nvidia: noNvidia,
+  nsys: null,
+  ncu: null,
+  python: null,
+  huggingFace: null,
+  docker: null,
+  amd: { kfd: false, names: [], rocmSmi: null, amdSmi: null, rocminfo: null },
+};
+
+const torch: PythonFacts = {
+  command: 'python3',
+  version: '3.12.3',
+  packages: { torch: '2.11.0', transformers: '5.17.0', accelerate: '1.15.0', vllm: null },
+  torchCuda: '13.0',
+  torchHip: null,
+  torchDevices: { available: true, names: ['NVIDIA H200'] },
+};
+
+/** Name, memory and versions as nvidia-smi -q printed them on a real H200. */
+const h200: DoctorFacts = {
+  ...laptop,
+  pciGpus: { nvidia: 1, amd: 0 },
+  nvidia: {
+    nvml: {
+      driverVersion: '580.159.04',
+      cudaVersion: '13.0',
+      devices: [
+        {
+          name: 'NVIDIA H200',
+          memoryTotalBytes: 143771 * 2 ** 20,
+          computeCapability: '9.0',
+          migEnabled: false,
+          computeProcesses: 0,
+        },
+      ],
+    },
+    nvmlReason: null,
+    kernelModule: '580.159.04',
+    countersAdminOnly: true,
+    sysAdmin: true,
+    perfEventParanoid: 4,
+  },
+  nsys: { path: '/opt/nvidia/nsight-systems/2025.3.1/bin/nsys', onPath: false, version: '2025.3.1.90' },
+  ncu: { path: '/usr/local/cuda/bin/ncu', onPath: true, version: '2025.3.1.0' },
+  python: torch,
+  huggingFace: 'file',
+};
+
+const rowOf = (facts: DoctorFacts, id: string) => judge(facts).rows.find((row) => row.id === id)!;
+
+describe('whole machines', () => {
+  test('a laptop without GPU, Python and Docker can do the main job', () => {
+    const data = judge(laptop);
+    expect(data.ok).toBe(true);
+    expect(data.summary).toBe(
+      'embedded CPU engine: yes; NVIDIA capture: no GPU found; PyTorch: not installed',
+    );
+    expect(data.rows.filter((row) => row.status === 'ok').map((row) => row.id)).toEqual(
+      expect.arrayContaining(['node', 'engine', 'duckdb', 'home', 'disk', 'memory', 'cpu']),
+    );
+    expect(rowOf(laptop, 'ncu').status).toBe('not_applicable');
+  });
+
+  test('an H200 with everything', () => {
+    const data = judge(h200, ['gpu', 'nsys', 'ncu', 'ncu_counters', 'torch_gpu']);
+    expect(data.ok).toBe(true);
+    expect(data.summary).toBe(
+      'embedded CPU engine: yes; NVIDIA capture: nsys + ncu + telemetry; PyTorch: yes, CUDA 13.0',
+    );
+    expect(rowOf(h200, 'gpu').found).toBe('NVIDIA H200, 140 GiB, compute capability 9.0');
+    expect(rowOf(h200, 'nsys').found).toContain('not on PATH: /opt/nvidia/nsight-systems/2025.3.1/bin/nsys');
+    expect(rowOf(h200, 'vllm')).toMatchObject({ status: 'missing', fix: 'python3 -m pip install vllm' });
+  });
+
+  test.each([laptop, h200])(
+    'ids are those --require takes; every row that is not ok says how to mend it',
+    (facts) => {
+      const data = doctorDataSchema.parse(judge(facts));
+      expect(data.rows.map((row) => row.id)).toEqual(doctorIds);
+      for (const row of data.rows) {
+        expect(row.found.length, row.id).toBeGreaterThan(0);
+        if (row.status === 'ok') expect(row.fix, row.id).toBeNull();
+        else expect(row.fix!.length, row.id).toBeGreaterThan(8);
+      }
+    },
+  );
+});
+
+describe('what fails', () => {
+  test('a required row that is missing, or not applicable, fails the whole', () => {
+    expect(judge(laptop, ['gpu']).ok).toBe(false);
+    expect(judge(laptop, ['ncu']).ok).toBe(false);
+    expect(judge(laptop, ['cpu']).ok).toBe(true);
+  });
+
+  test.each([
+    ['engine', { engine: { version: null, works: false, detail: 'not installed' } }],
+    ['duckdb', { duckdb: { version: '1.5.5', works: false, detail: 'it ended with SIGILL' } }],
+    ['home', { home: { ...laptop.home, writable: false, reason: 'EROFS: read-only file system' } }],
+    ['disk', { home: { ...laptop.home, freeBytes: 300e6 } }],
+    ['node', { nodeVersion: '20.18.3' }],
+  ] as const)('%s', (id, change) => {
+    const data = judge({ ...laptop, ...change });
+    expect(data.ok).toBe(false);
+    expect(data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id)).toEqual([id]);
+    expect(data.capabilities[0]).toMatchObject({ id: 'embedded_engine', usable: false });
+  });
+
+  test.each([
+    ['20.19.0', 'ok'],
+    ['22.0.0', 'ok'],
+    ['18.20.8', 'missing'],
+  ])('Node %s is %s', (nodeVersion, status) => {
+    expect(rowOf({ ...laptop, nodeVersion }, 'node').status).toBe(status);
+  });
+});
+
+describe('NVIDIA', () => {
+  const with_ = (nvidia: Partial<NvidiaFacts>): DoctorFacts => ({
+    ...h200,
+    nvidia: { ...h200.nvidia, ...nvidia },
+  });
+
+  test('counters for administrators only: ERR_NVGPUCTRPERM is foretold, with the driver option', () => {
+    const row = rowOf(with_({ sysAdmin: false }), 'ncu_counters');
+    expect(row.status).toBe('missing');
+    expect(row.found).toContain('ERR_NVGPUCTRPERM');
+    expect(row.fix).toContain('NVreg_RestrictProfilingToAdminUsers=0');
+    expect(row.fix).toContain('--cap-add=SYS_ADMIN');
+    expect(judge(with_({ sysAdmin: false })).summary).toContain('nsys + ncu without counters + telemetry');
+  });
+
+  test('counters open to all, or unknown', () => {
+    expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: false }), 'ncu_counters').status).toBe('ok');
+    expect(rowOf(with_({ sysAdmin: false, countersAdminOnly: null }), 'ncu_counters').status).toBe('warning');
+  });
+
+  test('perf_event_paranoid 4 warns an ordinary user; CUDA tracing is said to work', () => {
+    const row = rowOf(with_({ sysAdmin: false }), 'nsys_sampling');
+    expect(row.status).toBe('warning');
+    expect(row.fix).toContain('sysctl kernel.perf_event_paranoid=2');
+  });
+
+  test('a GPU on the bus without driver; a library that is newer than the module', () => {
+    const bare = { ...laptop, pciGpus: { nvidia: 2, amd: 0 } };
+    expect(rowOf(bare, 'gpu')).toMatchObject({ status: 'missing', found: '2 on the PCI bus, none usable' });
+    expect(judge(bare).summary).toContain('NVIDIA capture: no, the driver is missing');
+    const mismatch = with_({
+      nvml: null,
+      nvmlReason: { code: 'init_failed', text: 'nvmlInit_v2 answered NVML_ERROR_LIB_RM_VERSION_MISMATCH' },
+    });
+    expect(rowOf(mismatch, 'nvml').fix).toContain('reboot');
+  });
+
+  test('eight of a kind are counted, other processes on them are told', () => {
+    const device = { ...h200.nvidia.nvml!.devices[0]!, computeProcesses: 1 };
+    const many = with_({ nvml: { ...h200.nvidia.nvml!, devices: Array.from({ length: 8 }, () => device) } });
+    expect(rowOf(many, 'gpu').found).toMatch(/^8 × NVIDIA H200, .*8 compute processes running$/);
+  });
+});
+
+describe('Python', () => {
+  const python = (change: Partial<PythonFacts>): DoctorFacts => ({
+    ...h200,
+    python: { ...torch, ...change },
+  });
+
+  test('a CPU build on a GPU machine would run on the CPU by accident', () => {
+    const row = rowOf(
+      python({ torchCuda: null, torchDevices: { available: false, names: [] } }),
+      'torch_gpu',
+    );
+    expect(row).toMatchObject({ status: 'missing', fix: 'python3 -m pip install --force-reinstall torch' });
+    expect(row.found).toContain('CPU build');
+  });
+
+  test('torch newer than the driver', () => {
+    const row = rowOf(python({ torchDevices: { available: false, names: [] } }), 'torch_gpu');
+    expect(row.fix).toContain('CUDA 13.0');
+    expect(row.fix).toContain('CUDA_VISIBLE_DEVICES');
+  });
+
+  test('torch that does not import is a warning with its error', () => {
+    const row = rowOf(python({ torchDevices: { failed: 'ImportError: libcudart.so.13' } }), 'torch_gpu');
+    expect(row.status).toBe('warning');
+    expect(row.found).toContain('libcudart.so.13');
+  });
+});
+
+test('AMD: the card is named, a missing driver interface is told', () => {
+  const rocm = {
+    ...laptop,
+    pciGpus: { nvidia: 0, amd: 1 },
+    amd: {
+      kfd: true,
+      names: ['AMD Instinct MI300X'],
+      rocmSmi: { path: '/opt/rocm/bin/rocm-smi', onPath: false, version: '2.3.1' },
+      amdSmi: null,
+      rocminfo: { path: '/usr/bin/rocminfo', onPath: true, version: null },
+    },
+  };
+  expect(judge(rocm).summary).toContain('AMD: AMD Instinct MI300X');
+  expect(rowOf(rocm, 'amd_smi').status).toBe('missing');
+  const noKfd = { ...rocm, amd: { ...rocm.amd, kfd: false, names: [] } };
+  expect(rowOf(noKfd, 'amd_gpu')).toMatchObject({
+    status: 'missing',
+    found: '1 on the PCI bus, no /dev/kfd',
+  });
+});

@@ -1,0 +1,49 @@
+import { detectCpu } from '../../hardware/cpu.js';
+import type { DoctorFacts } from './facts.js';
+import { probeAmd, probeDocker } from './probe-containers.js';
+import { probeHome, probeMemoryAvailable, probePciGpus } from './probe-host.js';
+import { findNcu, findNsys, probeNvidia } from './probe-nvidia.js';
+import { checkDuckdb, checkEngine } from './probe-packages.js';
+import { probeHuggingFace, probePython } from './probe-python.js';
+
+/** A tool's --version on a cold disk or a loaded machine; a package's first load reads 100 MB. */
+const toolMs = 4_000;
+const packageMs = 20_000;
+const torchImportMs = 30_000;
+
+/**
+ * Looks at everything at once. Takes as long as the slowest answer: under a second on most machines, up to half a
+ * minute where torch is imported from a cold disk. Writes nothing and changes nothing.
+ * @param homePath where sessions are kept; need not exist
+ */
+export async function probeMachine(homePath: string): Promise<DoctorFacts> {
+  const processes = [
+    checkEngine(packageMs),
+    checkDuckdb(packageMs),
+    findNsys(toolMs),
+    findNcu(toolMs),
+    probePython({ versionsMs: 2 * toolMs, devicesMs: torchImportMs }),
+    probeDocker(toolMs),
+    probeAmd(toolMs),
+  ] as const;
+  // NVML blocks this thread while the driver starts up (seconds without persistence mode): the others run meanwhile.
+  const nvidia = await probeNvidia();
+  const [engine, duckdb, nsys, ncu, python, docker, amd] = await Promise.all(processes);
+  return {
+    platform: process.platform,
+    nodeVersion: process.versions.node,
+    engine,
+    duckdb,
+    home: probeHome(homePath),
+    cpu: detectCpu(),
+    memoryAvailableBytes: probeMemoryAvailable(),
+    pciGpus: probePciGpus(),
+    nvidia,
+    nsys,
+    ncu,
+    python,
+    huggingFace: probeHuggingFace(),
+    docker,
+    amd,
+  };
+}

@@ -1,0 +1,33 @@
+import type { DoctorGroup, DoctorRow } from '../../model/documents/doctor.js';
+
+/** A row before it is known whether it is required. `fix` is kept for every status but ok. */
+export type Verdict = Omit<DoctorRow, 'required'>;
+
+/** Writes the rows of one group. */
+export function rowsOf(group: DoctorGroup) {
+  const row = (status: Verdict['status']) => (id: string, label: string, found: string, fix: string) => ({
+    id,
+    group,
+    label,
+    status,
+    found,
+    fix: status === 'ok' ? null : fix,
+  });
+  return {
+    ok: (id: string, label: string, found: string): Verdict => row('ok')(id, label, found, ''),
+    warning: row('warning'),
+    missing: row('missing'),
+    notApplicable: row('not_applicable'),
+  } satisfies Record<string, (id: string, label: string, found: string, fix: string) => Verdict>;
+}
+
+/** 16445000000 → "15.3 GiB"; memory and disks are counted in powers of two here. */
+export function gib(bytes: number): string {
+  const value = bytes / 2 ** 30;
+  return `${value >= 100 ? value.toFixed(0) : value.toFixed(1)} GiB`;
+}
+
+export function mib(bytes: number): string {
+  const value = bytes / 2 ** 20;
+  return value >= 1 ? `${Number(value.toFixed(1))} MiB` : `${bytes / 1024} KiB`;
+}

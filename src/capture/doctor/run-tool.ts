@@ -1,0 +1,51 @@
+import { execa } from 'execa';
+
+export interface ToolRun {
+  ok: boolean;
+  stdout: string;
+  stderr: string;
+  /** Null when it was not started or was stopped. */
+  exitCode: number | null;
+  timedOut: boolean;
+  /** The signal that ended it, e.g. SIGSEGV. */
+  signal: string | null;
+  /** The file to run was not found. */
+  notFound: boolean;
+}
+
+/** Runs a program to its end or for `timeoutMs`; never throws, never waits for a terminal. */
+export async function runTool(
+  file: string,
+  args: string[],
+  options: { timeoutMs: number; cwd?: string },
+): Promise<ToolRun> {
+  const result = await execa(file, args, {
+    reject: false,
+    stdin: 'ignore',
+    timeout: options.timeoutMs,
+    forceKillAfterDelay: 500,
+    maxBuffer: 4 * 2 ** 20,
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+  });
+  return {
+    ok: !result.failed,
+    stdout: result.stdout,
+    stderr: result.stderr,
+    exitCode: result.exitCode ?? null,
+    timedOut: result.timedOut,
+    signal: result.signal ?? null,
+    notFound: result.code === 'ENOENT',
+  };
+}
+
+/** The line of a failing program's talk that says most: Node's `Error:` line, else the last one. */
+export function failureLine(run: ToolRun): string {
+  if (run.timedOut) return 'it did not answer in time';
+  if (run.signal) return `it ended with ${run.signal}`;
+  const lines = run.stderr
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const telling = lines.find((line) => /^(\w*Error|error)\b.*:/.test(line)) ?? lines.at(-1);
+  return telling ?? `exit code ${run.exitCode ?? 'unknown'}`;
+}

@@ -1,0 +1,117 @@
+import process from 'node:process';
+import type { Command } from 'commander';
+import { closest, distance } from 'fastest-levenshtein';
+import pc from 'picocolors';
+import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
+import { probeMachine } from '../capture/doctor/probe.js';
+import { document } from '../model/document.js';
+import type { DoctorData, DoctorGroup, DoctorRow } from '../model/documents/doctor.js';
+import { doctorVersion } from '../model/documents/doctor.js';
+import { InferscopeError } from '../model/errors.js';
+import { toolVersion } from '../model/version.js';
+import { homeFolders } from '../session/home.js';
+import { examples } from './examples.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+
+export function define(command: Command): void {
+  command
+    .option('--require <ids...>', `also fail when one of these is not ok: ${doctorIds.join(', ')}`)
+    .option('--json', 'print one inferscope/doctor document')
+    .addHelpText(
+      'after',
+      `\nExit code 0 when every required row is ok (${alwaysRequired.join(', ')} and what --require names), else 1.\n` +
+        examples(
+          ['inferscope doctor', 'what this machine has and how to get the rest'],
+          ['inferscope doctor --require gpu,nsys,ncu_counters --json', 'a gate for a GPU machine, in CI'],
+        ),
+    )
+    .action(async (options: { require?: string[]; json?: boolean }) => {
+      const required = requiredIds(options.require ?? []);
+      if (process.stderr.isTTY && !options.json) talk('looking at this machine …');
+      const data = judge(await probeMachine(homeFolders().root), required);
+      if (options.json) printDocument(document('doctor', doctorVersion, data));
+      else print(doctorTable(data, Math.min(100, terminalWidth())));
+      process.exitCode = data.ok ? 0 : 1;
+    });
+}
+
+/** `gpu,nsys` and `gpu nsys` alike. */
+function requiredIds(words: string[]): string[] {
+  const ids = words.flatMap((word) => word.split(',')).filter(Boolean);
+  for (const id of ids) {
+    if (doctorIds.includes(id)) continue;
+    const near = closest(id, [...doctorIds]);
+    throw new InferscopeError('E_USAGE', {
+      what: `doctor has no row "${id}"`,
+      why: `Rows: ${doctorIds.join(', ')}.`,
+      fix:
+        distance(id, near) <= 3 ? `Type: inferscope doctor --require ${near}` : 'Choose from the rows above.',
+    });
+  }
+  return ids;
+}
+
+const groupTitles: Record<DoctorGroup, string> = {
+  machine: 'This machine',
+  nvidia: 'NVIDIA',
+  python: 'Python',
+  containers: 'Containers',
+  amd: 'AMD',
+};
+
+const statusWords: Record<DoctorRow['status'], { word: string; paint: (text: string) => string }> = {
+  ok: { word: 'ok', paint: pc.green },
+  warning: { word: 'warning', paint: pc.yellow },
+  missing: { word: 'missing', paint: pc.red },
+  not_applicable: { word: '-', paint: pc.dim },
+};
+
+const indent = 31;
+
+/** The rows by group, each line at most `width` columns; the fix stands below what it mends. */
+export function doctorTable(data: DoctorData, width: number): string {
+  const lines = [`inferscope ${toolVersion} · doctor`, ''];
+  let group: DoctorGroup | null = null;
+  for (const row of data.rows) {
+    if (row.group !== group) {
+      if (group) lines.push('');
+      lines.push(pc.bold(groupTitles[row.group]));
+      group = row.group;
+    }
+    const { word, paint } = statusWords[row.status];
+    const failing = row.status !== 'ok' && (row.status !== 'not_applicable' || row.required);
+    const mark = row.required && row.status !== 'ok' ? '!' : ' ';
+    const found = wrap(row.found, width - indent);
+    lines.push(`${mark} ${paint(word.padEnd(8))} ${row.label.padEnd(19)} ${found[0] ?? ''}`);
+    for (const more of found.slice(1)) lines.push(`${' '.repeat(indent)}${more}`);
+    if (failing && row.fix) {
+      const fix = wrap(row.fix, width - indent - 2);
+      lines.push(...fix.map((text, at) => pc.dim(`${' '.repeat(indent)}${at === 0 ? '→' : ' '} ${text}`)));
+    }
+  }
+  const failed = data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id);
+  lines.push('', ...wrap(`${data.summary}.`, width));
+  if (failed.length > 0) lines.push(...wrap(`Required and not ok (!): ${failed.join(', ')}.`, width));
+  return lines.join('\n');
+}
+
+/** Breaks at spaces; a word longer than the width (a path) is broken where the width ends. */
+function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/\s+/)) {
+    let rest = word;
+    while (rest.length > width) {
+      if (line) lines.push(line);
+      line = '';
+      lines.push(rest.slice(0, width));
+      rest = rest.slice(width);
+    }
+    if (line && line.length + 1 + rest.length > width) {
+      lines.push(line);
+      line = rest;
+    } else line = line ? `${line} ${rest}` : rest;
+  }
+  if (line) lines.push(line);
+  return lines;
+}

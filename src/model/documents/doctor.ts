@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+export const doctorGroups = ['machine', 'nvidia', 'python', 'containers', 'amd'] as const;
+
+export const doctorRowSchema = z.object({
+  /** Stable name, the one `--require` takes. */
+  id: z.string(),
+  group: z.enum(doctorGroups),
+  label: z.string(),
+  /**
+   * ok: usable. warning: usable with the restriction in `found`. missing: not there or not working.
+   * not_applicable: this machine has no use for it (a tool for NVIDIA GPUs on a machine without one).
+   */
+  status: z.enum(['ok', 'warning', 'missing', 'not_applicable']),
+  /** What was found, or why nothing was. */
+  found: z.string(),
+  /** What to type or change; null when the status is ok. */
+  fix: z.string().nullable(),
+  /** The exit code is 1 while a required row is not ok. */
+  required: z.boolean(),
+});
+
+/** What this machine can do today, derived from the rows. */
+export const capabilitySchema = z.object({
+  id: z.enum(['embedded_engine', 'nvidia_capture', 'pytorch', 'amd']),
+  label: z.string(),
+  usable: z.boolean(),
+  /** "yes", or in a few words what there is and what is lacking. */
+  text: z.string(),
+});
+
+export const doctorDataSchema = z.object({
+  /** Every required row is ok. */
+  ok: z.boolean(),
+  /** The capabilities in one line. */
+  summary: z.string(),
+  capabilities: z.array(capabilitySchema),
+  rows: z.array(doctorRowSchema),
+});
+
+export const doctorVersion = '1.0';
+export const doctorSchema = documentSchema('doctor', doctorVersion, doctorDataSchema);
+
+export type DoctorRow = z.infer<typeof doctorRowSchema>;
+export type DoctorGroup = DoctorRow['group'];
+export type Capability = z.infer<typeof capabilitySchema>;
+export type DoctorData = z.infer<typeof doctorDataSchema>;
