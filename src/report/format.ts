@@ -1,0 +1,186 @@
+import type { Figure, MeasuredFigure } from '../model/figure.js';
+
+/** Keeps a number and its unit on one line; the terminal turns it into a plain space at the end. */
+export const nbsp = '\u00a0';
+/** Stands where a value is missing; the reason stands beside it or in a note. */
+export const noValue = '–';
+
+const minus = '−';
+
+/** No clock here ticks faster than 1 ns: anything below is the rounding of a sum. */
+const smallestMs = 1e-6;
+
+interface Rung {
+  /** Smallest magnitude, in the source unit, that is shown in this unit. */
+  from: number;
+  factor: number;
+  unit: string;
+}
+
+const decimal = (unit: string): Rung[] =>
+  ['', 'k', 'M', 'G', 'T', 'P'].map((prefix, index) => ({
+    from: index === 0 ? 0 : 1000 ** index,
+    factor: 1000 ** index,
+    unit: `${prefix}${unit}`,
+  }));
+
+/** Memory sizes in powers of 1024; rates in powers of 1000, as data sheets give them. */
+const ladders: Record<string, Rung[]> = {
+  ms: [
+    { from: 0, factor: 1e-3, unit: 'µs' },
+    { from: 0.1, factor: 1, unit: 'ms' },
+    { from: 10_000, factor: 1000, unit: 's' },
+  ],
+  B: ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((unit, index) => ({
+    from: index === 0 ? 0 : 1024 ** index,
+    factor: 1024 ** index,
+    unit,
+  })),
+  'B/s': decimal('B/s'),
+  FLOP: decimal('FLOP'),
+  'FLOP/s': decimal('FLOP/s'),
+};
+
+const unitNames: Record<string, string> = {
+  bytes: 'B',
+  byte: 'B',
+  'bytes/s': 'B/s',
+  FLOPs: 'FLOP',
+  FLOPS: 'FLOP/s',
+  'FLOP/B': 'FLOP/byte',
+  'tokens/s': 'tok/s',
+  percent: '%',
+  '1': 'ratio',
+  share: 'ratio',
+  fraction: 'ratio',
+};
+
+function unitOf(figure: MeasuredFigure): string {
+  return unitNames[figure.unit] ?? figure.unit;
+}
+
+function decimalsFor(value: number, digits: number): number {
+  if (value === 0) return 0;
+  const exponent = Number(value.toExponential(digits - 1).split('e')[1]);
+  return Math.max(0, digits - 1 - exponent);
+}
+
+function fixed(value: number, decimals: number): string {
+  const [whole = '', fraction] = Math.abs(value).toFixed(decimals).split('.');
+  const grouped = whole.replaceAll(/\B(?=(?:\d{3})+$)/g, nbsp);
+  const text = fraction === undefined ? grouped : `${grouped}.${fraction}`;
+  return value < 0 && /[1-9]/.test(text) ? `${minus}${text}` : text;
+}
+
+/** `value` with at least `digits` significant digits, whole digits always kept: 39.8, 4.40, 3 216. */
+export function formatNumber(value: number, digits = 3): string {
+  if (!Number.isFinite(value)) return noValue;
+  if (value !== 0 && Math.abs(value) < 1e-6) return value.toExponential(digits - 1).replace('-', minus);
+  return fixed(value, decimalsFor(value, digits));
+}
+
+/** A whole number of things: 12, 3 720. */
+export const formatCount = (count: number): string => fixed(count, 0);
+
+function rungOf(value: number, unit: string): Rung {
+  const ladder = ladders[unit];
+  if (!ladder) return { from: 0, factor: 1, unit };
+  return ladder.findLast((rung) => Math.abs(value) >= rung.from) ?? { from: 0, factor: 1, unit };
+}
+
+/** A number with its unit, in the prefix that reads best: 92.0 MiB, 21.4 GB/s, 4.40 ms, 71 %. */
+export function formatQuantity(value: number, unit: string, digits = 3): string {
+  const name = unitNames[unit] ?? unit;
+  if (name === 'ratio') return formatPercent(value);
+  if (name === '%') return formatPercent(value / 100);
+  if (value === 0 || (name === 'ms' && Math.abs(value) < smallestMs)) return `0${nbsp}${name}`;
+  const rung = rungOf(value, name);
+  return `${formatNumber(value / rung.factor, digits)}${nbsp}${rung.unit}`;
+}
+
+export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
+export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
+
+/** Times for one column, all in ms with the decimals that suit the largest: 4.003, 0.496, 0.002. */
+export function formatMsColumn(values: number[]): string[] {
+  const largest = Math.max(...values.map(Math.abs), 0);
+  const decimals = Math.min(4, Math.max(1, decimalsFor(largest, 4)));
+  return values.map((value) => fixed(value, decimals));
+}
+
+/** A share (1 = 100 %) in percent: whole from 10 % on, one decimal below. */
+export function formatPercent(share: number): string {
+  const percent = share * 100;
+  if (!Number.isFinite(percent)) return noValue;
+  return `${fixed(percent, Math.abs(percent) >= 9.95 || percent === 0 ? 0 : 1)}${nbsp}%`;
+}
+
+interface Parts {
+  /** Number as shown, or "–". */
+  text: string;
+  unit: string;
+  /** "± 2.1 (95 %, n = 12)", "n = 12", or "". */
+  spread: string;
+  /** Why there is no number. */
+  reason: string | null;
+}
+
+/** A figure in its parts, for presenters that set number and unit apart. The value keeps the digits its interval needs. */
+export function figureParts(figure: Figure): Parts {
+  if (figure.value === null) return { text: noValue, unit: '', spread: '', reason: figure.reason.text };
+  const unit = unitOf(figure);
+  const percent = unit === 'ratio' || unit === '%';
+  const rung = unit === 'ratio' ? { from: 0, factor: 0.01, unit: '%' } : rungOf(figure.value, unit);
+  const value = figure.value / rung.factor;
+  const n = figure.n === undefined ? '' : `n${nbsp}=${nbsp}${formatCount(figure.n)}`;
+  if (!figure.ci95) {
+    const text = percent ? formatPercent(value / 100).replace(`${nbsp}%`, '') : formatNumber(value);
+    return { text, unit: rung.unit, spread: n, reason: null };
+  }
+  const low = figure.ci95[0] / rung.factor;
+  const high = figure.ci95[1] / rung.factor;
+  const half = (high - low) / 2;
+  const decimals = Math.min(
+    Math.max(decimalsFor(value, percent ? 2 : 3), half > 0 ? decimalsFor(half, 1) : 0),
+    decimalsFor(value, 5),
+  );
+  const confidence = `(95${nbsp}%${n ? `, ${n}` : ''})`;
+  // A skewed interval (ratio, bootstrap) has no honest "±".
+  const skewed = Math.abs(high + low - 2 * value) > 0.2 * (high - low) && half > 0;
+  const interval = skewed
+    ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
+    : `±${nbsp}${fixed(half, decimals)}`;
+  return { text: fixed(value, decimals), unit: rung.unit, spread: `${interval} ${confidence}`, reason: null };
+}
+
+/** "4.40 ms", or "–" when there is no value. */
+export function formatFigure(figure: Figure): string {
+  const { text, unit } = figureParts(figure);
+  return unit ? `${text}${nbsp}${unit}` : text;
+}
+
+/** "181 ms ± 2 (95 %, n = 12)". */
+export function formatFigureWithSpread(figure: Figure): string {
+  const { spread } = figureParts(figure);
+  return spread ? `${formatFigure(figure)} ${spread}` : formatFigure(figure);
+}
+
+/** "181 ms ± 2", for lines that name n once. */
+export function formatFigureWithInterval(figure: Figure): string {
+  return formatFigureWithSpread(figure).replace(/ ?(?:\(95\u00a0%[^)]*\)|n\u00a0=\u00a0\S+)$/, '');
+}
+
+/**
+ * A utilisation (MFU, MBU) cannot pass 100 % of a roof. One that does means that the work was counted too high, the
+ * roof too low, or the time too short: the reader is told, the value is neither hidden nor clamped.
+ */
+export function isAccountingFault(figure: Figure): boolean {
+  if (figure.value === null) return false;
+  return figure.value > (unitOf(figure) === '%' ? 100 : 1);
+}
+
+/** "71 %", or "112 % (accounting fault)". */
+export function formatUtilization(figure: Figure): string {
+  const text = formatFigure(figure);
+  return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
+}

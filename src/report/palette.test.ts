@@ -1,0 +1,73 @@
+import { describe, expect, it } from 'vitest';
+import { classColors, themes } from './palette.js';
+
+type Rgb = [number, number, number];
+
+const linear = (hex: string): Rgb => {
+  const channel = (from: number): number => {
+    const value = Number.parseInt(hex.slice(from, from + 2), 16) / 255;
+    return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+  };
+  return [channel(1), channel(3), channel(5)];
+};
+
+/** Machado, Oliveira & Fernandes (2009), severity 1.0, on linear RGB. */
+const vision: Record<string, [Rgb, Rgb, Rgb]> = {
+  normal: [
+    [1, 0, 0],
+    [0, 1, 0],
+    [0, 0, 1],
+  ],
+  protanopia: [
+    [0.152286, 1.052583, -0.204868],
+    [0.114503, 0.786281, 0.099216],
+    [-0.003882, -0.048116, 1.051998],
+  ],
+  deuteranopia: [
+    [0.367322, 0.860646, -0.227968],
+    [0.280085, 0.672501, 0.047413],
+    [-0.01182, 0.04294, 0.968881],
+  ],
+};
+
+/** OKLab (Ottosson 2020): distances of about 0.02 are just noticeable. */
+function oklab([r, g, b]: Rgb): Rgb {
+  const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b);
+  const m = Math.cbrt(0.2119034982 * r + 0.6806995451 * g + 0.1073969566 * b);
+  const s = Math.cbrt(0.0883024619 * r + 0.2817188376 * g + 0.6299787005 * b);
+  return [
+    0.2104542553 * l + 0.793617785 * m - 0.0040720468 * s,
+    1.9779984951 * l - 2.428592205 * m + 0.4505937099 * s,
+    0.0259040371 * l + 0.7827717662 * m - 0.808675766 * s,
+  ];
+}
+
+const seenBy = (kind: string, color: Rgb): Rgb =>
+  (vision[kind] ?? []).map((row) =>
+    Math.min(1, Math.max(0, row[0] * color[0] + row[1] * color[1] + row[2] * color[2])),
+  ) as Rgb;
+
+const luminance = ([r, g, b]: Rgb): number => 0.2126 * r + 0.7152 * g + 0.0722 * b;
+
+describe('class colours', () => {
+  it.each(Object.keys(vision))('every pair can be told apart with %s vision', (kind) => {
+    const seen = Object.entries(classColors).map(
+      ([name, hex]) => [name, oklab(seenBy(kind, linear(hex)))] as const,
+    );
+    for (const [index, [a, colorA]] of seen.entries()) {
+      for (const [b, colorB] of seen.slice(index + 1)) {
+        const distance = Math.hypot(...colorA.map((value, axis) => value - (colorB[axis] ?? 0)));
+        expect(distance, `${a} and ${b}`).toBeGreaterThan(0.065);
+      }
+    }
+  });
+
+  it.each(['light', 'dark'] as const)('stand out from the %s page', (name) => {
+    const surface = luminance(linear(themes[name].surface));
+    for (const [opClass, hex] of Object.entries(classColors)) {
+      const own = luminance(linear(hex));
+      const contrast = (Math.max(own, surface) + 0.05) / (Math.min(own, surface) + 0.05);
+      expect(contrast, opClass).toBeGreaterThan(1.5);
+    }
+  });
+});

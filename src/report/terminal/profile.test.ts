@@ -1,0 +1,105 @@
+import { stripVTControlCharacters } from 'node:util';
+import { describe, expect, it } from 'vitest';
+import { document } from '../../model/document.js';
+import { figure } from '../../model/figure.js';
+import { bareProfile, hostileProfile, testProfile } from '../test-profile.js';
+import { testRoofline } from '../test-roofline.js';
+import { profileSummary } from './profile.js';
+import { rooflineSummary } from './roofline.js';
+import { textTable } from './table.js';
+import { hanging, textBar, textWidth, wrap } from './text.js';
+
+const reportPath = '~/.local/share/inferscope/sessions/20261120-221503-llama-24m/derived/report.html';
+const fault = () => {
+  const made = testProfile();
+  made.data.stages[1]!.mbu = figure(1.12, 'ratio', 'test');
+  return made;
+};
+
+describe('profile summary', () => {
+  it.each([
+    ['whole', testProfile()],
+    ['bare', bareProfile()],
+    ['hostile', hostileProfile()],
+    ['accounting fault', fault()],
+  ])('%s: no line but the path passes 80 columns, nothing steers the terminal', (_, made) => {
+    for (const width of [80, 200, 60]) {
+      const text = stripVTControlCharacters(profileSummary(made, { reportPath, width }));
+      for (const line of text.split('\n')) {
+        if (!line.includes(reportPath))
+          expect(textWidth(line), line).toBeLessThanOrEqual(Math.min(80, width));
+      }
+      expect(text.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u00a0]/u);
+    }
+  });
+
+  it('says in words, without colour, everything that colour says', () => {
+    const text = stripVTControlCharacters(profileSummary(testProfile(), { reportPath, width: 80 }));
+    expect(text).toMatch(
+      /^ {2}prefill +[\d.]+ ms +[\d ]+ tok\/s {2}MFU \d+ % +MBU +\d+ % {2}compute-bound$/m,
+    );
+    expect(text).toMatch(/^ {2}decode +[\d.]+ ms\/step +[\d ]+ tok\/s .* memory-bound$/m);
+    expect(text).toMatch(/^ {2}end to end +\d+ ms ± \d+(?:\.\d)? \(95 %, n = 12\)/m);
+    expect(text).toMatch(/^ {4}roofline +[\d.]+ ms {2}█+ +what the hardware allows$/m);
+    expect(text).toContain('warning: 1 of 12 repeats');
+    expect(text.trimEnd().endsWith(reportPath)).toBe(true);
+  });
+
+  it('calls MBU over 100 % an accounting fault and missing figures by their reason', () => {
+    const faulty = profileSummary(fault(), { reportPath: null, width: 80 });
+    expect(stripVTControlCharacters(faulty)).toMatch(/MBU 112 % \(accounting fault\)/);
+    expect(faulty).toContain('no hardware can reach');
+    const bare = stripVTControlCharacters(profileSummary(bareProfile(), { reportPath: null, width: 80 }));
+    expect(bare.replaceAll(/\s+/g, ' ')).toContain(
+      'missing: prefill MFU, prefill MBU, decode MFU, decode MBU: no roofline was measured on this machine',
+    );
+  });
+});
+
+it('roofline summary keeps to 80 columns and names level and ridge', () => {
+  const made = document('roofline', '1.0', { roofline: testRoofline(), cached: true, age_s: 7300 });
+  const text = stripVTControlCharacters(rooflineSummary(made, { width: 120 }));
+  for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);
+  expect(text).toMatch(/measured 2\s+hours ago/);
+  expect(text).toMatch(/float32 +208 GFLOP\/s/);
+  expect(text).toMatch(/1\.00 GiB {2}DRAM +12\.9 GB\/s/);
+  // 208 GFLOP/s / 12.9 GB/s by hand.
+  expect(text).toContain('16.1 FLOP/byte');
+});
+
+describe('text', () => {
+  it('wraps at spaces, never between number and unit, and cuts what is too long', () => {
+    expect(wrap('the whole takes 4.40\u00a0ms a step', 20)).toEqual([
+      'the whole takes',
+      '4.40\u00a0ms a step',
+    ]);
+    expect(wrap('abcdefgh ij', 4)).toEqual(['abcd', 'efgh', 'ij']);
+    expect(hanging('- ', 'one two three', 9)).toEqual(['- one two', '  three']);
+  });
+
+  it('bars: full width for the largest, a sliver for a small part', () => {
+    expect(textBar(10, 10, 8)).toBe('████████');
+    expect(textBar(0.005, 10, 8)).toBe('▏');
+    expect(textBar(0, 10, 8)).toBe('');
+    expect(textBar(-1, 10, 8)).toBe('');
+  });
+
+  it('a table keeps its width by cutting the flexible column', () => {
+    const table = textTable(
+      [
+        { head: 'name', flexible: true },
+        { head: 'ms', align: 'right' },
+      ],
+      [
+        ['/model/layers.0/self_attn/q_proj/MatMul', '0.410'],
+        ['b', '12.5'],
+      ],
+      { width: 30 },
+    );
+    expect(table.split('\n')).toEqual([
+      '  name                      ms',
+      '  /model/layers.0/self…  0.410',
+      '  b                       12.5',
+    ]);
+  });
+});

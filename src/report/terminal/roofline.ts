@@ -1,0 +1,102 @@
+import pc from 'picocolors';
+import type { Document } from '../../model/document.js';
+import type { BandwidthPoint, MachineRoofline } from '../../model/documents/roofline.js';
+import { formatBytes, formatCount, formatNumber, formatPercent, formatQuantity, nbsp } from '../format.js';
+import { textTable } from './table.js';
+import { hanging, inert, textBar, withPlainSpaces, wrap } from './text.js';
+
+const right = (head: string) => ({ head, align: 'right' as const });
+
+function ageWords(cached: boolean, seconds: number): string {
+  if (!cached) return 'measured now';
+  const [count, unit] =
+    seconds < 3600
+      ? [seconds / 60, 'minute']
+      : seconds < 172_800
+        ? [seconds / 3600, 'hour']
+        : [seconds / 86_400, 'day'];
+  const whole = Math.floor(count);
+  return `measured ${formatCount(whole)}${nbsp}${unit}${whole === 1 ? '' : 's'} ago`;
+}
+
+function computeTable(roofline: MachineRoofline, width: number): string {
+  return textTable(
+    [{ head: 'compute peak' }, right('FLOP/s'), right('sd'), { head: 'reached by', flexible: true }],
+    roofline.compute.map((peak) => [
+      peak.dtype,
+      formatQuantity(peak.flops_per_s, 'FLOP/s'),
+      formatPercent(peak.sd_share),
+      inert(peak.reached_by),
+    ]),
+    { width },
+  );
+}
+
+function bandwidthTable(points: BandwidthPoint[], width: number): string {
+  const full = Math.max(...points.map((point) => point.bytes_per_s));
+  return textTable(
+    [
+      right('working set'),
+      { head: 'level' },
+      right('read'),
+      right('sd'),
+      { head: '' },
+      { head: 'reached by', flexible: true },
+    ],
+    points.map((point) => [
+      formatBytes(point.working_set_bytes),
+      point.level,
+      formatQuantity(point.bytes_per_s, 'B/s'),
+      formatPercent(point.sd_share),
+      textBar(point.bytes_per_s, full, 16),
+      inert(point.reached_by),
+    ]),
+    { width },
+  );
+}
+
+/** What `inferscope roofline` prints: this machine's roofs, at most 80 columns, readable without colour. */
+export function rooflineSummary(
+  document: Document<{ roofline: MachineRoofline; cached: boolean; age_s: number }>,
+  { width: columns }: { width: number },
+): string {
+  const { roofline, cached, age_s } = document.data;
+  const width = Math.min(80, columns);
+  const threads = `${formatCount(roofline.threads)}${nbsp}thread${roofline.threads === 1 ? '' : 's'}`;
+  const title = [
+    `inferscope${nbsp}${document.tool_version}`,
+    'roofline',
+    inert(roofline.cpu_model),
+    inert(roofline.engine),
+    threads,
+    ageWords(cached, age_s),
+  ].join(' · ');
+  const lines = [...wrap(title, width), '', computeTable(roofline, width), ''];
+  lines.push(bandwidthTable(roofline.bandwidth, width));
+  const others = roofline.other_bandwidth.map(
+    (point) => `${point.kind} ${formatQuantity(point.bytes_per_s, 'B/s')} (${point.level})`,
+  );
+  const streams = roofline.weight_streams.map(
+    (stream) =>
+      `${inert(stream.format)} ${formatQuantity(stream.bytes_per_s, 'B/s')}, ${formatNumber(stream.weights_per_s / 1e9)}${nbsp}G${nbsp}weights/s`,
+  );
+  const named: [string, string][] = [
+    ['ridge point', `${formatNumber(roofline.ridge_flop_per_byte)} FLOP/byte (float32 peak over DRAM read)`],
+    ['other rates', others.join(' · ')],
+    ['weights', streams.join(' · ')],
+    [
+      'last-level cache',
+      roofline.last_level_cache_bytes === null
+        ? 'size unknown'
+        : formatBytes(roofline.last_level_cache_bytes),
+    ],
+  ];
+  lines.push('');
+  for (const [name, text] of named) {
+    if (text) lines.push(...hanging(`  ${pc.bold(name.padEnd(17))}`, text, width));
+  }
+  for (const { severity, text } of document.issues) {
+    lines.push(...hanging(`  ${severity}: `, inert(text), width));
+  }
+  return withPlainSpaces(lines.join('\n'));
+}

@@ -1,0 +1,53 @@
+import { stripVTControlCharacters } from 'node:util';
+import { nbsp } from '../format.js';
+
+/** Cells that `text` takes on a terminal; colour codes take none. */
+export function textWidth(text: string): number {
+  return [...stripVTControlCharacters(text)].length;
+}
+
+/** Lines of at most `width` cells, broken at spaces (never inside "4.40 ms"); a longer word is cut. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  for (const word of text.split(/[ \n]+/)) {
+    let rest = word;
+    if (line && textWidth(line) + 1 + textWidth(rest) <= width) {
+      line = `${line} ${rest}`;
+      continue;
+    }
+    if (line) lines.push(line);
+    while (textWidth(rest) > width) {
+      const cells = [...rest];
+      lines.push(cells.slice(0, width).join(''));
+      rest = cells.slice(width).join('');
+    }
+    line = rest;
+  }
+  if (line) lines.push(line);
+  return lines;
+}
+
+/** Wrapped text whose first line begins with `first` and whose others are indented to match. */
+export function hanging(first: string, text: string, width: number): string[] {
+  const indent = ' '.repeat(textWidth(first));
+  return wrap(text, width - textWidth(first)).map((line, index) => `${index === 0 ? first : indent}${line}`);
+}
+
+/** `text` without anything that could steer a terminal: model and operator names come from files. */
+export function inert(text: string): string {
+  return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+}
+
+/** Non-breaking spaces did their work in `wrap`; what is printed can be grepped. */
+export function withPlainSpaces(text: string): string {
+  return text.replaceAll(nbsp, ' ');
+}
+
+/** A bar of `value` where `full` takes `width` cells; a small part shows at least a sliver. */
+export function textBar(value: number, full: number, width: number): string {
+  // Less than a ten-thousandth is the rounding of a sum, not a part of it.
+  if (!(full > 0) || !(value / full > 1e-4)) return '';
+  const cells = Math.min(width, Math.round((value / full) * width));
+  return cells === 0 ? '▏' : '█'.repeat(cells);
+}
