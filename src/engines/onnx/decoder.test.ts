@@ -1,11 +1,14 @@
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { dequantizeExport } from '../../../test/oracle/dequantized-export.js';
 import { openDecoder, type Decoder } from './decoder.js';
+import { readLlamaConfig } from './llama-config.js';
+import { llamaGraph } from './llama-graph.js';
 import { resolveModel } from './model-source.js';
+import { writeOnnx, type OnnxGraph } from './onnx-file.js';
 import { argmax } from './sampling.js';
 import { loadTokenizer, type TextTokenizer } from './tokenizer.js';
 
@@ -117,6 +120,81 @@ describe('a trained export (MiniMind2-small)', () => {
     }
     await quantized.release();
     expect(tokenizer.decode(tokens)).toMatch(/珠穆朗玛峰/);
+  });
+});
+
+describe('exports that differ in their inputs', () => {
+  const config = {
+    model_type: 'llama',
+    hidden_size: 64,
+    num_hidden_layers: 2,
+    num_attention_heads: 4,
+    num_key_value_heads: 2,
+    intermediate_size: 96,
+    vocab_size: 128,
+    max_position_embeddings: 64,
+    tie_word_embeddings: false,
+  };
+  const graph = llamaGraph(readLlamaConfig(config), {
+    dtype: 'float32',
+    seed: 1,
+    logits: 'all',
+    computeInt4: 'int8',
+  });
+
+  async function steps(name: string, exported: OnnxGraph): Promise<Float32Array[]> {
+    const folder = join(scratch, name);
+    mkdirSync(folder);
+    writeFileSync(join(folder, 'config.json'), JSON.stringify(config));
+    await writeOnnx(folder, 'model.onnx', exported);
+    const model = await resolveModel(folder, { cacheDir });
+    expect(model.kvCache).toBe('grows');
+    const decoder = await openDecoder(model, { threads: 1, contextLen: 16 });
+    const results = [
+      await decoder.prefill([[3, 1, 4, 1, 5]]),
+      await decoder.decode([9]),
+      await decoder.decode([2]),
+    ];
+    await decoder.release();
+    return results.map((result) => result.logits);
+  }
+
+  it('derives positions from the mask where position_ids is no input', async () => {
+    const reference = await steps('with-positions', graph);
+    const without = await steps('without-positions', {
+      ...graph,
+      inputs: graph.inputs.filter((input) => input.name !== 'position_ids'),
+      nodes: graph.nodes.map((node) => ({
+        ...node,
+        inputs: node.inputs.map((input) => (input === 'position_ids' ? '' : input)),
+      })),
+    });
+    expect(without).toEqual(reference);
+  });
+
+  it('sets use_cache_branch from the first decode step on', async () => {
+    const reference = await steps('one-graph', graph);
+    // Stands for a merged decoder: logits are multiplied by the flag, so prefill gives zeros.
+    const merged = await steps('merged', {
+      ...graph,
+      inputs: [...graph.inputs, { name: 'use_cache_branch', type: 'bool', shape: [1] }],
+      nodes: [
+        ...graph.nodes.map((node) => ({
+          ...node,
+          outputs: node.outputs.map((output) => (output === 'logits' ? 'branch_logits' : output)),
+        })),
+        {
+          op: 'Cast',
+          name: '/flag',
+          inputs: ['use_cache_branch'],
+          outputs: ['flag'],
+          attributes: { to: { int: 1 } },
+        },
+        { op: 'Mul', name: '/logits', inputs: ['branch_logits', 'flag'], outputs: ['logits'] },
+      ],
+    });
+    expect(merged[0]!.every((logit) => logit === 0)).toBe(true);
+    expect(merged.slice(1)).toEqual(reference.slice(1));
   });
 });
 

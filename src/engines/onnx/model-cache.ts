@@ -50,7 +50,8 @@ export async function cachedModel(
     await writeModel(building, built, onProgress);
     await moveInto(building, folder);
   } catch (error) {
-    await rm(building, { recursive: true, force: true });
+    // What went wrong first is what to report, even when clearing up fails too.
+    await rm(building, { recursive: true, force: true }).catch(() => undefined);
     throw diskError(error, cacheDir);
   }
   return folder;

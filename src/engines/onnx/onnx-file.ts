@@ -9,9 +9,9 @@ import { bytesField, floatField, intField } from './protobuf.js';
  * onnx.proto3 (github.com/onnx/onnx/blob/main/onnx/onnx.proto3).
  */
 
-const dataTypes = { float32: 1, uint8: 2, int32: 6, int64: 7 } as const;
+const dataTypes = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 } as const;
 export type TensorType = keyof typeof dataTypes;
-const elementBytes: Record<TensorType, number> = { float32: 4, uint8: 1, int32: 4, int64: 8 };
+const elementBytes: Record<TensorType, number> = { float32: 4, uint8: 1, int32: 4, int64: 8, bool: 1 };
 
 /** Attributes say their ONNX type, because 1 and 1.0 are different attributes. */
 export type Attribute = { int: number } | { float: number } | { ints: number[] };
@@ -78,17 +78,15 @@ export async function writeOnnx(
   const dataName = `${fileName}.data`;
   const totalBytes = graph.tensors.reduce((sum, tensor) => sum + tensorBytes(tensor), 0);
   const data = await openHashed(join(folder, dataName));
-  const initializers: Uint8Array[] = [];
-  let doneBytes = 0;
+  const main = await openHashed(join(folder, fileName));
   try {
+    const initializers: Uint8Array[] = [];
+    let doneBytes = 0;
     for (const tensor of graph.tensors) {
       const bytes = tensorBytes(tensor);
       if (bytes <= inlineLimitBytes) {
-        initializers.push(
-          tensorProto(tensor, {
-            inline: Buffer.concat([...tensor.chunks()].map((part) => Buffer.from(part))),
-          }),
-        );
+        const inline = Buffer.concat([...tensor.chunks()].map((part) => Buffer.from(part)));
+        initializers.push(tensorProto(tensor, { inline }));
       } else {
         await data.write(new Uint8Array((alignmentBytes - (data.bytes() % alignmentBytes)) % alignmentBytes));
         const offset = data.bytes();
@@ -106,23 +104,18 @@ export async function writeOnnx(
       doneBytes += bytes;
       onProgress?.(doneBytes, totalBytes);
     }
-  } finally {
-    await data.close();
-  }
-  const main = await openHashed(join(folder, fileName));
-  try {
     await main.write(modelProto(graph, initializers));
-  } finally {
-    await main.close();
+    return [await main.finish(), await data.finish()];
+  } catch (error) {
+    await Promise.all([main.abandon(), data.abandon()]);
+    throw error;
   }
-  return [main.written(), data.written()];
 }
 
 async function openHashed(path: string) {
   const handle = await open(path, 'w');
   const hash = createHash('sha256');
   let bytes = 0;
-  let digest = '';
   return {
     bytes: () => bytes,
     async write(part: Uint8Array): Promise<void> {
@@ -135,15 +128,14 @@ async function openHashed(path: string) {
       }
       bytes += part.length;
     },
-    async close(): Promise<void> {
-      try {
-        await handle.sync();
-      } finally {
-        await handle.close();
-      }
-      digest = hash.digest('hex');
+    /** Flushes to the disk and closes. */
+    async finish(): Promise<WrittenFile> {
+      await handle.sync();
+      await handle.close();
+      return { name: basename(path), bytes, sha256: hash.digest('hex') };
     },
-    written: (): WrittenFile => ({ name: basename(path), bytes, sha256: digest }),
+    /** Closes what a failure left open; the failure is what matters then. */
+    abandon: (): Promise<void> => handle.close().catch(() => undefined),
   };
 }
 

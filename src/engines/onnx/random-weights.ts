@@ -126,10 +126,10 @@ export function randomInt4(
   const blocksPerRow = Math.ceil(inputs / int4Block);
   const blocks = outputs * blocksPerRow;
   const halfBlock = int4Block / 2;
-  const scales = new Float32Array(blocks);
-  let written = false;
+  // Held only between the two tensors' writing, so that memory stays flat.
+  let steps: Float32Array | null = null;
   const block = new Float32Array(int4Block);
-  const packBlock = (index: number, target: Uint8Array, at: number): void => {
+  const packBlock = (index: number, target: Uint8Array, at: number): number => {
     const row = Math.floor(index / blocksPerRow);
     const column = (index % blocksPerRow) * int4Block;
     let largest = 0;
@@ -140,13 +140,13 @@ export function randomInt4(
       largest = Math.max(largest, Math.abs(weight));
     }
     const step = largest / 7;
-    scales[index] = step;
     const inverse = step > 0 ? 1 / step : 0;
     for (let i = 0; i < halfBlock; i++) {
       const low = Math.round(block[2 * i]! * inverse) + 8;
       const high = Math.round(block[2 * i + 1]! * inverse) + 8;
       target[at + i] = low | (high << 4);
     }
+    return step;
   };
   return {
     quantized: {
@@ -154,14 +154,15 @@ export function randomInt4(
       type: 'uint8',
       shape: [outputs, blocksPerRow, halfBlock],
       *chunks() {
+        const scales = new Float32Array(blocks);
         const blocksAtOnce = Math.min(blocks, chunkElements / halfBlock);
         const buffer = new Uint8Array(blocksAtOnce * halfBlock);
         for (let from = 0; from < blocks; from += blocksAtOnce) {
           const count = Math.min(blocksAtOnce, blocks - from);
-          for (let i = 0; i < count; i++) packBlock(from + i, buffer, i * halfBlock);
+          for (let i = 0; i < count; i++) scales[from + i] = packBlock(from + i, buffer, i * halfBlock);
           yield buffer.subarray(0, count * halfBlock);
         }
-        written = true;
+        steps = scales;
       },
     },
     scales: {
@@ -171,7 +172,8 @@ export function randomInt4(
       *chunks() {
         if (!written)
           throw new Error(`${name}: the scales are known only after the quantised weights were written`);
-        yield new Uint8Array(scales.buffer);
+        yield new Uint8Array(steps.buffer);
+        steps = null;
       },
     },
   };

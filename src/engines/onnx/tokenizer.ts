@@ -24,7 +24,8 @@ export async function loadTokenizer(tokenizerPath: string): Promise<TextTokenize
     const tokenizer = new Tokenizer(json, config);
     return {
       encode: (text) => tokenizer.encode(text).ids,
-      decode: (tokens) => tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
+      decode: (tokens) =>
+        tokens.length === 0 ? '' : tokenizer.decode(Array.from(tokens), { skip_special_tokens: true }),
     };
   } catch (error) {
     throw new InferscopeError(
