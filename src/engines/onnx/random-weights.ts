@@ -170,7 +170,7 @@ export function randomInt4(
       type: 'float32',
       shape: [blocks],
       *chunks() {
-        if (!written)
+        if (steps === null)
           throw new Error(`${name}: the scales are known only after the quantised weights were written`);
         yield new Uint8Array(steps.buffer);
         steps = null;
