@@ -137,13 +137,15 @@ export function randomInt4(
       // The last block of a row is padded with zeros when in is no multiple of 32.
       const weight = column + i < inputs ? Math.fround(draw(key, row * inputs + column + i) * scale) : 0;
       block[i] = weight;
-      largest = Math.max(largest, Math.abs(weight));
+      if (weight > largest) largest = weight;
+      else if (-weight > largest) largest = -weight;
     }
     const step = largest / 7;
     const inverse = step > 0 ? 1 / step : 0;
     for (let i = 0; i < halfBlock; i++) {
-      const low = Math.round(block[2 * i]! * inverse) + 8;
-      const high = Math.round(block[2 * i + 1]! * inverse) + 8;
+      // q + 8.5 is positive, so truncating rounds q to the nearest.
+      const low = (block[2 * i]! * inverse + 8.5) | 0;
+      const high = (block[2 * i + 1]! * inverse + 8.5) | 0;
       target[at + i] = low | (high << 4);
     }
     return step;
@@ -170,8 +172,7 @@ export function randomInt4(
       type: 'float32',
       shape: [blocks],
       *chunks() {
-        if (steps === null)
-          throw new Error(`${name}: the scales are known only after the quantised weights were written`);
+        if (steps === null) throw new Error(`${name}: scales are known only after the quantised weights`);
         yield new Uint8Array(steps.buffer);
         steps = null;
       },
