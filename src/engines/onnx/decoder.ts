@@ -45,7 +45,8 @@ export interface Decoder {
 /**
  * One core stays free for the process that samples, and for the rest of the machine: ONNX Runtime's workers spin, and
  * more of them than free cores was measured to slow a decode step from 5.5 ms (2 threads) to 18 (3) and 34 (4) on a
- * 2-core machine. A quiet machine gains from all its cores: prefill 97 ms on one, 53 on both (24 M parameters).
+ * 2-core machine. With one core busy elsewhere 2 threads lost to 1 (18 against 8 ms). A quiet machine
+ * gains from all its cores: prefill 97 ms on one, 53 on both (24 M parameters).
  */
 export function defaultThreads(cores = availableParallelism()): number {
   return Math.max(1, cores - 1);
