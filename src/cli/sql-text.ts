@@ -32,7 +32,7 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
   const widths = columns.map(({ name }, c) =>
     cells.reduce((most, row) => Math.max(most, row[c]?.length ?? 0), name.length),
   );
-  shrink(widths, right, width);
+  if (!shrink(widths, right, width)) return expandedText(columns, cells);
   const line = (row: string[]): string =>
     row
       .map((cell, c) => {
@@ -42,14 +42,14 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
       .join('  ')
       .trimEnd();
   const header = line(columns.map(({ name }, c) => fit(name, widths[c] ?? 0)));
-  const count = `${rows.length} ${rows.length === 1 ? 'row' : 'rows'}`;
-  return `${[pc.bold(header), ...cells.map(line), pc.dim(`(${count})`)].join('\n')}\n`;
+  return `${[pc.bold(header), ...cells.map(line), pc.dim(rowCount(rows.length))].join('\n')}\n`;
 }
 
 /** Narrowest that still says something. */
 const leastWidth = 8;
 
-function shrink(widths: number[], right: boolean[], width: number): void {
+/** @returns false when the columns cannot be made to fit */
+function shrink(widths: number[], right: boolean[], width: number): boolean {
   const total = (): number => widths.reduce((sum, one) => sum + one, 0) + 2 * (widths.length - 1);
   while (total() > width) {
     let widest = -1;
@@ -57,12 +57,27 @@ function shrink(widths: number[], right: boolean[], width: number): void {
       const can = !right[c] && (widths[c] ?? 0) > leastWidth;
       if (can && (widest < 0 || (widths[c] ?? 0) > (widths[widest] ?? 0))) widest = c;
     }
-    if (widest < 0) return;
+    if (widest < 0) return false;
     widths[widest] = Math.max(
       leastWidth,
       Math.min((widths[widest] ?? 0) - 1, (widths[widest] ?? 0) - (total() - width) / 2) | 0,
     );
   }
+  return true;
+}
+
+/** Too many columns for the width: one line a value, as psql's \x does. */
+function expandedText(columns: SqlResult['columns'], cells: string[][]): string {
+  const wide = Math.max(...columns.map(({ name }) => name.length));
+  const blocks = cells.map((row, i) => {
+    const lines = columns.map(({ name }, c) => `  ${name.padEnd(wide)}  ${row[c] ?? ''}`);
+    return [pc.bold(`row ${i + 1}`), ...lines].join('\n');
+  });
+  return `${[...blocks, pc.dim(rowCount(cells.length))].join('\n')}\n`;
+}
+
+function rowCount(rows: number): string {
+  return `(${rows} ${rows === 1 ? 'row' : 'rows'})`;
 }
 
 /** Every table with its columns, the meaning folded to the width. */

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
+import { systemErrorCode } from '../model/errors.js';
 import { asStorageFailure } from './storage-failure.js';
 
 /** Folders below the home: kept sessions, and what can be made again (models, peaks). */
@@ -29,12 +30,24 @@ export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
 export function ensureWritable(home: Home = homeFolders()): Home {
   const probe = join(home.sessions, `.probe-${randomBytes(6).toString('hex')}`);
   try {
-    mkdirSync(home.sessions, { recursive: true });
-    mkdirSync(home.cache, { recursive: true });
+    makeFolder(home.sessions);
+    makeFolder(home.cache);
     writeFileSync(probe, 'x', { flag: 'wx' });
     rmSync(probe);
   } catch (error) {
     throw asStorageFailure(error, { path: home.root, doing: 'prepare the folder for sessions', home: true });
   }
   return home;
+}
+
+/** Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT). */
+function makeFolder(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
+  if (dirname(path) !== path) makeFolder(dirname(path));
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    // Another process was faster, or it is a file: then the next write says so.
+    if (systemErrorCode(error) !== 'EEXIST') throw error;
+  }
 }

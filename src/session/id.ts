@@ -8,6 +8,7 @@ export const sessionIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 export function slugOf(label: string): string {
   const slug = label
     .normalize('NFKD')
+    .replaceAll(/\p{M}/gu, '')
     .toLowerCase()
     .replaceAll(/[^a-z0-9.]+/g, '-')
     .slice(0, slugLength)

@@ -1,10 +1,12 @@
 import type { DuckDBValueConverter, Json } from '@duckdb/node-api';
+import { tmpdir } from 'node:os';
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { openDatabase } from './database.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
+import { asStorageFailure } from './storage-failure.js';
 import type { SqlMessage, SqlRequest } from './sql-message.js';
 import { createViews } from './views.js';
 
@@ -14,6 +16,8 @@ import { createViews } from './views.js';
  */
 async function main(): Promise<void> {
   const request = JSON.parse(await text(process.stdin)) as SqlRequest;
+  // The parent kills us at its time limit; this is for a parent that was killed itself.
+  setTimeout(() => process.exit(1), (request.timeoutS + 5) * 1000).unref();
   const database = await openDatabase({
     memoryLimitBytes: request.memoryLimitBytes,
     spillFolder: request.spillFolder,
@@ -67,7 +71,8 @@ async function send(message: SqlMessage): Promise<number> {
   return line.length;
 }
 
-function asKnown(error: unknown): InferscopeError {
+function asKnown(thrown: unknown): InferscopeError {
+  const error = asStorageFailure(thrown, { path: tmpdir(), doing: 'run the query, which spills' });
   if (error instanceof InferscopeError) return error;
   const message = messageOf(error);
   if (/Out of Memory/i.test(message)) {

@@ -5,6 +5,7 @@ import type { SessionTables } from './views.js';
 export interface SqlRequest {
   sql: string;
   sessions: SessionTables[];
+  timeoutS: number;
   maxRows: number;
   maxBytes: number;
   memoryLimitBytes: number;

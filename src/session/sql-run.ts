@@ -54,15 +54,7 @@ export async function runSql(
   });
   const talk: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
-  const { memoryLimitBytes, maxRows } = limits;
-  const request: SqlRequest = {
-    sql,
-    sessions,
-    maxRows,
-    maxBytes: maxResultBytes,
-    memoryLimitBytes,
-    spillFolder,
-  };
+  const request: SqlRequest = { ...limits, sql, sessions, maxBytes: maxResultBytes, spillFolder };
   // A child that dies early closes the pipe; its end is reported below.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(request));

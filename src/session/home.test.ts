@@ -1,0 +1,63 @@
+import { mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { ensureWritable, homeFolders } from './home.js';
+import { createSession } from './create.js';
+import { testHome } from './test-session.js';
+
+test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the user’s home', () => {
+  expect(homeFolders({ INFERSCOPE_HOME: '/a/b', XDG_DATA_HOME: '/x' }).root).toBe('/a/b');
+  expect(homeFolders({ XDG_DATA_HOME: '/x' }).sessions).toBe('/x/inferscope/sessions');
+  // Relative values are invalid by the XDG specification.
+  expect(homeFolders({ XDG_DATA_HOME: 'x' }).root).toBe(join(homedir(), '.local/share/inferscope'));
+  expect(homeFolders({}).cache).toBe(join(homedir(), '.local/share/inferscope/cache'));
+});
+
+test('a writable home is made and left empty', () => {
+  const home = ensureWritable(testHome());
+  expect(readdirSync(home.root).sort()).toEqual(['cache', 'sessions']);
+  expect(readdirSync(home.sessions)).toEqual([]);
+});
+
+test.each([
+  ['below a regular file', 'ENOTDIR', () => join(file(), 'home')],
+  ['a regular file itself', 'EEXIST', () => file()],
+  ['in a file system that takes no files', 'ENOENT', () => '/proc/inferscope'],
+])(
+  'a home that cannot be written fails before anything is measured, also for root: %s',
+  async (_, code, make) => {
+    const home = homeFolders({ INFERSCOPE_HOME: make() });
+    const failure = await createSession({ label: 'x', kind: 'run', home }).catch((error: unknown) => error);
+    expect(failure).toMatchObject({ code: 'E_HOME_UNWRITABLE', exitCode: 3 });
+    expect((failure as { parts: { why: string; fix: string } }).parts.why).toMatch(
+      new RegExp(`${code}|ENOTDIR|EACCES|EROFS`),
+    );
+    expect((failure as { parts: { fix: string } }).parts.fix).toContain('INFERSCOPE_HOME=');
+  },
+);
+
+function file(): string {
+  const path = join(mkdtempSync(join(tmpdir(), 'inferscope-test-')), 'file');
+  writeFileSync(path, '');
+  return path;
+}
+
+test('a disk that fills up while an artifact is written: E_DISK_FULL says how much was needed and where', async () => {
+  const home = testHome();
+  const writer = await createSession({ label: 'x', kind: 'run', home });
+  const place = { kind: 'log', captureId: null };
+  await writer.addArtifact(Buffer.from('x'), { ...place, name: 'first.log' });
+  // Writing through this link is writing to a full disk.
+  symlinkSync('/dev/full', join(writer.scratch, '../artifacts/session/run.log'));
+  const failure = writer.addArtifact(Buffer.alloc(3 * 2 ** 20), { ...place, name: 'run.log' });
+  await expect(failure).rejects.toMatchObject({
+    code: 'E_DISK_FULL',
+    parts: {
+      what: expect.stringContaining('run.log'),
+      why: expect.stringMatching(/needs 3\.00 MiB; .* free there/),
+    },
+  });
+  await writer.abandon();
+  expect(readdirSync(home.sessions)).toEqual([]);
+});

@@ -1,0 +1,107 @@
+import { renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { deleteSession } from './delete.js';
+import { noteSession, renameSession, tagSession } from './edit.js';
+import { sessionId, slugOf } from './id.js';
+import { listSessions } from './list.js';
+import { selectSession } from './select.js';
+import { asidePath } from './temporary-folder.js';
+import { keepSession, testHome } from './test-session.js';
+
+test.each([
+  ['Llama 24M (f32)', 'llama-24m-f32'],
+  ['../../etc/passwd', 'etc-passwd'],
+  ['Größe Ünïcode', 'gro-e-unicode'],
+  ['', 'session'],
+  ['模型', 'session'],
+  ['a'.repeat(100), 'a'.repeat(40)],
+])('slug of %j', (label, slug) => {
+  expect(slugOf(label)).toBe(slug);
+});
+
+test('ids sort by time', () => {
+  const at = (iso: string) => sessionId(new Date(iso), 'x');
+  const ids = [at('2026-09-30T23:59:59Z'), at('2026-10-01T00:00:00Z'), at('2027-01-01T00:00:00.999Z')];
+  expect([...ids].sort()).toEqual(ids);
+  expect(ids[2]).toBe('20270101-000000-x');
+  expect(sessionId(new Date('2026-11-20T22:15:03Z'), 'llama-24m', 2)).toBe('20261120-221503-llama-24m-2');
+});
+
+test('id, unique prefix, name, @last and @last~n select; everything else says what is near or how to list', async () => {
+  const home = testHome();
+  expect(() => selectSession('@last', home)).toThrow(
+    expect.objectContaining({ code: 'E_SESSION_NOT_FOUND' }),
+  );
+  const make = (day: number, label: string) =>
+    keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+  const first = await make(1, 'llama');
+  const second = await make(2, 'qwen');
+  const third = await make(2, 'qwen');
+  await renameSession(selectSession('20261101', home), 'llm-b1', home);
+
+  expect(selectSession(first.id, home)).toEqual(first);
+  expect(selectSession('20261101', home).id).toBe(first.id);
+  expect(selectSession('llm-b1', home).id).toBe(first.id);
+  // A whole id is not ambiguous although it begins another one.
+  expect(selectSession(second.id, home).id).toBe(second.id);
+  expect(selectSession('@last', home).id).toBe(third.id);
+  expect(selectSession('@last~2', home).id).toBe(first.id);
+
+  const failure = (selector: string) => {
+    try {
+      return selectSession(selector, home);
+    } catch (error) {
+      return error;
+    }
+  };
+  expect(failure('20261102')).toMatchObject({
+    code: 'E_SESSION_AMBIGUOUS',
+    parts: { why: expect.stringContaining(`${second.id}, ${third.id}`) },
+  });
+  expect(failure('llm-b2')).toMatchObject({
+    code: 'E_SESSION_NOT_FOUND',
+    parts: { fix: expect.stringContaining('Did you mean llm-b1?') },
+  });
+  expect(failure('@last~3')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
+  expect(failure('')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
+  expect(failure('../sessions')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
+  expect(failure('@first')).toMatchObject({ code: 'E_USAGE' });
+});
+
+test('names are unique, tags are a set, notes keep their time; the name moves on when it is given up', async () => {
+  const home = testHome();
+  const one = await keepSession(home, { label: 'one' });
+  const two = await keepSession(home, { label: 'two' });
+  await renameSession(one, 'base', home);
+  await renameSession(one, 'base', home);
+  await expect(renameSession(two, 'base', home)).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
+  await expect(renameSession(two, 'a@b', home)).rejects.toMatchObject({ code: 'E_SESSION_NAME' });
+  await renameSession(one, null, home);
+  await renameSession(two, 'base', home);
+  await tagSession(two, { add: ['h100', 'a', 'h100'], remove: [] });
+  await tagSession(two, { add: [], remove: ['a'] });
+  await expect(tagSession(two, { add: ['a b'], remove: [] })).rejects.toMatchObject({ code: 'E_USAGE' });
+  await noteSession(two, 'fans at\nfull speed', new Date('2026-11-20T22:15:03Z'));
+  const user = await noteSession(two, 'second');
+  expect(user).toMatchObject({
+    name: 'base',
+    tags: ['h100'],
+    notes: [{ at: '2026-11-20T22:15:03.000Z', text: 'fans at\nfull speed' }, { text: 'second' }],
+  });
+  expect(listSessions(home).map(({ id, name, tags }) => [id, name, tags])).toEqual([
+    [one.id, null, []],
+    [two.id, 'base', ['h100']],
+  ]);
+});
+
+test('a deleted session is gone; a session between the two renames of a swap is still found', async () => {
+  const home = testHome();
+  const one = await keepSession(home, { label: 'one' });
+  const two = await keepSession(home, { label: 'two' });
+  await deleteSession(one, home);
+  expect(listSessions(home).map(({ id }) => id)).toEqual([two.id]);
+  const aside = asidePath(home, 'swap', two.id);
+  renameSync(join(home.sessions, two.id), aside);
+  expect(selectSession(two.id, home)).toEqual({ id: two.id, folder: aside });
+});
