@@ -1,7 +1,16 @@
-import { createHash } from 'node:crypto';
-import type { EventEmitter } from 'node:events';
-import { createReadStream, createWriteStream, existsSync, statSync, statfsSync } from 'node:fs';
-import { mkdir, rm } from 'node:fs/promises';
+import { createHash, type Hash } from 'node:crypto';
+import {
+  closeSync,
+  createReadStream,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  statSync,
+  statfsSync,
+  writeSync,
+} from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { createGunzip } from 'node:zlib';
@@ -65,72 +74,95 @@ function requireFile(archive: string): void {
   });
 }
 
-/** @returns the session id the archive holds */
+/**
+ * Each entry is written as it is parsed, synchronously: the guard must know the manifest before it judges the next.
+ * @returns the session id the archive holds
+ */
 async function unpack(archive: string, folder: string): Promise<string> {
   const { Parser } = await import('tar');
   const guard = createArchiveGuard(archive);
   const folders = new Set<string>();
+  const open = new Set<UnpackedFile>();
+  // The first failure is the cause; the parser is only fed until then.
   let failure: unknown = null;
-  let pending = Promise.resolve();
-  // Failures are kept, not thrown: the stream must still be drained, and the first one is the cause.
-  const note = (error: unknown): void => {
-    failure ??= error;
+  const attempt = (action: () => void): void => {
+    try {
+      if (failure === null) action();
+    } catch (error) {
+      failure = error;
+    }
   };
   const parser = new Parser({
     strict: true,
     onReadEntry: (entry) => {
-      // The parser offers one entry at a time and waits until it is read.
-      const hash = createHash('sha256');
-      pending = (async () => {
+      let file: UnpackedFile | null = null;
+      attempt(() => {
         const place = guard.admit({ path: entry.path, type: entry.type, size: entry.size });
-        const target = join(folder, place);
-        await mkdir(dirname(target), { recursive: true });
-        folders.add(dirname(target));
-        const kept: Buffer[] = [];
-        await pipeline(
-          entry,
-          async function* (source: AsyncIterable<Buffer>) {
-            for await (const chunk of source) {
-              hash.update(chunk);
-              if (guard.wantsContent(place)) kept.push(chunk);
-              yield chunk;
-            }
-          },
-          createWriteStream(target, { flags: 'wx' }),
-        );
-        await flushToDisk(target);
-        guard.written(place, hash.digest('hex'), Buffer.concat(kept));
-        if (guard.wantsContent(place)) requireSpace(archive, folder, guard.announcedBytes());
-      })().catch((error: unknown) => {
-        note(error);
-        entry.resume();
+        mkdirSync(dirname(join(folder, place)), { recursive: true });
+        folders.add(dirname(join(folder, place)));
+        file = createFile(folder, place, guard.wantsContent(place));
+        open.add(file);
+      });
+      entry.on('data', (chunk: Buffer) => attempt(() => file?.write(chunk)));
+      entry.on('end', () => {
+        attempt(() => {
+          if (!file) return;
+          guard.written(file.place, file.hash.digest('hex'), Buffer.concat(file.kept));
+          if (guard.wantsContent(file.place)) requireSpace(archive, folder, guard.announcedBytes());
+        });
+        if (file) open.delete(file);
+        file?.close();
       });
     },
   });
-  parser.on('error', note);
+  parser.on('error', (error: unknown) => {
+    failure ??= error;
+  });
   try {
     await pipeline(createReadStream(archive), createGunzip(), async (source: AsyncIterable<Buffer>) => {
       for await (const chunk of source) {
-        if (!parser.write(chunk)) await eitherOf(parser, 'drain');
-        if (failure) throw failure;
+        parser.write(chunk);
+        if (failure !== null) throw failure;
       }
-      const ended = eitherOf(parser, 'end');
       parser.end();
-      await ended;
     });
   } catch (error) {
-    note(error);
+    failure ??= error;
+  } finally {
+    for (const file of open) file.close();
   }
-  await pending;
   if (failure) throw readable(archive, failure);
   for (const made of folders) await flushToDisk(made);
   return guard.finish();
 }
 
-function eitherOf(parser: EventEmitter, event: 'drain' | 'end'): Promise<void> {
-  return new Promise((resolve) => {
-    parser.once(event, () => resolve()).once('error', () => resolve());
-  });
+interface UnpackedFile {
+  place: string;
+  hash: Hash;
+  /** The content, where the guard wants to read it. */
+  kept: Buffer[];
+  write(chunk: Buffer): void;
+  close(): void;
+}
+
+function createFile(folder: string, place: string, keep: boolean): UnpackedFile {
+  const descriptor = openSync(join(folder, place), 'wx');
+  const hash = createHash('sha256');
+  const kept: Buffer[] = [];
+  return {
+    place,
+    hash,
+    kept,
+    write(chunk) {
+      hash.update(chunk);
+      if (keep) kept.push(chunk);
+      for (let at = 0; at < chunk.length;) at += writeSync(descriptor, chunk, at);
+    },
+    close() {
+      fsyncSync(descriptor);
+      closeSync(descriptor);
+    },
+  };
 }
 
 /** Before the files are written: an archive that cannot fit, honest or not, fails at its manifest. */

@@ -1,5 +1,7 @@
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../model/document.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
 import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
 import { openDatabase } from './database.js';
 import type { SessionFolder } from './folders.js';
@@ -39,7 +41,22 @@ export interface Session {
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_SESSION_CORRUPT, E_SESSION_NEWER
  */
 export async function openSession(selector: string, home: Home = homeFolders()): Promise<Session> {
-  return openFolder(selectSession(selector, home));
+  for (let tries = 1; ; tries++) {
+    try {
+      return await openFolder(selectSession(selector, home));
+    } catch (error) {
+      // A capture being added swaps the folder between two of our reads; real damage stays.
+      if (tries === openTries || !isCorrupt(error)) throw error;
+      await sleep(openPauseMs);
+    }
+  }
+}
+
+const openTries = 3;
+const openPauseMs = 20;
+
+function isCorrupt(error: unknown): boolean {
+  return error instanceof InferscopeError && error.code === 'E_SESSION_CORRUPT';
 }
 
 /** Opens the session in a folder that was selected already. */
@@ -78,7 +95,9 @@ function checkManifest(data: ManifestData, id: string): ManifestData {
 
 async function checkHashes(folder: string, id: string, files: KeptFile[]): Promise<void> {
   for (const file of files) {
-    const found = await digestFile(join(folder, file.path));
+    const found = await digestFile(join(folder, file.path)).catch((error: unknown) => {
+      throw corrupt(id, `${file.path} cannot be read`, messageOf(error), error);
+    });
     if (found.sha256 === file.sha256) continue;
     throw corrupt(
       id,

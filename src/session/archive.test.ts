@@ -1,0 +1,290 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { Header } from 'tar';
+import { expect, test } from 'vitest';
+import { exportSession } from './archive-export.js';
+import { importSession } from './archive-import.js';
+import { noteSession, renameSession } from './edit.js';
+import { openSession } from './open.js';
+import { keepSession, testHome } from './test-session.js';
+
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+const home = testHome();
+const kept = await keepSession(home, { name: 'base' });
+mkdirSync(join(kept.folder, 'derived'));
+writeFileSync(join(kept.folder, 'derived/report.html'), '<p>');
+const archive = join(scratch, 'session.tar.gz');
+await exportSession(kept, { output: archive });
+
+interface Entry {
+  path: string;
+  content?: Buffer;
+  type?: 'File' | 'SymbolicLink' | 'Link' | 'Directory' | 'CharacterDevice';
+  linkpath?: string;
+  /** Size the header states, when it lies. */
+  size?: number;
+}
+
+/** A tar written header by header, so that it may hold what no honest tool writes. */
+function craft(name: string, entries: Entry[]): string {
+  const blocks = entries.flatMap(({ path, content = Buffer.alloc(0), type = 'File', linkpath, size }) => {
+    const header = new Header({
+      path,
+      type,
+      mode: 0o644,
+      size: size ?? content.length,
+      ...(linkpath ? { linkpath } : {}),
+    });
+    header.encode();
+    return [header.block as Buffer, content, Buffer.alloc((512 - (content.length % 512)) % 512)];
+  });
+  const file = join(scratch, name);
+  writeFileSync(file, gzipSync(Buffer.concat([...blocks, Buffer.alloc(1024)])));
+  return file;
+}
+
+/** The honest files of the kept session, the manifest first. */
+function honest(): Entry[] {
+  const files = [
+    'session.json',
+    'session.json.sha256',
+    'tables/ops/c0.parquet',
+    'tables/stages/c0.parquet',
+    'artifacts/c0/record.jsonl',
+  ];
+  return files.map((path) => ({
+    path: `${kept.id}/${path}`,
+    content: readFileSync(join(kept.folder, path)),
+  }));
+}
+
+/** Imports into an empty home: it must fail with the code and leave nothing. */
+async function refused(file: string, code = 'E_SESSION_ARCHIVE', text = /./): Promise<void> {
+  const empty = testHome();
+  const failure = await importSession(file, empty).catch((error: unknown) => error);
+  expect(failure).toMatchObject({ code });
+  const { what, why } = (failure as { parts: { what: string; why: string } }).parts;
+  expect(`${what} ${why}`).toMatch(text);
+  expect(existsSync(empty.sessions) ? readdirSync(empty.sessions) : []).toEqual([]);
+}
+
+test('an export is a plain tar.gz that tar itself reads, and comes back byte for byte', async () => {
+  expect(execFileSync('tar', ['-tzf', archive], { encoding: 'utf8' }).trim().split('\n')).toEqual(
+    [
+      'session.json',
+      'session.json.sha256',
+      'user.json',
+      'tables/ops/c0.parquet',
+      'tables/stages/c0.parquet',
+      'artifacts/c0/record.jsonl',
+    ].map((path) => `${kept.id}/${path}`),
+  );
+  const other = testHome();
+  expect(await importSession(archive, other)).toEqual({
+    id: kept.id,
+    outcome: 'imported',
+    droppedName: null,
+  });
+  const session = await openSession('base', other);
+  expect(readFileSync(join(session.folder, 'tables/ops/c0.parquet'))).toEqual(
+    readFileSync(join(kept.folder, 'tables/ops/c0.parquet')),
+  );
+  expect(existsSync(join(session.folder, 'derived'))).toBe(false);
+  expect(await importSession(archive, other)).toMatchObject({ outcome: 'already_here' });
+});
+
+test('reports are taken along when asked; an existing file is not replaced unless told to', async () => {
+  const output = join(scratch, 'derived.tar.gz');
+  await exportSession(kept, { output, derived: true });
+  await expect(exportSession(kept, { output })).rejects.toMatchObject({ code: 'E_USAGE' });
+  await exportSession(kept, { output, derived: true, overwrite: true });
+  const other = testHome();
+  await importSession(output, other);
+  expect(readFileSync(join(other.sessions, kept.id, 'derived/report.html'), 'utf8')).toBe('<p>');
+  expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
+});
+
+test('an archive our own tool writes with GNU tar imports too', async () => {
+  expect(await importSession(craft('honest.tar.gz', honest()), testHome())).toMatchObject({
+    outcome: 'imported',
+  });
+});
+
+test('a damaged session is not exported', async () => {
+  const other = testHome();
+  const broken = await keepSession(other);
+  writeFileSync(join(broken.folder, 'artifacts/c0/record.jsonl'), '{"v":2}\n');
+  const output = join(scratch, 'broken.tar.gz');
+  await expect(exportSession(broken, { output })).rejects.toMatchObject({ code: 'E_SESSION_CORRUPT' });
+  expect(existsSync(output)).toBe(false);
+});
+
+test('an id that is kept with other content is refused; a taken name is given up', async () => {
+  const other = testHome();
+  mkdirSync(other.sessions, { recursive: true });
+  const different = await keepSession(testHome(), { createdAt: new Date(0) });
+  cpSync(different.folder, join(other.sessions, kept.id), { recursive: true });
+  await expect(importSession(archive, other)).rejects.toMatchObject({ code: 'E_SESSION_ARCHIVE' });
+  expect(readdirSync(other.sessions)).toEqual([kept.id]);
+
+  const named = testHome();
+  await keepSession(named, { name: 'base', label: 'x' });
+  expect(await importSession(archive, named)).toMatchObject({ outcome: 'imported', droppedName: 'base' });
+});
+
+test('an archive cut off anywhere is refused', async () => {
+  const { size } = statSync(archive);
+  for (const length of [0, 5, 20, 200, Math.floor(size / 2), size - 9, size - 1]) {
+    const cut = join(scratch, `cut-${length}.tar.gz`);
+    cpSync(archive, cut);
+    truncateSync(cut, length);
+    await refused(cut);
+  }
+  await refused(craft('fewer.tar.gz', honest().slice(0, 3)), 'E_SESSION_ARCHIVE', /missing/);
+});
+
+test('other files are refused', async () => {
+  const text = join(scratch, 'notes.txt');
+  writeFileSync(text, 'hello');
+  await refused(text, 'E_SESSION_ARCHIVE', /not a session archive/);
+  await refused(join(scratch, 'absent.tar.gz'), 'E_SESSION_ARCHIVE', /nothing of this name/);
+  await refused(scratch, 'E_SESSION_ARCHIVE', /folder/);
+  await refused(craft('empty.tar.gz', []), 'E_SESSION_ARCHIVE', /empty/);
+});
+
+const evil = Buffer.from('evil');
+test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
+  [
+    'a path that climbs out',
+    (files) => [...files, { path: `${kept.id}/../../evil`, content: evil }],
+    /leads outside/,
+  ],
+  [
+    'a second top folder',
+    (files) => [...files, { path: 'other/session.json', content: evil }],
+    /more than one session/,
+  ],
+  ['a hidden top folder', () => [{ path: '.tmp-1/session.json', content: evil }], /leads outside/],
+  ['a file without a folder', () => [{ path: 'session.json', content: evil }], /leads outside/],
+  [
+    'a symbolic link',
+    (files) => [...files, { path: `${kept.id}/derived/l`, type: 'SymbolicLink', linkpath: '/etc' }],
+    /SymbolicLink/,
+  ],
+  [
+    'a hard link',
+    (files) => [...files, { path: `${kept.id}/derived/l`, type: 'Link', linkpath: '/etc/passwd' }],
+    /Link/,
+  ],
+  [
+    'a device',
+    (files) => [...files, { path: `${kept.id}/derived/d`, type: 'CharacterDevice' }],
+    /CharacterDevice/,
+  ],
+  [
+    'an unannounced file',
+    (files) => [...files, { path: `${kept.id}/tables/evil.parquet`, content: evil }],
+    /does not list/,
+  ],
+  ['a file twice', (files) => [...files, files[2] as Entry], /twice/],
+  ['files before the manifest', (files) => files.toReversed(), /does not begin with its manifest/],
+  [
+    'a larger file than announced',
+    ([manifest, hash, ops]) => [
+      manifest as Entry,
+      hash as Entry,
+      { ...(ops as Entry), content: Buffer.alloc(10 ** 6) },
+    ],
+    /larger than announced/,
+  ],
+  [
+    'other bytes than announced',
+    ([manifest, hash, ops]) => [
+      manifest as Entry,
+      hash as Entry,
+      { ...(ops as Entry), content: Buffer.alloc(ops?.content?.length ?? 0) },
+    ],
+    /checksum/,
+  ],
+  [
+    'a manifest of absurd size',
+    () => [{ path: `${kept.id}/session.json`, size: 2 ** 33 }],
+    /larger than announced/,
+  ],
+  [
+    'a manifest that is not JSON',
+    (files) => [{ ...(files[0] as Entry), content: evil }, ...files.slice(1)],
+    /not valid/,
+  ],
+])('a malicious archive is refused and leaves nothing: %s', async (name, change, text) => {
+  await refused(craft(`${name.replaceAll(' ', '-')}.tar.gz`, change(honest())), 'E_SESSION_ARCHIVE', text);
+});
+
+test('an absolute path stays inside or is refused', async () => {
+  const target = join(scratch, 'absolute-evil');
+  await refused(craft('absolute.tar.gz', [...honest(), { path: target, content: evil }]));
+  expect(existsSync(target)).toBe(false);
+});
+
+test('an edited manifest, a newer major and a session that cannot fit are told apart', async () => {
+  const edit = (
+    change: (document: {
+      schema: string;
+      data: { title: string; tables: Record<string, { bytes: number }[]> };
+    }) => void,
+  ) => {
+    const files = honest();
+    const document = JSON.parse(String(files[0]?.content));
+    change(document);
+    return [{ ...(files[0] as Entry), content: Buffer.from(JSON.stringify(document)) }, ...files.slice(1)];
+  };
+  await refused(
+    craft(
+      'edited.tar.gz',
+      edit((document) => (document.data.title = 'faster')),
+    ),
+    'E_SESSION_CORRUPT',
+  );
+  await refused(
+    craft(
+      'newer.tar.gz',
+      edit((document) => (document.schema = 'inferscope/session/2.0')),
+    ),
+    'E_SESSION_NEWER',
+  );
+  const huge = edit(({ data }) => {
+    for (const file of data.tables['ops'] ?? []) file.bytes = 2 ** 52;
+  });
+  await refused(craft('huge.tar.gz', huge), 'E_DISK_FULL', /4096 TiB/);
+});
+
+test('a gzip bomb is refused at its first entry', async () => {
+  const bomb = craft('bomb.tar.gz', [
+    { path: `${kept.id}/session.json`, content: Buffer.alloc(80 * 2 ** 20, 0x20) },
+  ]);
+  expect(statSync(bomb).size).toBeLessThan(2 ** 20);
+  await refused(bomb, 'E_SESSION_ARCHIVE', /larger than announced/);
+});
+
+test('a link in the place of a session is not followed', async () => {
+  const other = testHome();
+  mkdirSync(other.sessions, { recursive: true });
+  symlinkSync(dirname(kept.folder), join(other.sessions, 'linked'));
+  await renameSession(kept, 'base', home);
+  await noteSession(kept, 'still here');
+  await expect(openSession('linked', other)).rejects.toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
+});

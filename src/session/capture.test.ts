@@ -1,0 +1,115 @@
+import { readFileSync, readdirSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { addCapture, type CaptureSummary } from './capture.js';
+import { noteSession } from './edit.js';
+import { openSession } from './open.js';
+import { asidePath, removeStaleFolders } from './temporary-folder.js';
+import { keepSession, testHome } from './test-session.js';
+import { verifySession } from './verify.js';
+
+function captureOf(capture_id: string): CaptureSummary {
+  return {
+    executions: [
+      { execution_id: 'ncu', purpose: 'counters', command: ['a'], exit_code: 0, start_ns: 0, end_ns: 5 },
+    ],
+    captures: [
+      {
+        capture_id,
+        execution_id: 'ncu',
+        tool: { name: 'ncu', version: '2026.1' },
+        importer: 'ncu-csv',
+        clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
+      },
+    ],
+    issues: [{ code: 'skipped', severity: 'info', text: 'two kernels without counters', count: 2 }],
+  };
+}
+
+test('a capture joins a kept session; the old state is readable until the swap, notes stay', async () => {
+  const home = testHome();
+  const { id, folder } = await keepSession(home, { name: 'base' });
+  await noteSession({ id, folder }, 'kept');
+  const session = await openSession(id, home);
+  const writer = await addCapture(session, home);
+  writer.sink.append('counters', { capture_id: 'ncu1', execution_id: 'ncu', metric: 'm', value: 1.5 });
+  writer.sink.append('ops', { capture_id: 'ncu1', execution_id: 'ncu', name: 'later', dur_ns: 100 });
+  await writer.addArtifact(Buffer.from('csv'), { kind: 'ncu-csv', captureId: 'ncu1', name: 'ncu.csv' });
+  expect((await openSession(id, home)).manifest.captures).toHaveLength(1);
+
+  const open = await session.connect();
+  expect(await writer.finish(captureOf('ncu1'))).toEqual({ id, folder });
+  // A database opened before the swap still reads the files: they are the same ones.
+  expect(await open.query('SELECT count(*) AS n FROM ops')).toEqual([{ n: 3 }]);
+  await open.close();
+
+  const joined = await openSession('base', home);
+  expect(joined.manifest.captures.map(({ capture_id }) => capture_id)).toEqual(['c0', 'ncu1']);
+  expect(joined.issues).toMatchObject([{ code: 'skipped', count: 2 }]);
+  expect(joined.user.notes).toMatchObject([{ text: 'kept' }]);
+  const database = await joined.connect();
+  expect(await database.query('SELECT capture_id, count(*) AS n FROM ops GROUP BY 1 ORDER BY 1')).toEqual([
+    { capture_id: 'c0', n: 3 },
+    { capture_id: 'ncu1', n: 1 },
+  ]);
+  await database.close();
+  expect((await verifySession({ id, folder })).ok).toBe(true);
+  expect(readdirSync(home.sessions)).toEqual([id]);
+});
+
+test('two captures added at once are both kept; one that exists already is refused and harms nothing', async () => {
+  const home = testHome();
+  const { id, folder } = await keepSession(home);
+  const session = await openSession(id, home);
+  const add = async (capture: string) => {
+    const writer = await addCapture(session, home);
+    writer.sink.append('counters', { capture_id: capture, execution_id: 'ncu', value: 1 });
+    return writer.finish(captureOf(capture));
+  };
+  await Promise.all([add('a1'), add('a2'), add('a3')]);
+  const joined = await openSession(id, home);
+  expect(joined.manifest.captures.map(({ capture_id }) => capture_id).sort()).toEqual([
+    'a1',
+    'a2',
+    'a3',
+    'c0',
+  ]);
+  await expect(add('a1')).rejects.toMatchObject({ code: 'E_USAGE' });
+  expect((await verifySession({ id, folder })).ok).toBe(true);
+  expect(readdirSync(home.sessions)).toEqual([id]);
+});
+
+test('what died between the two renames of a swap gets its name back from the next writer', async () => {
+  const home = testHome();
+  const { id, folder } = await keepSession(home);
+  // The name a process with a pid that no longer runs would have given: pid 2^22 + 1 is above the kernel's limit.
+  const aside = asidePath(home, 'swap', id).replace(/\.swap-\d+-/, '.swap-4194305-');
+  renameSync(folder, aside);
+  expect((await openSession(id, home)).folder).toBe(aside);
+  removeStaleFolders(home);
+  expect(readdirSync(home.sessions)).toEqual([id]);
+  expect((await verifySession({ id, folder })).ok).toBe(true);
+});
+
+test('only what surely nobody writes any more is removed', async () => {
+  const home = testHome();
+  const { folder } = await keepSession(home);
+  const own = asidePath(home, 'trash', 'x');
+  const dead = own.replace(/\.trash-\d+-/, '.trash-4194305-');
+  // Another machine's writer: its process ids mean nothing here.
+  const foreign = dead.replace(/-[0-9a-f]{8}-/, '-00000000-');
+  const { mkdirSync } = await import('node:fs');
+  for (const path of [own, dead, foreign]) {
+    mkdirSync(path);
+    writeFileSync(join(path, 'f'), '');
+  }
+  removeStaleFolders(home);
+  expect(
+    readdirSync(home.sessions)
+      .map((name) => join(home.sessions, name))
+      .sort(),
+  ).toEqual([own, foreign, folder].sort());
+  removeStaleFolders(home, Date.now() + 25 * 3600 * 1000);
+  expect(readdirSync(home.sessions)).not.toContain(foreign.split('/').at(-1));
+  expect(readFileSync(join(own, 'f'), 'utf8')).toBe('');
+});
