@@ -81,13 +81,13 @@ export function showText(session: Session, bytes: number, width: number): string
   return `${lines.join('\n')}\n`;
 }
 
-/** Long values go on, indented under their beginning; a path or hash is never cut. */
-function fold(text: string, width: number): string {
+/** Long values go on, indented under their beginning; a path or hash is one word and never cut. */
+export function fold(text: string, width: number, indent = 13): string {
   const lines: string[] = [];
   for (const word of text.replaceAll(/\p{Cc}+/gu, ' ').split(' ')) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);
   }
-  return lines.join(`\n${' '.repeat(13)}`);
+  return lines.join(`\n${' '.repeat(indent)}`);
 }

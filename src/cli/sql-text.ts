@@ -2,7 +2,7 @@ import pc from 'picocolors';
 import type { SqlResult } from '../session/sql-run.js';
 import type { SqlValue } from '../session/sql-message.js';
 import type { DescribedTable } from '../session/table-schema.js';
-import { fit } from './session-text.js';
+import { fit, fold } from './session-text.js';
 
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
 
@@ -80,17 +80,19 @@ function rowCount(rows: number): string {
   return `(${rows} ${rows === 1 ? 'row' : 'rows'})`;
 }
 
-/** Every table with its columns, the meaning folded to the width. */
+/** Every table with its columns, the meanings folded to the width. */
 export function schemaText(tables: DescribedTable[], width: number): string {
   const blocks = tables.map(({ name, doc, columns }) => {
-    const wide = Math.max(...columns.map((column) => column.name.length));
-    const rows = columns.map((column) =>
-      fit(`  ${column.name.padEnd(wide)}  ${column.type.padEnd(8)} ${column.doc}`, width),
-    );
+    const wide = Math.max(...columns.map((column) => column.name.length), 'session_id'.length);
+    const row = (column: string, type: string, meaning: string): string => {
+      const begin = `  ${column.padEnd(wide)}  ${type.padEnd(8)} `;
+      return `${begin}${fold(meaning, width - begin.length, begin.length)}`;
+    };
     return [
-      `${pc.bold(name)}: ${doc}`,
-      `  ${'session_id'.padEnd(wide)}  VARCHAR  session the row belongs to`,
-      ...rows,
+      pc.bold(name),
+      `  ${fold(doc, width - 2, 2)}`,
+      row('session_id', 'VARCHAR', 'session the row belongs to'),
+      ...columns.map((column) => row(column.name, column.type, column.doc)),
     ].join('\n');
   });
   return `${blocks.join('\n\n')}\n`;

@@ -73,7 +73,7 @@ export async function writeUser(folder: string, user: UserData): Promise<void> {
   } catch (error) {
     await rm(next, { force: true });
     throw asStorageFailure(error, {
-      path,
+      path: folder,
       doing: 'write names, tags and notes',
       neededBytes: text.length,
       home: true,

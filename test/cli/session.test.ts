@@ -1,0 +1,241 @@
+import { spawnSync } from 'node:child_process';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { z } from 'zod';
+import {
+  sessionDeleteDocumentSchema,
+  sessionExportDocumentSchema,
+  sessionImportDocumentSchema,
+  sessionListDocumentSchema,
+  sessionShowDocumentSchema,
+  sessionUserDocumentSchema,
+  sessionVerifyDocumentSchema,
+} from '../../src/model/documents/session.js';
+import { packageRoot } from '../../src/model/installation.js';
+import { homeFolders, type Home } from '../../src/session/home.js';
+import { digestOf } from '../../src/session/kept-file.js';
+import { keepSession } from '../../src/session/test-session.js';
+
+const cli = join(packageRoot(), 'dist', 'cli.js');
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+let home: Home;
+let ids: string[];
+
+beforeAll(async () => {
+  home = homeFolders({ INFERSCOPE_HOME: join(scratch, 'home') });
+  ids = [];
+  for (const day of [1, 2, 3]) {
+    const kept = await keepSession(home, {
+      createdAt: new Date(Date.UTC(2026, 10, day)),
+      label: `run ${day}`,
+    });
+    ids.push(kept.id);
+  }
+});
+afterAll(() => rmSync(scratch, { recursive: true, force: true }));
+
+function session(args: string[], root: string = home.root) {
+  const inherited = { ...process.env };
+  delete inherited['FORCE_COLOR'];
+  return spawnSync(process.execPath, [cli, 'session', ...args], {
+    encoding: 'utf8',
+    cwd: scratch,
+    env: { ...inherited, INFERSCOPE_HOME: root },
+  });
+}
+
+/** Runs with --json: stdout must be one document of the published schema and stderr empty. */
+function json<T extends z.ZodType>(schema: T, args: string[], root?: string): z.infer<T> {
+  const { status, stdout, stderr } = session([...args, '--json'], root);
+  expect([status, stderr]).toEqual([0, '']);
+  return schema.parse(JSON.parse(stdout));
+}
+
+const verbs = ['list', 'show', 'rename', 'tag', 'note', 'delete', 'export', 'import', 'verify'];
+
+test.each(verbs)('session %s --help has two examples and fits 80 columns', (verb) => {
+  const { status, stdout } = session([verb, '--help']);
+  expect(status).toBe(0);
+  expect(stdout.match(/^ {2}\$ inferscope session /gm)).toHaveLength(2);
+  for (const line of stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test('list: newest last, 80 columns, no colour in a pipe', () => {
+  const { stdout } = session(['list']);
+  const lines = stdout.trimEnd().split('\n');
+  expect(lines).toHaveLength(4);
+  expect(lines[0]).toMatch(/^ID +NAME +SIZE +TITLE$/);
+  expect(lines.slice(1).map((line) => line.split(' ')[0])).toEqual(ids);
+  for (const line of lines) expect(line.length).toBeLessThanOrEqual(80);
+  expect(stdout).not.toContain('\u001B[');
+  const { data } = json(sessionListDocumentSchema, ['list', '--limit', '2']);
+  expect(data.sessions.map(({ id }) => id)).toEqual(ids.slice(1));
+});
+
+test('rename, tag, note, show and list tell the same', () => {
+  const [first = ''] = ids;
+  expect(json(sessionUserDocumentSchema, ['rename', first, 'base']).data).toMatchObject({
+    id: first,
+    user: { name: 'base' },
+  });
+  json(sessionUserDocumentSchema, ['tag', 'base', 'h100', 'a']);
+  json(sessionUserDocumentSchema, ['tag', 'base', 'a', '--remove']);
+  json(sessionUserDocumentSchema, ['note', 'base', 'fans', 'at', 'full speed']);
+  const { data } = json(sessionShowDocumentSchema, ['show', 'base']);
+  expect(data.user).toMatchObject({ name: 'base', tags: ['h100'], notes: [{ text: 'fans at full speed' }] });
+  expect(data.manifest.id).toBe(first);
+  expect(json(sessionListDocumentSchema, ['list', '--tag', 'h100']).data.sessions).toMatchObject([
+    { id: first, name: 'base' },
+  ]);
+
+  const { stdout } = session(['show', 'base']);
+  for (const text of [
+    first,
+    'base',
+    'h100',
+    'fans at full speed',
+    'onnxruntime 1.30.0',
+    'ops',
+    '3 rows',
+    'record.jsonl',
+  ]) {
+    expect(stdout).toContain(text);
+  }
+  // The folder's path is one word and may be longer than the terminal; nothing else is.
+  for (const line of stdout.split('\n'))
+    if (!line.includes(home.root)) expect(line.length).toBeLessThanOrEqual(80);
+});
+
+test('wrong use: exit 2, three parts on stderr, and with --json one error document on stdout', () => {
+  const cases: [string[], string][] = [
+    [['show', 'nothing-like-it'], 'E_SESSION_NOT_FOUND'],
+    [['show', '202611'], 'E_SESSION_AMBIGUOUS'],
+    [['rename', '@last', 'base'], 'E_SESSION_NAME'],
+    [['rename', '@last'], 'E_USAGE'],
+    [['list', '--limit', 'few'], 'E_USAGE'],
+    [['list', '--unknown-flag'], 'E_USAGE'],
+    [['delete', '@last'], 'E_USAGE'],
+  ];
+  for (const [args, code] of cases) {
+    const { status, stdout, stderr } = session([...args, '--json']);
+    expect([args, status]).toEqual([args, 2]);
+    expect(JSON.parse(stdout)).toMatchObject({
+      schema: 'inferscope/error/1.0',
+      data: { code, exit_code: 2 },
+    });
+    expect(stderr.trimEnd().split('\n').length).toBeGreaterThanOrEqual(3);
+    expect(stderr).toContain(code);
+  }
+  expect(json(sessionListDocumentSchema, ['list']).data.sessions).toHaveLength(3);
+});
+
+test('export and import: to another home and back, twice is once; a cut-off archive leaves nothing', () => {
+  const exported = json(sessionExportDocumentSchema, ['export', 'base']).data;
+  expect(exported.path).toBe(join(scratch, `${ids[0]}.inferscope.tar.gz`));
+  expect(digestOf(readFileSync(exported.path))).toEqual({ bytes: exported.bytes, sha256: exported.sha256 });
+  const other = join(scratch, 'other');
+  const imported = json(sessionImportDocumentSchema, ['import', exported.path], other).data;
+  expect(imported).toEqual({ id: ids[0], outcome: 'imported', dropped_name: null });
+  expect(json(sessionImportDocumentSchema, ['import', exported.path], other).data.outcome).toBe(
+    'already_here',
+  );
+  expect(json(sessionShowDocumentSchema, ['show', 'base'], other).data.user.tags).toEqual(['h100']);
+
+  truncateSync(exported.path, Math.floor(exported.bytes / 2));
+  const third = join(scratch, 'third');
+  const cut = session(['import', exported.path], third);
+  expect(cut.status).toBe(5);
+  expect(cut.stderr).toContain('E_SESSION_ARCHIVE');
+  expect(json(sessionListDocumentSchema, ['list'], third).data.sessions).toEqual([]);
+});
+
+test('verify: exit 5 names every damaged, missing and unknown file; delete removes a broken session', () => {
+  expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions.map(({ ok }) => ok)).toEqual([
+    true,
+    true,
+    true,
+  ]);
+  const folder = join(home.sessions, ids[2] ?? '');
+  const table = join(folder, 'tables/ops/c0.parquet');
+  const bytes = readFileSync(table);
+  bytes[100] = (bytes[100] ?? 0) ^ 1;
+  writeFileSync(table, bytes);
+  rmSync(join(folder, 'artifacts/c0/record.jsonl'));
+  writeFileSync(join(folder, 'stray'), '');
+
+  const text = session(['verify', ids[2] ?? '']);
+  expect(text.status).toBe(5);
+  expect(text.stderr).toContain('E_SESSION_CORRUPT');
+  for (const line of [
+    'damaged  tables/ops/c0.parquet',
+    'missing  artifacts/c0/record.jsonl',
+    'unknown  stray',
+  ]) {
+    expect(text.stdout).toContain(line);
+  }
+  const document = sessionVerifyDocumentSchema.parse(
+    JSON.parse(session(['verify', ids[2] ?? '', '--json']).stdout),
+  );
+  expect(document.issues).toMatchObject([{ code: 'E_SESSION_CORRUPT', severity: 'error', count: 3 }]);
+
+  expect(session(['show', ids[2] ?? '']).status).toBe(5);
+  expect(session(['list']).stdout).toContain('broken E_SESSION_CORRUPT');
+  expect(json(sessionDeleteDocumentSchema, ['delete', '@last', '--yes']).data.deleted).toEqual([ids[2]]);
+  expect(existsSync(folder)).toBe(false);
+  expect(json(sessionVerifyDocumentSchema, ['verify', '--all']).data.sessions).toHaveLength(2);
+});
+
+test('a session made by a newer version: its own code, and the list goes on', () => {
+  const root = join(scratch, 'newer');
+  const folder = join(root, 'sessions', ids[0] ?? '');
+  cpSync(home.sessions, join(root, 'sessions'), { recursive: true });
+  const text = readFileSync(join(folder, 'session.json'), 'utf8').replace(
+    'inferscope/session/1.0',
+    'inferscope/session/2.0',
+  );
+  writeFileSync(join(folder, 'session.json'), text);
+  for (const args of [['show'], ['verify'], ['export', '-o', 'newer.tar.gz']]) {
+    const { status, stderr } = session([...args, ids[0] ?? ''], root);
+    expect([args, status]).toEqual([args, 5]);
+    expect(stderr).toContain('E_SESSION_NEWER');
+    expect(stderr).toContain('Update inferscope');
+  }
+  const listed = json(sessionListDocumentSchema, ['list'], root).data.sessions;
+  expect(listed.map(({ broken }) => broken?.code ?? null)).toEqual(['E_SESSION_NEWER', null]);
+});
+
+test('1,000 sessions are listed in under half a second', () => {
+  const root = join(scratch, 'thousand');
+  const source = join(home.sessions, ids[1] ?? '');
+  mkdirSync(join(root, 'sessions'), { recursive: true });
+  const manifest = JSON.parse(readFileSync(join(source, 'session.json'), 'utf8'));
+  for (let i = 0; i < 1000; i++) {
+    const id = `${new Date(Date.UTC(2026, 0, 1) + i * 61_000).toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-')}-run`;
+    const folder = join(root, 'sessions', id);
+    cpSync(source, folder, { recursive: true });
+    const text = JSON.stringify({ ...manifest, data: { ...manifest.data, id } }, null, 2);
+    writeFileSync(join(folder, 'session.json'), text);
+    writeFileSync(join(folder, 'session.json.sha256'), `${digestOf(text).sha256}  session.json\n`);
+  }
+  // The fastest of five: the limit is the tool's, not that of whatever else the machine does.
+  const times = [1, 2, 3, 4, 5].map(() => {
+    const begin = performance.now();
+    const { stdout, status } = session(['list'], root);
+    expect(status).toBe(0);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(1001);
+    return performance.now() - begin;
+  });
+  expect(Math.min(...times)).toBeLessThan(500);
+});
