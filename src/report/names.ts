@@ -27,6 +27,26 @@ const barMeanings: Record<string, string> = {
   profiler_overhead: 'added by the profiler',
 };
 
+const barLabels: Record<string, string> = {
+  serial: 'in sequence',
+  exposed_comm: 'communication',
+  launch_latency: 'launch latency',
+  launch_overhead: 'launch overhead',
+  device_dependency: 'dependency',
+  profiler_overhead: 'profiler',
+};
+
+/** Two or three words for a chart's axis. */
+export function barLabel(id: string): string {
+  const [head = '', ...rest] = id.split('.');
+  const tail = rest.join('.');
+  if (head === 'inefficiency') return `${classNamed(tail)} over roof`;
+  if (head === 'nonessential') return `${classNamed(tail)}, fusable`;
+  if (head === 'exposed_copy') return `copy ${tail}`.trim();
+  if (head === 'host') return `host: ${tail}`;
+  return barLabels[head] ?? head;
+}
+
 /** What a waterfall bar id (docs/measurement.md) means, in a few words. */
 export function barMeaning(id: string): string {
   const [head = '', ...rest] = id.split('.');

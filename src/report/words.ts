@@ -176,5 +176,8 @@ export function missingReasons(named: [name: string, figure: Figure][]): string[
     if (figure.value !== null) continue;
     names.set(figure.reason.text, [...(names.get(figure.reason.text) ?? []), name]);
   }
-  return [...names].map(([reason, of]) => `${of.join(', ')}: ${reason}`);
+  return [...names].map(([reason, of]) => {
+    const named = of.length > 4 ? `${of.slice(0, 3).join(', ')} and ${of.length - 3} more` : of.join(', ');
+    return `${named}: ${reason}`;
+  });
 }

@@ -1,0 +1,99 @@
+import type { EChartsOption } from 'echarts';
+import type { ProfileResult } from '../../model/documents/profile.js';
+import type { Theme } from '../palette.js';
+
+/** What a chart is made from; everything in it is typed data that the page holds once. */
+export interface ChartInput {
+  result: ProfileResult;
+  /** Which part of the result: a stage kind for charts that exist once a stage, else "". */
+  part: string;
+  theme: Theme;
+  /** Width of the box, CSS pixels: below 500 labels give way. */
+  width: number;
+}
+
+export interface Chart {
+  build: (input: ChartInput) => EChartsOption;
+  /** Height of the box, CSS pixels. */
+  height: (result: ProfileResult, part: string) => number;
+  /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
+  zooms?: boolean;
+}
+
+export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", sans-serif';
+
+/** Whether labels have room beside the marks. */
+export const isNarrow = (width: number): boolean => width < 500;
+
+export function base({ theme }: ChartInput): EChartsOption {
+  return {
+    animation: false,
+    backgroundColor: 'transparent',
+    textStyle: { fontFamily, fontSize: 12, color: theme.ink },
+    tooltip: {
+      trigger: 'item',
+      confine: true,
+      transitionDuration: 0,
+      backgroundColor: theme.surface,
+      borderColor: theme.line,
+      textStyle: { color: theme.ink, fontSize: 12, fontFamily },
+    },
+  };
+}
+
+/** Grid whose box, axis labels and names included, keeps to the margins. */
+export function grid(margins: { left?: number; right?: number; top?: number; bottom?: number } = {}) {
+  return {
+    left: 4,
+    right: 12,
+    top: 8,
+    bottom: 4,
+    ...margins,
+    outerBoundsMode: 'same' as const,
+    outerBoundsContain: 'all' as const,
+  };
+}
+
+export function axisStyle({ theme }: ChartInput) {
+  return {
+    axisLine: { lineStyle: { color: theme.line } },
+    axisTick: { lineStyle: { color: theme.line } },
+    axisLabel: { color: theme.muted, fontSize: 12 },
+    nameTextStyle: { color: theme.muted, fontSize: 12 },
+    splitLine: { lineStyle: { color: theme.line, opacity: 0.6 } },
+  };
+}
+
+/** Name of a value axis in its middle, below or beside the labels. */
+export function axisName(name: string, gap: number) {
+  return { name, nameLocation: 'middle' as const, nameGap: gap };
+}
+
+const entities: Record<string, string> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+/** ECharts puts tooltips in the page as HTML; operator and model names come from files. */
+export function escapeHtml(text: string): string {
+  return text.replaceAll(/[&<>"']/g, (character) => entities[character] ?? character);
+}
+
+const longest = 90;
+
+/** Tooltip of a bold title and lines below it, all escaped, long names cut. */
+export function tip(title: string, ...lines: string[]): string {
+  const [head = '', ...rest] = [title, ...lines].map((line) =>
+    escapeHtml(line.length > longest ? `${line.slice(0, longest)}…` : line),
+  );
+  return [`<b>${head}</b>`, ...rest].join('<br>');
+}
+
+/** Black or white, whichever can be read on `color`. */
+export function textOn(color: string): string {
+  const [r = 0, g = 0, b = 0] = [1, 3, 5].map((from) => Number.parseInt(color.slice(from, from + 2), 16));
+  return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? '#000000' : '#ffffff';
+}

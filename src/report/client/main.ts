@@ -1,0 +1,54 @@
+import type { ProfileResult } from '../../model/documents/profile.js';
+import { followSections } from './contents.js';
+import { currentTheme, draw, type Drawing } from './drawing.js';
+
+const root = document.documentElement;
+
+function readData(): ProfileResult | null {
+  const element = document.querySelector('#profile-data');
+  if (!element?.textContent) return null;
+  const { data } = JSON.parse(element.textContent) as { data: ProfileResult };
+  return data;
+}
+
+function drawAll(result: ProfileResult): void {
+  const drawings: Drawing[] = [];
+  let printing = false;
+  const redraw = (): void => {
+    const theme = currentTheme(printing);
+    for (const drawing of drawings) drawing.redraw(theme);
+  };
+
+  for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
+    const drawing = draw(box, result, currentTheme(printing));
+    if (drawing) drawings.push(drawing);
+  }
+  root.dataset['charts'] = 'drawn';
+
+  let width = root.clientWidth;
+  let waiting = 0;
+  addEventListener('resize', () => {
+    cancelAnimationFrame(waiting);
+    waiting = requestAnimationFrame(() => {
+      if (root.clientWidth === width) return;
+      width = root.clientWidth;
+      redraw();
+    });
+  });
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', redraw);
+
+  // Paper is light and narrower than the window: charts are drawn for it before the page is laid out on it.
+  const print = (on: boolean): void => {
+    if (printing === on) return;
+    printing = on;
+    root.classList.toggle('printing', on);
+    redraw();
+  };
+  matchMedia('print').addEventListener('change', ({ matches }) => print(matches));
+  addEventListener('beforeprint', () => print(true));
+  addEventListener('afterprint', () => print(false));
+}
+
+const result = readData();
+if (result) drawAll(result);
+followSections(document);

@@ -1,0 +1,19 @@
+import { createHash } from 'node:crypto';
+
+/**
+ * JSON for a `<script type="application/json">`: the characters that could end the element, open a comment or break a line
+ * in old parsers are escaped as JSON allows, so that it parses to the same value.
+ */
+export function inlineJson(value: unknown): string {
+  return JSON.stringify(value).replaceAll(
+    /[<>&\u2028\u2029]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** A script's text as it may stand in the page, and the CSP source that allows this text and no other. */
+export function inlineScript(script: string): { text: string; cspSource: string } {
+  // Inside string and regular expression literals, where a bundle can hold these, the backslash changes nothing.
+  const text = script.replaceAll(/<\/(?=script)/gi, '<\\/').replaceAll('<!--', '<\\!--');
+  return { text, cspSource: `'sha256-${createHash('sha256').update(text, 'utf8').digest('base64')}'` };
+}

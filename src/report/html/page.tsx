@@ -1,0 +1,66 @@
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import { raw } from 'hono/html';
+import { inlineJson, inlineScript } from './inline.js';
+import { style } from './style.js';
+
+interface PageProps {
+  title: string;
+  contents: { id: string; title: string }[];
+  /** Kept once in the page, for the script that draws the charts and for whoever wants the numbers. */
+  data: unknown;
+  clientScript: string;
+  children: Child;
+}
+
+const Contents: FC<{ entries: PageProps['contents'] }> = ({ entries }) => (
+  <nav class="contents" aria-label="Contents">
+    <p>Contents</p>
+    <ul>
+      {entries.map(({ id, title }) => (
+        <li>
+          <a href={`#${id}`}>{title}</a>
+        </li>
+      ))}
+    </ul>
+  </nav>
+);
+
+/** One page that opens offline: nothing in it is fetched, and its policy forbids whatever would be. */
+export const Page: FC<PropsWithChildren<PageProps>> = ({ title, contents, data, clientScript, children }) => {
+  const script = inlineScript(clientScript);
+  const policy = [
+    "default-src 'none'",
+    `script-src ${script.cspSource}`,
+    "style-src 'unsafe-inline'",
+    'img-src data:',
+    "base-uri 'none'",
+    "form-action 'none'",
+  ].join('; ');
+  return (
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta http-equiv="Content-Security-Policy" content={policy} />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="referrer" content="no-referrer" />
+        <link rel="icon" href="data:," />
+        <title>{title}</title>
+        <style>{raw(style)}</style>
+      </head>
+      <body>
+        <a class="skip" href="#report">
+          Skip to the report
+        </a>
+        <div class="layout">
+          <Contents entries={contents} />
+          <main id="report">{children}</main>
+        </div>
+        <script type="application/json" id="profile-data">
+          {raw(inlineJson(data))}
+        </script>
+        <script>{raw(script.text)}</script>
+      </body>
+    </html>
+  );
+};

@@ -1,0 +1,183 @@
+import type { Child, FC, PropsWithChildren } from 'hono/jsx';
+import type { OpClass } from '../../model/classes.js';
+import type { Issue } from '../../model/document.js';
+import type { ProfileResult } from '../../model/documents/profile.js';
+import type { Figure } from '../../model/figure.js';
+import { charts, type ChartName } from '../charts/registry.js';
+import { figureParts, isAccountingFault, noValue } from '../format.js';
+import { classNames } from '../names.js';
+
+/** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
+export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
+  figure,
+  utilization = false,
+}) => {
+  const { text, unit, spread, reason } = figureParts(figure);
+  if (reason !== null) return <Missing reason={reason} />;
+  return (
+    <span class="figure" {...(figure.value === null ? {} : { title: figure.source })}>
+      {text}
+      {unit && <span class="unit">&nbsp;{unit}</span>}
+      {spread && <span class="spread"> {spread}</span>}
+      {utilization && isAccountingFault(figure) && <span class="fault"> accounting fault</span>}
+    </span>
+  );
+};
+
+export const Missing: FC<{ reason: string }> = ({ reason }) => (
+  <span class="missing" title={reason}>
+    <span aria-hidden="true">{noValue}</span>
+    <span class="unseen">missing: {reason}</span>
+  </span>
+);
+
+export interface Column {
+  head: Child;
+  /** Right-aligned, digits under digits. */
+  numeric?: boolean;
+  /** May wrap; everything else keeps to one line. */
+  wraps?: boolean;
+}
+
+/** A table that scrolls inside its own box, reachable by keyboard. */
+export const DataTable: FC<{ caption: string; columns: Column[]; rows: Child[][]; class?: string }> = ({
+  caption,
+  columns,
+  rows,
+  class: extra = '',
+}) => (
+  <div class="scroll" role="region" aria-label={caption} tabindex={0}>
+    <table class={extra}>
+      <caption>{caption}</caption>
+      {columns.some(({ head }) => head !== '') && (
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th scope="col" class={cellClass(column)}>
+                {column.head}
+              </th>
+            ))}
+          </tr>
+        </thead>
+      )}
+      <tbody>
+        {rows.map((cells) => (
+          <tr>
+            {cells.map((cell, index) => (
+              <td class={cellClass(columns[index])}>{cell}</td>
+            ))}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
+
+function cellClass(column: Column | undefined): string {
+  return [column?.numeric ? 'number' : '', column?.wraps ? 'wraps' : ''].filter(Boolean).join(' ');
+}
+
+interface ChartProps {
+  name: ChartName;
+  result: ProfileResult;
+  part?: string;
+  /** What the chart shows, for those who do not see it. */
+  label: string;
+}
+
+/** A chart's box, filled by the page's script, and the table behind it. */
+export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part = '', label, children }) => {
+  const chart = charts[name];
+  const zooms = 'zooms' in chart && chart.zooms;
+  return (
+    <figure>
+      <div
+        class="chart"
+        data-chart={name}
+        data-part={part}
+        role="img"
+        aria-label={label}
+        style={`height:${chart.height(result, part)}px`}
+        {...(zooms ? { tabindex: 0 } : {})}
+      />
+      {zooms && (
+        <p class="hint">
+          Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
+          <kbd>←</kbd> <kbd>→</kbd> <kbd>0</kbd>.
+        </p>
+      )}
+      <Behind title="Table behind this chart">{children}</Behind>
+    </figure>
+  );
+};
+
+export const Behind: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
+  <details>
+    <summary>{title}</summary>
+    {children}
+  </details>
+);
+
+export const Swatch: FC<{ class: OpClass }> = ({ class: opClass }) => (
+  <span class="class-name">
+    <span class={`swatch c-${opClass}`} aria-hidden="true" />
+    {classNames[opClass]}
+  </span>
+);
+
+/** Class colours of a chart, as text that wraps and prints. */
+export const ClassLegend: FC<{ classes: OpClass[]; idle?: boolean }> = ({ classes, idle = false }) => (
+  <ul class="legend" aria-label="Operator classes">
+    {classes.map((opClass) => (
+      <li>
+        <Swatch class={opClass} />
+      </li>
+    ))}
+    {idle && (
+      <li>
+        <span class="class-name">
+          <span class="swatch c-idle" aria-hidden="true" />
+          no operator
+        </span>
+      </li>
+    )}
+  </ul>
+);
+
+export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
+  <li class={`notice ${issue.severity}`}>
+    <strong>{issue.severity}</strong> {issue.text}{' '}
+    <code>
+      {issue.code}
+      {issue.count === undefined ? '' : ` × ${issue.count}`}
+    </code>
+  </li>
+);
+
+/** Stands where a part of the session is absent: what is missing, why, and the issues that speak of it. */
+export const Absent: FC<{ what: string; why: string; issues?: Issue[] }> = ({ what, why, issues = [] }) => (
+  <div class="absent">
+    <p>
+      <strong>{what}</strong> {why}
+    </p>
+    {issues.length > 0 && (
+      <ul class="notices">
+        {issues.map((issue) => (
+          <Notice issue={issue} />
+        ))}
+      </ul>
+    )}
+  </div>
+);
+
+/** Reasons of a table's missing figures, below it. */
+export const MissingNotes: FC<{ reasons: string[] }> = ({ reasons }) =>
+  reasons.length === 0 ? null : (
+    <ul class="notes">
+      {reasons.map((reason) => (
+        <li>
+          {noValue} {reason}
+        </li>
+      ))}
+    </ul>
+  );

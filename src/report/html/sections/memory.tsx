@@ -1,0 +1,90 @@
+import type { Figure } from '../../../model/figure.js';
+import { formatBytes, formatCount, formatMs } from '../../format.js';
+import { componentNames, memoryPointNames } from '../../names.js';
+import { missingReasons } from '../../words.js';
+import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
+import type { Section } from '../section.js';
+import { thinned } from '../thin.js';
+
+export const memorySection: Section = {
+  id: 'memory',
+  title: 'Memory',
+  render: ({ data: result, issues }) => {
+    const { memory } = result;
+    if (!memory) {
+      return (
+        <Absent
+          what="Memory was not sampled."
+          why="The session holds no memory rows."
+          issues={issues.filter(({ code, text }) => /memor|rss/i.test(code + text))}
+        />
+      );
+    }
+    const points: [string, Figure][] = [
+      [memoryPointNames.baseline, memory.baseline_bytes],
+      [memoryPointNames.post_warmup, memory.post_warmup_bytes],
+      [memoryPointNames.peak, memory.peak_bytes],
+    ];
+    const rows = thinned(memory.series, 100);
+    return (
+      <>
+        <ChartBox
+          name="memory"
+          result={result}
+          label={`Resident memory over time with ${points.map(([name]) => name).join(', ')} marked`}
+        >
+          <DataTable
+            caption={`${formatCount(rows.length)} of ${formatCount(memory.series.length)} samples`}
+            columns={[
+              { head: 'time', numeric: true },
+              { head: 'resident', numeric: true },
+            ]}
+            rows={rows.map((sample) => [formatMs(sample.t_ms), formatBytes(sample.bytes)])}
+          />
+          <DataTable
+            caption="What ran when"
+            columns={[{ head: 'phase' }, { head: 'from', numeric: true }, { head: 'to', numeric: true }]}
+            rows={memory.phases.map((phase) => [
+              phase.label,
+              formatMs(phase.start_ms),
+              formatMs(phase.end_ms),
+            ])}
+          />
+        </ChartBox>
+        <DataTable
+          caption="The three points"
+          columns={[{ head: 'point' }, { head: 'memory', numeric: true }, { head: 'source', wraps: true }]}
+          rows={points.map(([name, figure]) => [
+            name,
+            <FigureText figure={figure} />,
+            figure.value === null ? '' : figure.source,
+          ])}
+        />
+        <MissingNotes reasons={missingReasons(points)} />
+        <h3>What the peak is made of</h3>
+        {memory.breakdown.length === 0 ? (
+          <Absent
+            what="The peak could not be broken down."
+            why="The model's dimensions or the peak are missing."
+          />
+        ) : (
+          <DataTable
+            caption="Parts of the peak; the residual is what no evidence explains, shown as it is"
+            columns={[
+              { head: 'part' },
+              { head: 'memory', numeric: true },
+              { head: 'confidence' },
+              { head: 'evidence', wraps: true },
+            ]}
+            rows={memory.breakdown.map((part) => [
+              componentNames[part.component],
+              formatBytes(part.bytes),
+              part.confidence,
+              part.evidence,
+            ])}
+          />
+        )}
+      </>
+    );
+  },
+};

@@ -1,0 +1,69 @@
+import type { Figure } from '../../../model/figure.js';
+import { formatMs, formatQuantity } from '../../format.js';
+import { metricName } from '../../names.js';
+import { missingReasons } from '../../words.js';
+import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
+import type { Section } from '../section.js';
+import { thinned } from '../thin.js';
+
+/** Rows of the table behind the chart, over all series. */
+const mostRows = 400;
+
+export const telemetrySection: Section = {
+  id: 'telemetry',
+  title: 'Host telemetry',
+  render: ({ data: result, issues }) => {
+    const { telemetry } = result;
+    if (!telemetry) {
+      return (
+        <Absent
+          what="The host was not sampled."
+          why="The session holds no telemetry rows."
+          issues={issues.filter(({ code, text }) => /telemetry|sampl/i.test(code + text))}
+        />
+      );
+    }
+    const figures: [string, Figure][] = [
+      ['CPU of the measured process', telemetry.cpu_percent],
+      ['CPU of other processes', telemetry.other_processes_cpu_percent],
+      ['core clock', telemetry.clock_mhz],
+      ['sampling rate', telemetry.sample_hz],
+    ];
+    const each = Math.max(2, Math.floor(mostRows / Math.max(1, telemetry.series.length)));
+    return (
+      <>
+        <DataTable
+          caption="Mean while the timed repeats ran"
+          columns={[{ head: '' }, { head: 'value', numeric: true }]}
+          rows={figures.map(([name, figure]) => [name, <FigureText figure={figure} />])}
+        />
+        <MissingNotes reasons={missingReasons(figures)} />
+        {telemetry.series.length > 0 && (
+          <ChartBox
+            name="telemetry"
+            result={result}
+            label="Utilisation, clock and memory of the host over time"
+          >
+            <DataTable
+              caption={`At most ${each} samples a series, evenly spread`}
+              columns={[
+                { head: 'scope' },
+                { head: 'metric' },
+                { head: 'time', numeric: true },
+                { head: 'value', numeric: true },
+              ]}
+              rows={telemetry.series.flatMap((series) =>
+                thinned(series.points, each).map(([ms, value]) => [
+                  series.scope,
+                  metricName(series.metric),
+                  formatMs(ms),
+                  formatQuantity(value, series.unit),
+                ]),
+              )}
+            />
+          </ChartBox>
+        )}
+      </>
+    );
+  },
+};

@@ -1,0 +1,138 @@
+import { opClasses } from '../../model/classes.js';
+import { barColors, classColors, themes, type Theme } from '../palette.js';
+import { fontFamily } from '../charts/chart.js';
+
+const variables = (theme: Theme): string => `
+  --ink: ${theme.ink}; --muted: ${theme.muted}; --line: ${theme.line}; --surface: ${theme.surface};
+  --page: ${theme.dark ? '#0f1217' : '#f6f7f9'}; --raised: ${theme.dark ? '#1e232c' : '#f1f3f6'};
+  --link: ${theme.dark ? '#7db8ff' : '#0b5cad'}; --error: ${theme.dark ? '#ff8f7a' : '#b3261e'};
+  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};`;
+
+const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');
+
+/** The page's whole style: system fonts, light and dark, 375 px and up, paper. */
+export const style = `
+:root { color-scheme: light dark; ${variables(themes.light)} }
+@media screen and (prefers-color-scheme: dark) { :root { ${variables(themes.dark)} } }
+* { box-sizing: border-box; }
+html { scroll-behavior: smooth; scroll-padding-top: 1rem; -webkit-text-size-adjust: 100%; }
+@media (prefers-reduced-motion: reduce) { html { scroll-behavior: auto; } }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 ${fontFamily}; }
+a { color: var(--link); text-underline-offset: 2px; }
+:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; border-radius: 3px; }
+.skip { position: absolute; left: -99rem; }
+.skip:focus { left: 1rem; top: .5rem; background: var(--surface); padding: .5rem 1rem; z-index: 2; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+
+.layout { max-width: 1360px; margin: 0 auto; padding: 1rem; }
+main { min-width: 0; }
+nav.contents { font-size: .875rem; }
+nav.contents p { display: none; }
+nav.contents ul { list-style: none; margin: 0 0 1rem; padding: 0; display: flex; flex-wrap: wrap; gap: 0 1rem; }
+nav.contents a { color: var(--muted); text-decoration: none; display: inline-block; padding: .2rem 0; }
+nav.contents a:hover { color: var(--ink); text-decoration: underline; }
+@media screen and (min-width: 1120px) {
+  .layout { display: grid; grid-template-columns: 190px minmax(0, 1fr); gap: 2.5rem; padding: 2rem 2rem 4rem; }
+  nav.contents { position: sticky; top: 2rem; align-self: start; max-height: calc(100vh - 4rem); overflow-y: auto; }
+  nav.contents p { display: block; margin: 0 0 .5rem; font-weight: 600; }
+  nav.contents ul { display: block; border-left: 1px solid var(--line); }
+  nav.contents a { display: block; padding: .25rem .75rem; margin-left: -1px; border-left: 2px solid transparent; }
+  nav.contents a[aria-current] { color: var(--ink); border-left-color: var(--link); font-weight: 600; }
+}
+
+header, section { background: var(--surface); border: 1px solid var(--line); border-radius: 8px;
+  padding: 1.25rem 1.5rem; margin: 0 0 1.25rem; }
+@media (max-width: 600px) {
+  .layout { padding: .5rem; }
+  header, section { padding: 1rem .75rem; border-radius: 6px; }
+}
+.kicker { margin: 0; color: var(--muted); font-size: .875rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.625rem; line-height: 1.25; margin: .125rem 0 1rem; overflow-wrap: anywhere; letter-spacing: -.01em; }
+h2 { font-size: 1.25rem; line-height: 1.3; margin: 0 0 .5rem; letter-spacing: -.005em; }
+h2 a { color: inherit; text-decoration: none; }
+h2 a:hover::after { content: ' #'; color: var(--muted); }
+h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
+p { margin: .25rem 0 .75rem; max-width: 75ch; overflow-wrap: anywhere; }
+.lead { margin: 0 0 1rem; }
+.lead div { display: grid; grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0 1rem; padding: .5rem 0; border-top: 1px solid var(--line); }
+.lead div:first-child { border-top: 0; }
+.lead dt { color: var(--muted); font-size: .875rem; padding-top: .1rem; }
+.lead dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
+@media (max-width: 600px) { .lead div { grid-template-columns: minmax(0, 1fr); } }
+
+.cards { display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .75rem; margin: 1rem 0 0; padding: 0; list-style: none; }
+.cards li { background: var(--raised); border-radius: 6px; padding: .75rem .875rem; min-width: 0; }
+.cards .label { font-size: .8125rem; color: var(--muted); margin: 0; }
+.cards .value { font-size: 1.5rem; line-height: 1.3; font-weight: 600; margin: .1rem 0 0; font-variant-numeric: tabular-nums; }
+.cards .value .unit { font-size: 1rem; font-weight: 400; }
+.cards .value .missing { color: var(--muted); }
+.cards .note { font-size: .8125rem; color: var(--muted); margin: 0; overflow-wrap: anywhere; }
+@media (max-width: 800px) { .cards { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: .5rem; }
+  .cards li { padding: .625rem; } .cards .value { font-size: 1.25rem; } }
+
+.figure, td.number { font-variant-numeric: tabular-nums; }
+.spread { color: var(--muted); font-size: .875em; }
+.fault { color: var(--error); font-weight: 600; }
+.notices { list-style: none; margin: 1rem 0 0; padding: 0; font-size: .9375rem; }
+.notice { border-left: 3px solid var(--muted); padding: .375rem .75rem; margin: 0 0 .5rem; background: var(--raised); overflow-wrap: anywhere; }
+.notice.error { border-color: var(--error); } .notice.error strong { color: var(--error); }
+.notice.warning { border-color: var(--warning); } .notice.warning strong { color: var(--warning); }
+.notice strong { text-transform: capitalize; }
+.notice code { color: var(--muted); }
+.absent { color: var(--muted); } .absent strong { color: var(--ink); }
+.notes { list-style: none; padding: 0; margin: .5rem 0; font-size: .875rem; color: var(--muted); overflow-wrap: anywhere; }
+.hint { font-size: .8125rem; color: var(--muted); margin: 0 0 .25rem; }
+kbd { font: inherit; font-size: .8125rem; border: 1px solid var(--line); border-radius: 3px; padding: 0 .3em; }
+code { font: .875em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere; }
+
+figure { margin: .5rem 0 1rem; }
+.chart { width: 100%; position: relative; }
+.chart .canvas { width: 100%; height: 100%; }
+.two { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 420px), 1fr)); gap: 0 2rem; }
+.two > * { min-width: 0; }
+.legend { list-style: none; display: flex; flex-wrap: wrap; gap: .125rem 1rem; padding: 0; margin: .5rem 0; font-size: .8125rem; }
+.class-name { white-space: nowrap; }
+.swatch { display: inline-block; width: .75em; height: .75em; border-radius: 2px; margin-right: .4em; }
+.c-idle { background: var(--idle); }
+${classRules}
+
+details { margin: .25rem 0; font-size: .875rem; }
+summary { cursor: pointer; color: var(--link); padding: .25rem 0; width: fit-content; }
+.scroll { position: relative; overflow-x: auto; max-width: 100%; max-height: 32rem; overflow-y: auto; }
+table { border-collapse: collapse; font-size: .875rem; min-width: min(100%, 30rem); }
+caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .25rem 0; position: sticky; left: 0; }
+th, td { padding: .3125rem .75rem .3125rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
+th { font-weight: 600; color: var(--muted); font-size: .8125rem; vertical-align: bottom; }
+th.number, td.number { text-align: right; padding-right: 1.25rem; }
+td.wraps { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
+td.name, td code { max-width: 34rem; }
+td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
+dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }
+dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
+@media (max-width: 600px) { dl.definitions { grid-template-columns: minmax(0, 1fr); gap: 0; } dl.definitions dd { margin: 0 0 .625rem; } }
+.help { padding-left: 1.25rem; } .help li { margin: .375rem 0; max-width: 75ch; overflow-wrap: anywhere; }
+.help small { color: var(--muted); display: block; font-size: .875rem; }
+footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }
+
+/* Paper: light, no navigation, nothing scrolls or is cut; the script redraws the charts for this width. */
+@page { size: A4; margin: 14mm; }
+html.printing .layout { display: block; width: 660px; padding: 0; }
+html.printing .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
+@media print {
+  body { background: #fff; font-size: 11pt; }
+  nav.contents, .skip, .hint, noscript { display: none; }
+  .layout { display: block; max-width: none; padding: 0; }
+  header, section { border: 0; border-radius: 0; padding: 0; margin: 0 0 1.5rem; }
+  section { border-top: 1px solid var(--line); padding-top: .75rem; }
+  .cards { grid-template-columns: repeat(4, minmax(0, 1fr)); } .cards .value { font-size: 1.2rem; }
+  .cards li, .notice, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+  figure, .cards li, tr, p, .notice { break-inside: avoid; }
+  h2, h3, section > p, .legend, caption { break-after: avoid; }
+  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
+  .scroll { overflow: visible; max-height: none; break-inside: avoid; }
+  table { font-size: 8pt; width: 100%; } th, td { white-space: normal; padding-right: .4rem; } th.number, td.number { padding-right: .6rem; }
+  td code { white-space: normal; max-width: none; }
+  details:not([open]) { display: none; }
+  a { color: inherit; text-decoration: none; }
+}
+`;

@@ -1,0 +1,57 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir, userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium, type Browser } from 'playwright-core';
+
+const require = createRequire(import.meta.url);
+
+/**
+ * Folder with the browser that @sparticuz/chromium carries, unpacked once a version and user. It is unpacked under another name and
+ * renamed when whole, so that two test runs at once, or one that was killed, leave no half browser behind.
+ */
+function unpacked(): string {
+  const entry = require.resolve('@sparticuz/chromium');
+  const { version } = JSON.parse(readFileSync(join(dirname(entry), '..', '..', 'package.json'), 'utf8')) as {
+    version: string;
+  };
+  const folder = join(tmpdir(), `inferscope-chromium-${version}-${userInfo().uid}`);
+  if (existsSync(folder)) return folder;
+  const temporary = mkdtempSync(`${folder}.`);
+  const script = `const c = (await import(${JSON.stringify(pathToFileURL(entry).href)})).default;
+    await (c.default ?? c).executablePath();`;
+  execFileSync(process.execPath, ['--input-type=module', '-e', script], {
+    // The package unpacks into the temporary folder, and its NSS libraries only where it believes to be in a Lambda:
+    // a bare machine has none of its own.
+    env: { ...process.env, TMPDIR: temporary, AWS_LAMBDA_JS_RUNTIME: 'nodejs20.x' },
+  });
+  // The package's own fonts.conf names folders of a Lambda.
+  writeFileSync(
+    join(temporary, 'fonts', 'fonts.conf'),
+    `<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd"><fontconfig><dir>${folder}/fonts</dir><cachedir>${folder}/font-cache</cachedir></fontconfig>`,
+  );
+  try {
+    renameSync(temporary, folder);
+  } catch (error) {
+    if (!existsSync(folder)) throw error;
+    rmSync(temporary, { recursive: true, force: true });
+  }
+  return folder;
+}
+
+/** A headless Chromium that needs nothing but what npm installed. */
+export function launchBrowser(): Promise<Browser> {
+  const folder = unpacked();
+  const libraries = [join(folder, 'al2023', 'lib'), folder, process.env['LD_LIBRARY_PATH']].filter(Boolean);
+  return chromium.launch({
+    executablePath: join(folder, 'chromium'),
+    args: ['--headless=shell', '--no-sandbox', '--no-zygote', '--disable-gpu', '--font-render-hinting=none'],
+    env: {
+      ...(process.env as Record<string, string>),
+      LD_LIBRARY_PATH: libraries.join(':'),
+      FONTCONFIG_PATH: join(folder, 'fonts'),
+    },
+  });
+}

@@ -1,0 +1,253 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Document } from '../../src/model/document.js';
+import type { ProfileResult } from '../../src/model/documents/profile.js';
+import { childEntry } from '../../src/model/installation.js';
+import { profileReport } from '../../src/report/html/profile.js';
+import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/report/test-profile.js';
+import { launchBrowser } from './chromium.js';
+
+let browser: Browser;
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-report-'));
+
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const clientScript = readFileSync(childEntry('report-client'), 'utf8');
+
+function write(name: string, document: Document<ProfileResult>): string {
+  const path = join(folder, `${name}.html`);
+  writeFileSync(path, profileReport(document, { clientScript }));
+  return path;
+}
+
+const whole = write('whole', testProfile());
+const desktop = { width: 1440, height: 900 };
+const phone = { width: 375, height: 800 };
+
+interface Opened {
+  page: Page;
+  /** Console errors and warnings, uncaught exceptions. */
+  complaints: string[];
+  /** What the page asked for besides itself. */
+  requests: string[];
+}
+
+async function open(path: string, options: BrowserContextOptions = {}): Promise<Opened> {
+  const page = await browser.newPage({ viewport: desktop, ...options });
+  const complaints: string[] = [];
+  const requests: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  const url = pathToFileURL(path).href;
+  page.on('request', (request) => {
+    if (request.url() !== url && !request.url().startsWith('data:')) requests.push(request.url());
+  });
+  await page.goto(url);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  return { page, complaints, requests };
+}
+
+/** Each chart's name with how many shapes its SVG holds and whether it keeps to its box. */
+const chartsDrawn = (page: Page) =>
+  page.$$eval('[data-chart]', (boxes) =>
+    boxes.map((box) => {
+      const outer = box.getBoundingClientRect();
+      const inner = box.querySelector('svg')?.getBoundingClientRect();
+      return {
+        name: `${box.getAttribute('data-chart')} ${box.getAttribute('data-part')}`.trim(),
+        shapes: box.querySelectorAll('svg path').length,
+        texts: box.querySelectorAll('svg text').length,
+        inside: inner ? inner.right <= outer.right + 1 && inner.bottom <= outer.bottom + 1 : false,
+        width: inner?.width ?? 0,
+      };
+    }),
+  );
+
+describe('the report in Chromium', () => {
+  it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
+    const { page, complaints, requests } = await open(whole);
+    const drawn = await chartsDrawn(page);
+    expect(drawn.map(({ name }) => name)).toEqual([
+      'bars prefill',
+      'bars decode',
+      'classes',
+      'layers prefill',
+      'layers decode',
+      'roofline',
+      'timeline',
+      'memory',
+      'repeats',
+      'steps',
+      'telemetry',
+    ]);
+    for (const chart of drawn) {
+      expect(chart.shapes, chart.name).toBeGreaterThan(5);
+      expect(chart.texts, chart.name).toBeGreaterThan(2);
+      expect(chart.inside, chart.name).toBe(true);
+    }
+    // 8 layers × 13 operators and 4 outside, 5 stages; each operator a shape of its own.
+    const spans = await page.locator('[data-chart=timeline] svg path').count();
+    expect(spans).toBeGreaterThan(5 * (8 * 13 + 4));
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(readFileSync(whole).byteLength).toBeLessThan(3e6);
+    await page.close();
+  });
+
+  it('its policy stops what would fetch or run anything else', async () => {
+    const { page, requests } = await open(whole);
+    const outcome = await page.evaluate<unknown>(`(async () => {
+      const fetched = await fetch('http://127.0.0.1:9/').then(() => 'fetched', () => 'refused');
+      const script = document.createElement('script');
+      script.textContent = 'globalThis.injected = true';
+      document.body.append(script);
+      return [fetched, 'injected' in globalThis];
+    })()`);
+    expect(outcome).toEqual(['refused', false]);
+    expect(requests).toEqual([]);
+    await page.close();
+  });
+
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: the page does not scroll sideways and no chart leaves its box', async (_, viewport) => {
+    const { page } = await open(whole, { viewport });
+    // Opened tables must not widen the page either.
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(viewport.width);
+    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await page.close();
+  });
+
+  it('charts follow the window', async () => {
+    const { page } = await open(whole);
+    const [before] = await chartsDrawn(page);
+    await page.setViewportSize(phone);
+    await expect.poll(async () => (await chartsDrawn(page))[0]?.width).toBeLessThan(before?.width ?? 0);
+    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await page.close();
+  });
+
+  /** Fill of the waterfall's first axis label: the ink of the theme the charts were drawn in. */
+  const inkOf = (page: Page) => page.locator('[data-chart=bars] svg text').first().getAttribute('fill');
+  const backgroundOf = (page: Page) =>
+    page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
+
+  it('is dark where the reader prefers dark, charts too, and follows a change', async () => {
+    const { page, complaints } = await open(whole, { colorScheme: 'dark' });
+    expect(await backgroundOf(page)).toBe('rgb(15, 18, 23)');
+    expect(await inkOf(page)).toBe('#e4e8ef');
+    await page.emulateMedia({ colorScheme: 'light' });
+    await expect.poll(() => inkOf(page)).toBe('#1c2330');
+    expect(await backgroundOf(page)).toBe('rgb(246, 247, 249)');
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  it('prints light, without navigation, charts within the paper, whatever the screen was', async () => {
+    const { page } = await open(whole, { colorScheme: 'dark' });
+    await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+    await page.waitForSelector('html.printing', { state: 'attached' });
+    expect(await backgroundOf(page)).toBe('rgb(255, 255, 255)');
+    expect(await inkOf(page)).toBe('#1c2330');
+    expect(await page.locator('nav.contents').isVisible()).toBe(false);
+    // A4 less two margins of 14 mm is 688 CSS pixels.
+    for (const chart of await chartsDrawn(page)) {
+      expect(chart.inside, chart.name).toBe(true);
+      expect(chart.width, chart.name).toBeLessThanOrEqual(688);
+    }
+    const pdf = await page.pdf({ preferCSSPageSize: true });
+    expect(pdf.byteLength).toBeGreaterThan(50_000);
+    await page.emulateMedia({ media: 'screen' });
+    await page.waitForSelector('html:not(.printing)', { state: 'attached' });
+    await page.close();
+  });
+
+  it('is read by keyboard: skip link, contents, zoom of the timeline', async () => {
+    const { page } = await open(whole);
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate<string>('document.activeElement.textContent.trim()')).toBe(
+      'Skip to the report',
+    );
+    await page.locator('nav.contents a[href="#memory"]').focus();
+    await page.keyboard.press('Enter');
+    await expect
+      .poll(async () => (await page.locator('#memory').boundingBox())?.y)
+      .toBeLessThan(desktop.height / 2);
+    expect(new URL(page.url()).hash).toBe('#memory');
+    await page.waitForSelector('nav.contents a[href="#memory"][aria-current]');
+
+    const timeline = page.locator('[data-chart=timeline]');
+    const labels = () => timeline.locator('svg text').allTextContents();
+    const unzoomed = await labels();
+    await timeline.focus();
+    for (const key of ['+', '+', '+', '+', 'ArrowRight']) await page.keyboard.press(key);
+    await expect.poll(labels).not.toEqual(unzoomed);
+    await page.keyboard.press('0');
+    await expect.poll(labels).toEqual(unzoomed);
+    await page.close();
+  });
+
+  it('has a table behind every chart that opens, and a label on it', async () => {
+    const { page } = await open(whole);
+    const figures = page.locator('figure');
+    const count = await figures.count();
+    expect(count).toBe(11);
+    for (let index = 0; index < count; index++) {
+      const figure = figures.nth(index);
+      expect((await figure.locator('[role=img]').getAttribute('aria-label'))?.length).toBeGreaterThan(10);
+      expect(await figure.locator('table').first().isVisible()).toBe(false);
+      await figure.locator('summary').first().press('Enter');
+      expect(await figure.locator('table').first().isVisible()).toBe(true);
+      expect(await figure.locator('tbody tr').count()).toBeGreaterThan(1);
+    }
+    await page.close();
+  });
+
+  it('hostile names stay text, in the page, in charts and in tooltips', async () => {
+    const { page, complaints } = await open(write('hostile', hostileProfile()));
+    for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
+      const box = page.locator(`[data-chart=${name}]`).first();
+      await box.scrollIntoViewIfNeeded();
+      await box.hover({ position: { x: 300, y: 150 } });
+      await page.waitForTimeout(60);
+    }
+    // The operators' lane: a tooltip with the hostile name is up.
+    await page.locator('[data-chart=timeline]').hover({ position: { x: 300, y: 115 } });
+    await expect.poll(() => page.locator('[data-chart=timeline]').innerText()).toContain('onerror');
+    expect(await page.evaluate(() => 'pwned' in globalThis)).toBe(false);
+    expect(await page.locator('img').count()).toBe(0);
+    expect(await page.locator('h1').textContent()).toContain(hostileText);
+    expect(complaints).toEqual([]);
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(desktop.width);
+    await page.close();
+  });
+
+  it('a session with nothing but latencies says what is missing, at phone width too', async () => {
+    const { page, complaints } = await open(write('bare', bareProfile()), { viewport: phone });
+    const drawn = await chartsDrawn(page);
+    expect(drawn.map(({ name }) => name)).toEqual(['repeats', 'steps']);
+    expect(await page.locator('#memory').innerText()).toContain('Memory was not sampled.');
+    expect(await page.locator('#timeline').innerText()).toContain('The operator trace was cut off');
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+      phone.width,
+    );
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
