@@ -1,5 +1,6 @@
 import type { Document } from '../../model/document.js';
 import type { ProfileResult } from '../../model/documents/profile.js';
+import { forPage } from '../thin.js';
 import { modelWords } from '../words.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
@@ -38,9 +39,10 @@ const sections: Section[] = [
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
 export function profileReport(
-  document: Document<ProfileResult>,
+  whole: Document<ProfileResult>,
   { clientScript }: { clientScript: string },
 ): string {
+  const document = forPage(whole);
   const { data } = document;
   const page = (
     <Page

@@ -117,7 +117,7 @@ footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padd
 /* Paper: light, no navigation, nothing scrolls or is cut; the script redraws the charts for this width. */
 @page { size: A4; margin: 14mm; }
 html.printing .layout { display: block; width: 660px; padding: 0; }
-html.printing .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
+html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
 @media print {
   body { background: #fff; font-size: 11pt; }
   nav.contents, .skip, .hint, noscript { display: none; }
@@ -128,7 +128,7 @@ html.printing .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1r
   .cards li, .notice, .swatch { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
   figure, .cards li, tr, p, .notice { break-inside: avoid; }
   h2, h3, section > p, .legend, caption { break-after: avoid; }
-  .two { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
+  .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
   .scroll { overflow: visible; max-height: none; break-inside: avoid; }
   table { font-size: 8pt; width: 100%; } th, td { white-space: normal; padding-right: .4rem; } th.number, td.number { padding-right: .6rem; }
   td code { white-space: normal; max-width: none; }

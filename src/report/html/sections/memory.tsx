@@ -4,7 +4,7 @@ import { componentNames, memoryPointNames } from '../../names.js';
 import { missingReasons } from '../../words.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import type { Section } from '../section.js';
-import { thinned } from '../thin.js';
+import { thinned } from '../../thin.js';
 
 export const memorySection: Section = {
   id: 'memory',

@@ -67,7 +67,7 @@ export const waterfallSection: Section = {
           From the time this machine's roofline allows to the time that was measured. Each bar starts where
           the one before it ends.
         </p>
-        <div class="two">
+        <div class="two stacked-on-paper">
           {shown.map((stage) => (
             <Bars stage={stage} result={data} />
           ))}
