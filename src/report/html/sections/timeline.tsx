@@ -28,7 +28,7 @@ export const timelineSection: Section = {
     return (
       <>
         <p>
-          One prefill and the first decode steps of one profiled repeat: {count} operators. White between them
+          One prefill and the first decode steps of one profiled repeat: {count} operators. A place left empty
           is time in which no operator ran.
         </p>
         <ClassLegend
