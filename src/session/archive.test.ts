@@ -3,7 +3,6 @@ import {
   cpSync,
   existsSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   readdirSync,
   statSync,
@@ -11,7 +10,6 @@ import {
   truncateSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Header } from 'tar';
@@ -20,9 +18,10 @@ import { exportSession } from './archive-export.js';
 import { importSession } from './archive-import.js';
 import { noteSession, renameSession } from './edit.js';
 import { openSession } from './open.js';
-import { keepSession, testHome } from './test-session.js';
+import { testHome, testFolder } from './test-folder.js';
+import { keepSession } from './test-session.js';
 
-const scratch = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+const scratch = testFolder();
 const home = testHome();
 const kept = await keepSession(home, { name: 'base' });
 mkdirSync(join(kept.folder, 'derived'));

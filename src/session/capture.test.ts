@@ -5,7 +5,8 @@ import { addCapture, type CaptureSummary } from './capture.js';
 import { noteSession } from './edit.js';
 import { openSession } from './open.js';
 import { asidePath, removeStaleFolders } from './temporary-folder.js';
-import { keepSession, testHome } from './test-session.js';
+import { testHome } from './test-folder.js';
+import { keepSession } from './test-session.js';
 import { verifySession } from './verify.js';
 
 function captureOf(capture_id: string): CaptureSummary {

@@ -1,8 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { manifestSchema, manifestVersion } from '../model/manifest.js';
@@ -10,7 +9,8 @@ import { tables } from '../model/tables.js';
 import { createSession } from './create.js';
 import { writtenManifestVersion } from './manifest-file.js';
 import { openSession } from './open.js';
-import { keepSession, summary, testHome } from './test-session.js';
+import { testHome, testFolder } from './test-folder.js';
+import { keepSession, summary } from './test-session.js';
 
 test('a session is kept whole: manifest by its schema, checksums as sha256sum and node compute them', async () => {
   const home = testHome();
@@ -100,7 +100,7 @@ test.each([
 
 test('artifacts: bytes, a file from elsewhere and one from the scratch folder; equal names do not collide', async () => {
   const home = testHome();
-  const elsewhere = join(mkdtempSync(join(tmpdir(), 'inferscope-test-')), 'run.log');
+  const elsewhere = join(testFolder(), 'run.log');
   writeFileSync(elsewhere, 'one');
   const writer = await createSession({ label: 'x', kind: 'run', home });
   writeFileSync(join(writer.scratch, 'trace.json'), 'two');

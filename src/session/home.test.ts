@@ -1,10 +1,10 @@
-import { mkdtempSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ensureWritable, homeFolders } from './home.js';
 import { createSession } from './create.js';
-import { testHome } from './test-session.js';
+import { testHome, testFolder } from './test-folder.js';
 
 test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the user’s home', () => {
   expect(homeFolders({ INFERSCOPE_HOME: '/a/b', XDG_DATA_HOME: '/x' }).root).toBe('/a/b');
@@ -38,7 +38,7 @@ test.each([
 );
 
 function file(): string {
-  const path = join(mkdtempSync(join(tmpdir(), 'inferscope-test-')), 'file');
+  const path = join(testFolder(), 'file');
   writeFileSync(path, '');
   return path;
 }

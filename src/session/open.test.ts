@@ -18,7 +18,8 @@ import { digestOf } from './kept-file.js';
 import { listSessions } from './list.js';
 import { openSession } from './open.js';
 import { selectSession } from './select.js';
-import { keepSession, summary, testHome } from './test-session.js';
+import { testHome } from './test-folder.js';
+import { keepSession, summary } from './test-session.js';
 import { verifySession } from './verify.js';
 
 const home = testHome();

@@ -7,7 +7,8 @@ import { sessionId, slugOf } from './id.js';
 import { listSessions } from './list.js';
 import { selectSession } from './select.js';
 import { asidePath } from './temporary-folder.js';
-import { keepSession, testHome } from './test-session.js';
+import { testHome } from './test-folder.js';
+import { keepSession } from './test-session.js';
 
 test.each([
   ['Llama 24M (f32)', 'llama-24m-f32'],

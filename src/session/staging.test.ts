@@ -1,12 +1,12 @@
 import { DuckDBInstance } from '@duckdb/node-api';
-import { existsSync, mkdtempSync, readdirSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { testFolder } from './test-folder.js';
 import { createStaging } from './staging.js';
 
 test('more rows than memory are spilled and come out whole and in order', async () => {
-  const folder = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+  const folder = testFolder();
   const staging = await createStaging(join(folder, 'spill'), 24 * 2 ** 20);
   const rows = 600_000;
   // 600,000 × 8 staged columns of 8 bytes and a text: about twice the limit.

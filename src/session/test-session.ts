@@ -1,13 +1,5 @@
-import { mkdtempSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { createSession, type SessionSummary } from './create.js';
-import { homeFolders, type Home } from './home.js';
-
-/** A home of its own below the system's temporary folder. */
-export function testHome(): Home {
-  return homeFolders({ INFERSCOPE_HOME: mkdtempSync(join(tmpdir(), 'inferscope-test-')) });
-}
+import type { Home } from './home.js';
 
 export const summary: SessionSummary = {
   title: 'llama-24m float32, onnx CPU, batch 1, 128 → 32',

@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { build } from 'tsdown';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { packageRoot } from '../../src/model/installation.js';
+import { testFolder } from '../../src/session/test-folder.js';
 import { keepSession } from '../../src/session/test-session.js';
 import { homeFolders, type Home } from '../../src/session/home.js';
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => rmSync(built, { recursive: true, force: true }));
 beforeEach(() => {
-  home = homeFolders({ INFERSCOPE_HOME: mkdtempSync(join(tmpdir(), 'inferscope-test-')) });
+  home = homeFolders({ INFERSCOPE_HOME: testFolder() });
 });
 
 function env(): NodeJS.ProcessEnv {
@@ -97,7 +97,7 @@ test('two processes that keep a session of the same id at once both keep one', a
 
 /** A small file system of our own: needs user namespaces, or root. */
 function mayMount(): boolean {
-  const folder = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+  const folder = testFolder();
   const tried = spawnSync('unshare', ['-Urm', 'mount', '-t', 'tmpfs', 'tmpfs', folder]);
   return tried.status === 0;
 }
@@ -141,7 +141,7 @@ test.skipIf(!mounts)(
 
 test.skipIf(!mounts)('a disk that is full: an import says how much it needs before it writes', async () => {
   const kept = await keepSession(home);
-  const archive = join(mkdtempSync(join(tmpdir(), 'inferscope-test-')), 'a.tar.gz');
+  const archive = join(testFolder(), 'a.tar.gz');
   expect(inferscope('session', 'export', kept.id, '-o', archive).status).toBe(0);
   const script = `head -c 1048576 /dev/zero > "$INFERSCOPE_HOME/ballast"; "${process.execPath}" "${cli}" session import "${archive}" --json`;
   const { stdout, status } = onSmallDisk(1, script);

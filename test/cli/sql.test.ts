@@ -1,6 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -8,10 +7,11 @@ import { sqlDocumentSchema, sqlSchemaDocumentSchema } from '../../src/model/docu
 import { packageRoot } from '../../src/model/installation.js';
 import { tableNames } from '../../src/model/tables.js';
 import { homeFolders } from '../../src/session/home.js';
+import { testFolder } from '../../src/session/test-folder.js';
 import { keepSession } from '../../src/session/test-session.js';
 
 const cli = join(packageRoot(), 'dist', 'cli.js');
-const scratch = mkdtempSync(join(tmpdir(), 'inferscope-test-'));
+const scratch = testFolder();
 const home = homeFolders({ INFERSCOPE_HOME: join(scratch, 'home') });
 const secret = join(scratch, 'secret.csv');
 let first: string;
