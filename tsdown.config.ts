@@ -16,6 +16,7 @@ export default defineConfig([
     clean: true,
     dts: false,
     sourcemap: true,
+    logLevel: 'warn',
     outExtensions: () => ({ js: '.js' }),
   },
   {
@@ -28,7 +29,8 @@ export default defineConfig([
     clean: false,
     dts: false,
     minify: true,
-    noExternal: /.*/,
-    outExtensions: () => ({ js: '.js' }),
+    logLevel: 'warn',
+    deps: { alwaysBundle: /.*/, onlyBundle: false },
+    outputOptions: { entryFileNames: '[name].js' },
   },
 ]);

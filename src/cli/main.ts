@@ -60,6 +60,10 @@ async function main(argv: string[]): Promise<number> {
     )
     .version(toolVersion, '-V, --version')
     .enablePositionalOptions()
+    .hook('preAction', async (_, action) => {
+      const { applyConfig } = await import('./config.js');
+      await applyConfig(action);
+    })
     .configureOutput({ writeErr: () => {} })
     .exitOverride();
 

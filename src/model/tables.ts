@@ -16,11 +16,11 @@ export interface Table {
   columns: Record<string, Column>;
 }
 
-const big = (doc: string): Column => ({ type: 'BIGINT', doc });
-const int = (doc: string): Column => ({ type: 'INTEGER', doc });
-const num = (doc: string): Column => ({ type: 'DOUBLE', doc });
-const text = (doc: string): Column => ({ type: 'VARCHAR', doc });
-const flag = (doc: string): Column => ({ type: 'BOOLEAN', doc });
+const big = (doc: string) => ({ type: 'BIGINT' as const, doc });
+const int = (doc: string) => ({ type: 'INTEGER' as const, doc });
+const num = (doc: string) => ({ type: 'DOUBLE' as const, doc });
+const text = (doc: string) => ({ type: 'VARCHAR' as const, doc });
+const flag = (doc: string) => ({ type: 'BOOLEAN' as const, doc });
 
 const runKeys = {
   execution_id: text('one run of the workload; no query sums over executions'),
@@ -137,7 +137,7 @@ export const tables = {
     columns: {
       ...eventKeys,
       ...interval,
-      cause: text('waterfall.md bar id, or engine_overhead for gaps inside the embedded engine'),
+      cause: text('bar id of the waterfall: launch_overhead, synchronization, host.runtime_dispatch, …'),
       stage_id: big('stage it falls in'),
       before_op_id: big('operator or kernel that ends the gap'),
       correlation: big('API call held responsible'),

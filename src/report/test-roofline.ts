@@ -59,7 +59,8 @@ export function testRoofline(): MachineRoofline {
     ],
     weight_streams: [
       {
-        format: 'int4 block 32',
+        format: 'int4',
+        batch_size: 1,
         weights_per_s: 21e9,
         bytes_per_s: 13.1e9,
         reached_by: 'MatMulNBits 1×4096×4096',

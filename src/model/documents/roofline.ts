@@ -23,9 +23,11 @@ export const bandwidthPointSchema = z.object({
   sd_share: z.number(),
 });
 
-/** A measured rate of one quantised kernel: what reading weights in that format reaches in practice. */
+/** Rate at which linear layers stream their weights in a format at a batch size: what a decode step is made of. */
 export const weightStreamSchema = z.object({
   format: z.string(),
+  /** Sequences multiplied with each weight. */
+  batch_size: z.number().int(),
   weights_per_s: z.number(),
   bytes_per_s: z.number(),
   reached_by: z.string(),

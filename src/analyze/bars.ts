@@ -1,0 +1,50 @@
+import type { Breakdown, StepBar } from '../model/documents/profile.js';
+
+export interface BarInput {
+  /** W of the clean execution, ms. */
+  measuredMs: number;
+  /** The engine's call within W, clean, ms. */
+  callMs: number;
+  /** Sampling within W, clean, ms. */
+  samplingMs: number;
+  /** max(Σ F/P, Σ B/BW), ms. */
+  rooflineMs: number;
+  breakdown: Breakdown;
+}
+
+/**
+ * From the roofline to the measured time (waterfall.md): kernels from the profiled execution, host time from the clean
+ * one. What the profiler added to the call is taken out of the gaps between operators first, then out of those at the
+ * edges; what neither can hold, because the profiled operators themselves took more or less than in the clean
+ * execution, is `unattributed` and may be negative. The bars sum to measuredMs exactly.
+ */
+export function stepBars({ measuredMs, callMs, samplingMs, rooflineMs, breakdown }: BarInput): StepBar[] {
+  const necessaryMs = breakdown.by_class.reduce((sum, row) => sum + (row.necessary_ms ?? 0), 0);
+  let overheadMs = breakdown.stage_ms - callMs;
+  const take = (gapMs: number) => {
+    const taken = Math.min(gapMs, Math.max(0, overheadMs));
+    overheadMs -= taken;
+    return gapMs - taken;
+  };
+  const dispatchMs = take(breakdown.gaps_between_operators_ms);
+  const edgesMs = take(breakdown.gaps_at_edges_ms);
+  const bars: StepBar[] = [
+    { id: 'roofline', ms: rooflineMs, confidence: 'low' },
+    { id: 'serial', ms: necessaryMs - rooflineMs, confidence: 'low' },
+    ...breakdown.by_class.map((row): StepBar => {
+      const essential = row.necessary_ms !== null;
+      return {
+        id: `${essential ? 'inefficiency' : 'nonessential'}.${row.class}`,
+        ms: row.ms - (row.necessary_ms ?? 0),
+        confidence: 'medium',
+      };
+    }),
+    { id: 'host.runtime_dispatch', ms: dispatchMs, confidence: 'medium' },
+    { id: 'host.runtime_call', ms: edgesMs, confidence: 'medium' },
+    { id: 'host.sampling', ms: samplingMs, confidence: 'high' },
+    { id: 'host.loop', ms: measuredMs - callMs - samplingMs, confidence: 'high' },
+  ];
+  const shown = bars.filter((bar) => bar.ms !== 0);
+  const unattributed = measuredMs - shown.reduce((sum, bar) => sum + bar.ms, 0);
+  return [...shown, { id: 'unattributed', ms: unattributed, confidence: 'medium' }];
+}

@@ -1,0 +1,160 @@
+import { bytesOf, totalWork } from '../llm/work-totals.js';
+import { boundOf, type PeakFlops } from '../llm/utilization.js';
+import type { NecessaryOp } from '../llm/necessary-op.js';
+import type { OpClass } from '../model/classes.js';
+import type { Breakdown, ClassRow } from '../model/documents/profile.js';
+import type { SessionDatabase } from '../session/query.js';
+
+/** Roofs against which classes are placed; null leaves the placing out. */
+export interface Roofs {
+  peaks: PeakFlops;
+  bytesPerS: number;
+}
+
+const topOperators = 25;
+
+/**
+ * Where a stage's profiled time goes: operators by class, layer and name, and the gaps between them, as means over the
+ * stage's timed instances. Operators + gaps + remainder = stage.
+ * @param ops the stage's necessary operations; empty without a model
+ * @returns null when the stage was not profiled
+ */
+export async function breakdown(
+  database: SessionDatabase,
+  kind: 'prefill' | 'decode',
+  ops: readonly NecessaryOp[],
+  roofs: Roofs | null,
+): Promise<Breakdown | null> {
+  const from = `stages s JOIN ops o USING (execution_id, stage_id)
+     WHERE s.execution_id = 'profiled' AND s.kind = '${kind}' AND NOT s.warmup`;
+  const [stage] = await database.query<{ instances: number; ns: number | null }>(
+    `SELECT count(*) AS instances, avg(end_ns - start_ns) AS ns FROM stages
+     WHERE execution_id = 'profiled' AND kind = $1 AND NOT warmup`,
+    [kind],
+  );
+  const [operators] = await database.query<{ ns: number | null }>(`SELECT sum(o.dur_ns) AS ns FROM ${from}`);
+  if (!stage || stage.instances === 0 || stage.ns === null || !operators || operators.ns === null)
+    return null;
+  const gaps = await database.query<{ cause: string; ns: number }>(
+    `SELECT g.cause, sum(g.dur_ns) AS ns FROM stages s JOIN gaps g USING (execution_id, stage_id)
+     WHERE s.execution_id = 'profiled' AND s.kind = $1 AND NOT s.warmup GROUP BY g.cause`,
+    [kind],
+  );
+  const n = stage.instances;
+  const ms = (ns: number) => ns / n / 1e6;
+  const gapMs = (cause: string) => ms(gaps.find((gap) => gap.cause === cause)?.ns ?? 0);
+  const stage_ms = stage.ns / 1e6;
+  const operators_ms = ms(operators.ns);
+  const between = gapMs('host.runtime_dispatch');
+  const edges = gapMs('host.runtime_call');
+
+  const classes = await database.query<{ class: OpClass; layer: number | null; calls: number; ns: number }>(
+    `SELECT o.class, o.layer, count(*) AS calls, sum(o.dur_ns) AS ns FROM ${from} GROUP BY ALL`,
+  );
+  const top = await database.query<{
+    name: string;
+    op_type: string;
+    class: OpClass;
+    layer: number | null;
+    calls: number;
+    ns: number;
+    input_shapes: string | null;
+  }>(
+    `SELECT o.name, o.op_type, o.class, o.layer, count(*) AS calls, sum(o.dur_ns) AS ns,
+            last(o.input_shapes ORDER BY o.start_ns) AS input_shapes
+     FROM ${from} GROUP BY o.name, o.op_type, o.class, o.layer ORDER BY ns DESC, o.name LIMIT ${topOperators}`,
+  );
+  return {
+    instances: n,
+    stage_ms,
+    operators_ms,
+    gaps_between_operators_ms: between,
+    gaps_at_edges_ms: edges,
+    remainder_ms: stage_ms - operators_ms - between - edges,
+    by_class: classRows(classes, n, stage_ms, ops, roofs),
+    by_layer: layerRows(classes, n),
+    top_operators: top.map(({ ns, calls, ...operator }) => ({
+      ...operator,
+      calls: calls / n,
+      ms: ms(ns),
+      share: ms(ns) / stage_ms,
+    })),
+  };
+}
+
+interface ClassCount {
+  class: OpClass;
+  layer: number | null;
+  calls: number;
+  ns: number;
+}
+
+function classRows(
+  counts: ClassCount[],
+  instances: number,
+  stageMs: number,
+  ops: readonly NecessaryOp[],
+  roofs: Roofs | null,
+): ClassRow[] {
+  const names = [...new Set(counts.map((count) => count.class))];
+  return names
+    .map((opClass): ClassRow => {
+      const own = counts.filter((count) => count.class === opClass);
+      const ms = own.reduce((sum, count) => sum + count.ns, 0) / instances / 1e6;
+      const necessary = ops.filter((op) => op.class === opClass);
+      const row = {
+        class: opClass,
+        calls: own.reduce((sum, count) => sum + count.calls, 0) / instances,
+        ms,
+        share: ms / stageMs,
+      };
+      if (necessary.length === 0) return { ...row, ...nothingNecessary };
+      const work = totalWork(necessary);
+      const bound = roofs ? boundOf(work, roofs.peaks, roofs.bytesPerS) : null;
+      return {
+        ...row,
+        necessary_flops: work.flops,
+        necessary_bytes: work.bytes_total,
+        necessary_ms: roofs ? oneByOneMs(necessary, roofs) : null,
+        intensity_flop_per_byte: work.bytes_total > 0 ? work.flops / work.bytes_total : null,
+        achieved_flops_per_s: work.flops > 0 ? (work.flops / ms) * 1e3 : null,
+        achieved_bytes_per_s: (work.bytes_total / ms) * 1e3,
+        bound: bound && 'bound' in bound ? bound.bound : null,
+      };
+    })
+    .sort((a, b) => b.ms - a.ms);
+}
+
+const nothingNecessary = {
+  necessary_flops: null,
+  necessary_bytes: null,
+  necessary_ms: null,
+  intensity_flop_per_byte: null,
+  achieved_flops_per_s: null,
+  achieved_bytes_per_s: null,
+  bound: null,
+};
+
+/** Σ over operations of max(F/P, B/BW), ms; null when a peak is unknown. */
+function oneByOneMs(ops: readonly NecessaryOp[], roofs: Roofs): number | null {
+  let seconds = 0;
+  for (const op of ops) {
+    const one = boundOf({ ...totalWork([op]), bytes_total: bytesOf(op) }, roofs.peaks, roofs.bytesPerS);
+    if (!('bound' in one)) return null;
+    seconds += one.roofline_s;
+  }
+  return seconds * 1e3;
+}
+
+function layerRows(counts: ClassCount[], instances: number): Breakdown['by_layer'] {
+  const layers = [...new Set(counts.map((count) => count.layer))].sort(
+    (x, y) => (x ?? Infinity) - (y ?? Infinity),
+  );
+  return layers.map((layer) => {
+    const own = counts.filter((count) => count.layer === layer);
+    const by_class = own
+      .map((count) => ({ class: count.class, ms: count.ns / instances / 1e6 }))
+      .sort((a, b) => b.ms - a.ms);
+    return { layer, ms: by_class.reduce((sum, row) => sum + row.ms, 0), by_class };
+  });
+}

@@ -1,0 +1,116 @@
+import { peakLiveActivations } from '../llm/activations.js';
+import { kvCacheBytes } from '../llm/kv-cache.js';
+import type { MemoryResult } from '../model/documents/profile.js';
+import { figure, missing, type Figure } from '../model/figure.js';
+import type { Workload } from '../model/manifest.js';
+import type { SessionDatabase } from '../session/query.js';
+import { workloadModel } from './model-work.js';
+
+interface PointRow {
+  t_ns: number;
+  bytes: number;
+  point: 'baseline' | 'post_warmup' | 'peak';
+  source: string;
+}
+
+/**
+ * Memory of the engine's process over its first clean launch: baseline before anything of the engine is loaded, after
+ * warm-up, and the peak as the kernel counted it. The breakdown is at the peak.
+ */
+export async function memory(database: SessionDatabase, workload: Workload): Promise<MemoryResult | null> {
+  const [first] = await database.query<{ pid: number }>(
+    `SELECT pid FROM memory WHERE execution_id = 'clean' AND point = 'baseline' ORDER BY t_ns LIMIT 1`,
+  );
+  if (!first) return null;
+  const points = await database.query<PointRow>(
+    `SELECT t_ns, bytes, point, source FROM memory
+     WHERE execution_id = 'clean' AND pid = $1 AND point IS NOT NULL ORDER BY t_ns`,
+    [first.pid],
+  );
+  const series = await database.query<{ t_ms: number; bytes: number }>(
+    `SELECT t_ns / 1e6 AS t_ms, bytes FROM memory
+     WHERE execution_id = 'clean' AND pid = $1 AND kind = 'rss' AND point IS NULL ORDER BY t_ns`,
+    [first.pid],
+  );
+  const at = (point: PointRow['point']) => points.find((row) => row.point === point);
+  const pointFigure = (point: PointRow['point'], why: string): Figure => {
+    const row = at(point);
+    return row ? figure(row.bytes, 'B', row.source) : missing('not_reached', why);
+  };
+  const peak = at('peak');
+  return {
+    baseline_bytes: pointFigure('baseline', 'the process recorded no memory before loading'),
+    post_warmup_bytes: pointFigure('post_warmup', 'the run ended before the warm-up was over'),
+    peak_bytes: pointFigure('peak', 'the run ended before its last repeat'),
+    breakdown: peak ? breakdown(peak.bytes, at('baseline')?.bytes ?? 0, workload) : [],
+    series,
+    marks: points.map((row) => ({ t_ms: row.t_ns / 1e6, point: row.point, bytes: row.bytes })),
+    phases: await phases(database, first.pid),
+  };
+}
+
+function breakdown(peakBytes: number, baselineBytes: number, workload: Workload): MemoryResult['breakdown'] {
+  const rows: MemoryResult['breakdown'] = [];
+  const weights = workload.model?.weight_bytes ?? null;
+  if (weights !== null) {
+    rows.push({
+      component: 'weights',
+      bytes: weights,
+      confidence: 'high',
+      evidence:
+        'bytes of the parameters in the model file; the runtime keeps one copy, packed for its kernels',
+    });
+  }
+  const model = workloadModel(workload);
+  const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = workload;
+  if ('architecture' in model && batchSize && inputLen && outputLen) {
+    const { architecture, storage } = model;
+    rows.push({
+      component: 'kv_cache',
+      bytes: kvCacheBytes(architecture, {
+        kvCache: storage.kvCache,
+        batchSize,
+        contextTokens: inputLen + outputLen,
+      }),
+      confidence: 'high',
+      evidence: `2 × layers × KV heads × head_dim × 4 B × ${inputLen + outputLen} tokens × batch ${batchSize}`,
+    });
+    const live = peakLiveActivations(
+      architecture,
+      { phase: 'prefill', batchSize, newTokens: inputLen, contextTokens: 0 },
+      { activations: storage.activations },
+    );
+    rows.push({
+      component: 'activations',
+      bytes: live.bytes,
+      confidence: live.confidence,
+      evidence: `estimate of what is live at once in prefill: ${live.source}`,
+    });
+  }
+  rows.push({
+    component: 'runtime',
+    bytes: baselineBytes,
+    confidence: 'high',
+    evidence: 'resident set before the runtime and the model were loaded (Node.js)',
+  });
+  const known = rows.reduce((sum, row) => sum + row.bytes, 0);
+  rows.push({
+    component: 'residual',
+    bytes: peakBytes - known,
+    confidence: 'low',
+    evidence: 'measured peak less the rows above: the runtime library, its arena, the mapped model file',
+  });
+  return rows;
+}
+
+async function phases(database: SessionDatabase, pid: number): Promise<MemoryResult['phases']> {
+  return database.query(
+    `SELECT 'load' AS label, start_ns / 1e6 AS start_ms, end_ns / 1e6 AS end_ms FROM stages
+       WHERE execution_id = 'clean' AND pid = $1 AND kind = 'load'
+     UNION ALL
+     SELECT CASE WHEN warmup THEN 'warm-up' ELSE 'timed' END, min(start_ns) / 1e6, max(end_ns) / 1e6 FROM iterations
+       WHERE execution_id = 'clean' AND pid = $1 GROUP BY warmup
+     ORDER BY start_ms`,
+    [pid],
+  );
+}

@@ -1,0 +1,59 @@
+import { type Architecture, readArchitecture } from '../llm/architecture.js';
+import type { NecessaryOp } from '../llm/necessary-op.js';
+import { countParameters } from '../llm/parameters.js';
+import { quantizedWeights } from '../llm/quantization.js';
+import type { StageShape } from '../llm/shape.js';
+import { blocks, floatStorage, type Storage } from '../llm/storage.js';
+import { stageWork } from '../llm/work.js';
+import { InferscopeError } from '../model/errors.js';
+import { missing, type MissingFigure } from '../model/figure.js';
+import type { Workload } from '../model/manifest.js';
+
+export interface WorkloadModel {
+  architecture: Architecture;
+  storage: Storage;
+}
+
+/** Architecture and storage of the session's model; missing, with the reason, when its arithmetic is not known. */
+export function workloadModel(workload: Workload): WorkloadModel | MissingFigure {
+  const { model } = workload;
+  if (!model) return missing('no_model', 'the workload did not say which model it ran');
+  try {
+    const architecture = readArchitecture(model.config);
+    return { architecture, storage: storageOf(model, architecture) };
+  } catch (error) {
+    if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
+    throw error;
+  }
+}
+
+/**
+ * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and
+ * multiplied in int8. Exports of other quantisations count their file's bytes, spread over their parameters.
+ */
+function storageOf(model: NonNullable<Workload['model']>, architecture: Architecture): Storage {
+  const float32 = floatStorage('float32');
+  if (model.dtype === 'float32') return float32;
+  if (model.dtype === 'int4') {
+    return { ...float32, weights: { ...quantizedWeights('matmulnbits-int4', 'float32'), compute: 'int8' } };
+  }
+  const parameters = countParameters(architecture).total;
+  const bytesPerWeight = model.weight_bytes === null ? 1 : model.weight_bytes / parameters;
+  const format = { ...blocks(bytesPerWeight, Infinity, 0), scale: null };
+  return {
+    ...float32,
+    weights: {
+      name: `${model.dtype} (${bytesPerWeight.toFixed(2)} bytes a weight, from the file)`,
+      linear: format,
+      lmHead: format,
+      embedding: format,
+      rest: 'float32',
+      compute: model.dtype === 'int8' ? 'int8' : null,
+    },
+  };
+}
+
+/** Necessary operations of a stage; sampling has a stage of its own. */
+export function necessaryOps({ architecture, storage }: WorkloadModel, shape: StageShape): NecessaryOp[] {
+  return stageWork(architecture, shape, storage).filter((op) => op.class !== 'sampling');
+}

@@ -1,0 +1,70 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { document, type Document } from '../model/document.js';
+import type { ProfileResult } from '../model/documents/profile.js';
+import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
+import { InferscopeError } from '../model/errors.js';
+import type { ManifestData } from '../model/manifest.js';
+import type { Session } from '../session/open.js';
+import { latency } from './latency.js';
+import { memory } from './memory.js';
+import { stages } from './stages.js';
+import { suggestions } from './suggestions.js';
+import { telemetry } from './telemetry.js';
+import { timeline } from './timeline.js';
+
+/**
+ * The answer of `inferscope profile`: where time and memory of a transformer go on this machine, and how far that is
+ * from what it allows. Timing is taken from the clean execution, attribution from the profiled one.
+ * @throws E_USAGE for a session of another kind
+ */
+export async function analyzeProfile(session: Session): Promise<Document<ProfileResult>> {
+  const { manifest } = session;
+  const { workload } = manifest;
+  if (manifest.kind !== 'profile' || !workload) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} is not a profile (it was made by "${manifest.kind}")`,
+      why: 'This analysis needs stages and operators of an `inferscope profile` run.',
+      fix: 'Choose another with --session; inferscope session list --kind profile shows them.',
+    });
+  }
+  const roofline = await storedRoofline(session);
+  const database = await session.connect();
+  try {
+    const found = await stages(database, workload, roofline);
+    const result: ProfileResult = {
+      session: {
+        id: session.id,
+        title: manifest.title,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
+      workload,
+      latency: await latency(database),
+      stages: found,
+      memory: await memory(database, workload),
+      telemetry: await telemetry(database),
+      timeline: await timeline(database),
+      roofline,
+      suggestions: suggestions(workload, found, roofline),
+      environment: environment(manifest),
+    };
+    return document('profile', '1.0', result, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The roofline the session was measured beside: a machine's roofs drift, so each session keeps its own. */
+async function storedRoofline(session: Session): Promise<MachineRoofline | null> {
+  const artifact = session.manifest.artifacts.find(({ kind }) => kind === 'roofline');
+  if (!artifact) return null;
+  const text = await readFile(join(session.folder, artifact.path), 'utf8');
+  return machineRooflineSchema.parse(JSON.parse(text));
+}
+
+function environment({ hardware, software }: ManifestData): ProfileResult['environment'] {
+  return Object.entries({ ...hardware, ...software })
+    .filter(([, value]) => value !== null)
+    .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) }));
+}

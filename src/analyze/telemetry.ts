@@ -1,0 +1,72 @@
+import type { TelemetryResult } from '../model/documents/profile.js';
+import { figure, missing, type Figure } from '../model/figure.js';
+import type { SessionDatabase } from '../session/query.js';
+
+/** Series shown: more cores than this are shown as the host's mean only. */
+const maxCores = 16;
+
+const units: Record<string, string> = {
+  utilization_percent: '%',
+  steal_percent: '%',
+  clock_mhz: 'MHz',
+  cores_busy: 'cores',
+  rss_bytes: 'B',
+};
+
+/** What the host did meanwhile: means over the timed repeats of the clean execution, and the series. */
+export async function telemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
+  const [all] = await database.query<{ n: number; seconds: number | null }>(
+    `SELECT count(DISTINCT t_ns) AS n, (max(t_ns) - min(t_ns)) / 1e9 AS seconds FROM telemetry
+     WHERE execution_id = 'clean' AND scope = 'host'`,
+  );
+  if (!all || all.n === 0) return null;
+  const cores = await database.query<{ scope: string }>(
+    `SELECT DISTINCT scope FROM telemetry WHERE scope LIKE 'cpu%' AND execution_id = 'clean'`,
+  );
+  const scopes = [
+    'host',
+    'process',
+    'other_processes',
+    ...(cores.length <= maxCores ? cores.map((c) => c.scope) : []),
+  ];
+  const rows = await database.query<{ scope: string; metric: string; t_ms: number; value: number }>(
+    `SELECT scope, metric, t_ns / 1e6 AS t_ms, value FROM telemetry
+     WHERE execution_id = 'clean' AND metric <> 'rss_bytes' AND list_contains(string_split($1, ','), scope)
+     ORDER BY scope, metric, t_ns`,
+    [scopes.join(',')],
+  );
+  const series = new Map<string, TelemetryResult['series'][number]>();
+  for (const { scope, metric, t_ms, value } of rows) {
+    const key = `${scope} ${metric}`;
+    const one = series.get(key) ?? { scope, metric, unit: units[metric] ?? '', points: [] };
+    one.points.push([t_ms, value]);
+    series.set(key, one);
+  }
+  return {
+    sample_hz: all.seconds ? figure(all.n / all.seconds, 'Hz', 'samples / sampled time') : none,
+    cpu_percent: await timedMean(database, 'host', 'utilization_percent', '%'),
+    other_processes_cpu_percent: await timedMean(database, 'other_processes', 'cores_busy', '%', 100),
+    clock_mhz: await timedMean(database, 'cpu%', 'clock_mhz', 'MHz'),
+    series: [...series.values()],
+  };
+}
+
+const none = missing('no_samples', 'no sample fell into the timed repeats');
+
+async function timedMean(
+  database: SessionDatabase,
+  scope: string,
+  metric: string,
+  unit: string,
+  scale = 1,
+): Promise<Figure> {
+  const [row] = await database.query<{ mean: number | null; n: number }>(
+    `SELECT avg(t.value) AS mean, count(*) AS n FROM telemetry t
+     JOIN iterations i ON i.execution_id = t.execution_id AND i.pid = t.pid AND NOT i.warmup
+       AND t.t_ns BETWEEN i.start_ns AND i.end_ns
+     WHERE t.execution_id = 'clean' AND t.scope LIKE $1 AND t.metric = $2`,
+    [scope, metric],
+  );
+  if (!row || row.mean === null) return none;
+  return figure(row.mean * scale, unit, `telemetry: ${scope} ${metric}, timed repeats`, { n: row.n });
+}

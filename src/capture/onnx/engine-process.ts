@@ -1,0 +1,137 @@
+import type { ChildProcess } from 'node:child_process';
+import process from 'node:process';
+import { execaNode } from 'execa';
+import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
+import { childEntry } from '../../model/installation.js';
+
+/**
+ * The embedded engine always runs in a process of its own: the profiler's memory and timers are not measured with it,
+ * a crash of the runtime takes nothing else down, and `session.run`, which blocks the event loop, does not stop the
+ * sampler. Orders go down Node's IPC channel, progress and the outcome come back up.
+ */
+
+type Failure = { code: string; what: string; why: string; fix: string } | { stack: string };
+type Order<Plan> = { type: 'plan'; plan: Plan } | { type: 'stop' };
+type Message<Progress, Result> =
+  | { type: 'ready' }
+  | { type: 'progress'; progress: Progress }
+  | { type: 'done'; result: Result }
+  | { type: 'failed'; error: Failure };
+
+export interface EngineProcess<Result> {
+  pid: number;
+  result: Promise<Result>;
+}
+
+/**
+ * Parent's side: starts a built entry and hands it its plan.
+ * @param what names the work in the message of a process that died
+ * `result` rejects with the engine's own error, E_OUT_OF_MEMORY or E_WORKLOAD_FAILED.
+ */
+export function startEngineProcess<Plan, Progress, Result>(
+  entry: string,
+  plan: Plan,
+  options: { what: string; signal: AbortSignal; onProgress: (progress: Progress) => void },
+): EngineProcess<Result> {
+  const subprocess = execaNode(childEntry(entry), [], {
+    ipc: true,
+    stdio: ['ignore', 'pipe', 'pipe'],
+    reject: false,
+    maxBuffer: 1 << 20,
+  });
+  const child = subprocess as unknown as ChildProcess;
+  const send = (order: Order<Plan>) => child.connected && child.send(order, () => {});
+  const stop = () => send({ type: 'stop' });
+  options.signal.addEventListener('abort', stop);
+
+  const result = new Promise<Result>((resolve, reject) => {
+    let ended = false;
+    child.on('message', (message: Message<Progress, Result>) => {
+      if (message.type === 'ready') {
+        send({ type: 'plan', plan });
+        if (options.signal.aborted) stop();
+      } else if (message.type === 'progress') options.onProgress(message.progress);
+      else {
+        ended = true;
+        if (message.type === 'done') resolve(message.result);
+        else reject(engineError(message.error));
+      }
+    });
+    void subprocess.then((exit) => {
+      options.signal.removeEventListener('abort', stop);
+      if (!ended) reject(processDied(options.what, exit));
+    });
+  });
+  // Settles only when the process is gone, so that nobody reads files it may still write.
+  return { pid: child.pid!, result: Promise.allSettled([result, subprocess]).then(() => result) };
+}
+
+/** Child's side: waits for the plan, runs it, tells the outcome and ends the process. */
+export function serveEngineProcess<Plan, Progress, Result>(
+  run: (
+    plan: Plan,
+    context: { stopped: () => boolean; tell: (progress: Progress) => void },
+  ) => Promise<Result>,
+): void {
+  let stopped = false;
+  const tell = (message: Message<Progress, Result>, then: () => void = () => {}) =>
+    process.send!(message, then);
+  // The terminal sends Ctrl-C to both processes; the parent decides and asks us to stop.
+  process.on('SIGINT', () => {});
+  process.on('disconnect', () => process.exit(exitCodeOf.E_INTERRUPTED));
+  process.on('message', (order: Order<Plan>) => {
+    if (order.type === 'stop') {
+      stopped = true;
+      return;
+    }
+    run(order.plan, {
+      stopped: () => stopped,
+      tell: (progress) => tell({ type: 'progress', progress }),
+    }).then(
+      (result) => tell({ type: 'done', result }, () => process.exit(0)),
+      (error: unknown) => tell({ type: 'failed', error: failureOf(error) }, () => process.exit(0)),
+    );
+  });
+  tell({ type: 'ready' });
+}
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof InferscopeError) return { code: error.code, ...error.parts };
+  return { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) };
+}
+
+function engineError(error: Failure): InferscopeError {
+  if ('stack' in error) {
+    return new InferscopeError('E_WORKLOAD_FAILED', {
+      what: `the embedded engine failed: ${error.stack.split('\n')[0]}`,
+      why: error.stack,
+      fix: 'Try --model llama-24m with the defaults; if that works, the model or the sizes are the cause.',
+    });
+  }
+  const { code, ...parts } = error;
+  return new InferscopeError(code in exitCodeOf ? (code as ErrorCode) : 'E_WORKLOAD_FAILED', parts);
+}
+
+function processDied(
+  what: string,
+  exit: { exitCode?: number | undefined; signal?: string | undefined; stderr?: unknown },
+): InferscopeError {
+  // The kernel's out-of-memory killer sends SIGKILL; nobody else is likely to.
+  if (exit.signal === 'SIGKILL') {
+    return new InferscopeError('E_OUT_OF_MEMORY', {
+      what: `the engine's process was killed during ${what}`,
+      why: 'It ended by SIGKILL, which is what the kernel sends when memory runs out.',
+      fix: 'Use a smaller --batch-size, --input-len or model, or --dtype int4.',
+    });
+  }
+  const said = String(exit.stderr ?? '')
+    .trim()
+    .split('\n')
+    .slice(-3)
+    .join('\n');
+  return new InferscopeError('E_WORKLOAD_FAILED', {
+    what: `the engine's process died during ${what} (${exit.signal ?? `exit code ${exit.exitCode}`})`,
+    why: said || 'It said nothing on stderr.',
+    fix: 'Run it again; if it dies again, try --model llama-24m to see whether the engine works here.',
+  });
+}

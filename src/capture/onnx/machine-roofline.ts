@@ -1,0 +1,203 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import { join } from 'node:path';
+import type { Measurement } from '../../engines/onnx/microbenchmark.js';
+import { detectCpu } from '../../hardware/cpu.js';
+import { packageVersion } from '../../hardware/environment.js';
+import { document } from '../../model/document.js';
+import {
+  type BandwidthPoint,
+  type MachineRoofline,
+  machineRooflineSchema,
+} from '../../model/documents/roofline.js';
+import type { Row } from '../../model/tables.js';
+import { startEngineProcess } from './engine-process.js';
+import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
+
+export interface RooflineOptions {
+  threads: number;
+  /** Folder for cached rooflines and temporary models. */
+  cacheDir: string;
+  /** Measure again even if a cached one exists. */
+  fresh: boolean;
+  signal: AbortSignal;
+  onProgress: (progress: RooflineProgress) => void;
+}
+
+export interface CachedRoofline {
+  roofline: MachineRoofline;
+  cached: boolean;
+  ageS: number;
+}
+
+/**
+ * This machine's roofs through the embedded engine, measured in about ten seconds and cached by CPU, cores, memory,
+ * engine version and threads.
+ * @throws E_ENGINE_MISSING, E_INTERRUPTED, E_WORKLOAD_FAILED
+ */
+export async function machineRoofline(options: RooflineOptions): Promise<CachedRoofline> {
+  const folder = join(options.cacheDir, 'roofline');
+  const path = join(folder, `${machineKey(options.threads)}.json`);
+  const kept = options.fresh ? null : await readCached(path);
+  if (kept) return kept;
+  await mkdir(folder, { recursive: true });
+  const roofline = await measure(folder, options);
+  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  await writeFile(temporary, JSON.stringify(document('machine-roofline', '1.0', roofline)));
+  await rename(temporary, path);
+  return { roofline, cached: false, ageS: 0 };
+}
+
+function machineKey(threads: number): string {
+  const cpu = detectCpu();
+  const facts = [
+    cpu.model,
+    cpu.logicalCores,
+    cpu.usableCores,
+    cpu.caches,
+    cpu.memoryTotalBytes,
+    os.platform(),
+    os.arch(),
+    packageVersion('onnxruntime-node'),
+    threads,
+  ];
+  return createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 16);
+}
+
+/** A cache entry that cannot be read or is of another form is measured anew. */
+async function readCached(path: string): Promise<CachedRoofline | null> {
+  try {
+    const parsed = JSON.parse(await readFile(path, 'utf8')) as { data?: unknown };
+    const roofline = machineRooflineSchema.parse(parsed.data);
+    const { mtimeMs } = await stat(path);
+    return { roofline, cached: true, ageS: Math.max(0, (Date.now() - mtimeMs) / 1000) };
+  } catch {
+    return null;
+  }
+}
+
+async function measure(folder: string, options: RooflineOptions): Promise<MachineRoofline> {
+  const started = Date.now();
+  const scratch = await mkdtemp(join(folder, 'scratch-'));
+  try {
+    const plan: RooflinePlan = {
+      threads: options.threads,
+      scratch,
+      // Weights, their file in the page cache and the runtime's packed copy must fit beside everything else.
+      maxBytes: Math.max(4 * 2 ** 20, os.freemem() / 8),
+    };
+    const measurements = await startEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(
+      'roofline-child',
+      plan,
+      { what: 'the roofline measurement', signal: options.signal, onProgress: options.onProgress },
+    ).result;
+    return rooflineOf(measurements, options.threads, started);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+function rooflineOf(measured: RooflineMeasurements, threads: number, startedMs: number): MachineRoofline {
+  const { caches, model } = detectCpu();
+  const llc = caches.l3?.bytes ?? caches.l2?.bytes ?? null;
+  const level = (bytes: number) => {
+    if (caches.l2 && bytes <= caches.l2.bytes) return 'L2';
+    if (caches.l3 && bytes <= caches.l3.bytes) return 'L3';
+    return llc === null ? 'unknown level' : 'DRAM';
+  };
+  const point = (m: Measurement): BandwidthPoint => ({
+    working_set_bytes: m.bytes,
+    bytes_per_s: (m.bytes / m.min_ns) * 1e9,
+    reached_by: kernelName(m),
+    level: level(m.bytes),
+    runs: m.runs,
+    sd_share: m.sd_ns / m.median_ns,
+  });
+  const points = measured.reads.map(point);
+  const bandwidth = [...new Set(points.map((p) => p.working_set_bytes))]
+    .sort((x, y) => x - y)
+    .map((bytes) =>
+      points
+        .filter((p) => p.working_set_bytes === bytes)
+        .reduce((best, p) => (p.bytes_per_s > best.bytes_per_s ? p : best)),
+    );
+  const compute = (['float32', 'int8'] as const).flatMap((dtype) => {
+    const rate = (m: Measurement) => (m.flops / m.min_ns) * 1e9;
+    const ofDtype = measured.compute.filter((m) => m.dtype === dtype);
+    if (ofDtype.length === 0) return [];
+    const best = ofDtype.reduce((a, b) => (rate(b) > rate(a) ? b : a));
+    return [
+      {
+        dtype,
+        flops_per_s: rate(best),
+        reached_by: kernelName(best),
+        runs: best.runs,
+        sd_share: best.sd_ns / best.median_ns,
+      },
+    ];
+  });
+  return {
+    engine: `onnxruntime ${packageVersion('onnxruntime-node') ?? '(version unknown)'} CPU`,
+    cpu_model: model ?? 'unknown CPU',
+    threads,
+    measured_at: new Date(startedMs).toISOString(),
+    seconds: (Date.now() - startedMs) / 1000,
+    compute,
+    bandwidth,
+    other_bandwidth: measured.scales.map((m) => ({ ...point(m), kind: 'scale (half read, half written)' })),
+    weight_streams: measured.streams.map((m) => ({
+      format: m.dtype === 'int8' ? 'int4' : 'float32',
+      batch_size: m.batchSize,
+      weights_per_s: (m.weights / m.min_ns) * 1e9,
+      bytes_per_s: (m.bytes / m.min_ns) * 1e9,
+      reached_by: kernelName(m),
+    })),
+    last_level_cache_bytes: llc,
+    ridge_flop_per_byte: compute[0]!.flops_per_s / bandwidth.at(-1)!.bytes_per_s,
+  };
+}
+
+const operators: Record<string, string> = {
+  'gemm float32': 'MatMul',
+  'gemm int8': 'MatMulNBits (int4 weights, int8 products)',
+  'read_gemv float32': 'MatMul, chain of',
+  'read_max float32': 'ReduceMax',
+  'scale float32': 'Add',
+  'read_gemv_int4 int8': 'MatMulNBits, chain of',
+};
+
+function kernelName(m: Measurement): string {
+  return `${operators[`${m.name} ${m.dtype}`] ?? m.name} ${m.shape.replaceAll('x', '×')}`;
+}
+
+/** Rows for the table `microbenchmarks`. */
+export function rooflineRows(
+  roofline: MachineRoofline,
+  keys: Pick<Row<'microbenchmarks'>, 'execution_id' | 'capture_id' | 'host'>,
+): Row<'microbenchmarks'>[] {
+  const common = { ...keys, rank: 0, threads: roofline.threads };
+  const bandwidth = (name: string, p: BandwidthPoint): Row<'microbenchmarks'> => ({
+    ...common,
+    name,
+    dtype: 'float32',
+    shape: p.reached_by,
+    bytes: p.working_set_bytes,
+    runs: p.runs,
+    value: p.bytes_per_s,
+    unit: 'B/s',
+  });
+  return [
+    ...roofline.compute.map((peak): Row<'microbenchmarks'> => ({
+      ...common,
+      name: 'gemm',
+      dtype: peak.dtype,
+      shape: peak.reached_by,
+      runs: peak.runs,
+      value: peak.flops_per_s,
+      unit: 'FLOP/s',
+    })),
+    ...roofline.bandwidth.map((p) => bandwidth('read', p)),
+    ...roofline.other_bandwidth.map((p) => bandwidth(p.kind, p)),
+  ];
+}

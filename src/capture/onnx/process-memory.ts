@@ -1,0 +1,26 @@
+import { readFileSync } from 'node:fs';
+import process from 'node:process';
+
+export interface ProcessMemory {
+  rssBytes: number;
+  /** The kernel's own high-water mark; null where it keeps none for us to read. */
+  peakRssBytes: number | null;
+  source: string;
+}
+
+/** Resident set of this process: the kernel's figures on Linux, libuv's elsewhere. */
+export function processMemory(): ProcessMemory {
+  const status = process.platform === 'linux' ? readFileSync('/proc/self/status', 'utf8') : '';
+  const kib = (field: string) => {
+    const match = new RegExp(`^${field}:\\s+(\\d+) kB`, 'm').exec(status);
+    return match ? Number(match[1]) * 1024 : null;
+  };
+  const rss = kib('VmRSS');
+  if (rss === null)
+    return {
+      rssBytes: process.memoryUsage.rss(),
+      peakRssBytes: null,
+      source: 'libuv uv_resident_set_memory',
+    };
+  return { rssBytes: rss, peakRssBytes: kib('VmHWM'), source: '/proc/<pid>/status' };
+}

@@ -1,0 +1,168 @@
+import { join } from 'node:path';
+import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+import { messageOf } from '../../model/errors.js';
+import { monotonicNs } from '../record-writer.js';
+import type { WorkloadPlan, WorkloadProgress } from './plan.js';
+import { runWorkload, type WorkloadRun } from './run-workload.js';
+
+export interface ProfileOptions {
+  model: OnnxModel;
+  threads: number;
+  batchSize: number;
+  inputLen: number;
+  outputLen: number;
+  seed: number;
+  /** Process launches of the clean execution; the interval is over them. */
+  launches: number;
+  /** Timed repeats in each launch. */
+  repeats: number;
+  /** Where records and the trace are written. */
+  scratch: string;
+  host: string;
+  signal: AbortSignal;
+  onProgress: (progress: ProfileProgress) => void;
+}
+
+export type ProfileProgress = {
+  execution: 'clean' | 'profiled';
+  launch: number;
+  launches: number;
+} & WorkloadProgress;
+
+export interface ProfiledExecution {
+  executionId: 'clean' | 'profiled';
+  recordPath: string;
+  /** Launches that ended by themselves, in order. */
+  runs: WorkloadRun[];
+  /** Timed repeats completed, those of a launch that failed later included. */
+  timedRepeats: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+export interface ProfileCapture {
+  clean: ProfiledExecution;
+  /** Null when the run was stopped or failed before it. */
+  profiled: ProfiledExecution | null;
+  outputLen: number;
+  /** Output length of the profiled execution, shorter than asked for when the trace would grow too large. */
+  profiledOutputLen: number;
+  stopped: boolean;
+  /** What ended the capture early; executions hold what was recorded until then. */
+  failure: unknown;
+}
+
+/** Timed repeats under the profiler: attribution needs shares, not intervals. */
+const profiledRepeats = 2;
+/** The runtime writes about 900 bytes an operator; this keeps the trace near 100 MB. */
+const maxTraceOperators = 120_000;
+
+/**
+ * Clean launches first, with no profiler on, then one launch under the runtime's operator trace: timing is taken from
+ * the clean execution, attribution from the profiled one. Never throws for a workload that failed or was stopped.
+ */
+export async function captureProfile(options: ProfileOptions): Promise<ProfileCapture> {
+  const clean = execution('clean', options);
+  const capture: ProfileCapture = {
+    clean,
+    profiled: null,
+    outputLen: options.outputLen,
+    profiledOutputLen: profiledOutputLen(options),
+    stopped: false,
+    failure: null,
+  };
+  try {
+    for (let launch = 0; launch < options.launches && !options.signal.aborted; launch++) {
+      await addLaunch(clean, options, {
+        launch,
+        firstIteration: launch * (options.repeats + maxWarmup),
+        warmup: { min: 2, max: maxWarmup },
+        repeats: options.repeats,
+        outputLen: options.outputLen,
+        profilePrefix: null,
+      });
+    }
+    if (!options.signal.aborted) {
+      capture.profiled = execution('profiled', options);
+      await addLaunch(capture.profiled, options, {
+        launch: 0,
+        firstIteration: 0,
+        warmup: { min: 1, max: 1 },
+        repeats: profiledRepeats,
+        outputLen: capture.profiledOutputLen,
+        profilePrefix: join(options.scratch, 'ort'),
+      });
+    }
+  } catch (error) {
+    capture.failure = error;
+  }
+  capture.stopped = options.signal.aborted;
+  return capture;
+}
+
+const maxWarmup = 5;
+
+function execution(executionId: 'clean' | 'profiled', { scratch }: ProfileOptions): ProfiledExecution {
+  const now = monotonicNs();
+  return {
+    executionId,
+    recordPath: join(scratch, `${executionId}.jsonl`),
+    runs: [],
+    timedRepeats: 0,
+    start_ns: now,
+    end_ns: now,
+  };
+}
+
+type Launch = Pick<
+  WorkloadPlan,
+  'launch' | 'firstIteration' | 'warmup' | 'repeats' | 'outputLen' | 'profilePrefix'
+>;
+
+async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launch: Launch): Promise<void> {
+  const { model, threads, batchSize, inputLen, seed, host, signal } = options;
+  try {
+    into.runs.push(
+      await runWorkload(
+        {
+          model,
+          threads,
+          batchSize,
+          inputLen,
+          seed,
+          recordPath: into.recordPath,
+          executionId: into.executionId,
+          ...launch,
+        },
+        {
+          captureId: `${into.executionId}-host`,
+          host,
+          signal,
+          onProgress: (progress) => {
+            if (progress.type === 'iteration' && !progress.warmup) into.timedRepeats++;
+            options.onProgress({
+              execution: into.executionId,
+              launch: launch.launch,
+              launches: into.executionId === 'clean' ? options.launches : 1,
+              ...progress,
+            });
+          },
+        },
+      ),
+    );
+  } finally {
+    into.end_ns = monotonicNs();
+  }
+}
+
+function profiledOutputLen({ model, outputLen }: ProfileOptions): number {
+  const layers = Number(model.config['num_hidden_layers'] ?? model.config['n_layer'] ?? 12);
+  // Seen: 12 operators a layer and 11 outside in the models the engine writes; exports have more.
+  const perStep = 14 * layers + 12;
+  return Math.min(outputLen, Math.max(2, Math.floor(maxTraceOperators / perStep / (profiledRepeats + 1))));
+}
+
+/** One line for the issues of a session that ended early. */
+export function failureText(failure: unknown): string {
+  return `The run ended early: ${messageOf(failure)}`;
+}

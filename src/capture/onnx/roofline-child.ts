@@ -1,0 +1,80 @@
+import {
+  closeBench,
+  gemmFloat32,
+  gemmInt8,
+  openBench,
+  readByGemv,
+  readByInt4Gemv,
+  readByReduce,
+  scale,
+} from '../../engines/onnx/microbenchmark.js';
+import { InferscopeError } from '../../model/errors.js';
+import { serveEngineProcess } from './engine-process.js';
+import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
+
+/** Measures this machine's roofs through ONNX Runtime, in a process of its own, as the workload runs. */
+
+serveEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(measure);
+
+const mebibyte = 2 ** 20;
+/** Working sets from inside the caches to far past most of them. */
+const sizes = [4, 8, 16, 32, 64, 128, 256].map((size) => size * mebibyte);
+
+/** Weights of a small model, and a batch that shows what sharing them gains. */
+const streamBytes = 96 * mebibyte;
+const streamBatch = 8;
+
+/** Square sizes for the library's best rate, a flat one for prefill's own shape. */
+const gemms: [number, number, number][] = [
+  [512, 512, 512],
+  [1024, 1024, 1024],
+  [2048, 2048, 2048],
+  [128, 2048, 2048],
+];
+
+async function measure(
+  plan: RooflinePlan,
+  { stopped, tell }: { stopped: () => boolean; tell: (progress: RooflineProgress) => void },
+): Promise<RooflineMeasurements> {
+  const result: RooflineMeasurements = { compute: [], reads: [], scales: [], streams: [] };
+  const bench = await openBench(plan.threads, plan.scratch);
+  const measured = sizes.filter((size) => size <= plan.maxBytes);
+  const largest = measured.at(-1)!;
+  const steps: [string, () => Promise<unknown>][] = [
+    ...gemms.flatMap(([m, k, n]): [string, () => Promise<unknown>][] => [
+      [`float32 ${m}×${n}×${k}`, async () => result.compute.push(await gemmFloat32(bench, m, k, n))],
+      [`int8 ${m}×${n}×${k}`, async () => result.compute.push(await gemmInt8(bench, m, k, n))],
+    ]),
+    ...measured.flatMap((size): [string, () => Promise<unknown>][] => [
+      [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByGemv(bench, size))],
+      [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByReduce(bench, size))],
+    ]),
+    [`scale ${largest / mebibyte} MiB`, async () => result.scales.push(await scale(bench, largest))],
+    ...[1, streamBatch].flatMap((batch): [string, () => Promise<unknown>][] => [
+      [`float32 × ${batch}`, async () => result.streams.push(await readByGemv(bench, streamBytes, batch))],
+      // int4 weights take about a seventh of the bytes; a model's share of the caches shrinks with them.
+      [
+        `int4 × ${batch}`,
+        async () => result.streams.push(await readByInt4Gemv(bench, streamBytes / 6, batch)),
+      ],
+    ]),
+  ];
+  try {
+    for (const [index, [label, run]] of steps.entries()) {
+      if (stopped()) throw interrupted();
+      tell({ done: index, total: steps.length, label });
+      await run();
+    }
+  } finally {
+    await closeBench(bench);
+  }
+  return result;
+}
+
+function interrupted(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'stopped while measuring the roofline',
+    why: 'Ctrl-C was pressed.',
+    fix: 'Run it again; the measurement takes about ten seconds and is then cached.',
+  });
+}

@@ -1,0 +1,24 @@
+import type { Measurement, WeightStream } from '../../engines/onnx/microbenchmark.js';
+
+export interface RooflinePlan {
+  threads: number;
+  /** Folder for temporary models. */
+  scratch: string;
+  /** Largest working set to measure, bytes. */
+  maxBytes: number;
+}
+
+export interface RooflineMeasurements {
+  compute: Measurement[];
+  /** Read kernels at each working-set size. */
+  reads: Measurement[];
+  scales: Measurement[];
+  /** Linear layers in each format and batch size that a decode step may have. */
+  streams: WeightStream[];
+}
+
+export interface RooflineProgress {
+  done: number;
+  total: number;
+  label: string;
+}

@@ -1,0 +1,58 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import type { Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+
+/**
+ * Settings: flags > environment > the nearest inferscope.yaml > $XDG_CONFIG_HOME/inferscope/config.yaml > defaults.
+ * Both files have one form; zod and yaml are loaded only when one of them exists.
+ */
+export function configFiles(cwd = process.cwd(), env: NodeJS.ProcessEnv = process.env): string[] {
+  const files: string[] = [];
+  for (let folder = resolve(cwd); ; folder = dirname(folder)) {
+    const path = join(folder, 'inferscope.yaml');
+    if (existsSync(path)) {
+      files.push(path);
+      break;
+    }
+    if (dirname(folder) === folder) break;
+  }
+  const user = join(env['XDG_CONFIG_HOME'] || join(homedir(), '.config'), 'inferscope', 'config.yaml');
+  return existsSync(user) ? [...files, user] : files;
+}
+
+/**
+ * Applies the config files to this process and to a command: `home` becomes INFERSCOPE_HOME where the environment has
+ * none, and the section named like the command gives values to options that were not typed.
+ * @throws E_CONFIG_FILE with line and column
+ */
+export async function applyConfig(command: Command): Promise<void> {
+  const files = configFiles();
+  if (files.length === 0) return;
+  const { readConfigFile } = await import('./config-file.js');
+  for (const path of files) {
+    const config = readConfigFile(path, readFileSync(path, 'utf8'));
+    if (config.home !== undefined) process.env['INFERSCOPE_HOME'] ??= resolve(dirname(path), config.home);
+    const section = config[command.name() as keyof typeof config];
+    if (typeof section !== 'object') continue;
+    for (const [key, value] of Object.entries(section)) {
+      const option = command.options.find((o) => o.long === `--${key.replaceAll('_', '-')}`);
+      if (!option || value === undefined) continue;
+      const name = option.attributeName();
+      const source = command.getOptionValueSource(name);
+      if (source !== undefined && source !== 'default') continue;
+      const parsed = option.parseArg ? option.parseArg(String(value), undefined as never) : value;
+      command.setOptionValueWithSource(name, parsed, 'config');
+    }
+  }
+}
+
+export function configError(path: string, where: string, why: string, fix: string): InferscopeError {
+  return new InferscopeError('E_CONFIG_FILE', {
+    what: `${path}${where}: ${why}`,
+    why: 'The configuration file is not as it should be, so nothing was run.',
+    fix,
+  });
+}

@@ -1,0 +1,182 @@
+import { existsSync } from 'node:fs';
+import { rooflineRows, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { failureText, type ProfileCapture, type ProfiledExecution } from '../capture/onnx/profile.js';
+import { packageVersion } from '../hardware/environment.js';
+import { ortTraceImporter } from '../import/ort-trace.js';
+import { recordImporter } from '../import/record.js';
+import type { Issue } from '../model/document.js';
+import type { Capture, Execution } from '../model/manifest.js';
+import { toolVersion } from '../model/version.js';
+import type { SessionFiles } from '../session/session-files.js';
+
+export interface ImportedProfile {
+  executions: Execution[];
+  captures: Capture[];
+  issues: Issue[];
+}
+
+const host = 'localhost';
+
+/** Brings what the capture left behind into the session's tables and keeps the raw files as artifacts. */
+export async function importProfile(
+  session: SessionFiles,
+  capture: ProfileCapture,
+  { originMonotonicNs, roofline }: { originMonotonicNs: number; roofline: CachedRoofline },
+): Promise<ImportedProfile> {
+  const imported: ImportedProfile = { executions: [], captures: [], issues: [] };
+  for (const execution of [capture.clean, capture.profiled]) {
+    if (!execution || !existsSync(execution.recordPath)) continue;
+    await importExecution(session, execution, originMonotonicNs, imported);
+  }
+  await keepRoofline(session, roofline, imported);
+  imported.issues.push(...captureIssues(capture));
+  return imported;
+}
+
+async function importExecution(
+  session: SessionFiles,
+  execution: ProfiledExecution,
+  originMonotonicNs: number,
+  imported: ImportedProfile,
+): Promise<void> {
+  const { executionId, recordPath, runs } = execution;
+  const clean = executionId === 'clean';
+  const context = {
+    execution_id: executionId,
+    capture_id: `${executionId}-record`,
+    host,
+    originMonotonicNs,
+    calls: [],
+  };
+  imported.executions.push({
+    execution_id: executionId,
+    purpose: executionId,
+    command: ['embedded engine'],
+    exit_code: 0,
+    start_ns: execution.start_ns - originMonotonicNs,
+    end_ns: execution.end_ns - originMonotonicNs,
+  });
+  const record = await recordImporter.load(recordPath, session.sink, context);
+  imported.captures.push(
+    capture(
+      `${executionId}-record`,
+      executionId,
+      'inferscope',
+      toolVersion,
+      recordImporter.name,
+      record.clock,
+    ),
+  );
+  imported.issues.push(...record.issues);
+  for (const run of runs) {
+    if (run.tracePath === null) continue;
+    const captureId = `${executionId}-trace`;
+    const trace = await ortTraceImporter.load(run.tracePath, session.sink, {
+      ...context,
+      capture_id: captureId,
+      calls: record.callsByPid.get(run.pid) ?? [],
+    });
+    imported.captures.push(
+      capture(
+        captureId,
+        executionId,
+        'onnxruntime',
+        packageVersion('onnxruntime-node'),
+        ortTraceImporter.name,
+        trace.clock,
+      ),
+    );
+    imported.issues.push(...trace.issues);
+    await session.addArtifact(run.tracePath, { kind: 'ort-trace', captureId, name: 'ort-trace.json' });
+  }
+  for (const { host: recording } of runs) {
+    for (const row of recording.telemetry)
+      session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originMonotonicNs });
+    for (const row of recording.memory)
+      session.sink.append('memory', { ...row, t_ns: row.t_ns! - originMonotonicNs });
+    // The profiled pass is for attribution: what disturbed the host there disturbs no figure.
+    if (clean) imported.issues.push(...recording.issues);
+  }
+  if (runs.length > 0) {
+    const clock = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
+    imported.captures.push(
+      capture(
+        `${executionId}-host`,
+        executionId,
+        'inferscope host sampler',
+        toolVersion,
+        'host-sampler',
+        clock,
+      ),
+    );
+  }
+  await session.addArtifact(recordPath, {
+    kind: 'record',
+    captureId: `${executionId}-record`,
+    name: `${executionId}.jsonl`,
+  });
+}
+
+function capture(
+  captureId: string,
+  executionId: string,
+  tool: string,
+  version: string | null,
+  importer: string,
+  clock: Capture['clock'],
+): Capture {
+  return { capture_id: captureId, execution_id: executionId, tool: { name: tool, version }, importer, clock };
+}
+
+async function keepRoofline(
+  session: SessionFiles,
+  { roofline }: CachedRoofline,
+  imported: ImportedProfile,
+): Promise<void> {
+  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
+  imported.executions.push({
+    execution_id: 'roofline',
+    purpose: 'microbenchmark',
+    command: ['inferscope', 'roofline'],
+    exit_code: 0,
+    start_ns: 0,
+    end_ns: 0,
+  });
+  const clock = { name: 'none (durations only)', resolution_ns: 1, error_bound_ns: null };
+  imported.captures.push(capture('roofline', 'roofline', 'inferscope', toolVersion, 'roofline', clock));
+  for (const row of rooflineRows(roofline, keys)) session.sink.append('microbenchmarks', row);
+  await session.addArtifact(Buffer.from(JSON.stringify(roofline, null, 2)), {
+    kind: 'roofline',
+    captureId: 'roofline',
+    name: 'roofline.json',
+  });
+}
+
+function captureIssues({ clean, failure, stopped, profiled, ...capture }: ProfileCapture): Issue[] {
+  const issues: Issue[] = [];
+  if (failure !== null) issues.push({ code: 'ended_early', severity: 'error', text: failureText(failure) });
+  if (stopped) {
+    issues.push({
+      code: 'interrupted',
+      severity: 'warning',
+      text: 'The run was stopped by Ctrl-C: fewer repeats than asked for.',
+    });
+  }
+  const unstable = clean.runs.filter((run) => !run.stable).length;
+  if (unstable > 0) {
+    issues.push({
+      code: 'warmup_unstable',
+      severity: 'warning',
+      text: 'Warm-up did not settle within 5 % in this many launches.',
+      count: unstable,
+    });
+  }
+  if (profiled && capture.profiledOutputLen < capture.outputLen) {
+    issues.push({
+      code: 'trace_shortened',
+      severity: 'info',
+      text: `The profiled pass generated ${capture.profiledOutputLen} of ${capture.outputLen} tokens to keep its trace small; overhead compares the same steps.`,
+    });
+  }
+  return issues;
+}

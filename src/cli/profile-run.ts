@@ -1,0 +1,237 @@
+import { join } from 'node:path';
+import process from 'node:process';
+import { analyzeProfile } from '../analyze/profile.js';
+import { machineRoofline, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
+import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
+import { defaultThreads } from '../engines/onnx/decoder.js';
+import type { OnnxModel } from '../engines/onnx/onnx-model.js';
+import { resolveModel } from '../engines/onnx/model-source.js';
+import { describeEnvironment, packageVersion } from '../hardware/environment.js';
+import type { Document, Issue } from '../model/document.js';
+import type { ProfileResult } from '../model/documents/profile.js';
+import { parseDType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Workload } from '../model/manifest.js';
+import { engineWords, modelWords, shapeWords } from '../report/words.js';
+import { createSession } from '../session/create.js';
+import { ensureWritable } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { fitsInMemory } from './memory-check.js';
+import { importProfile } from './profile-import.js';
+import { startProgress, type Progress } from './progress.js';
+import { reportPath, writeReport } from './report-file.js';
+
+export interface ProfileCommandOptions {
+  model: string;
+  dtype?: string;
+  batchSize: number;
+  inputLen: number;
+  outputLen: number;
+  threads?: number;
+  launches: number;
+  repeats: number;
+  seed: number;
+  name?: string;
+  tag: string[];
+  output?: string;
+  freshRoofline?: boolean;
+  quiet?: boolean;
+}
+
+export interface ProfileOutcome {
+  document: Document<ProfileResult>;
+  reportPath: string;
+  interrupted: boolean;
+}
+
+/**
+ * The way of the data: model → roofline → capture → import → session → analysis → report. Everything that can be
+ * wrong with the input fails before anything is measured; what was measured is kept whatever happens after.
+ */
+export async function runProfile(
+  options: ProfileCommandOptions,
+  signal: AbortSignal,
+): Promise<ProfileOutcome> {
+  const progress = startProgress(options.quiet === true);
+  try {
+    return await profile(options, signal, progress);
+  } finally {
+    progress.end();
+  }
+}
+
+async function profile(
+  options: ProfileCommandOptions,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<ProfileOutcome> {
+  const home = ensureWritable();
+  const dtype = options.dtype === undefined ? undefined : parseDType(options.dtype);
+  const model = await resolveModel(options.model, {
+    cacheDir: join(home.cache, 'models'),
+    seed: options.seed,
+    ...(dtype === undefined ? {} : { dtype }),
+    onProgress: ({ doneBytes, totalBytes }) =>
+      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+  });
+  checkLengths(model, options);
+  fitsInMemory(model, options);
+  const threads = options.threads ?? defaultThreads();
+  const workload = workloadOf(model, options, threads);
+  progress.done(modelWords(workload), `${engineWords(workload)} · ${shapeWords(workload)}`);
+
+  const session = await createSession({
+    label: model.name,
+    kind: 'profile',
+    name: options.name ?? null,
+    tags: options.tag,
+  });
+  try {
+    const originMonotonicNs = monotonicNs();
+    const startedAt = new Date();
+    const firstPair = clockPair();
+    const roofline = await measureRoofline(home.cache, threads, options, signal, progress);
+    const capture = await captureProfile({
+      model,
+      threads,
+      batchSize: options.batchSize,
+      inputLen: options.inputLen,
+      outputLen: options.outputLen,
+      seed: options.seed,
+      launches: options.launches,
+      repeats: options.repeats,
+      scratch: session.scratch,
+      host: 'localhost',
+      signal,
+      onProgress: (event) => showProgress(progress, event),
+    });
+    if (capture.clean.timedRepeats === 0) throw capture.failure ?? nothingMeasured();
+    progress.done('measured', measuredWords(capture));
+    progress.update('keeping the session');
+    const imported = await importProfile(session, capture, { originMonotonicNs, roofline });
+    const environment = describeEnvironment();
+    const kept = await session.finish(
+      {
+        title: `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`,
+        status: capture.failure !== null ? 'failed' : capture.stopped ? 'interrupted' : 'complete',
+        started_at: startedAt.toISOString(),
+        ended_at: new Date().toISOString(),
+        clock_pairs: [firstPair, clockPair()],
+        command: ['inferscope', ...process.argv.slice(2)],
+        workload,
+        hardware: environment.hardware,
+        software: environment.software,
+        executions: imported.executions,
+        captures: imported.captures,
+      },
+      [...imported.issues, ...rooflineIssues(roofline), ...environment.issues],
+    );
+    const document = await analyzeProfile(await openSession(kept.id, home));
+    const path = reportPath(kept.folder);
+    await writeReport(document, path);
+    if (options.output !== undefined) await writeReport(document, options.output);
+    progress.done('session kept', kept.id);
+    if (capture.failure !== null) throw capture.failure;
+    return { document, reportPath: options.output ?? path, interrupted: capture.stopped };
+  } catch (error) {
+    await session.abandon();
+    throw error;
+  }
+}
+
+function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandOptions): void {
+  const contextLen = inputLen + outputLen;
+  if (model.maxContext === null || contextLen <= model.maxContext) return;
+  throw new InferscopeError('E_LENGTHS', {
+    what: `${model.name} cannot hold ${inputLen} + ${outputLen} tokens`,
+    why: `Its longest context is ${model.maxContext} tokens, prompt and output together.`,
+    fix: `Lower --input-len or --output-len so that they add up to ${model.maxContext} or less.`,
+  });
+}
+
+function workloadOf(model: OnnxModel, options: ProfileCommandOptions, threads: number): Workload {
+  return {
+    model: {
+      name: model.name,
+      config: model.config,
+      dtype: model.dtype,
+      quantization: model.quantization,
+      weights: model.weights,
+      num_parameters: model.num_parameters,
+      weight_bytes: model.weight_bytes,
+    },
+    engine: {
+      name: 'onnxruntime',
+      version: packageVersion('onnxruntime-node'),
+      options: { kv_cache: model.kvCache, logits: model.logits },
+    },
+    device: 'cpu',
+    threads,
+    batch_size: options.batchSize,
+    input_len: options.inputLen,
+    output_len: options.outputLen,
+    tensor_parallel_size: 1,
+  };
+}
+
+async function measureRoofline(
+  cacheDir: string,
+  threads: number,
+  options: ProfileCommandOptions,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<CachedRoofline> {
+  const found = await machineRoofline({
+    threads,
+    cacheDir,
+    fresh: options.freshRoofline === true,
+    signal,
+    onProgress: ({ done, total, label }) =>
+      progress.update("measuring this machine's roofline", `${done}/${total} ${label}`),
+  });
+  if (!found.cached)
+    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
+  return found;
+}
+
+/** A roofline of another day may no longer hold: virtual machines move, neighbours come and go. */
+const staleAfterS = 24 * 3600;
+
+function rooflineIssues({ cached, ageS }: CachedRoofline): Issue[] {
+  if (!cached || ageS < staleAfterS) return [];
+  return [
+    {
+      code: 'roofline_old',
+      severity: 'info',
+      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline measures it again.`,
+    },
+  ];
+}
+
+function showProgress(progress: Progress, event: ProfileProgress): void {
+  const where =
+    event.execution === 'clean' ? `clean launch ${event.launch + 1}/${event.launches}` : 'profiled pass';
+  const what =
+    event.type === 'phase'
+      ? { load: 'loading', warmup: 'warming up', timed: 'timing' }[event.phase]
+      : `${event.warmup ? 'warm-up' : 'repeat'} ${event.e2eMs.toFixed(0)} ms`;
+  progress.update(where, what);
+}
+
+function measuredWords({ clean, profiled }: ProfileCapture): string {
+  const under = profiled && profiled.runs.length > 0 ? ', then under the profiler' : '';
+  return `${clean.timedRepeats} clean repeats in ${clean.runs.length} launches${under}`;
+}
+
+function nothingMeasured(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'stopped before the first timed repeat',
+    why: 'There is nothing to keep yet, so no session was made.',
+    fix: 'Run it again, with fewer --launches or a shorter --output-len if it takes too long.',
+  });
+}
+
+function clockPair() {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}

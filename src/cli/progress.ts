@@ -1,0 +1,40 @@
+import process from 'node:process';
+import pc from 'picocolors';
+
+export interface Progress {
+  /** Replaces the current line on a terminal; elsewhere prints a line when `text` begins something new. */
+  update(step: string, detail?: string): void;
+  /** Ends the current step with its result. */
+  done(step: string, detail?: string): void;
+  /** Clears an unfinished line. */
+  end(): void;
+}
+
+/** Progress on stderr: one line a step, rewritten in place on a terminal, silent with --quiet. */
+export function startProgress(quiet: boolean): Progress {
+  const live = process.stderr.isTTY === true;
+  let open = false;
+  let lastStep = '';
+  const clip = (text: string) => text.slice(0, (process.stderr.columns || 80) - 1);
+  const clear = () => {
+    if (open) process.stderr.write('\r\u001b[K');
+    open = false;
+  };
+  return {
+    update(step, detail = '') {
+      if (quiet) return;
+      if (live) {
+        clear();
+        process.stderr.write(clip(`  ${step} ${detail}`));
+        open = true;
+      } else if (step !== lastStep) process.stderr.write(`  ${step} …\n`);
+      lastStep = step;
+    },
+    done(step, detail = '') {
+      if (quiet) return;
+      clear();
+      process.stderr.write(`${pc.green('✓')} ${step}${detail ? `  ${pc.dim(detail)}` : ''}\n`);
+    },
+    end: clear,
+  };
+}

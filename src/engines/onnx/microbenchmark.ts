@@ -1,0 +1,267 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { writeOnnx, type OnnxGraph, type OnnxNode, type OnnxTensor, type OnnxValue } from './onnx-file.js';
+import { int4Block, randomInt4, randomMatrix } from './random-weights.js';
+import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
+
+/** One timed kernel of the runtime; the fastest run is the roof, the spread says how steady it was. */
+export interface Measurement {
+  name: string;
+  dtype: 'float32' | 'int8';
+  shape: string;
+  bytes: number;
+  flops: number;
+  runs: number;
+  median_ns: number;
+  min_ns: number;
+  sd_ns: number;
+}
+
+export interface Bench {
+  ort: OnnxRuntime;
+  threads: number;
+  /** Folder for the small models; removed by closeBench. */
+  folder: string;
+}
+
+export async function openBench(threads: number, under: string): Promise<Bench> {
+  return { ort: await loadOnnxRuntime(), threads, folder: await mkdtemp(join(under, 'bench-')) };
+}
+
+export async function closeBench(bench: Bench): Promise<void> {
+  await rm(bench.folder, { recursive: true, force: true });
+}
+
+/** Times float32 [m,k]×[k,n] against constant random weights, as a linear layer runs; 2·m·n·k FLOP. */
+export async function gemmFloat32(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
+  const weight = randomMatrix('w', 1, k, n, k ** -0.5);
+  const graph = graphOf(
+    [{ op: 'MatMul', name: 'gemm', inputs: ['a', 'w'], outputs: ['c'] }],
+    [weight],
+    [m, k],
+    [m, n],
+  );
+  return timed(bench, graph, [m, k], {
+    name: 'gemm',
+    dtype: 'float32',
+    shape: `${m}x${n}x${k}`,
+    bytes: 4 * (m * k + k * n + m * n),
+    flops: 2 * m * n * k,
+  });
+}
+
+/** The same for int4 weights multiplied in int8 (MatMulNBits, accuracy_level 4), as the int4 models run. */
+export async function gemmInt8(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
+  const { node, tensors } = int4Product('a', 'c', 0, k, n);
+  return timed(bench, graphOf([node], tensors, [m, k], [m, n]), [m, k], {
+    name: 'gemm',
+    dtype: 'int8',
+    shape: `${m}x${n}x${k}`,
+    bytes: 4 * (m * k + m * n) + int4Bytes(k, n),
+    flops: 2 * m * n * k,
+  });
+}
+
+/** Side of the square matrices that bandwidth is measured with: 4 MiB of float32 each. */
+const side = 1024;
+const matrixBytes = side * side * 4;
+
+export type WeightStream = Measurement & { batchSize: number; weights: number };
+
+/**
+ * Reads `bytes` of float32 weights once a run by [batch, k] × matrix after matrix, as the decode step of a batch does.
+ * Each matrix lies at its own address; all hold the same random values, which changes nothing for memory.
+ */
+export async function readByGemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
+  const count = Math.max(1, Math.round(bytes / matrixBytes));
+  const values = [...randomMatrix('w', 1, side, side, side ** -0.5).chunks()].map((part) => part.slice());
+  const tensors = Array.from({ length: count }, (_, i): OnnxTensor => ({
+    name: `w${i}`,
+    type: 'float32',
+    shape: [side, side],
+    chunks: () => values,
+  }));
+  const nodes = tensors.map((tensor, i): OnnxNode => ({
+    op: 'MatMul',
+    name: `gemv${i}`,
+    inputs: [i === 0 ? 'a' : `y${i - 1}`, tensor.name],
+    outputs: [i === count - 1 ? 'c' : `y${i}`],
+  }));
+  const measured = await timed(bench, chain(nodes, tensors, batchSize), [batchSize, side], {
+    name: 'read_gemv',
+    dtype: 'float32',
+    shape: `${count}x${batchSize}x${side}x${side}`,
+    bytes: count * matrixBytes,
+    flops: count * batchSize * 2 * side * side,
+  });
+  return { ...measured, batchSize, weights: count * side * side };
+}
+
+function chain(nodes: OnnxNode[], tensors: OnnxTensor[], batchSize: number): OnnxGraph {
+  return graphOf(nodes, tensors, [batchSize, side], [batchSize, side]);
+}
+
+/** The same with int4 weights: the rate at which the runtime streams quantised weights. */
+export async function readByInt4Gemv(bench: Bench, bytes: number, batchSize = 1): Promise<WeightStream> {
+  const count = Math.max(1, Math.round(bytes / int4Bytes(side, side)));
+  const products = Array.from({ length: count }, (_, i) =>
+    int4Product(i === 0 ? 'a' : `y${i - 1}`, i === count - 1 ? 'c' : `y${i}`, i, side, side),
+  );
+  const graph = chain(
+    products.map(({ node }) => node),
+    products.flatMap(({ tensors }) => tensors),
+    batchSize,
+  );
+  const measured = await timed(bench, graph, [batchSize, side], {
+    name: 'read_gemv_int4',
+    dtype: 'int8',
+    shape: `${count}x${batchSize}x${side}x${side}`,
+    bytes: count * int4Bytes(side, side),
+    flops: count * batchSize * 2 * side * side,
+  });
+  return { ...measured, batchSize, weights: count * side * side };
+}
+
+/** Reads a float32 array of `bytes` for its maximum: the least arithmetic a read can carry; on one core only. */
+export async function readByReduce(bench: Bench, bytes: number): Promise<Measurement> {
+  const elements = Math.round(bytes / 4);
+  const graph = graphOf(
+    [{ op: 'ReduceMax', name: 'max', inputs: ['a'], outputs: ['c'], attributes: { keepdims: { int: 0 } } }],
+    [],
+    [elements],
+    [],
+  );
+  return timed(bench, graph, [elements], {
+    name: 'read_max',
+    dtype: 'float32',
+    shape: `${elements}`,
+    bytes: elements * 4,
+    flops: 0,
+  });
+}
+
+/** c = a + a: half of `bytes` read, half written, into memory that is there already. */
+export async function scale(bench: Bench, bytes: number): Promise<Measurement> {
+  const elements = Math.round(bytes / 8);
+  const graph = graphOf(
+    [{ op: 'Add', name: 'add', inputs: ['a', 'a'], outputs: ['c'] }],
+    [],
+    [elements],
+    [elements],
+  );
+  return timed(bench, graph, [elements], {
+    name: 'scale',
+    dtype: 'float32',
+    shape: `${elements}`,
+    bytes: elements * 8,
+    flops: elements,
+  });
+}
+
+function int4Bytes(k: number, n: number): number {
+  return n * (k / 2 + (k / int4Block) * 4);
+}
+
+function int4Product(input: string, output: string, index: number, k: number, n: number) {
+  const { quantized, scales } = randomInt4(`w${index}`, 'w', 1, n, k, k ** -0.5);
+  const node: OnnxNode = {
+    op: 'MatMulNBits',
+    domain: 'com.microsoft',
+    name: `int4_${index}`,
+    inputs: [input, quantized.name, scales.name],
+    outputs: [output],
+    attributes: {
+      K: { int: k },
+      N: { int: n },
+      bits: { int: 4 },
+      block_size: { int: int4Block },
+      accuracy_level: { int: 4 },
+    },
+  };
+  return { node, tensors: [quantized, scales] };
+}
+
+function graphOf(nodes: OnnxNode[], tensors: OnnxTensor[], input: number[], output: number[]): OnnxGraph {
+  const value = (name: string, shape: number[]): OnnxValue => ({ name, type: 'float32', shape });
+  return {
+    name: 'microbenchmark',
+    nodes,
+    tensors,
+    inputs: [value('a', input)],
+    outputs: [value('c', output)],
+    metadata: {},
+  };
+}
+
+/** Each case is repeated for this long, so that a case of 0.2 ms and one of 200 ms are both known well. */
+const budgetNs = 400e6;
+const minRuns = 5;
+const maxRuns = 200;
+
+async function timed(
+  bench: Bench,
+  graph: OnnxGraph,
+  inputShape: number[],
+  what: Omit<Measurement, 'runs' | 'median_ns' | 'min_ns' | 'sd_ns'>,
+): Promise<Measurement> {
+  const { ort, threads, folder } = bench;
+  await writeOnnx(folder, 'model.onnx', graph);
+  const session = await ort.InferenceSession.create(join(folder, 'model.onnx'), {
+    executionProviders: ['cpu'],
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    intraOpNumThreads: threads,
+    interOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
+  const outputShape = graph.outputs[0]!.shape as number[];
+  const size = (shape: number[]) => shape.reduce((product, dimension) => product * dimension, 1);
+  const feeds = { a: new ort.Tensor('float32', randomValues(size(inputShape)), inputShape) };
+  // Given outputs are written in place; allocating them anew would time page faults.
+  const fetches = { c: new ort.Tensor('float32', new Float32Array(size(outputShape)), outputShape) };
+  const durations = await repeat(session, feeds, fetches);
+  await session.release();
+  durations.sort((x, y) => x - y);
+  const mean = durations.reduce((sum, ns) => sum + ns, 0) / durations.length;
+  const variance = durations.reduce((sum, ns) => sum + (ns - mean) ** 2, 0) / (durations.length - 1);
+  return {
+    ...what,
+    runs: durations.length,
+    median_ns: durations[durations.length >> 1]!,
+    min_ns: durations[0]!,
+    sd_ns: Math.sqrt(variance),
+  };
+}
+
+async function repeat(
+  session: InferenceSession,
+  feeds: Record<string, Tensor>,
+  fetches: Record<string, Tensor>,
+): Promise<number[]> {
+  const durations: number[] = [];
+  let spentNs = 0;
+  for (let run = -2; run < maxRuns && (run < minRuns || spentNs < budgetNs); run++) {
+    const start = process.hrtime.bigint();
+    await session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
+    const ns = Number(process.hrtime.bigint() - start);
+    if (run < 0) continue;
+    durations.push(ns);
+    spentNs += ns;
+  }
+  return durations;
+}
+
+/** Random, never zeros: data decides how much power arithmetic takes, and so the clock. */
+function randomValues(length: number): Float32Array {
+  const values = new Float32Array(length);
+  let state = 0x2545f491;
+  for (let i = 0; i < length; i++) {
+    // xorshift32 (Marsaglia 2003)
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    values[i] = state / 2 ** 31;
+  }
+  return values;
+}

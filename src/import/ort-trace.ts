@@ -1,0 +1,212 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import type { TableSink } from '../model/tables.js';
+import type { ImportContext, Importer, StageCall } from './importer.js';
+import { nodeClass, nodeLayer } from './ort-node.js';
+
+/**
+ * ONNX Runtime's operator trace (`enableProfiling`), one event a line in a JSON array:
+ * {"cat" : "Node","pid" :8881,"tid" :8881,"dur" :113,"ts" :18630,"ph" : "X","name" :"…_kernel_time","args" : {…}},
+ * ts and dur are whole microseconds from an origin of the runtime's own. The nodes of a call come first, then
+ * SequentialExecutor::Execute and model_run, which enclose them. Seen with 1.30.0; docs/measurement.md has the rest.
+ */
+export const ortTraceImporter: Importer = {
+  name: 'onnxruntime-trace',
+  sniff: (firstBytes) => /^\s*\[\s*\{"cat"\s*:\s*"Session"/.test(firstBytes),
+  async load(path, sink, context) {
+    const runs = await scanRuns(path);
+    const { originNs, errorBoundNs, issues } = place(runs, context.calls, path);
+    await writeRows(path, sink, context, originNs);
+    return {
+      clock: { name: 'onnxruntime profiler, µs', resolution_ns: 1000, error_bound_ns: errorBoundNs },
+      issues,
+    };
+  },
+};
+
+interface Event {
+  cat: string;
+  name: string;
+  ts: number;
+  dur: number;
+  pid: number;
+  tid: number;
+  args: Record<string, unknown>;
+}
+
+async function* events(path: string): AsyncGenerator<Event> {
+  let lineNumber = 0;
+  let closed = false;
+  for await (const raw of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    lineNumber++;
+    const line = raw.trim();
+    if (line === '' || line === '[') continue;
+    if (line === ']') {
+      closed = true;
+      continue;
+    }
+    const text = line.replace(/^\[/, '').replace(/,$/, '');
+    let event: Event;
+    try {
+      event = JSON.parse(text) as Event;
+    } catch (error) {
+      throw badTrace(path, `line ${lineNumber} is not a JSON event`, error);
+    }
+    yield event;
+  }
+  if (!closed) throw badTrace(path, 'it has no closing bracket: the file is cut off');
+}
+
+function badTrace(path: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    {
+      what: `cannot read the operator trace ${path}`,
+      why,
+      fix: 'Record it again; session.endProfiling() must be called before the process ends.',
+    },
+    { cause },
+  );
+}
+
+interface Run {
+  startUs: number;
+  durUs: number;
+}
+
+/** First pass: the calls. They carry the clock alignment, and they come after their nodes in the file. */
+async function scanRuns(path: string): Promise<Run[]> {
+  const runs: Run[] = [];
+  for await (const event of events(path)) {
+    if (event.cat === 'Session' && event.name === 'model_run') {
+      runs.push({ startUs: event.ts, durUs: event.dur });
+    }
+  }
+  return runs;
+}
+
+/**
+ * Origin of the trace in session time. The nth model_run is the nth call, and lies inside it: the origin is at least
+ * max(start − ts) and at most min(end − ts − dur); the middle is taken, half the width is the error.
+ */
+function place(runs: Run[], calls: StageCall[], path: string) {
+  if (runs.length !== calls.length) {
+    throw badTrace(
+      path,
+      `it holds ${runs.length} calls of the model, the record of the same process ${calls.length}`,
+    );
+  }
+  let low = -Infinity;
+  let high = Infinity;
+  for (const [index, run] of runs.entries()) {
+    const call = calls[index]!;
+    low = Math.max(low, call.start_ns - run.startUs * 1000);
+    high = Math.min(high, call.end_ns - (run.startUs + run.durUs) * 1000);
+  }
+  // Truncation to whole microseconds may cross the bounds by a few of them.
+  const errorBoundNs = Math.max(Math.abs(high - low) / 2, 1000);
+  const issues: Issue[] =
+    high < low - 5000
+      ? [
+          {
+            code: 'clock_skew',
+            severity: 'warning',
+            text: `The operator trace cannot be laid on the recorded calls without overlap of ${Math.round((low - high) / 1000)} µs.`,
+          },
+        ]
+      : [];
+  return { originNs: Math.round((low + high) / 2), errorBoundNs, issues };
+}
+
+/** Second pass: operators in order, and what lies between them. */
+async function writeRows(
+  path: string,
+  sink: TableSink,
+  context: ImportContext,
+  originNs: number,
+): Promise<void> {
+  const keys = { execution_id: context.execution_id, capture_id: context.capture_id, host: context.host };
+  const toNs = (us: number) => originNs + us * 1000;
+  let nodes: Event[] = [];
+  let run = 0;
+  let opId = 0;
+  for await (const event of events(path)) {
+    if (event.cat === 'Node' && event.name.endsWith('_kernel_time')) nodes.push(event);
+    if (event.cat !== 'Session' || event.name !== 'model_run') continue;
+    const call = context.calls[run++]!;
+    let until = call.start_ns;
+    for (const [index, node] of nodes.entries()) {
+      const name = node.name.slice(0, -'_kernel_time'.length);
+      const opType = String(node.args['op_name'] ?? '');
+      const start_ns = toNs(node.ts);
+      const dur_ns = node.dur * 1000;
+      gap(until, start_ns, index === 0 ? 'host.runtime_call' : 'host.runtime_dispatch', node, opId);
+      until = start_ns + dur_ns;
+      sink.append('ops', {
+        ...keys,
+        pid: node.pid,
+        tid: node.tid,
+        rank: 0,
+        op_id: opId++,
+        stage_id: call.stage_id,
+        name,
+        op_type: opType,
+        class: nodeClass(opType, name),
+        layer: nodeLayer(name),
+        start_ns,
+        dur_ns,
+        self_dur_ns: dur_ns,
+        ...shapes(node.args),
+        output_bytes: integer(node.args['output_size']),
+        parameter_bytes: integer(node.args['parameter_size']),
+        provider: String(node.args['provider'] ?? '') || null,
+      });
+    }
+    gap(until, call.end_ns, 'host.runtime_call', event, null);
+    nodes = [];
+
+    function gap(
+      start_ns: number,
+      end_ns: number,
+      cause: string,
+      near: Event,
+      beforeOp: number | null,
+    ): void {
+      // Negative when two truncated µs overlap: kept, so that operators and gaps sum to the call exactly.
+      if (end_ns === start_ns) return;
+      sink.append('gaps', {
+        ...keys,
+        pid: near.pid,
+        tid: near.tid,
+        rank: 0,
+        start_ns,
+        dur_ns: end_ns - start_ns,
+        cause,
+        stage_id: call.stage_id,
+        before_op_id: beforeOp,
+      });
+    }
+  }
+}
+
+function integer(text: unknown): number | null {
+  const value = Number(text);
+  return text === undefined || !Number.isSafeInteger(value) ? null : value;
+}
+
+/** [{"float":[1,16,64]},…] -> shapes and types. */
+function shapes(args: Record<string, unknown>) {
+  const list = (field: string) =>
+    Array.isArray(args[field]) ? (args[field] as Record<string, number[]>[]) : null;
+  const inputs = list('input_type_shape');
+  const outputs = list('output_type_shape');
+  const dims = (values: Record<string, number[]>[] | null) =>
+    values && JSON.stringify(values.map((value) => Object.values(value)[0] ?? []));
+  return {
+    input_shapes: dims(inputs),
+    output_shapes: dims(outputs),
+    input_types: inputs && JSON.stringify(inputs.map((value) => Object.keys(value)[0] ?? '')),
+  };
+}

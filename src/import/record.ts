@@ -1,0 +1,166 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import { type ModelLine, recordLineSchema, type RecordLine } from '../model/record.js';
+import type { TableSink } from '../model/tables.js';
+import type { ImportContext, Importer, ImportOutcome, StageCall } from './importer.js';
+
+export interface RecordOutcome extends ImportOutcome {
+  model: ModelLine | null;
+  /** Prefill and decode calls by process, in order, warm-up included. */
+  callsByPid: Map<number, StageCall[]>;
+  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
+  errors: { code: string; text: string }[];
+}
+
+/** Reads the recording protocol (docs/formats.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
+export const recordImporter: Importer<RecordOutcome> = {
+  name: 'inferscope-record',
+  sniff: (firstBytes) => /^\{"v":\s*\d+,/.test(firstBytes),
+  async load(path, sink, context) {
+    const outcome: RecordOutcome = {
+      clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+      issues: [],
+      model: null,
+      callsByPid: new Map(),
+      clockPairs: [],
+      errors: [],
+    };
+    const state = { stageId: 0, lineNumber: 0, cutOff: 0 };
+    const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
+    let pending: string | null = null;
+    for await (const line of lines) {
+      if (pending !== null) take(pending, false);
+      pending = line;
+    }
+    if (pending !== null) take(pending, true);
+    outcome.issues.push(...cutOffIssue(state.cutOff));
+    return outcome;
+
+    function take(line: string, last: boolean): void {
+      state.lineNumber++;
+      if (line.trim() === '') return;
+      const parsed = parseLine(line, path, state.lineNumber, last);
+      if (parsed === null) state.cutOff++;
+      else put(parsed, sink, context, outcome, state);
+    }
+  },
+};
+
+/** A process killed in the middle of a write leaves its last line cut off: that line is counted, not fatal. */
+function parseLine(line: string, path: string, lineNumber: number, last: boolean): RecordLine | null {
+  let json: unknown;
+  try {
+    json = JSON.parse(line);
+  } catch (error) {
+    if (last) return null;
+    throw broken(path, lineNumber, 'it is not JSON', error);
+  }
+  const checked = recordLineSchema.safeParse(json);
+  if (checked.success) return checked.data;
+  const [first] = checked.error.issues;
+  throw broken(path, lineNumber, `${first?.path.join('.') || 'line'}: ${first?.message}`, checked.error);
+}
+
+function broken(path: string, lineNumber: number, why: string, cause: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_RECORD_FILE',
+    {
+      what: `line ${lineNumber} of ${path} is not a record line`,
+      why,
+      fix: 'See "Recording protocol" in docs/formats.md for the lines a workload may write.',
+    },
+    { cause },
+  );
+}
+
+function cutOffIssue(count: number): Issue[] {
+  if (count === 0) return [];
+  return [
+    {
+      code: 'record_cut_off',
+      severity: 'warning',
+      text: 'The last line of the record was cut off: its process ended while writing it.',
+      count,
+    },
+  ];
+}
+
+function put(
+  line: RecordLine,
+  sink: TableSink,
+  context: ImportContext,
+  outcome: RecordOutcome,
+  state: { stageId: number },
+): void {
+  const keys = {
+    execution_id: context.execution_id,
+    capture_id: context.capture_id,
+    host: context.host,
+    pid: line.pid,
+    rank: line.rank,
+  };
+  const at = (monotonicNs: number) => monotonicNs - context.originMonotonicNs;
+  switch (line.type) {
+    case 'model':
+      outcome.model ??= line;
+      return;
+    case 'clock':
+      outcome.clockPairs.push({ monotonic_ns: String(line.t_ns), realtime_ns: line.realtime_ns });
+      return;
+    case 'error':
+      outcome.errors.push({ code: line.code, text: line.text });
+      return;
+    case 'stage': {
+      const stage = { stage_id: state.stageId++, start_ns: at(line.t_ns), end_ns: at(line.end_ns) };
+      if (line.kind === 'prefill' || line.kind === 'decode') {
+        const calls = outcome.callsByPid.get(line.pid) ?? [];
+        calls.push(stage);
+        outcome.callsByPid.set(line.pid, calls);
+      }
+      sink.append('stages', {
+        ...keys,
+        ...stage,
+        tid: line.pid,
+        kind: line.kind,
+        raw_name: line.name,
+        step_index: line.step,
+        iteration: line.iteration,
+        batch_size: line.batch_size,
+        new_tokens: line.new_tokens,
+        context_tokens_sum: line.context_tokens_sum,
+        warmup: line.warmup,
+      });
+      return;
+    }
+    case 'request': {
+      const ttft_ns = line.first_token_ns - line.t_ns;
+      sink.append('iterations', {
+        ...keys,
+        iteration: line.iteration,
+        launch: line.launch,
+        warmup: line.warmup,
+        batch_size: line.batch_size,
+        input_len: line.input_len,
+        output_len: line.output_len,
+        start_ns: at(line.t_ns),
+        end_ns: at(line.end_ns),
+        ttft_ns,
+        tpot_ns: line.output_len > 1 ? (line.end_ns - line.first_token_ns) / (line.output_len - 1) : null,
+      });
+      return;
+    }
+    case 'memory':
+      sink.append('memory', {
+        ...keys,
+        device: line.device,
+        t_ns: at(line.t_ns),
+        kind: line.kind,
+        bytes: line.bytes,
+        point: line.point,
+        source: line.source,
+      });
+      return;
+  }
+}

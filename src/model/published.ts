@@ -1,0 +1,45 @@
+import { z } from 'zod';
+import { doctorSchema } from './documents/doctor.js';
+import { profileDocumentSchema } from './documents/profile.js';
+import { rooflineDocumentSchema } from './documents/roofline.js';
+import * as session from './documents/session.js';
+import { documentSchema } from './document.js';
+import { manifestSchema, userSchema } from './manifest.js';
+import { recordLineSchema } from './record.js';
+
+const errorSchema = documentSchema(
+  'error',
+  '1.0',
+  z.object({
+    code: z.string(),
+    exit_code: z.number().int(),
+    what: z.string(),
+    why: z.string(),
+    fix: z.string(),
+  }),
+);
+
+/** Every JSON document inferscope writes, by the name in its `schema` field; `record` is one line of a record file. */
+export const publishedDocuments: Record<string, z.ZodType> = {
+  session: manifestSchema,
+  user: userSchema,
+  record: recordLineSchema,
+  profile: profileDocumentSchema,
+  roofline: rooflineDocumentSchema,
+  doctor: doctorSchema,
+  error: errorSchema,
+  'session-list': session.sessionListDocumentSchema,
+  'session-show': session.sessionShowDocumentSchema,
+  'session-user': session.sessionUserDocumentSchema,
+  'session-delete': session.sessionDeleteDocumentSchema,
+  'session-export': session.sessionExportDocumentSchema,
+  'session-import': session.sessionImportDocumentSchema,
+  'session-verify': session.sessionVerifyDocumentSchema,
+  sql: session.sqlDocumentSchema,
+  'sql-schema': session.sqlSchemaDocumentSchema,
+};
+
+/** JSON Schema (draft 2020-12) of a document, as text. */
+export function jsonSchema(name: string): string {
+  return `${JSON.stringify(z.toJSONSchema(publishedDocuments[name]!, { io: 'input' }), null, 2)}\n`;
+}
