@@ -75,7 +75,9 @@ export interface OtherLoad {
 }
 
 /** What is left of the busy time when the watched tree's and inferscope's own are taken off, in cores a second. */
-export function otherLoad(samples: HostSample[]): OtherLoad {
+export function otherLoad(all: HostSample[]): OtherLoad {
+  // After its end the watched process is in no reading: its time must not be taken for somebody else's.
+  const samples = all.filter(({ reading }) => reading.tree !== null);
   const windows: OtherLoad['windows'] = [];
   const between = (from: HostSample, to: HostSample) => {
     const spanNs = to.tNs - from.tNs;

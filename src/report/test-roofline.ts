@@ -46,17 +46,6 @@ export function testRoofline(): MachineRoofline {
       runs: 10,
       sd_share: 0.02,
     })),
-    other_bandwidth: [
-      {
-        kind: 'copy',
-        working_set_bytes: 1024 * mib,
-        bytes_per_s: 10.8e9,
-        reached_by: 'Identity',
-        level: 'DRAM',
-        runs: 10,
-        sd_share: 0.03,
-      },
-    ],
     weight_streams: [
       {
         format: 'int4',

@@ -57,10 +57,11 @@ export function startEngineProcess<Plan, Progress, Result>(
         else reject(engineError(message.error));
       }
     });
-    void subprocess.then((exit) => {
+    void (async () => {
+      const exit = await subprocess;
       options.signal.removeEventListener('abort', stop);
       if (!ended) reject(processDied(options.what, exit));
-    });
+    })();
   });
   // Settles only when the process is gone, so that nobody reads files it may still write.
   return { pid: child.pid!, result: Promise.allSettled([result, subprocess]).then(() => result) };

@@ -145,7 +145,6 @@ function rooflineOf(measured: RooflineMeasurements, threads: number, startedMs: 
     seconds: (Date.now() - startedMs) / 1000,
     compute,
     bandwidth,
-    other_bandwidth: measured.scales.map((m) => ({ ...point(m), kind: 'scale (half read, half written)' })),
     weight_streams: measured.streams.map((m) => ({
       format: m.dtype === 'int8' ? 'int4' : 'float32',
       batch_size: m.batchSize,
@@ -163,7 +162,6 @@ const operators: Record<string, string> = {
   'gemm int8': 'MatMulNBits (int4 weights, int8 products)',
   'read_gemv float32': 'MatMul, chain of',
   'read_max float32': 'ReduceMax',
-  'scale float32': 'Add',
   'read_gemv_int4 int8': 'MatMulNBits, chain of',
 };
 
@@ -198,6 +196,5 @@ export function rooflineRows(
       unit: 'FLOP/s',
     })),
     ...roofline.bandwidth.map((p) => bandwidth('read', p)),
-    ...roofline.other_bandwidth.map((p) => bandwidth(p.kind, p)),
   ];
 }

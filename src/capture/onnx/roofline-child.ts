@@ -6,7 +6,6 @@ import {
   readByGemv,
   readByInt4Gemv,
   readByReduce,
-  scale,
 } from '../../engines/onnx/microbenchmark.js';
 import { InferscopeError } from '../../model/errors.js';
 import { serveEngineProcess } from './engine-process.js';
@@ -36,10 +35,9 @@ async function measure(
   plan: RooflinePlan,
   { stopped, tell }: { stopped: () => boolean; tell: (progress: RooflineProgress) => void },
 ): Promise<RooflineMeasurements> {
-  const result: RooflineMeasurements = { compute: [], reads: [], scales: [], streams: [] };
+  const result: RooflineMeasurements = { compute: [], reads: [], streams: [] };
   const bench = await openBench(plan.threads, plan.scratch);
   const measured = sizes.filter((size) => size <= plan.maxBytes);
-  const largest = measured.at(-1)!;
   const steps: [string, () => Promise<unknown>][] = [
     ...gemms.flatMap(([m, k, n]): [string, () => Promise<unknown>][] => [
       [`float32 ${m}×${n}×${k}`, async () => result.compute.push(await gemmFloat32(bench, m, k, n))],
@@ -49,7 +47,6 @@ async function measure(
       [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByGemv(bench, size))],
       [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByReduce(bench, size))],
     ]),
-    [`scale ${largest / mebibyte} MiB`, async () => result.scales.push(await scale(bench, largest))],
     ...[1, streamBatch].flatMap((batch): [string, () => Promise<unknown>][] => [
       [`float32 × ${batch}`, async () => result.streams.push(await readByGemv(bench, streamBytes, batch))],
       // int4 weights take about a seventh of the bytes; a model's share of the caches shrinks with them.

@@ -12,7 +12,6 @@ export interface RooflineMeasurements {
   compute: Measurement[];
   /** Read kernels at each working-set size. */
   reads: Measurement[];
-  scales: Measurement[];
   /** Linear layers in each format and batch size that a decode step may have. */
   streams: WeightStream[];
 }

@@ -43,8 +43,6 @@ export const machineRooflineSchema = z.object({
   compute: z.array(computePeakSchema),
   /** Read bandwidth by working-set size, ascending. */
   bandwidth: z.array(bandwidthPointSchema),
-  /** Copy and triad past the last-level cache, for comparison with other tools' STREAM figures. */
-  other_bandwidth: z.array(bandwidthPointSchema.extend({ kind: z.string() })),
   weight_streams: z.array(weightStreamSchema),
   last_level_cache_bytes: z.number().nullable(),
   /** float32 peak / DRAM read bandwidth, FLOP per byte. */

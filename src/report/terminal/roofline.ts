@@ -73,17 +73,13 @@ export function rooflineSummary(
   ].join(' · ');
   const lines = [...wrap(title, width), '', computeTable(roofline, width), ''];
   lines.push(bandwidthTable(roofline.bandwidth, width));
-  const others = roofline.other_bandwidth.map(
-    (point) => `${point.kind} ${formatQuantity(point.bytes_per_s, 'B/s')} (${point.level})`,
-  );
   const streams = roofline.weight_streams.map(
     (stream) =>
-      `${inert(stream.format)} ${formatQuantity(stream.bytes_per_s, 'B/s')}, ${formatNumber(stream.weights_per_s / 1e9)}${nbsp}G${nbsp}weights/s`,
+      `${inert(stream.format)} at batch ${stream.batch_size} ${formatQuantity(stream.bytes_per_s, 'B/s')}, ${formatNumber(stream.weights_per_s / 1e9)}${nbsp}G${nbsp}weights/s`,
   );
   const named: [string, string][] = [
     ['ridge point', `${formatNumber(roofline.ridge_flop_per_byte)} FLOP/byte (float32 peak over DRAM read)`],
-    ['other rates', others.join(' · ')],
-    ['weights', streams.join(' · ')],
+    ['weight streams', streams.join(' · ')],
     [
       'last-level cache',
       roofline.last_level_cache_bytes === null

@@ -72,22 +72,17 @@ export const rooflineSection: Section = {
             ])}
           />
           <DataTable
-            caption="Bandwidth by working-set size"
+            caption="Read bandwidth by working-set size"
             columns={[
               { head: 'working set', numeric: true },
               { head: 'level' },
-              { head: 'kind' },
               { head: 'bandwidth', numeric: true },
               { head: 'sd', numeric: true },
               { head: 'reached by' },
             ]}
-            rows={[
-              ...roofline.bandwidth.map((point) => ({ ...point, kind: 'read' })),
-              ...roofline.other_bandwidth,
-            ].map((point) => [
+            rows={roofline.bandwidth.map((point) => [
               formatBytes(point.working_set_bytes),
               point.level,
-              point.kind,
               formatQuantity(point.bytes_per_s, 'B/s'),
               formatPercent(point.sd_share),
               point.reached_by,
