@@ -7,6 +7,7 @@ import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
+import { loadOnnxRuntime } from '../engines/onnx/runtime.js';
 import { describeEnvironment, packageVersion } from '../hardware/environment.js';
 import type { Document, Issue } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
@@ -67,6 +68,8 @@ async function profile(
   progress: Progress,
 ): Promise<ProfileOutcome> {
   const home = ensureWritable();
+  // Loading it here would only cost memory; when it is missing, its error is wanted before a model is written.
+  if (packageVersion('onnxruntime-node') === null) await loadOnnxRuntime();
   const dtype = options.dtype === undefined ? undefined : parseDType(options.dtype);
   const model = await resolveModel(options.model, {
     cacheDir: join(home.cache, 'models'),

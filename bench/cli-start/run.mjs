@@ -1,0 +1,75 @@
+// Start-up of the built binary against a bare Node process; see README.md beside this file.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const cli = join(root, 'dist', 'cli.js');
+const home = mkdtempSync(join(tmpdir(), 'inferscope-cli-start-'));
+const env = { ...process.env, INFERSCOPE_HOME: home, NO_COLOR: '1' };
+const run = (args) =>
+  execFileSync(process.execPath, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+
+try {
+  console.log('making one small profile …');
+  run([
+    cli,
+    'profile',
+    '--launches',
+    '1',
+    '--repeats',
+    '1',
+    '--output-len',
+    '2',
+    '--input-len',
+    '8',
+    '--quiet',
+  ]);
+  copySessions(1000);
+  const listed = JSON.parse(run([cli, 'session', 'list', '--json'])).data.sessions;
+  const broken = listed.filter((session) => session.problem);
+  if (listed.length !== 1000 || broken.length > 0)
+    throw new Error(`${listed.length} listed, ${broken.length} broken`);
+  const cases = {
+    'node -e 0': ['-e', '0'],
+    '--version': [cli, '--version'],
+    'session list (1,000 sessions)': [cli, 'session', 'list'],
+  };
+  const times = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
+  for (let round = 0; round < 21; round++) {
+    for (const [name, args] of Object.entries(cases)) {
+      const start = process.hrtime.bigint();
+      run(args);
+      if (round > 0) times[name].push(Number(process.hrtime.bigint() - start) / 1e6);
+    }
+  }
+  const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
+  const bare = median(times['node -e 0']);
+  for (const [name, list] of Object.entries(times)) {
+    const ms = median(list);
+    console.log(
+      `${name.padEnd(32)} median ${ms.toFixed(0).padStart(5)} ms   ${(ms / bare).toFixed(2)} × bare node`,
+    );
+  }
+} finally {
+  rmSync(home, { recursive: true, force: true });
+}
+
+/** Copies of the one session under ids of their own, each with a manifest whose checksum is right. */
+function copySessions(count) {
+  const sessions = join(home, 'sessions');
+  const [original] = readdirSync(sessions).filter((name) => !name.startsWith('.'));
+  const manifest = JSON.parse(readFileSync(join(sessions, original, 'session.json'), 'utf8'));
+  rmSync(join(sessions, original, 'derived'), { recursive: true, force: true });
+  for (let i = 1; i < count; i++) {
+    const id = `20260101-${String(i).padStart(6, '0')}-copy`;
+    cpSync(join(sessions, original), join(sessions, id), { recursive: true });
+    const text = JSON.stringify({ ...manifest, data: { ...manifest.data, id } }, null, 2);
+    writeFileSync(join(sessions, id, 'session.json'), text);
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    writeFileSync(join(sessions, id, 'session.json.sha256'), `${sha256}  session.json\n`);
+  }
+}
