@@ -61,7 +61,7 @@ try {
 /** Copies of the one session under ids of their own, each with a manifest whose checksum is right. */
 function copySessions(count) {
   const sessions = join(home, 'sessions');
-  const [original] = readdirSync(sessions).filter((name) => !name.startsWith('.'));
+  const original = readdirSync(sessions).find((name) => !name.startsWith('.'));
   const manifest = JSON.parse(readFileSync(join(sessions, original, 'session.json'), 'utf8'));
   rmSync(join(sessions, original, 'derived'), { recursive: true, force: true });
   for (let i = 1; i < count; i++) {

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { document, type Document } from '../model/document.js';
-import type { ProfileResult } from '../model/documents/profile.js';
+import { document, type Document, type Issue } from '../model/document.js';
+import type { ProfileResult, StageResult } from '../model/documents/profile.js';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
 import { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
@@ -49,10 +49,29 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       suggestions: suggestions(workload, found, roofline),
       environment: environment(manifest),
     };
-    return document('profile', '1.0', result, session.issues);
+    return document('profile', '1.0', result, [...session.issues, ...attributionIssues(found)]);
   } finally {
     await database.close();
   }
+}
+
+/** Beyond this share of a stage the profiled pass and the clean one were not the same run any more. */
+const doubtfulUnattributed = 0.1;
+
+function attributionIssues(found: readonly StageResult[]): Issue[] {
+  return found.flatMap((stage): Issue[] => {
+    const unattributed = stage.bars.find(({ id }) => id === 'unattributed')?.ms ?? 0;
+    const measured = stage.duration_ms.value;
+    if (measured === null || Math.abs(unattributed) <= doubtfulUnattributed * measured) return [];
+    const percent = Math.round((100 * Math.abs(unattributed)) / measured);
+    return [
+      {
+        code: 'attribution_doubtful',
+        severity: 'warning',
+        text: `In ${stage.kind} the profiled pass was ${percent} % ${unattributed < 0 ? 'slower' : 'faster'} than the clean one beyond the profiler's own gaps: read its bars as shares, or run again on an idle machine.`,
+      },
+    ];
+  });
 }
 
 /** The roofline the session was measured beside: a machine's roofs drift, so each session keeps its own. */

@@ -24,7 +24,8 @@ export function suggestions(
   const weights = countParameters(model.architecture).active_matmul;
   const batch = workload.batch_size ?? 1;
   const format = workload.model?.dtype ?? '';
-  const restMs = stepMs - gemm.ms;
+  // The share, not the profiled milliseconds: under the profiler or on a busy machine those may exceed the clean step.
+  const restMs = stepMs * (1 - gemm.share);
   const withStream = (streamFormat: string, batchSize: number): number | null => {
     const stream = roofline.weight_streams.find(
       (s) => s.format === streamFormat && s.batch_size === batchSize,
