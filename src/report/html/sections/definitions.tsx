@@ -15,11 +15,15 @@ const definitions: [term: string, text: string][] = [
   ],
   [
     'Decode tokens/s',
-    'Batch size × (output tokens − 1) / decode time. Output tokens/s divides all output tokens by the end-to-end time instead.',
+    'Batch size / TPOT. Output tokens/s divides all output tokens by the end-to-end time instead.',
+  ],
+  [
+    'Decode step',
+    'The period from the start of one decode call to the start of the next, so that host work between them, sampling included, is inside. The last step ends with its repeat.',
   ],
   [
     'MFU',
-    'Model FLOPs utilisation: FLOPs that the model’s arithmetic needs / (clean stage time × peak FLOP/s of the dtype). The peak is the one measured on this machine through the same runtime, since a CPU has no data sheet peak.',
+    'Model FLOPs utilisation: FLOPs that the model’s arithmetic needs / (clean stage time × peak FLOP/s of the dtype). The peak is the one measured on this machine through the same runtime, since a CPU has no data sheet peak. int4 weights are multiplied in int8 and held against the int8 peak.',
   ],
   [
     'MBU',
@@ -31,19 +35,19 @@ const definitions: [term: string, text: string][] = [
   ],
   [
     'Roofline',
-    'max(FLOPs / peak, bytes / bandwidth) of a stage: nothing is faster without another model, batch or dtype. The ridge is peak / DRAM bandwidth; a stage left of it is bound by memory.',
+    'max(FLOPs / peak, bytes / bandwidth) of a stage: nothing is faster without another model, batch or dtype. The ridge is the float32 peak / the bandwidth at the largest working set measured. A stage is bound by whichever takes longer at its own dtype and working set.',
   ],
   [
     'Bars',
-    'From the roofline to the measured time. serial: the price of one operation after another. inefficiency.<class>: measured time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host and launch bars: gaps in which no operator ran. unattributed: what is left. A negative bar is kept: it says that an assumption is wrong.',
+    'From the roofline to the measured time. serial: the price of one operation after another. inefficiency.<class>: profiled time of a class less its roofline time. nonessential.<class>: classes that a fused implementation would not run. host.runtime_dispatch and host.runtime_call: gaps between operators and at the edges of a call, from which the profiler’s overhead has been taken out, in this order. host.sampling, host.loop: clean host time around the call. unattributed: what is left. A negative bar is kept: it says that an assumption is wrong.',
   ],
   [
     'Confidence',
-    'high: exact intervals. medium: attributed by time. low: rests on an assumption about the model or the machine.',
+    'high: exact intervals of the clean execution. medium: attributed by time. low: rests on an assumption about the model or the machine.',
   ],
   [
     'Interval',
-    '95 % confidence interval of the mean, over repeats. Tokens of one repeat are not independent and are not counted as repeats.',
+    '95 % confidence interval of the mean: Student’s t over the means of the process launches. Repeats of one process are not independent of each other, tokens of one repeat even less. With one launch it is over the repeats and says only how steady that process was.',
   ],
   [
     'Clean and profiled',
@@ -55,7 +59,7 @@ const definitions: [term: string, text: string][] = [
   ],
   [
     'Memory points',
-    'baseline: before the model is loaded. After warm-up: when the warm-up repeats are done. Peak: the highest value of the whole run. The differences show lazy allocation and growth.',
+    'Of the engine’s process in the first clean launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel’s own high-water mark at the end of the last timed repeat. The differences show lazy allocation and growth.',
   ],
 ];
 
