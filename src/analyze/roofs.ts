@@ -34,13 +34,12 @@ function at(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
 }
 
+/** Between two levels: the last-level cache's size tells whether a set is still in it; other sizes are not known. */
 function levelOf(
-  roofline: MachineRoofline,
+  { last_level_cache_bytes: llc }: MachineRoofline,
   bytes: number,
   low: BandwidthPoint,
   high: BandwidthPoint,
 ): string {
-  const llc = roofline.last_level_cache_bytes;
-  if (llc === null) return high.level;
-  return bytes <= llc ? low.level : high.level;
+  return high.level === 'DRAM' && llc !== null && bytes <= llc ? low.level : high.level;
 }

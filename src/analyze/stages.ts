@@ -113,7 +113,6 @@ async function modelStage(
   const [, maxStep] = await profiledSteps(database, kind);
   const profiled = await durations(database, 'profiled', kind, null);
   const comparable = maxStep === null ? clean : await durations(database, 'clean', kind, maxStep);
-  const sampling = await durations(database, 'clean', 'sampling', null);
   const measuredMs = duration.value;
   return {
     kind,
@@ -146,13 +145,22 @@ async function modelStage(
         ? stepBars({
             measuredMs,
             callMs: clean.callMs,
-            samplingMs: kind === 'decode' ? (sampling.callMs ?? 0) : 0,
+            samplingMs: kind === 'decode' ? await samplingInSteps(database) : 0,
             rooflineMs: rooflineFigure.value,
             breakdown: parts,
           })
         : [],
     breakdown: parts,
   };
+}
+
+/** Mean sampling after a decode step, ms; the one after prefill is in no step. */
+async function samplingInSteps(database: SessionDatabase): Promise<number> {
+  const [row] = await database.query<{ ms: number | null }>(
+    `SELECT avg(end_ns - start_ns) / 1e6 AS ms FROM stages
+     WHERE execution_id = 'clean' AND kind = 'sampling' AND NOT warmup AND step_index IS NOT NULL`,
+  );
+  return row?.ms ?? 0;
 }
 
 const noRoofline = missing('no_roofline', "this machine's roofline was not measured");

@@ -41,8 +41,21 @@ const commands: CommandEntry[] = [
 ];
 
 /** Commander's own failures in our three parts; help and version are not failures. */
-function usageError(error: CommanderError, typed: string | undefined): InferscopeError {
+function usageError(
+  error: CommanderError,
+  typed: string | undefined,
+  subcommands: readonly Command[],
+): InferscopeError {
   const known = commands.find((entry) => entry.name === typed || entry.alias === typed);
+  if (error.code === 'commander.help') {
+    // `session` typed alone: commander would show the help as an error, here it is one like all others.
+    const verbs = subcommands.map((command) => command.name());
+    return new InferscopeError('E_USAGE', {
+      what: `inferscope ${typed} needs one more word`,
+      why: `It is one of: ${verbs.join(', ')}.`,
+      fix: `inferscope ${typed} --help shows each.`,
+    });
+  }
   const [what, suggestion] = error.message.replace(/^error: /, '').split('\n');
   return new InferscopeError('E_USAGE', {
     what: what ?? error.message,
@@ -82,13 +95,15 @@ async function main(argv: string[]): Promise<number> {
     return Number(process.exitCode ?? 0);
   } catch (error) {
     if (error instanceof CommanderError) {
-      // `session` typed alone: commander calls showing the help an error; the user sees what can be typed.
       if (error.exitCode === 0) return 0;
-      if (error.code === 'commander.help') return 2;
-      return reportError(usageError(error, typed), json);
+      return reportError(usageError(error, typed, subcommandsOf(program, typed)), json);
     }
     return reportError(error, json);
   }
+}
+
+function subcommandsOf(program: Command, typed: string | undefined): readonly Command[] {
+  return program.commands.find((command) => command.name() === typed)?.commands ?? [];
 }
 
 /** Subcommands do not inherit these when they are defined after their parent was configured. */

@@ -4,7 +4,9 @@ import { failureText, type ProfileCapture, type ProfiledExecution } from '../cap
 import { packageVersion } from '../hardware/environment.js';
 import { ortTraceImporter } from '../import/ort-trace.js';
 import { recordImporter } from '../import/record.js';
+import type { ImportContext } from '../import/importer.js';
 import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import type { SessionFiles } from '../session/session-files.js';
@@ -71,22 +73,8 @@ async function importExecution(
   for (const run of runs) {
     if (run.tracePath === null) continue;
     const captureId = `${executionId}-trace`;
-    const trace = await ortTraceImporter.load(run.tracePath, session.sink, {
-      ...context,
-      capture_id: captureId,
-      calls: record.callsByPid.get(run.pid) ?? [],
-    });
-    imported.captures.push(
-      capture(
-        captureId,
-        executionId,
-        'onnxruntime',
-        packageVersion('onnxruntime-node'),
-        ortTraceImporter.name,
-        trace.clock,
-      ),
-    );
-    imported.issues.push(...trace.issues);
+    const calls = record.callsByPid.get(run.pid) ?? [];
+    await importTrace(session, run.tracePath, { ...context, capture_id: captureId, calls }, imported);
     await session.addArtifact(run.tracePath, { kind: 'ort-trace', captureId, name: 'ort-trace.json' });
   }
   for (const { host: recording } of runs) {
@@ -115,6 +103,28 @@ async function importExecution(
     captureId: `${executionId}-record`,
     name: `${executionId}.jsonl`,
   });
+}
+
+/** A trace that cannot be read costs the attribution, never the timing that is already there. */
+async function importTrace(
+  session: SessionFiles,
+  path: string,
+  context: ImportContext,
+  imported: ImportedProfile,
+): Promise<void> {
+  const { capture_id: captureId, execution_id: executionId } = context;
+  try {
+    const trace = await ortTraceImporter.load(path, session.sink, context);
+    const version = packageVersion('onnxruntime-node');
+    imported.captures.push(
+      capture(captureId, executionId, 'onnxruntime', version, ortTraceImporter.name, trace.clock),
+    );
+    imported.issues.push(...trace.issues);
+  } catch (error) {
+    if (!(error instanceof InferscopeError)) throw error;
+    const text = `The operator trace could not be read, so no time is attributed: ${error.parts.why}`;
+    imported.issues.push({ code: 'trace_unreadable', severity: 'error', text });
+  }
 }
 
 function capture(

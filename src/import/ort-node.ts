@@ -70,7 +70,7 @@ export function nodeClass(opType: string, name: string): OpClass {
   if (/MatMul|Gemm/.test(opType) && /\/(self_attn|attn|attention)\/(MatMul(_\d+)?)$/.test(name))
     return 'attention';
   if (opType === 'Gather' && !/embed|wte/i.test(name)) return 'copy';
-  return classOf[opType] ?? 'other';
+  return Object.hasOwn(classOf, opType) ? classOf[opType]! : 'other';
 }
 
 /** /model/layers.3/self_attn/q_proj/MatMul -> 3; also `/h.3/`, `/block.3/`, as exporters name them. */

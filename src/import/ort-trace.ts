@@ -48,15 +48,21 @@ async function* events(path: string): AsyncGenerator<Event> {
       continue;
     }
     const text = line.replace(/^\[/, '').replace(/,$/, '');
-    let event: Event;
-    try {
-      event = JSON.parse(text) as Event;
-    } catch (error) {
-      throw badTrace(path, `line ${lineNumber} is not a JSON event`, error);
-    }
-    yield event;
+    yield parseEvent(text, path, lineNumber);
   }
   if (!closed) throw badTrace(path, 'it has no closing bracket: the file is cut off');
+}
+
+function parseEvent(text: string, path: string, lineNumber: number): Event {
+  let event: unknown;
+  let cause: unknown;
+  try {
+    event = JSON.parse(text);
+  } catch (error) {
+    cause = error;
+  }
+  if (typeof event === 'object' && event !== null && 'cat' in event) return event as Event;
+  throw badTrace(path, `line ${lineNumber} is not a trace event`, cause);
 }
 
 function badTrace(path: string, why: string, cause?: unknown): InferscopeError {
@@ -89,34 +95,44 @@ async function scanRuns(path: string): Promise<Run[]> {
 
 /**
  * Origin of the trace in session time. The nth model_run is the nth call, and lies inside it: the origin is at least
- * max(start − ts) and at most min(end − ts − dur); the middle is taken, half the width is the error.
+ * max(start − ts) and at most min(end − ts − dur); the middle is taken, half the width is the error. A run that was
+ * stopped in the middle of a generation traced calls that it did not record: the last ones, left out and counted.
  */
 function place(runs: Run[], calls: StageCall[], path: string) {
-  if (runs.length !== calls.length) {
-    throw badTrace(
+  const issues: Issue[] = [];
+  const unrecorded = runs.length - calls.length;
+  const mismatch = () =>
+    badTrace(
       path,
       `it holds ${runs.length} calls of the model, the record of the same process ${calls.length}`,
     );
+  if (unrecorded < 0) throw mismatch();
+  if (unrecorded > 0) {
+    issues.push({
+      code: 'calls_unrecorded',
+      severity: 'info',
+      text: 'Calls at the end of the operator trace belong to a repeat that was not finished; they are left out.',
+      count: unrecorded,
+    });
   }
+  if (calls.length === 0) return { originNs: 0, errorBoundNs: null, issues };
   let low = -Infinity;
   let high = Infinity;
-  for (const [index, run] of runs.entries()) {
-    const call = calls[index]!;
+  for (const [index, call] of calls.entries()) {
+    const run = runs[index]!;
     low = Math.max(low, call.start_ns - run.startUs * 1000);
     high = Math.min(high, call.end_ns - (run.startUs + run.durUs) * 1000);
   }
   // Truncation to whole microseconds may cross the bounds by a few of them.
+  if (high < low - 5000) {
+    if (unrecorded > 0) throw mismatch();
+    issues.push({
+      code: 'clock_skew',
+      severity: 'warning',
+      text: `The operator trace cannot be laid on the recorded calls without overlap of ${Math.round((low - high) / 1000)} µs.`,
+    });
+  }
   const errorBoundNs = Math.max(Math.abs(high - low) / 2, 1000);
-  const issues: Issue[] =
-    high < low - 5000
-      ? [
-          {
-            code: 'clock_skew',
-            severity: 'warning',
-            text: `The operator trace cannot be laid on the recorded calls without overlap of ${Math.round((low - high) / 1000)} µs.`,
-          },
-        ]
-      : [];
   return { originNs: Math.round((low + high) / 2), errorBoundNs, issues };
 }
 
@@ -135,7 +151,9 @@ async function writeRows(
   for await (const event of events(path)) {
     if (event.cat === 'Node' && event.name.endsWith('_kernel_time')) nodes.push(event);
     if (event.cat !== 'Session' || event.name !== 'model_run') continue;
-    const call = context.calls[run++]!;
+    const call = context.calls[run++];
+    if (!call) return;
+    const { stage_id } = call;
     let until = call.start_ns;
     for (const [index, node] of nodes.entries()) {
       const name = node.name.slice(0, -'_kernel_time'.length);
@@ -150,7 +168,7 @@ async function writeRows(
         tid: node.tid,
         rank: 0,
         op_id: opId++,
-        stage_id: call.stage_id,
+        stage_id,
         name,
         op_type: opType,
         class: nodeClass(opType, name),
@@ -184,7 +202,7 @@ async function writeRows(
         start_ns,
         dur_ns: end_ns - start_ns,
         cause,
-        stage_id: call.stage_id,
+        stage_id,
         before_op_id: beforeOp,
       });
     }

@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
-import { type ModelLine, recordLineSchema, type RecordLine } from '../model/record.js';
+import { type ModelLine, recordLineSchema, recordLineTypes, type RecordLine } from '../model/record.js';
 import type { TableSink } from '../model/tables.js';
 import type { ImportContext, Importer, ImportOutcome, StageCall } from './importer.js';
 
@@ -27,7 +27,7 @@ export const recordImporter: Importer<RecordOutcome> = {
       clockPairs: [],
       errors: [],
     };
-    const state = { stageId: 0, lineNumber: 0, cutOff: 0 };
+    const state: State = { stageId: 0, lineNumber: 0, left: { cutOff: 0, newer: 0, unknown: 0 } };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
     for await (const line of lines) {
@@ -35,30 +35,54 @@ export const recordImporter: Importer<RecordOutcome> = {
       pending = line;
     }
     if (pending !== null) take(pending, true);
-    outcome.issues.push(...cutOffIssue(state.cutOff));
+    outcome.issues.push(...leftOutIssues(state.left));
     return outcome;
 
     function take(line: string, last: boolean): void {
       state.lineNumber++;
       if (line.trim() === '') return;
       const parsed = parseLine(line, path, state.lineNumber, last);
-      if (parsed === null) state.cutOff++;
+      if (typeof parsed === 'string') state.left[parsed]++;
       else put(parsed, sink, context, outcome, state);
     }
   },
 };
 
-/** A process killed in the middle of a write leaves its last line cut off: that line is counted, not fatal. */
-function parseLine(line: string, path: string, lineNumber: number, last: boolean): RecordLine | null {
+/** Lines left out, by reason. */
+interface LeftOut {
+  /** A process killed in the middle of a write leaves its last line cut off. */
+  cutOff: number;
+  /** Protocol versions to come. */
+  newer: number;
+  /** Types to come, or a workload's own. */
+  unknown: number;
+}
+
+interface State {
+  stageId: number;
+  lineNumber: number;
+  left: LeftOut;
+}
+
+/** @returns the line, or why it is counted and left out; anything else that is not a record line is an error */
+function parseLine(
+  line: string,
+  path: string,
+  lineNumber: number,
+  last: boolean,
+): RecordLine | keyof LeftOut {
   let json: unknown;
   try {
     json = JSON.parse(line);
   } catch (error) {
-    if (last) return null;
+    if (last) return 'cutOff';
     throw broken(path, lineNumber, 'it is not JSON', error);
   }
   const checked = recordLineSchema.safeParse(json);
   if (checked.success) return checked.data;
+  const { v, type } = (json ?? {}) as { v?: unknown; type?: unknown };
+  if (typeof v === 'number' && v > 1) return 'newer';
+  if (v === 1 && typeof type === 'string' && !recordLineTypes.includes(type)) return 'unknown';
   const [first] = checked.error.issues;
   throw broken(path, lineNumber, `${first?.path.join('.') || 'line'}: ${first?.message}`, checked.error);
 }
@@ -75,16 +99,21 @@ function broken(path: string, lineNumber: number, why: string, cause: unknown): 
   );
 }
 
-function cutOffIssue(count: number): Issue[] {
-  if (count === 0) return [];
-  return [
-    {
-      code: 'record_cut_off',
-      severity: 'warning',
-      text: 'The last line of the record was cut off: its process ended while writing it.',
-      count,
-    },
-  ];
+function leftOutIssues(left: LeftOut): Issue[] {
+  const texts: Record<keyof LeftOut, [code: string, text: string]> = {
+    cutOff: [
+      'record_cut_off',
+      'The last line of the record was cut off: its process ended while writing it.',
+    ],
+    newer: ['record_newer', 'Lines of a newer recording protocol were left out; update inferscope.'],
+    unknown: ['record_unknown_type', 'Lines of a type this version does not know were left out.'],
+  };
+  return (Object.keys(texts) as (keyof LeftOut)[])
+    .filter((reason) => left[reason] > 0)
+    .map((reason) => {
+      const [code, text] = texts[reason];
+      return { code, severity: 'warning', text, count: left[reason] };
+    });
 }
 
 function put(
@@ -92,7 +121,7 @@ function put(
   sink: TableSink,
   context: ImportContext,
   outcome: RecordOutcome,
-  state: { stageId: number },
+  state: State,
 ): void {
   const keys = {
     execution_id: context.execution_id,

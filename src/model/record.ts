@@ -88,6 +88,11 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   errorLineSchema,
 ]);
 
+/** Types this version knows; lines of others are counted and left out. */
+export const recordLineTypes: readonly string[] = recordLineSchema.options.map(
+  (option) => option.shape.type.value,
+);
+
 export type RecordLine = z.infer<typeof recordLineSchema>;
 export type StageLine = z.infer<typeof stageLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;

@@ -60,7 +60,7 @@ export function startEngineProcess<Plan, Progress, Result>(
     void (async () => {
       const exit = await subprocess;
       options.signal.removeEventListener('abort', stop);
-      if (!ended) reject(processDied(options.what, exit));
+      if (!ended) reject(processDied(options.what, exit, options.signal.aborted));
     })();
   });
   // Settles only when the process is gone, so that nobody reads files it may still write.
@@ -116,7 +116,16 @@ function engineError(error: Failure): InferscopeError {
 function processDied(
   what: string,
   exit: { exitCode?: number | undefined; signal?: string | undefined; stderr?: unknown },
+  stopping: boolean,
 ): InferscopeError {
+  // Ctrl-C reaches the whole process group, also a process that was only just starting and has no handler yet.
+  if (stopping && (exit.signal === 'SIGINT' || exit.signal === 'SIGTERM')) {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: `stopped during ${what}`,
+      why: `The engine's process ended by ${exit.signal}.`,
+      fix: 'Run it again to measure the rest.',
+    });
+  }
   // The kernel's out-of-memory killer sends SIGKILL; nobody else is likely to.
   if (exit.signal === 'SIGKILL') {
     return new InferscopeError('E_OUT_OF_MEMORY', {

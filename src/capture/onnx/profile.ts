@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
-import { messageOf } from '../../model/errors.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
 import { monotonicNs } from '../record-writer.js';
 import type { WorkloadPlan, WorkloadProgress } from './plan.js';
 import { runWorkload, type WorkloadRun } from './run-workload.js';
@@ -94,7 +94,8 @@ export async function captureProfile(options: ProfileOptions): Promise<ProfileCa
       });
     }
   } catch (error) {
-    capture.failure = error;
+    const interrupted = error instanceof InferscopeError && error.code === 'E_INTERRUPTED';
+    if (!interrupted) capture.failure = error;
   }
   capture.stopped = options.signal.aborted;
   return capture;

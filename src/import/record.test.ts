@@ -1,0 +1,178 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, expect, test } from 'vitest';
+import { recordWriter } from '../capture/record-writer.js';
+import type { Row, TableName } from '../model/tables.js';
+import { importers } from './index.js';
+import { recordImporter } from './record.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-record-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const context = {
+  execution_id: 'clean',
+  capture_id: 'clean-record',
+  host: 'h',
+  originMonotonicNs: 1000,
+  calls: [],
+};
+
+async function load(text: string) {
+  const path = join(folder, 'record.jsonl');
+  writeFileSync(path, text);
+  const rows: [TableName, Row<TableName>][] = [];
+  const sink = { append: (table: TableName, row: object) => void rows.push([table, row as Row<TableName>]) };
+  const outcome = await recordImporter.load(path, sink, context);
+  return { outcome, rows: (table: TableName) => rows.filter(([t]) => t === table).map(([, row]) => row) };
+}
+
+const own = { v: 1, execution_id: 'clean', rank: 0, pid: 7 };
+const line = (fields: object) => JSON.stringify({ ...own, ...fields });
+const stage = (kind: string, t_ns: number, end_ns: number, step: number | null) =>
+  line({
+    type: 'stage',
+    kind,
+    name: kind,
+    t_ns,
+    end_ns,
+    iteration: 0,
+    step,
+    batch_size: 2,
+    new_tokens: 8,
+    context_tokens_sum: 8,
+    warmup: false,
+  });
+const good = [
+  line({ type: 'clock', t_ns: 1000, realtime_ns: '1795212903000000000' }),
+  stage('load', 1100, 2000, null),
+  stage('prefill', 2000, 5000, null),
+  stage('sampling', 5000, 5100, null),
+  stage('decode', 5200, 6200, 0),
+  stage('sampling', 6200, 6300, 0),
+  stage('decode', 6400, 7600, 1),
+  line({
+    type: 'request',
+    t_ns: 1990,
+    iteration: 0,
+    launch: 3,
+    warmup: false,
+    batch_size: 2,
+    input_len: 4,
+    output_len: 3,
+    first_token_ns: 5100,
+    end_ns: 7700,
+  }),
+  line({
+    type: 'memory',
+    t_ns: 1050,
+    device: null,
+    kind: 'rss',
+    bytes: 4096,
+    point: 'baseline',
+    source: 'VmRSS',
+  }),
+  line({ type: 'error', t_ns: 7800, code: 'E_OUT_OF_MEMORY', text: 'no' }),
+];
+
+test('every line lands in its table, in session time', async () => {
+  const { outcome, rows } = await load(`${good.join('\n')}\n`);
+  expect(outcome.issues).toEqual([]);
+  expect(outcome.clockPairs).toEqual([{ monotonic_ns: '1000', realtime_ns: '1795212903000000000' }]);
+  expect(outcome.errors).toEqual([{ code: 'E_OUT_OF_MEMORY', text: 'no' }]);
+  // Only calls into the model: stage ids count all stages.
+  expect(outcome.callsByPid.get(7)).toEqual([
+    { stage_id: 1, start_ns: 1000, end_ns: 4000 },
+    { stage_id: 3, start_ns: 4200, end_ns: 5200 },
+    { stage_id: 5, start_ns: 5400, end_ns: 6600 },
+  ]);
+  expect(rows('stages')).toHaveLength(6);
+  expect(rows('stages')[3]).toMatchObject({ kind: 'decode', step_index: 0, start_ns: 4200, end_ns: 5200 });
+  expect(rows('memory')).toMatchObject([{ t_ns: 50, bytes: 4096, point: 'baseline', device: null }]);
+  // TTFT 5100 − 1990; TPOT (7700 − 5100) / (3 − 1).
+  expect(rows('iterations')).toMatchObject([
+    { start_ns: 990, end_ns: 6700, ttft_ns: 3110, tpot_ns: 1300, launch: 3 },
+  ]);
+});
+
+test('one output token has no TPOT', async () => {
+  const { rows } = await load(good[7]!.replace('"output_len":3', '"output_len":1'));
+  expect(rows('iterations')).toMatchObject([{ ttft_ns: 3110, tpot_ns: null }]);
+});
+
+test('a last line that is cut off is counted, the others are kept', async () => {
+  const text = good.join('\n');
+  const { outcome, rows } = await load(text.slice(0, -20));
+  expect(outcome.issues).toMatchObject([{ code: 'record_cut_off', severity: 'warning', count: 1 }]);
+  expect(outcome.errors).toEqual([]);
+  expect(rows('stages')).toHaveLength(6);
+});
+
+test('a broken line in the middle is refused with its number and reason', async () => {
+  await expect(load([good[0], '{"v":1,"type":"sta', good[1]].join('\n'))).rejects.toMatchObject({
+    code: 'E_RECORD_FILE',
+    parts: {
+      what: expect.stringContaining('line 2 of'),
+      why: 'it is not JSON',
+      fix: expect.stringContaining('formats.md'),
+    },
+  });
+  const wrong = good[2]!.replace('"end_ns":5000', '"end_ns":"late"');
+  await expect(load([good[0], wrong].join('\n'))).rejects.toMatchObject({
+    code: 'E_RECORD_FILE',
+    parts: { why: expect.stringContaining('end_ns') },
+  });
+  for (const other of ['42', 'null', '[]', '{"type":"stage"}', '{"v":1}', '{"v":0,"type":"stage"}']) {
+    await expect(load([other, good[0]].join('\n')), other).rejects.toMatchObject({ code: 'E_RECORD_FILE' });
+  }
+});
+
+test('lines of a newer version or an unknown type are counted and left out', async () => {
+  const newer = JSON.stringify({ ...own, v: 2, type: 'stage', something: 'else' });
+  const unknown = line({ type: 'power', t_ns: 5, watts: 80 });
+  const { outcome, rows } = await load([newer, unknown, ...good, unknown, newer, unknown].join('\n'));
+  expect(outcome.issues).toEqual([
+    { code: 'record_newer', severity: 'warning', text: expect.any(String), count: 2 },
+    { code: 'record_unknown_type', severity: 'warning', text: expect.any(String), count: 3 },
+  ]);
+  expect(rows('stages')).toHaveLength(6);
+});
+
+test('an empty record has nothing in it', async () => {
+  const { outcome, rows } = await load('');
+  expect(outcome).toMatchObject({ model: null, issues: [], clockPairs: [] });
+  expect(rows('stages')).toEqual([]);
+});
+
+test('what the writer writes is read back; nothing is written before flush', async () => {
+  const path = join(folder, 'written.jsonl');
+  const writer = recordWriter(path, 'clean');
+  const before = Number(process.hrtime.bigint());
+  writer.clock();
+  writer.add({ type: 'memory', device: null, kind: 'rss', bytes: 1, point: null, source: 's' });
+  const sink = { append: () => {} };
+  writeFileSync(path, '');
+  expect((await recordImporter.load(path, sink, context)).clockPairs).toEqual([]);
+  writer.flush();
+  writer.flush();
+  const { clockPairs } = await recordImporter.load(path, sink, context);
+  expect(clockPairs).toHaveLength(1);
+  const after = Number(process.hrtime.bigint());
+  const { monotonic_ns, realtime_ns } = clockPairs[0]!;
+  expect(Number(monotonic_ns)).toBeGreaterThanOrEqual(before);
+  expect(Number(monotonic_ns)).toBeLessThanOrEqual(after);
+  // The realtime of the pair is this computer's wall clock, within a minute.
+  expect(Math.abs(Number(BigInt(realtime_ns) / 1_000_000n) - Date.now())).toBeLessThan(60_000);
+});
+
+test('each format is sniffed by one importer only', () => {
+  const names = (firstBytes: string) =>
+    importers.filter((i) => i.sniff(firstBytes, 'x.json')).map((i) => i.name);
+  expect(names(good[0]!)).toEqual(['inferscope-record']);
+  expect(names('{"v": 1, "type": "stage"')).toEqual(['inferscope-record']);
+  expect(names('[\n{"cat" : "Session","pid" :8881')).toEqual(['onnxruntime-trace']);
+  for (const other of ['', '{}', '[]', '{"traceEvents": []}', 'SQLite format 3']) {
+    expect(names(other), other).toEqual([]);
+  }
+});
