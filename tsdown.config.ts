@@ -16,7 +16,7 @@ export default defineConfig([
     clean: true,
     dts: false,
     sourcemap: true,
-    logLevel: 'warn',
+    logLevel: 'error',
     outExtensions: () => ({ js: '.js' }),
   },
   {
@@ -29,7 +29,7 @@ export default defineConfig([
     clean: false,
     dts: false,
     minify: true,
-    logLevel: 'warn',
+    logLevel: 'error',
     deps: { alwaysBundle: /.*/, onlyBundle: false },
     outputOptions: { entryFileNames: '[name].js' },
   },
