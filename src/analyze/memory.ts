@@ -42,14 +42,20 @@ export async function memory(database: SessionDatabase, workload: Workload): Pro
     baseline_bytes: pointFigure('baseline', 'the process recorded no memory before loading'),
     post_warmup_bytes: pointFigure('post_warmup', 'the run ended before the warm-up was over'),
     peak_bytes: pointFigure('peak', 'the run ended before its last repeat'),
-    breakdown: peak ? breakdown(peak.bytes, at('baseline')?.bytes ?? 0, workload) : [],
+    breakdown: peak
+      ? breakdown(peak.bytes, await runtimeMemory(database, first.pid, at('baseline')), workload)
+      : [],
     series,
     marks: points.map((row) => ({ t_ms: row.t_ns / 1e6, point: row.point, bytes: row.bytes })),
     phases: await phases(database, first.pid),
   };
 }
 
-function breakdown(peakBytes: number, baselineBytes: number, workload: Workload): MemoryResult['breakdown'] {
+function breakdown(
+  peakBytes: number,
+  runtime: MemoryResult['breakdown'][number],
+  workload: Workload,
+): MemoryResult['breakdown'] {
   const rows: MemoryResult['breakdown'] = [];
   const weights = workload.model?.weight_bytes ?? null;
   if (weights !== null) {
@@ -87,20 +93,47 @@ function breakdown(peakBytes: number, baselineBytes: number, workload: Workload)
       evidence: `estimate of what is live at once in prefill: ${live.source}`,
     });
   }
-  rows.push({
-    component: 'runtime',
-    bytes: baselineBytes,
-    confidence: 'high',
-    evidence: 'resident set before the runtime and the model were loaded (Node.js)',
-  });
+  rows.push(runtime);
   const known = rows.reduce((sum, row) => sum + row.bytes, 0);
   rows.push({
     component: 'residual',
     bytes: peakBytes - known,
     confidence: 'low',
-    evidence: 'measured peak less the rows above: the runtime library, its arena, the mapped model file',
+    evidence: "measured peak less the rows above: mostly the runtime's arena, which grows in powers of two",
   });
   return rows;
+}
+
+/**
+ * Memory of the software itself: the pages backed by files (code of Node.js and of the runtime, mapped files) at
+ * their most, and what Node.js had allocated before anything of the engine was loaded.
+ */
+async function runtimeMemory(
+  database: SessionDatabase,
+  pid: number,
+  baseline: PointRow | undefined,
+): Promise<MemoryResult['breakdown'][number]> {
+  const [split] = await database.query<{ file: number | null; anonymous: number | null }>(
+    `SELECT max(bytes) FILTER (kind = 'file') AS file,
+            arg_min(bytes, abs(t_ns - $2)) FILTER (kind = 'anonymous') AS anonymous
+     FROM memory WHERE execution_id = 'clean' AND pid = $1 AND point IS NULL`,
+    [pid, baseline?.t_ns ?? 0],
+  );
+  if (split?.file && split.anonymous !== null) {
+    return {
+      component: 'runtime',
+      bytes: split.file + split.anonymous,
+      confidence: 'medium',
+      evidence:
+        'most file-backed pages (code of Node.js and the runtime, mapped files) + what Node.js had allocated at the baseline',
+    };
+  }
+  return {
+    component: 'runtime',
+    bytes: baseline?.bytes ?? 0,
+    confidence: 'medium',
+    evidence: 'resident set before the runtime and the model were loaded (Node.js)',
+  };
 }
 
 async function phases(database: SessionDatabase, pid: number): Promise<MemoryResult['phases']> {
