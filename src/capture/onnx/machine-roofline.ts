@@ -49,9 +49,13 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   return { roofline, cached: false, ageS: 0 };
 }
 
+/** Raise it when the kernels measured change: cached rooflines are then measured anew. */
+const measurementVersion = 1;
+
 function machineKey(threads: number): string {
   const cpu = detectCpu();
   const facts = [
+    measurementVersion,
     cpu.model,
     cpu.logicalCores,
     cpu.usableCores,
@@ -160,6 +164,7 @@ function rooflineOf(measured: RooflineMeasurements, threads: number, startedMs: 
 const operators: Record<string, string> = {
   'gemm float32': 'MatMul',
   'gemm int8': 'MatMulNBits (int4 weights, int8 products)',
+  'gemm_integer int8': 'MatMulInteger',
   'read_gemv float32': 'MatMul, chain of',
   'read_max float32': 'ReduceMax',
   'read_gemv_int4 int8': 'MatMulNBits, chain of',

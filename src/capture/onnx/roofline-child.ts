@@ -2,6 +2,7 @@ import {
   closeBench,
   gemmFloat32,
   gemmInt8,
+  gemmInteger,
   openBench,
   readByGemv,
   readByInt4Gemv,
@@ -42,6 +43,7 @@ async function measure(
     ...gemms.flatMap(([m, k, n]): [string, () => Promise<unknown>][] => [
       [`float32 ${m}×${n}×${k}`, async () => result.compute.push(await gemmFloat32(bench, m, k, n))],
       [`int8 ${m}×${n}×${k}`, async () => result.compute.push(await gemmInt8(bench, m, k, n))],
+      [`int8 ${m}×${n}×${k}`, async () => result.compute.push(await gemmInteger(bench, m, k, n))],
     ]),
     ...measured.flatMap((size): [string, () => Promise<unknown>][] => [
       [`read ${size / mebibyte} MiB`, async () => result.reads.push(await readByGemv(bench, size))],

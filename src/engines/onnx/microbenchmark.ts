@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
@@ -59,6 +60,28 @@ export async function gemmInt8(bench: Bench, m: number, k: number, n: number): P
     dtype: 'int8',
     shape: `${m}x${n}x${k}`,
     bytes: 4 * (m * k + m * n) + int4Bytes(k, n),
+    flops: 2 * m * n * k,
+  });
+}
+
+/** uint8 [m,k] × constant int8 [k,n] into int32 (MatMulInteger), as dynamically quantised exports run. */
+export async function gemmInteger(bench: Bench, m: number, k: number, n: number): Promise<Measurement> {
+  const weight: OnnxTensor = {
+    name: 'w',
+    type: 'int8',
+    shape: [k, n],
+    chunks: () => [new Uint8Array(randomBytes(k * n))],
+  };
+  const graph: OnnxGraph = {
+    ...graphOf([{ op: 'MatMulInteger', name: 'gemm', inputs: ['a', 'w'], outputs: ['c'] }], [weight], [], []),
+    inputs: [{ name: 'a', type: 'uint8', shape: [m, k] }],
+    outputs: [{ name: 'c', type: 'int32', shape: [m, n] }],
+  };
+  return timed(bench, graph, [m, k], {
+    name: 'gemm_integer',
+    dtype: 'int8',
+    shape: `${m}x${n}x${k}`,
+    bytes: m * k + k * n + 4 * m * n,
     flops: 2 * m * n * k,
   });
 }
@@ -194,9 +217,18 @@ async function timed(
   });
   const outputShape = graph.outputs[0]!.shape as number[];
   const size = (shape: number[]) => shape.reduce((product, dimension) => product * dimension, 1);
-  const feeds = { a: new ort.Tensor('float32', randomValues(size(inputShape)), inputShape) };
-  // Given outputs are written in place; allocating them anew would time page faults.
-  const fetches = { c: new ort.Tensor('float32', new Float32Array(size(outputShape)), outputShape) };
+  const isFloat = graph.inputs[0]!.type === 'float32';
+  const feeds = {
+    a: isFloat
+      ? new ort.Tensor('float32', randomValues(size(inputShape)), inputShape)
+      : new ort.Tensor('uint8', new Uint8Array(randomBytes(size(inputShape))), inputShape),
+  };
+  // Outputs that are given are not allocated anew in each run.
+  const fetches = {
+    c: isFloat
+      ? new ort.Tensor('float32', new Float32Array(size(outputShape)), outputShape)
+      : new ort.Tensor('int32', new Int32Array(size(outputShape)), outputShape),
+  };
   const durations = await repeat(session, feeds, fetches);
   await session.release();
   durations.sort((x, y) => x - y);

@@ -9,9 +9,16 @@ import { bytesField, floatField, intField } from './protobuf.js';
  * onnx.proto3 (github.com/onnx/onnx/blob/main/onnx/onnx.proto3).
  */
 
-const dataTypes = { float32: 1, uint8: 2, int32: 6, int64: 7, bool: 9 } as const;
+const dataTypes = { float32: 1, uint8: 2, int8: 3, int32: 6, int64: 7, bool: 9 } as const;
 export type TensorType = keyof typeof dataTypes;
-const elementBytes: Record<TensorType, number> = { float32: 4, uint8: 1, int32: 4, int64: 8, bool: 1 };
+const elementBytes: Record<TensorType, number> = {
+  float32: 4,
+  uint8: 1,
+  int8: 1,
+  int32: 4,
+  int64: 8,
+  bool: 1,
+};
 
 /** Attributes say their ONNX type, because 1 and 1.0 are different attributes. */
 export type Attribute = { int: number } | { float: number } | { ints: number[] };
