@@ -36,7 +36,10 @@ export async function latency(database: SessionDatabase): Promise<LatencyResult>
   const isOutlier = outlierTest(rows.map((row) => row.e2e_ns));
   const tokens = (count: (row: IterationRow) => number) => (rows[0] ? count(rows[0]) : 0);
   const ttft = over((row) => row.ttft_ns / 1e6, 'ms', 'iterations.ttft_ns');
-  const tpot = over((row) => row.tpot_ns && row.tpot_ns / 1e6, 'ms', 'iterations.tpot_ns');
+  const anyTpot = rows.length === 0 || rows.some((row) => row.tpot_ns !== null);
+  const tpot = anyTpot
+    ? over((row) => row.tpot_ns && row.tpot_ns / 1e6, 'ms', 'iterations.tpot_ns')
+    : missing('one_token', 'TPOT needs at least two output tokens');
   const e2e = over((row) => row.e2e_ns / 1e6, 'ms', 'iterations.end_ns − start_ns');
   const batch = tokens((row) => row.batch_size);
   return {
@@ -44,10 +47,7 @@ export async function latency(database: SessionDatabase): Promise<LatencyResult>
     launches: new Set(rows.map((row) => row.launch)).size,
     warmup_repeats: all.length - rows.length,
     ttft_ms: ttft,
-    tpot_ms:
-      tpot.value === null && rows.length > 0
-        ? missing('one_token', 'TPOT needs at least two output tokens')
-        : tpot,
+    tpot_ms: tpot,
     e2e_ms: e2e,
     decode_tokens_per_s: mapFigure(tpot, 'tok/s', 'batch / TPOT', (ms) => (1000 * batch) / ms),
     prefill_tokens_per_s: mapFigure(

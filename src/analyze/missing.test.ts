@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'vitest';
+import { profileDocumentSchema } from '../model/documents/profile.js';
+import { testHome } from '../session/test-folder.js';
+import { analyzeProfile } from './profile.js';
+import { clean, close, profiled, reasonOf, stageOf, wholeRows } from './test-rows.js';
+import { repetitions, sessionOf, tinyWorkload } from './test-session.js';
+
+const home = testHome();
+
+describe('what is not known is missing with a reason', () => {
+  test('an architecture without arithmetic: times stay, no number is invented', async () => {
+    const workload = tinyWorkload();
+    workload.model!.config = { model_type: 'frobnicator', hidden_size: 64 };
+    const found = await analyzeProfile(await sessionOf(home, wholeRows(), { workload }));
+    expect(profileDocumentSchema.parse(found)).toEqual(found);
+    const decode = stageOf(found, 'decode');
+    close(decode.duration_ms, 7.75);
+    for (const figure of [
+      decode.flops,
+      decode.bytes,
+      decode.mfu,
+      decode.mbu,
+      decode.working_set_bytes,
+      decode.bandwidth_bytes_per_s,
+    ]) {
+      expect(reasonOf(figure)).toBe('unknown_architecture');
+    }
+    expect(decode.roofline_ms.value).toBeNull();
+    expect(decode.bars).toEqual([]);
+    expect(decode.breakdown).toMatchObject({ stage_ms: 13, operators_ms: 10 });
+    expect(
+      decode.breakdown!.by_class.every((row) => row.necessary_flops === null && row.bound === null),
+    ).toBe(true);
+    expect(found.data.memory!.breakdown.map((row) => row.component)).toEqual([
+      'weights',
+      'runtime',
+      'residual',
+    ]);
+    expect(found.data.suggestions).toEqual([]);
+  });
+
+  test('no profiled execution', async () => {
+    const { stages, iterations } = repetitions(clean);
+    const found = await analyzeProfile(await sessionOf(home, { stages: stages!, iterations: iterations! }));
+    const decode = stageOf(found, 'decode');
+    expect(decode.breakdown).toBeNull();
+    expect(decode.bars).toEqual([]);
+    expect(reasonOf(decode.profiled_ms)).toBe('not_profiled');
+    expect(reasonOf(decode.profiler_overhead_ms)).toBe('not_profiled');
+    expect(decode.mfu.value).toBeGreaterThan(0);
+    expect([found.data.timeline, found.data.memory, found.data.telemetry]).toEqual([null, null, null]);
+  });
+
+  test('a profiled execution that was shorter is compared with the same steps', async () => {
+    const rows = repetitions(clean);
+    const short = repetitions([{ ...profiled, decodeMs: [12], samplingMs: [1, 0.5] }]);
+    const found = await analyzeProfile(
+      await sessionOf(home, {
+        stages: [...rows.stages!, ...short.stages!],
+        iterations: [...rows.iterations!, ...short.iterations!],
+      }),
+    );
+    // Profiled: 12 + 0.5 + 0.25 to the end. Clean step 0: 4.75 | 8.75.
+    close(stageOf(found, 'decode').profiled_ms, 12.75);
+    close(stageOf(found, 'decode').profiler_overhead_ms, 6);
+  });
+
+  test('no roofline', async () => {
+    const found = await analyzeProfile(await sessionOf(home, wholeRows(), { roofline: null }));
+    const decode = stageOf(found, 'decode');
+    expect(found.data.roofline).toBeNull();
+    expect(reasonOf(decode.roofline_ms)).toBe('no_roofline');
+    expect(reasonOf(decode.bandwidth_bytes_per_s)).toBe('no_roofline');
+    expect([decode.mfu.value, decode.mbu.value, decode.bound]).toEqual([null, null, null]);
+    expect(decode.flops.value).toBeGreaterThan(0);
+    expect(decode.bars).toEqual([]);
+    expect(decode.breakdown!.by_class[0]!.necessary_flops).toBeGreaterThan(0);
+    expect(decode.breakdown!.by_class[0]!.necessary_ms).toBeNull();
+  });
+
+  test('one output token: no decode stage, no TPOT', async () => {
+    const one = clean.map((r) => ({ ...r, decodeMs: [], samplingMs: [1] }));
+    const found = await analyzeProfile(
+      await sessionOf(home, repetitions(one), { workload: tinyWorkload({ output_len: 1 }) }),
+    );
+    expect(profileDocumentSchema.parse(found)).toEqual(found);
+    expect(found.data.stages.map((stage) => stage.kind)).toEqual(['prefill', 'sampling']);
+    expect(reasonOf(found.data.latency.tpot_ms)).toBe('one_token');
+    expect(reasonOf(found.data.latency.decode_tokens_per_s)).toBe('one_token');
+    expect(found.data.latency.decode_step_percentiles_ms).toBeNull();
+  });
+
+  test('no repeat at all', async () => {
+    const found = await analyzeProfile(await sessionOf(home, repetitions(clean.slice(0, 1))));
+    expect(profileDocumentSchema.parse(found)).toEqual(found);
+    expect(found.data.latency).toMatchObject({ repeats: 0, warmup_repeats: 1 });
+    expect(reasonOf(found.data.latency.ttft_ms)).toBe('no_repeats');
+    expect(found.data.stages).toEqual([]);
+  });
+
+  test('a session of another kind is refused', async () => {
+    const session = await sessionOf(home, {}, { kind: 'import' });
+    await expect(analyzeProfile(session)).rejects.toMatchObject({
+      code: 'E_USAGE',
+      parts: { why: expect.stringContaining('stages') },
+    });
+  });
+});

@@ -1,0 +1,147 @@
+import { expect } from 'vitest';
+import type { Document } from '../model/document.js';
+import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import type { Figure } from '../model/figure.js';
+import type { Row } from '../model/tables.js';
+import { repetitions, type Repetition, type Rows } from './test-session.js';
+
+const million = 1e6;
+
+/** Two launches, each a warm-up repeat and two timed ones. */
+const common = { samplingMs: [1, 0.5, 0.5], loopMs: 0.25 };
+export const clean: Repetition[] = [
+  { ...common, pid: 100, launch: 0, iteration: 0, warmup: true, at: 0, prefillMs: 90, decodeMs: [40, 60] },
+  { ...common, pid: 100, launch: 0, iteration: 1, at: 1000, prefillMs: 9, decodeMs: [4, 6] },
+  { ...common, pid: 100, launch: 0, iteration: 2, at: 1100, prefillMs: 11, decodeMs: [4, 6] },
+  { ...common, pid: 101, launch: 1, iteration: 8, warmup: true, at: 2000, prefillMs: 90, decodeMs: [40, 60] },
+  { ...common, pid: 101, launch: 1, iteration: 9, at: 3000, prefillMs: 19, decodeMs: [8, 10] },
+  { ...common, pid: 101, launch: 1, iteration: 10, at: 3100, prefillMs: 21, decodeMs: [8, 10] },
+];
+export const profiled: Repetition = {
+  ...common,
+  execution: 'profiled',
+  pid: 200,
+  launch: 0,
+  iteration: 1,
+  at: 5000,
+  prefillMs: 30,
+  decodeMs: [12, 14],
+};
+
+type Piece =
+  | { op: Row<'ops'>['class']; layer: number | null; ms: number }
+  | { gap: 'host.runtime_dispatch' | 'host.runtime_call'; ms: number };
+const edge = (ms: number): Piece => ({ gap: 'host.runtime_call', ms });
+const dispatch = (ms: number): Piece => ({ gap: 'host.runtime_dispatch', ms });
+const op = (name: string, layer: number | null, ms: number): Piece => ({ op: name, layer, ms });
+
+/** Operators and gaps of a profiled stage, one after another from its start. */
+function pieces(stage: Row<'stages'>, list: Piece[]): Required<Pick<Rows, 'ops' | 'gaps'>> {
+  const rows = { ops: [] as Row<'ops'>[], gaps: [] as Row<'gaps'>[] };
+  let at = stage.start_ns!;
+  for (const piece of list) {
+    const { stage_id } = stage;
+    const row = {
+      execution_id: 'profiled',
+      capture_id: 'profiled-trace',
+      pid: 200,
+      stage_id: stage_id!,
+      start_ns: at,
+      dur_ns: piece.ms * million,
+    };
+    if ('gap' in piece) rows.gaps.push({ ...row, cause: piece.gap });
+    else {
+      rows.ops.push({
+        ...row,
+        name: `/${piece.op}/${piece.layer}`,
+        op_type: 'X',
+        class: piece.op!,
+        layer: piece.layer,
+        input_shapes: '[[1]]',
+      });
+    }
+    at += piece.ms * million;
+  }
+  return rows;
+}
+
+export function wholeRows(): Rows {
+  const rows = repetitions(clean);
+  const under = repetitions([{ ...profiled, iteration: 0, warmup: true, at: 4000 }, profiled]);
+  const timed = under.stages!.filter((stage) => !stage.warmup);
+  const prefill = timed.find((stage) => stage.kind === 'prefill')!;
+  const [first, second] = timed.filter((stage) => stage.kind === 'decode');
+  const made = [
+    // One of 30 ms is in no operator and no gap.
+    pieces(prefill, [op('gemm', 0, 29)]),
+    pieces(first!, [
+      edge(1),
+      op('gemm', 0, 6),
+      dispatch(1),
+      op('attention', 0, 2),
+      op('copy', null, 1),
+      edge(1),
+    ]),
+    pieces(second!, [
+      edge(1),
+      op('gemm', 1, 8),
+      dispatch(1),
+      op('attention', 0, 2),
+      op('copy', null, 1),
+      edge(1),
+    ]),
+    // Of the warm-up: in no result.
+    pieces(
+      under.stages!.find((stage) => stage.kind === 'decode')!,
+      [op('other', 0, 7)],
+    ),
+  ];
+  const point = (t_ms: number, bytes: number, name: string | null, pid = 100): Row<'memory'> => ({
+    pid,
+    t_ns: t_ms * million,
+    bytes,
+    kind: name === 'peak' ? 'peak_rss' : 'rss',
+    point: name,
+    source: 'VmRSS',
+  });
+  const sample = (t_ms: number, scope: string, metric: string, value: number): Row<'telemetry'> => ({
+    pid: 100,
+    t_ns: t_ms * million,
+    scope,
+    metric,
+    value,
+  });
+  return {
+    stages: [...rows.stages!, ...under.stages!],
+    iterations: [...rows.iterations!, ...under.iterations!],
+    ops: made.flatMap((one) => one.ops),
+    gaps: made.flatMap((one) => one.gaps),
+    memory: [
+      point(1, 400_000, 'baseline'),
+      point(500, 700_000, null),
+      point(900, 800_000, 'post_warmup'),
+      point(1200, 850_000, 'peak'),
+      // The second launch is another process: not the one reported.
+      point(2000, 1, 'baseline', 101),
+      point(3200, 9e9, 'peak', 101),
+    ],
+    telemetry: [
+      // Repeat 1 runs from 1000 to 1021.75 ms: two samples in it, one before.
+      sample(500, 'host', 'utilization_percent', 10),
+      sample(1005, 'host', 'utilization_percent', 50),
+      sample(1015, 'host', 'utilization_percent', 60),
+      sample(1005, 'other_processes', 'cores_busy', 0.25),
+      sample(1015, 'other_processes', 'cores_busy', 0.75),
+    ],
+  };
+}
+
+/** Figures are compared to nine digits: the sums are of doubles. */
+export function close(found: Figure | number | null | undefined, expected: number): void {
+  const value = typeof found === 'object' && found !== null ? found.value : found;
+  expect(value).not.toBeNull();
+  expect(value! / expected).toBeCloseTo(1, 9);
+}
+export const stageOf = (result: Document<ProfileResult>, kind: StageResult['kind']) =>
+  result.data.stages.find((stage) => stage.kind === kind)!;
+export const reasonOf = (found: Figure) => (found.value === null ? found.reason.code : found.value);

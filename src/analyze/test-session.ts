@@ -1,0 +1,187 @@
+import type { MachineRoofline } from '../model/documents/roofline.js';
+import type { Workload } from '../model/manifest.js';
+import type { Row, TableName } from '../model/tables.js';
+import { createSession } from '../session/create.js';
+import type { Home } from '../session/home.js';
+import { openSession, type Session } from '../session/open.js';
+import { summary } from '../session/test-session.js';
+
+export const mebibyte = 2 ** 20;
+
+/** A Llama small enough to count by hand. */
+export const tinyConfig = {
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: 64,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 16,
+  intermediate_size: 192,
+  vocab_size: 512,
+  max_position_embeddings: 256,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10000,
+  tie_word_embeddings: true,
+  hidden_act: 'silu',
+};
+
+export function tinyWorkload(change: Partial<Workload> = {}): Workload {
+  return {
+    model: {
+      name: 'tiny',
+      config: tinyConfig,
+      dtype: 'float32',
+      quantization: null,
+      weights: 'random',
+      num_parameters: 131_392,
+      weight_bytes: 525_568,
+    },
+    engine: { name: 'onnxruntime', version: '1.30.0', options: {} },
+    device: 'cpu',
+    threads: 1,
+    batch_size: 2,
+    input_len: 4,
+    output_len: 3,
+    tensor_parallel_size: 1,
+    ...change,
+  };
+}
+
+/** Round figures: 100 GFLOP/s float32, 400 int8, four working sets, a last-level cache of 32 MiB. */
+export function handRoofline(): MachineRoofline {
+  const point = (mib: number, gigabytes: number, level: string) => ({
+    working_set_bytes: mib * mebibyte,
+    bytes_per_s: gigabytes * 1e9,
+    reached_by: 'ReduceMax',
+    level,
+    runs: 10,
+    sd_share: 0.01,
+  });
+  const peak = (dtype: string, flops_per_s: number) => ({
+    dtype,
+    flops_per_s,
+    reached_by: 'MatMul',
+    runs: 10,
+    sd_share: 0.01,
+  });
+  return {
+    engine: 'onnxruntime 1.30.0 CPU',
+    cpu_model: 'test CPU',
+    threads: 1,
+    measured_at: '2026-11-20T22:14:00.000Z',
+    seconds: 8,
+    compute: [peak('float32', 100e9), peak('int8', 400e9)],
+    bandwidth: [point(1, 100, 'L2'), point(4, 40, 'L3'), point(16, 20, 'L3'), point(64, 10, 'DRAM')],
+    weight_streams: [],
+    last_level_cache_bytes: 32 * mebibyte,
+    ridge_flop_per_byte: 10,
+  };
+}
+
+export type Rows = { [T in TableName]?: Row<T>[] };
+
+/** Keeps a session with these rows and opens it. */
+export async function sessionOf(
+  home: Home,
+  rows: Rows,
+  options: { workload?: Workload | null; roofline?: MachineRoofline | null; kind?: string } = {},
+): Promise<Session> {
+  const { workload = tinyWorkload(), roofline = handRoofline(), kind = 'profile' } = options;
+  const writer = await createSession({ home, label: 'tiny', kind });
+  for (const table of Object.keys(rows) as TableName[]) {
+    for (const row of rows[table] ?? []) {
+      writer.sink.append(table, { execution_id: 'clean', capture_id: 'c0', host: 'h', rank: 0, ...row });
+    }
+  }
+  if (roofline) {
+    await writer.addArtifact(Buffer.from(JSON.stringify(roofline)), {
+      kind: 'roofline',
+      captureId: 'roofline',
+      name: 'roofline.json',
+    });
+  }
+  const { id } = await writer.finish({ ...summary, workload });
+  return openSession(id, home);
+}
+
+export interface Repetition {
+  execution?: 'clean' | 'profiled';
+  pid: number;
+  launch: number;
+  iteration: number;
+  warmup?: boolean;
+  /** Session time it starts at, ms. */
+  at: number;
+  prefillMs: number;
+  /** Sampling of the first token, then after each decode step. */
+  samplingMs: number[];
+  decodeMs: number[];
+  /** Host time before each decode call, and after the last step. */
+  loopMs: number;
+  batch?: number;
+  inputLen?: number;
+}
+
+const million = 1e6;
+
+/** Rows of one repeat as the recording protocol leaves them: prefill, sampling, then decode and sampling each step. */
+export function repetition(r: Repetition, firstStage: number): Required<Pick<Rows, 'stages' | 'iterations'>> {
+  const { batch = 2, inputLen = 4, warmup = false } = r;
+  const keys = {
+    execution_id: r.execution ?? 'clean',
+    capture_id: `${r.execution ?? 'clean'}-record`,
+    pid: r.pid,
+    iteration: r.iteration,
+  };
+  const stages: Row<'stages'>[] = [];
+  let now = r.at;
+  const stage = (kind: string, ms: number, step: number | null, context: number) => {
+    stages.push({
+      ...keys,
+      stage_id: firstStage + stages.length,
+      kind,
+      step_index: step,
+      start_ns: now * million,
+      end_ns: (now + ms) * million,
+      batch_size: batch,
+      context_tokens_sum: context,
+      warmup,
+    });
+    now += ms;
+  };
+  stage('prefill', r.prefillMs, null, batch * inputLen);
+  stage('sampling', r.samplingMs[0]!, null, 0);
+  const firstToken = now;
+  for (const [step, ms] of r.decodeMs.entries()) {
+    now += r.loopMs;
+    stage('decode', ms, step, batch * (inputLen + step + 1));
+    stage('sampling', r.samplingMs[step + 1]!, step, 0);
+  }
+  const end = now + r.loopMs;
+  const steps = r.decodeMs.length;
+  const iteration: Row<'iterations'> = {
+    ...keys,
+    launch: r.launch,
+    warmup,
+    batch_size: batch,
+    input_len: inputLen,
+    output_len: steps + 1,
+    start_ns: r.at * million,
+    end_ns: end * million,
+    ttft_ns: (firstToken - r.at) * million,
+    tpot_ns: steps > 0 ? ((end - firstToken) * million) / steps : null,
+  };
+  return { stages, iterations: [iteration] };
+}
+
+/** Several repeats, with stage ids that count on. */
+export function repetitions(all: Repetition[]): Rows {
+  const rows = { stages: [] as Row<'stages'>[], iterations: [] as Row<'iterations'>[] };
+  for (const one of all) {
+    const made = repetition(one, rows.stages.length);
+    rows.stages.push(...made.stages);
+    rows.iterations.push(...made.iterations);
+  }
+  return rows;
+}
