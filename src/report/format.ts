@@ -101,10 +101,11 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
 export const formatBytes = (bytes: number): string => formatQuantity(bytes, 'B');
 export const formatMs = (ms: number): string => formatQuantity(ms, 'ms');
 
-/** Times for one column, all in ms with the decimals that suit the largest: 4.003, 0.496, 0.002. */
-export function formatMsColumn(values: number[]): string[] {
+/** Times for one column, all in ms with the decimals that suit the largest: 4.003, 0.496, 0.002 with 4 digits. */
+export function formatMsColumn(values: number[], digits = 4): string[] {
   const largest = Math.max(...values.map(Math.abs), 0);
-  const decimals = Math.min(4, Math.max(1, decimalsFor(largest, 4)));
+  const least = largest < 1000 || digits > 3 ? 1 : 0;
+  const decimals = Math.min(4, Math.max(least, decimalsFor(largest, digits)));
   return values.map((value) => fixed(value, decimals));
 }
 

@@ -15,55 +15,57 @@ export const classNames: Record<OpClass, string> = {
 
 const classNamed = (name: string): string => (classNames as Record<string, string>)[name] ?? name;
 
-const barMeanings: Record<string, string> = {
-  roofline: 'what the hardware allows',
-  serial: 'operations in sequence',
-  exposed_comm: 'waiting for communication',
-  launch_latency: 'device start-up of launches',
-  launch_overhead: 'launching operators',
-  synchronization: 'waiting in a synchronise',
-  device_dependency: 'device waits for itself',
-  unattributed: 'not explained',
-  profiler_overhead: 'added by the profiler',
+const barNames: Record<string, [label: string, meaning: string]> = {
+  roofline: ['roofline', 'what the hardware allows'],
+  serial: ['no overlap', 'operators run one after another: neither compute nor memory is busy all the time'],
+  exposed_comm: ['communication', 'waiting for communication that nothing hides'],
+  launch_latency: ['launch latency', 'device start-up of launches'],
+  launch_overhead: ['launching operators', 'launching operators'],
+  synchronization: ['synchronisation', 'waiting in a synchronise'],
+  device_dependency: ['device dependency', 'device waits for itself'],
+  unattributed: ['not explained', 'operators took another time in the profiled pass than in the clean one'],
+  profiler_overhead: ['profiler', 'added by the profiler'],
 };
 
-const barLabels: Record<string, string> = {
-  serial: 'in sequence',
-  exposed_comm: 'communication',
-  launch_latency: 'launch latency',
-  launch_overhead: 'launch overhead',
-  device_dependency: 'dependency',
-  profiler_overhead: 'profiler',
+const hostNames: Record<string, [label: string, meaning: string]> = {
+  runtime: ['runtime', 'runtime between operators'],
+  runtime_dispatch: [
+    'between operators',
+    'the runtime between two operators: choosing and starting the next',
+  ],
+  runtime_call: ['call into the runtime', 'before the first and after the last operator: inputs, outputs'],
+  sampling: ['sampling', 'choosing the next token, on the host'],
+  loop: ['generation loop', 'the loop around the calls, on the host'],
 };
 
-/** Two or three words for a chart's axis. */
+/** Two to four words for a chart's axis and a terminal's first column. */
 export function barLabel(id: string): string {
   const [head = '', ...rest] = id.split('.');
   const tail = rest.join('.');
   if (head === 'inefficiency') return `${classNamed(tail)} over roof`;
   if (head === 'nonessential') return `${classNamed(tail)}, fusable`;
-  if (head === 'exposed_copy') return `copy ${tail}`.trim();
-  if (head === 'host') return `host: ${tail}`;
-  return barLabels[head] ?? head;
+  if (head === 'exposed_copy') return `copies ${tail}`.trim();
+  if (head === 'host') return hostNames[tail]?.[0] ?? `host: ${tail.replaceAll('_', ' ')}`;
+  return barNames[head]?.[0] ?? id.replaceAll('_', ' ');
 }
 
-/** What a waterfall bar id (docs/measurement.md) means, in a few words. */
+/** What a waterfall bar id (docs/measurement.md) means. */
 export function barMeaning(id: string): string {
   const [head = '', ...rest] = id.split('.');
   const tail = rest.join('.');
-  if (head === 'inefficiency') return `${classNamed(tail)} over its roof`;
-  if (head === 'nonessential') return `${classNamed(tail)}, fusable`;
-  if (head === 'exposed_copy') return `copies, ${tail || 'all'}`;
-  if (head === 'host') return tail === 'runtime' ? 'runtime between operators' : `host: ${tail}`;
-  return barMeanings[head] ?? id;
+  if (head === 'inefficiency') return `time of ${classNamed(tail)} beyond what its roofline allows`;
+  if (head === 'nonessential') return `${classNamed(tail)} that a fused implementation would not run`;
+  if (head === 'exposed_copy') return `copies that nothing hides, ${tail || 'all'}`;
+  if (head === 'host') return hostNames[tail]?.[1] ?? `on the host: ${tail.replaceAll('_', ' ')}`;
+  return barNames[head]?.[1] ?? id.replaceAll('_', ' ');
 }
 
 export const componentNames = {
   weights: 'weights',
   kv_cache: 'KV cache',
   activations: 'activations',
-  runtime: 'runtime',
-  residual: 'residual',
+  runtime: 'runtime and mapped files',
+  residual: 'not itemised',
 } as const;
 
 export const memoryPointNames = {
@@ -75,6 +77,8 @@ export const memoryPointNames = {
 const metricNames: Record<string, string> = {
   utilization_percent: 'utilisation',
   clock_mhz: 'clock',
+  cores_busy: 'cores busy',
+  steal_percent: 'CPU time given to other virtual machines',
   rss_bytes: 'resident memory',
   power_w: 'power',
   temperature_c: 'temperature',
@@ -83,6 +87,17 @@ const metricNames: Record<string, string> = {
 /** A telemetry metric in words: its table name without the unit, which stands beside it. */
 export function metricName(metric: string): string {
   return metricNames[metric] ?? metric.replaceAll('_', ' ');
+}
+
+const scopeNames: Record<string, string> = {
+  process: 'this process',
+  other_processes: 'others',
+  host: 'host',
+};
+
+/** Whose a telemetry series is, in a word or two. */
+export function scopeName(scope: string): string {
+  return scopeNames[scope] ?? scope;
 }
 
 export function layerName(layer: number | null): string {

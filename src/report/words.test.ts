@@ -1,9 +1,17 @@
 import { describe, expect, it } from 'vitest';
+import type { Issue } from '../model/document.js';
 import { profileDocumentSchema } from '../model/documents/profile.js';
 import { figure, missing } from '../model/figure.js';
 import { formatFigure } from './format.js';
+import { collapsed, notices } from './notices.js';
 import { bareProfile, hostileProfile, testProfile } from './test-profile.js';
-import { headlineSentences, missingReasons, notices, stageSentence, suggestionSentence } from './words.js';
+import {
+  headlineSentences,
+  identityWords,
+  missingReasons,
+  stageSentence,
+  suggestionSentence,
+} from './words.js';
 
 const plain = (text: string | undefined): string => (text ?? '').replaceAll('\u00a0', ' ');
 
@@ -24,17 +32,17 @@ describe('headline sentences', () => {
   it('say what ran and how fast, what bounds it, where memory goes', () => {
     const { data } = testProfile();
     const [run, bounds, memory] = headlineSentences(data).map(plain);
-    expect(run).toContain(
-      'llama-24m (random weights, float32) on onnxruntime 1.30.0 CPU, 1 thread, batch 1, 128 → 32 tokens',
-    );
     expect(run).toContain(plain(formatFigure(data.latency.decode_tokens_per_s)));
-    expect(run).toMatch(/the whole takes \d+(?:\.\d+)? ms ± \d+(?:\.\d+)? \(95 %, n = 12\) for 32 tokens\.$/);
+    expect(run).toMatch(/; all 32 tokens take \d+(?:\.\d+)? ms ± \d+(?:\.\d+)? \(95 %, n = 12\)\.$/);
+    expect(plain(identityWords(data.workload))).toBe(
+      'llama-24m (random weights, float32) · onnxruntime 1.30.0 CPU, 1 thread · batch 1, 128 in + 32 out tokens',
+    );
     expect(bounds).toMatch(
-      /^Prefill is compute-bound: .* where this machine's roofline allows .* \(MFU \d+ %\)\./,
+      /^Prefill is compute-bound: .*, 1\.\d times the .* roofline allows \(MFU \d+ % of 208 GFLOP\/s float32\)\./,
     );
     expect(bounds).toMatch(/A decode step is memory-bound: .* \(MBU \d+ % of 28\.4 GB\/s L3\)\.$/);
     expect(memory).toBe(
-      'Memory peaks at 214 MiB: weights 92.0 MiB, runtime 61.0 MiB, residual 50.8 MiB, activations 9.00 MiB, KV cache 1.25 MiB.',
+      'Memory peaks at 214 MiB: weights 92.0 MiB, runtime and mapped files 61.0 MiB, activations 9.00 MiB, KV cache 1.25 MiB, not itemised 50.8 MiB.',
     );
   });
 
@@ -50,9 +58,14 @@ it('one line a stage, one a suggestion', () => {
   expect(plain(stageSentence(data.stages[1]!))).toMatch(
     /^decode: .* tok\/s; MFU .* %, MBU .* %, memory-bound$/,
   );
-  expect(plain(suggestionSentence(data.suggestions[0]!))).toBe(
-    'int4 weights → 1.28 ms per token expected (try --dtype int4)',
+  data.stages[1]!.duration_ms = figure(8, 'ms', 'test');
+  data.workload.batch_size = 4;
+  // 8 ms for one token of each of 4 sequences: 2 ms a token.
+  expect(plain(suggestionSentence(data.suggestions[0]!, data))).toBe(
+    'int4 weights: 1.28 ms per token expected instead of 2.00 ms (try --dtype int4)',
   );
+  const perStep = { ...data.suggestions[0]!, per: 'instance' as const };
+  expect(plain(suggestionSentence(perStep, data))).toContain('1.28 ms per step expected instead of 8.00 ms');
 });
 
 describe('notices', () => {
@@ -63,7 +76,32 @@ describe('notices', () => {
     const codes = notices(made).map(({ code }) => code);
     expect(codes).toEqual(['session_interrupted', 'accounting_fault', 'outlier_repeats', 'no_clock']);
     expect(plain(notices(made)[1]?.text)).toContain('MBU of decode is 112 %');
-    expect(plain(headlineSentences(made.data)[1])).toContain('MBU 112 % (accounting fault)');
+    expect(plain(headlineSentences(made.data)[1])).toContain(
+      'MBU 112 % of 28.4 GB/s L3, an accounting fault',
+    );
+  });
+
+  it('say the same of several launches once, with their number and the range of what differs', () => {
+    const busy = (mean: string, peak: string): Issue => ({
+      code: 'machine_not_idle',
+      severity: 'warning',
+      text: `other processes used ${mean} of 2 cores (peak ${peak}).`,
+    });
+    const other: Issue = { code: 'cpu_steal', severity: 'warning', text: 'steal 3.5 %' };
+    expect(collapsed([busy('1.05', '1.12'), other, busy('0.98', '10.2'), busy('1.01', '1.12')])).toEqual([
+      { ...busy('0.98 to 1.05', '1.12 to 10.2'), count: 3 },
+      other,
+    ]);
+  });
+
+  it('say an interruption once, with what it means', () => {
+    const made = testProfile();
+    made.data.session.status = 'interrupted';
+    made.issues.push({ code: 'interrupted', severity: 'warning', text: 'Stopped by Ctrl-C.' });
+    const said = notices(made).filter(({ text }) => text.includes('Ctrl-C'));
+    expect(said.map(({ severity, text }) => [severity, text])).toEqual([
+      ['error', 'Stopped by Ctrl-C. The figures cover only what had been recorded by then.'],
+    ]);
   });
 });
 

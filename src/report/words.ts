@@ -1,5 +1,4 @@
-import type { Document, Issue } from '../model/document.js';
-import type { ProfileResult, StageResult, Suggestion } from '../model/documents/profile.js';
+import type { MemoryResult, ProfileResult, StageResult, Suggestion } from '../model/documents/profile.js';
 import type { Figure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
 import {
@@ -8,6 +7,8 @@ import {
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatMs,
+  formatNumber,
+  formatQuantity,
   formatUtilization,
   isAccountingFault,
   nbsp,
@@ -21,10 +22,12 @@ const plural = (count: number, one: string): string => `${count}${nbsp}${one}${c
 export function modelWords(workload: Workload): string {
   const { model } = workload;
   if (!model) return 'unknown model';
+  const { dtype, quantization } = model;
   const traits = [
     model.weights === 'unknown' ? null : `${model.weights} weights`,
-    model.dtype,
-    model.quantization === model.dtype ? null : model.quantization,
+    // "MatMulNBits int4, block 32" says the dtype already.
+    quantization?.includes(dtype) ? null : dtype,
+    quantization,
   ].filter((trait) => trait !== null);
   return `${model.name} (${traits.join(', ')})`;
 }
@@ -36,10 +39,15 @@ export function engineWords({ engine, device, threads }: Workload): string {
   return `${engine.name}${version}${nbsp}${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
-/** "batch 1, 128 → 32 tokens". */
+/** "batch 1, 128 in + 32 out tokens". */
 export function shapeWords({ batch_size, input_len, output_len }: Workload): string {
   const batch = batch_size === null ? 'batch unknown' : `batch${nbsp}${batch_size}`;
-  return `${batch}, ${input_len ?? noValue}${nbsp}→${nbsp}${output_len ?? noValue}${nbsp}tokens`;
+  return `${batch}, ${input_len ?? noValue}${nbsp}in${nbsp}+${nbsp}${output_len ?? noValue}${nbsp}out${nbsp}tokens`;
+}
+
+/** What ran, on what, in which shape: a session's title unless it was given another. */
+export function identityWords(workload: Workload): string {
+  return `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`;
 }
 
 export function boundWords(stage: StageResult): string {
@@ -53,42 +61,66 @@ export function stageNamed(result: ProfileResult, kind: StageResult['kind']): St
   return result.stages.find((stage) => stage.kind === kind);
 }
 
-const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+/** With a capital and a full stop. */
+export const sentence = (text: string): string => `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 
 function runSentence({ workload, latency }: ProfileResult): string {
-  const tokens = workload.output_len === null ? '' : ` for ${plural(workload.output_len, 'token')}`;
-  const first = `the first token comes after ${formatFigureWithInterval(latency.ttft_ms)}`;
+  const batch = workload.batch_size ?? 1;
+  const over = batch > 1 ? ` over the batch of ${batch}` : '';
+  const first = `The first token comes after ${formatFigureWithInterval(latency.ttft_ms)}`;
   const next =
     latency.tpot_ms.value === null
       ? ''
-      : `, each further one takes ${formatFigureWithInterval(latency.tpot_ms)} (${formatFigure(latency.decode_tokens_per_s)})`;
+      : `, each further one after another ${formatFigureWithInterval(latency.tpot_ms)} (${formatFigure(latency.decode_tokens_per_s)}${over})`;
+  const tokens =
+    workload.output_len === null
+      ? 'the whole'
+      : `all ${plural(workload.output_len, 'token')}${batch > 1 ? ' of each sequence' : ''}`;
   const whole =
     latency.e2e_ms.value === null
       ? 'the whole was not timed'
-      : `the whole takes ${formatFigureWithSpread(latency.e2e_ms)}${tokens}`;
-  return `${modelWords(workload)} on ${engineWords(workload)}, ${shapeWords(workload)}: ${first}${next}; ${whole}.`;
+      : `${tokens} take ${formatFigureWithSpread(latency.e2e_ms)}`;
+  return `${first}${next}; ${whole}.`;
+}
+
+/** Peak that a stage's MFU was taken of, FLOP/s: FLOPs / (time × MFU). */
+function peakOf({ flops, duration_ms, mfu }: StageResult): number | null {
+  if (flops.value === null || !duration_ms.value || !mfu.value) return null;
+  return flops.value / (duration_ms.value / 1e3) / mfu.value;
+}
+
+/** " of 75.2 GFLOP/s float32": the compute roof an MFU is a share of, by the name it has in the roofline. */
+function peakWords(stage: StageResult, { roofline }: ProfileResult): string {
+  const peak = peakOf(stage);
+  if (peak === null) return '';
+  const named = roofline?.compute.find((roof) => Math.abs(roof.flops_per_s / peak - 1) < 1e-3);
+  return ` of ${formatQuantity(peak, 'FLOP/s')}${named ? `${nbsp}${named.dtype}` : ''}`;
 }
 
 /** The utilisation that counts for a stage: of compute when compute bounds it, else of bandwidth. */
-function utilizationWords(stage: StageResult): string {
-  if (stage.bound === 'compute') return `MFU${nbsp}${formatUtilization(stage.mfu)}`;
+function utilizationWords(stage: StageResult, result: ProfileResult): string {
+  const fault = (figure: Figure): string => (isAccountingFault(figure) ? ', an accounting fault' : '');
+  if (stage.bound === 'compute') {
+    return `MFU${nbsp}${formatFigure(stage.mfu)}${peakWords(stage, result)}${fault(stage.mfu)}`;
+  }
   const level = stage.bandwidth_level ? `${nbsp}${stage.bandwidth_level}` : '';
   const roof =
     stage.bandwidth_bytes_per_s.value === null
       ? ''
       : ` of ${formatFigure(stage.bandwidth_bytes_per_s)}${level}`;
-  return `MBU${nbsp}${formatUtilization(stage.mbu)}${roof}`;
+  return `MBU${nbsp}${formatFigure(stage.mbu)}${roof}${fault(stage.mbu)}`;
 }
 
-function boundClause(stage: StageResult): string {
+function boundClause(stage: StageResult, result: ProfileResult): string {
   const name = stage.kind === 'decode' ? 'a decode step' : stage.kind;
   const measured = formatFigure(stage.duration_ms);
   if (stage.bound === null) return `what bounds ${name} (${measured}) is unknown: ${whyUnknown(stage)}`;
-  const allowed =
-    stage.roofline_ms.value === null
+  const { duration_ms: duration, roofline_ms: roofline } = stage;
+  const distance =
+    duration.value === null || !roofline.value
       ? ''
-      : ` where this machine's roofline allows ${formatFigure(stage.roofline_ms)}`;
-  return `${name} is ${boundWords(stage)}: ${measured}${allowed} (${utilizationWords(stage)})`;
+      : `, ${formatNumber(duration.value / roofline.value, 2)}${nbsp}times the ${formatFigure(roofline)} that this machine's roofline allows`;
+  return `${name} is ${boundWords(stage)}: ${measured}${distance} (${utilizationWords(stage, result)})`;
 }
 
 function whyUnknown(stage: StageResult): string {
@@ -97,7 +129,9 @@ function whyUnknown(stage: StageResult): string {
 }
 
 function boundSentence(result: ProfileResult): string {
-  const clauses = result.stages.filter((stage) => stage.kind !== 'sampling').map(boundClause);
+  const clauses = result.stages
+    .filter((stage) => stage.kind !== 'sampling')
+    .map((stage) => boundClause(stage, result));
   if (clauses.length === 0) return 'No stage was recorded, so nothing can be said about what bounds it.';
   return clauses.map(sentence).join(' ');
 }
@@ -106,11 +140,17 @@ function memorySentence({ memory }: ProfileResult): string {
   if (!memory) return 'Memory was not sampled in this session.';
   if (memory.peak_bytes.value === null)
     return `The memory peak is unknown: ${memory.peak_bytes.reason.text}.`;
-  const parts = memory.breakdown
-    .toSorted((a, b) => b.bytes - a.bytes)
-    .map((part) => `${componentNames[part.component]} ${formatBytes(part.bytes)}`);
+  const parts = memoryParts(memory).map(
+    (part) => `${componentNames[part.component]} ${formatBytes(part.bytes)}`,
+  );
   const where = parts.length > 0 ? `: ${parts.join(', ')}` : '';
   return `Memory peaks at ${formatFigure(memory.peak_bytes)}${where}.`;
+}
+
+/** Parts of the peak, the largest first, what is not itemised last. */
+export function memoryParts({ breakdown }: MemoryResult): MemoryResult['breakdown'] {
+  const rest = (part: MemoryResult['breakdown'][number]): number => (part.component === 'residual' ? 1 : 0);
+  return breakdown.toSorted((a, b) => rest(a) - rest(b) || b.bytes - a.bytes);
 }
 
 /** Three sentences: what was run and how fast; what bounds it and how far from the roofline; where memory goes. */
@@ -126,47 +166,16 @@ export function stageSentence(stage: StageResult): string {
   return `${stage.kind}: ${time}; MFU${nbsp}${formatUtilization(stage.mfu)}, MBU${nbsp}${formatUtilization(stage.mbu)}, ${boundWords(stage)}`;
 }
 
-/** "int4 weights → 1.30 ms per token expected (--dtype int4)". */
-export function suggestionSentence(suggestion: Suggestion): string {
-  const per = suggestion.per === 'token' ? ' per token' : suggestion.stage === 'decode' ? ' per step' : '';
+/** "int4 weights: 2.53 ms per step expected instead of 7.82 ms (try --dtype int4)". */
+export function suggestionSentence(suggestion: Suggestion, result: ProfileResult): string {
+  const perToken = suggestion.per === 'token';
+  const per = perToken ? ' per token' : suggestion.stage === 'decode' ? ' per step' : '';
+  const now = stageNamed(result, suggestion.stage)?.duration_ms.value ?? null;
+  // A decode step makes one token for every sequence of the batch.
+  const batch = perToken ? (result.workload.batch_size ?? 1) : 1;
+  const instead = now === null ? '' : ` instead of ${formatMs(now / batch)}`;
   const flag = suggestion.flag ? ` (try ${suggestion.flag.replaceAll(' ', nbsp)})` : '';
-  return `${suggestion.change} → ${formatMs(suggestion.expected_ms)}${per} expected${flag}`;
-}
-
-const severities: Issue['severity'][] = ['error', 'warning', 'info'];
-
-/**
- * What the reader must know before trusting the figures: the document's issues, an unfinished session, and every
- * MFU or MBU over 100 %. Gravest first.
- */
-export function notices({ data, issues }: Document<ProfileResult>): Issue[] {
-  const found: Issue[] = [];
-  if (data.session.status !== 'complete') {
-    found.push({
-      code: `session_${data.session.status}`,
-      severity: 'error',
-      text: `The session was ${data.session.status}: the figures cover only what had been recorded by then.`,
-    });
-  }
-  for (const stage of data.stages) {
-    const utilizations: [string, Figure][] = [
-      ['MFU', stage.mfu],
-      ['MBU', stage.mbu],
-    ];
-    for (const [name, utilization] of utilizations) {
-      if (!isAccountingFault(utilization)) continue;
-      found.push({
-        code: 'accounting_fault',
-        severity: 'error',
-        text:
-          `${name} of ${stage.kind} is ${formatFigure(utilization)}, which no hardware can reach: the work is counted ` +
-          'too high or the roof was measured too low. Do not use this figure before that is cleared up.',
-      });
-    }
-  }
-  return [...found, ...issues].toSorted(
-    (a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity),
-  );
+  return `${suggestion.change}: ${formatMs(suggestion.expected_ms)}${per} expected${instead}${flag}`;
 }
 
 /** Reasons of the missing figures among `named`, one line a reason: "MFU, MBU: no roofline was measured". */

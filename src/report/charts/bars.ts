@@ -1,12 +1,13 @@
 import type { ProfileResult, StageResult } from '../../model/documents/profile.js';
 import { formatMsColumn, formatPercent, nbsp } from '../format.js';
-import { barLabel, barMeaning } from '../names.js';
+import { shownBars } from '../bars.js';
 import { barColor, type Theme } from '../palette.js';
 import { axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
 
 interface Row {
   id: string;
   name: string;
+  meaning: string;
   ms: number;
   text: string;
   /** Where the floating bar begins: what the bars before it add up to. */
@@ -14,24 +15,24 @@ interface Row {
   confidence: string | null;
 }
 
-/** Below this share of the measured time a bar cannot be seen; the table lists it. */
-const visibleShare = 0.0005;
-
 function rowsOf(stage: StageResult | undefined): Row[] {
   const measured = stage?.duration_ms.value;
   if (!stage || measured === null || measured === undefined) return [];
-  const texts = formatMsColumn([...stage.bars.map((bar) => bar.ms), measured]);
+  const bars = shownBars(stage);
+  const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
   let reached = 0;
   const rows: Row[] = [];
-  for (const [index, { id, ms, confidence }] of stage.bars.entries()) {
+  for (const [index, { id, label, meaning, ms, confidence }] of bars.entries()) {
     const from = ms < 0 ? reached + ms : reached;
     reached += ms;
-    if (Math.abs(ms) < visibleShare * measured) continue;
-    rows.push({ id, name: barLabel(id), ms, text: texts[index] ?? '', from, confidence });
+    // A bar that cannot be seen has no place here; the table lists it.
+    if (!/[1-9]/.test(texts[index] ?? '')) continue;
+    rows.push({ id, name: label, meaning, ms, text: texts[index] ?? '', from, confidence });
   }
   rows.push({
     id: 'measured',
     name: 'measured',
+    meaning: 'without a profiler',
     ms: measured,
     text: texts.at(-1) ?? '',
     from: 0,
@@ -58,7 +59,7 @@ export const barsChart: Chart = {
     const longest = Math.max(...rows.map((row) => row.from + Math.abs(row.ms)), 0);
     return {
       ...base(input),
-      grid: grid({ right: isNarrow(input.width) ? 56 : 72 }),
+      grid: grid({ right: isNarrow(input.width) ? 62 : 72 }),
       // No rounded maximum: the longest bar takes the whole width, its label the margin.
       xAxis: { type: 'value', min: 0, max: longest, show: false },
       yAxis: {
@@ -93,7 +94,7 @@ export const barsChart: Chart = {
               const share =
                 row.id === 'measured' ? [] : [`${formatPercent(row.ms / measured)} of the measured time`];
               const trust = row.confidence === null ? [] : [`confidence: ${row.confidence}`];
-              return tip(row.id, barMeaning(row.id), `${row.text}${nbsp}ms`, ...share, ...trust);
+              return tip(row.name, row.meaning, `${row.text}${nbsp}ms`, ...share, ...trust);
             },
           },
           data: rows.map((row) => ({

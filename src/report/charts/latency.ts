@@ -7,10 +7,22 @@ import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from './ch
 interface Panel {
   name: string;
   figure: Figure;
-  points: { iteration: number; launch: number; ms: number; outlier: boolean }[];
+  points: { label: string; ms: number; outlier: boolean }[];
+}
+
+/** "2.3": the third timed repeat of the second process launch. */
+export function repeatLabels(repeats: LatencyResult['per_repeat']): string[] {
+  const launches = [...new Set(repeats.map(({ launch }) => launch))];
+  const seen = new Map<number, number>();
+  return repeats.map(({ launch }) => {
+    const nth = (seen.get(launch) ?? 0) + 1;
+    seen.set(launch, nth);
+    return `${launches.indexOf(launch) + 1}.${nth}`;
+  });
 }
 
 function panels(latency: LatencyResult): Panel[] {
+  const labels = repeatLabels(latency.per_repeat);
   const panel = (
     name: string,
     figure: Figure,
@@ -18,11 +30,9 @@ function panels(latency: LatencyResult): Panel[] {
   ) => ({
     name,
     figure,
-    points: latency.per_repeat.flatMap((repeat) => {
+    points: latency.per_repeat.flatMap((repeat, index) => {
       const ms = of(repeat);
-      return ms === null
-        ? []
-        : [{ iteration: repeat.iteration, launch: repeat.launch, ms, outlier: repeat.outlier }];
+      return ms === null ? [] : [{ label: labels[index] ?? '', ms, outlier: repeat.outlier }];
     }),
   });
   return [
@@ -58,9 +68,9 @@ export const repeatsChart: Chart = {
       xAxis: all.map((panel, index) => ({
         type: 'category',
         gridIndex: index,
-        data: panel.points.map(({ iteration }) => String(iteration)),
+        data: panel.points.map(({ label }) => label),
         ...axisStyle(input),
-        ...(index === all.length - 1 ? axisName('repeat', 24) : {}),
+        ...(index === all.length - 1 ? axisName('process launch.repeat', 24) : {}),
       })),
       yAxis: all.map((_, index) => ({
         type: 'value',
@@ -86,9 +96,9 @@ export const repeatsChart: Chart = {
             const point = panel.points[(params as { dataIndex: number }).dataIndex];
             if (!point) return '';
             return tip(
-              `${panel.name}, repeat ${point.iteration}`,
+              `${panel.name}, launch.repeat ${point.label}`,
               formatMs(point.ms),
-              `process launch ${point.launch}${point.outlier ? ', outlier' : ''}`,
+              ...(point.outlier ? ['outlier'] : []),
             );
           },
         },

@@ -1,7 +1,7 @@
 import { formatBytes, formatNumber, nbsp } from '../format.js';
 import { memoryPointNames } from '../names.js';
 import { barColors, classColors } from '../palette.js';
-import { axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
 
 const pointColors = {
   baseline: classColors.norm,
@@ -34,7 +34,7 @@ export const memoryChart: Chart = {
     const mib = (bytes: number): number => bytes / 2 ** 20;
     return {
       ...base(input),
-      grid: grid({ top: 36, right: 24 }),
+      grid: grid({ top: 36, right: 24, bottom: 12 }),
       tooltip: {
         ...base(input).tooltip,
         trigger: 'axis',
@@ -53,8 +53,11 @@ export const memoryChart: Chart = {
         axisLabel: {
           color: theme.muted,
           hideOverlap: true,
+          showMinLabel: false,
+          showMaxLabel: false,
           formatter: (value: number) => `${formatNumber(value, 2)}${nbsp}s`,
         },
+        ...axisName('since the session began', 26),
       },
       yAxis: {
         type: 'value',
@@ -106,7 +109,14 @@ export const memoryChart: Chart = {
             label: {
               show: true,
               ...labelPlace[mark.point],
+              // At the right edge a centred label would be cut.
+              ...((mark.t_ms - first) / span > 0.9 && mark.point !== 'baseline'
+                ? { align: 'right' as const, offset: [8, 0] as [number, number] }
+                : {}),
               color: theme.ink,
+              backgroundColor: theme.surface,
+              padding: [1, 3],
+              borderRadius: 2,
               formatter: isNarrow(input.width)
                 ? memoryPointNames[mark.point]
                 : `${memoryPointNames[mark.point]} ${formatBytes(mark.bytes)}`,

@@ -116,8 +116,11 @@ function roofSeries(input: ChartInput, roofline: MachineRoofline, { x, y }: Exte
         ],
       };
     }),
-    ...peaks.map((peak): SeriesOption => {
+    ...peaks.map((peak, index): SeriesOption => {
       const text = `${peak.dtype} ${formatQuantity(peak.flops_per_s, 'FLOP/s')}`;
+      const above = peaks[index - 1];
+      // Two roofs closer than a line of text: the lower one's label goes below its line.
+      const crowded = above !== undefined && above.flops_per_s / peak.flops_per_s < 1.35;
       return {
         ...line,
         name: text,
@@ -127,7 +130,7 @@ function roofSeries(input: ChartInput, roofline: MachineRoofline, { x, y }: Exte
           [peak.flops_per_s / fastest, peak.flops_per_s],
           {
             value: [x[1], peak.flops_per_s],
-            label: { ...label, position: [-6, -16], align: 'right', formatter: text },
+            label: { ...label, position: [-6, crowded ? 6 : -16], align: 'right', formatter: text },
           },
         ],
       };
@@ -175,7 +178,8 @@ function pointSeries({ theme }: ChartInput, points: RooflinePoint[]): SeriesOpti
       },
       label: {
         show: point.class === null,
-        position: 'right' as const,
+        // The classes of a stage lie beside it: GEMM close by, at nearly the same height.
+        position: 'bottom' as const,
         color: theme.ink,
         fontWeight: 'bold' as const,
         formatter: point.name,

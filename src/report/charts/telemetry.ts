@@ -1,10 +1,13 @@
 import type { ProfileResult, TelemetryResult } from '../../model/documents/profile.js';
 import { formatNumber, formatQuantity, nbsp } from '../format.js';
-import { metricName } from '../names.js';
+import { metricName, scopeName } from '../names.js';
 import { classColors } from '../palette.js';
-import { axisStyle, base, isNarrow, tip, type Chart } from './chart.js';
+import { axisName, axisStyle, base, isNarrow, tip, type Chart } from './chart.js';
 
 type Series = TelemetryResult['series'][number];
+
+/** What tells most about a doubtful run first; what these do not name follows. */
+const readingOrder = ['cores_busy', 'utilization_percent', 'steal_percent', 'rss_bytes', 'clock_mhz'];
 
 /** One panel a metric. */
 function panels(result: ProfileResult): { metric: string; series: Series[] }[] {
@@ -12,11 +15,28 @@ function panels(result: ProfileResult): { metric: string; series: Series[] }[] {
   for (const series of result.telemetry?.series ?? []) {
     metrics.set(series.metric, [...(metrics.get(series.metric) ?? []), series]);
   }
-  return [...metrics].map(([metric, series]) => ({ metric, series }));
+  const rank = (metric: string): number => {
+    const place = readingOrder.indexOf(metric);
+    return place === -1 ? readingOrder.length : place;
+  };
+  return [...metrics]
+    .map(([metric, series]) => ({ metric, series }))
+    .toSorted((a, b) => rank(a.metric) - rank(b.metric));
 }
+
+/** Percent of one thing, which cannot pass 100; a process of many threads can. */
+const isShare = ({ series }: { series: Series[] }): boolean =>
+  series.every(
+    ({ unit, scope, points }) => unit === '%' && scope !== 'process' && points.every(([, v]) => v <= 100),
+  );
 
 /** Bytes are plotted in MiB, so that the axis is divided in powers of two. */
 const scaleOf = (series: Series | undefined): number => (series?.unit === 'B' ? 2 ** 20 : 1);
+
+/** Counted things have their name above the panel; the axis needs the number only. */
+function axisQuantity(value: number, unit = ''): string {
+  return unit === 'cores' ? String(value) : formatQuantity(value, unit);
+}
 
 const panelHeight = 150;
 const panelTop = 26;
@@ -29,7 +49,7 @@ function lineStyle(scope: string, muted: string): { color: string; width: number
 }
 
 export const telemetryChart: Chart = {
-  height: (result) => panels(result).length * panelHeight + 10,
+  height: (result) => panels(result).length * panelHeight + 24,
   build: (input) => {
     const { theme } = input;
     const all = panels(input.result);
@@ -43,7 +63,7 @@ export const telemetryChart: Chart = {
       })),
       grid: all.map((_, index) => ({
         left: 68,
-        right: isNarrow(input.width) ? 12 : 64,
+        right: isNarrow(input.width) ? 12 : 88,
         top: index * panelHeight + panelTop,
         height: panelHeight - panelTop - 28,
       })),
@@ -57,18 +77,21 @@ export const telemetryChart: Chart = {
         axisLabel: {
           color: theme.muted,
           hideOverlap: true,
+          showMinLabel: false,
+          showMaxLabel: false,
           formatter: (value: number) => `${formatNumber(value, 2)}${nbsp}s`,
         },
+        ...(index === all.length - 1 ? axisName('since the session began', 24) : {}),
       })),
       yAxis: all.map((panel, index) => ({
         type: 'value',
         gridIndex: index,
         splitNumber: 3,
+        ...(isShare(panel) ? { min: 0, max: 100, interval: 50 } : {}),
         ...axisStyle(input),
         axisLabel: {
           color: theme.muted,
-          formatter: (value: number) =>
-            formatQuantity(value * scaleOf(panel.series[0]), panel.series[0]?.unit ?? ''),
+          formatter: (value: number) => axisQuantity(value * scaleOf(panel.series[0]), panel.series[0]?.unit),
         },
       })),
       series: all.flatMap((panel, index) =>
@@ -88,10 +111,10 @@ export const telemetryChart: Chart = {
             endLabel: {
               show: style.opacity === 1 && !isNarrow(input.width),
               color: theme.muted,
-              formatter: () => series.scope.slice(0, 9),
+              formatter: () => scopeName(series.scope).slice(0, 12),
             },
             tooltip: {
-              formatter: () => tip(series.scope, metricName(series.metric)),
+              formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
             },
             data: series.points.map(([ms, value]) => [ms / 1e3, value / scaleOf(series)]),
           };

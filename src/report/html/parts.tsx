@@ -103,7 +103,7 @@ export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part
       {zooms && (
         <p class="hint">
           Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
-          <kbd>←</kbd> <kbd>→</kbd> <kbd>0</kbd>.
+          <kbd>0</kbd> or the arrow keys.
         </p>
       )}
       <Behind title="Table behind this chart">{children}</Behind>
@@ -149,7 +149,7 @@ export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
     <strong>{issue.severity}</strong> {issue.text}{' '}
     <code>
       {issue.code}
-      {issue.count === undefined ? '' : ` × ${issue.count}`}
+      {issue.count === undefined || issue.count < 2 ? '' : ` × ${issue.count}`}
     </code>
   </li>
 );

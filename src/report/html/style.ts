@@ -53,6 +53,7 @@ h2 a { color: inherit; text-decoration: none; }
 h2 a:hover::after { content: ' #'; color: var(--muted); }
 h3 { font-size: 1rem; margin: 1.5rem 0 .25rem; }
 p { margin: .25rem 0 .75rem; max-width: 75ch; overflow-wrap: anywhere; }
+.identity { margin: -.75rem 0 1rem; color: var(--muted); max-width: none; }
 .lead { margin: 0 0 1rem; }
 .lead div { display: grid; grid-template-columns: 5.5rem minmax(0, 1fr); gap: 0 1rem; padding: .5rem 0; border-top: 1px solid var(--line); }
 .lead div:first-child { border-top: 0; }

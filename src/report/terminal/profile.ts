@@ -1,29 +1,31 @@
 import pc from 'picocolors';
 import type { Document, Issue } from '../../model/document.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
+import type { Figure } from '../../model/figure.js';
 import {
   formatBytes,
   formatFigure,
   formatFigureWithInterval,
   formatFigureWithSpread,
   formatMsColumn,
-  formatUtilization,
+  formatPercent,
+  isAccountingFault,
   nbsp,
 } from '../format.js';
-import { barMeaning, componentNames } from '../names.js';
+import { shownBars } from '../bars.js';
+import { componentNames } from '../names.js';
+import { notices } from '../notices.js';
 import {
   boundWords,
-  engineWords,
+  identityWords,
+  memoryParts,
   missingReasons,
-  modelWords,
-  notices,
-  shapeWords,
   stageNamed,
   stageUnit,
   suggestionSentence,
 } from '../words.js';
 import { textTable } from './table.js';
-import { hanging, inert, textBar, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
 export interface SummaryOptions {
   /** Where the HTML report was written; null when none was. */
@@ -32,9 +34,14 @@ export interface SummaryOptions {
   width: number;
 }
 
-const barCells = 11;
+const barCells = 24;
 
 const label = (text: string): string => `  ${pc.bold(text.padEnd(13))}`;
+
+/** "71 %", or "112 %!": what is wrong with it stands below, in an error of its own. */
+function utilizationWords(figure: Figure): string {
+  return isAccountingFault(figure) ? pc.red(`${formatFigure(figure)}!`) : formatFigure(figure);
+}
 
 function stageRow(stage: StageResult): string[] {
   const time = `${formatFigure(stage.duration_ms)}${stageUnit(stage)}`;
@@ -43,8 +50,8 @@ function stageRow(stage: StageResult): string[] {
     pc.bold(stage.kind),
     time,
     formatFigure(stage.tokens_per_s),
-    `MFU ${formatUtilization(stage.mfu)}`,
-    `MBU ${formatUtilization(stage.mbu)}`,
+    `MFU ${utilizationWords(stage.mfu)}`,
+    `MBU ${utilizationWords(stage.mbu)}`,
     boundWords(stage),
   ];
 }
@@ -55,8 +62,8 @@ function stageTable(stages: StageResult[], width: number): string {
     align: align as 'left' | 'right',
   }));
   const table = textTable(columns, stages.map(stageRow), { width });
-  if (table.split('\n').every((line) => line.length <= width)) return table;
-  // An accounting fault in words takes more than a column: one part a line then.
+  if (table.split('\n').every((line) => textWidth(line) <= width)) return table;
+  // A narrow terminal: one part after another.
   return stages
     .flatMap((stage) => hanging('  ', stageRow(stage).filter(Boolean).join(' · '), width))
     .join('\n');
@@ -80,7 +87,7 @@ function latencyLines({ latency }: ProfileResult, width: number): string[] {
 }
 
 function memoryWords(memory: MemoryResult): string {
-  const parts = memory.breakdown.map(
+  const parts = memoryParts(memory).map(
     ({ component, bytes }) =>
       `${componentNames[component].replaceAll(' ', nbsp)}${nbsp}${formatBytes(bytes)}`,
   );
@@ -88,35 +95,35 @@ function memoryWords(memory: MemoryResult): string {
 }
 
 function barLines(stage: StageResult, width: number): string[] {
-  const full = Math.max(...stage.bars.map((bar) => bar.ms));
+  const bars = shownBars(stage);
   const measured = stage.duration_ms.value;
-  const times = formatMsColumn([
-    ...stage.bars.map((bar) => bar.ms),
-    ...(measured === null ? [] : [measured]),
+  const whole = measured === null ? [] : [{ label: 'measured', ms: measured }];
+  const all = [...bars, ...whole];
+  const times = formatMsColumn(
+    all.map(({ ms }) => ms),
+    3,
+  );
+  const full = Math.max(...bars.map(({ ms }) => ms));
+  const rows = all.map(({ label, ms }, index) => [
+    label,
+    `${times[index]}${nbsp}ms`,
+    // "0.0 %" of what is left unexplained is a rounding, not a figure.
+    measured === null ? '' : formatPercent(Math.abs(ms) < 5e-4 * measured ? 0 : ms / measured),
+    index < bars.length ? textBar(ms, full, barCells) : '',
   ]);
-  const rows = stage.bars
-    .map((bar, index) => [
-      bar.id,
-      `${times[index]}${nbsp}ms`,
-      textBar(bar.ms, full, barCells),
-      barMeaning(bar.id),
-    ])
-    // A bar that prints as zero says nothing, but that nothing is left unexplained is worth a line.
-    .filter(([id, time]) => id === 'unattributed' || /[1-9]/.test(time ?? ''));
-  if (measured !== null) rows.push(['measured', `${times.at(-1)}${nbsp}ms`, '', '']);
   const columns = [
-    { head: '' },
+    { head: '', flexible: true },
+    { head: '', align: 'right' as const },
     { head: '', align: 'right' as const },
     { head: '' },
-    { head: '', flexible: true },
-  ].slice(0, width < 72 ? 2 : 4);
-  const title = `Where ${stage.kind === 'decode' ? 'a decode step' : stage.kind} goes`;
+  ].slice(0, width < 72 ? 3 : 4);
+  const title = `Where ${stage.kind === 'decode' ? 'a decode step' : stage.kind} goes, from what the hardware allows to what was measured`;
   const table = textTable(
     columns,
     rows.map((row) => row.slice(0, columns.length)),
     { width, indent: 4 },
   );
-  return ['', `  ${pc.bold(title)}`, table];
+  return ['', ...hanging('  ', title, width).map((line) => pc.bold(line)), table];
 }
 
 const severityWords: Record<Issue['severity'], string> = {
@@ -129,7 +136,10 @@ function noticeLines(document: Document<ProfileResult>, width: number): string[]
   // "note" lines belong to the report; the summary keeps to what changes a conclusion.
   return notices(document)
     .filter(({ severity }) => severity !== 'info')
-    .flatMap(({ severity, text }) => hanging(`  ${severityWords[severity]} `, inert(text), width));
+    .flatMap(({ severity, text, count }) => {
+      const times = count === undefined || count < 2 ? '' : ` (×${nbsp}${count})`;
+      return hanging(`  ${severityWords[severity]} `, `${inert(text)}${times}`, width);
+    });
 }
 
 function missingLines({ data }: Document<ProfileResult>, width: number): string[] {
@@ -143,6 +153,7 @@ function missingLines({ data }: Document<ProfileResult>, width: number): string[
         [`${stage.kind} time`, stage.duration_ms],
         [`${stage.kind} MFU`, stage.mfu],
         [`${stage.kind} MBU`, stage.mbu],
+        [`${stage.kind} by operators`, stage.profiled_ms],
       ]),
   ]);
   return reasons.flatMap((reason) => hanging('  missing: ', inert(reason), width));
@@ -158,9 +169,7 @@ export function profileSummary(
   const title = [
     `inferscope${nbsp}${document.tool_version}`,
     'profile',
-    inert(modelWords(data.workload)),
-    inert(engineWords(data.workload)),
-    shapeWords(data.workload),
+    inert(identityWords(data.workload)),
   ].join(' · ');
   const lines = [...wrap(title, width), '', stageTable(data.stages, width)];
   lines.push(...latencyLines(data, width));
@@ -172,7 +181,7 @@ export function profileSummary(
   if (data.suggestions.length > 0) {
     lines.push('', `  ${pc.bold('What would help')}`);
     for (const suggestion of data.suggestions) {
-      lines.push(...hanging('    ', suggestionSentence(suggestion), width));
+      lines.push(...hanging('    ', suggestionSentence(suggestion, data), width));
     }
   }
   const said = noticeLines(document, width);

@@ -2,6 +2,17 @@ import { formatBytes, formatCount, noValue } from '../../format.js';
 import { DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
+/** A fact of the manifest in words: "l3 bytes", "33554432" is "L3", "32.0 MiB"; "cpu avx2", "true" is "CPU AVX2", "yes". */
+export function factWords({ label, value }: { label: string; value: string }): [string, string] {
+  const bytes = label.endsWith(' bytes') && /^\d+$/.test(value);
+  const name = label
+    .replace(/ bytes$/, bytes ? '' : ' bytes')
+    .replaceAll(/\b(?:cpu|gpu|os|l\d\w?|avx\w*|vnni|amx|neon|bf16)\b/gi, (word) => word.toUpperCase());
+  if (bytes) return [name, formatBytes(Number(value))];
+  if (value === 'true' || value === 'false') return [name, value === 'true' ? 'yes' : 'no'];
+  return [name, value];
+}
+
 export const environmentSection: Section = {
   id: 'environment',
   title: 'Environment',
@@ -39,7 +50,7 @@ export const environmentSection: Section = {
         <DataTable
           caption="Machine and software"
           columns={[{ head: '' }, { head: '', wraps: true }]}
-          rows={environment.map(({ label, value }) => [label, value])}
+          rows={environment.map(factWords)}
         />
       </div>
     );

@@ -15,7 +15,7 @@ export const helpSection: Section = {
       <ol class="help">
         {data.suggestions.map((suggestion) => (
           <li>
-            <strong>{suggestion.stage}</strong>: {suggestionSentence(suggestion)}
+            <strong>{suggestion.stage}</strong>: {suggestionSentence(suggestion, data)}
             <small>Assumes that {suggestion.assumption}.</small>
           </li>
         ))}

@@ -1,4 +1,5 @@
 import type { Figure } from '../../../model/figure.js';
+import { repeatLabels } from '../../charts/latency.js';
 import { formatCount, formatMs, formatNumber, noValue } from '../../format.js';
 import { missingReasons } from '../../words.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
@@ -13,10 +14,11 @@ export const latencySection: Section = {
       ['TTFT', latency.ttft_ms],
       ['TPOT', latency.tpot_ms],
       ['end to end', latency.e2e_ms],
-      ['prefill', latency.prefill_tokens_per_s],
-      ['decode', latency.decode_tokens_per_s],
-      ['output', latency.output_tokens_per_s],
+      ['input tokens / TTFT', latency.prefill_tokens_per_s],
+      ['decode throughput', latency.decode_tokens_per_s],
+      ['output tokens over the whole', latency.output_tokens_per_s],
     ];
+    const labels = repeatLabels(latency.per_repeat);
     const percentiles = latency.decode_step_percentiles_ms;
     return (
       <>
@@ -43,16 +45,16 @@ export const latencySection: Section = {
               <DataTable
                 caption="Repeats in the order they ran"
                 columns={[
-                  { head: 'repeat', numeric: true },
-                  { head: 'launch', numeric: true },
+                  { head: 'launch.repeat', numeric: true },
+                  { head: 'iteration', numeric: true },
                   { head: 'TTFT ms', numeric: true },
                   { head: 'TPOT ms', numeric: true },
                   { head: 'end to end ms', numeric: true },
                   { head: '' },
                 ]}
-                rows={latency.per_repeat.map((repeat) => [
+                rows={latency.per_repeat.map((repeat, index) => [
+                  labels[index],
                   formatCount(repeat.iteration),
-                  formatCount(repeat.launch),
                   formatNumber(repeat.ttft_ms, 4),
                   repeat.tpot_ms === null ? noValue : formatNumber(repeat.tpot_ms, 4),
                   formatNumber(repeat.e2e_ms, 4),

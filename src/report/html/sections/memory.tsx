@@ -1,7 +1,7 @@
 import type { Figure } from '../../../model/figure.js';
 import { formatBytes, formatCount, formatMs } from '../../format.js';
 import { componentNames, memoryPointNames } from '../../names.js';
-import { missingReasons } from '../../words.js';
+import { memoryParts, missingReasons } from '../../words.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import type { Section } from '../section.js';
 import { thinned } from '../../thin.js';
@@ -28,6 +28,12 @@ export const memorySection: Section = {
     const rows = thinned(memory.series, 100);
     return (
       <>
+        {result.latency.launches > 1 && (
+          <p>
+            Of the first of {formatCount(result.latency.launches)} process launches; the others ran the same
+            workload again.
+          </p>
+        )}
         <ChartBox
           name="memory"
           result={result}
@@ -69,14 +75,14 @@ export const memorySection: Section = {
           />
         ) : (
           <DataTable
-            caption="Parts of the peak; the residual is what no evidence explains, shown as it is"
+            caption="Parts of the peak; what no evidence explains is not itemised, and shown as it is"
             columns={[
               { head: 'part' },
               { head: 'memory', numeric: true },
               { head: 'confidence' },
               { head: 'evidence', wraps: true },
             ]}
-            rows={memory.breakdown.map((part) => [
+            rows={memoryParts(memory).map((part) => [
               componentNames[part.component],
               formatBytes(part.bytes),
               part.confidence,

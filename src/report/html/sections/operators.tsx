@@ -89,6 +89,19 @@ const TopOperators: FC<{ kind: string; breakdown: Breakdown }> = ({ kind, breakd
   </>
 );
 
+/** "1×128×512, 512×1408" of the runtime's "[[1,128,512],[512,1408]]"; any other text as it is. */
+function shapesText(text: string): string {
+  try {
+    const shapes: unknown = JSON.parse(text);
+    if (!Array.isArray(shapes)) return text;
+    return shapes
+      .map((shape: unknown) => (Array.isArray(shape) ? shape.join('×') : String(shape)))
+      .join(', ');
+  } catch {
+    return text;
+  }
+}
+
 const OperatorTable: FC<{ caption: string; operators: Breakdown['top_operators'] }> = ({
   caption,
   operators,
@@ -113,7 +126,7 @@ const OperatorTable: FC<{ caption: string; operators: Breakdown['top_operators']
       formatCount(operator.calls),
       formatMs(operator.ms),
       formatPercent(operator.share),
-      operator.input_shapes === null ? noValue : <code>{operator.input_shapes}</code>,
+      operator.input_shapes === null ? noValue : <code>{shapesText(operator.input_shapes)}</code>,
     ])}
   />
 );

@@ -1,6 +1,14 @@
 import { opClasses } from '../../../model/classes.js';
 import { bandwidthRoofs, rooflinePoints } from '../../charts/roofline.js';
-import { formatBytes, formatCount, formatNumber, formatPercent, formatQuantity, nbsp } from '../../format.js';
+import {
+  formatBytes,
+  formatCount,
+  formatFigure,
+  formatNumber,
+  formatPercent,
+  formatQuantity,
+  nbsp,
+} from '../../format.js';
 import { Absent, ChartBox, ClassLegend, DataTable, Swatch } from '../parts.js';
 import type { Section } from '../section.js';
 
@@ -19,6 +27,13 @@ export const rooflineSection: Section = {
     }
     const points = rooflinePoints(data);
     const roofs = bandwidthRoofs(roofline);
+    const own = data.stages.flatMap((stage) =>
+      stage.bandwidth_bytes_per_s.value === null || stage.working_set_bytes.value === null
+        ? []
+        : [
+            `${formatFigure(stage.bandwidth_bytes_per_s)} at the ${formatFigure(stage.working_set_bytes)} of ${stage.kind}`,
+          ],
+    );
     return (
       <>
         <p>
@@ -26,8 +41,9 @@ export const rooflineSection: Section = {
           {nbsp}
           {roofline.threads === 1 ? 'thread' : 'threads'}, measured on {roofline.measured_at.slice(0, 10)}.
           Left of the ridge at {formatNumber(roofline.ridge_flop_per_byte)} FLOP per byte, bandwidth is the
-          limit; right of it, compute. Diamonds are whole stages, triangles classes of prefill, circles
-          classes of decode.
+          limit; right of it, compute. The lines are the bandwidths at the largest working set of each level;
+          a stage's own roof{own.length > 0 ? `, ${own.join(', ')},` : ''} may lie between them. Diamonds are
+          whole stages, triangles classes of prefill, circles classes of decode.
         </p>
         <ClassLegend
           classes={opClasses.filter((opClass) => points.some((point) => point.class === opClass))}

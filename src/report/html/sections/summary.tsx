@@ -1,9 +1,17 @@
 import type { FC } from 'hono/jsx';
-import type { Document } from '../../../model/document.js';
-import type { ProfileResult } from '../../../model/documents/profile.js';
+import type { Document, Issue } from '../../../model/document.js';
+import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import { missing, type Figure } from '../../../model/figure.js';
 import { figureParts, formatFigure, isAccountingFault } from '../../format.js';
-import { boundWords, headlineSentences, notices, stageNamed } from '../../words.js';
+import { notices } from '../../notices.js';
+import {
+  boundWords,
+  headlineSentences,
+  identityWords,
+  sentence,
+  stageNamed,
+  suggestionSentence,
+} from '../../words.js';
 import { Behind, Missing, Notice } from '../parts.js';
 
 interface CardData {
@@ -13,6 +21,18 @@ interface CardData {
   more: string;
   /** Stands where no spread does. */
   note?: string;
+}
+
+/** MFU of a stage that compute bounds, MBU of one that memory bounds; `usual` where neither is known. */
+function utilizationCard(name: string, stage: StageResult | undefined, usual: 'MFU' | 'MBU'): CardData {
+  const which = stage?.bound === 'compute' ? 'MFU' : stage?.bound === 'memory' ? 'MBU' : usual;
+  const none = missing('no_stage', `no ${name.toLowerCase()} stage was recorded`);
+  return {
+    label: `${name} ${which}`,
+    figure: (which === 'MFU' ? stage?.mfu : stage?.mbu) ?? none,
+    more: 'definitions',
+    note: stage ? boundWords(stage) : '',
+  };
 }
 
 function cardsOf(result: ProfileResult): CardData[] {
@@ -32,20 +52,10 @@ function cardsOf(result: ProfileResult): CardData[] {
         ? { note: `${formatFigure(memory.baseline_bytes)} before the model` }
         : {}),
     },
-    { label: 'Prefill throughput', figure: latency.prefill_tokens_per_s, more: 'stages' },
-    { label: 'Decode throughput', figure: latency.decode_tokens_per_s, more: 'stages' },
-    {
-      label: 'Prefill MFU',
-      figure: prefill?.mfu ?? absent('prefill'),
-      more: 'definitions',
-      note: prefill ? boundWords(prefill) : '',
-    },
-    {
-      label: 'Decode MBU',
-      figure: decode?.mbu ?? absent('decode'),
-      more: 'definitions',
-      note: decode ? boundWords(decode) : '',
-    },
+    { label: 'Prefill throughput', figure: prefill?.tokens_per_s ?? absent('prefill'), more: 'stages' },
+    { label: 'Decode throughput', figure: decode?.tokens_per_s ?? absent('decode'), more: 'stages' },
+    utilizationCard('Prefill', prefill, 'MFU'),
+    utilizationCard('Decode', decode, 'MBU'),
   ];
 }
 
@@ -72,12 +82,24 @@ const Card: FC<CardData> = ({ label, figure, more, note = '' }) => {
   );
 };
 
-/** What someone in a hurry reads: three sentences, what to doubt about them, the headline figures. */
+const Notices: FC<{ label: string; issues: Issue[] }> = ({ label, issues }) =>
+  issues.length === 0 ? null : (
+    <ul class="notices" aria-label={label}>
+      {issues.map((issue) => (
+        <Notice issue={issue} />
+      ))}
+    </ul>
+  );
+
+/** What someone in a hurry reads: what is wrong, three sentences and what to try, the headline figures, what to doubt about them. */
 export const Summary: FC<{ document: Document<ProfileResult> }> = ({ document }) => {
   const { data } = document;
+  const identity = identityWords(data.workload);
+  const [suggestion] = data.suggestions;
   const [run, bounds, memory] = headlineSentences(data);
   const all = notices(document);
-  const grave = all.filter(({ severity }) => severity !== 'info');
+  const errors = all.filter(({ severity }) => severity === 'error');
+  const warnings = all.filter(({ severity }) => severity === 'warning');
   const notes = all.filter(({ severity }) => severity === 'info');
   return (
     <header id="summary">
@@ -85,6 +107,8 @@ export const Summary: FC<{ document: Document<ProfileResult> }> = ({ document })
         inferscope profile · {data.session.id} · {data.session.started_at.slice(0, 16).replace('T', ' ')} UTC
       </p>
       <h1>{data.session.title}</h1>
+      {data.session.title !== identity && <p class="identity">{identity}</p>}
+      <Notices label="What is wrong with these figures" issues={errors} />
       <dl class="lead">
         <div>
           <dt>Speed</dt>
@@ -98,28 +122,26 @@ export const Summary: FC<{ document: Document<ProfileResult> }> = ({ document })
           <dt>Memory</dt>
           <dd>{memory}</dd>
         </div>
+        {suggestion && (
+          <div>
+            <dt>
+              <a href="#help">Try</a>
+            </dt>
+            <dd>{sentence(suggestionSentence(suggestion, data))}</dd>
+          </div>
+        )}
       </dl>
-      {grave.length > 0 && (
-        <ul class="notices" aria-label="What to know before trusting these figures">
-          {grave.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
-      {notes.length > 0 && (
-        <Behind title={`${notes.length} ${notes.length === 1 ? 'note' : 'notes'}`}>
-          <ul class="notices">
-            {notes.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        </Behind>
-      )}
       <ul class="cards" aria-label="Headline figures">
         {cardsOf(data).map((card) => (
           <Card {...card} />
         ))}
       </ul>
+      <Notices label="What to know before trusting these figures" issues={warnings} />
+      {notes.length > 0 && (
+        <Behind title={`${notes.length} ${notes.length === 1 ? 'note' : 'notes'}`}>
+          <Notices label="Notes" issues={notes} />
+        </Behind>
+      )}
       <noscript>
         <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
       </noscript>

@@ -1,6 +1,6 @@
 import type { Figure } from '../../../model/figure.js';
 import { formatMs, formatQuantity } from '../../format.js';
-import { metricName } from '../../names.js';
+import { metricName, scopeName } from '../../names.js';
 import { missingReasons } from '../../words.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import type { Section } from '../section.js';
@@ -54,7 +54,7 @@ export const telemetrySection: Section = {
               ]}
               rows={telemetry.series.flatMap((series) =>
                 thinned(series.points, each).map(([ms, value]) => [
-                  series.scope,
+                  scopeName(series.scope),
                   metricName(series.metric),
                   formatMs(ms),
                   formatQuantity(value, series.unit),

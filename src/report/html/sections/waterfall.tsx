@@ -1,7 +1,7 @@
 import type { FC } from 'hono/jsx';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import { formatFigure, formatMsColumn, formatPercent } from '../../format.js';
-import { barMeaning } from '../../names.js';
+import { barLabel, barMeaning } from '../../names.js';
 import { boundWords, stageSentence } from '../../words.js';
 import { Absent, ChartBox, DataTable } from '../parts.js';
 import type { Section } from '../section.js';
@@ -26,6 +26,7 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
           caption={`${title(stage)}: the bars sum to the measured time of the clean execution`}
           columns={[
             { head: 'bar' },
+            { head: 'id' },
             { head: 'ms', numeric: true },
             { head: 'share', numeric: true },
             { head: 'confidence' },
@@ -33,13 +34,14 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
           ]}
           rows={[
             ...stage.bars.map((bar, index) => [
+              barLabel(bar.id),
               <code>{bar.id}</code>,
               times[index],
               formatPercent(bar.ms / measured),
               bar.confidence,
               barMeaning(bar.id),
             ]),
-            [<strong>measured</strong>, times.at(-1), formatPercent(1), '', ''],
+            [<strong>measured</strong>, '', times.at(-1), formatPercent(1), '', ''],
           ]}
         />
       </ChartBox>
@@ -65,7 +67,8 @@ export const waterfallSection: Section = {
       <>
         <p>
           From the time this machine's roofline allows to the time that was measured. Each bar starts where
-          the one before it ends.
+          the one before it ends; parts under 1&nbsp;% of the time are drawn as one. A bar that goes back
+          takes off what the ones before it hold too much of.
         </p>
         <div class="two stacked-on-paper">
           {shown.map((stage) => (

@@ -1,0 +1,75 @@
+import type { Document, Issue } from '../model/document.js';
+import type { ProfileResult } from '../model/documents/profile.js';
+import type { Figure } from '../model/figure.js';
+import { formatFigure, isAccountingFault } from './format.js';
+
+const severities: Issue['severity'][] = ['error', 'warning', 'info'];
+
+const number = /\d+(?:\.\d+)?/g;
+
+/** One text for several that differ in their numbers only: each number becomes "1.03 to 1.14" where they differ. */
+function rangedText(texts: string[]): string {
+  const found = texts.map((text) => text.match(number) ?? []);
+  let at = 0;
+  return (texts[0] ?? '').replaceAll(number, (own) => {
+    const sorted = found.map((numbers) => numbers[at] ?? own).toSorted((a, b) => Number(a) - Number(b));
+    at++;
+    const [low = own, high = own] = [sorted[0], sorted.at(-1)];
+    return low === high ? own : `${low} to ${high}`;
+  });
+}
+
+/** Issues that say the same of several launches as one, with their number: five of a kind hide what is said once. */
+export function collapsed(issues: Issue[]): Issue[] {
+  const groups = new Map<string, Issue[]>();
+  for (const issue of issues) {
+    const key = [issue.severity, issue.code, issue.text.replaceAll(number, '0')].join('\n');
+    groups.set(key, [...(groups.get(key) ?? []), issue]);
+  }
+  return [...groups.values()].flatMap((group): Issue[] => {
+    const [first] = group;
+    if (!first || group.length === 1) return group;
+    const count = group.reduce((sum, issue) => sum + (issue.count ?? 1), 0);
+    return [{ ...first, text: rangedText(group.map(({ text }) => text)), count }];
+  });
+}
+
+function statusIssue({ session }: ProfileResult, issues: Issue[]): Issue | null {
+  if (session.status === 'complete') return null;
+  const why = issues.find(({ code }) => code === 'interrupted')?.text ?? `The session was ${session.status}.`;
+  return {
+    code: `session_${session.status}`,
+    severity: 'error',
+    text: `${why} The figures cover only what had been recorded by then.`,
+  };
+}
+
+function accountingFaults({ stages }: ProfileResult): Issue[] {
+  return stages.flatMap((stage) => {
+    const utilizations: [string, Figure][] = [
+      ['MFU', stage.mfu],
+      ['MBU', stage.mbu],
+    ];
+    return utilizations
+      .filter(([, utilization]) => isAccountingFault(utilization))
+      .map(([name, utilization]): Issue => ({
+        code: 'accounting_fault',
+        severity: 'error',
+        text:
+          `${name} of ${stage.kind} is ${formatFigure(utilization)}, which no hardware can reach: the work is counted ` +
+          'too high or the roof was measured too low. Do not use this figure before that is cleared up.',
+      }));
+  });
+}
+
+/**
+ * What the reader must know before trusting the figures: an unfinished session, every MFU or MBU over 100 %, and the
+ * document's issues, those of a kind as one. Gravest first.
+ */
+export function notices({ data, issues }: Document<ProfileResult>): Issue[] {
+  const status = statusIssue(data, issues);
+  // An interruption is said once, with what it means.
+  const others = status ? issues.filter(({ code }) => code !== 'interrupted') : issues;
+  const found = [...(status ? [status] : []), ...accountingFaults(data), ...collapsed(others)];
+  return found.toSorted((a, b) => severities.indexOf(a.severity) - severities.indexOf(b.severity));
+}
