@@ -1,8 +1,7 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
-import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Document } from '../../src/model/document.js';
 import type { ProfileResult } from '../../src/model/documents/profile.js';
@@ -10,6 +9,7 @@ import { childEntry } from '../../src/model/installation.js';
 import { profileReport } from '../../src/report/html/profile.js';
 import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/report/test-profile.js';
 import { launchBrowser } from './chromium.js';
+import { chartsDrawn, desktop, open, phone } from './opened.js';
 
 let browser: Browser;
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-report-'));
@@ -31,53 +31,10 @@ function write(name: string, document: Document<ProfileResult>): string {
 }
 
 const whole = write('whole', testProfile());
-const desktop = { width: 1440, height: 900 };
-const phone = { width: 375, height: 800 };
-
-interface Opened {
-  page: Page;
-  /** Console errors and warnings, uncaught exceptions. */
-  complaints: string[];
-  /** What the page asked for besides itself. */
-  requests: string[];
-}
-
-async function open(path: string, options: BrowserContextOptions = {}): Promise<Opened> {
-  const page = await browser.newPage({ viewport: desktop, ...options });
-  const complaints: string[] = [];
-  const requests: string[] = [];
-  page.on('console', (message) => {
-    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
-  });
-  page.on('pageerror', (error) => complaints.push(error.message));
-  const url = pathToFileURL(path).href;
-  page.on('request', (request) => {
-    if (request.url() !== url && !request.url().startsWith('data:')) requests.push(request.url());
-  });
-  await page.goto(url);
-  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
-  return { page, complaints, requests };
-}
-
-/** Each chart's name with how many shapes its SVG holds and whether it keeps to its box. */
-const chartsDrawn = (page: Page) =>
-  page.$$eval('[data-chart]', (boxes) =>
-    boxes.map((box) => {
-      const outer = box.getBoundingClientRect();
-      const inner = box.querySelector('svg')?.getBoundingClientRect();
-      return {
-        name: `${box.getAttribute('data-chart')} ${box.getAttribute('data-part')}`.trim(),
-        shapes: box.querySelectorAll('svg path').length,
-        texts: box.querySelectorAll('svg text').length,
-        inside: inner ? inner.right <= outer.right + 1 && inner.bottom <= outer.bottom + 1 : false,
-        width: inner?.width ?? 0,
-      };
-    }),
-  );
 
 describe('the report in Chromium', () => {
   it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
-    const { page, complaints, requests } = await open(whole);
+    const { page, complaints, requests } = await open(browser, whole);
     const drawn = await chartsDrawn(page);
     expect(drawn.map(({ name }) => name)).toEqual([
       'bars prefill',
@@ -107,7 +64,7 @@ describe('the report in Chromium', () => {
   });
 
   it('its policy stops what would fetch or run anything else', async () => {
-    const { page, requests } = await open(whole);
+    const { page, requests } = await open(browser, whole);
     const outcome = await page.evaluate<unknown>(`(async () => {
       const fetched = await fetch('http://127.0.0.1:9/').then(() => 'fetched', () => 'refused');
       const script = document.createElement('script');
@@ -124,7 +81,7 @@ describe('the report in Chromium', () => {
     ['phone', phone],
     ['desktop', desktop],
   ])('%s: the page does not scroll sideways and no chart leaves its box', async (_, viewport) => {
-    const { page } = await open(whole, { viewport });
+    const { page } = await open(browser, whole, { viewport });
     // Opened tables must not widen the page either.
     await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
     const width = await page.evaluate<number>('document.documentElement.scrollWidth');
@@ -134,7 +91,7 @@ describe('the report in Chromium', () => {
   });
 
   it('charts follow the window', async () => {
-    const { page } = await open(whole);
+    const { page } = await open(browser, whole);
     const [before] = await chartsDrawn(page);
     await page.setViewportSize(phone);
     await expect.poll(async () => (await chartsDrawn(page))[0]?.width).toBeLessThan(before?.width ?? 0);
@@ -148,7 +105,7 @@ describe('the report in Chromium', () => {
     page.evaluate<string>('getComputedStyle(document.body).backgroundColor');
 
   it('is dark where the reader prefers dark, charts too, and follows a change', async () => {
-    const { page, complaints } = await open(whole, { colorScheme: 'dark' });
+    const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
     expect(await backgroundOf(page)).toBe('rgb(15, 18, 23)');
     expect(await inkOf(page)).toBe('#e4e8ef');
     await page.emulateMedia({ colorScheme: 'light' });
@@ -159,7 +116,7 @@ describe('the report in Chromium', () => {
   });
 
   it('prints light, without navigation, charts within the paper, whatever the screen was', async () => {
-    const { page } = await open(whole, { colorScheme: 'dark' });
+    const { page } = await open(browser, whole, { colorScheme: 'dark' });
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await backgroundOf(page)).toBe('rgb(255, 255, 255)');
@@ -178,7 +135,7 @@ describe('the report in Chromium', () => {
   });
 
   it('is read by keyboard: skip link, contents, zoom of the timeline', async () => {
-    const { page } = await open(whole);
+    const { page } = await open(browser, whole);
     await page.keyboard.press('Tab');
     expect(await page.evaluate<string>('document.activeElement.textContent.trim()')).toBe(
       'Skip to the report',
@@ -203,7 +160,7 @@ describe('the report in Chromium', () => {
   });
 
   it('has a table behind every chart that opens, and a label on it', async () => {
-    const { page } = await open(whole);
+    const { page } = await open(browser, whole);
     const figures = page.locator('figure');
     const count = await figures.count();
     expect(count).toBe(11);
@@ -219,7 +176,7 @@ describe('the report in Chromium', () => {
   });
 
   it('hostile names stay text, in the page, in charts and in tooltips', async () => {
-    const { page, complaints } = await open(write('hostile', hostileProfile()));
+    const { page, complaints } = await open(browser, write('hostile', hostileProfile()));
     for (const name of ['timeline', 'memory', 'telemetry', 'roofline']) {
       const box = page.locator(`[data-chart=${name}]`).first();
       await box.scrollIntoViewIfNeeded();
@@ -239,7 +196,7 @@ describe('the report in Chromium', () => {
   });
 
   it('a session with nothing but latencies says what is missing, at phone width too', async () => {
-    const { page, complaints } = await open(write('bare', bareProfile()), { viewport: phone });
+    const { page, complaints } = await open(browser, write('bare', bareProfile()), { viewport: phone });
     const drawn = await chartsDrawn(page);
     expect(drawn.map(({ name }) => name)).toEqual(['repeats', 'steps']);
     expect(await page.locator('#memory').innerText()).toContain('Memory was not sampled.');

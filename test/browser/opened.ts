@@ -1,0 +1,51 @@
+import { pathToFileURL } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+
+export const desktop = { width: 1440, height: 900 };
+export const phone = { width: 375, height: 800 };
+
+export interface Opened {
+  page: Page;
+  /** Console errors and warnings, uncaught exceptions. */
+  complaints: string[];
+  /** What the page asked for besides itself. */
+  requests: string[];
+}
+
+/** The report at `path`, its charts drawn. */
+export async function open(
+  browser: Browser,
+  path: string,
+  options: BrowserContextOptions = {},
+): Promise<Opened> {
+  const page = await browser.newPage({ viewport: desktop, ...options });
+  const complaints: string[] = [];
+  const requests: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type())) complaints.push(message.text());
+  });
+  page.on('pageerror', (error) => complaints.push(error.message));
+  const url = pathToFileURL(path).href;
+  page.on('request', (request) => {
+    if (request.url() !== url && !request.url().startsWith('data:')) requests.push(request.url());
+  });
+  await page.goto(url);
+  await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+  return { page, complaints, requests };
+}
+
+/** Each chart's name with how many shapes its SVG holds and whether it keeps to its box. */
+export const chartsDrawn = (page: Page) =>
+  page.$$eval('[data-chart]', (boxes) =>
+    boxes.map((box) => {
+      const outer = box.getBoundingClientRect();
+      const inner = box.querySelector('svg')?.getBoundingClientRect();
+      return {
+        name: `${box.getAttribute('data-chart')} ${box.getAttribute('data-part')}`.trim(),
+        shapes: box.querySelectorAll('svg path').length,
+        texts: box.querySelectorAll('svg text').length,
+        inside: inner ? inner.right <= outer.right + 1 && inner.bottom <= outer.bottom + 1 : false,
+        width: inner?.width ?? 0,
+      };
+    }),
+  );

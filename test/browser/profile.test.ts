@@ -1,0 +1,99 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { profileDocumentSchema, type ProfileResult } from '../../src/model/documents/profile.js';
+import { packageRoot } from '../../src/model/installation.js';
+import { formatFigure } from '../../src/report/format.js';
+import { launchBrowser } from './chromium.js';
+import { chartsDrawn, desktop, open, phone } from './opened.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-profile-'));
+const report = join(folder, 'report.html');
+let browser: Browser;
+let result: ProfileResult;
+
+// A profile of the built binary: what a user's browser opens, not what the tests' own data draws.
+beforeAll(async () => {
+  const cli = join(packageRoot(), 'dist', 'cli.js');
+  const size = ['--launches', '1', '--repeats', '2', '--input-len', '32', '--output-len', '4'];
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [cli, 'profile', ...size, '--json', '--quiet', '--output', report],
+    {
+      encoding: 'utf8',
+      cwd: folder,
+      maxBuffer: 64 * 2 ** 20,
+      env: { ...process.env, INFERSCOPE_HOME: join(folder, 'home') },
+    },
+  );
+  expect(status, stderr).toBe(0);
+  result = profileDocumentSchema.parse(JSON.parse(stdout)).data;
+  browser = await launchBrowser();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('the report that `inferscope profile` writes', () => {
+  it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
+    const { page, complaints, requests } = await open(browser, report);
+    const drawn = await chartsDrawn(page);
+    expect(drawn.map(({ name }) => name)).toEqual([
+      'bars prefill',
+      'bars decode',
+      'classes',
+      'layers prefill',
+      'layers decode',
+      'roofline',
+      'timeline',
+      'memory',
+      'repeats',
+      'steps',
+      'telemetry',
+    ]);
+    for (const chart of drawn) {
+      expect(chart.shapes, chart.name).toBeGreaterThan(3);
+      expect(chart.texts, chart.name).toBeGreaterThan(2);
+      expect(chart.inside, chart.name).toBe(true);
+    }
+    expect(await page.locator('[data-chart=timeline] svg path').count()).toBeGreaterThan(
+      result.timeline!.operators.length,
+    );
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(statSync(report).size).toBeLessThan(3e6);
+    await page.close();
+  });
+
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
+    const { page } = await open(browser, report, { viewport });
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(viewport.width);
+    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await page.close();
+  });
+
+  it('shows the figures of the JSON document, and names no part by its id alone', async () => {
+    const { page } = await open(browser, report);
+    const summary = await page.locator('#summary').innerText();
+    const { latency, memory, stages } = result;
+    const headline = [latency.ttft_ms, latency.tpot_ms, latency.e2e_ms, memory!.peak_bytes];
+    for (const figure of [...headline, ...stages.slice(0, 2).map((stage) => stage.roofline_ms)]) {
+      expect(summary).toContain(formatFigure(figure));
+    }
+    const words = await page.locator('[data-chart=bars] svg text').allTextContents();
+    expect(words).toContain('measured');
+    expect(words.filter((text) => /_|\w\.[a-z]/.test(text))).toEqual([]);
+    expect(readFileSync(report, 'utf8')).not.toContain(folder);
+    await page.close();
+  });
+});
