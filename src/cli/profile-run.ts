@@ -16,8 +16,9 @@ import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
 import { engineWords, modelWords, shapeWords } from '../report/words.js';
 import { createSession } from '../session/create.js';
-import { ensureWritable } from '../session/home.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
 import { fitsInMemory } from './memory-check.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
@@ -57,6 +58,9 @@ export async function runProfile(
   const progress = startProgress(options.quiet === true);
   try {
     return await profile(options, signal, progress);
+  } catch (error) {
+    // Whatever part of the way met it: a full disk is a full disk.
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the profile', home: true });
   } finally {
     progress.end();
   }

@@ -4,6 +4,7 @@ import { defaultThreads } from '../engines/onnx/decoder.js';
 import { document } from '../model/document.js';
 import { rooflineSummary } from '../report/terminal/roofline.js';
 import { ensureWritable } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
@@ -35,7 +36,11 @@ export function define(command: Command): void {
           onProgress: ({ done, total, label }) =>
             progress.update('measuring the roofline', `${done}/${total} ${label}`),
         }),
-      ).finally(progress.end);
+      )
+        .catch((error: unknown) => {
+          throw asStorageFailure(error, { path: home.root, doing: 'measure the roofline', home: true });
+        })
+        .finally(progress.end);
       const made = document('roofline', '1.0', { roofline, cached, age_s: ageS });
       if (options.json) printDocument(made);
       else print(rooflineSummary(made, { width: Math.min(100, terminalWidth()) }));

@@ -1,7 +1,13 @@
 import type { ChildProcess } from 'node:child_process';
 import process from 'node:process';
 import { execaNode } from 'execa';
-import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
+import {
+  exitCodeOf,
+  InferscopeError,
+  messageOf,
+  systemErrorCode,
+  type ErrorCode,
+} from '../../model/errors.js';
 import { childEntry } from '../../model/installation.js';
 
 /**
@@ -98,6 +104,15 @@ export function serveEngineProcess<Plan, Progress, Result>(
 
 function failureOf(error: unknown): Failure {
   if (error instanceof InferscopeError) return { code: error.code, ...error.parts };
+  const system = systemErrorCode(error);
+  if (system === 'ENOSPC' || system === 'EDQUOT') {
+    return {
+      code: 'E_DISK_FULL',
+      what: 'the disk filled up while the engine recorded',
+      why: messageOf(error),
+      fix: 'Free some space, or set INFERSCOPE_HOME to a larger disk.',
+    };
+  }
   return { stack: error instanceof Error ? (error.stack ?? error.message) : String(error) };
 }
 

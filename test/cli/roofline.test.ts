@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest';
+import { rooflineDocumentSchema } from '../../src/model/documents/roofline.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import { expectFailure, inferscope, place, profileJson, tinyArgs } from './profile-cli.js';
+
+// A home without a planted roofline: this one is measured.
+const scratch = testFolder();
+const at = { ...place(), scratch, home: `${scratch}/home` };
+
+test('measured once, cached, and used by a profile', () => {
+  const first = inferscope(at, ['roofline', '--threads', '1', '--json']);
+  expect(first.status).toBe(0);
+  const measured = rooflineDocumentSchema.parse(JSON.parse(first.stdout)).data;
+  expect(measured).toMatchObject({ cached: false, age_s: 0, roofline: { threads: 1 } });
+  const { compute, bandwidth, ridge_flop_per_byte: ridge, weight_streams: streams } = measured.roofline;
+  expect(compute.map((peak) => peak.dtype)).toEqual(['float32', 'int8']);
+  // Any CPU of this century; a core has not reached 10 TFLOP/s or 1 TB/s yet.
+  for (const peak of compute) {
+    expect(peak.flops_per_s).toBeGreaterThan(1e9);
+    expect(peak.flops_per_s).toBeLessThan(1e13);
+  }
+  for (const point of bandwidth) {
+    expect(point.bytes_per_s).toBeGreaterThan(0.5e9);
+    expect(point.bytes_per_s).toBeLessThan(1e12);
+  }
+  const sizes = bandwidth.map((point) => point.working_set_bytes);
+  expect(sizes).toEqual([...sizes].sort((x, y) => x - y));
+  expect(ridge).toBeCloseTo(compute[0]!.flops_per_s / bandwidth.at(-1)!.bytes_per_s, 9);
+  expect(new Set(streams.map((stream) => stream.format))).toEqual(new Set(['float32', 'int4']));
+
+  const again = inferscope(at, ['roofline', '--threads', '1', '--json']);
+  const kept = rooflineDocumentSchema.parse(JSON.parse(again.stdout)).data;
+  expect(kept).toMatchObject({ cached: true, roofline: measured.roofline });
+
+  const { stdout } = inferscope(at, ['roofline', '--threads', '1']);
+  expect(stdout).toContain('ridge point');
+  expect(stdout).not.toContain('\u001B[');
+  for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
+
+  const profile = profileJson(at, tinyArgs(at));
+  expect(profile.data.roofline).toEqual(measured.roofline);
+});
+
+test('an impossible thread count', () => {
+  expectFailure(inferscope(at, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
+});
