@@ -34,6 +34,12 @@ export function collapsed(issues: Issue[]): Issue[] {
   });
 }
 
+/** Those of the issues that may be why no operator is shown. */
+export function aboutOperators(issues: Issue[]): Issue[] {
+  const why = /trace|operator|interrupted|ended_early|profiled/i;
+  return collapsed(issues.filter(({ severity, code, text }) => severity !== 'info' && why.test(code + text)));
+}
+
 function statusIssue({ session }: ProfileResult, issues: Issue[]): Issue | null {
   if (session.status === 'complete') return null;
   const why = issues.find(({ code }) => code === 'interrupted')?.text ?? `The session was ${session.status}.`;

@@ -1,5 +1,6 @@
 import type { EChartsOption } from 'echarts';
 import type { ProfileResult } from '../../model/documents/profile.js';
+import { nbsp } from '../format.js';
 import type { Theme } from '../palette.js';
 
 /** What a chart is made from; everything in it is typed data that the page holds once. */
@@ -62,6 +63,12 @@ export function axisStyle({ theme }: ChartInput) {
     nameTextStyle: { color: theme.muted, fontSize: 12 },
     splitLine: { lineStyle: { color: theme.line, opacity: 0.6 } },
   };
+}
+
+/** Label of a time axis of `spanS` seconds: with a decimal where whole seconds would repeat. */
+export function secondsLabel(spanS: number): (value: number) => string {
+  const decimals = spanS < 8 ? 1 : 0;
+  return (value) => `${value.toFixed(decimals)}${nbsp}s`;
 }
 
 /** Name of a value axis in its middle, below or beside the labels. */

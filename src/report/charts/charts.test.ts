@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { themes } from '../palette.js';
 import { hostileText, testProfile } from '../test-profile.js';
 import { chartNamed, charts, type ChartName } from './registry.js';
-import { escapeHtml, textOn, tip } from './chart.js';
+import { escapeHtml, secondsLabel, textOn, tip } from './chart.js';
+import { repeatLabels } from './latency.js';
 
 const result = testProfile().data;
 
@@ -127,6 +128,24 @@ it('latency: one panel a metric, outliers by another symbol, the interval behind
   expect(symbols.flatMap((symbol, index) => (symbol === 'triangle' ? [index] : []))).toEqual([8]);
   const e2e = result.latency.e2e_ms;
   expect(series[2]!.markArea.data[0]!.map(({ yAxis }) => yAxis)).toEqual(e2e.value === null ? [] : e2e.ci95);
+});
+
+it('latency: a repeat is named by its launch and its place there', () => {
+  // The iterations between are warm-ups, which start anew with each launch.
+  const repeats = [0, 0, 4, 4, 4].map((launch, index) => ({
+    iteration: 3 * index,
+    launch,
+    ttft_ms: 1,
+    tpot_ms: 1,
+    e2e_ms: 1,
+    outlier: false,
+  }));
+  expect(repeatLabels(repeats)).toEqual(['1.1', '1.2', '2.1', '2.2', '2.3']);
+});
+
+it('no two labels of a short time axis are the same', () => {
+  expect([20.5, 21, 21.5].map(secondsLabel(3))).toEqual(['20.5\u00a0s', '21.0\u00a0s', '21.5\u00a0s']);
+  expect(secondsLabel(60)(20)).toBe('20\u00a0s');
 });
 
 it('telemetry: one panel a metric, a line a scope', () => {

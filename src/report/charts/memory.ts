@@ -1,7 +1,7 @@
 import { formatBytes, formatNumber, nbsp } from '../format.js';
 import { memoryPointNames } from '../names.js';
 import { barColors, classColors } from '../palette.js';
-import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
 
 const pointColors = {
   baseline: classColors.norm,
@@ -55,7 +55,7 @@ export const memoryChart: Chart = {
           hideOverlap: true,
           showMinLabel: false,
           showMaxLabel: false,
-          formatter: (value: number) => `${formatNumber(value, 2)}${nbsp}s`,
+          formatter: secondsLabel(span / 1e3),
         },
         ...axisName('since the session began', 26),
       },

@@ -181,6 +181,8 @@ function pointSeries({ theme }: ChartInput, points: RooflinePoint[]): SeriesOpti
         // The classes of a stage lie beside it: GEMM close by, at nearly the same height.
         position: 'bottom' as const,
         color: theme.ink,
+        textBorderColor: theme.surface,
+        textBorderWidth: 3,
         fontWeight: 'bold' as const,
         formatter: point.name,
       },

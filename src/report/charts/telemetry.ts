@@ -1,8 +1,8 @@
 import type { ProfileResult, TelemetryResult } from '../../model/documents/profile.js';
-import { formatNumber, formatQuantity, nbsp } from '../format.js';
+import { formatQuantity } from '../format.js';
 import { metricName, scopeName } from '../names.js';
 import { classColors } from '../palette.js';
-import { axisName, axisStyle, base, isNarrow, tip, type Chart } from './chart.js';
+import { axisName, axisStyle, base, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
 
 type Series = TelemetryResult['series'][number];
 
@@ -32,6 +32,12 @@ const isShare = ({ series }: { series: Series[] }): boolean =>
 
 /** Bytes are plotted in MiB, so that the axis is divided in powers of two. */
 const scaleOf = (series: Series | undefined): number => (series?.unit === 'B' ? 2 ** 20 : 1);
+
+/** Seconds from the first to the last sample. */
+function spanOf(series: Series[]): number {
+  const ends = series.flatMap(({ points }) => [points[0]?.[0] ?? 0, points.at(-1)?.[0] ?? 0]);
+  return (Math.max(...ends) - Math.min(...ends)) / 1e3;
+}
 
 /** Counted things have their name above the panel; the axis needs the number only. */
 function axisQuantity(value: number, unit = ''): string {
@@ -79,7 +85,7 @@ export const telemetryChart: Chart = {
           hideOverlap: true,
           showMinLabel: false,
           showMaxLabel: false,
-          formatter: (value: number) => `${formatNumber(value, 2)}${nbsp}s`,
+          formatter: secondsLabel(spanOf(all[index]?.series ?? [])),
         },
         ...(index === all.length - 1 ? axisName('since the session began', 24) : {}),
       })),

@@ -99,6 +99,7 @@ ${classRules}
 
 details { margin: .25rem 0; font-size: .875rem; }
 summary { cursor: pointer; color: var(--link); padding: .25rem 0; width: fit-content; }
+.scroll:has(> table.whole) { max-height: none; }
 .scroll { position: relative; overflow-x: auto; max-width: 100%; max-height: 32rem; overflow-y: auto; }
 table { border-collapse: collapse; font-size: .875rem; min-width: min(100%, 30rem); }
 caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .25rem 0; position: sticky; left: 0; }

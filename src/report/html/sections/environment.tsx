@@ -44,11 +44,13 @@ export const environmentSection: Section = {
       <div class="two">
         <DataTable
           caption="Workload"
+          class="whole"
           columns={[{ head: '' }, { head: '', wraps: true }]}
           rows={workloadRows.map(([name, value]) => [name, value])}
         />
         <DataTable
           caption="Machine and software"
+          class="whole"
           columns={[{ head: '' }, { head: '', wraps: true }]}
           rows={environment.map(factWords)}
         />

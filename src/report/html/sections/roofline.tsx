@@ -42,7 +42,7 @@ export const rooflineSection: Section = {
           {roofline.threads === 1 ? 'thread' : 'threads'}, measured on {roofline.measured_at.slice(0, 10)}.
           Left of the ridge at {formatNumber(roofline.ridge_flop_per_byte)} FLOP per byte, bandwidth is the
           limit; right of it, compute. The lines are the bandwidths at the largest working set of each level;
-          a stage's own roof{own.length > 0 ? `, ${own.join(', ')},` : ''} may lie between them. Diamonds are
+          a stage's own roof may lie between them{own.length > 0 ? ` (${own.join(', ')})` : ''}. Diamonds are
           whole stages, triangles classes of prefill, circles classes of decode.
         </p>
         <ClassLegend

@@ -24,8 +24,8 @@ export const telemetrySection: Section = {
       );
     }
     const figures: [string, Figure][] = [
-      ['CPU of the measured process', telemetry.cpu_percent],
-      ['CPU of other processes', telemetry.other_processes_cpu_percent],
+      ['CPU of the host, all cores together', telemetry.cpu_percent],
+      ['other processes, 100 % is one core', telemetry.other_processes_cpu_percent],
       ['core clock', telemetry.clock_mhz],
       ['sampling rate', telemetry.sample_hz],
     ];

@@ -1,8 +1,10 @@
 import type { FC } from 'hono/jsx';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
+import type { Figure } from '../../../model/figure.js';
 import { formatFigure, formatMsColumn, formatPercent } from '../../format.js';
 import { barLabel, barMeaning } from '../../names.js';
-import { boundWords, stageSentence } from '../../words.js';
+import { boundWords, missingReasons, stageSentence } from '../../words.js';
+import { aboutOperators } from '../../notices.js';
 import { Absent, ChartBox, DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
@@ -49,6 +51,19 @@ const Bars: FC<{ stage: StageResult; result: ProfileResult }> = ({ stage, result
   );
 };
 
+/** " prefill, decode: the run ended before its profiled pass." */
+function reasons({ stages }: ProfileResult): string {
+  const named = stages
+    .filter(({ kind }) => kind !== 'sampling')
+    .flatMap((stage): [string, Figure][] => [
+      [`${stage.kind} roofline`, stage.roofline_ms],
+      [`${stage.kind} by operators`, stage.profiled_ms],
+    ]);
+  return missingReasons(named)
+    .map((reason) => ` Missing: ${reason}.`)
+    .join('');
+}
+
 export const waterfallSection: Section = {
   id: 'time',
   title: 'Where the time goes',
@@ -58,8 +73,8 @@ export const waterfallSection: Section = {
       return (
         <Absent
           what="No way from the roofline to the measured time can be shown."
-          why="It needs this machine's measured roofline, the model's dimensions and an operator trace."
-          issues={issues.filter(({ severity }) => severity !== 'info')}
+          why={`It needs this machine's measured roofline, the model's dimensions and an operator trace.${reasons(data)}`}
+          issues={aboutOperators(issues)}
         />
       );
     }
