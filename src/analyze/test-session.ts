@@ -71,6 +71,7 @@ export function handRoofline(): MachineRoofline {
     threads: 1,
     measured_at: '2026-11-20T22:14:00.000Z',
     seconds: 8,
+    other_processes_cores: 0,
     compute: [peak('float32', 100e9), peak('int8', 400e9)],
     bandwidth: [point(1, 100, 'L2'), point(4, 40, 'L3'), point(16, 20, 'L3'), point(64, 10, 'DRAM')],
     weight_streams: [],

@@ -177,8 +177,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
     issues.push({
       code: 'warmup_unstable',
       severity: 'warning',
-      text: 'Warm-up did not settle within 5 % in this many launches.',
-      count: unstable,
+      text: `Warm-up did not settle within 5 % in ${unstable} of ${clean.runs.length} launches.`,
     });
   }
   if (profiled && capture.profiledOutputLen < capture.outputLen) {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { analyzeProfile } from '../analyze/profile.js';
-import { machineRoofline, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { isDisturbed, machineRoofline, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
@@ -22,7 +22,7 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { fitsInMemory } from './memory-check.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
-import { reportPath, writeReport } from './report-file.js';
+import { ensureReportPath, reportPath, writeReport } from './report-file.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -72,6 +72,7 @@ async function profile(
   progress: Progress,
 ): Promise<ProfileOutcome> {
   const home = ensureWritable();
+  if (options.output !== undefined) await ensureReportPath(options.output);
   // Loading it here would only cost memory; when it is missing, its error is wanted before a model is written.
   if (packageVersion('onnxruntime-node') === null) await loadOnnxRuntime();
   const dtype = options.dtype === undefined ? undefined : parseDType(options.dtype);
@@ -205,15 +206,23 @@ async function measureRoofline(
 /** A roofline of another day may no longer hold: virtual machines move, neighbours come and go. */
 const staleAfterS = 24 * 3600;
 
-function rooflineIssues({ cached, ageS }: CachedRoofline): Issue[] {
-  if (!cached || ageS < staleAfterS) return [];
-  return [
-    {
+function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issue[] {
+  const issues: Issue[] = [];
+  if (isDisturbed(roofline)) {
+    issues.push({
+      code: 'roofline_disturbed',
+      severity: 'warning',
+      text: `Other processes used ${roofline.other_processes_cores?.toFixed(1)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
+    });
+  }
+  if (cached && ageS > staleAfterS) {
+    issues.push({
       code: 'roofline_old',
       severity: 'info',
       text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline measures it again.`,
-    },
-  ];
+    });
+  }
+  return issues;
 }
 
 function showProgress(progress: Progress, event: ProfileProgress): void {

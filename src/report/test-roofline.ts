@@ -22,6 +22,7 @@ export function testRoofline(): MachineRoofline {
     threads: 1,
     measured_at: '2026-11-20T22:14:40Z',
     seconds: 6.2,
+    other_processes_cores: 0.01,
     compute: [
       {
         dtype: 'float32',

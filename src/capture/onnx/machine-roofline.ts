@@ -12,6 +12,7 @@ import {
   machineRooflineSchema,
 } from '../../model/documents/roofline.js';
 import type { Row } from '../../model/tables.js';
+import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { RooflineMeasurements, RooflinePlan, RooflineProgress } from './roofline-plan.js';
 
@@ -49,8 +50,19 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   return { roofline, cached: false, ageS: 0 };
 }
 
+/**
+ * Beyond this many cores of other processes' work the roofs are too low, and every MFU against them too high. Such a
+ * measurement is said to be one and serves for ten minutes only.
+ */
+const disturbingCores = 0.2;
+const disturbedForS = 600;
+
+export function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
+  return (other_processes_cores ?? 0) > disturbingCores;
+}
+
 /** Raise it when the kernels measured change: cached rooflines are then measured anew. */
-const measurementVersion = 1;
+const measurementVersion = 2;
 
 export function machineKey(threads: number): string {
   const cpu = detectCpu();
@@ -75,7 +87,8 @@ async function readCached(path: string): Promise<CachedRoofline | null> {
     const parsed = JSON.parse(await readFile(path, 'utf8')) as { data?: unknown };
     const roofline = machineRooflineSchema.parse(parsed.data);
     const { mtimeMs } = await stat(path);
-    return { roofline, cached: true, ageS: Math.max(0, (Date.now() - mtimeMs) / 1000) };
+    const ageS = Math.max(0, (Date.now() - mtimeMs) / 1000);
+    return isDisturbed(roofline) && ageS > disturbedForS ? null : { roofline, cached: true, ageS };
   } catch {
     return null;
   }
@@ -91,18 +104,27 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
       // Weights, their file in the page cache and the runtime's packed copy must fit beside everything else.
       maxBytes: Math.max(4 * 2 ** 20, os.freemem() / 8),
     };
-    const measurements = await startEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(
+    const engine = startEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(
       'roofline-child',
       plan,
       { what: 'the roofline measurement', signal: options.signal, onProgress: options.onProgress },
-    ).result;
-    return rooflineOf(measurements, options.threads, started);
+    );
+    const sampler = startHostSampler({ pid: engine.pid, hz: 10 });
+    const outcome = await Promise.allSettled([engine.result]);
+    const { otherCoresMean } = sampler.stop();
+    if (outcome[0].status === 'rejected') throw outcome[0].reason;
+    return rooflineOf(outcome[0].value, options.threads, started, otherCoresMean);
   } finally {
     await rm(scratch, { recursive: true, force: true });
   }
 }
 
-function rooflineOf(measured: RooflineMeasurements, threads: number, startedMs: number): MachineRoofline {
+function rooflineOf(
+  measured: RooflineMeasurements,
+  threads: number,
+  startedMs: number,
+  otherCores: number | null,
+): MachineRoofline {
   const { caches, model } = detectCpu();
   const llc = caches.l3?.bytes ?? caches.l2?.bytes ?? null;
   const level = (bytes: number) => {
@@ -147,6 +169,7 @@ function rooflineOf(measured: RooflineMeasurements, threads: number, startedMs: 
     threads,
     measured_at: new Date(startedMs).toISOString(),
     seconds: (Date.now() - startedMs) / 1000,
+    other_processes_cores: otherCores,
     compute,
     bandwidth,
     weight_streams: measured.streams.map((m) => ({

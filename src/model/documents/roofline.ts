@@ -40,6 +40,8 @@ export const machineRooflineSchema = z.object({
   threads: z.number().int(),
   measured_at: z.string(),
   seconds: z.number(),
+  /** Cores that other processes used meanwhile; null where that cannot be read. Roofs beside other work are too low. */
+  other_processes_cores: z.number().nullable(),
   compute: z.array(computePeakSchema),
   /** Read bandwidth by working-set size, ascending. */
   bandwidth: z.array(bandwidthPointSchema),
