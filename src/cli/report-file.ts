@@ -1,14 +1,38 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { existsSync, statSync } from 'node:fs';
+import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import type { Document } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
+import { InferscopeError } from '../model/errors.js';
+import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
 /** Where a session's own report lies. */
 export function reportPath(sessionFolder: string): string {
   return join(sessionFolder, 'derived', 'report.html');
+}
+
+/**
+ * Tries the place of a report before anything is measured for it.
+ * @throws E_USAGE for a folder, E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function ensureReportPath(path: string): Promise<void> {
+  if (existsSync(path) && statSync(path).isDirectory()) {
+    throw new InferscopeError('E_USAGE', {
+      what: `--output ${path} is a folder`,
+      why: 'The report is one file.',
+      fix: `Type for example: --output ${join(path, 'report.html')}`,
+    });
+  }
+  const probe = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    makeFolder(dirname(resolve(path)));
+    await writeFile(probe, 'x').finally(() => rm(probe, { force: true }));
+  } catch (error) {
+    throw asStorageFailure(error, { path, doing: 'write the report' });
+  }
 }
 
 /**
@@ -20,10 +44,11 @@ export async function writeReport(document: Document<ProfileResult>, path: strin
   const clientScript = await readFile(childEntry('report-client'), 'utf8');
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    makeFolder(dirname(resolve(path)));
     await writeFile(temporary, profileReport(document, { clientScript }));
     await rename(temporary, path);
   } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
     throw asStorageFailure(error, { path, doing: 'write the report' });
   }
 }

@@ -32,8 +32,12 @@ export function ensureWritable(home: Home = homeFolders()): Home {
   try {
     makeFolder(home.sessions);
     makeFolder(home.cache);
-    writeFileSync(probe, 'x', { flag: 'wx' });
-    rmSync(probe);
+    try {
+      writeFileSync(probe, 'x', { flag: 'wx' });
+    } finally {
+      // On a full disk the file is made and stays empty.
+      rmSync(probe, { force: true });
+    }
   } catch (error) {
     throw asStorageFailure(error, { path: home.root, doing: 'prepare the folder for sessions', home: true });
   }
@@ -41,7 +45,7 @@ export function ensureWritable(home: Home = homeFolders()): Home {
 }
 
 /** Node's own recursive mkdir never returns where a parent exists but takes no folders (/proc: ENOENT). */
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   if (statSync(path, { throwIfNoEntry: false })?.isDirectory()) return;
   if (dirname(path) !== path) makeFolder(dirname(path));
   try {

@@ -1,0 +1,174 @@
+import { cpSync, existsSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
+import { profileDocumentSchema } from '../../src/model/documents/profile.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import {
+  expectFailure,
+  inferscope,
+  leftovers,
+  place,
+  profileJson,
+  sessions,
+  start,
+  tinyArgs,
+  untilDead,
+  untilRecorded,
+  type Place,
+  type RecordLine,
+} from './profile-cli.js';
+
+let at: Place;
+/** A home with one session, copied for each test. */
+const template = place();
+beforeAll(() => void profileJson(template, tinyArgs(template, '--name', 'before')));
+beforeEach(() => {
+  at = { ...template, home: join(testFolder(), 'home') };
+  cpSync(template.home, at.home, { recursive: true });
+});
+
+/** Long enough to be met in the middle: a repeat takes a quarter of a second or more, and there are many. */
+function slowArgs(...more: string[]): string[] {
+  const sizes = ['--input-len', '8', '--output-len', '100', '--launches', '2', '--repeats', '500'];
+  return ['profile', '--model', at.slow, '--threads', '1', ...sizes, '--json', ...more];
+}
+
+const anyLine = (line: RecordLine) => line.type === 'model';
+const timedRepeat = (line: RecordLine) => line.type === 'request' && line.warmup === false;
+
+/** Ctrl-C as the terminal sends it: to every process of the group. */
+const pressControlC = (pid: number) => process.kill(-pid, 'SIGINT');
+
+/** What was measured until the end is a whole session with its report. */
+function expectKept(status: 'interrupted' | 'failed'): string {
+  const [before, kept, ...more] = sessions(at);
+  expect([before?.name, kept?.status, more]).toEqual(['before', status, []]);
+  expect(leftovers(at)).toEqual([]);
+  expect(existsSync(join(at.home, 'sessions', kept!.id, 'derived', 'report.html'))).toBe(true);
+  return kept!.id;
+}
+
+function expectOnlyBefore(): void {
+  expect(sessions(at).map((one) => one.name)).toEqual(['before']);
+}
+
+test('Ctrl-C during warm-up: exit 130, no session', async () => {
+  const { child, ended } = start(at, slowArgs('--output-len', '240'));
+  const { pid } = await untilRecorded(at, 'clean', anyLine);
+  pressControlC(child.pid!);
+  const ran = await ended;
+  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
+  expect(expectFailure({ ...ran, stderr: error }, 130, 'E_INTERRUPTED').why).toContain('no session was made');
+  await untilDead(pid);
+  expectOnlyBefore();
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('Ctrl-C after a timed repeat: exit 130, what was measured is a session with its report', async () => {
+  const { child, ended } = start(at, slowArgs());
+  await untilRecorded(at, 'clean', timedRepeat);
+  pressControlC(child.pid!);
+  const { status, stdout, stderr } = await ended;
+  expect([status, stderr.includes('error')], stderr).toEqual([130, false]);
+  const { data, issues } = profileDocumentSchema.parse(JSON.parse(stdout));
+  expect(data.session.status).toBe('interrupted');
+  expect(data.latency.repeats).toBeGreaterThanOrEqual(1);
+  expect(data.latency.repeats).toBeLessThan(1000);
+  expect(data.stages.find((stage) => stage.kind === 'decode')!.breakdown).toBeNull();
+  expect(issues).toContainEqual(expect.objectContaining({ code: 'interrupted', severity: 'warning' }));
+  expect(expectKept('interrupted')).toBe(data.session.id);
+  expect(stderr).toContain(data.session.id);
+});
+
+test('Ctrl-C in the profiled pass: the timing is kept, and what was traced of whole repeats', async () => {
+  const args = slowArgs('--launches', '1', '--repeats', '1', '--output-len', '120');
+  const { child, ended } = start(at, args);
+  // The warm-up of the profiled pass has its request line: the run is inside the first timed repeat.
+  await untilRecorded(at, 'profiled', (line) => line.type === 'request');
+  pressControlC(child.pid!);
+  const { status, stdout, stderr } = await ended;
+  expect(status, stderr).toBe(130);
+  const { data, issues } = profileDocumentSchema.parse(JSON.parse(stdout));
+  expect(data.latency.repeats).toBe(1);
+  expect(issues.map((issue) => issue.code)).toContain('interrupted');
+  expect(issues.map((issue) => issue.code)).not.toContain('trace_unreadable');
+  expectKept('interrupted');
+});
+
+test('a second Ctrl-C leaves at once; the next run cleans up', async () => {
+  const { child, ended } = start(at, slowArgs());
+  const { pid } = await untilRecorded(at, 'clean', timedRepeat);
+  child.kill('SIGINT');
+  await new Promise((resolve) => setTimeout(resolve, 5));
+  child.kill('SIGINT');
+  expect((await ended).status).toBe(130);
+  await untilDead(pid);
+  // Either it was in time to keep the session or it left one unfinished folder.
+  sessions(at);
+  profileJson(at, tinyArgs(at));
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('kill -9 of the command: its engine ends too, nothing of it is listed, the next run cleans up', async () => {
+  const { child, ended } = start(at, slowArgs());
+  const { pid } = await untilRecorded(at, 'clean', timedRepeat);
+  child.kill('SIGKILL');
+  await ended;
+  await untilDead(pid);
+  expectOnlyBefore();
+  expect(leftovers(at)).toHaveLength(1);
+  profileJson(at, tinyArgs(at, '--name', 'after'));
+  expect(sessions(at).map((one) => one.name)).toEqual(['before', 'after']);
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('kill -9 of the engine in its first launch: E_OUT_OF_MEMORY, exit 4, nothing to keep', async () => {
+  const { ended } = start(at, slowArgs());
+  const { pid } = await untilRecorded(at, 'clean', anyLine);
+  process.kill(pid, 'SIGKILL');
+  const ran = await ended;
+  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
+  expect(expectFailure({ ...ran, stderr: error }, 4, 'E_OUT_OF_MEMORY').why).toContain('SIGKILL');
+  expectOnlyBefore();
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('kill -9 of the engine in its second launch: the first one is kept, with status failed', async () => {
+  const { ended } = start(at, slowArgs('--repeats', '2', '--output-len', '60'));
+  const first = await untilRecorded(at, 'clean', anyLine);
+  const second = await untilRecorded(at, 'clean', (line) => anyLine(line) && line.pid !== first.pid);
+  process.kill(second.pid, 'SIGKILL');
+  const ran = await ended;
+  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
+  expectFailure({ ...ran, stderr: error }, 4, 'E_OUT_OF_MEMORY');
+  const id = expectKept('failed');
+  const { status, stdout } = inferscope(at, ['session', 'show', id, '--json']);
+  expect(status).toBe(0);
+  const shown = JSON.parse(stdout) as { data: { import_issues: { code: string; text: string }[] } };
+  expect(shown.data.import_issues).toContainEqual(
+    expect.objectContaining({ code: 'ended_early', text: expect.stringContaining('killed') }),
+  );
+  // The user is told where it is.
+  expect(ran.stderr).toContain(id);
+});
+
+test('the engine dies of something else: E_WORKLOAD_FAILED', async () => {
+  const { ended } = start(at, slowArgs());
+  const { pid } = await untilRecorded(at, 'clean', anyLine);
+  process.kill(pid, 'SIGABRT');
+  const ran = await ended;
+  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
+  expect(expectFailure({ ...ran, stderr: error }, 4, 'E_WORKLOAD_FAILED').what).toContain('SIGABRT');
+  expectOnlyBefore();
+});
+
+test('two runs at once in one home: both are kept', async () => {
+  const both = [start(at, tinyArgs(at, '--json')), start(at, tinyArgs(at, '--json'))];
+  const ran = await Promise.all(both.map((one) => one.ended));
+  expect(ran.map((one) => one.status)).toEqual([0, 0]);
+  const ids = ran.map(({ stdout }) => profileDocumentSchema.parse(JSON.parse(stdout)).data.session.id);
+  expect(new Set(ids).size).toBe(2);
+  expect(new Set(sessions(at).map((one) => one.id))).toEqual(new Set([...ids, sessions(at)[0]!.id]));
+  expect(leftovers(at)).toEqual([]);
+});
