@@ -2,6 +2,9 @@ import { appendFileSync } from 'node:fs';
 import process from 'node:process';
 import type { RecordLine } from '../model/record.js';
 
+/** Names the file that a workload appends its lines to. */
+export const recordVariable = 'INFERSCOPE_RECORD';
+
 type Own = 'v' | 'execution_id' | 'rank' | 'pid' | 't_ns';
 type Body<L extends RecordLine> = L extends RecordLine ? Omit<L, Own> & { t_ns?: number } : never;
 

@@ -37,10 +37,17 @@ export interface EngineProcess<Result> {
 export function startEngineProcess<Plan, Progress, Result>(
   entry: string,
   plan: Plan,
-  options: { what: string; signal: AbortSignal; onProgress: (progress: Progress) => void },
+  options: {
+    what: string;
+    /** Added to this process's own environment. */
+    env?: Record<string, string>;
+    signal: AbortSignal;
+    onProgress: (progress: Progress) => void;
+  },
 ): EngineProcess<Result> {
   const subprocess = execaNode(childEntry(entry), [], {
     ipc: true,
+    env: options.env ?? {},
     stdio: ['ignore', 'pipe', 'pipe'],
     reject: false,
     maxBuffer: 1 << 20,

@@ -9,7 +9,6 @@ export interface WorkloadPlan {
   outputLen: number;
   /** Of the prompts; every repeat has its own prompt. */
   seed: number;
-  recordPath: string;
   executionId: string;
   /** Which process launch of the execution this is, from 0. */
   launch: number;

@@ -131,11 +131,11 @@ async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launc
           batchSize,
           inputLen,
           seed,
-          recordPath: into.recordPath,
           executionId: into.executionId,
           ...launch,
         },
         {
+          recordPath: into.recordPath,
           captureId: `${into.executionId}-host`,
           host,
           signal,

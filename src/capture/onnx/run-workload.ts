@@ -1,3 +1,4 @@
+import { recordVariable } from '../record-writer.js';
 import { startHostSampler, type HostRecording } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
 import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
@@ -16,6 +17,7 @@ export interface WorkloadRun extends WorkloadResult {
 export async function runWorkload(
   plan: WorkloadPlan,
   options: {
+    recordPath: string;
     captureId: string;
     host: string;
     signal: AbortSignal;
@@ -24,6 +26,7 @@ export async function runWorkload(
 ): Promise<WorkloadRun> {
   const engine = startEngineProcess<WorkloadPlan, WorkloadProgress, WorkloadResult>('onnx-workload', plan, {
     what: `${plan.model.name} at batch ${plan.batchSize}`,
+    env: { [recordVariable]: options.recordPath },
     signal: options.signal,
     onProgress: options.onProgress,
   });

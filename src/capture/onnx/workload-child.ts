@@ -1,7 +1,8 @@
+import process from 'node:process';
 import { openDecoder } from '../../engines/onnx/decoder.js';
 import { randomPrompt } from '../../engines/onnx/random-prompt.js';
 import { packageVersion } from '../../hardware/environment.js';
-import { monotonicNs, recordWriter, type RecordWriter } from '../record-writer.js';
+import { monotonicNs, recordVariable, recordWriter, type RecordWriter } from '../record-writer.js';
 import { generate, type Generation } from './generate.js';
 import { serveEngineProcess } from './engine-process.js';
 import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
@@ -18,7 +19,7 @@ serveEngineProcess<WorkloadPlan, WorkloadProgress, WorkloadResult>(run);
 
 async function run(plan: WorkloadPlan, { stopped, tell }: Context): Promise<WorkloadResult> {
   const { model, threads, batchSize, inputLen, outputLen } = plan;
-  const record = recordWriter(plan.recordPath, plan.executionId);
+  const record = recordWriter(process.env[recordVariable]!, plan.executionId);
   record.clock();
   memoryPoint(record, 'baseline');
   record.add({
