@@ -31,8 +31,20 @@ export async function importProfile(
     await importExecution(session, execution, originMonotonicNs, imported);
   }
   await keepRoofline(session, roofline, imported);
-  imported.issues.push(...captureIssues(capture));
+  imported.issues = merged([...imported.issues, ...captureIssues(capture)]);
   return imported;
+}
+
+/** Five launches may report one thing five times: said once, with the number of times. */
+function merged(issues: Issue[]): Issue[] {
+  const byText = new Map<string, Issue>();
+  for (const issue of issues) {
+    const key = `${issue.code} ${issue.text}`;
+    const known = byText.get(key);
+    if (known) known.count = (known.count ?? 1) + (issue.count ?? 1);
+    else byText.set(key, { ...issue });
+  }
+  return [...byText.values()];
 }
 
 async function importExecution(

@@ -3,6 +3,7 @@ import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/p
 import os from 'node:os';
 import { join } from 'node:path';
 import type { Measurement } from '../../engines/onnx/microbenchmark.js';
+import type { CpuCache } from '../../hardware/caches.js';
 import { detectCpu } from '../../hardware/cpu.js';
 import { packageVersion } from '../../hardware/environment.js';
 import { document } from '../../model/document.js';
@@ -33,7 +34,7 @@ export interface CachedRoofline {
 }
 
 /**
- * This machine's roofs through the embedded engine, measured in about ten seconds and cached by CPU, cores, memory,
+ * This machine's roofs through the embedded engine, measured in about twenty seconds and cached by CPU, cores, memory,
  * engine version and threads.
  * @throws E_ENGINE_MISSING, E_INTERRUPTED, E_WORKLOAD_FAILED
  */
@@ -126,10 +127,14 @@ function rooflineOf(
   otherCores: number | null,
 ): MachineRoofline {
   const { caches, model } = detectCpu();
-  const llc = caches.l3?.bytes ?? caches.l2?.bytes ?? null;
+  // Several threads split a working set over the cache instances they run beside.
+  const reach = (cache: CpuCache | null) => cache && cache.bytes * Math.min(cache.instances, threads);
+  const l2 = reach(caches.l2);
+  const l3 = reach(caches.l3);
+  const llc = l3 ?? l2;
   const level = (bytes: number) => {
-    if (caches.l2 && bytes <= caches.l2.bytes) return 'L2';
-    if (caches.l3 && bytes <= caches.l3.bytes) return 'L3';
+    if (l2 && bytes <= l2) return 'L2';
+    if (l3 && bytes <= l3) return 'L3';
     return llc === null ? 'unknown level' : 'DRAM';
   };
   const point = (m: Measurement): BandwidthPoint => ({

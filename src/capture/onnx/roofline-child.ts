@@ -74,6 +74,6 @@ function interrupted(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {
     what: 'stopped while measuring the roofline',
     why: 'Ctrl-C was pressed.',
-    fix: 'Run it again; the measurement takes about ten seconds and is then cached.',
+    fix: 'Run it again; the measurement takes about twenty seconds and is then cached.',
   });
 }

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, resolve } from 'node:path';
-import { closest } from 'fastest-levenshtein';
+import { closest, distance } from 'fastest-levenshtein';
 import { findPreset, presets } from '../../llm/presets.js';
 import { InferscopeError } from '../../model/errors.js';
 import { exportedModel, findExport } from './exported-model.js';
@@ -39,6 +39,9 @@ function notFound(spec: string): InferscopeError {
       .filter(({ config }) => writableFamilies.some((f) => f === config['model_type']))
       .map(({ id }) => id),
   ];
+  const nearest = closest(spec.toLowerCase(), names);
+  // A third of the letters may be wrong; beyond that it is no misspelling.
+  const near = distance(spec.toLowerCase(), nearest) <= Math.ceil(spec.length / 3) ? nearest : 'llama-24m';
   const looksLikePath = /[\\/]|\.(json|onnx)$/.test(spec);
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
@@ -47,6 +50,8 @@ function notFound(spec: string): InferscopeError {
       : `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
     fix: looksLikePath
       ? 'Pass a config.json, a folder with an ONNX export, or a preset such as --model llama-24m.'
-      : `Did you mean --model ${closest(spec.toLowerCase(), names)}?`,
+      : near === nearest
+        ? `Did you mean --model ${near}?`
+        : `Type for example: --model ${near}`,
   });
 }
