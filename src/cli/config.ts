@@ -3,7 +3,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import type { Command } from 'commander';
-import { InferscopeError } from '../model/errors.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
 
 /**
  * Settings: flags > environment > the nearest inferscope.yaml > $XDG_CONFIG_HOME/inferscope/config.yaml > defaults.
@@ -33,8 +33,9 @@ export async function applyConfig(command: Command): Promise<void> {
   if (files.length === 0) return;
   const { readConfigFile } = await import('./config-file.js');
   for (const path of files) {
-    const config = readConfigFile(path, readFileSync(path, 'utf8'));
-    if (config.home !== undefined) process.env['INFERSCOPE_HOME'] ??= resolve(dirname(path), config.home);
+    const config = readConfigFile(path, readText(path));
+    // Set but empty is not set, here as in homeFolders.
+    if (config.home !== undefined) process.env['INFERSCOPE_HOME'] ||= resolve(dirname(path), config.home);
     const section = config[command.name() as keyof typeof config];
     if (typeof section !== 'object') continue;
     for (const [key, value] of Object.entries(section)) {
@@ -46,6 +47,14 @@ export async function applyConfig(command: Command): Promise<void> {
       const parsed = option.parseArg ? option.parseArg(String(value), undefined as never) : value;
       command.setOptionValueWithSource(name, parsed, 'config');
     }
+  }
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw configError(path, '', messageOf(error), 'Make it a readable file, or remove it.');
   }
 }
 

@@ -19,7 +19,7 @@ export function define(command: Command): void {
     .option('--json', 'print one inferscope/doctor document')
     .addHelpText(
       'after',
-      `\nExit code 0 when every required row is ok (${alwaysRequired.join(', ')} and what --require names), else 1.\n` +
+      `\nExit code 0 when every required row is ok, else 1. Always required:\n${alwaysRequired.join(', ')}; --require names more.\n` +
         examples(
           ['inferscope doctor', 'what this machine has and how to get the rest'],
           ['inferscope doctor --require gpu,nsys,ncu_counters --json', 'a gate for a GPU machine, in CI'],

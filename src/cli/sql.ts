@@ -29,11 +29,11 @@ export function define(command: Command): void {
       'after',
       examples(
         [
-          'inferscope sql "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY class ORDER BY ms DESC"',
+          'inferscope sql "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY ALL"',
           'time by operator class in the newest session',
         ],
         [
-          'inferscope sql -s llm-b1 -s @last --format csv "SELECT session_id, count(*) AS n FROM stages GROUP BY ALL"',
+          'inferscope sql -s llm-b1 -s @last --format csv "SELECT * FROM iterations"',
           'two sessions at once, for a spreadsheet',
         ],
       ),

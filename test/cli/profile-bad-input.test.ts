@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { beforeAll, describe, expect, test } from 'vitest';
@@ -96,9 +96,7 @@ describe('models', () => {
     const folder = testFolder();
     cpSync(join(source, 'config.json'), join(folder, 'config.json'));
     mkdirSync(join(folder, 'onnx'));
-    const [file = ''] = spawnSync('ls', [join(source, 'onnx')], { encoding: 'utf8' })
-      .stdout.split('\n')
-      .filter((name) => name.endsWith('.onnx'));
+    const file = readdirSync(join(source, 'onnx')).find((name) => name.endsWith('.onnx'))!;
     const whole = readFileSync(join(source, 'onnx', file));
     writeFileSync(join(folder, 'onnx', file), whole.subarray(0, whole.length / 2));
     expect(fails(['--model', folder], 5, 'E_MODEL_FILE').what).toContain(file);

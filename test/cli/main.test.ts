@@ -1,0 +1,80 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { describe, expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { cli, environment, expectFailure, inferscope, place } from './profile-cli.js';
+
+const at = place();
+const verbs = ['profile', 'roofline', 'report', 'session', 'sql', 'doctor', 'schema'];
+const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+  version: string;
+};
+
+const longest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length));
+
+test('--version is the version of the package', () => {
+  for (const flag of ['--version', '-V']) {
+    expect(inferscope(at, [flag])).toEqual({ status: 0, stdout: `${version}\n`, stderr: '' });
+  }
+});
+
+test('--help lists every command; so does no argument at all', () => {
+  const { status, stdout, stderr } = inferscope(at, ['--help']);
+  expect([status, stderr]).toEqual([0, '']);
+  for (const verb of verbs) expect(stdout).toMatch(new RegExp(`^ {2}${verb}[ |]`, 'm'));
+  expect(longest(stdout)).toBeLessThanOrEqual(80);
+  expect(inferscope(at, [])).toEqual({ status: 0, stdout, stderr: '' });
+});
+
+test.each([...verbs, 'setup'])(
+  '%s --help has two examples, tells its options and fits 80 columns',
+  (verb) => {
+    const { status, stdout, stderr } = inferscope(at, [verb, '--help']);
+    expect([status, stderr]).toEqual([0, '']);
+    expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
+    expect(longest(stdout)).toBeLessThanOrEqual(80);
+  },
+);
+
+describe('wrong words', () => {
+  test('an unknown command suggests the nearest', () => {
+    expect(expectFailure(inferscope(at, ['profle', '--json']), 2, 'E_USAGE').why).toContain('profile');
+    expect(expectFailure(inferscope(at, ['session', 'lst', '--json']), 2, 'E_USAGE').why).toContain('list');
+    const schema = inferscope(at, ['schema', 'profil']);
+    expect([schema.status, schema.stdout]).toEqual([2, '']);
+    expect(schema.stderr).toContain('Did you mean: inferscope schema profile');
+  });
+
+  test('an unknown flag before the command', () => {
+    expectFailure(inferscope(at, ['--jsn', 'profile', '--json']), 2, 'E_USAGE');
+  });
+
+  test('`session` alone says what may follow, on stderr', () => {
+    const { status, stdout, stderr } = inferscope(at, ['session']);
+    expect([status, stdout]).toEqual([2, '']);
+    for (const verb of ['list', 'show', 'verify', 'export']) expect(stderr).toContain(verb);
+    expect(stderr).toContain('inferscope session --help');
+  });
+
+  test('a report of nothing', () => {
+    const { status, stdout, stderr } = inferscope(at, ['report']);
+    expect([status, stdout]).toEqual([2, '']);
+    expect(stderr).toContain('(E_SESSION_NOT_FOUND)');
+  });
+});
+
+test('a reader that closes the pipe early is not a failure', () => {
+  const script = `"${process.execPath}" "${cli}" schema profile | head -1`;
+  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
+  expect(ran).toMatchObject({ status: 0, stdout: '{\n', stderr: '' });
+});
+
+test('colour only where it is wanted', () => {
+  const escape = '\u001B[';
+  const wrong = ['profle'];
+  expect(inferscope(at, wrong).stderr).not.toContain(escape);
+  expect(inferscope(at, wrong, { FORCE_COLOR: '1' }).stderr).toContain(escape);
+  expect(inferscope(at, wrong, { FORCE_COLOR: '1', NO_COLOR: '1' }).stderr).not.toContain(escape);
+});
