@@ -24,8 +24,9 @@ export function suggestions(
   const weights = countParameters(model.architecture).active_matmul;
   const batch = workload.batch_size ?? 1;
   const format = workload.model?.dtype ?? '';
-  // The share, not the profiled milliseconds: under the profiler or on a busy machine those may exceed the clean step.
-  const restMs = stepMs * (1 - gemm.share);
+  // On a busy machine the profiled operators alone may exceed the clean step: then only their shares are used.
+  const scale = Math.min(1, stepMs / decode.breakdown!.operators_ms);
+  const restMs = stepMs - gemm.ms * scale;
   const withStream = (streamFormat: string, batchSize: number): number | null => {
     const stream = roofline.weight_streams.find(
       (s) => s.format === streamFormat && s.batch_size === batchSize,
