@@ -48,10 +48,14 @@ try {
   }
   const median = (list) => list.toSorted((x, y) => x - y)[list.length >> 1];
   const bare = median(times['node -e 0']);
+  const goals = { '--version': 150, 'session list (1,000 sessions)': 500 };
   for (const [name, list] of Object.entries(times)) {
     const ms = median(list);
+    const goal = goals[name];
+    const verdict = goal === undefined ? '' : `   goal ${goal} ms: ${ms > goal ? 'MISSED' : 'met'}`;
+    if (ms > goal) process.exitCode = 1;
     console.log(
-      `${name.padEnd(32)} median ${ms.toFixed(0).padStart(5)} ms   ${(ms / bare).toFixed(2)} × bare node`,
+      `${name.padEnd(32)} median ${ms.toFixed(0).padStart(5)} ms   ${(ms / bare).toFixed(2)} × bare node${verdict}`,
     );
   }
 } finally {

@@ -40,6 +40,7 @@ try {
   }
   for (const metric of metrics) {
     const { overlaps, apart, width } = found[metric];
+    if (overlaps < 0.9 * pairs) process.exitCode = 1;
     console.log(
       `${metric}: ${overlaps} of ${pairs} pairs overlap; means ${(100 * median(apart)).toFixed(1)} % apart (median), ` +
         `interval ± ${(100 * median(width)).toFixed(1)} % (median)`,

@@ -105,8 +105,8 @@ function breakdown(
 }
 
 /**
- * Memory of the software itself: the pages backed by files (code of Node.js and of the runtime, mapped files) at
- * their most, and what Node.js had allocated before anything of the engine was loaded.
+ * Memory of the software itself: the pages backed by files (code of Node.js and of the runtime, mapped files) when
+ * the process was largest, and what Node.js had allocated before anything of the engine was loaded.
  */
 async function runtimeMemory(
   database: SessionDatabase,
@@ -114,9 +114,10 @@ async function runtimeMemory(
   baseline: PointRow | undefined,
 ): Promise<MemoryResult['breakdown'][number]> {
   const [split] = await database.query<{ file: number | null; anonymous: number | null }>(
-    `SELECT max(bytes) FILTER (kind = 'file') AS file,
+    `SELECT arg_max(bytes, total) FILTER (kind = 'file') AS file,
             arg_min(bytes, abs(t_ns - $2)) FILTER (kind = 'anonymous') AS anonymous
-     FROM memory WHERE execution_id = 'clean' AND pid = $1 AND point IS NULL`,
+     FROM (SELECT *, max(bytes) FILTER (kind = 'rss') OVER (PARTITION BY t_ns) AS total FROM memory
+           WHERE execution_id = 'clean' AND pid = $1 AND point IS NULL)`,
     [pid, baseline?.t_ns ?? 0],
   );
   if (split?.file && split.anonymous !== null) {
@@ -125,7 +126,7 @@ async function runtimeMemory(
       bytes: split.file + split.anonymous,
       confidence: 'medium',
       evidence:
-        'most file-backed pages (code of Node.js and the runtime, mapped files) + what Node.js had allocated at the baseline',
+        'file-backed pages at the largest sample (code of Node.js and the runtime, mapped files) + what Node.js had allocated at the baseline',
     };
   }
   return {

@@ -226,7 +226,7 @@ test('memory: three points of the first launch; a negative residual is shown', (
   ]);
 });
 
-test('memory of the software: file-backed pages at their most, and what was allocated at the baseline', async () => {
+test('memory of the software: file-backed pages at the largest sample, and what was allocated at the baseline', async () => {
   const rows = wholeRows();
   const sample = (t_ms: number, kind: string, bytes: number): Row<'memory'> => ({
     pid: 100,
@@ -235,11 +235,12 @@ test('memory of the software: file-backed pages at their most, and what was allo
     bytes,
     source: '/proc',
   });
-  rows.memory!.push(sample(2, 'file', 60_000), sample(600, 'file', 90_000), sample(700, 'file', 80_000));
+  rows.memory!.push(sample(2, 'file', 60_000), sample(600, 'file', 80_000), sample(700, 'file', 90_000));
+  rows.memory!.push(sample(2, 'rss', 90_000), sample(600, 'rss', 840_000), sample(700, 'rss', 830_000));
   rows.memory!.push(sample(2, 'anonymous', 30_000), sample(600, 'anonymous', 500_000));
   const { data } = await analyzeProfile(await sessionOf(home, rows));
   const runtime = data.memory!.breakdown.find((row) => row.component === 'runtime')!;
-  expect(runtime.bytes).toBe(90_000 + 30_000);
+  expect(runtime.bytes).toBe(80_000 + 30_000);
   const sum = data.memory!.breakdown.reduce((total, row) => total + row.bytes, 0);
   expect(sum).toBe(850_000);
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { document, type Document, type Issue } from '../model/document.js';
@@ -6,6 +7,7 @@ import { type MachineRoofline, machineRooflineSchema } from '../model/documents/
 import { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
+import { diagnosis, doubtfulUnattributed } from './diagnosis.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
 import { stages } from './stages.js';
@@ -32,6 +34,13 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   const database = await session.connect();
   try {
     const found = await stages(database, workload, roofline);
+    const parts = {
+      workload,
+      latency: await latency(database),
+      stages: found,
+      memory: await memory(database, workload),
+    };
+    const usableCores = manifest.hardware['cpu_usable_cores'];
     const result: ProfileResult = {
       session: {
         id: session.id,
@@ -39,14 +48,12 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
         started_at: manifest.started_at,
         status: manifest.status,
       },
-      workload,
-      latency: await latency(database),
-      stages: found,
-      memory: await memory(database, workload),
+      ...parts,
       telemetry: await telemetry(database),
       timeline: await timeline(database),
       roofline,
       suggestions: suggestions(workload, found, roofline),
+      diagnosis: diagnosis({ ...parts, usableCores: typeof usableCores === 'number' ? usableCores : null }),
       environment: environment(manifest),
     };
     return document('profile', '1.0', result, [...session.issues, ...attributionIssues(found)]);
@@ -54,9 +61,6 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
     await database.close();
   }
 }
-
-/** Beyond this share of a stage the profiled pass and the clean one were not the same run any more. */
-const doubtfulUnattributed = 0.1;
 
 function attributionIssues(found: readonly StageResult[]): Issue[] {
   return found.flatMap((stage): Issue[] => {
@@ -78,8 +82,16 @@ function attributionIssues(found: readonly StageResult[]): Issue[] {
 async function storedRoofline(session: Session): Promise<MachineRoofline | null> {
   const artifact = session.manifest.artifacts.find(({ kind }) => kind === 'roofline');
   if (!artifact) return null;
-  const text = await readFile(join(session.folder, artifact.path), 'utf8');
-  return machineRooflineSchema.parse(JSON.parse(text));
+  const bytes = await readFile(join(session.folder, artifact.path)).catch(() => null);
+  const sha256 = bytes && createHash('sha256').update(bytes).digest('hex');
+  if (bytes === null || sha256 !== artifact.sha256) {
+    throw new InferscopeError('E_SESSION_CORRUPT', {
+      what: `session ${session.id} is damaged: ${artifact.path} ${bytes === null ? 'is missing' : 'does not match its checksum'}`,
+      why: 'It holds the roofline that the session was measured beside.',
+      fix: `inferscope session verify ${session.id} lists every damaged file.`,
+    });
+  }
+  return machineRooflineSchema.parse(JSON.parse(bytes.toString('utf8')));
 }
 
 function environment({ hardware, software }: ManifestData): ProfileResult['environment'] {

@@ -17,7 +17,8 @@ export function bandwidthAt(
 ): { bytesPerS: number; level: string } {
   const points = roofline.bandwidth;
   const above = points.findIndex((point) => point.working_set_bytes >= workingSetBytes);
-  if (above <= 0) return at(above === 0 ? points[0]! : points.at(-1)!);
+  if (above === 0) return at(points[0]!);
+  if (above === -1) return beyond(roofline, workingSetBytes, points.at(-1)!);
   const low = points[above - 1]!;
   const high = points[above]!;
   const share =
@@ -32,6 +33,12 @@ export function bandwidthAt(
 
 function at(point: BandwidthPoint): { bytesPerS: number; level: string } {
   return { bytesPerS: point.bytes_per_s, level: point.level };
+}
+
+/** Past the largest size measured (memory was short): its rate, which is too high if that size still fitted a cache. */
+function beyond({ last_level_cache_bytes: llc }: MachineRoofline, bytes: number, last: BandwidthPoint) {
+  const other = last.level !== 'DRAM' && llc !== null && bytes > llc;
+  return { bytesPerS: last.bytes_per_s, level: other ? `${last.level}, the largest measured` : last.level };
 }
 
 /** Between two levels: the last-level cache's size tells whether a set is still in it; other sizes are not known. */

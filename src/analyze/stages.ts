@@ -127,9 +127,7 @@ async function modelStage(
     ...overhead(profiled, comparable),
     ...workFigures(work, known ? null : model),
     working_set_bytes:
-      workingSet === null
-        ? unknownWork(model)
-        : figure(workingSet, 'B', 'weights and KV cache the stage touches'),
+      workingSet === null ? unknownWork(model) : figure(workingSet, 'B', 'all weights and the KV cache'),
     bandwidth_bytes_per_s: roof
       ? figure(roof.bytesPerS, 'B/s', `measured at this working set (${roof.level})`)
       : roofline

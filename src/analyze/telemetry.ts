@@ -16,10 +16,11 @@ const units: Record<string, string> = {
 /** What the host did meanwhile: means over the timed repeats of the clean execution, and the series. */
 export async function telemetry(database: SessionDatabase): Promise<TelemetryResult | null> {
   const [all] = await database.query<{ n: number; seconds: number | null }>(
-    `SELECT count(DISTINCT t_ns) AS n, (max(t_ns) - min(t_ns)) / 1e9 AS seconds FROM telemetry
-     WHERE execution_id = 'clean' AND scope = 'host'`,
+    `SELECT sum(n - 1) AS n, sum(span_ns) / 1e9 AS seconds FROM (
+       SELECT count(DISTINCT t_ns) AS n, max(t_ns) - min(t_ns) AS span_ns FROM telemetry
+       WHERE execution_id = 'clean' AND scope = 'host' GROUP BY pid)`,
   );
-  if (!all || all.n === 0) return null;
+  if (!all?.n) return null;
   const cores = await database.query<{ scope: string }>(
     `SELECT DISTINCT scope FROM telemetry WHERE scope LIKE 'cpu%' AND execution_id = 'clean'`,
   );
@@ -43,7 +44,9 @@ export async function telemetry(database: SessionDatabase): Promise<TelemetryRes
     series.set(key, one);
   }
   return {
-    sample_hz: all.seconds ? figure(all.n / all.seconds, 'Hz', 'samples / sampled time') : none,
+    sample_hz: all.seconds
+      ? figure(all.n / all.seconds, 'Hz', 'samples / sampled time of each launch')
+      : none,
     cpu_percent: await timedMean(database, 'host', 'utilization_percent', '%'),
     other_processes_cpu_percent: await timedMean(database, 'other_processes', 'cores_busy', '%', 100),
     clock_mhz: await timedMean(database, 'cpu%', 'clock_mhz', 'MHz'),

@@ -1,5 +1,6 @@
 import os from 'node:os';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
+import { detectCpu } from '../hardware/cpu.js';
 import { readArchitecture } from '../llm/architecture.js';
 import { peakLiveActivations } from '../llm/activations.js';
 import { kvCacheBytes } from '../llm/kv-cache.js';
@@ -31,14 +32,15 @@ export function fitsInMemory(
     if (error instanceof InferscopeError) return;
     throw error;
   }
+  const has = Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
   const total = model.weight_bytes + needed.kv + needed.activations;
-  if (total <= os.totalmem()) return;
+  if (total <= has) return;
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `${model.name} at batch ${batchSize} with ${inputLen} + ${outputLen} tokens does not fit`,
     why:
       `It needs at least ${(total / gib).toFixed(1)} GiB (weights ${(model.weight_bytes / gib).toFixed(1)}, ` +
       `KV cache ${(needed.kv / gib).toFixed(1)}, activations ${(needed.activations / gib).toFixed(1)}); ` +
-      `this machine has ${(os.totalmem() / gib).toFixed(1)} GiB.`,
+      `this machine has ${(has / gib).toFixed(1)} GiB.`,
     fix: 'Use a smaller --batch-size, --input-len or --output-len.',
   });
 }

@@ -55,6 +55,7 @@ async function imported(trace: string) {
     runs: [
       {
         pid: 7,
+        failure: null,
         stopped: false,
         tracePath: path,
         warmupIterations: 2,

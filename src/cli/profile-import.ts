@@ -66,7 +66,7 @@ async function importExecution(
     execution_id: executionId,
     purpose: executionId,
     command: ['embedded engine'],
-    exit_code: 0,
+    exit_code: execution.runs.some((run) => run.failure !== null) ? null : 0,
     start_ns: execution.start_ns - originMonotonicNs,
     end_ns: execution.end_ns - originMonotonicNs,
   });
@@ -161,8 +161,8 @@ async function keepRoofline(
     purpose: 'microbenchmark',
     command: ['inferscope', 'roofline'],
     exit_code: 0,
-    start_ns: 0,
-    end_ns: 0,
+    start_ns: null,
+    end_ns: null,
   });
   const clock = { name: 'none (durations only)', resolution_ns: 1, error_bound_ns: null };
   imported.captures.push(capture('roofline', 'roofline', 'inferscope', toolVersion, 'roofline', clock));
@@ -184,7 +184,7 @@ function captureIssues({ clean, failure, stopped, profiled, ...capture }: Profil
       text: 'The run was stopped by Ctrl-C: fewer repeats than asked for.',
     });
   }
-  const unstable = clean.runs.filter((run) => !run.stable).length;
+  const unstable = clean.runs.filter((run) => run.failure === null && !run.stable).length;
   if (unstable > 0) {
     issues.push({
       code: 'warmup_unstable',

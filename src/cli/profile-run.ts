@@ -1,22 +1,23 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { analyzeProfile } from '../analyze/profile.js';
-import { isDisturbed, machineRoofline, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
 import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
 import { loadOnnxRuntime } from '../engines/onnx/runtime.js';
+import { detectCpu } from '../hardware/cpu.js';
 import { describeEnvironment, packageVersion } from '../hardware/environment.js';
-import type { Document, Issue } from '../model/document.js';
+import type { Document } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
 import { engineWords, modelWords, shapeWords } from '../report/words.js';
 import { createSession } from '../session/create.js';
-import { ensureWritable, homeFolders } from '../session/home.js';
+import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { fitsInMemory } from './memory-check.js';
@@ -80,15 +81,53 @@ async function profile(
     cacheDir: join(home.cache, 'models'),
     seed: options.seed,
     ...(dtype === undefined ? {} : { dtype }),
-    onProgress: ({ doneBytes, totalBytes }) =>
-      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+    accept: (described) => {
+      checkLengths(described, options);
+      fitsInMemory(described, options);
+    },
+    onProgress: ({ doneBytes, totalBytes }) => {
+      if (signal.aborted) throw nothingMeasured();
+      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`);
+    },
   });
-  checkLengths(model, options);
-  fitsInMemory(model, options);
-  const threads = options.threads ?? defaultThreads();
+  const threads = options.threads ?? defaultThreads(detectCpu().usableCores);
   const workload = workloadOf(model, options, threads);
   progress.done(modelWords(workload), `${engineWords(workload)} · ${shapeWords(workload)}`);
 
+  const { kept, capture } = await measureAndKeep(
+    options,
+    { model, threads, workload, home },
+    signal,
+    progress,
+  );
+  try {
+    const document = await analyzeProfile(await openSession(kept.id, home));
+    const path = reportPath(kept.folder);
+    await writeReport(document, path);
+    if (options.output !== undefined) await writeReport(document, options.output);
+    progress.done('session kept', kept.id);
+    if (capture.failure !== null) throw capture.failure;
+    return { document, reportPath: options.output ?? path, interrupted: capture.stopped };
+  } catch (error) {
+    throw withSession(error, kept.id);
+  }
+}
+
+/** The session outlives what fails after it: the message says where it is. */
+function withSession(error: unknown, id: string): unknown {
+  const known = asStorageFailure(error, { path: homeFolders().root, doing: 'write the report', home: true });
+  if (!(known instanceof InferscopeError)) return known;
+  const fix = `${known.parts.fix}\nSession ${id} keeps what was measured (inferscope report --session ${id}).`;
+  return new InferscopeError(known.code, { ...known.parts, fix }, { cause: error });
+}
+
+async function measureAndKeep(
+  options: ProfileCommandOptions,
+  run: { model: OnnxModel; threads: number; workload: Workload; home: Home },
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<{ kept: { id: string; folder: string }; capture: ProfileCapture }> {
+  const { model, threads, workload, home } = run;
   const session = await createSession({
     label: model.name,
     kind: 'profile',
@@ -135,13 +174,7 @@ async function profile(
       },
       [...imported.issues, ...rooflineIssues(roofline), ...environment.issues],
     );
-    const document = await analyzeProfile(await openSession(kept.id, home));
-    const path = reportPath(kept.folder);
-    await writeReport(document, path);
-    if (options.output !== undefined) await writeReport(document, options.output);
-    progress.done('session kept', kept.id);
-    if (capture.failure !== null) throw capture.failure;
-    return { document, reportPath: options.output ?? path, interrupted: capture.stopped };
+    return { kept, capture };
   } catch (error) {
     await session.abandon();
     throw error;
@@ -201,28 +234,6 @@ async function measureRoofline(
   if (!found.cached)
     progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
   return found;
-}
-
-/** A roofline of another day may no longer hold: virtual machines move, neighbours come and go. */
-const staleAfterS = 24 * 3600;
-
-function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issue[] {
-  const issues: Issue[] = [];
-  if (isDisturbed(roofline)) {
-    issues.push({
-      code: 'roofline_disturbed',
-      severity: 'warning',
-      text: `Other processes used ${roofline.other_processes_cores?.toFixed(1)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
-    });
-  }
-  if (cached && ageS > staleAfterS) {
-    issues.push({
-      code: 'roofline_old',
-      severity: 'info',
-      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline measures it again.`,
-    });
-  }
-  return issues;
 }
 
 function showProgress(progress: Progress, event: ProfileProgress): void {

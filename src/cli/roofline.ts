@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
-import { machineRoofline } from '../capture/onnx/machine-roofline.js';
+import { machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
+import { detectCpu } from '../hardware/cpu.js';
 import { document } from '../model/document.js';
 import { rooflineSummary } from '../report/terminal/roofline.js';
 import { ensureWritable } from '../session/home.js';
@@ -27,9 +28,9 @@ export function define(command: Command): void {
     .action(async (options: { threads?: number; fresh?: boolean; json?: boolean; quiet?: boolean }) => {
       const home = ensureWritable();
       const progress = startProgress(options.quiet === true);
-      const { roofline, cached, ageS } = await interruptible((signal) =>
+      const found = await interruptible((signal) =>
         machineRoofline({
-          threads: options.threads ?? defaultThreads(),
+          threads: options.threads ?? defaultThreads(detectCpu().usableCores),
           cacheDir: home.cache,
           fresh: options.fresh === true,
           signal,
@@ -41,7 +42,8 @@ export function define(command: Command): void {
           throw asStorageFailure(error, { path: home.root, doing: 'measure the roofline', home: true });
         })
         .finally(progress.end);
-      const made = document('roofline', '1.0', { roofline, cached, age_s: ageS });
+      const { roofline, cached, ageS } = found;
+      const made = document('roofline', '1.0', { roofline, cached, age_s: ageS }, rooflineIssues(found));
       if (options.json) printDocument(made);
       else print(rooflineSummary(made, { width: Math.min(100, terminalWidth()) }));
     });

@@ -78,7 +78,9 @@ const good = [
 
 test('every line lands in its table, in session time', async () => {
   const { outcome, rows } = await load(`${good.join('\n')}\n`);
-  expect(outcome.issues).toEqual([]);
+  expect(outcome.issues).toEqual([
+    { code: 'workload_error', severity: 'error', text: 'E_OUT_OF_MEMORY: no' },
+  ]);
   expect(outcome.clockPairs).toEqual([{ monotonic_ns: '1000', realtime_ns: '1795212903000000000' }]);
   expect(outcome.errors).toEqual([{ code: 'E_OUT_OF_MEMORY', text: 'no' }]);
   // Only calls into the model: stage ids count all stages.
@@ -133,6 +135,7 @@ test('lines of a newer version or an unknown type are counted and left out', asy
   const unknown = line({ type: 'power', t_ns: 5, watts: 80 });
   const { outcome, rows } = await load([newer, unknown, ...good, unknown, newer, unknown].join('\n'));
   expect(outcome.issues).toEqual([
+    expect.objectContaining({ code: 'workload_error' }),
     { code: 'record_newer', severity: 'warning', text: expect.any(String), count: 2 },
     { code: 'record_unknown_type', severity: 'warning', text: expect.any(String), count: 3 },
   ]);

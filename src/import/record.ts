@@ -140,6 +140,7 @@ function put(
       return;
     case 'error':
       outcome.errors.push({ code: line.code, text: line.text });
+      outcome.issues.push({ code: 'workload_error', severity: 'error', text: `${line.code}: ${line.text}` });
       return;
     case 'stage': {
       const stage = { stage_id: state.stageId++, start_ns: at(line.t_ns), end_ns: at(line.end_ns) };

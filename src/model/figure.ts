@@ -38,7 +38,12 @@ export function missing(code: string, text: string): MissingFigure {
   return { value: null, reason: { code, text } };
 }
 
-/** `f` over the value when there is one; a missing figure passes through with its reason. */
+/** A monotone `f` over the value and its interval; a missing figure passes through with its reason. */
 export function mapFigure(from: Figure, unit: string, source: string, f: (value: number) => number): Figure {
-  return from.value === null ? from : figure(f(from.value), unit, source);
+  if (from.value === null) return from;
+  const bounds = from.ci95?.map(f).sort((x, y) => x - y);
+  return figure(f(from.value), unit, source, {
+    ...(from.n === undefined ? {} : { n: from.n }),
+    ...(bounds?.every(Number.isFinite) ? { ci95: [bounds[0]!, bounds[1]!] } : {}),
+  });
 }

@@ -25,8 +25,9 @@ export const executionSchema = z.object({
   purpose: z.enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark']),
   command: z.array(z.string()),
   exit_code: z.number().int().nullable(),
-  start_ns: z.number(),
-  end_ns: z.number(),
+  /** Null when the execution was not timed as a whole. */
+  start_ns: z.number().nullable(),
+  end_ns: z.number().nullable(),
 });
 
 export const captureSchema = z.object({

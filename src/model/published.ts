@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { doctorSchema } from './documents/doctor.js';
+import { estimateDocumentSchema } from './documents/estimate.js';
 import { profileDocumentSchema } from './documents/profile.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
 import * as session from './documents/session.js';
@@ -26,6 +27,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   record: recordLineSchema,
   profile: profileDocumentSchema,
   roofline: rooflineDocumentSchema,
+  estimate: estimateDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,

@@ -35,6 +35,18 @@ export interface SessionWriter extends SessionFiles {
   abandon(): Promise<void>;
 }
 
+/** Between begin and end of a long run another one may have taken the name: then this one is kept without. */
+function nameStillFree(name: string | null, home: Home): { name: string | null; issue: Issue | null } {
+  if (name === null) return { name, issue: null };
+  try {
+    checkNewName(name, home);
+    return { name, issue: null };
+  } catch {
+    const text = `The name ${name} was taken by another session while this one ran; it is kept without a name.`;
+    return { name: null, issue: { code: 'name_taken', severity: 'warning', text } };
+  }
+}
+
 /**
  * Starts a session below a temporary name. Until finish() no command sees it; after a crash the next writer
  * removes it.
@@ -53,7 +65,11 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
     throw asStorageFailure(error, { path: temporary.path, doing: 'begin a session', home: true });
   });
 
+  let used = false;
+
   async function abandon(): Promise<void> {
+    if (used) return;
+    used = true;
     temporary.release();
     await files.discard();
     await remove(temporary.path);
@@ -62,13 +78,16 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
   async function finish(summary: SessionSummary, issues: Issue[] = []) {
     try {
       const written = await files.close();
-      if (session.name || session.tags?.length) {
-        await writeUser(temporary.path, freshUser(session.name ?? null, session.tags ?? []));
+      const { name, issue } = nameStillFree(session.name ?? null, home);
+      if (issue) issues = [...issues, issue];
+      if (name || session.tags?.length) {
+        await writeUser(temporary.path, freshUser(name, session.tags ?? []));
       }
       for (let attempt = 1; ; attempt++) {
         const id = sessionId(createdAt, session.label, attempt);
         await writeManifest(temporary.path, { id, kind: session.kind, ...summary, ...written }, issues);
         if (await publish(temporary.path, home, id)) {
+          used = true;
           temporary.release();
           return { id, folder: `${home.sessions}/${id}` };
         }

@@ -63,7 +63,9 @@ export async function runSql(
     const result: SqlResult = { columns: [], rows: [], truncated: false };
     let finished = false;
     for await (const line of createInterface({ input: child.stdout, crlfDelay: Infinity })) {
-      const message = JSON.parse(line) as SqlMessage;
+      const message = parseMessage(line);
+      // Killed in the middle of a line: what follows says why.
+      if (message === null) break;
       if (message.type === 'error') throw new InferscopeError(message.code, message.parts);
       if (message.type === 'columns') result.columns = message.columns;
       if (message.type === 'rows') for (const row of message.rows) result.rows.push(row as SqlValue[]);
@@ -81,6 +83,14 @@ export async function runSql(
     clearTimeout(timer);
     child.kill('SIGKILL');
     await rm(spillFolder, { recursive: true, force: true });
+  }
+}
+
+function parseMessage(line: string): SqlMessage | null {
+  try {
+    return JSON.parse(line) as SqlMessage;
+  } catch {
+    return null;
   }
 }
 

@@ -1,17 +1,19 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
+import process from 'node:process';
 import { join } from 'node:path';
 import type { Measurement } from '../../engines/onnx/microbenchmark.js';
 import type { CpuCache } from '../../hardware/caches.js';
-import { detectCpu } from '../../hardware/cpu.js';
+import { detectCpu, type Cpu } from '../../hardware/cpu.js';
 import { packageVersion } from '../../hardware/environment.js';
-import { document } from '../../model/document.js';
+import { document, type Issue } from '../../model/document.js';
 import {
   type BandwidthPoint,
   type MachineRoofline,
   machineRooflineSchema,
 } from '../../model/documents/roofline.js';
+import { systemErrorCode } from '../../model/errors.js';
 import type { Row } from '../../model/tables.js';
 import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
@@ -59,11 +61,34 @@ const disturbingCores = 0.2;
 const disturbedForS = 600;
 
 export function isDisturbed({ other_processes_cores }: MachineRoofline): boolean {
-  return (other_processes_cores ?? 0) > disturbingCores;
+  return (other_processes_cores ?? 0) > Math.max(disturbingCores, 0.02 * detectCpu().logicalCores);
+}
+
+/** A roofline of another day may no longer hold: virtual machines move, neighbours come and go. */
+const staleAfterS = 24 * 3600;
+
+/** What makes the roofs doubtful, for every document that rests on them. */
+export function rooflineIssues({ roofline, cached, ageS }: CachedRoofline): Issue[] {
+  const issues: Issue[] = [];
+  if (isDisturbed(roofline)) {
+    issues.push({
+      code: 'roofline_disturbed',
+      severity: 'warning',
+      text: `Other processes used ${roofline.other_processes_cores?.toFixed(1)} cores while the roofline was measured: the roofs may be too low, MFU and MBU too high. Try --fresh-roofline on an idle machine.`,
+    });
+  }
+  if (cached && ageS > staleAfterS) {
+    issues.push({
+      code: 'roofline_old',
+      severity: 'info',
+      text: `The roofline was measured ${Math.round(ageS / 3600)} hours ago; --fresh-roofline measures it again.`,
+    });
+  }
+  return issues;
 }
 
 /** Raise it when the kernels measured change: cached rooflines are then measured anew. */
-const measurementVersion = 2;
+const measurementVersion = 3;
 
 export function machineKey(threads: number): string {
   const cpu = detectCpu();
@@ -95,15 +120,36 @@ async function readCached(path: string): Promise<CachedRoofline | null> {
   }
 }
 
+/** Temporary models of a measurement that was killed; those of a running process stay. */
+async function sweepScratch(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    const pid = /^scratch-(\d+)-/.exec(name)?.[1];
+    if (pid !== undefined && !isRunning(Number(pid)))
+      await rm(join(folder, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) !== 'ESRCH';
+  }
+}
+
 async function measure(folder: string, options: RooflineOptions): Promise<MachineRoofline> {
   const started = Date.now();
-  const scratch = await mkdtemp(join(folder, 'scratch-'));
+  await sweepScratch(folder);
+  const scratch = await mkdtemp(join(folder, `scratch-${process.pid}-`));
   try {
+    const cpu = detectCpu();
     const plan: RooflinePlan = {
       threads: options.threads,
       scratch,
       // Weights, their file in the page cache and the runtime's packed copy must fit beside everything else.
-      maxBytes: Math.max(4 * 2 ** 20, os.freemem() / 8),
+      maxBytes: Math.max(4 * 2 ** 20, Math.min(os.freemem(), cpu.memoryLimitBytes ?? Infinity) / 8),
+      lastLevelCacheBytes: lastLevelCache(cpu, options.threads),
     };
     const engine = startEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(
       'roofline-child',
@@ -120,18 +166,26 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
   }
 }
 
+/** Several threads split a working set over the cache instances they run beside. */
+function reach(cache: CpuCache | null, threads: number): number | null {
+  return cache && cache.bytes * Math.min(cache.instances, threads);
+}
+
+function lastLevelCache({ caches }: Cpu, threads: number): number | null {
+  return reach(caches.l3, threads) ?? reach(caches.l2, threads);
+}
+
 function rooflineOf(
   measured: RooflineMeasurements,
   threads: number,
   startedMs: number,
   otherCores: number | null,
 ): MachineRoofline {
-  const { caches, model } = detectCpu();
-  // Several threads split a working set over the cache instances they run beside.
-  const reach = (cache: CpuCache | null) => cache && cache.bytes * Math.min(cache.instances, threads);
-  const l2 = reach(caches.l2);
-  const l3 = reach(caches.l3);
-  const llc = l3 ?? l2;
+  const cpu = detectCpu();
+  const { caches, model } = cpu;
+  const l2 = reach(caches.l2, threads);
+  const l3 = reach(caches.l3, threads);
+  const llc = lastLevelCache(cpu, threads);
   const level = (bytes: number) => {
     if (l2 && bytes <= l2) return 'L2';
     if (l3 && bytes <= l3) return 'L3';

@@ -32,7 +32,7 @@ export type ProfileProgress = {
 export interface ProfiledExecution {
   executionId: 'clean' | 'profiled';
   recordPath: string;
-  /** Launches that ended by themselves, in order. */
+  /** Launches in order; the last one may have failed. */
   runs: WorkloadRun[];
   /** Timed repeats completed, those of a launch that failed later included. */
   timedRepeats: number;
@@ -122,38 +122,27 @@ type Launch = Pick<
 
 async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launch: Launch): Promise<void> {
   const { model, threads, batchSize, inputLen, seed, host, signal } = options;
-  try {
-    into.runs.push(
-      await runWorkload(
-        {
-          model,
-          threads,
-          batchSize,
-          inputLen,
-          seed,
-          executionId: into.executionId,
-          ...launch,
-        },
-        {
-          recordPath: into.recordPath,
-          captureId: `${into.executionId}-host`,
-          host,
-          signal,
-          onProgress: (progress) => {
-            if (progress.type === 'iteration' && !progress.warmup) into.timedRepeats++;
-            options.onProgress({
-              execution: into.executionId,
-              launch: launch.launch,
-              launches: into.executionId === 'clean' ? options.launches : 1,
-              ...progress,
-            });
-          },
-        },
-      ),
-    );
-  } finally {
-    into.end_ns = monotonicNs();
-  }
+  const run = await runWorkload(
+    { model, threads, batchSize, inputLen, seed, executionId: into.executionId, ...launch },
+    {
+      recordPath: into.recordPath,
+      captureId: `${into.executionId}-host`,
+      host,
+      signal,
+      onProgress: (progress) => {
+        if (progress.type === 'iteration' && !progress.warmup) into.timedRepeats++;
+        options.onProgress({
+          execution: into.executionId,
+          launch: launch.launch,
+          launches: into.executionId === 'clean' ? options.launches : 1,
+          ...progress,
+        });
+      },
+    },
+  );
+  into.runs.push(run);
+  into.end_ns = monotonicNs();
+  if (run.failure !== null) throw run.failure;
 }
 
 function profiledOutputLen({ model, outputLen }: ProfileOptions): number {

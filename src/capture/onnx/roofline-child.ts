@@ -18,7 +18,9 @@ serveEngineProcess<RooflinePlan, RooflineProgress, RooflineMeasurements>(measure
 
 const mebibyte = 2 ** 20;
 /** Working sets from inside the caches to far past most of them. */
-const sizes = [4, 8, 16, 32, 64, 128, 256].map((size) => size * mebibyte);
+const sizes = [4, 8, 16, 32, 64, 128, 256, 512, 1024].map((size) => size * mebibyte);
+/** Where the curve ends on machines whose caches are small. */
+const usualLargest = 256 * mebibyte;
 
 /** Weights of a small model, and a batch that shows what sharing them gains. */
 const streamBytes = 96 * mebibyte;
@@ -38,7 +40,8 @@ async function measure(
 ): Promise<RooflineMeasurements> {
   const result: RooflineMeasurements = { compute: [], reads: [], streams: [] };
   const bench = await openBench(plan.threads, plan.scratch);
-  const measured = sizes.filter((size) => size <= plan.maxBytes);
+  const wanted = Math.max(usualLargest, 2 * (plan.lastLevelCacheBytes ?? 0));
+  const measured = sizes.filter((size) => size <= plan.maxBytes && size < 2 * wanted);
   const steps: [string, () => Promise<unknown>][] = [
     ...gemms.flatMap(([m, k, n]): [string, () => Promise<unknown>][] => [
       [`float32 ${m}×${n}×${k}`, async () => result.compute.push(await gemmFloat32(bench, m, k, n))],

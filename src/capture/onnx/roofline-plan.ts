@@ -6,6 +6,8 @@ export interface RooflinePlan {
   scratch: string;
   /** Largest working set to measure, bytes. */
   maxBytes: number;
+  /** The curve goes to past twice this, so that its end is DRAM; null when unknown. */
+  lastLevelCacheBytes: number | null;
 }
 
 export interface RooflineMeasurements {

@@ -6,13 +6,14 @@ import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';
 export interface WorkloadRun extends WorkloadResult {
   pid: number;
   host: HostRecording;
+  /** What ended it before its time; what it recorded until then is in the record file. */
+  failure: unknown;
 }
 
 /**
  * Runs one launch of the workload in a process of its own and samples the host beside it, from before the model is
  * loaded until the process has ended.
- * @throws the engine's own error, E_WORKLOAD_FAILED or E_OUT_OF_MEMORY when its process died; what it recorded until
- * then is in the record file
+ * A process that failed or died is told in `failure` (the engine's own error, E_WORKLOAD_FAILED, E_OUT_OF_MEMORY).
  */
 export async function runWorkload(
   plan: WorkloadPlan,
@@ -36,9 +37,10 @@ export async function runWorkload(
   });
   try {
     const result = await engine.result;
-    return { ...result, pid: engine.pid, host: sampler.stop() };
-  } catch (error) {
-    sampler.stop();
-    throw error;
+    return { ...result, pid: engine.pid, host: sampler.stop(), failure: null };
+  } catch (failure) {
+    // The memory curve of a process that died is what one wants to see.
+    const nothing = { stopped: false, tracePath: null, warmupIterations: 0, stable: false };
+    return { ...nothing, pid: engine.pid, host: sampler.stop(), failure };
   }
 }

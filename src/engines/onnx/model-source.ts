@@ -21,11 +21,17 @@ export async function resolveModel(spec: string, options: ResolveOptions): Promi
   const path = resolve(spec);
   const found = await stat(path).catch(() => null);
   if (found === null) throw notFound(spec);
-  if (found.isFile() && path.endsWith('.onnx')) return exportedModel(path, options.dtype);
+  if (found.isFile() && path.endsWith('.onnx'))
+    return accepted(await exportedModel(path, options.dtype), options);
   if (found.isFile()) return writtenModel(nameOf(dirname(path)), await readConfig(path), options);
   const exported = await findExport(path, options.dtype);
-  if (exported) return exportedModel(exported, options.dtype);
+  if (exported) return accepted(await exportedModel(exported, options.dtype), options);
   return writtenModel(nameOf(path), await readConfig(resolve(path, 'config.json')), options);
+}
+
+function accepted(model: OnnxModel, { accept }: ResolveOptions): OnnxModel {
+  accept?.(model);
+  return model;
 }
 
 function nameOf(folder: string): string {

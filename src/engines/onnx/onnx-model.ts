@@ -37,4 +37,6 @@ export interface ResolveOptions {
   /** What int4 products compute in; see linear.ts. Default int8. */
   computeInt4?: 'int8' | 'float32';
   onProgress?: (progress: WriteProgress) => void;
+  /** Gets the model's facts before anything is written; throws to refuse it. */
+  accept?: (model: OnnxModel) => void;
 }

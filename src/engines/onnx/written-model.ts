@@ -28,15 +28,9 @@ export async function writtenModel(
     .digest('hex');
   const slug = name.toLowerCase().replaceAll(/[^a-z0-9.]+/g, '-');
   const key = `${slug}-${dtype}-${hash.slice(0, 16)}`;
-  const folder = await cachedModel(
-    options.cacheDir,
-    key,
-    () => llamaGraph(llama, graphOptions),
-    options.onProgress,
-  );
-  return {
+  const model: OnnxModel = {
     name,
-    modelPath: join(folder, 'model.onnx'),
+    modelPath: join(options.cacheDir, key, 'model.onnx'),
     config,
     dtype,
     quantization:
@@ -49,6 +43,14 @@ export async function writtenModel(
     kvCache: 'in-place',
     maxContext: llama.maxPositions,
   };
+  options.accept?.(model);
+  const folder = await cachedModel(
+    options.cacheDir,
+    key,
+    () => llamaGraph(llama, graphOptions),
+    options.onProgress,
+  );
+  return { ...model, modelPath: join(folder, 'model.onnx') };
 }
 
 function graphDType({ dtype = 'float32' }: ResolveOptions): GraphDType {

@@ -195,6 +195,32 @@ export const suggestionSchema = z.object({
   assumption: z.string(),
 });
 
+export const costs = ['kernels', 'scheduling', 'allocation', 'host'] as const;
+
+/** What costs in a stage, or a measured thing tied to a decision about model or runtime. */
+export const diagnosisSchema = z.object({
+  /** "verdict": one a stage. Every other id is an observation; "nothing_significant" says that there was none. */
+  id: z.string(),
+  /** null: of the whole run. */
+  stage: z.enum(['prefill', 'decode']).nullable(),
+  /** null: no single one, or not a matter of time. */
+  cost: z.enum(costs).nullable(),
+  /** Of the stage's measured time, unless its source says otherwise. */
+  share: figureSchema,
+  /** Of a verdict: what each cost takes of the stage. They and what is unattributed sum to 1. */
+  shares: z
+    .object({
+      kernels: figureSchema,
+      scheduling: figureSchema,
+      allocation: figureSchema,
+      host: figureSchema,
+    })
+    .optional(),
+  text: z.string(),
+  /** The decision about model or runtime that it hangs on; null where it names none. */
+  decision: z.string().nullable(),
+});
+
 export const profileResultSchema = z.object({
   session: z.object({
     id: z.string(),
@@ -210,6 +236,8 @@ export const profileResultSchema = z.object({
   timeline: timelineSchema.nullable(),
   roofline: machineRooflineSchema.nullable(),
   suggestions: z.array(suggestionSchema),
+  /** Absent in documents written before there was one. */
+  diagnosis: z.array(diagnosisSchema).optional(),
   environment: z.array(z.object({ label: z.string(), value: z.string() })),
 });
 
@@ -224,4 +252,5 @@ export type MemoryResult = z.infer<typeof memoryResultSchema>;
 export type TelemetryResult = z.infer<typeof telemetryResultSchema>;
 export type Timeline = z.infer<typeof timelineSchema>;
 export type Suggestion = z.infer<typeof suggestionSchema>;
+export type Diagnosis = z.infer<typeof diagnosisSchema>;
 export type StepBar = z.infer<typeof stepBarSchema>;

@@ -78,7 +78,10 @@ export function rooflineSummary(
       `${inert(stream.format)} at batch ${stream.batch_size} ${formatQuantity(stream.bytes_per_s, 'B/s')}, ${formatNumber(stream.weights_per_s / 1e9)}${nbsp}G${nbsp}weights/s`,
   );
   const named: [string, string][] = [
-    ['ridge point', `${formatNumber(roofline.ridge_flop_per_byte)} FLOP/byte (float32 peak over DRAM read)`],
+    [
+      'ridge point',
+      `${formatNumber(roofline.ridge_flop_per_byte)} FLOP/byte (float32 peak over ${roofline.bandwidth.at(-1)?.level ?? 'memory'} read)`,
+    ],
     ['weight streams', streams.join(' · ')],
     [
       'last-level cache',
