@@ -210,7 +210,8 @@ test('a session made by a newer version: its own code, and the list goes on', ()
   ]);
 });
 
-test('1,000 sessions are listed in under half a second', () => {
+// How fast it is stands in bench/cli-start.
+test('1,000 sessions are listed, a line each', () => {
   const root = join(scratch, 'thousand');
   const source = join(home.sessions, ids[1] ?? '');
   mkdirSync(join(root, 'sessions'), { recursive: true });
@@ -223,13 +224,7 @@ test('1,000 sessions are listed in under half a second', () => {
     writeFileSync(join(folder, 'session.json'), text);
     writeFileSync(join(folder, 'session.json.sha256'), `${digestOf(text).sha256}  session.json\n`);
   }
-  // The fastest of five: the limit is the tool's, not that of whatever else the machine does.
-  const times = [1, 2, 3, 4, 5].map(() => {
-    const begin = performance.now();
-    const { stdout, status } = session(['list'], root);
-    expect(status).toBe(0);
-    expect(stdout.trimEnd().split('\n')).toHaveLength(1001);
-    return performance.now() - begin;
-  });
-  expect(Math.min(...times)).toBeLessThan(500);
+  const { stdout, status } = session(['list'], root);
+  expect(status).toBe(0);
+  expect(stdout.trimEnd().split('\n')).toHaveLength(1001);
 });
