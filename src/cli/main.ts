@@ -24,6 +24,11 @@ const commands: CommandEntry[] = [
     summary: "measure this machine's peak FLOP/s and memory bandwidth",
     load: () => import('./roofline.js'),
   },
+  {
+    name: 'estimate',
+    summary: 'parameters, FLOPs and bytes of a model that is not run, by layer',
+    load: () => import('./estimate.js'),
+  },
   { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
   { name: 'sql', summary: "query sessions' tables with SQL (read-only)", load: () => import('./sql.js') },

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+
+const sizes = z.object({
+  parameters: z.number(),
+  /** Matrix multiplications, 2 a multiply-add. */
+  flops: z.number(),
+  weight_bytes: z.number(),
+  kv_read_bytes: z.number(),
+  kv_write_bytes: z.number(),
+  activation_in_bytes: z.number(),
+  activation_out_bytes: z.number(),
+  /** All of the bytes above: what must be moved at the least. */
+  bytes: z.number(),
+});
+
+export const estimateModuleSchema = sizes.extend({ module: z.string(), class: z.enum(opClasses) });
+
+export const estimateLayersSchema = z.object({
+  phase: z.enum(['prefill', 'decode']),
+  batch_size: z.number().int(),
+  /** Tokens computed of each sequence. */
+  new_tokens: z.number().int(),
+  /** Tokens of each sequence that are in the KV cache already. */
+  context_tokens: z.number(),
+  /** Layers of one structure, their modules summed over them. */
+  groups: z.array(
+    z.object({
+      layers: z.array(z.number().int()),
+      structure: z.string(),
+      modules: z.array(estimateModuleSchema),
+      total: sizes,
+    }),
+  ),
+  /** Embedding, final norm, lm_head, sampling. */
+  outside: z.array(estimateModuleSchema),
+  total: sizes,
+});
+
+export const estimateSchema = z.object({
+  model: z.object({
+    name: z.string(),
+    model_type: z.string(),
+    family: z.string(),
+    layers: z.number().int(),
+    hidden_size: z.number().int(),
+    vocab_size: z.number().int(),
+  }),
+  /** dtype or quantisation scheme, as asked for or as the config declares it. */
+  weight_format: z.string(),
+  activation_dtype: z.string(),
+  kv_cache_dtype: z.string(),
+  parameters: z.object({
+    total: z.number(),
+    /** What one token goes through: routed experts counted as often as a token uses them. */
+    active: z.number(),
+    embedding: z.number(),
+    /** 0 when tied to the embedding. */
+    lm_head: z.number(),
+  }),
+  weight_bytes: z.number(),
+  /** Of all layers, for each token of each sequence. */
+  kv_cache_bytes_per_token: z.number(),
+  /** null without --layers. */
+  layers: estimateLayersSchema.nullable(),
+});
+
+export const estimateDocumentSchema = documentSchema('estimate', '1.0', estimateSchema);
+
+export type EstimateResult = z.infer<typeof estimateSchema>;
+export type EstimateLayers = z.infer<typeof estimateLayersSchema>;
+export type EstimateSizes = z.infer<typeof sizes>;
