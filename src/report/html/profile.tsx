@@ -5,6 +5,7 @@ import { modelWords } from '../words.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
 import { definitionsSection } from './sections/definitions.js';
+import { diagnosisSection } from './sections/diagnosis.js';
 import { environmentSection } from './sections/environment.js';
 import { helpSection } from './sections/help.js';
 import { latencySection } from './sections/latency.js';
@@ -21,6 +22,7 @@ import { waterfallSection } from './sections/waterfall.js';
 /** In the order of reading: what someone in a hurry needs is first. */
 const sections: Section[] = [
   waterfallSection,
+  diagnosisSection,
   helpSection,
   stagesSection,
   operatorsSection,

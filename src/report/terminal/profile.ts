@@ -14,6 +14,7 @@ import {
 } from '../format.js';
 import { shownBars } from '../bars.js';
 import { componentNames } from '../names.js';
+import { diagnosisTexts } from '../diagnosis.js';
 import { notices } from '../notices.js';
 import {
   boundWords,
@@ -178,6 +179,13 @@ export function profileSummary(
   const decode = stageNamed(data, 'decode');
   const shown = decode && decode.bars.length > 0 ? decode : stageNamed(data, 'prefill');
   if (shown && shown.bars.length > 0) lines.push(...barLines(shown, width));
+  const costs = diagnosisTexts(data);
+  if (costs.length > 0) {
+    lines.push('', `  ${pc.bold('What costs')}`);
+    for (const { text, decision } of costs) {
+      lines.push(...hanging('    ', inert(decision === null ? text : `${text} ${decision}`), width));
+    }
+  }
   if (data.suggestions.length > 0) {
     lines.push('', `  ${pc.bold('What would help')}`);
     for (const suggestion of data.suggestions) {
