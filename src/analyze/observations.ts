@@ -180,7 +180,7 @@ function runtimeCall(of: StageFacts): Observation | null {
     id: 'runtime_call',
     cost: 'scheduling',
     text: `Before its first and after its last operator a call takes ${percent(edgesMs / measuredMs)} of ${name} (${ms(edgesMs)}): inputs and outputs (KV cache tensors, logits) are bound anew in every call.`,
-    decision: 'the runtime interface decides: tensors that stay bound between calls cost nothing here',
+    decision: 'the runtime interface decides: tensors that stay bound need not be handed over in each call',
   });
 }
 

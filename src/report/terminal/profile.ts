@@ -182,8 +182,10 @@ export function profileSummary(
   const costs = diagnosisTexts(data);
   if (costs.length > 0) {
     lines.push('', `  ${pc.bold('What costs')}`);
-    for (const { text, decision } of costs) {
-      lines.push(...hanging('    ', inert(decision === null ? text : `${text} ${decision}`), width));
+    for (const { entry, text, decision } of costs) {
+      // A verdict is its shares; what decides stands in the observations below it.
+      const said = decision === null || entry.id === 'verdict' ? text : `${text} ${decision}`;
+      lines.push(...hanging('    ', inert(said), width));
     }
   }
   if (data.suggestions.length > 0) {
