@@ -33,6 +33,11 @@ const commands: CommandEntry[] = [
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
   { name: 'sql', summary: "query sessions' tables with SQL (read-only)", load: () => import('./sql.js') },
   {
+    name: 'export',
+    summary: 'write a session for Perfetto, speedscope, a spreadsheet or Prometheus',
+    load: () => import('./export.js'),
+  },
+  {
     name: 'doctor',
     alias: 'setup',
     summary: 'what of this machine inferscope can use, and how to get the rest',

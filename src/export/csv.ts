@@ -1,0 +1,32 @@
+import { tableNames, tables, type TableName } from '../model/tables.js';
+import type { SessionDatabase } from '../session/query.js';
+import { columnsAsText, rowsOf, timeColumn } from './pages.js';
+
+/** RFC 4180, as `sql --format csv` writes it: null is an empty field, an empty text is "". */
+export function csvField(value: unknown): string {
+  if (value === null || value === undefined) return '';
+  const text = String(value);
+  return text === '' || /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Tables that have rows. */
+export async function tablesWithRows(database: SessionDatabase): Promise<TableName[]> {
+  const found: TableName[] = [];
+  for (const table of tableNames) {
+    const rows = await database.query(`SELECT 1 FROM ${table} LIMIT 1`);
+    if (rows.length > 0) found.push(table);
+  }
+  return found;
+}
+
+/** One table as CSV with a header, by execution and time; integers keep every digit. */
+export async function* tableCsv(database: SessionDatabase, table: TableName): AsyncGenerator<string> {
+  const columns = Object.keys(tables[table].columns);
+  yield `${columns.join(',')}\n`;
+  const time = timeColumn(table);
+  const order = ['execution_id', 'capture_id', ...(time ? [time] : [])].map((name) => `t."${name}"`);
+  const select = `SELECT ${columnsAsText(table)} FROM ${table} t ORDER BY ${order.join(', ')}`;
+  for await (const row of rowsOf<Record<string, unknown>>(database, select)) {
+    yield `${columns.map((name) => csvField(row[name])).join(',')}\n`;
+  }
+}

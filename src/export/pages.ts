@@ -1,0 +1,41 @@
+import type { SessionDatabase } from '../session/query.js';
+import { tables, type TableName } from '../model/tables.js';
+
+/** Rows in memory at a time: a page of a table with shapes in text is a few MiB. */
+const pageRows = 20_000;
+let materialized = 0;
+
+/**
+ * Rows of a SELECT in its own order, page by page. The ordered result is kept by DuckDB (which spills it to its
+ * temporary folder), so that a page costs its rows and not another sort.
+ */
+export async function* rowsOf<T extends object>(
+  database: SessionDatabase,
+  select: string,
+): AsyncGenerator<T> {
+  const table = `export_${materialized++}`;
+  await database.query(`CREATE TEMP TABLE ${table} AS ${select}`);
+  try {
+    const [counted] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM ${table}`);
+    for (let from = 0; from < (counted?.n ?? 0); from += pageRows) {
+      yield* await database.query<T>(
+        `SELECT * FROM ${table} WHERE rowid >= ${from} AND rowid < ${from + pageRows} ORDER BY rowid`,
+      );
+    }
+  } finally {
+    await database.query(`DROP TABLE ${table}`);
+  }
+}
+
+/** Columns of a table with integers as decimal text: ids and device contexts may pass 2^53. */
+export function columnsAsText(table: TableName, columns = Object.keys(tables[table].columns)): string {
+  const types = tables[table].columns as Record<string, { type: string }>;
+  return columns
+    .map((name) => (types[name]?.type === 'BIGINT' ? `CAST("${name}" AS VARCHAR) AS "${name}"` : `"${name}"`))
+    .join(', ');
+}
+
+/** The column a table is ordered by in time; null for tables without time. */
+export function timeColumn(table: TableName): string | null {
+  return ['start_ns', 't_ns', 'sent_ns'].find((name) => name in tables[table].columns) ?? null;
+}

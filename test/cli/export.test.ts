@@ -1,0 +1,90 @@
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
+
+const at = place();
+const failing = (...args: string[]) => {
+  const ran = inferscope(at, ['export', ...args]);
+  // export prints data, not documents: its failures are on stderr only.
+  expect(ran.stdout).toBe('');
+  return expectFailure(
+    { ...ran, stdout: inferscope(at, ['export', ...args, '--json']).stdout },
+    2,
+    'E_USAGE',
+  );
+};
+
+beforeAll(() => {
+  const ran = inferscope(at, tinyArgs(at));
+  expect(ran.status, ran.stderr).toBe(0);
+});
+
+/** What the session's own tables say, through the other way to them. */
+function sql(query: string): number {
+  const { stdout } = inferscope(at, ['sql', '--json', query]);
+  return (JSON.parse(stdout) as { data: { rows: number[][] } }).data.rows[0]![0]!;
+}
+
+test('chrome-trace on stdout and in a file are the same; every operator is in it, to the nanosecond', () => {
+  const { stdout, status } = inferscope(at, ['export', '--format', 'chrome-trace']);
+  expect(status).toBe(0);
+  const path = join(at.scratch, 'deep', 'trace.json');
+  const ran = inferscope(at, ['export', '--format', 'chrome-trace', '--output', path]);
+  expect([ran.status, ran.stdout]).toEqual([0, `${path}\n`]);
+  expect(readFileSync(path, 'utf8')).toBe(stdout);
+  const { traceEvents } = JSON.parse(stdout) as { traceEvents: { cat?: string; dur: number }[] };
+  const ops = traceEvents.filter((event) => event.cat === 'ops');
+  expect(ops).toHaveLength(sql('SELECT count(*) FROM ops'));
+  const ns = ops.reduce((sum, event) => sum + Math.round(event.dur * 1000), 0);
+  expect(ns).toBe(sql('SELECT sum(dur_ns) FROM ops'));
+});
+
+test('speedscope and openmetrics', () => {
+  const file = JSON.parse(inferscope(at, ['export', '--format', 'speedscope']).stdout) as {
+    profiles: { name: string; events: { type: string }[] }[];
+  };
+  expect(file.profiles.map(({ name }) => name.split(',')[0])).toEqual(['clean', 'profiled']);
+  for (const { events } of file.profiles) {
+    expect(events.filter(({ type }) => type === 'O')).toHaveLength(events.length / 2);
+  }
+  const { stdout } = inferscope(at, ['export', '--format', 'openmetrics']);
+  expect(stdout).toMatch(/\n# EOF\n$/);
+  const count = /^inferscope_ttft_seconds_count\{execution="clean"\} (\d+)$/m.exec(stdout);
+  expect(Number(count?.[1])).toBe(
+    sql("SELECT count(*) FROM iterations WHERE execution_id = 'clean' AND NOT warmup"),
+  );
+});
+
+test('csv is one file a table, and nothing is left beside it', () => {
+  const folder = join(at.scratch, 'tables');
+  expect(inferscope(at, ['export', '--format', 'csv', '--output', folder]).status).toBe(0);
+  expect(readdirSync(folder)).toContain('ops.csv');
+  const lines = readFileSync(join(folder, 'stages.csv'), 'utf8').trimEnd().split('\n');
+  expect(lines.length - 1).toBe(sql('SELECT count(*) FROM stages'));
+  expect(readdirSync(at.scratch).filter((name) => name.includes('.tmp'))).toEqual([]);
+  expect(failing('--format', 'csv', '--output', folder).what).toContain('not empty');
+});
+
+test('wrong usage is said in three parts, before anything is written', () => {
+  expect(failing().why).toContain('chrome-trace, speedscope, openmetrics, csv');
+  expect(failing('--format', 'xml').what).toContain('xml');
+  expect(failing('--format', 'csv').what).toContain('--output');
+  mkdirSync(join(at.scratch, 'folder'));
+  expect(failing('--format', 'speedscope', '--output', 'folder').what).toContain('folder');
+  writeFileSync(join(at.scratch, 'file'), 'x');
+  expect(failing('--format', 'csv', '--output', 'file').what).toContain('is a file');
+  expect(existsSync(join(at.scratch, 'folder', 'trace.json'))).toBe(false);
+});
+
+test('an export that cannot be written says so and leaves nothing', () => {
+  const ran = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/proc/none/metrics.txt']);
+  expect([ran.status, ran.stderr.includes('E_HOME_UNWRITABLE')]).toEqual([3, true]);
+  const full = inferscope(at, ['export', '--format', 'openmetrics', '--output', '/dev/full']);
+  expect([full.status, full.stderr.includes('E_DISK_FULL')]).toEqual([3, true]);
+});
+
+test('--help has two examples', () => {
+  const { stdout } = inferscope(at, ['export', '--help']);
+  expect(stdout.match(/^ {2}\$ inferscope export /gm)).toHaveLength(2);
+});
