@@ -41,7 +41,7 @@ export const machineRooflineSchema = z.object({
   measured_at: z.string(),
   seconds: z.number(),
   /** Cores that other processes used meanwhile; null where that cannot be read. Roofs beside other work are too low. */
-  other_processes_cores: z.number().nullable(),
+  other_processes_cores: z.number().nullable().default(null),
   compute: z.array(computePeakSchema),
   /** Read bandwidth by working-set size, ascending. */
   bandwidth: z.array(bandwidthPointSchema),
