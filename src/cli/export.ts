@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { mkdir, open, rename, rm } from 'node:fs/promises';
+import { open, rename, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
@@ -123,7 +123,7 @@ async function toFile(text: AsyncIterable<string>, path: string): Promise<void> 
   const special = existsSync(path) && !statSync(path).isFile();
   const temporary = special ? path : `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    await mkdir(dirname(path), { recursive: true });
+    (await import('../session/home.js')).makeFolder(dirname(path));
     await writeChunks(text, temporary);
     if (!special) await rename(temporary, path);
   } catch (error) {
@@ -137,7 +137,7 @@ async function writeCsv(database: SessionDatabase, folder: string): Promise<void
   const { inChunks } = await import('../export/exporter.js');
   const temporary = `${folder}.${randomBytes(4).toString('hex')}.tmp`;
   try {
-    await mkdir(temporary, { recursive: true });
+    (await import('../session/home.js')).makeFolder(temporary);
     for (const table of await tablesWithRows(database)) {
       await writeChunks(inChunks(tableCsv(database, table)), join(temporary, `${table}.csv`));
     }

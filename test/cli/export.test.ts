@@ -1,19 +1,18 @@
 import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
-import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
+import { inferscope, place, tinyArgs } from './profile-cli.js';
 
 const at = place();
-const failing = (...args: string[]) => {
-  const ran = inferscope(at, ['export', ...args]);
-  // export prints data, not documents: its failures are on stderr only.
-  expect(ran.stdout).toBe('');
-  return expectFailure(
-    { ...ran, stdout: inferscope(at, ['export', ...args, '--json']).stdout },
-    2,
-    'E_USAGE',
-  );
-};
+/** A usage error of three lines on stderr and nothing on stdout. */
+function failing(...args: string[]): { what: string; why: string } {
+  const { status, stdout, stderr } = inferscope(at, ['export', ...args]);
+  const [what = '', why = '', fix = '', ...rest] = stderr.trimEnd().split('\n');
+  expect([status, stdout, rest], stderr).toEqual([2, '', []]);
+  expect(what).toContain('(E_USAGE)');
+  for (const part of [why, fix]) expect(part).toMatch(/^ {2}\S/);
+  return { what, why };
+}
 
 beforeAll(() => {
   const ran = inferscope(at, tinyArgs(at));
