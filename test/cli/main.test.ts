@@ -7,7 +7,7 @@ import { packageRoot } from '../../src/model/installation.js';
 import { cli, environment, expectFailure, inferscope, place } from './profile-cli.js';
 
 const at = place();
-const verbs = ['profile', 'roofline', 'estimate', 'report', 'session', 'sql', 'doctor', 'schema'];
+const verbs = ['profile', 'roofline', 'estimate', 'export', 'report', 'session', 'sql', 'doctor', 'schema'];
 const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
   version: string;
 };
