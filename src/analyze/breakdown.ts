@@ -1,5 +1,6 @@
-import { bytesOf, totalWork } from '../llm/work-totals.js';
-import { boundOf, type PeakFlops } from '../llm/utilization.js';
+import { rooflineTime } from '../llm/roofline-time.js';
+import type { PeakFlops } from '../llm/utilization.js';
+import { totalWork } from '../llm/work-totals.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import type { OpClass } from '../model/classes.js';
 import type { Breakdown, ClassRow } from '../model/documents/profile.js';
@@ -110,16 +111,17 @@ function classRows(
       };
       if (necessary.length === 0) return { ...row, ...nothingNecessary };
       const work = totalWork(necessary);
-      const bound = roofs ? boundOf(work, roofs.peaks, roofs.bytesPerS) : null;
+      const limit = roofs && rooflineTime(necessary, roofs.peaks, roofs.bytesPerS);
+      const bound = limit && 'bound' in limit ? limit : null;
       return {
         ...row,
         necessary_flops: work.flops,
         necessary_bytes: work.bytes_total,
-        necessary_ms: roofs ? oneByOneMs(necessary, roofs) : null,
+        necessary_ms: bound && bound.one_by_one_s * 1e3,
         intensity_flop_per_byte: work.bytes_total > 0 ? work.flops / work.bytes_total : null,
         achieved_flops_per_s: work.flops > 0 ? (work.flops / ms) * 1e3 : null,
         achieved_bytes_per_s: (work.bytes_total / ms) * 1e3,
-        bound: bound && 'bound' in bound ? bound.bound : null,
+        bound: bound && bound.bound,
       };
     })
     .sort((a, b) => b.ms - a.ms);
@@ -134,17 +136,6 @@ const nothingNecessary = {
   achieved_bytes_per_s: null,
   bound: null,
 };
-
-/** Σ over operations of max(F/P, B/BW), ms; null when a peak is unknown. */
-function oneByOneMs(ops: readonly NecessaryOp[], roofs: Roofs): number | null {
-  let seconds = 0;
-  for (const op of ops) {
-    const one = boundOf({ ...totalWork([op]), bytes_total: bytesOf(op) }, roofs.peaks, roofs.bytesPerS);
-    if (!('bound' in one)) return null;
-    seconds += one.roofline_s;
-  }
-  return seconds * 1e3;
-}
 
 function layerRows(counts: ClassCount[], instances: number): Breakdown['by_layer'] {
   const layers = [...new Set(counts.map((count) => count.layer))].sort(

@@ -110,7 +110,7 @@ async function modelStage(
       ? figure(limit.roofline_s * 1e3, 'ms', 'max(Σ FLOPs / peak FLOP/s, Σ bytes / bandwidth)')
       : limit;
   const seconds = (duration.value ?? 0) / 1e3;
-  const [, maxStep] = await profiledSteps(database, kind);
+  const maxStep = await lastProfiledStep(database, kind);
   const profiled = await durations(database, 'profiled', kind, null);
   const comparable = maxStep === null ? clean : await durations(database, 'clean', kind, maxStep);
   const measuredMs = duration.value;
@@ -198,13 +198,12 @@ function workFigures(
 }
 
 /** Last decode step that was profiled, where the profiled execution generated fewer tokens than the clean one. */
-async function profiledSteps(database: SessionDatabase, kind: string): Promise<[number, number | null]> {
-  const [row] = await database.query<{ n: number; last: number | null }>(
-    `SELECT count(*) AS n, max(step_index) AS last FROM stages
-     WHERE execution_id = 'profiled' AND kind = $1 AND NOT warmup`,
+async function lastProfiledStep(database: SessionDatabase, kind: string): Promise<number | null> {
+  const [row] = await database.query<{ last: number | null }>(
+    `SELECT max(step_index) AS last FROM stages WHERE execution_id = 'profiled' AND kind = $1 AND NOT warmup`,
     [kind],
   );
-  return [row?.n ?? 0, row?.last ?? null];
+  return row?.last ?? null;
 }
 
 function overhead(
