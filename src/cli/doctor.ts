@@ -1,7 +1,7 @@
 import process from 'node:process';
 import type { Command } from 'commander';
 import { closest, distance } from 'fastest-levenshtein';
-import pc from 'picocolors';
+import { colour } from '../report/terminal/colour.js';
 import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
 import { probeMachine } from '../capture/doctor/probe.js';
 import { document } from '../model/document.js';
@@ -60,10 +60,10 @@ const groupTitles: Record<DoctorGroup, string> = {
 };
 
 const statusWords: Record<DoctorRow['status'], { word: string; paint: (text: string) => string }> = {
-  ok: { word: 'ok', paint: pc.green },
-  warning: { word: 'warning', paint: pc.yellow },
-  missing: { word: 'missing', paint: pc.red },
-  not_applicable: { word: '-', paint: pc.dim },
+  ok: { word: 'ok', paint: colour.green },
+  warning: { word: 'warning', paint: colour.yellow },
+  missing: { word: 'missing', paint: colour.red },
+  not_applicable: { word: '-', paint: colour.dim },
 };
 
 const indent = 31;
@@ -75,7 +75,7 @@ export function doctorTable(data: DoctorData, width: number): string {
   for (const row of data.rows) {
     if (row.group !== group) {
       if (group) lines.push('');
-      lines.push(pc.bold(groupTitles[row.group]));
+      lines.push(colour.bold(groupTitles[row.group]));
       group = row.group;
     }
     const { word, paint } = statusWords[row.status];
@@ -86,7 +86,9 @@ export function doctorTable(data: DoctorData, width: number): string {
     for (const more of found.slice(1)) lines.push(`${' '.repeat(indent)}${more}`);
     if (failing && row.fix) {
       const fix = wrap(row.fix, width - indent - 2);
-      lines.push(...fix.map((text, at) => pc.dim(`${' '.repeat(indent)}${at === 0 ? '→' : ' '} ${text}`)));
+      lines.push(
+        ...fix.map((text, at) => colour.dim(`${' '.repeat(indent)}${at === 0 ? '→' : ' '} ${text}`)),
+      );
     }
   }
   const failed = data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id);

@@ -1,5 +1,5 @@
 import process from 'node:process';
-import pc from 'picocolors';
+import { talkColour } from '../report/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { toolVersion } from '../model/version.js';
@@ -19,7 +19,7 @@ export function talk(text: string): void {
 }
 
 export function warn(text: string): void {
-  talk(`${pc.yellow('warning:')} ${text}`);
+  talk(`${talkColour.yellow('warning:')} ${text}`);
 }
 
 /** Columns of the terminal that stdout goes to; 80 when it is a file or a pipe. */
@@ -40,7 +40,7 @@ export function reportError(error: unknown, json: boolean): number {
     fix: 'Please report it with the stack above.',
   };
   if (!known && error instanceof Error && error.stack) talk(error.stack);
-  talk(`${pc.red('error:')} ${parts.what} (${code})`);
+  talk(`${talkColour.red('error:')} ${parts.what} (${code})`);
   for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {

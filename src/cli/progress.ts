@@ -1,5 +1,5 @@
 import process from 'node:process';
-import pc from 'picocolors';
+import { talkColour } from '../report/terminal/colour.js';
 
 export interface Progress {
   /** Replaces the current line on a terminal; elsewhere prints a line when `text` begins something new. */
@@ -33,7 +33,9 @@ export function startProgress(quiet: boolean): Progress {
     done(step, detail = '') {
       if (quiet) return;
       clear();
-      process.stderr.write(`${pc.green('✓')} ${step}${detail ? `  ${pc.dim(detail)}` : ''}\n`);
+      process.stderr.write(
+        `${talkColour.green('✓')} ${step}${detail ? `  ${talkColour.dim(detail)}` : ''}\n`,
+      );
     },
     end: clear,
   };

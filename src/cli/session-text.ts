@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colour } from '../report/terminal/colour.js';
 import type { ListedSession } from '../session/list.js';
 import type { Session } from '../session/open.js';
 import { formatBytes } from '../session/storage-failure.js';
@@ -25,7 +25,7 @@ export function listText(sessions: ListedSession[], width: number): string {
   const rows = sessions.map((session, i) => {
     const { id, bytes, title, status, broken } = session;
     if (broken)
-      return `${line(id, names[i] ?? '', '-', '')}\n  ${pc.red('broken')} ${broken.code}: ${fit(broken.text, Math.max(40, width - 30))}`;
+      return `${line(id, names[i] ?? '', '-', '')}\n  ${colour.red('broken')} ${broken.code}: ${fit(broken.text, Math.max(40, width - 30))}`;
     const mark = status === 'complete' ? '' : `[${status}] `;
     return line(
       id,
@@ -34,7 +34,7 @@ export function listText(sessions: ListedSession[], width: number): string {
       fit(`${mark}${title ?? ''}`, titleWidth),
     );
   });
-  return `${[pc.bold(line('ID', 'NAME', 'SIZE', 'TITLE')), ...rows].join('\n')}\n`;
+  return `${[colour.bold(line('ID', 'NAME', 'SIZE', 'TITLE')), ...rows].join('\n')}\n`;
 }
 
 /** Everything about one session that fits on a screen; --json has all of it. */
@@ -53,12 +53,12 @@ export function showText(session: Session, bytes: number, width: number): string
     ['size', formatBytes(bytes)],
   ];
   const lines = [
-    pc.bold(session.id),
+    colour.bold(session.id),
     ...facts.map(([label, value]) => `  ${label.padEnd(11)}${fold(value, width - 13)}`),
   ];
   for (const note of user.notes)
     lines.push(`  ${'note'.padEnd(11)}${fold(`${note.at.slice(0, 16)}  ${note.text}`, width - 13)}`);
-  lines.push('', pc.bold('  captures'));
+  lines.push('', colour.bold('  captures'));
   for (const { capture_id, execution_id, tool } of manifest.captures) {
     const purpose =
       manifest.executions.find((one) => one.execution_id === execution_id)?.purpose ?? 'execution unknown';
@@ -66,13 +66,13 @@ export function showText(session: Session, bytes: number, width: number): string
       `    ${capture_id.padEnd(18)}  ${tool.name}${tool.version ? ` ${tool.version}` : ''}  (${execution_id}: ${purpose})`,
     );
   }
-  lines.push('', pc.bold('  tables'));
+  lines.push('', colour.bold('  tables'));
   for (const [table, files] of Object.entries(manifest.tables)) {
     const rows = files.reduce((sum, file) => sum + file.rows, 0);
     const size = formatBytes(files.reduce((sum, file) => sum + file.bytes, 0));
     lines.push(`    ${table.padEnd(18)}${String(rows).padStart(12)} rows  ${size.padStart(9)}`);
   }
-  lines.push('', pc.bold('  artifacts'));
+  lines.push('', colour.bold('  artifacts'));
   for (const { path, kind, bytes: size } of manifest.artifacts) {
     lines.push(`    ${kind.padEnd(18)}${formatBytes(size).padStart(12)}       ${path}`);
   }

@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colour } from '../report/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { SqlValue } from '../session/sql-message.js';
 import type { DescribedTable } from '../session/table-schema.js';
@@ -42,7 +42,7 @@ export function tableText({ columns, rows }: SqlResult, width: number): string {
       .join('  ')
       .trimEnd();
   const header = line(columns.map(({ name }, c) => fit(name, widths[c] ?? 0)));
-  return `${[pc.bold(header), ...cells.map(line), pc.dim(rowCount(rows.length))].join('\n')}\n`;
+  return `${[colour.bold(header), ...cells.map(line), colour.dim(rowCount(rows.length))].join('\n')}\n`;
 }
 
 /** Narrowest that still says something. */
@@ -71,9 +71,9 @@ function expandedText(columns: SqlResult['columns'], cells: string[][]): string 
   const wide = Math.max(...columns.map(({ name }) => name.length));
   const blocks = cells.map((row, i) => {
     const lines = columns.map(({ name }, c) => `  ${name.padEnd(wide)}  ${row[c] ?? ''}`);
-    return [pc.bold(`row ${i + 1}`), ...lines].join('\n');
+    return [colour.bold(`row ${i + 1}`), ...lines].join('\n');
   });
-  return `${[...blocks, pc.dim(rowCount(cells.length))].join('\n')}\n`;
+  return `${[...blocks, colour.dim(rowCount(cells.length))].join('\n')}\n`;
 }
 
 function rowCount(rows: number): string {
@@ -89,7 +89,7 @@ export function schemaText(tables: DescribedTable[], width: number): string {
       return `${begin}${fold(meaning, width - begin.length, begin.length)}`;
     };
     return [
-      pc.bold(name),
+      colour.bold(name),
       `  ${fold(doc, width - 2, 2)}`,
       row('session_id', 'VARCHAR', 'session the row belongs to'),
       ...columns.map((column) => row(column.name, column.type, column.doc)),

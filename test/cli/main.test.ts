@@ -74,7 +74,9 @@ test('a reader that closes the pipe early is not a failure', () => {
 test('colour only where it is wanted', () => {
   const escape = '\u001B[';
   const wrong = ['profle'];
-  expect(inferscope(at, wrong).stderr).not.toContain(escape);
+  expect(inferscope(at, wrong, { CI: 'true' }).stderr).not.toContain(escape);
+  expect(inferscope(at, ['doctor'], { CI: 'true' }).stdout).not.toContain(escape);
+  expect(inferscope(at, wrong, { FORCE_COLOR: '0' }).stderr).not.toContain(escape);
   expect(inferscope(at, wrong, { FORCE_COLOR: '1' }).stderr).toContain(escape);
   expect(inferscope(at, wrong, { FORCE_COLOR: '1', NO_COLOR: '1' }).stderr).not.toContain(escape);
 });

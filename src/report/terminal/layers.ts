@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colour } from './colour.js';
 import type { Document } from '../../model/document.js';
 import type { EstimateLayers, EstimateResult, EstimateSizes } from '../../model/documents/estimate.js';
 import { formatBytes, formatCount, formatQuantity, nbsp } from '../format.js';
@@ -55,14 +55,14 @@ function layerLines(layers: EstimateLayers, width: number): string[] {
   ];
   const [head = '', ...table] = textTable(columns, rows, { width }).split('\n');
   return [
-    ...hanging('  ', `Layers: ${shape}`, width).map((line) => pc.bold(line)),
+    ...hanging('  ', `Layers: ${shape}`, width).map((line) => colour.bold(line)),
     '',
     head,
     ...table.flatMap((line, index) => {
       const title = titles.get(index);
       return title === undefined
         ? [line]
-        : [...hanging('  ', inert(title), width).map((l) => pc.bold(l)), line];
+        : [...hanging('  ', inert(title), width).map((l) => colour.bold(l)), line];
     }),
   ];
 }
@@ -94,7 +94,7 @@ export function layersSummary(made: Document<EstimateResult>, { width: columns }
   ];
   const lines = [...wrap(title, width), ''];
   for (const [name, text] of named) {
-    lines.push(...hanging(`  ${pc.bold(name.padEnd(12))}`, text, width));
+    lines.push(...hanging(`  ${colour.bold(name.padEnd(12))}`, text, width));
   }
   if (data.layers) lines.push('', ...layerLines(data.layers, width));
   if (issues.length > 0) lines.push('');

@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colour } from './colour.js';
 import type { Document, Issue } from '../../model/document.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
@@ -37,18 +37,18 @@ export interface SummaryOptions {
 
 const barCells = 24;
 
-const label = (text: string): string => `  ${pc.bold(text.padEnd(13))}`;
+const label = (text: string): string => `  ${colour.bold(text.padEnd(13))}`;
 
 /** "71 %", or "112 %!": what is wrong with it stands below, in an error of its own. */
 function utilizationWords(figure: Figure): string {
-  return isAccountingFault(figure) ? pc.red(`${formatFigure(figure)}!`) : formatFigure(figure);
+  return isAccountingFault(figure) ? colour.red(`${formatFigure(figure)}!`) : formatFigure(figure);
 }
 
 function stageRow(stage: StageResult): string[] {
   const time = `${formatFigure(stage.duration_ms)}${stageUnit(stage)}`;
   if (stage.kind === 'sampling') return [stage.kind, time, '', '', '', ''];
   return [
-    pc.bold(stage.kind),
+    colour.bold(stage.kind),
     time,
     formatFigure(stage.tokens_per_s),
     `MFU ${utilizationWords(stage.mfu)}`,
@@ -124,12 +124,12 @@ function barLines(stage: StageResult, width: number): string[] {
     rows.map((row) => row.slice(0, columns.length)),
     { width, indent: 4 },
   );
-  return ['', ...hanging('  ', title, width).map((line) => pc.bold(line)), table];
+  return ['', ...hanging('  ', title, width).map((line) => colour.bold(line)), table];
 }
 
 const severityWords: Record<Issue['severity'], string> = {
-  error: pc.red('error:'),
-  warning: pc.yellow('warning:'),
+  error: colour.red('error:'),
+  warning: colour.yellow('warning:'),
   info: 'note:',
 };
 
@@ -181,7 +181,7 @@ export function profileSummary(
   if (shown && shown.bars.length > 0) lines.push(...barLines(shown, width));
   const costs = diagnosisTexts(data);
   if (costs.length > 0) {
-    lines.push('', `  ${pc.bold('What costs')}`);
+    lines.push('', `  ${colour.bold('What costs')}`);
     for (const { entry, text, decision } of costs) {
       // A verdict is its shares; what decides stands in the observations below it.
       const said = decision === null || entry.id === 'verdict' ? text : `${text} ${decision}`;
@@ -189,7 +189,7 @@ export function profileSummary(
     }
   }
   if (data.suggestions.length > 0) {
-    lines.push('', `  ${pc.bold('What would help')}`);
+    lines.push('', `  ${colour.bold('What would help')}`);
     for (const suggestion of data.suggestions) {
       lines.push(...hanging('    ', suggestionSentence(suggestion, data), width));
     }

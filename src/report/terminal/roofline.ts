@@ -1,4 +1,4 @@
-import pc from 'picocolors';
+import { colour } from './colour.js';
 import type { Document } from '../../model/document.js';
 import type { BandwidthPoint, MachineRoofline } from '../../model/documents/roofline.js';
 import { formatBytes, formatCount, formatNumber, formatPercent, formatQuantity, nbsp } from '../format.js';
@@ -92,7 +92,7 @@ export function rooflineSummary(
   ];
   lines.push('');
   for (const [name, text] of named) {
-    if (text) lines.push(...hanging(`  ${pc.bold(name.padEnd(17))}`, text, width));
+    if (text) lines.push(...hanging(`  ${colour.bold(name.padEnd(17))}`, text, width));
   }
   for (const { severity, text } of document.issues) {
     lines.push(...hanging(`  ${severity}: `, inert(text), width));

@@ -1,0 +1,19 @@
+import process from 'node:process';
+import pc from 'picocolors';
+
+/**
+ * Whether a stream gets colour: NO_COLOR wins, then FORCE_COLOR, then whether it is a terminal. Not picocolors' own
+ * answer, which colours pipes and files wherever the environment has a `CI` variable, and asks stdout about stderr.
+ */
+function wantsColour({ isTTY }: { isTTY?: boolean }, env = process.env): boolean {
+  if (env['NO_COLOR']) return false;
+  const forced = env['FORCE_COLOR'];
+  if (forced !== undefined && forced !== '') return forced !== '0' && forced !== 'false';
+  return isTTY === true && env['TERM'] !== 'dumb';
+}
+
+/** Paints text for stdout. */
+export const colour = pc.createColors(wantsColour(process.stdout));
+
+/** Paints text for stderr. */
+export const talkColour = pc.createColors(wantsColour(process.stderr));
