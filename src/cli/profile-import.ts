@@ -2,9 +2,8 @@ import { existsSync } from 'node:fs';
 import { rooflineRows, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { failureText, type ProfileCapture, type ProfiledExecution } from '../capture/onnx/profile.js';
 import { packageVersion } from '../hardware/environment.js';
-import { ortTraceImporter } from '../import/ort-trace.js';
+import { type OrtTraceContext, ortTraceImporter } from '../import/ort-trace.js';
 import { recordImporter } from '../import/record.js';
-import type { ImportContext } from '../import/importer.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
@@ -59,8 +58,7 @@ async function importExecution(
     execution_id: executionId,
     capture_id: `${executionId}-record`,
     host,
-    originMonotonicNs,
-    calls: [],
+    zero: { realtime_ns: null, monotonic_ns: originMonotonicNs },
   };
   imported.executions.push({
     execution_id: executionId,
@@ -70,7 +68,7 @@ async function importExecution(
     start_ns: execution.start_ns - originMonotonicNs,
     end_ns: execution.end_ns - originMonotonicNs,
   });
-  const record = await recordImporter.load(recordPath, session.sink, context);
+  const record = await recordImporter.load(recordPath, session, context);
   imported.captures.push(
     capture(
       `${executionId}-record`,
@@ -121,12 +119,12 @@ async function importExecution(
 async function importTrace(
   session: SessionFiles,
   path: string,
-  context: ImportContext,
+  context: OrtTraceContext,
   imported: ImportedProfile,
 ): Promise<void> {
   const { capture_id: captureId, execution_id: executionId } = context;
   try {
-    const trace = await ortTraceImporter.load(path, session.sink, context);
+    const trace = await ortTraceImporter.load(path, session, context);
     const version = packageVersion('onnxruntime-node');
     imported.captures.push(
       capture(captureId, executionId, 'onnxruntime', version, ortTraceImporter.name, trace.clock),

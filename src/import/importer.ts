@@ -1,22 +1,36 @@
 import type { Issue } from '../model/document.js';
 import type { Capture } from '../model/manifest.js';
-import type { TableSink } from '../model/tables.js';
+import type { ImportTarget } from '../model/workbench.js';
+import type { StageNameRule } from './stage-names.js';
 
 /** Where a file's rows belong, and how its clock relates to the session's. */
 export interface ImportContext {
   execution_id: string;
   capture_id: string;
   host: string;
-  /** CLOCK_MONOTONIC at the session's time 0, ns; sources on that clock subtract it. */
-  originMonotonicNs: number;
-  /** Calls into the engine in the order they were made, session time: sources without a clock of ours are laid on them. */
-  calls: StageCall[];
+  /** Wall clock and CLOCK_MONOTONIC at the session's time 0; null where nobody knows it. */
+  zero: { realtime_ns: bigint | null; monotonic_ns: number | null };
+  /** The user's own stage names, tried before the built-in ones. */
+  stageNames?: readonly StageNameRule[];
+  /** Called now and then with the share done, 0 to 1. */
+  progress?: (share: number) => void;
+  /** Aborted by Ctrl-C: `load` then rejects with E_INTERRUPTED. */
+  signal?: AbortSignal;
 }
 
-export interface StageCall {
-  stage_id: number;
-  start_ns: number;
-  end_ns: number;
+export type Fact = string | number | boolean | null;
+
+/** What a capture tells about itself; read in milliseconds, before anything is loaded. */
+export interface CaptureFacts {
+  tool: { name: string; version: string | null };
+  /** Wall clock of the source's own time 0, ns since the epoch; null when the file does not tell. */
+  realtime_zero_ns: bigint | null;
+  /** The program's command line, redacted by the caller; null when the file does not tell. */
+  command: string[] | null;
+  hardware: Record<string, Fact>;
+  software: Record<string, Fact>;
+  /** profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys. */
+  purpose: 'profiled' | 'counters' | 'gemm-log' | 'telemetry';
 }
 
 export interface ImportOutcome {
@@ -27,8 +41,13 @@ export interface ImportOutcome {
 /** One file format. `load` streams: it never holds a whole trace. */
 export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   name: string;
-  /** Cheap: looks at the first bytes only. */
+  /**
+   * Cheap: looks at the first bytes only (64 KiB, decompressed when the file is gzip; latin1). For a folder
+   * `firstBytes` is the names of its files, one a line.
+   */
   sniff(firstBytes: string, fileName: string): boolean;
+  /** @throws E_TRACE_FILE */
+  facts(path: string): Promise<CaptureFacts>;
   /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not what the sniffer took it for, or is cut off */
-  load(path: string, sink: TableSink, context: ImportContext): Promise<Outcome>;
+  load(path: string, target: ImportTarget, context: ImportContext): Promise<Outcome>;
 }

@@ -4,8 +4,7 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { packageRoot } from '../model/installation.js';
 import type { Row, TableName } from '../model/tables.js';
-import type { StageCall } from './importer.js';
-import { ortTraceImporter } from './ort-trace.js';
+import { ortTraceImporter, type StageCall } from './ort-trace.js';
 
 const fixture = join(packageRoot(), 'test', 'fixtures', 'ort-1.30.0-cpu');
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-ort-'));
@@ -36,13 +35,17 @@ async function load(path: string, calls: StageCall[]) {
       else throw new Error(`no rows are expected in ${table}`);
     },
   };
-  const outcome = await ortTraceImporter.load(path, sink, {
-    execution_id: 'profiled',
-    capture_id: 'profiled-trace',
-    host: 'h',
-    originMonotonicNs: origin,
-    calls,
-  });
+  const outcome = await ortTraceImporter.load(
+    path,
+    { sink },
+    {
+      execution_id: 'profiled',
+      capture_id: 'profiled-trace',
+      host: 'h',
+      zero: { realtime_ns: null, monotonic_ns: origin },
+      calls,
+    },
+  );
   return { outcome, ops, gaps };
 }
 
@@ -188,10 +191,10 @@ describe('what is not a whole trace of these calls', () => {
       execution_id: 'profiled',
       capture_id: 'c',
       host: 'h',
-      originMonotonicNs: origin,
+      zero: { realtime_ns: null, monotonic_ns: origin },
       calls,
     };
-    await expect(ortTraceImporter.load(file(content), sink, context)).rejects.toMatchObject({
+    await expect(ortTraceImporter.load(file(content), { sink }, context)).rejects.toMatchObject({
       code: 'E_TRACE_FILE',
       parts: { what: expect.stringContaining('trace.json'), fix: expect.stringContaining('endProfiling') },
     });

@@ -3,7 +3,8 @@ import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { TableSink } from '../model/tables.js';
-import type { ImportContext, Importer, StageCall } from './importer.js';
+import type { ImportTarget } from '../model/workbench.js';
+import type { ImportContext, Importer, ImportOutcome } from './importer.js';
 import { nodeClass, nodeLayer } from './ort-node.js';
 
 /**
@@ -12,19 +13,53 @@ import { nodeClass, nodeLayer } from './ort-node.js';
  * ts and dur are whole microseconds from an origin of the runtime's own. The nodes of a call come first, then
  * SequentialExecutor::Execute and model_run, which enclose them. Seen with 1.30.0; docs/measurement.md has the rest.
  */
-export const ortTraceImporter: Importer = {
+export const ortTraceImporter = {
   name: 'onnxruntime-trace',
   sniff: (firstBytes) => /^\s*\[\s*\{"cat"\s*:\s*"Session"/.test(firstBytes),
-  async load(path, sink, context) {
+  async facts(path) {
+    for await (const event of events(path)) if (event) break;
+    return {
+      tool: { name: 'onnxruntime', version: null },
+      realtime_zero_ns: null,
+      command: null,
+      hardware: {},
+      software: {},
+      purpose: 'profiled',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: OrtTraceContext): Promise<ImportOutcome> {
     const runs = await scanRuns(path);
-    const { originNs, errorBoundNs, issues } = place(runs, context.calls, path);
-    await writeRows(path, sink, context, originNs);
+    const calls = context.calls ?? callsOfTrace(runs, sink, context);
+    const { originNs, errorBoundNs, issues } = place(runs, calls, path);
+    await writeRows(path, sink, { ...context, calls }, originNs);
     return {
       clock: { name: 'onnxruntime profiler, µs', resolution_ns: 1000, error_bound_ns: errorBoundNs },
       issues,
     };
   },
-};
+} satisfies Importer;
+
+/** A call into the engine, session time. */
+export interface StageCall {
+  stage_id: number;
+  start_ns: number;
+  end_ns: number;
+}
+
+export interface OrtTraceContext extends ImportContext {
+  /** Recorded calls of the same process in the order they were made: the trace, which has a clock of its own, is laid on them. */
+  calls?: StageCall[];
+}
+
+/** Without a record every call of the model is a stage of no known kind, and the trace's clock is the session's. */
+function callsOfTrace(runs: Run[], sink: TableSink, context: ImportContext): StageCall[] {
+  const keys = { execution_id: context.execution_id, capture_id: context.capture_id, host: context.host };
+  return runs.map(({ startUs, durUs }, stage_id) => {
+    const call = { stage_id, start_ns: startUs * 1000, end_ns: (startUs + durUs) * 1000 };
+    sink.append('stages', { ...keys, ...call, rank: 0, kind: 'other', raw_name: 'model_run', warmup: false });
+    return call;
+  });
+}
 
 interface Event {
   cat: string;
@@ -140,7 +175,7 @@ function place(runs: Run[], calls: StageCall[], path: string) {
 async function writeRows(
   path: string,
   sink: TableSink,
-  context: ImportContext,
+  context: ImportContext & { calls: StageCall[] },
   originNs: number,
 ): Promise<void> {
   const keys = { execution_id: context.execution_id, capture_id: context.capture_id, host: context.host };

@@ -15,8 +15,7 @@ const context = {
   execution_id: 'clean',
   capture_id: 'clean-record',
   host: 'h',
-  originMonotonicNs: 1000,
-  calls: [],
+  zero: { realtime_ns: null, monotonic_ns: 1000 },
 };
 
 async function load(text: string) {
@@ -24,7 +23,7 @@ async function load(text: string) {
   writeFileSync(path, text);
   const rows: [TableName, Row<TableName>][] = [];
   const sink = { append: (table: TableName, row: object) => void rows.push([table, row as Row<TableName>]) };
-  const outcome = await recordImporter.load(path, sink, context);
+  const outcome = await recordImporter.load(path, { sink }, context);
   return { outcome, rows: (table: TableName) => rows.filter(([t]) => t === table).map(([, row]) => row) };
 }
 
@@ -156,10 +155,10 @@ test('what the writer writes is read back; nothing is written before flush', asy
   writer.add({ type: 'memory', device: null, kind: 'rss', bytes: 1, point: null, source: 's' });
   const sink = { append: () => {} };
   writeFileSync(path, '');
-  expect((await recordImporter.load(path, sink, context)).clockPairs).toEqual([]);
+  expect((await recordImporter.load(path, { sink }, context)).clockPairs).toEqual([]);
   writer.flush();
   writer.flush();
-  const { clockPairs } = await recordImporter.load(path, sink, context);
+  const { clockPairs } = await recordImporter.load(path, { sink }, context);
   expect(clockPairs).toHaveLength(1);
   const after = Number(process.hrtime.bigint());
   const { monotonic_ns, realtime_ns } = clockPairs[0]!;

@@ -4,7 +4,9 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import { type ModelLine, recordLineSchema, recordLineTypes, type RecordLine } from '../model/record.js';
 import type { TableSink } from '../model/tables.js';
-import type { ImportContext, Importer, ImportOutcome, StageCall } from './importer.js';
+import type { ImportTarget } from '../model/workbench.js';
+import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
+import type { StageCall } from './ort-trace.js';
 
 export interface RecordOutcome extends ImportOutcome {
   model: ModelLine | null;
@@ -15,10 +17,25 @@ export interface RecordOutcome extends ImportOutcome {
 }
 
 /** Reads the recording protocol (docs/formats.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
-export const recordImporter: Importer<RecordOutcome> = {
+export const recordImporter = {
   name: 'inferscope-record',
-  sniff: (firstBytes) => /^\{"v":\s*\d+,/.test(firstBytes),
-  async load(path, sink, context) {
+  sniff: (firstBytes: string) => /^\{"v":\s*\d+,/.test(firstBytes),
+  async facts(path: string) {
+    const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
+    for await (const text of lines) {
+      const line = parseLine(text, path, 1, true);
+      const realtime_zero_ns =
+        typeof line === 'object' && line.type === 'clock' ? realtimeOfMonotonicZero(line) : null;
+      lines.close();
+      return { ...recordFacts, realtime_zero_ns };
+    }
+    return recordFacts;
+  },
+  async load(
+    path: string,
+    { sink }: Pick<ImportTarget, 'sink'>,
+    context: ImportContext,
+  ): Promise<RecordOutcome> {
     const outcome: RecordOutcome = {
       clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
       issues: [],
@@ -27,7 +44,12 @@ export const recordImporter: Importer<RecordOutcome> = {
       clockPairs: [],
       errors: [],
     };
-    const state: State = { stageId: 0, lineNumber: 0, left: { cutOff: 0, newer: 0, unknown: 0 } };
+    const state: State = {
+      stageId: 0,
+      lineNumber: 0,
+      originNs: context.zero.monotonic_ns,
+      left: { cutOff: 0, newer: 0, unknown: 0 },
+    };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
     for await (const line of lines) {
@@ -46,7 +68,20 @@ export const recordImporter: Importer<RecordOutcome> = {
       else put(parsed, sink, context, outcome, state);
     }
   },
+} satisfies Importer<RecordOutcome>;
+
+const recordFacts: CaptureFacts = {
+  tool: { name: 'inferscope', version: null },
+  realtime_zero_ns: null,
+  command: null,
+  hardware: {},
+  software: {},
+  purpose: 'profiled',
 };
+
+function realtimeOfMonotonicZero({ t_ns, realtime_ns }: { t_ns: number; realtime_ns: string }): bigint {
+  return BigInt(realtime_ns) - BigInt(t_ns);
+}
 
 /** Lines left out, by reason. */
 interface LeftOut {
@@ -61,6 +96,8 @@ interface LeftOut {
 interface State {
   stageId: number;
   lineNumber: number;
+  /** CLOCK_MONOTONIC at the session's time 0, ns; null until a line tells. */
+  originNs: number | null;
   left: LeftOut;
 }
 
@@ -130,7 +167,13 @@ function put(
     pid: line.pid,
     rank: line.rank,
   };
-  const at = (monotonicNs: number) => monotonicNs - context.originMonotonicNs;
+  // A record that is imported alone begins with its clock line; without one its first line is time 0.
+  state.originNs ??=
+    line.type === 'clock' && context.zero.realtime_ns !== null
+      ? Number(context.zero.realtime_ns - realtimeOfMonotonicZero(line))
+      : line.t_ns;
+  const originNs = state.originNs;
+  const at = (monotonicNs: number) => monotonicNs - originNs;
   switch (line.type) {
     case 'model':
       outcome.model ??= line;
@@ -153,6 +196,7 @@ function put(
         ...keys,
         ...stage,
         tid: line.pid,
+        phase_id: line.kind === 'other' ? null : stage.stage_id,
         kind: line.kind,
         raw_name: line.name,
         step_index: line.step,

@@ -9,6 +9,8 @@ export const opClasses = [
   'sampling',
   'communication',
   'quantization',
+  /** A whole CUDA graph recorded as one row: what ran inside is not known. */
+  'graph',
   'other',
 ] as const;
 export type OpClass = (typeof opClasses)[number];

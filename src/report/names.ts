@@ -10,6 +10,7 @@ export const classNames: Record<OpClass, string> = {
   sampling: 'sampling',
   communication: 'communication',
   quantization: 'quantisation',
+  graph: 'CUDA graph (opaque)',
   other: 'other',
 };
 

@@ -15,6 +15,7 @@ export const classColors: Record<OpClass, string> = {
   sampling: '#d55e00',
   communication: '#4433ee',
   quantization: '#aa2233',
+  graph: '#4a2fb0',
   other: '#5f6773',
 };
 

@@ -74,10 +74,7 @@ export async function addCapture(session: Session, home: Home = homeFolders()): 
   }
 
   return {
-    sink: files.sink,
-    scratch: files.scratch,
-    rows: (table) => files.rows(table),
-    addArtifact: (source, place) => files.addArtifact(source, place),
+    ...files,
     finish,
     abandon,
   };

@@ -99,10 +99,7 @@ export async function createSession(session: NewSession): Promise<SessionWriter>
   }
 
   return {
-    sink: files.sink,
-    scratch: files.scratch,
-    rows: (table) => files.rows(table),
-    addArtifact: (source, place) => files.addArtifact(source, place),
+    ...files,
     finish,
     abandon,
   };

@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, extname, join, sep } from 'node:path';
 import type { Artifact, TableFile } from '../model/manifest.js';
-import type { TableName, TableSink } from '../model/tables.js';
+import type { TableName } from '../model/tables.js';
+import type { ImportTarget } from '../model/workbench.js';
 import { copyWithDigest, digestFile, flushToDisk, writeDurably } from './kept-file.js';
 import { createStaging } from './staging.js';
 import { asStorageFailure } from './storage-failure.js';
@@ -17,13 +18,13 @@ export interface ArtifactPlace {
 }
 
 /** What both a new session and a new capture of an old one are written with. */
-export interface SessionFiles {
-  /** Where importers put rows; each row names its capture_id. */
-  sink: TableSink;
+export interface SessionFiles extends ImportTarget {
   /** A folder for tools to write into; addArtifact takes files from here without copying. Removed at the end. */
   scratch: string;
-  /** Rows given to a table so far. */
+  /** Rows given to a table through the sink so far. */
   rows(table: TableName): number;
+  /** Leaves out every row of a capture whose import failed half-way. Its artifacts stay. */
+  forget(captureId: string): void;
   /**
    * Keeps a raw file exactly as it is. Large files are streamed.
    * @param source a path, or the content itself
@@ -47,8 +48,9 @@ export async function openSessionFiles(
   const scratch = join(folder, 'scratch');
   const spill = join(folder, 'spill');
   await mkdir(scratch);
-  const staging = await createStaging(spill);
+  const staging = await createStaging({ folder, spillFolder: spill });
   const artifacts: Artifact[] = [];
+  const forgotten = new Set<string>();
   const paths = new Set(taken);
 
   async function addArtifact(source: string | Uint8Array, place: ArtifactPlace): Promise<Artifact> {
@@ -87,19 +89,28 @@ export async function openSessionFiles(
         }
       },
     },
+    workbench: staging.workbench,
     scratch,
     rows: (table) => staging.rows(table),
+    forget: (captureId) => forgotten.add(captureId),
     addArtifact,
     async close() {
       try {
         const tables: Record<string, TableFile[]> = {};
-        for (const { table, path, capture_id, rows } of await staging.writeParquet(folder)) {
+        for (const { table, path, capture_id, rows } of await staging.writeParquet(forgotten)) {
           const digest = await digestFile(join(folder, path));
           await flushToDisk(join(folder, path));
           await flushToDisk(join(folder, 'tables', table));
           (tables[table] ??= []).push({ path, ...digest, capture_id, rows });
         }
         await staging.close();
+        for (const { path } of staging.workbench.kept())
+          if (
+            !Object.values(tables)
+              .flat()
+              .some((file) => file.path === path)
+          )
+            await rm(join(folder, path));
         await rm(scratch, { recursive: true, force: true });
         await rm(spill, { recursive: true, force: true });
         for (const kept of new Set(artifacts.map(({ path }) => join(folder, path, '..'))))

@@ -1,7 +1,7 @@
 import type { DuckDBDataChunk, DuckDBType } from '@duckdb/node-api';
 import type * as DuckDB from '@duckdb/node-api';
-import { InferscopeError } from '../model/errors.js';
 import type { Column, ColumnType } from '../model/tables.js';
+import { badValue, checkCaptureId } from './staged-file.js';
 
 /** DuckDB's own chunk size: one call into the library a chunk. */
 const chunkRows = 2048;
@@ -16,9 +16,6 @@ const codedColumns = new Set(
     'cause dtype compute_type layout status raw_name'
   ).split(' '),
 );
-
-/** Capture ids become file names. */
-const captureIdPattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 interface StagedColumn {
   name: string;
@@ -81,9 +78,7 @@ export function createChunkBuffer(
   function append(row: Record<string, unknown>): void {
     const captureId = row['capture_id'];
     if (lastCapture === null || captureId !== lastCapture) {
-      if (typeof captureId !== 'string' || !captureIdPattern.test(captureId)) {
-        throw badValue(table, 'capture_id', captureId);
-      }
+      checkCaptureId(table, captureId);
       captures.add(captureId);
       lastCapture = captureId;
     }
@@ -150,14 +145,6 @@ function textOf(table: string, column: StagedColumn, value: unknown): string | n
   if (typeof value !== 'string') throw badValue(table, column.name, value);
   // DuckDB's C interface ends a string at its first NUL.
   return value.includes('\0') ? value.replaceAll('\0', '\u2400') : value;
-}
-
-function badValue(table: string, column: string, value: unknown): InferscopeError {
-  return new InferscopeError('E_TRACE_FILE', {
-    what: `table ${table}: ${column} cannot hold ${String(value)}`,
-    why: 'Times and counts are integers below 2^53, other numbers finite; capture ids are file names.',
-    fix: 'The file the row came from is damaged or in another unit; if it is whole, please report it with the file.',
-  });
 }
 
 /** From the staged column to the schema's type. Fractions of a nanosecond are rounded. */

@@ -7,7 +7,7 @@ import { createStaging } from './staging.js';
 
 test('more rows than memory are spilled and come out whole and in order', async () => {
   const folder = testFolder();
-  const staging = await createStaging(join(folder, 'spill'), 24 * 2 ** 20);
+  const staging = await createStaging({ folder, spillFolder: join(folder, 'spill') }, 24 * 2 ** 20);
   const rows = 600_000;
   // 600,000 × 8 staged columns of 8 bytes and a text: about twice the limit.
   for (let i = 0; i < rows; i++) {
@@ -26,7 +26,7 @@ test('more rows than memory are spilled and come out whole and in order', async 
   expect(existsSync(join(folder, 'spill')) ? readdirSync(join(folder, 'spill')).length : 0).toBeGreaterThan(
     0,
   );
-  expect(await staging.writeParquet(folder)).toEqual([
+  expect(await staging.writeParquet()).toEqual([
     { table: 'telemetry', capture_id: 'c0', path: 'tables/telemetry/c0.parquet', rows },
   ]);
   await staging.close();

@@ -3,23 +3,21 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Row, type TableName, type TableSink, tableNames, tables } from '../model/tables.js';
 import { openDatabase, quote } from './database.js';
+import { capturePath, type StagedFile } from './staged-file.js';
 import { createChunkBuffer, type ChunkBuffer, parquetExpression } from './staging-columns.js';
-
-export interface StagedFile {
-  table: TableName;
-  capture_id: string;
-  /** Relative to the session folder, with forward slashes. */
-  path: string;
-  rows: number;
-}
+import { createWorkbench, type OpenWorkbench } from './workbench.js';
 
 /** Rows on their way into Parquet: kept in columns by DuckDB, which spills them when memory is short. */
 export interface Staging {
   sink: TableSink;
+  workbench: OpenWorkbench;
   /** Rows appended to a table so far. */
   rows(table: TableName): number;
-  /** Writes tables/<table>/<capture_id>.parquet for each table and capture that has rows. Ends the appending. */
-  writeParquet(folder: string): Promise<StagedFile[]>;
+  /**
+   * Writes tables/<table>/<capture_id>.parquet for each table and capture that has rows, but not for the captures
+   * left out. Ends the appending. @returns these files and those of the workbench
+   */
+  writeParquet(leftOut?: ReadonlySet<string>): Promise<StagedFile[]>;
   close(): Promise<void>;
 }
 
@@ -36,7 +34,7 @@ interface Staged {
  * DuckDB's preparation is not.
  */
 export async function createStaging(
-  spillFolder: string,
+  { folder, spillFolder }: { folder: string; spillFolder: string },
   memoryLimitBytes: number = stagingMemoryBytes,
 ): Promise<Staging> {
   const database = await openDatabase({ spillFolder, memoryLimitBytes });
@@ -46,6 +44,12 @@ export async function createStaging(
   for (const table of tableNames) staged.set(table, await prepare(connection, table, dictionary));
   // One look-up by a constant property a row is measurably cheaper than a Map's.
   const byName = Object.fromEntries(staged) as Record<TableName, Staged>;
+  const workbench = createWorkbench(
+    database.instance,
+    await database.instance.connect(),
+    await import('@duckdb/node-api'),
+    folder,
+  );
 
   return {
     sink: {
@@ -53,9 +57,10 @@ export async function createStaging(
         byName[table].buffer.append(row as Record<string, unknown>);
       },
     },
+    workbench,
     rows: (table) => byName[table].buffer.rows(),
-    async writeParquet(folder) {
-      const files: StagedFile[] = [];
+    async writeParquet(leftOut = new Set()) {
+      const files = workbench.kept().filter(({ capture_id: id }) => !leftOut.has(id));
       for (const { buffer, appender } of staged.values()) {
         buffer.flush();
         appender.closeSync();
@@ -63,12 +68,16 @@ export async function createStaging(
       await publishDictionary(connection, dictionary);
       for (const [table, { buffer }] of staged) {
         for (const captureId of buffer.captureIds()) {
+          if (leftOut.has(captureId)) continue;
           files.push(await writeTable(connection, folder, table, captureId, dictionary.get(captureId) ?? 0));
         }
       }
       return files;
     },
-    close: () => database.close(),
+    close: () => {
+      workbench.close();
+      return database.close();
+    },
   };
 }
 
@@ -109,7 +118,7 @@ async function writeTable(
   captureId: string,
   captureCode: number,
 ): Promise<StagedFile> {
-  const path = `tables/${table}/${captureId}.parquet`;
+  const path = capturePath(table, captureId);
   await mkdir(join(folder, 'tables', table), { recursive: true });
   const select = Object.entries(tables[table].columns).map(
     ([name, column]) => `${parquetExpression(name, column.type)} AS "${name}"`,

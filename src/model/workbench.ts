@@ -1,0 +1,60 @@
+import type { TableName, TableSink } from './tables.js';
+
+/**
+ * Columns of many rows at once. Numbers and flags are doubles with NaN for null (exact to 2^53); texts are codes of
+ * a table of names, never strings: handing a string to the database costs more than the rest of a row together.
+ */
+export type Columns = Record<string, Float64Array>;
+
+/** Rows of a result, in its order; columns are as the query names them. Valid until the next batch is asked for. */
+export interface Batch {
+  rows: number;
+  columns: Columns;
+}
+
+/** A table being filled in bulk. */
+export interface BulkWriter {
+  /** The first `rows` values of each column of the table; columns left out are null. Copied at once. */
+  append(columns: Columns, rows: number): void;
+  /** Must be called before the table is queried. */
+  close(): void;
+}
+
+/**
+ * A scratch database that trace importers load, sort, join and aggregate in, so that a trace is never held in
+ * JavaScript: it keeps to a memory limit and spills to the session's own folder. SQL is DuckDB's. Implemented by
+ * src/session/, which alone knows DuckDB. Several captures of a session use one workbench: prefix or drop tables.
+ */
+export interface Workbench {
+  /** Runs statements in order. */
+  run(sql: string): Promise<void>;
+  /** All rows of a small result as objects; integers must be below 2^53. */
+  query<T extends object>(sql: string): Promise<T[]>;
+  /** Streams a large result; every column must be numeric or boolean. */
+  scan(sql: string): AsyncIterable<Batch>;
+  /** Creates a table of DOUBLE columns (cast where they are read) and fills it. */
+  createTable(name: string, columns: readonly string[]): Promise<BulkWriter>;
+  /** Creates a table (code BIGINT, text VARCHAR), code = index in `texts`. */
+  createNames(name: string, texts: Iterable<string>): Promise<void>;
+  /**
+   * Writes rows of the model's table `table` into the session. `select` gives columns by name, in any order and of
+   * any numeric type; those it leaves out are null. `constants` are the same in every row (execution_id, …).
+   * @returns rows written
+   */
+  keep<T extends TableName>(
+    table: T,
+    captureId: string,
+    select: string,
+    constants: Record<string, string | number | null>,
+  ): Promise<number>;
+  /** Fewer threads also bound the memory further: sorts and joins take some for each. */
+  limit(limits: { threads?: number; memory_bytes?: number }): Promise<void>;
+}
+
+/** Where an importer puts what it reads. */
+export interface ImportTarget {
+  sink: TableSink;
+  workbench: Workbench;
+  /** A folder for files of its own; removed at the end. */
+  scratch: string;
+}

@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest';
+import { join } from 'node:path';
+import { openSession } from './open.js';
+import { createSession } from './create.js';
+import { homeFolders } from './home.js';
+import { summary } from './test-session.js';
+import { testFolder } from './test-folder.js';
+
+const rows = 5000; // more than two of DuckDB's chunks
+
+async function writer() {
+  const home = homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') });
+  const session = await createSession({ kind: 'import', label: 'bench', home });
+  return { home, session };
+}
+
+test('columns in bulk, names as codes, kept as a table of the model and read back', async () => {
+  const { home, session } = await writer();
+  const { workbench } = session;
+  const table = await workbench.createTable('raw', ['start_ns', 'name', 'registers']);
+  const start_ns = Float64Array.from({ length: rows }, (_, i) => 2 ** 52 + i);
+  const registers = Float64Array.from({ length: rows }, (_, i) => (i % 2 ? i : Number.NaN));
+  table.append({ start_ns, name: Float64Array.from({ length: rows }, (_, i) => i % 3), registers }, rows - 1);
+  table.append({ start_ns: start_ns.subarray(rows - 1), name: new Float64Array([Number.NaN]) }, 1);
+  table.close();
+  await workbench.createNames('names', ['a', 'b\0b', "c'"]);
+  const select = 'SELECT start_ns, registers, text AS name FROM raw LEFT JOIN names ON code = raw.name';
+  expect(await workbench.keep('kernels', 'c1', select, { execution_id: "it's", device: 0, pid: null })).toBe(
+    rows,
+  );
+  const { id } = await session.finish(summary);
+
+  const database = await (await openSession(id, home)).connect();
+  const [row] = await database.query(`SELECT count(*) AS n, min(start_ns) AS first, max(start_ns) AS last,
+    count(registers) AS registers, sum(registers) AS sum, count(name) AS names, count(pid) AS pids,
+    list(DISTINCT name ORDER BY name) AS texts, any_value(execution_id) AS execution, any_value(capture_id) AS capture
+    FROM kernels`);
+  await database.close();
+  const odd = Array.from({ length: rows - 1 }, (_, i) => i).filter((i) => i % 2);
+  expect(row).toEqual({
+    n: rows,
+    first: 2 ** 52,
+    last: 2 ** 52 + rows - 1,
+    registers: odd.length,
+    sum: odd.reduce((a, b) => a + b, 0),
+    names: rows - 1,
+    pids: 0,
+    texts: ['a', 'b\u2400b', "c'", null],
+    execution: "it's",
+    capture: 'c1',
+  });
+});
+
+test('scan streams every row in order, nulls as NaN, while another statement runs', async () => {
+  const { session } = await writer();
+  const { workbench } = session;
+  const sum = await workbench.createTable('sums', ['value']);
+  let next = 0;
+  const scanned = workbench.scan(
+    `SELECT range AS i, nullif(range, 3) AS j, range > 10 AS big FROM range(${rows})`,
+  );
+  for await (const { rows: count, columns } of scanned) {
+    for (let r = 0; r < count; r++, next++) {
+      expect(columns['i']![r]).toBe(next);
+      expect(columns['j']![r]).toBe(next === 3 ? Number.NaN : next);
+      expect(columns['big']![r]).toBe(next > 10 ? 1 : 0);
+    }
+    sum.append({ value: columns['i']! }, count);
+    await workbench.query('SELECT 1 AS one');
+  }
+  sum.close();
+  expect(next).toBe(rows);
+  expect(await workbench.query('SELECT count(*) AS n, sum(value) AS s FROM sums')).toEqual([
+    { n: rows, s: (rows * (rows - 1)) / 2 },
+  ]);
+  await session.abandon();
+});
+
+test('a column the model does not have, and a table kept twice, are faults of the importer', async () => {
+  const { session } = await writer();
+  const { workbench } = session;
+  await expect(workbench.keep('kernels', 'c', 'SELECT 1 AS nosuch', {})).rejects.toThrow('nosuch');
+  await workbench.keep('kernels', 'c', 'SELECT 1 AS start_ns', {});
+  await expect(workbench.keep('kernels', 'c', 'SELECT 1 AS start_ns', {})).rejects.toThrow('kept already');
+  await session.abandon();
+});
+
+test('a forgotten capture leaves no rows, neither of the sink nor of the workbench; the others stay', async () => {
+  const { home, session } = await writer();
+  for (const captureId of ['bad', 'good']) {
+    await session.workbench.keep('kernels', captureId, 'SELECT 1 AS start_ns', {});
+    session.sink.append('ops', { capture_id: captureId, start_ns: 1 });
+  }
+  session.forget('bad');
+  const { id } = await session.finish(summary);
+  const { manifest } = await openSession(id, home);
+  expect(
+    Object.values(manifest.tables)
+      .flat()
+      .map(({ capture_id }) => capture_id),
+  ).toEqual(['good', 'good']);
+});

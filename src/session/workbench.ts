@@ -1,0 +1,150 @@
+import type { DuckDBAppender, DuckDBConnection, DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+import type * as DuckDB from '@duckdb/node-api';
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type TableName, tables } from '../model/tables.js';
+import type { Batch, BulkWriter, Columns, Workbench } from '../model/workbench.js';
+import { quote } from './database.js';
+import { queryRows } from './query.js';
+import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
+
+/** DuckDB's own chunk size. */
+const chunkRows = 2048;
+
+export interface OpenWorkbench extends Workbench {
+  /** What `keep` has written. */
+  kept(): StagedFile[];
+  close(): void;
+}
+
+/** @param folder of the session being written; Parquet files go below its tables/ */
+export function createWorkbench(
+  instance: DuckDBInstance,
+  connection: DuckDBConnection,
+  duckdb: typeof DuckDB,
+  folder: string,
+): OpenWorkbench {
+  const kept: StagedFile[] = [];
+  return {
+    kept: () => kept,
+    close: () => connection.closeSync(),
+    async run(sql) {
+      await connection.run(sql);
+    },
+    query: (sql) => queryRows(connection, sql, []),
+    async *scan(sql) {
+      // Its own connection: a stream ends when another statement runs on the connection it came from.
+      const own = await instance.connect();
+      try {
+        yield* scan(own, sql);
+      } finally {
+        own.closeSync();
+      }
+    },
+    async createTable(name, columns) {
+      const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');
+      await connection.run(`CREATE TABLE "${name}" (${definition})`);
+      return bulkWriter(await connection.createAppender(name), columns, duckdb);
+    },
+    async createNames(name, texts) {
+      await connection.run(`CREATE TABLE "${name}" (code BIGINT, text VARCHAR)`);
+      const appender = await connection.createAppender(name);
+      let code = 0n;
+      for (const text of texts) {
+        appender.appendBigInt(code++);
+        appender.appendVarchar(text.replaceAll('\0', '\u2400'));
+        appender.endRow();
+      }
+      appender.closeSync();
+    },
+    async keep(table, captureId, select, constants) {
+      checkCaptureId(table, captureId);
+      const path = capturePath(table, captureId);
+      if (kept.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
+      await mkdir(join(folder, 'tables', table), { recursive: true });
+      const given = await connection.run(`DESCRIBE ${select}`);
+      const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
+      const columns = expressions(table, types, { ...constants, capture_id: captureId });
+      const result = await connection.run(
+        `COPY (SELECT ${columns.join(', ')} FROM (${select}))
+         TO ${quote(join(folder, path))} (FORMAT parquet, COMPRESSION zstd)`,
+      );
+      kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
+      return result.rowsChanged;
+    },
+    async limit({ threads, memory_bytes: bytes }) {
+      if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
+      if (bytes !== undefined) await connection.run(`SET memory_limit = '${Math.round(bytes / 2 ** 20)}MiB'`);
+    },
+  };
+}
+
+async function* scan(connection: DuckDBConnection, sql: string): AsyncGenerator<Batch> {
+  const described = await connection.run(`DESCRIBE ${sql}`);
+  const names = (await described.getRowsJS()).map(([name]) => String(name));
+  // coalesce: the values of a null in DuckDB's vectors are undefined.
+  const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
+  const result = await connection.stream(`SELECT ${select.join(', ')} FROM (${sql})`);
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (!chunk || chunk.rowCount === 0) return;
+    const columns: Columns = {};
+    names.forEach((name, c) => {
+      columns[name] = items(chunk, c);
+    });
+    yield { rows: chunk.rowCount, columns };
+  }
+}
+
+function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: typeof DuckDB): BulkWriter {
+  const types = names.map(() => duckdb.DOUBLE);
+  return {
+    append(columns, rows) {
+      for (let from = 0; from < rows; from += chunkRows) {
+        const to = Math.min(rows, from + chunkRows);
+        const chunk = duckdb.DuckDBDataChunk.create(types, to - from);
+        names.forEach((name, c) => {
+          const source = columns[name];
+          if (source) items(chunk, c).set(source.subarray(from, to));
+          else items(chunk, c).fill(Number.NaN);
+          chunk.getColumnVector(c).flush();
+        });
+        appender.appendDataChunk(chunk);
+      }
+    },
+    close: () => appender.closeSync(),
+  };
+}
+
+/**
+ * The memory of a DOUBLE vector. `items` is a private field of DuckDBDoubleVector (our pin, 1.5.5): its public way,
+ * a call and a BigInt bit operation a value, is ten times slower. workbench.test.ts fails when a new pin moves it.
+ */
+function items(chunk: DuckDBDataChunk, column: number): Float64Array {
+  const { items: values } = chunk.getColumnVector(column) as unknown as { items: unknown };
+  if (!(values instanceof Float64Array)) throw new Error('DuckDBDoubleVector.items is not a Float64Array');
+  return values;
+}
+
+/** Each column of the model's table from what the select has, cast to the schema's type; NaN becomes null. */
+function expressions(
+  table: TableName,
+  given: Map<string, string>,
+  constants: Record<string, string | number | null>,
+): string[] {
+  const unknown = [...given.keys(), ...Object.keys(constants)].filter(
+    (name) => !(name in tables[table].columns),
+  );
+  if (unknown.length > 0) throw new Error(`table ${table} has no column ${unknown.join(', ')}`);
+  return Object.entries(tables[table].columns).map(([name, { type }]) => {
+    const constant = constants[name];
+    const from = given.get(name);
+    let value = 'NULL';
+    if (typeof constant === 'string') value = quote(constant);
+    else if (typeof constant === 'number') value = String(constant);
+    else if (from === 'DOUBLE' || from === 'FLOAT')
+      value = `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END`;
+    else if (from !== undefined) value = `"${name}"`;
+    return `CAST(${value} AS ${type}) AS "${name}"`;
+  });
+}
