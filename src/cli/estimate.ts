@@ -1,14 +1,8 @@
-import { stat } from 'node:fs/promises';
-import { basename, dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { closest } from 'fastest-levenshtein';
-import { readConfig } from '../engines/onnx/model-config.js';
-import { enginePresets } from '../engines/onnx/presets.js';
 import { readArchitecture, type Architecture } from '../llm/architecture.js';
 import { kvBytesPerToken } from '../llm/kv-cache.js';
 import { layerTable } from '../llm/layers.js';
 import { countParameters } from '../llm/parameters.js';
-import { findPreset, presets } from '../llm/presets.js';
 import { declaredDType, declaredWeights, quantizedWeights, type SchemeName } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
 import { floatStorage, weightBytes, type Storage } from '../llm/storage.js';
@@ -22,6 +16,7 @@ import { parseDType, type DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { layersSummary } from '../report/terminal/layers.js';
 import { examples } from './examples.js';
+import { findModel } from './find-model.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
@@ -139,28 +134,6 @@ function storageOf(config: Record<string, unknown>, asked: DType | undefined): S
   const scheme = schemeOf[asked];
   if (!scheme) return floatStorage(asked);
   return { weights: quantizedWeights(scheme, float), activations: float, kvCache: float };
-}
-
-async function findModel(spec: string): Promise<{ name: string; config: Record<string, unknown> }> {
-  const key = spec.trim().toLowerCase();
-  const engine = Object.hasOwn(enginePresets, key) ? enginePresets[key] : undefined;
-  if (engine) return { name: key, config: engine };
-  const preset = findPreset(spec);
-  if (preset) return { name: preset.id, config: preset.config };
-  const path = resolve(spec);
-  const found = await stat(path).catch(() => null);
-  if (found === null) throw notFound(spec);
-  const file = found.isDirectory() ? join(path, 'config.json') : path;
-  return { name: basename(dirname(file)) || 'model', config: await readConfig(file) };
-}
-
-function notFound(spec: string): InferscopeError {
-  const names = [...Object.keys(enginePresets), ...presets.map(({ id }) => id)];
-  return new InferscopeError('E_MODEL_NOT_FOUND', {
-    what: `no model "${spec}"`,
-    why: `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
-    fix: `Give the model's config.json, or a preset (nearest name: --model ${closest(spec.trim().toLowerCase(), names)}).`,
-  });
 }
 
 function parsePhase(text: string): EstimateOptions['phase'] {

@@ -238,6 +238,10 @@ function defineExport(command: Command): void {
     .argument('[session]', selectorHelp, '@last')
     .option('-o, --output <file>', 'file to write (<id>.inferscope.tar.gz in the current folder)')
     .option('--derived', 'take reports and caches along')
+    .option(
+      '--raw',
+      "take the profilers' binary reports along: they hold the program's environment variables",
+    )
     .option('--overwrite', 'replace an existing file')
     .option(...jsonOption)
     .addHelpText(
@@ -250,7 +254,7 @@ function defineExport(command: Command): void {
     .action(
       async (
         selector: string,
-        options: JsonOption & { output?: string; derived?: boolean; overwrite?: boolean },
+        options: JsonOption & { output?: string; derived?: boolean; raw?: boolean; overwrite?: boolean },
       ) => {
         const { selectSession } = await import('../session/select.js');
         const { exportSession } = await import('../session/archive-export.js');
@@ -258,6 +262,17 @@ function defineExport(command: Command): void {
         const session = selectSession(selector);
         const { json, ...how } = options;
         const archive = await exportSession(session, how);
+        const reports = archive.raw_reports;
+        if (reports.length > 0 && options.raw) {
+          warn(
+            `${reports.join(', ')} may hold every environment variable of the profiled program, tokens too: ` +
+              'look before you give the archive to anyone',
+          );
+        } else if (reports.length > 0) {
+          talk(
+            `left out: ${reports.join(', ')} (raw reports hold the program's environment; --raw takes them along)`,
+          );
+        }
         if (json) await printJson('session-export', { id: session.id, ...archive });
         else print(`${archive.path}  (${formatBytes(archive.bytes)}, ${archive.files} files)`);
       },

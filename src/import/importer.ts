@@ -12,6 +12,8 @@ export interface ImportContext {
   zero: { realtime_ns: bigint | null; monotonic_ns: number | null };
   /** The user's own stage names, tried before the built-in ones. */
   stageNames?: readonly StageNameRule[];
+  /** Takes secrets out of texts that come from the program: names of ranges, kernels, commands. */
+  redact?: (text: string) => string;
   /** Called now and then with the share done, 0 to 1. */
   progress?: (share: number) => void;
   /** Aborted by Ctrl-C: `load` then rejects with E_INTERRUPTED. */

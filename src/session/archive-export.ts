@@ -1,12 +1,22 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync, readdirSync, statSync } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
+import type { Artifact, ManifestData } from '../model/manifest.js';
 import type { SessionFolder } from './folders.js';
 import { flushToDisk } from './kept-file.js';
-import { keptFiles, manifestHashName, manifestName, readManifest } from './manifest-file.js';
+import {
+  keptFiles,
+  manifestHashName,
+  manifestName,
+  rawLeftOut,
+  readManifest,
+  writeManifest,
+} from './manifest-file.js';
 import { asStorageFailure } from './storage-failure.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
@@ -19,9 +29,19 @@ export interface ExportOptions {
   /** Takes derived/ (reports, caches) along. */
   derived?: boolean;
   overwrite?: boolean;
+  /** Takes the profilers' binary reports along, which hold the program's whole environment. */
+  raw?: boolean;
 }
 
+/**
+ * Artifacts that hold more than was asked for: an nsys report stores every environment variable of the program it
+ * profiled, tokens too. They stay on this machine unless told otherwise.
+ */
+const rawReportKinds = new Set(['nsys-rep', 'nsys-sqlite', 'nsys-parquetdir', 'ncu-rep']);
+
 export interface ExportedArchive {
+  /** Raw reports left out, or taken along with `raw`: paths in the session. */
+  raw_reports: string[];
   path: string;
   bytes: number;
   sha256: string;
@@ -40,20 +60,37 @@ export async function exportSession(
   const path = resolve(options.output ?? `${session.id}${archiveSuffix}`);
   if (!options.overwrite && existsSync(path)) throw exists(path);
   requireIntact(await verifySession(session));
-  const files = archivedFiles(session, options.derived ?? false);
+  const whole = readManifest(session.folder, session.id);
+  const isRaw = ({ kind }: Artifact) => rawReportKinds.has(kind);
+  const raw_reports = whole.data.artifacts.filter(isRaw).map((artifact) => artifact.path);
+  const without = raw_reports.length > 0 && !options.raw;
+  const artifacts = without ? whole.data.artifacts.filter((one) => !isRaw(one)) : whole.data.artifacts;
+  const files = archivedFiles(session, { ...whole.data, artifacts }, options.derived ?? false);
   const partial = join(dirname(path), `.${session.id}.${randomBytes(4).toString('hex')}.part`);
+  const staging = without ? await mkdtemp(join(tmpdir(), 'inferscope-export-')) : null;
   try {
-    await pack(session, files, partial);
+    if (staging) {
+      await writeManifest(
+        staging,
+        { ...whole.data, artifacts },
+        [...whole.issues, leftOut(raw_reports)],
+        whole.toolVersion,
+      );
+      await stage(session.folder, staging, files);
+    }
+    await pack(session.id, staging ?? session.folder, files, partial);
     await flushToDisk(partial);
     await rename(partial, path);
   } catch (error) {
     await rm(partial, { force: true });
     const neededBytes = files.reduce((sum, file) => sum + statSync(join(session.folder, file)).size, 0);
     throw asStorageFailure(error, { path: dirname(path), doing: `write ${path}`, neededBytes });
+  } finally {
+    if (staging) await rm(staging, { recursive: true, force: true });
   }
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk);
-  return { path, bytes: statSync(path).size, sha256: hash.digest('hex'), files: files.length };
+  return { path, bytes: statSync(path).size, sha256: hash.digest('hex'), files: files.length, raw_reports };
 }
 
 function exists(path: string): InferscopeError {
@@ -64,8 +101,21 @@ function exists(path: string): InferscopeError {
   });
 }
 
-function archivedFiles({ id, folder }: SessionFolder, derived: boolean): string[] {
-  const { data } = readManifest(folder, id);
+function leftOut(paths: string[]): Issue {
+  const text = `Raw reports were left out of the export this session came with: ${paths.join(', ')}.`;
+  return { code: rawLeftOut, severity: 'info', text, count: paths.length };
+}
+
+/** The manifest is the staging folder's own; everything else is the session's, by links that the archive follows. */
+async function stage(folder: string, staging: string, files: string[]): Promise<void> {
+  for (const file of files) {
+    if (file === manifestName || file === manifestHashName) continue;
+    await mkdir(dirname(join(staging, file)), { recursive: true });
+    await symlink(join(folder, file), join(staging, file));
+  }
+}
+
+function archivedFiles({ folder }: SessionFolder, data: ManifestData, derived: boolean): string[] {
   const files = [manifestName, manifestHashName];
   if (existsSync(join(folder, userFileName))) files.push(userFileName);
   files.push(...keptFiles(data).map(({ path }) => path));
@@ -78,7 +128,7 @@ function archivedFiles({ id, folder }: SessionFolder, derived: boolean): string[
   return files;
 }
 
-async function pack({ id, folder }: SessionFolder, files: string[], target: string): Promise<void> {
+async function pack(id: string, folder: string, files: string[], target: string): Promise<void> {
   const { create } = await import('tar');
   const archive = create(
     // Owner, group and times are this machine's business; Parquet is compressed already.
@@ -89,6 +139,7 @@ async function pack({ id, folder }: SessionFolder, files: string[], target: stri
       noMtime: true,
       gzip: { level: 6 },
       noDirRecurse: true,
+      follow: true,
       strict: true,
     },
     files,

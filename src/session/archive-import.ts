@@ -13,13 +13,14 @@ import {
 import { rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { createGunzip } from 'node:zlib';
 import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
 import { createArchiveGuard, refusedArchive } from './archive-guard.js';
 import { sessionFolders } from './folders.js';
 import { ensureWritable, homeFolders, type Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
-import { readManifest, type ManifestFile } from './manifest-file.js';
+import { rawLeftOut, readManifest, type ManifestFile } from './manifest-file.js';
 import { openFolder } from './open.js';
 import { asStorageFailure, diskFull } from './storage-failure.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
@@ -197,9 +198,17 @@ async function releaseTakenName(folder: string, id: string, home: Home): Promise
   return name;
 }
 
+/** The archive was exported without raw reports, and is otherwise what is kept here. */
+function isSameWithoutRaw(kept: ManifestFile, imported: ManifestFile): boolean {
+  if (!imported.issues.some(({ code }) => code === rawLeftOut)) return false;
+  const there = new Set(imported.data.artifacts.map(({ path }) => path));
+  const artifacts = kept.data.artifacts.filter(({ path }) => there.has(path));
+  return isDeepStrictEqual({ ...kept.data, artifacts }, imported.data);
+}
+
 function requireSame(id: string, imported: ManifestFile, home: Home): void {
   const kept = readManifest(join(home.sessions, id), id);
-  if (kept.sha256 === imported.sha256) return;
+  if (kept.sha256 === imported.sha256 || isSameWithoutRaw(kept, imported)) return;
   throw new InferscopeError('E_SESSION_ARCHIVE', {
     what: `another session ${id} is kept here already`,
     why: `Its content differs from the archive's (manifest ${kept.sha256.slice(0, 12)}… here, ${imported.sha256.slice(0, 12)}… there).`,

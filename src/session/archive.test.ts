@@ -14,6 +14,7 @@ import { dirname, join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { Header } from 'tar';
 import { expect, test } from 'vitest';
+import { addCapture } from './capture.js';
 import { exportSession } from './archive-export.js';
 import { importSession } from './archive-import.js';
 import { noteSession, renameSession } from './edit.js';
@@ -115,6 +116,33 @@ test('reports are taken along when asked; an existing file is not replaced unles
   await importSession(output, other);
   expect(readFileSync(join(other.sessions, kept.id, 'derived/report.html'), 'utf8')).toBe('<p>');
   expect(readdirSync(scratch).filter((name) => name.endsWith('.part'))).toEqual([]);
+});
+
+test('raw reports hold the environment: left out unless asked for, and the session is still the same one', async () => {
+  const home = testHome();
+  const { id } = await keepSession(home, { label: 'raw' });
+  const writer = await addCapture(await openSession(id, home), home);
+  const secret = Buffer.from('HF_TOKEN=hf_planted0123456789');
+  await writer.addArtifact(secret, { kind: 'nsys-rep', captureId: 'nsys', name: 'run.nsys-rep' });
+  await writer.finish({ executions: [], captures: [] });
+  const session = { id, folder: join(home.sessions, id) };
+
+  const without = join(scratch, 'without-raw.tar.gz');
+  expect(await exportSession(session, { output: without })).toMatchObject({
+    raw_reports: ['artifacts/nsys/run.nsys-rep'],
+    files: 5,
+  });
+  expect(execFileSync('tar', ['-xzOf', without]).includes('hf_planted')).toBe(false);
+  const other = testHome();
+  expect(await importSession(without, other)).toMatchObject({ outcome: 'imported' });
+  const brought = await openSession(id, other);
+  expect(brought.manifest.artifacts.map(({ kind }) => kind)).toEqual(['record']);
+  expect(brought.issues.map(({ code }) => code)).toContain('raw_reports_left_out');
+  expect(await importSession(without, home)).toMatchObject({ outcome: 'already_here' });
+
+  const withRaw = join(scratch, 'with-raw.tar.gz');
+  await exportSession(session, { output: withRaw, raw: true });
+  expect(execFileSync('tar', ['-xzOf', withRaw]).includes('hf_planted')).toBe(true);
 });
 
 test('an archive our own tool writes with GNU tar imports too', async () => {

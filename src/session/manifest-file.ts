@@ -16,6 +16,9 @@ export const manifestHashName = 'session.json.sha256';
 export const writtenManifestVersion = '1.0';
 const readableMajor = 1;
 
+/** Code of the issue that an export without raw reports adds to its manifest. */
+export const rawLeftOut = 'raw_reports_left_out';
+
 export interface ManifestFile {
   toolVersion: string;
   data: ManifestData;
@@ -25,9 +28,14 @@ export interface ManifestFile {
 }
 
 /** Writes session.json and its checksum, both durably. @returns the sha256 of session.json */
-export async function writeManifest(folder: string, data: ManifestData, issues: Issue[]): Promise<string> {
+export async function writeManifest(
+  folder: string,
+  data: ManifestData,
+  issues: Issue[],
+  writtenBy = toolVersion,
+): Promise<string> {
   const text = `${JSON.stringify(
-    { schema: `inferscope/session/${writtenManifestVersion}`, tool_version: toolVersion, data, issues },
+    { schema: `inferscope/session/${writtenManifestVersion}`, tool_version: writtenBy, data, issues },
     null,
     2,
   )}\n`;

@@ -62,6 +62,8 @@ export const sessionExportDocumentSchema = documentSchema(
     bytes: z.number(),
     sha256: z.string(),
     files: z.number().int(),
+    /** Profilers' binary reports: left out, or taken along with --raw. */
+    raw_reports: z.array(z.string()).default([]),
   }),
 );
 

@@ -1,0 +1,77 @@
+import { createReadStream } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import { basename } from 'node:path';
+import { createGunzip } from 'node:zlib';
+import { InferscopeError, systemErrorCode } from '../model/errors.js';
+import { importers } from './index.js';
+import type { Importer } from './importer.js';
+
+/** As much as a sniffer sees. */
+const headBytes = 64 * 1024;
+
+/**
+ * The importer for a file or folder, by its content.
+ * @throws E_TRACE_FILE when it is not there, empty or unreadable; E_FORMAT_UNKNOWN with the formats there are
+ */
+export async function identify(path: string): Promise<Importer> {
+  const head = await firstBytes(path);
+  const found = importers.find((importer) => importer.sniff(head, basename(path)));
+  if (found) return found;
+  throw new InferscopeError('E_FORMAT_UNKNOWN', {
+    what: `${path} is in no format inferscope reads`,
+    why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
+    fix: 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).',
+  });
+}
+
+async function firstBytes(path: string): Promise<string> {
+  try {
+    if ((await stat(path)).isDirectory()) return (await readdir(path)).sort().join('\n');
+    const head = await readHead(path);
+    if (head.length === 0) throw unreadable(path, 'The file is empty.');
+    const gzip = head[0] === 0x1f && head[1] === 0x8b;
+    return (gzip ? await inflateHead(path) : head).toString('latin1');
+  } catch (error) {
+    if (error instanceof InferscopeError) throw error;
+    const missing = systemErrorCode(error) === 'ENOENT';
+    throw unreadable(path, missing ? 'There is no such file.' : (error as Error).message, error);
+  }
+}
+
+async function readHead(path: string): Promise<Buffer> {
+  const file = await open(path, 'r');
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0);
+    return buffer.subarray(0, bytesRead);
+  } finally {
+    await file.close();
+  }
+}
+
+/** The beginning of what a gzip file holds; a file cut off after that is the importer's to report. */
+async function inflateHead(path: string): Promise<Buffer> {
+  const parts: Buffer[] = [];
+  let bytes = 0;
+  const source = createReadStream(path);
+  const inflated = source.pipe(createGunzip());
+  try {
+    for await (const part of inflated as AsyncIterable<Buffer>) {
+      parts.push(part);
+      bytes += part.length;
+      if (bytes >= headBytes) break;
+    }
+  } catch (error) {
+    if (bytes === 0) throw error;
+  } finally {
+    source.destroy();
+  }
+  return Buffer.concat(parts).subarray(0, headBytes);
+}
+
+function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    { what: `cannot read ${path}`, why, fix: 'Check the path, or export it again from the profiler.' },
+    { cause },
+  );
+}
