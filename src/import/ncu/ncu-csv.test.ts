@@ -1,0 +1,203 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Row } from '../../model/tables.js';
+import { ncuCsvImporter } from './ncu-csv.js';
+import { ncuReportImporter } from './ncu-report.js';
+import { nvtxPath } from './nvtx-path.js';
+import { baseUnit, counterValue } from './units.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-ncu-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const fixture = (name: string) => join('test/fixtures/ncu-2025.3.1-h200', name);
+const context = {
+  execution_id: 'counters',
+  capture_id: 'ncu',
+  host: 'h',
+  zero: { realtime_ns: null, monotonic_ns: null },
+};
+
+async function load(path: string): Promise<Row<'counters'>[]> {
+  const rows: Row<'counters'>[] = [];
+  const append = (_table: string, row: Row<'counters'>) => void rows.push(row);
+  await ncuCsvImporter.load(path, { sink: { append: append as never } }, context);
+  return rows;
+}
+
+/** metric -> row, one map a profiled launch in the order of profiling. */
+function byLaunch(rows: Row<'counters'>[]): Map<string, Row<'counters'>>[] {
+  const launches = new Map<string, Map<string, Row<'counters'>>>();
+  for (const row of rows) {
+    const key = `${row.pid} ${row.kernel_name} ${row.launch_ordinal}`;
+    if (!launches.has(key)) launches.set(key, new Map());
+    launches.get(key)!.set(row.metric!, row);
+  }
+  return [...launches.values()];
+}
+
+function written(name: string, text: string): string {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+}
+
+const scaled = byLaunch(await load(fixture('ncu-tiny.raw.csv')));
+const base = byLaunch(await load(fixture('ncu-tiny.raw-base.csv')));
+const details = byLaunch(await load(fixture('ncu-tiny.details.csv')));
+
+describe('raw page', () => {
+  test('has a launch for each kernel, with its ordinal within the name', () => {
+    expect(scaled.map((m) => m.get('gpu__time_duration.sum')!.launch_ordinal)).toEqual([0, 1, 2, 0, 3, 0]);
+    const first = scaled[0]!.get('gpu__time_duration.sum')!;
+    expect(first).toMatchObject({
+      kernel_name: 'nvjet_sm90_hsh_64x8_64x16_2x4_h_bz_TNT',
+      nvtx_path: 'inferscope:decode:0:0 / inferscope:prefill:0:0',
+      pid: 1007,
+      tid: 1007,
+      device: 0,
+      context: 1,
+      value: 4160,
+      unit: 'ns',
+    });
+    expect(scaled[1]!.get('launch__grid_dim_y')!.value).toBe(2);
+    expect(scaled[0]!.get('device__attribute_compute_capability_major')!.value).toBe(9);
+  });
+
+  test('auto-scaled values in base units equal the page that ncu printed in base units', () => {
+    let compared = 0;
+    for (const [i, metrics] of scaled.entries()) {
+      for (const [name, row] of metrics) {
+        const other = base[i]!.get(name)!;
+        // ncu multiplies %/Kbyte by 1000 where it should divide: the scaled page's own unit is kept.
+        if (name === 'derived__pct_occupancy_per_shared_mem_size') continue;
+        expect([name, row.unit]).toEqual([name, other.unit]);
+        if (row.value === null) {
+          expect(other.value).toBeNull();
+          continue;
+        }
+        // The base page is rounded to two decimals, the scaled one to six of its own unit.
+        const step = row.unit === 'byte/s' || row.unit === 'hz' || row.unit === 'sector/s' ? 1e6 : 0.01;
+        expect(Math.abs(row.value! - other.value!), name).toBeLessThanOrEqual(
+          Math.max(step, Math.abs(other.value!) * 1e-6),
+        );
+        compared++;
+      }
+    }
+    expect(compared).toBeGreaterThan(10_000);
+  });
+
+  test('a value that is not a number is null, not 0; a blank one is no row', () => {
+    expect(scaled[0]!.get('derived_tempMetric4')!.value).toBeNull();
+    expect(scaled[0]!.has('LTS.TriageCompute.lts__throughput.avg.pct_of_peak_sustained_elapsed')).toBe(false);
+    expect(scaled[0]!.has('launch__func_cache_config')).toBe(false);
+  });
+
+  test('facts name the device', async () => {
+    expect((await ncuCsvImporter.facts(fixture('ncu-tiny.raw.csv'))).hardware).toEqual({
+      gpu_compute_capability: '9.0',
+      gpu_name: 'NVIDIA H200',
+      gpu_sm_count: 132,
+    });
+  });
+});
+
+test("the details page states the same run: its rounded values are the raw page's", () => {
+  let compared = 0;
+  for (const [i, metrics] of details.entries()) {
+    for (const [name, row] of metrics) {
+      const raw = scaled[i]!.get(name);
+      if (!raw || row.value === null) continue;
+      expect([name, row.unit]).toEqual([name, raw.unit]);
+      // Two decimals of the unit shown, at most a part in 100 (1.02 Kbyte for 1024 byte).
+      expect(Math.abs(row.value! - raw.value!), name).toBeLessThanOrEqual(
+        Math.max(0.00501, Math.abs(raw.value!) * 0.006),
+      );
+      compared++;
+    }
+  }
+  expect(compared).toBeGreaterThan(6 * 50);
+  for (const name of [
+    'gpu__time_duration.sum',
+    'sm__throughput.avg.pct_of_peak_sustained_elapsed',
+    'gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed',
+    'sm__warps_active.avg.pct_of_peak_sustained_active',
+    'launch__registers_per_thread',
+  ]) {
+    expect(details[0]!.has(name), name).toBe(true);
+  }
+});
+
+describe('what stands around a page', () => {
+  const header =
+    '"ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC","Section Name","Metric Name","Metric Unit","Metric Value"';
+  const row = (id: number, metric: string, unit: string, value: string) =>
+    `"${id}","5554","python3.12","127.0.0.1","rms_norm<1, ""a"">","1","13","(512, 1, 1)","(1, 1, 1)","0","10.0","Command line profiler metrics","${metric}","${unit}","${value}"`;
+
+  test("ncu's messages, the program's own lines and lone quotes are passed by", async () => {
+    const path = written(
+      'prof.csv',
+      [
+        '==PROF== Connected to process 5554 (/usr/bin/python3.12)',
+        'loading "the model',
+        header,
+        row(0, 'dram__bytes.sum', 'Mbyte', '1,234.5'),
+        row(0, 'flop_count_hp.sum', '', 'n/a'),
+        '==WARNING== something',
+        row(3, 'dram__bytes.sum', 'byte', '29696'),
+        'done',
+      ].join('\n'),
+    );
+    expect(ncuCsvImporter.sniff(readFileSync(path, 'latin1'))).toBe(true);
+    const launches = byLaunch(await load(path));
+    expect(launches.map((m) => m.get('dram__bytes.sum')!.value)).toEqual([1_234_500_000, 29_696]);
+    expect(launches[0]!.get('dram__bytes.sum')!.kernel_name).toBe('rms_norm<1, "a">');
+    expect(launches[0]!.get('flop_count_hp.sum')).toMatchObject({ value: null, unit: null });
+    expect(launches[1]!.get('launch__stream_id')!.value).toBe(13);
+    expect(launches[1]!.get('ncu__id')!.value).toBe(3);
+  });
+
+  test.each([
+    ['cut off inside a record', `${header}\n${row(0, 'dram__bytes.sum', 'byte', '1')}\n"1","5554","pyth`],
+    ['no kernel', header],
+    ['another file', 'hello\nworld\n'],
+  ])('%s: a clear error', async (_name, text) => {
+    const failure = load(written('bad.csv', text));
+    await expect(failure).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  });
+
+  test('a raw page cut off between quotes', async () => {
+    const text = readFileSync(fixture('ncu-tiny.raw.csv'), 'utf8');
+    const cut = text.slice(0, text.lastIndexOf('","'));
+    await expect(load(written('cut.csv', `${cut}"\n`))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+    await expect(load(written('cut.csv', cut))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  });
+});
+
+test('units go to their base, decimal prefixes', () => {
+  expect(baseUnit('us')).toEqual({ unit: 'ns', factor: 1000 });
+  expect(baseUnit('msecond')).toEqual({ unit: 'ns', factor: 1e6 });
+  expect(baseUnit('Gbyte/s')).toEqual({ unit: 'byte/s', factor: 1e9 });
+  expect(baseUnit('sector/ns')).toEqual({ unit: 'sector/s', factor: 1e9 });
+  expect(baseUnit('cycle/nsecond')).toEqual({ unit: 'hz', factor: 1e9 });
+  expect(baseUnit('Kbyte/block')).toEqual({ unit: 'byte/block', factor: 1000 });
+  expect(baseUnit('%/Kbyte').unit).toBe('%/Kbyte');
+  expect(counterValue('14,632 (1: 3; 2: 4)')).toBe(14_632);
+  expect(counterValue('2.5e+03')).toBe(2500);
+  expect(counterValue('no data')).toBeNull();
+  expect(counterValue('PolicySpread')).toBeUndefined();
+});
+
+test('NVTX paths', () => {
+  const range = (domain: string, name: string) => `"${domain}:${name}:none:none:none:none:none:none"`;
+  expect(nvtxPath(`7  ${range('<default domain>', 'decode')}  ${range('vLLM', 'a:b')} `, '')).toBe(
+    'decode / vLLM:a:b',
+  );
+  expect(nvtxPath('', '')).toBeNull();
+});
+
+test('a report file is told apart, and asks for ncu', async () => {
+  expect(ncuReportImporter.sniff('NVR\0abc', 'x')).toBe(true);
+  expect(ncuReportImporter.sniff('"ID","Process ID"', 'x.csv')).toBe(false);
+  await expect(ncuReportImporter.load('r.ncu-rep')).rejects.toMatchObject({ code: 'E_TOOL_MISSING' });
+});

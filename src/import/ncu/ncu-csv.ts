@@ -1,0 +1,238 @@
+import type { Issue } from '../../model/document.js';
+import type { Row } from '../../model/tables.js';
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { badPage, csvRecords, interrupted } from './csv.js';
+import { detailsMetric } from './details-metrics.js';
+import { nvtxPath, nvtxThread } from './nvtx-path.js';
+import { type BaseUnit, baseUnit, counterValue } from './units.js';
+
+/**
+ * `ncu … --csv` pages: raw (a column a metric, units in the second row), details (a row a metric, rule rows mixed in)
+ * and what `ncu --csv --metrics …` prints by itself. Every number goes into `counters`, in base units, under the
+ * metric's own name; texts ("CachePreferNone") are no counters and are left out. Seen with 2025.3 and older pages.
+ *
+ * The columns that say where and how a kernel was launched become metrics of ncu's own names where the page does not
+ * have them: launch__grid_dim_x…, launch__block_dim_x…, launch__stream_id, device__attribute_compute_capability_*;
+ * `ncu__id` is the order of profiling. launch_ordinal counts the *profiled* launches of a name in a process: with
+ * --launch-skip it is not the ordinal in the run.
+ */
+export const ncuCsvImporter = {
+  name: 'ncu-csv',
+  sniff: (firstBytes) => /^"?ID"?,"?Process ID"?,"?Process Name"?,/m.test(firstBytes),
+  async facts(path): Promise<CaptureFacts> {
+    const hardware: Record<string, Fact> = {};
+    for await (const { page, fields } of kernelRecords(path, () => {})) {
+      const [major, minor] = field(page, fields, 'CC').split('.');
+      if (major) hardware['gpu_compute_capability'] = `${major}.${minor ?? '0'}`;
+      for (const [metric, fact] of Object.entries(deviceFacts)) {
+        const column = page.index.get(metric);
+        if (column === undefined) continue;
+        const text = fields[column]!;
+        const value = fact === 'gpu_name' ? text : counterValue(text);
+        if (value !== undefined && value !== '') hardware[fact] = value;
+      }
+      break;
+    }
+    const software = {};
+    return {
+      tool: { name: 'ncu', version: null },
+      realtime_zero_ns: null,
+      command: null,
+      hardware,
+      software,
+      purpose: 'counters',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context): Promise<ImportOutcome> {
+    const launches = new Launches();
+    const left = { texts: 0, foreign: 0 };
+    let rules = 0;
+    for await (const { page, fields, line } of kernelRecords(path, () => left.foreign++)) {
+      if (context.signal?.aborted) throw interrupted(path);
+      const launch = launches.of(page, fields);
+      const keys = rowKeys(page, fields, launch, context);
+      const put = (metric: string, value: number | null, unit: string | null) =>
+        sink.append('counters', { ...keys, metric, value, unit });
+      if (launch.isNew) launchMetrics(page, fields, put);
+      if (page.kind === 'raw') {
+        if (fields.length < page.names.length) {
+          throw badPage(
+            path,
+            `line ${line} has ${fields.length} of ${page.names.length} columns: it is cut off`,
+          );
+        }
+        page.metrics.forEach(({ column, name, base }) => {
+          const text = fields[column]!;
+          if (text === '') return;
+          const value = counterValue(text);
+          if (value !== undefined) put(name, value === null ? null : value * base.factor, base.unit);
+        });
+      } else {
+        const label = field(page, fields, 'Metric Name');
+        if (label === '') {
+          rules++;
+          continue;
+        }
+        const value = counterValue(field(page, fields, 'Metric Value'));
+        if (value === undefined) continue;
+        const base = baseUnit(field(page, fields, 'Metric Unit'));
+        const name = detailsMetric(field(page, fields, 'Section Name'), label);
+        if (launch.seen(name)) continue;
+        put(name, value === null ? null : value * base.factor, base.unit);
+      }
+    }
+    return {
+      clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
+      issues: issues(launches.count, rules),
+    };
+  },
+} satisfies Importer;
+
+const deviceFacts: Record<string, string> = {
+  device__attribute_display_name: 'gpu_name',
+  device__attribute_multiprocessor_count: 'gpu_sm_count',
+};
+
+interface Page {
+  kind: 'raw' | 'details';
+  names: string[];
+  index: Map<string, number>;
+  /** Raw pages: the columns that are metrics. */
+  metrics: { column: number; name: string; base: BaseUnit }[];
+}
+
+/** Records of kernels; anything else around them (ncu's own messages, the program's output) is passed by. */
+async function* kernelRecords(
+  path: string,
+  passedBy: () => void,
+): AsyncGenerator<{ page: Page; fields: string[]; line: number }> {
+  let page: Page | null = null;
+  let kernels = 0;
+  for await (const { fields, line } of csvRecords(path)) {
+    if (fields[0] === 'ID' && fields.includes('Kernel Name')) {
+      page = newPage(fields);
+    } else if (page?.kind === 'raw' && page.metrics.length === 0) {
+      page.metrics = page.names
+        .map((name, column) => ({ column, name, base: baseUnit(fields[column] ?? '') }))
+        .filter(({ column }) => column > page!.index.get('CC')!);
+      if (fields.length < page.names.length)
+        throw badPage(path, `its row of units (line ${line}) is cut off`);
+    } else if (page && /^\d+$/.test(fields[0]!) && fields.length > page.index.get('Kernel Name')!) {
+      kernels++;
+      yield { page, fields, line };
+    } else {
+      passedBy();
+    }
+  }
+  if (!page) throw badPage(path, 'it has no header line that begins with "ID","Process ID"');
+  if (kernels === 0) {
+    throw badPage(path, 'it has a header and no kernel: nothing was profiled, or the file is cut off');
+  }
+}
+
+function newPage(names: string[]): Page {
+  const index = new Map(names.map((name, i) => [name, i]));
+  if (!index.has('CC')) index.set('CC', index.get('Device') ?? index.get('Kernel Name')!);
+  return { kind: index.has('Metric Name') ? 'details' : 'raw', names, index, metrics: [] };
+}
+
+function field(page: Page, fields: string[], name: string): string {
+  const column = page.index.get(name);
+  return column === undefined ? '' : (fields[column] ?? '');
+}
+
+function whole(text: string): number | null {
+  return /^[\d,]+$/.test(text) ? Number(text.replaceAll(',', '')) : null;
+}
+
+interface Launch {
+  ordinal: number;
+  isNew: boolean;
+  /** Details pages repeat a metric in several sections. @returns whether it was there before */
+  seen(metric: string): boolean;
+}
+
+/** Counts the launches of each kernel name in each process. A launch is one ncu ID; its records follow each other. */
+class Launches {
+  count = 0;
+  private readonly ordinals = new Map<string, number>();
+  private id = '';
+  private current: Launch | null = null;
+
+  of(page: Page, fields: string[]): Launch {
+    const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
+    if (this.current && id === this.id) return { ...this.current, isNew: false };
+    const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
+    const ordinal = this.ordinals.get(key) ?? 0;
+    this.ordinals.set(key, ordinal + 1);
+    this.count++;
+    const metrics = new Set<string>();
+    const seen = (metric: string) => metrics.size === metrics.add(metric).size;
+    this.id = id;
+    this.current = { ordinal, isNew: true, seen };
+    return this.current;
+  }
+}
+
+function rowKeys(page: Page, fields: string[], launch: Launch, context: ImportContext): Row<'counters'> {
+  const pushPop = field(page, fields, pushPopColumn);
+  return {
+    execution_id: context.execution_id,
+    capture_id: context.capture_id,
+    host: context.host,
+    pid: whole(field(page, fields, 'Process ID')),
+    rank: 0,
+    tid: nvtxThread(pushPop),
+    device: whole(field(page, fields, 'Device')),
+    context: whole(field(page, fields, 'Context')),
+    kernel_name: field(page, fields, 'Kernel Name'),
+    launch_ordinal: launch.ordinal,
+    nvtx_path: nvtxPath(pushPop, field(page, fields, startEndColumn)),
+  };
+}
+
+const pushPopColumn = 'thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg';
+const startEndColumn = 'Id:Domain:Start/Stop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg';
+
+function launchMetrics(
+  page: Page,
+  fields: string[],
+  put: (metric: string, value: number | null, unit: string | null) => void,
+): void {
+  const given = (metric: string, value: number | null | undefined, unit: string | null = null) => {
+    if (value !== null && value !== undefined && !page.index.has(metric)) put(metric, value, unit);
+  };
+  given('ncu__id', whole(fields[0]!));
+  given('launch__stream_id', whole(field(page, fields, 'Stream')));
+  const dimensions = (column: string) => field(page, fields, column).match(/\d+/g)?.map(Number) ?? [];
+  const grid = dimensions('Grid Size');
+  const block = dimensions('Block Size');
+  for (const [i, axis] of ['x', 'y', 'z'].entries()) {
+    given(`launch__grid_dim_${axis}`, grid[i]);
+    given(`launch__block_dim_${axis}`, block[i], 'block');
+  }
+  const [major, minor] = field(page, fields, 'CC').split('.');
+  given('device__attribute_compute_capability_major', whole(major ?? ''));
+  given('device__attribute_compute_capability_minor', whole(minor ?? ''));
+}
+
+function issues(launches: number, rules: number): Issue[] {
+  const list: Issue[] = [
+    {
+      code: 'ncu_replayed',
+      severity: 'info',
+      text: 'Nsight Compute profiles each kernel by itself, replayed, with caches flushed and, unless --clock-control none was given, clocks locked: durations are not those of the run.',
+      count: launches,
+    },
+  ];
+  if (rules > 0) {
+    list.push({
+      code: 'ncu_rules_left_out',
+      severity: 'info',
+      text: "NVIDIA's rule texts in the details page are left out; the bound is worked out from the counters by the same logic.",
+      count: rules,
+    });
+  }
+  return list;
+}

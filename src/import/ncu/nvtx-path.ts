@@ -1,0 +1,26 @@
+/**
+ * NVTX ranges around a launch as ncu writes them, outermost first:
+ * `1007  "<default domain>:inferscope:decode:0:0:none:none:none:none:none:none"  "<default domain>:…" `
+ * is thread, then domain:name:payload type:payload value:colour type:colour:message type:message of each range. The
+ * name may hold colons; the six fields behind it are counted from the end.
+ * @returns "decode / layer 3", the domain before the name where it is not the default one; null outside all ranges
+ */
+export function nvtxPath(pushPop: string, startEnd: string): string | null {
+  const names = [...rangeNames(startEnd), ...rangeNames(pushPop)];
+  return names.length > 0 ? names.join(' / ') : null;
+}
+
+/** Thread that launched, where ncu's NVTX column has one. */
+export function nvtxThread(pushPop: string): number | null {
+  const match = /^\s*(\d+)\s/.exec(pushPop);
+  return match ? Number(match[1]) : null;
+}
+
+function rangeNames(text: string): string[] {
+  return [...text.matchAll(/"([^"]*)"/g)].map(([, range]) => {
+    const parts = range!.split(':');
+    const domain = parts[0]!;
+    const name = parts.length > 7 ? parts.slice(1, -6).join(':') : parts.slice(1).join(':');
+    return domain === '<default domain>' ? name : `${domain}:${name}`;
+  });
+}
