@@ -1,0 +1,142 @@
+import type { Issue } from '../../model/document.js';
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { badLog, blasType, type ColumnMajorGemm, GemmShapes, logLines } from './shapes.js';
+
+/**
+ * cuBLASLt's log at level 5 (CUBLASLT_LOG_LEVEL=5), and hipBLASLt's, which has the same form. A multiplication is one
+ * line, `Trace`; the `Api` lines show the same calls with pointers only:
+ * ```
+ * [2026-11-21 04:56:41][cublasLt][1451][Trace][cublasLtHSHMatmul] A=0X… Adesc=[type=R_16F rows=512 cols=128 ld=512]
+ *   Bdesc=[type=R_16F rows=512 cols=256 ld=512] … computeDesc=[computeType=COMPUTE_32F transa=OP_T smCountTarget=132]
+ *   algo=[algoId=66 tile=MATMUL_TILE_64x8 stages=MATMUL_STAGES_64xAUTO clusterShape=CLUSTER_SHAPE_2x4x1] …
+ * ```
+ * cuBLAS calls cuBLASLt, so that a cuBLAS log of the same run has the same calls: never sum the two.
+ */
+export const cublasLtLogImporter = {
+  name: 'cublaslt-log',
+  sniff: (firstBytes) => /^\[[^\]]+\]\[(?:cublasLt|HIPBLASLT)\]\[\d+\]\[/im.test(firstBytes),
+  async facts(path): Promise<CaptureFacts> {
+    const hardware: Record<string, Fact> = {};
+    let library = 'cublaslt';
+    let read = 0;
+    for await (const line of logLines(path)) {
+      const found = traceLine.exec(line);
+      if (found) {
+        library = found[1]!.toLowerCase();
+        const sms = /smCountTarget=(\d+)/.exec(line)?.[1];
+        if (sms) hardware['gpu_sm_count'] = Number(sms);
+      }
+      if (found || ++read > 10_000) break;
+    }
+    return {
+      tool: { name: library, version: null },
+      realtime_zero_ns: null,
+      command: null,
+      hardware,
+      software: {},
+      purpose: 'gemm-log',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
+    const shapes = new GemmShapes();
+    let traces = 0;
+    let unreadable = 0;
+    let library = 'cuBLASLt';
+    for await (const line of logLines(path, context.signal)) {
+      const found = traceLine.exec(line);
+      if (!found) continue;
+      traces++;
+      if (found[1]!.toUpperCase() === 'HIPBLASLT') library = 'hipBLASLt';
+      const gemm = readGemm(line, Number(found[2]));
+      if (gemm) shapes.add(gemm);
+      else unreadable++;
+    }
+    if (shapes.size === 0) {
+      throw badLog(
+        path,
+        library,
+        traces === 0
+          ? 'It has no Trace line: the level was below 5, or the file is cut off.'
+          : `None of its ${traces} Trace lines is whole.`,
+      );
+    }
+    shapes.write(sink, context);
+    const issues: Issue[] =
+      unreadable === 0
+        ? []
+        : [
+            {
+              code: 'gemm_log_unreadable',
+              severity: 'warning',
+              text: 'Trace lines without the layouts of A and D were left out (the last one may be cut off).',
+              count: unreadable,
+            },
+          ];
+    return { clock: { name: 'none', resolution_ns: 1e9, error_bound_ns: null }, issues };
+  },
+} satisfies Importer;
+
+/** cublasLtMatmul, cublasLtHSHMatmul, rocblaslt_matmul; not …MatmulAlgoGetHeuristic. */
+const traceLine = /^\[[^\]]+\]\[(cublasLt|HIPBLASLT)\]\[(\d+)\]\[Trace\]\[\w*matmul\]/i;
+
+function readGemm(line: string, pid: number): ColumnMajorGemm | null {
+  const a = bracket(line, 'Adesc');
+  const d = bracket(line, 'Ddesc') ?? bracket(line, 'Cdesc');
+  const compute = bracket(line, 'computeDesc');
+  if (!a || !d || !compute) return null;
+  const transA = operation(compute, 'transa');
+  const m = Number(d.get('rows'));
+  const n = Number(d.get('cols'));
+  const k = Number(a.get(transA === 'N' ? 'cols' : 'rows'));
+  if (![m, n, k].every(Number.isSafeInteger)) return null;
+  const algo = bracket(line, 'algo');
+  return {
+    pid,
+    device: null,
+    m,
+    n,
+    k,
+    batch: Number(a.get('batchcount') ?? d.get('batchcount') ?? 1),
+    transA,
+    transB: operation(compute, 'transb'),
+    rowMajor: (d.get('order') ?? '').endsWith('ROW'),
+    dtype: blasType(a.get('type') ?? 'unknown'),
+    compute_type: compute.get('computetype') ?? null,
+    algo: algo ? algoText(algo) : null,
+    tile: algo ? tileText(algo) : null,
+  };
+}
+
+/** Adesc=[type=R_16F rows=512 cols=128 ld=512]: keys lower-case, because the libraries differ. Null when not there. */
+function bracket(line: string, name: string): Map<string, string> | null {
+  const text = new RegExp(`\\b${name}=\\[([^\\]]*)\\]`).exec(line)?.[1];
+  if (text === undefined) return null;
+  return new Map(
+    text.split(/\s+/).map((pair) => {
+      const at = pair.indexOf('=');
+      return [pair.slice(0, at).toLowerCase(), pair.slice(at + 1)];
+    }),
+  );
+}
+
+/** Left out of the log where it is the default, N. */
+function operation(compute: Map<string, string>, key: string): string {
+  return /OP_([NTC])/.exec(compute.get(key) ?? '')?.[1] ?? 'N';
+}
+
+/** "66 stages=64xAUTO customOption=3 clusterShape=2x4x1": the id, then what else was chosen. */
+function algoText(algo: Map<string, string>): string {
+  const rest = [...algo]
+    .filter(([key]) => key !== 'algoid' && key !== 'tile')
+    .map(([key, value]) => `${key}=${value.replace(/^(MATMUL_STAGES|CLUSTER_SHAPE)_/, '')}`);
+  return [algo.get('algoid') ?? 'unknown', ...rest].join(' ');
+}
+
+/** MATMUL_TILE_64x24 and the depth of a stage, MATMUL_STAGES_64xAUTO, make 64x24x64. */
+function tileText(algo: Map<string, string>): string | null {
+  const tile = /^MATMUL_TILE_(\d+x\d+)$/.exec(algo.get('tile') ?? '')?.[1];
+  if (!tile) return null;
+  const depth = /^MATMUL_STAGES_(\d+)x/.exec(algo.get('stages') ?? '')?.[1];
+  return depth ? `${tile}x${depth}` : tile;
+}

@@ -1,0 +1,110 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import { InferscopeError } from '../../model/errors.js';
+import type { Row, TableSink } from '../../model/tables.js';
+import type { ImportContext } from '../importer.js';
+
+/**
+ * A GEMM as the BLAS libraries have it: column-major, D(m×n) = op(A)(m×k) · op(B)(k×n).
+ */
+export interface ColumnMajorGemm {
+  pid: number | null;
+  device: number | null;
+  m: number;
+  n: number;
+  k: number;
+  batch: number;
+  /** 'N', 'T' or 'C'. */
+  transA: string;
+  transB: string;
+  /** Matrices stored by rows (cublasLt's ORDER_ROW): then nothing is swapped. */
+  rowMajor?: boolean;
+  dtype: string;
+  compute_type: string | null;
+  algo: string | null;
+  tile: string | null;
+}
+
+/**
+ * Distinct shapes with their calls, in the order they first came.
+ *
+ * Frameworks keep matrices by rows and call the library with the operands swapped: what PyTorch means as
+ * Y(tokens×out) = X(tokens×in) · W(out×in)ᵀ is called with m = out, n = tokens, k = in, op(A) = T. The rows written
+ * are the problem people mean: **m and n are swapped** (m = tokens, n = output features). `layout` and `tile` stay as
+ * the library writes them (TN; tile rows belong to its m, which is our n), because kernel names use them so too.
+ */
+export class GemmShapes {
+  private readonly rows = new Map<string, Row<'gemms'>>();
+
+  add(gemm: ColumnMajorGemm): void {
+    const { transA, transB, rowMajor, ...rest } = gemm;
+    const row: Row<'gemms'> = {
+      ...rest,
+      m: rowMajor ? gemm.m : gemm.n,
+      n: rowMajor ? gemm.n : gemm.m,
+      layout: transA + transB,
+    };
+    const key = JSON.stringify(row);
+    const known = this.rows.get(key);
+    if (known) known.calls = (known.calls ?? 0) + 1;
+    else this.rows.set(key, { ...row, calls: 1 });
+  }
+
+  get size(): number {
+    return this.rows.size;
+  }
+
+  write(sink: TableSink, context: ImportContext): void {
+    const { execution_id, capture_id, host } = context;
+    for (const row of this.rows.values()) {
+      sink.append('gemms', { execution_id, capture_id, host, rank: 0, dur_ns: null, ...row });
+    }
+  }
+}
+
+/** CUDA_R_16F, R_16F, R_8F_E4M3, … to the names used everywhere else; an unknown one stays, lower-case. */
+export function blasType(text: string): string {
+  const name = text.replace(/\(\d+\)$/, '').replace(/^(CUDA|HIP|HIPBLAS)_/, '');
+  return types[name] ?? name.toLowerCase();
+}
+
+const types: Record<string, string> = {
+  R_64F: 'float64',
+  R_32F: 'float32',
+  R_16F: 'float16',
+  R_16BF: 'bfloat16',
+  R_8F_E4M3: 'float8_e4m3',
+  R_8F_E5M2: 'float8_e5m2',
+  R_8F_E4M3_FNUZ: 'float8_e4m3fnuz',
+  R_8F_E5M2_FNUZ: 'float8_e5m2fnuz',
+  R_4F_E2M1: 'float4_e2m1',
+  R_8I: 'int8',
+  R_4I: 'int4',
+  C_32F: 'complex64',
+  C_64F: 'complex128',
+};
+
+/** Lines with their numbers. @throws E_INTERRUPTED on Ctrl-C */
+export async function* logLines(path: string, signal?: AbortSignal): AsyncGenerator<string> {
+  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    if (signal?.aborted) {
+      throw new InferscopeError('E_INTERRUPTED', {
+        what: `the import of ${path} was interrupted`,
+        why: 'Ctrl-C was pressed.',
+        fix: 'Run it again; nothing was kept of it.',
+      });
+    }
+    yield line;
+  }
+}
+
+export function badLog(path: string, library: string, why: string): InferscopeError {
+  return new InferscopeError('E_TRACE_FILE', {
+    what: `${path} holds no matrix multiplication of ${library}`,
+    why,
+    fix:
+      library === 'cuBLAS'
+        ? 'Record it with CUBLAS_LOGINFO_DBG=1 CUBLAS_LOGDEST_DBG=cublas.log.'
+        : `Record it with ${library === 'hipBLASLt' ? 'HIPBLASLT' : 'CUBLASLT'}_LOG_LEVEL=5 and …_LOG_FILE=FILE.`,
+  });
+}
