@@ -1,4 +1,5 @@
 import type { StageKind } from '../model/record.js';
+import { stageNameRules } from './stage-name-rules.js';
 
 /** What the name of a range says about the stage it marks. Unknown parts are null. */
 export interface StageName {
@@ -19,4 +20,66 @@ export interface StageNameRule {
   /** Who marks so, and a name as they write it. */
   source: string;
   sample: string;
+}
+
+export type StageNameReader = (name: string) => StageName;
+
+/**
+ * Reads names of ranges by the user's rules, then the built-in ones; a name no rule knows is a stage of kind other.
+ */
+export function stageNameReader(own: readonly StageNameRule[] = []): StageNameReader {
+  const rules = [...own, ...stageNameRules].map((rule) => ({
+    kind: rule.kind,
+    // Anchored here, so that a rule is written as the name is. nsys's own tables prefix a colon (its domain).
+    pattern: new RegExp(`^:?(?:${rule.pattern.source})$`, 'i'),
+  }));
+  return (name) => {
+    for (const { pattern, kind } of rules) {
+      const match = pattern.exec(name.trim());
+      if (match) return fields(kind, match.groups ?? {});
+    }
+    return fields('other', {});
+  };
+}
+
+function fields(ruleKind: StageKind, groups: Record<string, string | undefined>): StageName {
+  const number = (key: string) => (groups[key] === undefined ? null : Number(groups[key]));
+  const kind = (groups['kind']?.toLowerCase() as StageKind | undefined) ?? ruleKind;
+  const iteration = number('iteration');
+  const stage: StageName = {
+    kind,
+    iteration,
+    step_index: number('step_index'),
+    batch_size: number('batch_size'),
+    new_tokens: number('new_tokens'),
+    context_tokens_sum: number('context_tokens_sum'),
+    // Our own workloads number the repeats before the measured ones −1, −2, …
+    warmup: kind === 'warmup' || (iteration !== null && iteration < 0),
+  };
+  const context = number('context_requests');
+  const generation = number('generation_requests');
+  return context === null || generation === null
+    ? stage
+    : { ...stage, ...serving(context, generation, groups) };
+}
+
+/**
+ * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; the
+ * others (sums of squares and of context, whose meaning changes between versions) are left alone.
+ */
+function serving(
+  context: number,
+  generation: number,
+  groups: Record<string, string | undefined>,
+): Partial<StageName> {
+  const tokens = (text: string | undefined, requests: number) =>
+    requests === 0 ? 0 : Number.parseInt(text ?? '', 10);
+  const newTokens =
+    tokens(groups['context_counts'], context) + tokens(groups['generation_counts'], generation);
+  const kind = context > 0 && generation > 0 ? 'mixed' : context > 0 ? 'prefill' : 'decode';
+  return {
+    kind: context + generation === 0 ? 'other' : kind,
+    batch_size: context + generation,
+    new_tokens: Number.isNaN(newTokens) ? null : newTokens,
+  };
 }

@@ -1,0 +1,44 @@
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { stageKinds, type StageKind } from '../model/record.js';
+import type { StageNameRule } from './stage-names.js';
+
+/**
+ * Stage names of inferscope.yaml:
+ *
+ *     stages:
+ *       - pattern: 'llm\.forward\[(?<batch_size>\d+)\]'
+ *         kind: decode
+ *
+ * @param value what stands under `stages:`
+ * @param file for the message
+ * @throws E_CONFIG_FILE
+ */
+export function stageNameRulesFrom(value: unknown, file: string): StageNameRule[] {
+  if (value === undefined || value === null) return [];
+  if (!Array.isArray(value)) throw failure(file, 'stages', `it is ${typeof value}, not a list`);
+  return value.map((entry: unknown, i) => rule(entry, file, `stages[${i}]`));
+}
+
+function rule(entry: unknown, file: string, where: string): StageNameRule {
+  if (typeof entry !== 'object' || entry === null) throw failure(file, where, 'it has no pattern and kind');
+  const unknown = Object.keys(entry).filter((key) => key !== 'pattern' && key !== 'kind');
+  if (unknown.length > 0) throw failure(file, where, `the key ${unknown.join(', ')} is not known here`);
+  const { pattern, kind } = entry as { pattern?: unknown; kind?: unknown };
+  if (typeof pattern !== 'string' || pattern === '')
+    throw failure(file, `${where}.pattern`, 'it is not a text');
+  if (!stageKinds.includes(kind as StageKind))
+    throw failure(file, `${where}.kind`, `${JSON.stringify(kind)} is none of ${stageKinds.join(', ')}`);
+  try {
+    return { pattern: new RegExp(pattern, 'i'), kind: kind as StageKind, source: file, sample: pattern };
+  } catch (error) {
+    throw failure(file, `${where}.pattern`, messageOf(error));
+  }
+}
+
+function failure(file: string, where: string, why: string): InferscopeError {
+  return new InferscopeError('E_CONFIG_FILE', {
+    what: `${file}: ${where} cannot be used`,
+    why: `${why[0]?.toUpperCase()}${why.slice(1)}.`,
+    fix: `Write each entry as {pattern: 'my decode (?<step_index>\\d+)', kind: decode}; kinds are ${stageKinds.join(', ')}.`,
+  });
+}

@@ -1,0 +1,83 @@
+import type { StageNameRule } from './stage-names.js';
+
+/**
+ * How engines and people mark their stages, first match wins. Named groups: iteration, step_index, batch_size,
+ * new_tokens, context_tokens_sum; context_requests and generation_requests (vLLM), from which kind and batch follow.
+ */
+export const stageNameRules: readonly StageNameRule[] = [
+  {
+    pattern:
+      /inferscope:(?<kind>prefill|decode|mixed|sampling|load|warmup|other)(?::(?<iteration>-?\d+))?(?::(?<step_index>\d+))?/,
+    kind: 'other',
+    source: 'inferscope',
+    sample: 'inferscope:decode:0:17',
+  },
+  {
+    // vLLM v1, GPUModelRunner: requests in prefill (their tokens_context tokens), then requests in generation.
+    pattern:
+      /execute_(?:\d+_)?(?:new_)?context_(?<context_requests>\d+)\((?<context_counts>[\d_. ]*)\)_generation_(?<generation_requests>\d+)\((?<generation_counts>[\d_. ]*)\)/,
+    kind: 'other',
+    source: 'vLLM, TraceLens',
+    sample: 'execute_context_1(888_788544)_generation_0(0)',
+  },
+  {
+    pattern:
+      /(?:.*\.)?step\[(?:EXTEND|PREFILL)(?:\s+bs=(?<batch_size>\d+))?(?:\s+toks=(?<new_tokens>\d+))?.*\]/,
+    kind: 'prefill',
+    source: 'SGLang',
+    sample: 'step[EXTEND bs=15 toks=15360]',
+  },
+  {
+    pattern:
+      /(?:.*\.)?step\[(?:DECODE|TARGET_VERIFY|IDLE_DECODE)(?:\s+bs=(?<batch_size>\d+))?(?:\s+toks=(?<new_tokens>\d+))?.*\]/,
+    kind: 'decode',
+    source: 'SGLang',
+    sample: 'step[DECODE bs=32]',
+  },
+  {
+    pattern: /(?:.*\.)?step\[MIXED(?:\s+bs=(?<batch_size>\d+))?(?:\s+toks=(?<new_tokens>\d+))?.*\]/,
+    kind: 'mixed',
+    source: 'SGLang',
+    sample: 'step[MIXED bs=9 toks=2048]',
+  },
+  {
+    pattern: /ProfilerStep#\d+/,
+    kind: 'other',
+    source: 'torch.profiler schedule',
+    sample: 'ProfilerStep#3',
+  },
+  {
+    pattern: /(?:.*[\s:./_-])?warm[\s_-]?up(?:[\s:./_#-].*|\d+)?/,
+    kind: 'warmup',
+    source: 'plain words',
+    sample: 'warm-up 2',
+  },
+  {
+    pattern:
+      /(?:.*[\s:./_-])?(?:load|load[\s_-]?(?:model|weights)|model[\s_-]?load(?:ing)?|weight[\s_-]?load(?:ing)?)/,
+    kind: 'load',
+    source: 'plain words',
+    sample: 'load_model',
+  },
+  {
+    pattern:
+      /(?:.*[\s:./_-])?(?:prefill|prompt[\s_-]?processing|context[\s_-]?phase)(?:[\s_-]?step)?(?:[\s:./_#=[(-]*(?<iteration>\d+)[\])]?)?/,
+    kind: 'prefill',
+    source: 'plain words',
+    sample: 'prefill',
+  },
+  {
+    pattern:
+      /(?:.*[\s:./_-])?(?:decode|decoding|generation[\s_-]?phase|token[\s_-]?generation)(?:[\s_-]?(?:step|token))?(?:[\s:./_#=[(-]*(?<step_index>\d+)[\])]?)?/,
+    kind: 'decode',
+    source: 'plain words',
+    sample: 'decode_step_12',
+  },
+  {
+    pattern:
+      /(?:.*[\s:./_-])?(?:sampling|sampler|sample(?:[\s_-]?tokens?)?|logits[\s_-]?process(?:or|ing))(?:[\s:./_#=[(-]*(?<step_index>\d+)[\])]?)?/,
+    kind: 'sampling',
+    source: 'plain words; TensorRT-LLM and vLLM samplers',
+    sample: 'sample_tokens',
+  },
+];

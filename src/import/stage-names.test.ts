@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { stageNameRulesFrom } from './stage-name-config.js';
+import { stageNameRules } from './stage-name-rules.js';
+import { stageNameReader } from './stage-names.js';
+
+const read = stageNameReader();
+
+test('each rule reads its own sample', () => {
+  for (const { pattern, sample } of stageNameRules) {
+    const first = stageNameRules.find((rule) => new RegExp(`^(?:${rule.pattern.source})$`, 'i').test(sample));
+    expect(first?.pattern, sample).toBe(pattern);
+  }
+});
+
+test.each([
+  ['inferscope:decode:0:17', { kind: 'decode', iteration: 0, step_index: 17, warmup: false }],
+  [':inferscope:prefill:-1:0', { kind: 'prefill', iteration: -1, step_index: 0, warmup: true }],
+  ['inferscope:warmup:0:0', { kind: 'warmup', warmup: true }],
+  ['execute_context_1(888_788544)_generation_0(0)', { kind: 'prefill', batch_size: 1, new_tokens: 888 }],
+  ['execute_context_0(0)_generation_32(32)', { kind: 'decode', batch_size: 32, new_tokens: 32 }],
+  ['execute_2_context_1(512)_generation_3(3)', { kind: 'mixed', batch_size: 4, new_tokens: 515 }],
+  ['step[EXTEND bs=15 toks=15360]', { kind: 'prefill', batch_size: 15, new_tokens: 15360 }],
+  ['step[DECODE bs=32]', { kind: 'decode', batch_size: 32 }],
+  ['prefill', { kind: 'prefill', iteration: null }],
+  ['Decode step 3', { kind: 'decode', step_index: 3 }],
+  ['warmup', { kind: 'warmup' }],
+  ['load_model', { kind: 'load' }],
+  ['sampling', { kind: 'sampling' }],
+  ['ProfilerStep#3', { kind: 'other' }],
+  ['LlamaDecoderLayer', { kind: 'other' }],
+  ['decoder_layers.3', { kind: 'other' }],
+  ['Kernel/scaled_dot_product', { kind: 'other' }],
+])('%s', (name, expected) => {
+  expect(read(name)).toMatchObject(expected);
+});
+
+test('the rules of a configuration file come first', () => {
+  const own = stageNameRulesFrom([{ pattern: 'prefill-chunk (?<new_tokens>\\d+)', kind: 'mixed' }], 'f.yaml');
+  expect(stageNameReader(own)('prefill-chunk 64')).toMatchObject({ kind: 'mixed', new_tokens: 64 });
+});
+
+test.each([
+  [{}, 'not a list'],
+  [[3], 'no pattern'],
+  [[{ pattern: 'a', kind: 'deocde' }], 'deocde'],
+  [[{ pattern: '(', kind: 'decode' }], 'Unterminated'],
+  [[{ pattern: 'a', kind: 'decode', patern: 'b' }], 'patern'],
+])('a wrong entry says where and what: %j', (value, why) => {
+  try {
+    stageNameRulesFrom(value, 'inferscope.yaml');
+  } catch (error) {
+    expect(error).toBeInstanceOf(InferscopeError);
+    const { code, parts } = error as InferscopeError;
+    expect(code).toBe('E_CONFIG_FILE');
+    expect(parts.what).toContain('inferscope.yaml: stages');
+    expect(parts.why).toContain(why);
+    return;
+  }
+  expect.unreachable();
+});
