@@ -2,40 +2,76 @@ import { tables, type TableName } from '../model/tables.js';
 import type { SessionDatabase } from '../session/query.js';
 import type { Note, TextExport } from './exporter.js';
 import { lanePicker } from './lanes.js';
-import { columnsAsText, rowsOf } from './pages.js';
+import { rowsOf } from './pages.js';
 
-interface Spec {
+interface Source {
   table: TableName;
   /** SQL of the event's name. */
   name: string;
-  /** SQL of the end, ns. */
+}
+
+interface Spec {
+  /** Tables whose rows share tracks. */
+  sources: Source[];
+  /** SQL of begin and end, ns. */
+  start: string;
   end: string;
   /** SQL of what tells tracks apart, as shown. */
   track: string;
+  /** SQL: rows that are shown here at all; the others are no loss. */
+  where?: string;
+  /** `s`: arrows begin here, `f`: they end here. */
+  arrows?: 's' | 'f';
 }
 
 const ofThread = `concat('process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END)`;
-const ofStream = `concat('device ', device, ', stream ', stream)`;
 const dur = 'start_ns + dur_ns';
+const stageName = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
 
 /** In the order in which the tracks are shown. */
 const specs: Spec[] = [
   {
-    table: 'stages',
-    name: 'coalesce(kind, raw_name)',
+    sources: [{ table: 'stages', name: stageName }],
+    start: 'start_ns',
     end: 'end_ns',
-    track: `concat('stages, process ', pid)`,
+    track: `concat('stages, ', ${ofThread})`,
   },
-  { table: 'ops', name: 'coalesce(name, op_type)', end: dur, track: `concat('operators, ', ${ofThread})` },
-  { table: 'gaps', name: 'cause', end: dur, track: `concat('gaps, ', ${ofThread})` },
-  { table: 'api_calls', name: 'name', end: dur, track: `concat('API calls, ', ${ofThread})` },
   {
-    table: 'kernels',
-    name: 'coalesce(short_name, name)',
+    sources: [{ table: 'ops', name: 'coalesce(name, op_type)' }],
+    start: 'start_ns',
     end: dur,
-    track: `concat('kernels, ', ${ofStream}, ', process ', pid)`,
+    track: `concat('operators, ', ${ofThread})`,
   },
-  { table: 'copies', name: 'kind', end: dur, track: `concat('copies, ', ${ofStream}, ', process ', pid)` },
+  {
+    sources: [{ table: 'api_calls', name: 'name' }],
+    start: 'start_ns',
+    end: dur,
+    track: `concat('API calls, ', ${ofThread})`,
+    arrows: 's',
+  },
+  {
+    sources: [{ table: 'gaps', name: 'cause' }],
+    start: 'start_ns',
+    end: dur,
+    track: `CASE WHEN device IS NULL THEN concat('gaps, ', ${ofThread}) ELSE concat('idle, device ', device, ', process ', pid) END`,
+  },
+  {
+    sources: [{ table: 'stages', name: stageName }],
+    start: 'device_start_ns',
+    end: 'device_end_ns',
+    track: `concat('stages on device ', device, ', process ', pid)`,
+    where: 'device_start_ns IS NOT NULL',
+  },
+  {
+    sources: [
+      { table: 'kernels', name: 'coalesce(short_name, name)' },
+      { table: 'copies', name: 'kind' },
+    ],
+    start: 'start_ns',
+    end: dur,
+    track: `concat('device ', device, ', stream ', stream, ', process ', pid)`,
+    arrows: 'f',
+  },
 ];
 
 const counters = [
@@ -47,8 +83,33 @@ const counters = [
    FROM memory WHERE bytes IS NOT NULL AND t_ns IS NOT NULL ORDER BY execution_id, name, t_ns`,
 ];
 
-/** Shown as the event's place, not among its arguments. */
-const notArguments = new Set(['execution_id', 'start_ns', 'end_ns', 'dur_ns', 'name']);
+/** Shown as the event's place, not among its arguments; an arrow shows the API call. */
+const notArguments = new Set([
+  'execution_id',
+  'host',
+  'start_ns',
+  'end_ns',
+  'dur_ns',
+  'api_start_ns',
+  'api_dur_ns',
+  'short_name',
+]);
+
+/**
+ * An arrow a launch: from its API call to the first activity it started (the first node, for a graph), as an arrow of
+ * this format ends once. Its id is a row number, because correlation ids are unique only in a capture and process.
+ */
+const flows = 'export_flows';
+const flowTable = `CREATE OR REPLACE TEMP TABLE ${flows} AS
+  SELECT row_number() OVER () AS flow, * FROM (
+    SELECT execution_id, capture_id, pid, correlation, api_start_ns, min(start_ns) AS first_ns,
+      arg_min(stream, start_ns) AS first_stream
+    FROM (
+      SELECT execution_id, capture_id, pid, correlation, api_start_ns, start_ns, stream FROM kernels
+      UNION ALL
+      SELECT execution_id, capture_id, pid, correlation, api_start_ns, start_ns, stream FROM copies
+    ) WHERE correlation IS NOT NULL AND api_start_ns IS NOT NULL AND start_ns IS NOT NULL GROUP BY ALL
+  ) SEMI JOIN api_calls USING (execution_id, capture_id, pid, correlation)`;
 
 /** ns -> µs with three decimals, digit by digit: a division would round beyond 2^53 / 1000 µs. */
 export function microseconds(ns: number): string {
@@ -83,7 +144,9 @@ export const chromeTrace: TextExport = async function* (session, database, note)
       yield processName(index + 1, execution_id === purpose ? purpose : `${execution_id} (${purpose})`);
     }
     const thread = { next: 1 };
+    await database.query(flowTable);
     for (const spec of specs) yield* intervals(database, spec, processOf, thread, note);
+    await database.query(`DROP TABLE ${flows}`);
     for (const select of counters) {
       for await (const row of rowsOf<CounterRow>(database, select)) {
         const [pid, named] = processOf(row.execution_id);
@@ -121,33 +184,64 @@ interface CounterRow {
 }
 
 interface IntervalRow extends Record<string, unknown> {
+  _table: TableName;
   _execution: string | null;
   _track: string;
   _name: string | null;
   _start: number;
   _end: number;
+  _flow: number | null;
 }
+
+const argumentsOfTable = (table: TableName): string[] =>
+  Object.keys(tables[table].columns).filter((column) => !notArguments.has(column));
+
+/** The rows of one source with the columns of all of its spec's tables, in one order. */
+function selectOf(
+  { table, name }: Source,
+  { start, end, track, where, arrows }: Spec,
+  all: string[],
+): string {
+  const own = new Set(argumentsOfTable(table));
+  const columns = all.map((column) =>
+    own.has(column) ? `CAST(${table}."${column}" AS VARCHAR) AS "${column}"` : `NULL AS "${column}"`,
+  );
+  const place = { s: 'api_start_ns = start_ns', f: 'first_ns = start_ns AND first_stream = stream' };
+  const flow = (column: string): string => `(${table}.${column} = ${flows}.${column})`;
+  const keys = ['execution_id', 'capture_id', 'pid', 'correlation'].map(flow).join(' AND ');
+  const joined = arrows ? `LEFT JOIN ${flows} ON ${keys} AND ${placed(place[arrows], table)}` : '';
+  const inner = `SELECT *, concat(${track}, CASE WHEN host_count > 1 THEN concat(', ', host) ELSE '' END) AS _track,
+      ${name} AS _name, ${start} AS _start, ${end} AS _end
+    FROM ${table}, (SELECT count(DISTINCT host) AS host_count FROM ${table})
+    WHERE ${start} IS NOT NULL AND ${end} >= ${start} AND ${where ?? true}`;
+  return `SELECT '${table}' AS _table, ${table}.execution_id AS _execution, _track, _name, _start, _end,
+      ${arrows ? 'flow' : 'NULL'} AS _flow, ${columns.join(', ')}
+    FROM (${inner}) ${table} ${joined}`;
+}
+
+const placed = (condition: string, table: TableName): string =>
+  condition.replaceAll(/\b(start_ns|stream)\b/g, `${table}.$1`);
 
 async function* intervals(
   database: SessionDatabase,
-  { table, name, end, track }: Spec,
+  spec: Spec,
   processOf: (executionId: string | null) => [number, string | null],
   thread: { next: number },
   note: Note,
 ): AsyncGenerator<string> {
-  const columns = Object.keys(tables[table].columns).filter((column) => !notArguments.has(column));
-  const usable = `start_ns IS NOT NULL AND ${end} >= start_ns`;
-  const [lost] = await database.query<{ n: number }>(
-    `SELECT count(*) AS n FROM ${table} WHERE (${usable}) IS NOT TRUE`,
-  );
-  if (lost && lost.n > 0)
-    note(`${lost.n} rows of ${table} have no begin, no end or a negative duration: left out`);
+  const { sources, start, end, where } = spec;
+  for (const { table } of sources) {
+    const [lost] = await database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM ${table} WHERE ${where ?? true} AND (${start} IS NOT NULL AND ${end} >= ${start}) IS NOT TRUE`,
+    );
+    if (lost && lost.n > 0)
+      note(`${lost.n} rows of ${table} have no begin, no end or a negative duration: left out`);
+  }
+  const columns = [...new Set(sources.flatMap(({ table }) => argumentsOfTable(table)))];
+  const selects = sources.map((source) => selectOf(source, spec, columns));
   const rows = rowsOf<IntervalRow>(
     database,
-    `SELECT execution_id AS _execution, concat(${track}, CASE WHEN host_count > 1 THEN concat(', ', host) ELSE '' END) AS _track,
-       ${name} AS _name, start_ns AS _start, ${end} AS _end, ${columnsAsText(table, columns)}
-     FROM ${table}, (SELECT count(DISTINCT host) AS host_count FROM ${table})
-     WHERE ${usable} ORDER BY _execution, _track, _start, _end DESC`,
+    `${selects.join(' UNION ALL ')} ORDER BY _execution, _track, _start, _end DESC`,
   );
   let current = '';
   let pick = lanePicker();
@@ -170,21 +264,31 @@ async function* intervals(
       });
       yield metadata('thread_sort_index', pid, tid, { sort_index: tid });
     }
-    const times = `"ts":${microseconds(row._start)},"dur":${microseconds(row._end - row._start)}`;
-    const about = `"name":${JSON.stringify(row._name ?? table)},"cat":"${table}"`;
-    yield `{"ph":"X","pid":${pid},"tid":${lanes[lane]},${times},${about},"args":${argumentsOf(row, columns, table)}}`;
+    const place = `"pid":${pid},"tid":${lanes[lane]},"ts":${microseconds(row._start)}`;
+    const about = `"name":${JSON.stringify(row._name ?? row._table)},"cat":"${row._table}"`;
+    yield `{"ph":"X",${place},"dur":${microseconds(row._end - row._start)},${about},"args":${argumentsOf(row, columns)}}`;
+    if (row._flow === null) continue;
+    // `bp: e` ends the arrow in the slice that encloses this time, and not in the next one that begins.
+    const binds = spec.arrows === 'f' ? ',"bp":"e"' : '';
+    yield `{"ph":"${spec.arrows}",${place},"id":${row._flow},"name":"launch","cat":"launch"${binds}}`;
   }
 }
 
 /** What the row has besides its place and time; integers beyond 2^53 stay decimal text. */
-function argumentsOf(row: IntervalRow, columns: string[], table: TableName): string {
-  const types = tables[table].columns as Record<string, { type: string }>;
+function argumentsOf(row: IntervalRow, columns: string[]): string {
+  const types = tables[row._table].columns as Record<string, { type: string }>;
   const given: Record<string, unknown> = {};
   for (const column of columns) {
     const value = row[column];
-    if (value === null || value === undefined) continue;
-    const exact = types[column]?.type === 'BIGINT' && Number.isSafeInteger(Number(value));
-    given[column] = exact ? Number(value) : value;
+    if (value === null || value === undefined || (column === 'name' && value === row._name)) continue;
+    given[column] = typed(String(value), types[column]?.type);
   }
   return JSON.stringify(given);
+}
+
+function typed(text: string, type: string | undefined): unknown {
+  if (type === 'BOOLEAN') return text === 'true';
+  if (type === undefined || type === 'VARCHAR') return text;
+  const value = Number(text);
+  return (type === 'DOUBLE' ? Number.isFinite(value) : Number.isSafeInteger(value)) ? value : text;
 }
