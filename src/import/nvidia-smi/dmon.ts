@@ -1,0 +1,152 @@
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import {
+  localTimeNs,
+  type Metric,
+  metric,
+  metricOf,
+  noSamples,
+  Samples,
+  type SampleTime,
+  smiLines,
+} from './samples.js';
+
+/**
+ * `nvidia-smi dmon`, with any -s set, with or without -o D, T: whitespace columns under two header lines that come
+ * again every page, "-" where there is no value, one line a GPU and sample:
+ * ```
+ * #Date        Time         gpu    pwr  gtemp  mtemp     sm    mem …
+ * #YYYYMMDD    HH:MM:SS     Idx      W      C      C      %      % …
+ *  20261121    04:55:39       0     79     31     35      0      0 …
+ * ```
+ */
+export const nvidiaSmiDmonImporter = {
+  name: 'nvidia-smi-dmon',
+  sniff: (firstBytes) => /^#.*\bgpu\b.*\n#.*\bIdx\b/m.test(firstBytes),
+  async facts(path): Promise<CaptureFacts> {
+    let zero: bigint | null = null;
+    for await (const { time } of rounds(path, () => {})) {
+      zero = time.realtime_ns;
+      break;
+    }
+    return {
+      tool: { name: 'nvidia-smi', version: null },
+      realtime_zero_ns: zero,
+      command: null,
+      hardware: {},
+      software: {},
+      purpose: 'telemetry',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
+    const samples = new Samples(sink, context);
+    let cutOff = 0;
+    let dated = false;
+    for await (const { time, gpu, values } of rounds(path, () => cutOff++, context.signal)) {
+      dated ||= time.realtime_ns !== null;
+      const t_ns = samples.sessionTime(time);
+      for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
+    }
+    if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
+    const clock = {
+      name: 'CLOCK_REALTIME, whole seconds',
+      resolution_ns: 1e9,
+      error_bound_ns: dated ? 1e9 : null,
+    };
+    return samples.outcome(clock, { cutOff, undated: !dated, local: dated });
+  },
+} satisfies Importer;
+
+interface Sample {
+  time: SampleTime;
+  gpu: number;
+  values: [Metric, string][];
+}
+
+async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<Sample> {
+  let names: string[] = [];
+  let metrics: (Metric | null)[] = [];
+  let header = false;
+  let round = -1;
+  let seen = new Set<number>();
+  const clock = dayClock();
+  for await (const line of smiLines(path, signal)) {
+    const fields = line
+      .replace(/^#/, '')
+      .trim()
+      .split(/[\s,]+/);
+    if (line.startsWith('#')) {
+      if (fields.includes('gpu')) names = fields.map((name) => name.toLowerCase());
+      else metrics = names.map((name, i) => columnMetric(name, fields[i] ?? ''));
+      header = true;
+      continue;
+    }
+    if (!header || fields[0] === '') continue;
+    const gpu = Number(fields[names.indexOf('gpu')]);
+    if (fields.length !== names.length || !Number.isSafeInteger(gpu)) {
+      cutOff();
+      continue;
+    }
+    if (round < 0 || seen.has(gpu)) {
+      round++;
+      seen = new Set();
+    }
+    seen.add(gpu);
+    const at = (name: string) => fields[names.indexOf(name)] ?? '';
+    const time = clock(at('date'), at('time'), round);
+    const values = metrics.flatMap((name, i): [Metric, string][] => (name ? [[name, fields[i]!]] : []));
+    yield { time, gpu, values };
+  }
+  if (!header) throw noSamples(path, 'It has no header line that begins with "#" and names gpu.');
+}
+
+/** Dates where the log has them; with -o T alone the time since the first line, over midnight too. */
+function dayClock(): (date: string, time: string, round: number) => SampleTime {
+  let first: bigint | null = null;
+  let last: bigint | null = null;
+  let days = 0n;
+  return (date, time, round) => {
+    const dated = localTimeNs(date, time);
+    if (dated !== null) {
+      first ??= dated;
+      return { realtime_ns: dated, since_first_ns: Number(dated - first) };
+    }
+    let since = localTimeNs('20000101', time);
+    if (since === null) return { realtime_ns: null, since_first_ns: round * 1e9 };
+    if (last !== null && since < last) days++;
+    last = since;
+    since += days * 86_400_000_000_000n;
+    first ??= since;
+    return { realtime_ns: null, since_first_ns: Number(since - first) };
+  };
+}
+
+function columnMetric(name: string, unit: string): Metric | null {
+  if (name === 'gpu' || name === 'date' || name === 'time') return null;
+  return known[name] ?? metricOf(name, unit);
+}
+
+/** Columns of nvidia-smi(1), dmon; pclk is the SM clock, sm what NVML calls GPU utilisation. */
+const known: Record<string, Metric> = {
+  pwr: metric('power_w'),
+  gtemp: metric('temperature_c'),
+  mtemp: metric('memory_temperature_c'),
+  sm: metric('utilization_percent'),
+  mem: metric('memory_utilization_percent'),
+  enc: metric('encoder_utilization_percent'),
+  dec: metric('decoder_utilization_percent'),
+  jpg: metric('jpeg_utilization_percent'),
+  ofa: metric('optical_flow_utilization_percent'),
+  mclk: metric('memory_clock_mhz'),
+  pclk: metric('sm_clock_mhz'),
+  pviol: metric('power_violation_percent'),
+  tviol: metric('thermal_violation'),
+  fb: metric('memory_used_bytes', 2 ** 20),
+  bar1: metric('bar1_used_bytes', 2 ** 20),
+  ccpm: metric('protected_memory_used_bytes', 2 ** 20),
+  sbecc: metric('ecc_single_bit_errors'),
+  dbecc: metric('ecc_double_bit_errors'),
+  pci: metric('pcie_replay_errors'),
+  rxpci: metric('pcie_rx_mb_per_s'),
+  txpci: metric('pcie_tx_mb_per_s'),
+};

@@ -1,0 +1,168 @@
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import {
+  localTimeNs,
+  type Metric,
+  metric,
+  metricOf,
+  noSamples,
+  Samples,
+  type SampleTime,
+  smiLines,
+} from './samples.js';
+
+/**
+ * `nvidia-smi --query-gpu=… --format=csv` with any fields, repeated by -l or -lms; one line a GPU and sample. Units
+ * stand in the header, and behind each value unless `nounits` was given:
+ * ```
+ * timestamp, index, name, utilization.gpu [%], memory.used [MiB], power.draw [W]
+ * 2026/11/21 04:55:39.073, 0, NVIDIA H200, 0 %, 0 MiB, 79.46 W
+ * ```
+ */
+export const nvidiaSmiQueryImporter = {
+  name: 'nvidia-smi-query',
+  sniff(firstBytes) {
+    const header = firstBytes.split('\n', 1)[0]!.trim();
+    const fields = header.split(/,\s*/).map((field) => field.replace(/\s*\[.*\]$/, ''));
+    return (
+      fields.every((field) => /^[a-z][\w.]*$/.test(field)) && fields.some((field) => queryField.test(field))
+    );
+  },
+  async facts(path): Promise<CaptureFacts> {
+    let zero: bigint | null = null;
+    const hardware: Record<string, Fact> = {};
+    const software: Record<string, Fact> = {};
+    for await (const { time, texts } of samplesOf(path, () => {})) {
+      zero = time.realtime_ns;
+      const name = texts.get('name') ?? texts.get('gpu_name');
+      if (name) hardware['gpu_name'] = name;
+      const driver = texts.get('driver_version');
+      if (driver) software['nvidia_driver'] = driver;
+      break;
+    }
+    return {
+      tool: { name: 'nvidia-smi', version: null },
+      realtime_zero_ns: zero,
+      command: null,
+      hardware,
+      software,
+      purpose: 'telemetry',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
+    const samples = new Samples(sink, context);
+    let cutOff = 0;
+    let dated = false;
+    for await (const { time, gpu, values } of samplesOf(path, () => cutOff++, context.signal)) {
+      dated ||= time.realtime_ns !== null;
+      const t_ns = samples.sessionTime(time);
+      for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
+    }
+    if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
+    const clock = { name: 'CLOCK_REALTIME, ms', resolution_ns: 1e6, error_bound_ns: dated ? 1e6 : null };
+    return samples.outcome(clock, { cutOff, undated: !dated, local: dated });
+  },
+} satisfies Importer;
+
+const queryField =
+  /^(utilization\.|memory\.(used|total|free)|power\.|clocks|temperature\.|fan\.speed|pstate|pcie\.)/;
+
+interface Sample {
+  time: SampleTime;
+  gpu: number;
+  values: [Metric, string][];
+  texts: Map<string, string>;
+}
+
+async function* samplesOf(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<Sample> {
+  let names: string[] = [];
+  let metrics: (Metric | null)[] = [];
+  let first: bigint | null = null;
+  let round = -1;
+  let seen = new Set<string>();
+  const devices = new Map<string, number>();
+  for await (const line of smiLines(path, signal)) {
+    const fields = line.trim().split(/,\s*/);
+    if (fields[0] === '') continue;
+    const headings = fields.map((field) => /^([a-z][\w.]*)(?:\s*\[(.*)\])?$/.exec(field));
+    // Logs that were appended to have a header again.
+    if (
+      headings.every((heading) => heading !== null) &&
+      headings.some((heading) => queryField.test(heading![1]!))
+    ) {
+      names = headings.map((heading) => heading![1]!);
+      metrics = headings.map((heading) => fieldMetric(heading![1]!, heading![2] ?? ''));
+      continue;
+    }
+    if (names.length === 0) continue;
+    if (fields.length !== names.length) {
+      cutOff();
+      continue;
+    }
+    const texts = new Map(names.map((name, i) => [name, fields[i]!]));
+    const stamp = texts.get('timestamp') ?? '';
+    const device = deviceFields.map((name) => texts.get(name)).find((text) => text !== undefined);
+    // Without any field that tells GPUs apart: the order of the lines with one timestamp.
+    const key = device ?? String([...seen].filter((one) => one.startsWith(`${stamp} `)).length);
+    if (round < 0 || seen.has(`${stamp} ${key}`) || !sameRound(seen, stamp)) {
+      round++;
+      seen = new Set();
+    }
+    seen.add(`${stamp} ${key}`);
+    const [date = '', clock = ''] = stamp.split(' ');
+    const realtime_ns = localTimeNs(date, clock);
+    first ??= realtime_ns;
+    const since_first_ns = realtime_ns === null ? round * 1e9 : Number(realtime_ns - first!);
+    const index = texts.get('index');
+    if (!devices.has(key)) devices.set(key, index === undefined ? devices.size : Number(index));
+    const values = metrics.flatMap((name, i): [Metric, string][] => (name ? [[name, fields[i]!]] : []));
+    yield { time: { realtime_ns, since_first_ns }, gpu: devices.get(key)!, values, texts };
+  }
+  if (names.length === 0)
+    throw noSamples(path, 'Its first line is no header of --query-gpu (was noheader given?).');
+}
+
+/** GPUs of one sample have the same timestamp, or ones a few ms apart; a field that names them ends the doubt. */
+function sameRound(seen: Set<string>, stamp: string): boolean {
+  return stamp === '' || [...seen].some((one) => one.startsWith(`${stamp} `));
+}
+
+const deviceFields = ['index', 'uuid', 'gpu_uuid', 'pci.bus_id', 'gpu_bus_id', 'serial'];
+
+/** What names the device or the moment is no metric. */
+const notMetrics =
+  /^(timestamp|index|count|name|gpu_name|uuid|gpu_uuid|serial|gpu_serial|driver_version|vbios_version|pci\.|gpu_bus_id|inforom|driver_model|compute_mode|mig\.mode|accounting\.mode|persistence_mode|compute_cap)/;
+
+function fieldMetric(name: string, unit: string): Metric | null {
+  if (notMetrics.test(name)) return null;
+  return known[name] ?? metricOf(name, unit);
+}
+
+const mebibyte = 2 ** 20;
+
+/** Fields of `nvidia-smi --help-query-gpu` that the NVML sampler reads too, under its names. */
+const known: Record<string, Metric> = {
+  'utilization.gpu': metric('utilization_percent'),
+  'utilization.memory': metric('memory_utilization_percent'),
+  'memory.used': metric('memory_used_bytes', mebibyte),
+  'memory.free': metric('memory_free_bytes', mebibyte),
+  'memory.reserved': metric('memory_reserved_bytes', mebibyte),
+  'memory.total': metric('memory_total_bytes', mebibyte),
+  'power.draw': metric('power_w'),
+  'power.draw.average': metric('power_average_w'),
+  'power.draw.instant': metric('power_instant_w'),
+  'power.limit': metric('power_limit_w'),
+  'enforced.power.limit': metric('power_limit_enforced_w'),
+  'clocks.sm': metric('sm_clock_mhz'),
+  'clocks.current.sm': metric('sm_clock_mhz'),
+  'clocks.mem': metric('memory_clock_mhz'),
+  'clocks.current.memory': metric('memory_clock_mhz'),
+  'clocks.gr': metric('graphics_clock_mhz'),
+  'clocks.current.graphics': metric('graphics_clock_mhz'),
+  'clocks.max.sm': metric('max_sm_clock_mhz'),
+  'clocks.max.memory': metric('max_memory_clock_mhz'),
+  'temperature.gpu': metric('temperature_c'),
+  'temperature.memory': metric('memory_temperature_c'),
+  'clocks_event_reasons.active': metric('throttle_bits'),
+  'clocks_throttle_reasons.active': metric('throttle_bits'),
+};

@@ -1,0 +1,155 @@
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { TableSink } from '../../model/tables.js';
+import type { ImportContext, ImportOutcome } from '../importer.js';
+
+const mebibyte = 2 ** 20;
+
+/** A metric of `telemetry`: its name (the same ones the NVML sampler writes) and what to multiply the value with. */
+export interface Metric {
+  name: string;
+  factor: number;
+}
+
+export const metric = (name: string, factor = 1): Metric => ({ name, factor });
+
+/** A metric the tables of known ones lack keeps the source's name, with the unit in it: "fan.speed", "%" -> fan_speed_percent. */
+export function metricOf(source: string, unit: string): Metric {
+  const name = source.toLowerCase().replace(/\W+/g, '_');
+  // nvidia-smi says MB and means 2^20 (its memory.total of an 80 GiB card is 81920 MiB, dmon's fb counts the same).
+  if (/^mi?b$/i.test(unit)) return metric(`${name}_bytes`, mebibyte);
+  const suffix = suffixes[unit.toLowerCase()] ?? unit.toLowerCase().replace(/\W+/g, '_');
+  return metric(suffix === '' || name.endsWith(`_${suffix}`) ? name : `${name}_${suffix}`);
+}
+
+const suffixes: Record<string, string> = {
+  '%': 'percent',
+  w: 'w',
+  mhz: 'mhz',
+  c: 'c',
+  'mb/s': 'mb_per_s',
+  us: 'us',
+  bool: '',
+  errs: 'errors',
+};
+
+/** "79.46 W", "0 %", "0x0000000000000001", "Active", "P0". Null for "-", "[N/A]", "[Not Supported]" and texts. */
+export function sampleValue(text: string): number | null {
+  if (/^0x[0-9a-f]+$/i.test(text)) return Number(text);
+  if (/^(Not Active|Disabled|No)$/i.test(text)) return 0;
+  if (/^(Active|Enabled|Yes)$/i.test(text)) return 1;
+  const match = /^P?(-?\d+(?:\.\d+)?)(?:\s*[A-Za-z%/]+)?$/.exec(text);
+  return match ? Number(match[1]) : null;
+}
+
+/** Wall clock of a local time. The file has no zone: this machine's is taken. */
+export function localTimeNs(date: string, time: string): bigint | null {
+  const day = /^(\d{4})\D?(\d\d)\D?(\d\d)$/.exec(date);
+  const clock = /^(\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?$/.exec(time);
+  if (!day || !clock) return null;
+  const [year, month, dayOfMonth] = day.slice(1).map(Number) as [number, number, number];
+  const [hours, minutes, seconds] = clock.slice(1, 4).map(Number) as [number, number, number];
+  const ms = Number((clock[4] ?? '').padEnd(3, '0'));
+  return BigInt(new Date(year, month - 1, dayOfMonth, hours, minutes, seconds, ms).getTime()) * 1_000_000n;
+}
+
+export interface SampleTime {
+  /** Wall clock, ns since the epoch; null where the log has no dates. */
+  realtime_ns: bigint | null;
+  /** Time since the first sample, by the log itself or by counting samples. */
+  since_first_ns: number;
+}
+
+/** Writes samples, and knows at the end what was missing. */
+export class Samples {
+  private readonly missing = new Map<string, number>();
+  private readonly present = new Set<string>();
+  private firstRealtime: bigint | null = null;
+  rows = 0;
+
+  constructor(
+    private readonly sink: TableSink,
+    private readonly context: ImportContext,
+  ) {}
+
+  /** Session time: by wall clock where log and session have one, else the log begins with the session. */
+  sessionTime({ realtime_ns, since_first_ns }: SampleTime): number {
+    const zero = this.context.zero.realtime_ns;
+    if (realtime_ns === null) return since_first_ns;
+    this.firstRealtime ??= realtime_ns;
+    return Number(realtime_ns - (zero ?? this.firstRealtime));
+  }
+
+  add(t_ns: number, gpu: number, { name, factor }: Metric, text: string): void {
+    const value = sampleValue(text);
+    const key = `gpu${gpu} ${name}`;
+    if (value === null) {
+      this.missing.set(key, (this.missing.get(key) ?? 0) + 1);
+      return;
+    }
+    this.present.add(key);
+    this.rows++;
+    const { execution_id, capture_id, host } = this.context;
+    const keys = { execution_id, capture_id, host, rank: 0 };
+    this.sink.append('telemetry', { ...keys, t_ns, scope: `gpu${gpu}`, metric: name, value: value * factor });
+  }
+
+  outcome(
+    clock: ImportOutcome['clock'],
+    left: { cutOff: number; undated: boolean; local: boolean },
+  ): ImportOutcome {
+    const issues: Issue[] = [];
+    const info = (code: string, text: string, count?: number) =>
+      issues.push({ code, severity: 'info', text, ...(count === undefined ? {} : { count }) });
+    const never = [...this.missing.keys()].filter((key) => !this.present.has(key));
+    if (never.length > 0) {
+      info('telemetry_missing', `nvidia-smi had no value at all for: ${never.join(', ')}.`, never.length);
+    }
+    if (left.local) {
+      info(
+        'telemetry_local_time',
+        'nvidia-smi writes local time without its zone; the zone of the importing machine was taken.',
+      );
+    }
+    if (left.undated) {
+      issues.push({
+        code: 'telemetry_undated',
+        severity: 'warning',
+        text: 'The log has no date and time: it was laid from the beginning of the session, one second a sample. Record with -o DT (dmon) or the field timestamp (--query-gpu).',
+      });
+    }
+    if (left.cutOff > 0) {
+      issues.push({
+        code: 'telemetry_cut_off',
+        severity: 'warning',
+        text: 'Lines with too few columns were left out (the last one of a recording that was stopped).',
+        count: left.cutOff,
+      });
+    }
+    return { clock, issues };
+  }
+}
+
+/** @throws E_INTERRUPTED on Ctrl-C */
+export async function* smiLines(path: string, signal?: AbortSignal): AsyncGenerator<string> {
+  for await (const line of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    if (signal?.aborted) {
+      throw new InferscopeError('E_INTERRUPTED', {
+        what: `the import of ${path} was interrupted`,
+        why: 'Ctrl-C was pressed.',
+        fix: 'Run it again; nothing was kept of it.',
+      });
+    }
+    yield line;
+  }
+}
+
+export function noSamples(path: string, why: string): InferscopeError {
+  return new InferscopeError('E_TRACE_FILE', {
+    what: `${path} holds no sample of nvidia-smi`,
+    why,
+    fix: 'Record with: nvidia-smi dmon -o DT -s pucvmet > FILE, or nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -lms 200 > FILE',
+  });
+}
