@@ -7,6 +7,7 @@ import process from 'node:process';
 import type { Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import type { TextExport } from '../export/exporter.js';
+import type { Session } from '../session/open.js';
 import type { SessionDatabase } from '../session/query.js';
 import { examples } from './examples.js';
 import { print, talk, warn } from './output.js';
@@ -16,13 +17,17 @@ const textFormats: Record<string, () => Promise<TextExport>> = {
   speedscope: async () => (await import('../export/speedscope.js')).speedscope,
   openmetrics: async () => (await import('../export/openmetrics.js')).openMetrics,
 };
-const formats = [...Object.keys(textFormats), 'csv'];
+const folderFormats = ['csv', 'parquet'];
+const formats = [...Object.keys(textFormats), ...folderFormats];
 
 export function define(command: Command): void {
   command
     .option('-s, --session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
     .option('--format <format>', formats.join(', '))
-    .option('-o, --output <path>', 'write it there instead of stdout; csv needs a new or empty folder')
+    .option(
+      '-o, --output <path>',
+      'write it there instead of stdout; csv and parquet need a new or empty folder',
+    )
     .addHelpText(
       'after',
       examples(
@@ -34,13 +39,13 @@ export function define(command: Command): void {
       const { format, output } = options;
       if (format === undefined || !formats.includes(format)) throw badFormat(format);
       const target = output === undefined ? null : resolve(output);
-      if (format === 'csv') checkCsvFolder(target);
+      if (folderFormats.includes(format)) checkNewFolder(target, format);
       else if (target !== null) checkFile(target, format);
       const { openSession } = await import('../session/open.js');
       const session = await openSession(options.session);
       const database = await session.connect();
       try {
-        if (format === 'csv') await writeCsv(database, target!);
+        if (folderFormats.includes(format)) await writeFolder(session, database, format, target!);
         else {
           await requireRows(database, format, session.id);
           const { inChunks } = await import('../export/exporter.js');
@@ -66,13 +71,17 @@ function badFormat(format: string | undefined): InferscopeError {
   );
 }
 
-function checkCsvFolder(folder: string | null): void {
-  const fix = 'inferscope export --format csv --output tables/';
+function checkNewFolder(folder: string | null, format: string): void {
+  const fix = `inferscope export --format ${format} --output tables/`;
   if (folder === null)
-    throw usage('csv needs --output <folder>', 'It is one file a table, which stdout cannot hold.', fix);
+    throw usage(
+      `${format} needs --output <folder>`,
+      'It is one file a table or more, which stdout cannot hold.',
+      fix,
+    );
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory())
-    throw usage(`--output ${folder} is a file`, 'csv is one file a table.', fix);
+    throw usage(`--output ${folder} is a file`, `${format} is one file a table or more.`, fix);
   if (readdirSync(folder).length > 0) {
     throw usage(
       `--output ${folder} is not empty`,
@@ -101,7 +110,7 @@ async function requireRows(database: SessionDatabase, format: string, id: string
   const found = await tablesWithRows(database);
   const needed: Record<string, string[]> = {
     'chrome-trace': ['stages', 'ops', 'gaps', 'api_calls', 'kernels', 'copies', 'telemetry', 'memory'],
-    speedscope: ['stages', 'ops'],
+    speedscope: ['stages', 'ops', 'kernels', 'copies'],
   };
   const tables = needed[format];
   if (!tables || found.some((table) => tables.includes(table))) return;
@@ -132,19 +141,30 @@ async function toFile(text: AsyncIterable<string>, path: string): Promise<void> 
   }
 }
 
-async function writeCsv(database: SessionDatabase, folder: string): Promise<void> {
-  const { tableCsv, tablesWithRows } = await import('../export/csv.js');
-  const { inChunks } = await import('../export/exporter.js');
+/** Whole or not at all. */
+async function writeFolder(
+  session: Session,
+  database: SessionDatabase,
+  format: string,
+  folder: string,
+): Promise<void> {
   const temporary = `${folder}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     (await import('../session/home.js')).makeFolder(temporary);
-    for (const table of await tablesWithRows(database)) {
-      await writeChunks(inChunks(tableCsv(database, table)), join(temporary, `${table}.csv`));
-    }
+    if (format === 'csv') await writeCsv(database, temporary);
+    else await (await import('../export/parquet.js')).copyTables(session, temporary);
     await rename(temporary, folder);
   } catch (error) {
     await rm(temporary, { recursive: true, force: true }).catch(() => {});
     throw await asFailure(error, folder);
+  }
+}
+
+async function writeCsv(database: SessionDatabase, folder: string): Promise<void> {
+  const { tableCsv, tablesWithRows } = await import('../export/csv.js');
+  const { inChunks } = await import('../export/exporter.js');
+  for (const table of await tablesWithRows(database)) {
+    await writeChunks(inChunks(tableCsv(database, table)), join(folder, `${table}.csv`));
   }
 }
 

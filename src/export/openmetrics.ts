@@ -1,5 +1,7 @@
 import type { SessionDatabase } from '../session/query.js';
+import type { TableName } from '../model/tables.js';
 import type { TextExport } from './exporter.js';
+import { joinPhase, joinStage } from './speedscope.js';
 
 interface Family {
   name: string;
@@ -19,21 +21,49 @@ function iterationFamily(name: string, help: string, value: string): Family {
   return { name, type: 'summary', unit: 'seconds', help, select, labels: ['execution'], quantiles };
 }
 
+/** Rows of a table with `kind` and `warmup` of their phase: the nearest range that is one, else the stage itself. */
+function withPhase(table: TableName): string {
+  return `${table} w ${joinStage('w')} ${joinPhase}
+    WHERE coalesce(p.warmup, s.warmup) IS NOT TRUE`;
+}
+
+const phase = `coalesce(p.kind, s.kind, 'unattributed') AS stage`;
+
 function workFamily(name: string, help: string, table: 'ops' | 'kernels', value: string): Family {
   return {
     name,
     type: 'summary',
     unit: 'seconds',
     help,
-    select: `SELECT w.execution_id AS execution, coalesce(s.kind, 'unattributed') AS stage, coalesce(w.class, 'other') AS class,
-        ${value} / 1e9 AS value
-      FROM ${table} w LEFT JOIN stages s
-        ON s.execution_id = w.execution_id AND s.stage_id = w.stage_id AND s.pid IS NOT DISTINCT FROM w.pid
-      WHERE s.warmup IS NOT TRUE`,
+    select: `SELECT w.execution_id AS execution, ${phase}, coalesce(w.class, 'other') AS class, ${value} / 1e9 AS value
+      FROM ${withPhase(table)}`,
     labels: ['execution', 'stage', 'class'],
     quantiles: [],
   };
 }
+
+function copyFamily(name: string, help: string, unit: Family['unit'], value: string): Family {
+  return {
+    name,
+    type: 'summary',
+    unit,
+    help,
+    select: `SELECT w.execution_id AS execution, ${phase}, w.kind AS kind, CAST(${value} AS DOUBLE) AS value
+      FROM ${withPhase('copies')}`,
+    labels: ['execution', 'stage', 'kind'],
+    quantiles: [],
+  };
+}
+
+/** Parts of the gaps of devices; every part of a gap is an observation of its cause. */
+const causes = [
+  'synchronization',
+  'host',
+  'launch_overhead',
+  'launch_latency',
+  'device_dependency',
+  'unattributed',
+];
 
 const families: Family[] = [
   iterationFamily('inferscope_ttft_seconds', 'Time to first token of each repeat.', 'ttft_ns'),
@@ -64,6 +94,34 @@ const families: Family[] = [
     'Time of device kernels by stage and class.',
     'kernels',
     'w.dur_ns',
+  ),
+  {
+    name: 'inferscope_device_idle_seconds',
+    type: 'summary',
+    unit: 'seconds',
+    help: 'Time in which a device ran nothing, by stage and cause.',
+    select: causes
+      .map(
+        (
+          cause,
+        ) => `SELECT w.execution_id AS execution, ${phase}, '${cause}' AS cause, w.${cause}_ns / 1e9 AS value
+          FROM ${withPhase('gaps')} AND w.device IS NOT NULL AND w.${cause}_ns > 0`,
+      )
+      .join(' UNION ALL '),
+    labels: ['execution', 'stage', 'cause'],
+    quantiles: [],
+  },
+  copyFamily(
+    'inferscope_copy_seconds',
+    'Time of copies and memsets by stage and direction.',
+    'seconds',
+    'w.dur_ns / 1e9',
+  ),
+  copyFamily(
+    'inferscope_copy_bytes',
+    'Bytes of copies and memsets by stage and direction.',
+    'bytes',
+    'w.bytes',
   ),
   {
     name: 'inferscope_memory_bytes',

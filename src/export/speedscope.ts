@@ -2,30 +2,57 @@ import type { TextExport } from './exporter.js';
 import { rowsOf } from './pages.js';
 
 /**
- * Stages and operators of each thread that has operators (of each process that has none), in time. Operators are
- * clipped to their stage: the two come from two clocks, and the trace's error would break the nesting.
+ * Two kinds of profiles. Host threads: stages and operators in time; operators are clipped to their stage, because the
+ * two may come from two clocks. A stage of a thread without operators goes to the process's one thread that has them
+ * (the recorder's thread is not the engine's), else it keeps its own. Streams: kernels and copies below their phase.
  */
+const sameProcess = (a: string, b: string): string =>
+  `${a}.execution_id = ${b}.execution_id AND ${a}.host IS NOT DISTINCT FROM ${b}.host AND ${a}.pid IS NOT DISTINCT FROM ${b}.pid`;
+
+/** Joins a row's stage: of its own capture where that has stages, else of the record of the same execution. */
+export const joinStage = (row: string): string => `
+  LEFT JOIN (SELECT DISTINCT capture_id FROM stages) own ON own.capture_id = ${row}.capture_id
+  LEFT JOIN stages s ON s.execution_id = ${row}.execution_id AND s.stage_id = ${row}.stage_id
+    AND s.pid IS NOT DISTINCT FROM ${row}.pid AND (own.capture_id IS NULL OR s.capture_id = own.capture_id)`;
+
+/** Joins the phase of the stage `s`. */
+export const joinPhase = `LEFT JOIN stages p ON p.execution_id = s.execution_id AND p.capture_id = s.capture_id
+  AND p.stage_id = s.phase_id AND p.pid IS NOT DISTINCT FROM s.pid`;
+
+const onStream = (table: 'kernels' | 'copies', name: string): string => `
+  SELECT concat(execution_id, ', device ', device, ', stream ', stream, ', process ', pid) AS place, host, execution_id,
+    capture_id, pid, stage_id, ${name} AS name, start_ns, start_ns + dur_ns AS end_ns
+  FROM ${table}`;
+
 const select = `
   WITH threads AS (
     SELECT DISTINCT execution_id, host, pid, tid FROM ops
-    UNION
-    SELECT DISTINCT s.execution_id, s.host, s.pid, s.tid FROM stages s ANTI JOIN ops o
-      ON o.execution_id = s.execution_id AND o.host IS NOT DISTINCT FROM s.host AND o.pid IS NOT DISTINCT FROM s.pid
-  ), named AS (
-    SELECT t.execution_id, t.host, t.pid, t.tid, 0 AS level, coalesce(s.kind, s.raw_name, 'stage') AS name,
+  ), only_thread AS (
+    SELECT execution_id, host, pid, min(tid) AS tid FROM threads GROUP BY ALL HAVING count(*) = 1
+  ), hosted AS (
+    SELECT s.execution_id, s.host, s.pid, CASE WHEN t.execution_id IS NULL AND o.execution_id IS NOT NULL THEN o.tid ELSE s.tid END AS tid,
+      0 AS level, CASE WHEN s.kind = 'other' THEN coalesce(s.raw_name, s.kind) ELSE coalesce(s.kind, s.raw_name, 'stage') END AS name,
       s.start_ns, s.end_ns
-    FROM stages s JOIN threads t
-      ON t.execution_id = s.execution_id AND t.host IS NOT DISTINCT FROM s.host AND t.pid IS NOT DISTINCT FROM s.pid
+    FROM stages s LEFT JOIN threads t ON ${sameProcess('s', 't')} AND t.tid IS NOT DISTINCT FROM s.tid
+      LEFT JOIN only_thread o ON ${sameProcess('s', 'o')}
     UNION ALL
     SELECT o.execution_id, o.host, o.pid, o.tid, 1, coalesce(o.name, o.op_type, 'operator'),
       greatest(o.start_ns, s.start_ns), least(o.start_ns + o.dur_ns, s.end_ns)
-    FROM ops o LEFT JOIN stages s
-      ON s.execution_id = o.execution_id AND s.stage_id = o.stage_id AND s.pid IS NOT DISTINCT FROM o.pid
+    FROM ops o ${joinStage('o')}
+  ), work AS (
+    ${onStream('kernels', `coalesce(short_name, name, 'kernel')`)} UNION ALL ${onStream('copies', `coalesce(kind, 'copy')`)}
+  ), phased AS (
+    SELECT w.*, coalesce(p.kind, 'outside') AS phase FROM work w
+      ${joinStage('w')} ${joinPhase}
+  ), named AS (
+    SELECT concat(execution_id, ', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END) AS place,
+      host, 0 AS streams, level, name, start_ns, end_ns FROM hosted
+    UNION ALL SELECT place, host, 1, 0, phase, start_ns, end_ns FROM phased
+    UNION ALL SELECT place, host, 1, 1, name, start_ns, end_ns FROM phased
   )
-  SELECT concat(execution_id, ', process ', pid, CASE WHEN tid <> pid THEN concat(', thread ', tid) ELSE '' END,
-      CASE WHEN (SELECT count(DISTINCT host) FROM stages) > 1 THEN concat(', ', host) ELSE '' END) AS profile,
+  SELECT concat(place, CASE WHEN (SELECT count(DISTINCT host) FROM stages) > 1 THEN concat(', ', host) ELSE '' END) AS profile,
     level, name, start_ns, end_ns
-  FROM named WHERE end_ns > start_ns ORDER BY profile, start_ns, level, end_ns DESC`;
+  FROM named WHERE end_ns > start_ns ORDER BY streams, profile, start_ns, CASE WHEN streams = 1 THEN end_ns ELSE 0 END, level, end_ns DESC`;
 
 interface SpanRow {
   profile: string;
@@ -36,8 +63,7 @@ interface SpanRow {
 }
 
 /**
- * speedscope's own format (https://www.speedscope.app/file-format-schema.json): an evented profile a thread, frames
- * are stages and under them operators. An event that would overlap the next one partially ends where that one begins.
+ * speedscope's own format (https://www.speedscope.app/file-format-schema.json): an evented profile a thread or stream. An event that would overlap the next one partially ends where that one begins.
  */
 export const speedscope: TextExport = async function* (session, database, note) {
   const frames = new Map<string, number>();

@@ -1,0 +1,47 @@
+import { constants } from 'node:fs';
+import { copyFile, mkdir, writeFile } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { tables, type TableName } from '../model/tables.js';
+import { sessionTables, type Session } from '../session/open.js';
+
+/**
+ * Copies a session's Parquet files, as they are, to `folder/<table>/<capture_id>.parquet`, and writes `SCHEMA.md`: what
+ * every column means. Nothing else of the session (manifest, logs, raw reports) goes with them.
+ * @param folder exists and is empty
+ * @returns paths relative to the folder
+ */
+export async function copyTables(
+  session: Pick<Session, 'id' | 'folder' | 'manifest'>,
+  folder: string,
+): Promise<string[]> {
+  const written: string[] = [];
+  for (const [table, files] of Object.entries(sessionTables(session).files)) {
+    await mkdir(join(folder, table), { recursive: true });
+    for (const file of files) {
+      const path = join(table, basename(file));
+      await copyFile(file, join(folder, path), constants.COPYFILE_FICLONE);
+      written.push(path);
+    }
+  }
+  const found = Object.keys(session.manifest.tables) as TableName[];
+  await writeFile(join(folder, 'SCHEMA.md'), schemaNote(session.id, found));
+  return [...written, 'SCHEMA.md'];
+}
+
+/** The columns of these tables in Markdown, and how to read several files as one. */
+export function schemaNote(id: string, found: TableName[]): string {
+  const parts = found.flatMap((table) => [
+    `## ${table}\n\n${tables[table].doc}\n`,
+    '| column | type | meaning |\n| --- | --- | --- |',
+    ...Object.entries(tables[table].columns).map(
+      ([name, { type, doc }]) => `| ${name} | ${type} | ${doc.replaceAll('|', '\\|')} |`,
+    ),
+    '',
+  ]);
+  return `# Tables of session ${id}
+
+One file a table and capture: \`SELECT * FROM read_parquet('kernels/*.parquet', union_by_name = true)\`. A column that a
+file lacks is null there. Times are ns since the session's start; no query should sum over \`execution_id\`.
+
+${parts.join('\n')}`;
+}
