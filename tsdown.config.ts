@@ -8,6 +8,8 @@ export default defineConfig([
       'sql-child': 'src/session/sql-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',
       'roofline-child': 'src/capture/onnx/roofline-child.ts',
+      // A worker thread of the nsys importer.
+      'nsys-worker': 'src/import/nsys/sqlite-worker.ts',
     },
     format: 'esm',
     platform: 'node',

@@ -1,0 +1,126 @@
+import { InferscopeError } from '../../model/errors.js';
+import type { Issue } from '../../model/document.js';
+import type { CaptureFacts, Fact } from '../importer.js';
+import type { SqliteValue } from './sqlite-record.js';
+
+/** Major version of the export schema that this reader knows (META_DATA_EXPORT); older ones are read as well. */
+const knownMajor = 3;
+
+/** Rows of a small table; empty when the capture has none. */
+export type ReadTable = (table: string, columns: readonly string[]) => Promise<SqliteValue[][]>;
+
+/**
+ * What a capture says about itself. Of META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV only the rows named here are
+ * looked at: the others are the program's environment, tokens included.
+ * @throws E_TRACE_NEWER
+ */
+export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
+  const exported = new Map(
+    [
+      ...(await read('EXPORT_META_DATA', ['name', 'value'])),
+      ...(await read('META_DATA_EXPORT', ['name', 'value'])),
+    ].map(([name, value]) => [name, text(value)]),
+  );
+  const schema = exported.get('EXPORT_SCHEMA_VERSION') ?? null;
+  const version = exported.get('EXPORT_PRODUCT_VERSION') ?? null;
+  refuseNewer(path, schema, version);
+
+  const environment = new Map(
+    (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
+      .filter(
+        ([name]) => name === 'NvDriverVersion' || name === 'CudaDriverVersion' || name === 'OsDescription',
+      )
+      .map(([name, value]) => [name, text(value)]),
+  );
+  const [start] = await read('TARGET_INFO_SESSION_START_TIME', ['utcEpochNs']);
+  const epoch = start?.[0];
+  return {
+    tool: { name: 'nsys', version },
+    realtime_zero_ns: typeof epoch === 'number' || typeof epoch === 'bigint' ? BigInt(epoch) : null,
+    command: await command(read),
+    hardware: await hardware(read),
+    software: {
+      nvidia_driver: environment.get('NvDriverVersion') ?? null,
+      cuda_driver: cudaVersion(environment.get('CudaDriverVersion')),
+      os: environment.get('OsDescription') ?? null,
+      nsys_export_schema: schema,
+    },
+    purpose: 'profiled',
+  };
+}
+
+function refuseNewer(path: string, schema: string | null, version: string | null): void {
+  const major = Number(schema?.split('.')[0]);
+  if (!(major > knownMajor)) return;
+  throw new InferscopeError('E_TRACE_NEWER', {
+    what: `cannot read the Nsight Systems capture ${path}`,
+    why: `Its schema is ${schema} (nsys ${version ?? 'of unknown version'}), and this inferscope knows schemas to ${knownMajor}.x.`,
+    fix: 'Update inferscope, or export the report with an older nsys (2025 or 2026).',
+  });
+}
+
+async function command(read: ReadTable): Promise<string[] | null> {
+  const rows = await read('META_DATA_CAPTURE', ['name', 'value']);
+  const program = rows.find(([name]) => name === 'PROCESS_0:COMMAND')?.[1];
+  if (typeof program !== 'string') return null;
+  const given = rows.flatMap(([name, value]) => {
+    const match = /^PROCESS_0:ARGUMENT_(\d+)$/.exec(String(name));
+    return match && typeof value === 'string' ? [{ place: Number(match[1]), value }] : [];
+  });
+  return [program, ...given.sort((a, b) => a.place - b.place).map(({ value }) => value)];
+}
+
+async function hardware(read: ReadTable): Promise<Record<string, Fact>> {
+  const gpus = await read('TARGET_INFO_GPU', [
+    'name',
+    'totalMemory',
+    'memoryBandwidth',
+    'smCount',
+    'computeMajor',
+    'computeMinor',
+    'clockRate',
+    'l2CacheSize',
+  ]);
+  const [first] = gpus;
+  if (!first) return {};
+  const [name, memory, bandwidth, sms, major, minor, clock, l2] = first;
+  return {
+    gpu_name: text(name),
+    gpu_count: gpus.length,
+    gpu_memory_bytes: size(memory),
+    // nsys counts one edge of the memory clock on no architecture seen: H200 4.81e12, A100 1.555e12 B/s.
+    gpu_memory_bandwidth_bytes_per_s: size(bandwidth),
+    gpu_sm_count: size(sms),
+    gpu_compute_capability: size(major) === null ? null : `${major}.${minor ?? 0}`,
+    gpu_clock_hz: size(clock),
+    gpu_l2_cache_bytes: size(l2),
+  };
+}
+
+/** 13000 -> 13.0, 12040 -> 12.4. */
+function cudaVersion(value: string | null | undefined): string | null {
+  const code = Number(value);
+  return value && code >= 1000 ? `${Math.floor(code / 1000)}.${Math.floor((code % 1000) / 10)}` : null;
+}
+
+function text(value: SqliteValue | undefined): string | null {
+  return value === null || value === undefined || value === '' ? null : String(value);
+}
+
+function size(value: SqliteValue | undefined): number | null {
+  return value === null || value === undefined || typeof value === 'string' ? null : Number(value);
+}
+
+/** "Not all CUDA events might have been collected." and the like, in nsys's own words; nothing else of its log. */
+export async function collectionIssues(read: ReadTable): Promise<Issue[]> {
+  const texts = new Set<string>();
+  for (const [message] of await read('DIAGNOSTIC_EVENT', ['text'])) {
+    const match = /^Not all [\w ]{1,40} events might have been collected\.?$/.exec(String(message));
+    if (match) texts.add(match[0]);
+  }
+  return [...texts].map((message) => ({
+    code: 'events_not_collected',
+    severity: 'info' as const,
+    text: `Nsight Systems says: ${message}`,
+  }));
+}

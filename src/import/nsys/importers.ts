@@ -1,0 +1,112 @@
+import { InferscopeError } from '../../model/errors.js';
+import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import type { ImportTarget } from '../../model/workbench.js';
+import { attribute } from '../attribution/attribute.js';
+import { damaged } from './damage.js';
+import { collectionIssues, nsysFacts, type ReadTable } from './facts.js';
+import { openParquetFacts } from './parquet-facts.js';
+import { openParquetdir } from './parquetdir.js';
+import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
+import { loadSqlite } from './sqlite-load.js';
+import { bulkTables, type NsysTables } from './tables.js';
+import { createTrace, dropTrace } from './trace.js';
+
+/** `nsys export --type sqlite`. */
+export const nsysSqliteImporter: Importer = {
+  name: 'nsys-sqlite',
+  sniff: (head) => head.startsWith('SQLite format 3\0'),
+  facts: (path) => withSqlite(path, (file) => nsysFacts(path, readerOf(file))),
+  load: (path, target, context) =>
+    withSqlite(path, async (file) => {
+      const read = readerOf(file);
+      const facts = await nsysFacts(path, read);
+      const tables = await loadSqlite(file, target.workbench, {
+        // The last tenth is attribution's.
+        ...(context.progress && { progress: (share: number) => context.progress!(share * 0.5) }),
+        ...(context.signal && { signal: context.signal }),
+      });
+      return finish(tables, facts, await collectionIssues(read), target, context);
+    }),
+};
+
+/** `nsys export --type parquetdir`: a folder with a Parquet file a table. */
+export const nsysParquetdirImporter: Importer = {
+  name: 'nsys-parquetdir',
+  sniff: (names) => /^StringIds\.parquet$/m.test(names),
+  facts: (path) => withParquet(path, (read) => nsysFacts(path, read)),
+  load: (path, target, context) =>
+    withParquet(path, async (read) => {
+      const facts = await nsysFacts(path, read);
+      const tables = await openParquetdir(path, target.workbench);
+      return finish(tables, facts, await collectionIssues(read), target, context);
+    }),
+};
+
+/** A report as nsys writes it, which only nsys can read: it is exported (src/capture/tools) and the export is read. */
+export const nsysRepImporter: Importer = {
+  name: 'nsys-rep',
+  sniff: (_head, fileName) => fileName.endsWith('.nsys-rep') || fileName.endsWith('.qdrep'),
+  facts: (path) => Promise.reject(notExported(path)),
+  load: (path) => Promise.reject(notExported(path)),
+};
+
+function notExported(path: string): InferscopeError {
+  return new InferscopeError('E_TOOL_MISSING', {
+    what: `cannot read ${path} as it is`,
+    why: 'Only nsys itself reads its reports, and it was not found on this machine.',
+    fix: `Where nsys is installed: nsys export --type parquetdir ${path}; then import the folder it makes.`,
+  });
+}
+
+async function finish(
+  tables: NsysTables,
+  facts: CaptureFacts,
+  found: ImportOutcome['issues'],
+  { workbench }: ImportTarget,
+  context: ImportContext,
+): Promise<ImportOutcome> {
+  const zero = context.zero.realtime_ns;
+  const own = facts.realtime_zero_ns;
+  const shared = zero !== null && own !== null;
+  const issues = [...found, ...(await createTrace(workbench, tables, shared ? Number(own - zero) : 0))];
+  const attributed = await attribute(workbench, context);
+  await dropTrace(workbench, tables);
+  return {
+    clock: {
+      name: 'Nsight Systems session, ns',
+      resolution_ns: 1,
+      // Alone it is the session's own clock; beside others, how well nsys knows the wall clock is not written down.
+      error_bound_ns: zero === null || zero === own ? 0 : null,
+    },
+    issues: [...issues, ...attributed.issues],
+  };
+}
+
+async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>): Promise<T> {
+  const file = openSqlite(path);
+  try {
+    const known = [
+      ...Object.values(bulkTables).map(({ table }) => table),
+      'META_DATA_EXPORT',
+      'EXPORT_META_DATA',
+    ];
+    if (!file.tables.has('StringIds') || !known.some((table) => file.tables.has(table)))
+      throw damaged(path, 'It is a SQLite database, but not one that nsys export wrote: the tables differ.');
+    return await use(file);
+  } finally {
+    file.close();
+  }
+}
+
+function readerOf(file: SqliteFile): ReadTable {
+  return (table, columns) => Promise.resolve([...readRows(file, table, columns)]);
+}
+
+async function withParquet<T>(path: string, use: (read: ReadTable) => Promise<T>): Promise<T> {
+  const { read, close } = await openParquetFacts(path);
+  try {
+    return await use(read);
+  } finally {
+    close();
+  }
+}

@@ -1,0 +1,43 @@
+import { damaged } from './damage.js';
+import type { ReadTable } from './facts.js';
+import { checkParquetdir, parquetTable } from './parquetdir.js';
+import { messageOf } from '../../model/errors.js';
+
+/** Small tables of a folder without a workbench. Call `close` at the end. */
+export async function openParquetFacts(folder: string): Promise<{ read: ReadTable; close(): void }> {
+  checkParquetdir(folder);
+  // Facts are asked for before there is a session whose workbench could read them.
+  // oxlint-disable-next-line no-restricted-imports
+  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const instance = await DuckDBInstance.create(':memory:', {
+    threads: '1',
+    autoinstall_known_extensions: 'false',
+    autoload_known_extensions: 'false',
+  });
+  const connection = await instance.connect();
+  return {
+    async read(table, columns) {
+      const source = parquetTable(folder, table);
+      if (!source) return [];
+      try {
+        const described = await connection.run(`DESCRIBE SELECT * FROM ${source}`);
+        const present = new Set((await described.getRowsJS()).map(([name]) => String(name)));
+        const list = columns.map((name) => (present.has(name) ? `"${name}"` : 'NULL'));
+        const result = await connection.run(`SELECT ${list.join(', ')} FROM ${source}`);
+        return (await result.getRowsJS()).map((row) =>
+          row.map((value) =>
+            typeof value === 'string' || typeof value === 'number' || typeof value === 'bigint'
+              ? value
+              : null,
+          ),
+        );
+      } catch (error) {
+        throw damaged(folder, `${table}.parquet is no whole Parquet file (${messageOf(error)}).`, error);
+      }
+    },
+    close() {
+      connection.closeSync();
+      instance.closeSync();
+    },
+  };
+}

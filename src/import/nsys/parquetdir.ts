@@ -1,0 +1,87 @@
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { messageOf } from '../../model/errors.js';
+import type { Workbench } from '../../model/workbench.js';
+import { damaged } from './damage.js';
+import { globalColumns } from './sqlite-bulk.js';
+import { bulkTables, type Kind, kinds, type NsysTables } from './tables.js';
+
+/** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
+export function parquetTable(folder: string, table: string): string | null {
+  const path = join(folder, `${table}.parquet`);
+  return existsSync(path) && statSync(path).size > 0 ? `read_parquet('${path.replaceAll("'", "''")}')` : null;
+}
+
+/** @throws E_TRACE_FILE when it is no folder of an nsys export */
+export function checkParquetdir(folder: string): void {
+  let files: string[];
+  try {
+    files = readdirSync(folder);
+  } catch (error) {
+    throw damaged(folder, messageOf(error), error);
+  }
+  if (!files.some((name) => name.endsWith('.parquet')))
+    throw damaged(folder, 'The folder has no Parquet files.');
+  if (!files.includes('StringIds.parquet'))
+    throw damaged(folder, 'The folder has no StringIds.parquet, which every export of nsys has.');
+}
+
+/** The tables where they are: nothing is copied. @throws E_TRACE_FILE when a file is cut off or no Parquet */
+export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
+  checkParquetdir(folder);
+  const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
+  const rows = { ...none };
+  const shapes = { ...none };
+  const made: string[] = [];
+  for (const kind of kinds) {
+    const { table, each, shape } = bulkTables[kind];
+    const source = parquetTable(folder, table);
+    if (!source) continue;
+    const columns = await columnsOf(workbench, folder, table, source);
+    const wanted = [...each, ...shape, ...(kind === 'nvtx' ? ['text'] : [])];
+    rows[kind] = `(SELECT ${wanted.flatMap((name) => selected(name, columns)).join(', ')} FROM ${source})`;
+    if (kind === 'nvtx') {
+      shapes[kind] = rows[kind];
+      continue;
+    }
+    const list = shape.flatMap((name) => selected(name, columns)).join(', ');
+    await workbench.run(`CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list} FROM ${source}`);
+    made.push(`nsys_${kind}_shape`);
+    shapes[kind] = `nsys_${kind}_shape`;
+  }
+  const strings = parquetTable(folder, 'StringIds');
+  if (!strings) throw damaged(folder, 'StringIds.parquet is empty.');
+  return {
+    rows,
+    shapes,
+    strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(value AS VARCHAR) AS value FROM ${strings})`,
+    drop: async () => {
+      for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+    },
+  };
+}
+
+async function columnsOf(
+  workbench: Workbench,
+  folder: string,
+  table: string,
+  source: string,
+): Promise<Map<string, string>> {
+  try {
+    const described = await workbench.query<{ column_name: string; column_type: string }>(
+      `SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM ${source})`,
+    );
+    return new Map(described.map((column) => [column.column_name, column.column_type]));
+  } catch (error) {
+    throw damaged(folder, `${table}.parquet is no whole Parquet file (${messageOf(error)}).`, error);
+  }
+}
+
+/** The column under its name, or null where this schema version lacks it; global ids are split. */
+function selected(name: string, columns: Map<string, string>): string[] {
+  const split = globalColumns[name];
+  if (!split) return [columns.has(name) ? `"${name}"` : `NULL AS "${name}"`];
+  const [pid, tid] = split;
+  if (!columns.has(name)) return [`NULL::BIGINT AS "${pid}"`, `NULL::BIGINT AS "${tid}"`];
+  return [`("${name}" >> 24) & 16777215 AS "${pid}"`, `"${name}" & 16777215 AS "${tid}"`];
+}

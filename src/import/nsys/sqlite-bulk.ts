@@ -1,0 +1,169 @@
+import { readSync } from 'node:fs';
+import type { Columns } from '../../model/workbench.js';
+import { damaged } from './damage.js';
+import { cellCount, pageStart, readCell, type SqliteFile } from './sqlite-file.js';
+import { createShapes, type Shapes } from './sqlite-shapes.js';
+import { cursor, halves, readHalves, readNumber, serialSize, varint } from './sqlite-record.js';
+
+/** Which columns of an nsys table are read, and how. A column the table does not have stays null. */
+export interface BulkTable {
+  table: string;
+  /** Columns that differ from row to row. */
+  each: readonly string[];
+  /** Columns that are the same in many rows: kept once, each row has the code of its combination. */
+  shape: readonly string[];
+  /** Text column, given as codes. */
+  text?: string;
+}
+
+export interface DecodedBatch {
+  rows: number;
+  columns: Columns;
+  /** Combinations not met before by this decoder, in the order of their codes, and the first of these codes. */
+  shapes: { first: number; rows: number; columns: Columns };
+  /** Texts not met before by this decoder, in the order of their codes. */
+  texts: string[];
+}
+
+export interface Decoder {
+  /** @throws E_TRACE_FILE */
+  decode(pages: Uint32Array): DecodedBatch;
+}
+
+/**
+ * globalPid and globalTid hold more than a double does: 8 bits of hardware id, 8 of the virtual machine, 24 of the
+ * pid and 24 of the tid. They are read as two columns, `<name>Pid` and `<name>Tid`.
+ */
+export const globalColumns: Record<string, readonly [string, string]> = {
+  globalPid: ['pid', 'noTid'],
+  globalTid: ['pid', 'tid'],
+  endGlobalTid: ['endPid', 'endTid'],
+};
+
+/** Output columns of wanted nsys columns. */
+export function outputs(columns: readonly string[]): string[] {
+  return columns.flatMap((column) => globalColumns[column] ?? [column]);
+}
+
+const skip = 0;
+const number = 1;
+const global = 2;
+const text = 3;
+
+/** Reads all rows of pages into columns. One decoder a table and thread: codes of shapes and texts are its own. */
+export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
+  const table = file.tables.get(spec.table);
+  if (!table) throw new Error(`${spec.table} is not in ${file.path}`);
+  const names = [...outputs(spec.shape), ...outputs(spec.each), ...(spec.text ? [spec.text] : [])];
+  const shapeWidth = outputs(spec.shape).length;
+  const rowid = table.rowidColumn < 0 ? -1 : names.indexOf(table.columns[table.rowidColumn]!);
+  const plan = table.columns.map((column) => {
+    if (column === spec.text) return { how: text, slot: names.indexOf(column) };
+    const how = globalColumns[column] ? global : number;
+    const wanted = spec.each.includes(column) || spec.shape.includes(column);
+    return wanted ? { how, slot: names.indexOf(outputs([column])[0]!) } : { how: skip, slot: 0 };
+  });
+  while (plan.at(-1)?.how === skip) plan.pop();
+  const hows = Uint8Array.from(plan, ({ how }) => how);
+  const slots = Uint8Array.from(plan, ({ slot }) => slot);
+  const shapes: Shapes = createShapes(outputs(spec.shape));
+  const textCodes = new Map<string, number>();
+  let texts: string[] = [];
+  const row = new Float64Array(names.length);
+
+  /** One record into `row`. */
+  function parse(bytes: Buffer, view: DataView, at: number, end: number): void {
+    row.fill(Number.NaN);
+    const headerEnd = at + varint(bytes, at);
+    let type = 0;
+    let body = headerEnd;
+    at = cursor.next;
+    for (let column = 0; column < hows.length && at < headerEnd; column++) {
+      type = bytes[at]!;
+      if (type < 0x80) at++;
+      else {
+        type = varint(bytes, at);
+        at = cursor.next;
+      }
+      const size = serialSize(type);
+      if (body + size > end) throw damaged(file.path, `A value of ${spec.table} is longer than its row.`);
+      const how = hows[column]!;
+      if (how === number) row[slots[column]!] = readNumber(bytes, view, body, type);
+      else if (how === global && type !== 0 && type < 10) {
+        readHalves(bytes, view, body, type);
+        row[slots[column]!] = (halves.high & 0xffff) * 256 + (halves.low >>> 24);
+        row[slots[column]! + 1] = halves.low & 0xffffff;
+      } else if (how === text && type >= 13 && type % 2 === 1) {
+        row[slots[column]!] = textCode(bytes.toString('utf8', body, body + size));
+      }
+      body += size;
+    }
+  }
+
+  function textCode(value: string): number {
+    let code = textCodes.get(value);
+    if (code === undefined) {
+      code = textCodes.size;
+      textCodes.set(value, code);
+      texts.push(value);
+    }
+    return code;
+  }
+
+  return {
+    decode(pages) {
+      const { bytes, view, rows } = readPages(file, pages);
+      const out = names.slice(shapeWidth).map(() => new Float64Array(rows));
+      const codes = new Float64Array(rows);
+      let r = 0;
+      for (let p = 0; p < pages.length; p++) {
+        const base = p * file.pageSize;
+        const header = base + pageStart(pages[p]!);
+        const page = bytes.subarray(base, base + file.pageSize);
+        const cells = cellCount(file, page, pages[p]!);
+        for (let c = 0; c < cells; c++, r++) {
+          const cell = view.getUint16(header + 8 + c * 2);
+          const length = varint(bytes, base + cell);
+          const id = varint(bytes, cursor.next);
+          const begin = cursor.next;
+          if (length <= file.usable - 35) {
+            if (begin + length > base + file.usable)
+              throw damaged(file.path, `A row of ${spec.table} reaches over the end of page ${pages[p]}.`);
+            parse(bytes, view, begin, begin + length);
+          } else {
+            const whole = Buffer.from(readCell(file, page, cell).payload);
+            parse(whole, new DataView(whole.buffer, whole.byteOffset, whole.byteLength), 0, whole.length);
+          }
+          if (rowid >= 0) row[rowid] = id;
+          if (shapeWidth > 0) codes[r] = shapes.code(row);
+          for (let o = 0; o < out.length; o++) out[o]![r] = row[shapeWidth + o]!;
+        }
+      }
+      const columns: Columns = {};
+      names.slice(shapeWidth).forEach((name, o) => (columns[name] = out[o]!));
+      if (shapeWidth > 0) columns['shape'] = codes;
+      const fresh = texts;
+      texts = [];
+      return { rows, columns, shapes: shapes.takeNew(), texts: fresh };
+    },
+  };
+}
+
+/** Pages one after the other in memory, neighbours in the file with one read, and the rows on them. */
+function readPages(file: SqliteFile, pages: Uint32Array): { bytes: Buffer; view: DataView; rows: number } {
+  const { pageSize } = file;
+  const bytes = Buffer.allocUnsafeSlow(pages.length * pageSize);
+  for (let from = 0; from < pages.length;) {
+    let to = from + 1;
+    while (to < pages.length && pages[to] === pages[to - 1]! + 1) to++;
+    const size = (to - from) * pageSize;
+    const read = readSync(file.fd, bytes, from * pageSize, size, (pages[from]! - 1) * pageSize);
+    if (read < size) throw damaged(file.path, `The file is cut off after page ${pages[from]}.`);
+    from = to;
+  }
+  let rows = 0;
+  pages.forEach((page, p) => {
+    rows += cellCount(file, bytes.subarray(p * pageSize, (p + 1) * pageSize), page);
+  });
+  return { bytes, view: new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength), rows };
+}

@@ -1,0 +1,226 @@
+import { closeSync, fstatSync, openSync, readSync, statSync } from 'node:fs';
+import { messageOf, systemErrorCode } from '../../model/errors.js';
+import { damaged } from './damage.js';
+import { columnsOf, type TableColumns } from './sqlite-columns.js';
+import { cursor, readRecord, type SqliteValue, varint } from './sqlite-record.js';
+
+/**
+ * A reader of SQLite's file format of our own (https://sqlite.org/fileformat2.html), for reading whole tables: a
+ * binding hands over rows as JavaScript objects, 2 µs each, which is most of the time an import may take.
+ * sqlite-file.test.ts compares it with SQLite itself, value by value.
+ */
+export interface SqliteFile {
+  path: string;
+  fd: number;
+  pageSize: number;
+  /** Page size less what extensions reserve at its end. */
+  usable: number;
+  pages: number;
+  tables: Map<string, SqliteTable>;
+  close(): void;
+}
+
+export interface SqliteTable extends TableColumns {
+  name: string;
+  rootPage: number;
+}
+
+const magic = 'SQLite format 3\0';
+const interiorTable = 0x05;
+const leafTable = 0x0d;
+
+/** @throws E_TRACE_FILE when it is no SQLite file, cut off, damaged, or has changes waiting in a file beside it */
+export function openSqlite(path: string): SqliteFile {
+  let fd: number;
+  try {
+    fd = openSync(path, 'r');
+  } catch (error) {
+    throw damaged(
+      path,
+      systemErrorCode(error) === 'ENOENT' ? 'There is no such file.' : messageOf(error),
+      error,
+    );
+  }
+  try {
+    return describe(path, fd);
+  } catch (error) {
+    closeSync(fd);
+    throw error;
+  }
+}
+
+function describe(path: string, fd: number): SqliteFile {
+  const head = Buffer.alloc(100);
+  const size = fstatSync(fd).size;
+  if (size === 0) throw damaged(path, 'The file is empty.');
+  const bytes = fstatSync(fd).isFile() ? readSync(fd, head, 0, 100, 0) : 0;
+  if (bytes < 100 || head.toString('latin1', 0, 16) !== magic)
+    throw damaged(path, 'It does not begin as a SQLite file does.');
+  const pageSize = head.readUInt16BE(16) === 1 ? 65536 : head.readUInt16BE(16);
+  const usable = pageSize - head[20]!;
+  if (pageSize < 512 || (pageSize & (pageSize - 1)) !== 0 || usable < 480)
+    throw damaged(path, `Its header gives a page size of ${pageSize} bytes.`);
+  if (head.readUInt32BE(56) > 1) throw damaged(path, 'Its text is UTF-16; Nsight Systems writes UTF-8.');
+  // The page count in the header counts only when the version beside it is that of the last change.
+  const stated = head.readUInt32BE(24) === head.readUInt32BE(92) ? head.readUInt32BE(28) : 0;
+  if (stated * pageSize > size)
+    throw damaged(path, `The file is cut off: ${size} bytes, and its header says ${stated * pageSize}.`);
+  for (const suffix of ['-wal', '-journal']) {
+    if ((statSync(path + suffix, { throwIfNoEntry: false })?.size ?? 0) > 0)
+      throw damaged(
+        path,
+        `There is ${path}${suffix} beside it: changes that a program had not finished writing into the file.`,
+      );
+  }
+  const pages = Math.floor(size / pageSize);
+  const file: SqliteFile = {
+    path,
+    fd,
+    pageSize,
+    usable,
+    pages,
+    tables: new Map(),
+    close: () => closeSync(fd),
+  };
+  for (const [type, name, , root, sql] of rowsFrom(file, 1)) {
+    if (type !== 'table' || typeof name !== 'string' || typeof root !== 'number' || typeof sql !== 'string')
+      continue;
+    if (/\bWITHOUT\s+ROWID\s*(,|$)/i.test(sql)) continue;
+    file.tables.set(name, { name, rootPage: root, ...columnsOf(sql) });
+  }
+  return file;
+}
+
+/** One page. @throws E_TRACE_FILE when there is no such page */
+export function readPage(file: SqliteFile, page: number): Buffer {
+  if (!(page >= 1 && page <= file.pages))
+    throw damaged(file.path, `It points to page ${page}, and it has ${file.pages}.`);
+  const buffer = Buffer.allocUnsafe(file.pageSize);
+  if (readSync(file.fd, buffer, 0, file.pageSize, (page - 1) * file.pageSize) < file.pageSize)
+    throw damaged(file.path, `Page ${page} is cut off.`);
+  return buffer;
+}
+
+/** Where the b-tree header of a page begins: the file's own header precedes it on page 1. */
+export function pageStart(page: number): number {
+  return page === 1 ? 100 : 0;
+}
+
+/** The leaf pages of a table in the order of their rows. @throws E_TRACE_FILE on a cycle or a page of another kind */
+export function leafPages(file: SqliteFile, root: number): Uint32Array {
+  const leaves: number[] = [];
+  const seen = new Set<number>();
+  // The depth of a tree of 2^32 pages is far below this.
+  const visit = (page: number, depth: number): void => {
+    if (seen.has(page) || depth > 40) throw damaged(file.path, `Page ${page} is its own successor.`);
+    seen.add(page);
+    const bytes = readPage(file, page);
+    const start = pageStart(page);
+    if (bytes[start] === leafTable) {
+      leaves.push(page);
+      return;
+    }
+    if (bytes[start] !== interiorTable)
+      throw damaged(file.path, `Page ${page} is of kind ${bytes[start]}, where a table's page was expected.`);
+    const cells = bytes.readUInt16BE(start + 3);
+    if (start + 12 + cells * 2 > file.usable) throw damaged(file.path, `Page ${page} has ${cells} cells.`);
+    const children: number[] = [];
+    for (let i = 0; i < cells; i++) {
+      const cell = bytes.readUInt16BE(start + 12 + i * 2);
+      if (cell + 4 > file.usable) throw damaged(file.path, `Cell ${i} of page ${page} lies outside of it.`);
+      children.push(bytes.readUInt32BE(cell));
+    }
+    children.push(bytes.readUInt32BE(start + 8));
+    if (leavesBelow(file, children[0]!)) {
+      // Their kind is checked where they are read: reading every leaf twice would double the work.
+      for (const child of children) {
+        if (!(child >= 1 && child <= file.pages))
+          throw damaged(file.path, `It points to page ${child}, and it has ${file.pages}.`);
+        if (seen.has(child)) throw damaged(file.path, `Page ${child} belongs to two places.`);
+        seen.add(child);
+        leaves.push(child);
+      }
+    } else for (const child of children) visit(child, depth + 1);
+  };
+  visit(root, 0);
+  return Uint32Array.from(leaves);
+}
+
+/** All leaves of a b-tree are at one depth. */
+function leavesBelow(file: SqliteFile, page: number): boolean {
+  return readPage(file, page)[pageStart(page)] === leafTable;
+}
+
+export interface Cell {
+  rowid: number;
+  payload: Uint8Array;
+}
+
+/** The cell at `at` of a leaf page, put together from its overflow pages where it has any. */
+export function readCell(file: SqliteFile, page: Buffer, at: number): Cell {
+  const length = varint(page, at);
+  const rowid = varint(page, cursor.next);
+  const begin = cursor.next;
+  const { usable } = file;
+  if (length <= usable - 35) {
+    if (begin + length > usable) throw damaged(file.path, 'A row reaches over the end of its page.');
+    return { rowid, payload: page.subarray(begin, begin + length) };
+  }
+  const least = Math.floor(((usable - 12) * 32) / 255) - 23;
+  const fits = least + ((length - least) % (usable - 4));
+  const local = fits <= usable - 35 ? fits : least;
+  if (length > file.pages * usable || begin + local + 4 > usable)
+    throw damaged(file.path, `A row claims ${length} bytes.`);
+  const payload = Buffer.allocUnsafe(length);
+  page.copy(payload, 0, begin, begin + local);
+  let next = page.readUInt32BE(begin + local);
+  for (let filled = local; filled < length;) {
+    const overflow = readPage(file, next);
+    next = overflow.readUInt32BE(0);
+    const part = Math.min(usable - 4, length - filled);
+    overflow.copy(payload, filled, 4, 4 + part);
+    filled += part;
+  }
+  return { rowid, payload };
+}
+
+/** Cells of a leaf page. @throws E_TRACE_FILE when it is no leaf or its cells cannot be */
+export function cellCount(file: SqliteFile, bytes: Buffer, page: number): number {
+  const start = pageStart(page);
+  const cells = bytes.readUInt16BE(start + 3);
+  if (bytes[start] !== leafTable || start + 8 + cells * 2 > file.usable)
+    throw damaged(file.path, `Page ${page} is not the page of a table's rows that it should be.`);
+  return cells;
+}
+
+function* rowsFrom(file: SqliteFile, root: number, rowidColumn = -1): Generator<SqliteValue[]> {
+  for (const page of leafPages(file, root)) {
+    const bytes = readPage(file, page);
+    const cells = cellCount(file, bytes, page);
+    for (let i = 0; i < cells; i++) {
+      try {
+        const { rowid, payload } = readCell(file, bytes, bytes.readUInt16BE(pageStart(page) + 8 + i * 2));
+        const values = readRecord(payload);
+        if (rowidColumn >= 0) values[rowidColumn] = rowid;
+        yield values;
+      } catch (error) {
+        if (error instanceof RangeError) throw damaged(file.path, `Page ${page}: ${error.message}.`, error);
+        throw error;
+      }
+    }
+  }
+}
+
+/** Rows of a small table, the wanted columns in the wanted order; null where the table has no such column. */
+export function* readRows(
+  file: SqliteFile,
+  name: string,
+  wanted: readonly string[],
+): Generator<SqliteValue[]> {
+  const table = file.tables.get(name);
+  if (!table) return;
+  const places = wanted.map((column) => table.columns.indexOf(column));
+  for (const values of rowsFrom(file, table.rootPage, table.rowidColumn)) {
+    yield places.map((place) => values[place] ?? null);
+  }
+}

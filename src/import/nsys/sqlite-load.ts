@@ -1,0 +1,188 @@
+import { InferscopeError } from '../../model/errors.js';
+import type { BulkWriter, Workbench } from '../../model/workbench.js';
+import { bulkTables, type Kind, kinds, type NsysTables } from './tables.js';
+import { outputs } from './sqlite-bulk.js';
+import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
+import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
+
+/** Bytes a request to a lane is for: small enough that a few of them in flight do not count. */
+const requestBytes = 2 ** 20;
+/** Below this one thread is done before a worker has started. */
+const workersFromBytes = 24 * 2 ** 20;
+/** Each lane's codes of shapes and texts are its own; so far apart that they cannot meet. */
+const laneCodes = 2 ** 32;
+
+export interface LoadOptions {
+  /** Threads to read with; two, or this one alone when the file is small. */
+  lanes?: (file: SqliteFile) => Lane[];
+  progress?: (share: number) => void;
+  signal?: AbortSignal;
+}
+
+interface Request {
+  kind: Kind;
+  pages: Uint32Array;
+}
+
+/** Reads the event tables into the workbench, as tables nsys_<kind>. @throws E_TRACE_FILE, E_INTERRUPTED */
+export async function loadSqlite(
+  file: SqliteFile,
+  workbench: Workbench,
+  options: LoadOptions = {},
+): Promise<NsysTables> {
+  const requests: Request[] = [];
+  const present = kinds.filter((kind) => file.tables.has(bulkTables[kind].table));
+  for (const kind of present) {
+    const leaves = leafPages(file, file.tables.get(bulkTables[kind].table)!.rootPage);
+    const pages = Math.max(1, Math.floor(requestBytes / file.pageSize));
+    for (let from = 0; from < leaves.length; from += pages)
+      requests.push({ kind, pages: leaves.slice(from, from + pages) });
+  }
+  const bytes = requests.reduce((sum, { pages }) => sum + pages.length * file.pageSize, 0);
+  const lanes =
+    options.lanes?.(file) ??
+    (bytes < workersFromBytes ? [ownLane(file)] : [workerLane(file.path), workerLane(file.path)]);
+  try {
+    const writers = await createTables(workbench, present);
+    const texts = await readAll(requests, lanes, writers, options);
+    for (const { rows, shapes } of Object.values(writers)) {
+      rows.close();
+      shapes?.close();
+    }
+    for (const [lane, list] of texts.entries()) await workbench.createNames(`nsys_texts_${lane}`, list);
+    await createStrings(file, workbench);
+    return relations(workbench, present, lanes.length);
+  } finally {
+    await Promise.all(lanes.map((lane) => lane.close()));
+  }
+}
+
+interface Writers {
+  rows: BulkWriter;
+  shapes: BulkWriter | null;
+}
+
+async function createTables(workbench: Workbench, present: Kind[]): Promise<Partial<Record<Kind, Writers>>> {
+  const writers: Partial<Record<Kind, Writers>> = {};
+  for (const kind of present) {
+    const { each, shape } = bulkTables[kind];
+    const extra = kind === 'nvtx' ? ['text'] : ['shape'];
+    writers[kind] = {
+      rows: await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
+      shapes:
+        shape.length > 0
+          ? await workbench.createTable(`nsys_${kind}_shape`, [...outputs(shape), 'code'])
+          : null,
+    };
+  }
+  return writers;
+}
+
+/** Keeps every lane two requests ahead. @returns the texts met by each lane, in the order of their codes */
+async function readAll(
+  requests: Request[],
+  lanes: Lane[],
+  writers: Partial<Record<Kind, Writers>>,
+  { progress, signal }: LoadOptions,
+): Promise<string[][]> {
+  let next = 0;
+  let done = 0;
+  const texts = lanes.map((): string[] => []);
+  const follow = async (lane: Lane, index: number): Promise<void> => {
+    while (next < requests.length) {
+      if (signal?.aborted) throw interrupted();
+      const { kind, pages } = requests[next++]!;
+      const { rows, columns, shapes, texts: fresh } = await lane.decode(kind, pages);
+      const offset = index * laneCodes;
+      const writer = writers[kind]!;
+      for (const name of ['shape', 'text']) {
+        const codes = columns[name];
+        if (codes && offset > 0) for (let r = 0; r < rows; r++) codes[r]! += offset;
+      }
+      writer.rows.append(columns, rows);
+      const code = Float64Array.from({ length: shapes.rows }, (_, r) => offset + shapes.first + r);
+      writer.shapes?.append({ ...shapes.columns, code }, shapes.rows);
+      for (const text of fresh) texts[index]!.push(text);
+      progress?.(++done / requests.length);
+    }
+  };
+  await Promise.all(lanes.flatMap((lane, index) => [follow(lane, index), follow(lane, index)]));
+  return texts;
+}
+
+/**
+ * Strings that could be a name. The program's whole environment is one value of StringIds, its lines parted by NUL,
+ * and no name holds a NUL.
+ */
+async function createStrings(file: SqliteFile, workbench: Workbench): Promise<void> {
+  const ids: number[] = [];
+  const values: string[] = [];
+  for (const [id, value] of readRows(file, 'StringIds', ['id', 'value'])) {
+    if (typeof id !== 'number' || typeof value !== 'string' || value.includes('\0')) continue;
+    ids.push(id);
+    values.push(value);
+  }
+  const table = await workbench.createTable('nsys_string_ids', ['id', 'code']);
+  table.append(
+    { id: Float64Array.from(ids), code: Float64Array.from({ length: ids.length }, (_, i) => i) },
+    ids.length,
+  );
+  table.close();
+  await workbench.createNames('nsys_string_texts', values);
+}
+
+function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTables {
+  const select = (kind: Kind, from: string): string => {
+    const { each, shape } = bulkTables[kind];
+    const columns = [...outputs(each), ...outputs(shape)].map(
+      (name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`,
+    );
+    if (kind === 'nvtx') columns.push('texts.text');
+    return `(SELECT ${columns.join(', ')} FROM ${from})`;
+  };
+  const texts = Array.from(
+    { length: lanes },
+    (_, lane) => `SELECT code + ${lane * laneCodes} AS code, text FROM nsys_texts_${lane}`,
+  ).join(' UNION ALL ');
+  const rows: Partial<Record<Kind, string>> = {};
+  const shapes: Partial<Record<Kind, string>> = {};
+  for (const kind of present) {
+    if (kind === 'nvtx') {
+      rows[kind] = select(
+        kind,
+        `nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text`,
+      );
+      shapes[kind] = rows[kind];
+      continue;
+    }
+    rows[kind] = select(kind, `nsys_${kind} JOIN nsys_${kind}_shape ON shape = code`);
+    const columns = outputs(bulkTables[kind].shape).map(
+      (name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`,
+    );
+    shapes[kind] = `(SELECT ${columns.join(', ')} FROM nsys_${kind}_shape)`;
+  }
+  const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
+  const made = [
+    ...present.flatMap((kind) => [`nsys_${kind}`, ...(kind === 'nvtx' ? [] : [`nsys_${kind}_shape`])]),
+    ...Array.from({ length: lanes }, (_, lane) => `nsys_texts_${lane}`),
+    'nsys_string_ids',
+    'nsys_string_texts',
+  ];
+  return {
+    rows: { ...none, ...rows },
+    shapes: { ...none, ...shapes },
+    strings:
+      '(SELECT CAST(id AS BIGINT) AS id, text AS value FROM nsys_string_ids JOIN nsys_string_texts USING (code))',
+    drop: async () => {
+      for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+    },
+  };
+}
+
+function interrupted(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'the import was interrupted',
+    why: 'Ctrl-C or a signal ended it.',
+    fix: 'Run it again; nothing of it was kept.',
+  });
+}

@@ -1,0 +1,107 @@
+/**
+ * Records of SQLite's file format (https://sqlite.org/fileformat2.html, section 2): a header of varints, its own
+ * length first, then one serial type a column; the values follow in the same order.
+ */
+
+export type SqliteValue = number | bigint | string | null;
+
+/** Bytes of a value by serial type below 12; 10 and 11 are reserved. */
+const sizes = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0, 0, 0];
+
+export function serialSize(type: number): number {
+  return type < 12 ? sizes[type]! : (type - (type % 2 ? 13 : 12)) / 2;
+}
+
+/** Read position of the last varint. A field, as an object for each varint would cost more than the varint. */
+export const cursor = { next: 0 };
+
+/** Varint at `at`; `cursor.next` is set behind it. Values over 2^53 lose their low bits (lengths never are). */
+export function varint(bytes: Uint8Array, at: number): number {
+  let byte = bytes[at]!;
+  if (byte < 0x80) {
+    cursor.next = at + 1;
+    return byte;
+  }
+  let value = byte & 0x7f;
+  for (let i = 1; i < 8; i++) {
+    byte = bytes[at + i]!;
+    value = value * 128 + (byte & 0x7f);
+    if (byte < 0x80) {
+      cursor.next = at + i + 1;
+      return value;
+    }
+  }
+  cursor.next = at + 9;
+  return value * 256 + bytes[at + 8]!;
+}
+
+/** The low and the high half of an integer of serial type 1 to 6, 8 or 9: 64 bits are more than a double holds. */
+export const halves = { high: 0, low: 0 };
+
+export function readHalves(bytes: Uint8Array, view: DataView, at: number, type: number): void {
+  if (type === 6) {
+    halves.high = view.getInt32(at);
+    halves.low = view.getUint32(at + 4);
+  } else if (type === 5) {
+    halves.high = view.getInt16(at);
+    halves.low = view.getUint32(at + 2);
+  } else {
+    const value = readNumber(bytes, view, at, type);
+    halves.high = value < 0 ? -1 : 0;
+    halves.low = value >>> 0;
+  }
+}
+
+/** A numeric value as a double, exact to 2^53; NaN for null and for anything that is no number. */
+export function readNumber(bytes: Uint8Array, view: DataView, at: number, type: number): number {
+  switch (type) {
+    case 1:
+      return (bytes[at]! << 24) >> 24;
+    case 2:
+      return ((bytes[at]! << 24) >> 16) | bytes[at + 1]!;
+    case 3:
+      return ((bytes[at]! << 24) >> 8) | (bytes[at + 1]! << 8) | bytes[at + 2]!;
+    case 4:
+      return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    case 5:
+      return view.getInt16(at) * 2 ** 32 + view.getUint32(at + 2);
+    case 6:
+      return view.getInt32(at) * 2 ** 32 + view.getUint32(at + 4);
+    case 7:
+      return view.getFloat64(at);
+    case 8:
+      return 0;
+    case 9:
+      return 1;
+    default:
+      return Number.NaN;
+  }
+}
+
+/** All values of one record. Blobs are given as null: nothing here asks for one. @throws RangeError when it is cut */
+export function readRecord(payload: Uint8Array): SqliteValue[] {
+  const view = new DataView(payload.buffer, payload.byteOffset, payload.byteLength);
+  const headerEnd = varint(payload, 0);
+  let at = cursor.next;
+  let body = headerEnd;
+  const values: SqliteValue[] = [];
+  if (headerEnd > payload.length) throw new RangeError('record header longer than the record');
+  while (at < headerEnd) {
+    const type = varint(payload, at);
+    at = cursor.next;
+    const size = serialSize(type);
+    if (body + size > payload.length) throw new RangeError('value longer than its record');
+    if (type >= 13 && type % 2)
+      values.push(Buffer.from(payload.buffer, payload.byteOffset + body, size).toString('utf8'));
+    else if (type === 6) {
+      const value = view.getBigInt64(body);
+      const small = Number(value);
+      values.push(Number.isSafeInteger(small) ? small : value);
+    } else {
+      const value = readNumber(payload, view, body, type);
+      values.push(Number.isNaN(value) ? null : value);
+    }
+    body += size;
+  }
+  return values;
+}

@@ -1,0 +1,3 @@
+import { answerRequests } from './sqlite-lanes.js';
+
+answerRequests();

@@ -1,0 +1,82 @@
+import type { BulkTable } from './sqlite-bulk.js';
+
+/** The tables with a row an event, and the columns wanted of them; what changes from row to row is listed first. */
+export const bulkTables = {
+  kernel: {
+    table: 'CUPTI_ACTIVITY_KIND_KERNEL',
+    each: ['start', 'end', 'correlationId'],
+    shape: [
+      'globalPid',
+      'deviceId',
+      'contextId',
+      'streamId',
+      'demangledName',
+      'shortName',
+      'gridX',
+      'gridY',
+      'gridZ',
+      'blockX',
+      'blockY',
+      'blockZ',
+      'registersPerThread',
+      'staticSharedMemory',
+      'dynamicSharedMemory',
+      'graphId',
+      'graphNodeId',
+    ],
+  },
+  graph: {
+    table: 'CUPTI_ACTIVITY_KIND_GRAPH_TRACE',
+    each: ['start', 'end', 'correlationId'],
+    shape: ['globalPid', 'deviceId', 'contextId', 'streamId', 'graphId'],
+  },
+  memcpy: {
+    table: 'CUPTI_ACTIVITY_KIND_MEMCPY',
+    each: ['start', 'end', 'correlationId', 'bytes'],
+    shape: [
+      'globalPid',
+      'deviceId',
+      'contextId',
+      'streamId',
+      'copyKind',
+      'srcKind',
+      'dstKind',
+      'graphNodeId',
+    ],
+  },
+  memset: {
+    table: 'CUPTI_ACTIVITY_KIND_MEMSET',
+    each: ['start', 'end', 'correlationId', 'bytes'],
+    shape: ['globalPid', 'deviceId', 'contextId', 'streamId', 'memKind', 'graphNodeId'],
+  },
+  api: {
+    table: 'CUPTI_ACTIVITY_KIND_RUNTIME',
+    each: ['start', 'end', 'correlationId'],
+    shape: ['globalTid', 'nameId', 'eventClass'],
+  },
+  nvtx: {
+    table: 'NVTX_EVENTS',
+    each: ['start', 'end', 'globalTid', 'endGlobalTid', 'eventType', 'textId', 'domainId'],
+    shape: [],
+    text: 'text',
+  },
+} as const satisfies Record<string, BulkTable>;
+
+export type Kind = keyof typeof bulkTables;
+export const kinds = Object.keys(bulkTables) as Kind[];
+
+/**
+ * A capture's raw rows as the second half (trace.ts) sees them, whatever the file was: SQL whose columns have nsys's
+ * own names, with null for what this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
+ * `endTid`) and `text` is text.
+ */
+export interface NsysTables {
+  /** Null when the capture has no such rows: nsys writes no table then. */
+  rows: Record<Kind, string | null>;
+  /** What is distinct in `rows`, for finding the names in use without a pass over every row. */
+  shapes: Record<Kind, string | null>;
+  /** (id BIGINT, value VARCHAR). */
+  strings: string;
+  /** Removes what `rows` reads from. */
+  drop(): Promise<void>;
+}
