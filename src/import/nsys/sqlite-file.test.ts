@@ -10,7 +10,9 @@ test.each(files)('every value of every table of %s is what SQLite itself reads',
   const path = `${fixtures}/${name}`;
   const file = openSqlite(path);
   const oracle = new Database(path, { readonly: true });
-  const tables = oracle.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").raw().all() as [string][];
+  const tables = oracle.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").raw().all() as [
+    string,
+  ][];
   expect([...file.tables.keys()]).toEqual(tables.map(([table]) => table));
   let values = 0;
   for (const [table] of tables) {

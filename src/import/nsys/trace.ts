@@ -65,8 +65,9 @@ export async function createTrace(
       CAST(graphId AS DOUBLE) AS graph_id, CAST(graphNodeId AS DOUBLE) AS graph_node,
       0::DOUBLE AS opaque_graph, NULL::DOUBLE AS op_id FROM ${rows.kernel} WHERE ${sound}`);
   if (rows.graph)
-    kernels.push(`SELECT ${time}, ${device}, ${names.graph} AS name, ${names.graph} AS short_name, NULL, NULL, NULL,
-      NULL, CAST(graphId AS DOUBLE), NULL, 1, NULL FROM ${rows.graph} WHERE ${sound}`);
+    kernels.push(`SELECT ${time}, ${device}, ${names.graph} AS name, ${names.graph} AS short_name, NULL::DOUBLE AS grid,
+      NULL::DOUBLE AS block, NULL::DOUBLE AS registers, NULL::DOUBLE AS shared_mem_bytes,
+      CAST(graphId AS DOUBLE) AS graph_id, NULL::DOUBLE AS graph_node, 1::DOUBLE AS opaque_graph, NULL::DOUBLE AS op_id FROM ${rows.graph} WHERE ${sound}`);
   await workbench.run(`CREATE VIEW trace_kernels AS ${union(kernels)}`);
 
   const copies = [empty('trace_copies')];
@@ -76,7 +77,7 @@ export async function createTrace(
       CAST(bytes AS DOUBLE) AS bytes, CAST(graphNodeId AS DOUBLE) AS graph_node, NULL::DOUBLE AS op_id
       FROM ${rows.memcpy} WHERE ${sound}`);
   if (rows.memset)
-    copies.push(`SELECT ${time}, ${device}, ${fixedCode('memset')} AS kind, NULL AS src_kind,
+    copies.push(`SELECT ${time}, ${device}, ${fixedCode('memset')} AS kind, NULL::DOUBLE AS src_kind,
       ${coded('memKind', memoryKinds)} AS dst_kind, CAST(bytes AS DOUBLE) AS bytes,
       CAST(graphNodeId AS DOUBLE) AS graph_node, NULL::DOUBLE AS op_id FROM ${rows.memset} WHERE ${sound}`);
   await workbench.run(`CREATE VIEW trace_copies AS ${union(copies)}`);
