@@ -1,21 +1,146 @@
 import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
+import { stageNameReader } from '../stage-names.js';
+import { sweepDevices } from './devices.js';
+import { sweepHost } from './host-sweep.js';
+import { attributionIssues } from './issues.js';
+import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, opsSql, stagesSql } from './kept-tables.js';
+import { joinCalls, joinLaunches, sortByStart } from './launches.js';
+import { kernelNames, opNames } from './names.js';
+import { attributeOrphans } from './orphans.js';
+import { rollUpOps, rollUpStages } from './roll-up.js';
+import { isSynchronizing } from './synchronizing-calls.js';
+import { dropTextTable, textTable } from './texts.js';
 
 /**
  * Turns what a reader of a timeline put into the trace tables (../trace-tables.ts) into the model's tables kernels,
- * copies, api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class.
+ * copies, api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class;
+ * the devices are swept for exclusive time and idle intervals. The trace tables must be tables, not views; trace_api
+ * is used up.
  * @returns what was lost, clipped or guessed, counted
+ * @throws E_INTERRUPTED
  */
 export async function attribute(workbench: Workbench, context: ImportContext): Promise<{ issues: Issue[] }> {
-  const constants = { execution_id: context.execution_id, host: context.host };
-  await workbench.keep(
-    'kernels',
-    context.capture_id,
-    `SELECT k.start_ns, k.dur_ns, k.pid, k.rank, k.device, k.context, k.stream, k.correlation, n.text AS name,
-       k.registers, k.shared_mem_bytes, k.graph_id, k.graph_node, k.op_id
-     FROM trace_kernels k LEFT JOIN trace_names n ON n.code = k.name`,
-    constants,
+  const keep = keeper(workbench, context);
+  const proceed = (share: number) => {
+    if (context.signal?.aborted) throw interrupted();
+    context.progress?.(share);
+  };
+  await dropScratch(workbench);
+
+  await textTable(
+    workbench,
+    'attr_call_names',
+    'SELECT name AS code FROM trace_api UNION SELECT api FROM trace_api',
   );
-  return { issues: [] };
+  await sortByStart(workbench, 'trace_api');
+  const { host, counts, containers } = await sweepHost(workbench, {
+    stage: await stageNames(workbench, context),
+    synchronizing: await synchronizingCodes(workbench),
+  });
+  proceed(0.3);
+  await joinCalls(workbench);
+  await keep('api_calls', callsSql);
+  proceed(0.45);
+
+  await sortByStart(workbench, 'trace_kernels');
+  await sortByStart(workbench, 'trace_copies');
+  const shared = await joinLaunches(workbench);
+  await workbench.run('DROP TABLE attr_api');
+  const orphans = await attributeOrphans(workbench);
+  await kernelNames(workbench);
+  proceed(0.6);
+  const times = await sweepDevices(workbench, host);
+  proceed(0.8);
+
+  await keep('gaps', gapsSql(times.launch.latencyNs, times.graphNode.latencyNs));
+  await textTable(workbench, 'attr_short_names', 'SELECT DISTINCT short_name AS code FROM trace_kernels');
+  await textTable(
+    workbench,
+    'attr_dims',
+    'SELECT grid AS code FROM trace_kernels UNION SELECT "block" FROM trace_kernels',
+  );
+  await keep('kernels', kernelsSql);
+  await textTable(
+    workbench,
+    'attr_copy_texts',
+    'SELECT kind AS code FROM trace_copies UNION SELECT src_kind FROM trace_copies UNION SELECT dst_kind FROM trace_copies',
+  );
+  await keep('copies', copiesSql);
+  proceed(0.9);
+  await rollUpStages(workbench);
+  await keep('stages', stagesSql(containers));
+  await rollUpOps(workbench);
+  await opNames(workbench);
+  await textTable(
+    workbench,
+    'attr_op_texts',
+    'SELECT op_type AS code FROM trace_ops UNION SELECT input_shapes FROM trace_ops UNION SELECT input_types FROM trace_ops',
+  );
+  await keep('ops', opsSql);
+
+  const issues = await attributionIssues(workbench, { counts, orphans, shared, times });
+  await dropScratch(workbench);
+  proceed(1);
+  return { issues };
+}
+
+async function stageNames(workbench: Workbench, context: ImportContext) {
+  const names = await workbench.query<{ code: number; text: string }>(
+    'SELECT code, text FROM trace_names SEMI JOIN trace_ranges r ON r.name = code',
+  );
+  const read = stageNameReader(context.stageNames);
+  const labels = new Map(names.map(({ code, text }) => [code, read(text)]));
+  const unnamed = read('');
+  return (code: number) => labels.get(code) ?? unnamed;
+}
+
+async function synchronizingCodes(workbench: Workbench): Promise<ReadonlySet<number>> {
+  const names = await workbench.query<{ code: number; text: string }>(
+    'SELECT code, text::VARCHAR AS text FROM attr_call_names',
+  );
+  return new Set(names.filter(({ text }) => isSynchronizing(text)).map(({ code }) => code));
+}
+
+const scratchTables = [
+  'attr_api',
+  'attr_calls',
+  'attr_stages',
+  'attr_ops',
+  'attr_kernels',
+  'attr_copies',
+].concat(
+  [
+    'attr_exclusive',
+    'attr_gaps',
+    'attr_stage_device',
+    'attr_op_device',
+    'attr_by_time',
+    'attr_outer',
+    'attr_sorted',
+  ],
+  ['attr_kernel_labels', 'attr_labels', 'attr_op_labels'],
+);
+const textTables = [
+  'attr_kernel_names',
+  'attr_op_names',
+  'attr_call_names',
+  'attr_short_names',
+  'attr_dims',
+].concat(['attr_copy_texts', 'attr_op_texts']);
+
+async function dropScratch(workbench: Workbench): Promise<void> {
+  for (const table of scratchTables) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+  for (const table of textTables) await dropTextTable(workbench, table);
+  await workbench.run('DROP TYPE IF EXISTS attr_class_type');
+}
+
+function interrupted(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'the import was stopped',
+    why: 'Ctrl-C, or the caller gave up.',
+    fix: 'Import the file again.',
+  });
 }

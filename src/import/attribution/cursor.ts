@@ -1,0 +1,44 @@
+import type { Batch, Columns } from '../../model/workbench.js';
+
+/** A sorted scan read row by row: several are merged by their `start_ns` without holding any of them. */
+export interface Cursor {
+  columns: Columns;
+  /** Row of `columns` it stands on. */
+  row: number;
+  rows: number;
+  /** start_ns of that row; Infinity after the last. */
+  time: number;
+  /** Where the next batch comes from; null after the last. */
+  source: AsyncIterator<Batch> | null;
+}
+
+/** @param scan sorted by its column start_ns */
+export async function openCursor(scan: AsyncIterable<Batch>): Promise<Cursor> {
+  const source = scan[Symbol.asyncIterator]();
+  const cursor: Cursor = { columns: {}, row: 0, rows: 0, time: Number.NEGATIVE_INFINITY, source };
+  await refill(cursor);
+  return cursor;
+}
+
+/** Steps to the next row of the batch. @returns false when the batch is used up and `refill` must be awaited */
+export function step(cursor: Cursor): boolean {
+  cursor.row++;
+  if (cursor.row >= cursor.rows) return false;
+  cursor.time = cursor.columns['start_ns']![cursor.row]!;
+  return true;
+}
+
+export async function refill(cursor: Cursor): Promise<void> {
+  if (!cursor.source) return;
+  const next = await cursor.source.next();
+  cursor.row = 0;
+  if (next.done) {
+    cursor.source = null;
+    cursor.rows = 0;
+    cursor.time = Number.POSITIVE_INFINITY;
+    return;
+  }
+  cursor.columns = next.value.columns;
+  cursor.rows = next.value.rows;
+  cursor.time = cursor.columns['start_ns']![0]!;
+}

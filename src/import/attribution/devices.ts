@@ -1,0 +1,97 @@
+import type { Workbench } from '../../model/workbench.js';
+import { deviceSweep, type DeviceSweep } from './device-sweep.js';
+import type { Host } from './host-threads.js';
+import { latencySamples, type LatencyEstimate } from './launch-latency.js';
+import { openRows } from './row-writer.js';
+import type { Waiting } from './waiting.js';
+
+export interface DeviceTimes {
+  launch: LatencyEstimate;
+  /** Between the nodes of one CUDA graph. */
+  graphNode: LatencyEstimate;
+}
+
+/** Activities of both tables under one number: copies are −1, −2, … */
+const activities = `
+  SELECT k.activity, k.start_ns, k.dur_ns, k.rank, k.device, k.pid, k.context, k.stream, c.priority,
+    k.api_start_ns, k.api_dur_ns, k.tid, k.correlation, k.graph_node
+  FROM attr_kernels k JOIN attr_kernel_names c ON c.code IS NOT DISTINCT FROM k.name
+  UNION ALL
+  SELECT -1 - activity, start_ns, dur_ns, rank, device, pid, context, stream, 2,
+    api_start_ns, api_dur_ns, tid, correlation, graph_node
+  FROM attr_copies`;
+
+/**
+ * Sweeps every device (and rank) once. Writes
+ * - attr_exclusive (activity, exclusive_ns): only activities whose exclusive time is not their duration;
+ * - attr_gaps (activity, idle_ns, waiting_ns, in_graph): idle from idle_ns until the activity begins; the thread that
+ *   launched it waited for waiting_ns of the time before its call.
+ */
+export async function sweepDevices(workbench: Workbench, host: Host): Promise<DeviceTimes> {
+  const exclusive = await openRows(workbench, 'attr_exclusive', ['activity', 'exclusive_ns']);
+  const gaps = await openRows(workbench, 'attr_gaps', ['activity', 'idle_ns', 'waiting_ns', 'in_graph']);
+  const launch = latencySamples();
+  const graphNode = latencySamples();
+  const now = { callStart: 0, callEnd: 0, pid: 0, tid: 0, graph: Number.NaN, kernel: true };
+  let graphBefore = Number.NaN;
+
+  const events = {
+    ended(activity: number, durNs: number, exclusiveNs: number) {
+      if (exclusiveNs !== durNs) exclusive.add(activity, exclusiveNs);
+    },
+    idle(activity: number, fromNs: number, toNs: number) {
+      const inGraph = now.graph === graphBefore;
+      if (inGraph) graphNode.add(toNs - fromNs);
+      else if (now.kernel && Number.isNaN(now.graph) && now.callStart >= fromNs && now.callEnd <= toNs)
+        launch.add(toNs - now.callEnd);
+      const waited =
+        !inGraph && now.callStart > fromNs
+          ? (waitingOf(host, now.pid, now.tid)?.within(fromNs, Math.min(now.callStart, toNs)) ?? 0)
+          : 0;
+      gaps.add(activity, fromNs, waited, Number(inGraph));
+    },
+  };
+
+  let sweep: DeviceSweep | null = null;
+  let device = Number.NaN;
+  let rank = Number.NaN;
+  const scan = workbench.scan(
+    `SELECT activity, start_ns, dur_ns, coalesce(rank, -1) AS rank, coalesce(device, -1) AS device, pid, tid, priority,
+       hash(pid, context, stream) % 4503599627370496 AS stream, api_start_ns, api_start_ns + api_dur_ns AS api_end_ns,
+       CASE WHEN graph_node IS NOT NULL THEN correlation END AS graph
+     FROM (${activities}) ORDER BY 4, 5, start_ns, priority, activity`,
+  );
+  for await (const { rows, columns } of scan) {
+    const activity = columns['activity']!;
+    const start = columns['start_ns']!;
+    const dur = columns['dur_ns']!;
+    const priority = columns['priority']!;
+    const stream = columns['stream']!;
+    const graph = columns['graph']!;
+    for (let r = 0; r < rows; r++) {
+      if (!sweep || columns['device']![r] !== device || columns['rank']![r] !== rank) {
+        sweep?.finish();
+        sweep = deviceSweep(events);
+        device = columns['device']![r]!;
+        rank = columns['rank']![r]!;
+        graphBefore = Number.NaN;
+      }
+      now.callStart = columns['api_start_ns']![r]!;
+      now.callEnd = columns['api_end_ns']![r]!;
+      now.pid = columns['pid']![r]!;
+      now.tid = columns['tid']![r]!;
+      now.graph = graph[r]!;
+      now.kernel = priority[r]! < 2;
+      sweep.add(activity[r]!, start[r]!, start[r]! + dur[r]!, priority[r]!, stream[r]!);
+      graphBefore = graph[r]!;
+    }
+  }
+  sweep?.finish();
+  exclusive.close();
+  gaps.close();
+  return { launch: launch.estimate(), graphNode: graphNode.estimate() };
+}
+
+function waitingOf(host: Host, pid: number, tid: number): Waiting | undefined {
+  return host.processes.get(pid)?.threads.get(tid)?.waiting;
+}

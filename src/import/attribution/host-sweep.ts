@@ -1,0 +1,243 @@
+import type { Workbench } from '../../model/workbench.js';
+import { stageKinds } from '../../model/record.js';
+import type { StageName } from '../stage-names.js';
+import { openCursor, refill, step, type Cursor } from './cursor.js';
+import {
+  attributions,
+  containing,
+  type Found,
+  type Host,
+  hostThreads,
+  type OpenOp,
+  processOf,
+  stageAround,
+  type Thread,
+  threadOf,
+} from './host-threads.js';
+import { openStage, type OpenStage } from './open-stage.js';
+import { openRows, type RowWriter } from './row-writer.js';
+
+export interface HostCounts {
+  clippedCalls: number;
+  overlappingRanges: number;
+  unclosedRanges: number;
+}
+
+export interface HostNames {
+  /** Of a code in trace_names that ranges use. */
+  stage(name: number): StageName;
+  /** Codes of synchronising API calls. */
+  synchronizing: ReadonlySet<number>;
+}
+
+/**
+ * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Needs trace_api
+ * sorted by start_ns. Writes
+ * - attr_stages: the ranges as stages;
+ * - attr_calls (place, op_id), one row a row of trace_api, in its order: place = stage_id × 4 + attribution;
+ * - attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
+ * The host that comes back knows how long each thread waited when; `containers` are stages that only hold steps, and
+ * have no number of their own.
+ */
+export async function sweepHost(
+  workbench: Workbench,
+  names: HostNames,
+): Promise<{ host: Host; counts: HostCounts; containers: ReadonlySet<number> }> {
+  const marked = await workbench.query<{ pid: number; tid: number }>(
+    'SELECT DISTINCT pid, tid FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
+  );
+  const [unclosed] = await workbench.query<{ n: number }>(
+    'SELECT count(*) AS n FROM trace_ranges WHERE end_ns IS NULL OR isnan(end_ns::DOUBLE)',
+  );
+  const counts: HostCounts = { clippedCalls: 0, overlappingRanges: 0, unclosedRanges: unclosed!.n };
+  const host = hostThreads(marked);
+  const sweep: Sweep = {
+    host,
+    counts,
+    names,
+    nextStage: 1,
+    containers: new Set(),
+    stages: await openRows(workbench, 'attr_stages', stageColumns),
+    ops: await openRows(workbench, 'attr_ops', opColumns),
+    calls: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
+    found: { stage: null, by: 0 },
+  };
+  const ranges = await openCursor(workbench.scan(rangeScan(counts.unclosedRanges > 0)));
+  const ops = await openCursor(
+    workbench.scan(
+      'SELECT start_ns, dur_ns, pid, tid, op_id FROM trace_ops ORDER BY start_ns, dur_ns DESC, op_id',
+    ),
+  );
+  const calls = await openCursor(workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'));
+  for (;;) {
+    // At one instant what encloses comes first.
+    const [cursor, take] =
+      ranges.time <= ops.time && ranges.time <= calls.time
+        ? ([ranges, takeRange] as const)
+        : ops.time <= calls.time
+          ? ([ops, takeOp] as const)
+          : ([calls, takeCall] as const);
+    if (cursor.time === Number.POSITIVE_INFINITY) break;
+    const until = Math.min(...[ranges, ops, calls].filter((c) => c !== cursor).map((c) => c.time));
+    let left = true;
+    do {
+      take(sweep, cursor);
+      left = step(cursor);
+    } while (left && cursor.time < until);
+    if (!left) await refill(cursor);
+  }
+  closeAll(sweep);
+  return { host, counts, containers: sweep.containers };
+}
+
+const stageColumns = [
+  'stage_id',
+  'parent_id',
+  'phase_id',
+  'depth',
+  'kind',
+  'name',
+  'step_index',
+  'iteration',
+  'start_ns',
+  'end_ns',
+  'pid',
+  'tid',
+  'rank',
+  'batch_size',
+  'new_tokens',
+  'context_tokens_sum',
+  'warmup',
+] as const;
+
+const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth'] as const;
+
+interface Sweep {
+  host: Host;
+  counts: HostCounts;
+  names: HostNames;
+  nextStage: number;
+  containers: Set<number>;
+  stages: RowWriter;
+  ops: RowWriter;
+  calls: RowWriter;
+  found: Found;
+}
+
+/** A range nobody closed ends with the last event of its thread. */
+function rangeScan(unclosed: boolean): string {
+  const columns = 'r.start_ns, r.pid, r.tid, r.rank, r.name, r.process_wide';
+  const order = 'ORDER BY start_ns, end_ns DESC, range_id';
+  if (!unclosed) return `SELECT ${columns}, r.end_ns, r.range_id FROM trace_ranges r ${order}`;
+  return `WITH last AS (
+      SELECT pid, tid, max(end_ns) AS end_ns FROM (
+        SELECT pid, tid, start_ns + dur_ns AS end_ns FROM trace_api
+        UNION ALL SELECT pid, tid, start_ns + dur_ns FROM trace_ops
+        UNION ALL SELECT pid, tid, coalesce(nullif(end_ns, 'nan'), start_ns) FROM trace_ranges
+      ) GROUP BY ALL)
+    SELECT ${columns}, coalesce(nullif(r.end_ns, 'nan'), last.end_ns) AS end_ns, r.range_id
+    FROM trace_ranges r JOIN last ON last.pid IS NOT DISTINCT FROM r.pid AND last.tid IS NOT DISTINCT FROM r.tid
+    ${order}`;
+}
+
+function takeRange(sweep: Sweep, { columns, row }: Cursor): void {
+  const startNs = columns['start_ns']![row]!;
+  const endNs = Math.max(columns['end_ns']![row]!, startNs);
+  const pid = columns['pid']![row]!;
+  const tid = columns['tid']![row]!;
+  const name = columns['name']![row]!;
+  const process = processOf(sweep.host, pid);
+  const range = { startNs, endNs, name, rank: columns['rank']![row]! };
+  const processWide = columns['process_wide']![row] === 1;
+  if (process.ranges.length > 0) process.ranges = process.ranges.filter((stage) => stage.endNs > startNs);
+  const owner = processWide ? process : threadOf(sweep.host, pid, tid);
+  const open = owner.ranges;
+  if (!processWide) while (open.length > 0 && open.at(-1)!.endNs <= startNs) open.pop();
+  let parent = containing(open, endNs);
+  if (!processWide) {
+    if (parent !== (open.at(-1) ?? null)) sweep.counts.overlappingRanges++;
+    parent ??= containing(process.ranges, endNs);
+  }
+  const outer = parent?.phase ?? null;
+  const numbered = outer !== null && outer.step !== null;
+  const stage = openStage(sweep.nextStage++, range, sweep.names.stage(name), parent, owner.positions);
+  if (numbered && outer.step === null) sweep.containers.add(outer.id);
+  open.push(stage);
+  sweep.stages.add(
+    stage.id,
+    parent?.id ?? Number.NaN,
+    stage.phase?.id ?? Number.NaN,
+    stage.depth,
+    stageKinds.indexOf(stage.kind),
+    name,
+    stage.step ?? Number.NaN,
+    stage.iteration ?? Number.NaN,
+    startNs,
+    endNs,
+    pid,
+    tid,
+    range.rank,
+    stage.label.batch_size ?? Number.NaN,
+    stage.label.new_tokens ?? Number.NaN,
+    stage.label.context_tokens_sum ?? Number.NaN,
+    Number(stage.warmup),
+  );
+}
+
+function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
+  const startNs = columns['start_ns']![row]!;
+  const durNs = columns['dur_ns']![row]!;
+  const endNs = startNs + durNs;
+  const pid = columns['pid']![row]!;
+  const thread = threadOf(sweep.host, pid, columns['tid']![row]!);
+  const open = thread.ops;
+  while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
+  const parent = containing(open, endNs);
+  if (parent) parent.selfNs -= durNs;
+  const stage = around(sweep, pid, thread, startNs, endNs);
+  const depth = parent ? parent.depth + 1 : 0;
+  open.push({
+    id: columns['op_id']![row]!,
+    parent,
+    depth,
+    endNs,
+    selfNs: durNs,
+    stage: stage?.id ?? Number.NaN,
+  });
+}
+
+function writeOp(sweep: Sweep, op: OpenOp): void {
+  sweep.ops.add(op.id, op.parent?.id ?? Number.NaN, op.stage, op.selfNs, op.depth);
+}
+
+function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
+  const startNs = columns['start_ns']![row]!;
+  const endNs = startNs + columns['dur_ns']![row]!;
+  const pid = columns['pid']![row]!;
+  const thread = threadOf(sweep.host, pid, columns['tid']![row]!);
+  if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
+  const { ops } = thread;
+  while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
+  const stage = around(sweep, pid, thread, startNs, endNs);
+  const { ranges } = thread;
+  if (ranges.length > 0 && stage !== ranges.at(-1)) sweep.counts.clippedCalls++;
+  sweep.calls.add(
+    stage ? stage.id * attributions.length + sweep.found.by : Number.NaN,
+    containing(ops, endNs)?.id ?? Number.NaN,
+  );
+}
+
+/** Ranges that ended before go first: what is left on the stack is open, or overlaps what is. */
+function around(sweep: Sweep, pid: number, thread: Thread, startNs: number, endNs: number): OpenStage | null {
+  const { ranges } = thread;
+  while (ranges.length > 0 && ranges.at(-1)!.endNs < startNs) ranges.pop();
+  stageAround(processOf(sweep.host, pid), thread, endNs, sweep.found);
+  return sweep.found.stage;
+}
+
+function closeAll(sweep: Sweep): void {
+  for (const process of sweep.host.processes.values()) {
+    for (const { ops } of process.threads.values()) while (ops.length > 0) writeOp(sweep, ops.pop()!);
+  }
+  for (const writer of [sweep.stages, sweep.ops, sweep.calls]) writer.close();
+}

@@ -1,0 +1,100 @@
+import { freshPositions, type OpenStage, type Positions } from './open-stage.js';
+import { waiting, type Waiting } from './waiting.js';
+
+/** An operator that has begun. */
+export interface OpenOp {
+  id: number;
+  parent: OpenOp | null;
+  depth: number;
+  endNs: number;
+  selfNs: number;
+  stage: number;
+}
+
+export interface Thread {
+  /** Push/pop ranges, outermost first. */
+  ranges: OpenStage[];
+  ops: OpenOp[];
+  /** Whether it has a range anywhere in the capture: then the marks of other threads do not speak for it. */
+  marked: boolean;
+  positions: Positions;
+  waiting: Waiting;
+}
+
+export interface Process {
+  threads: Map<number, Thread>;
+  marked: Thread[];
+  /** Start/end ranges, in order of their start. */
+  ranges: OpenStage[];
+  positions: Positions;
+}
+
+export interface Host {
+  processes: Map<number, Process>;
+}
+
+/** @param marked threads that have push/pop ranges */
+export function hostThreads(marked: readonly { pid: number; tid: number }[]): Host {
+  const host: Host = { processes: new Map() };
+  for (const { pid, tid } of marked) {
+    const thread = threadOf(host, pid, tid);
+    thread.marked = true;
+    processOf(host, pid).marked.push(thread);
+  }
+  return host;
+}
+
+export function processOf(host: Host, pid: number): Process {
+  let process = host.processes.get(pid);
+  if (!process) {
+    process = { threads: new Map(), marked: [], ranges: [], positions: freshPositions() };
+    host.processes.set(pid, process);
+  }
+  return process;
+}
+
+export function threadOf(host: Host, pid: number, tid: number): Thread {
+  const { threads } = processOf(host, pid);
+  let thread = threads.get(tid);
+  if (!thread) {
+    thread = { ranges: [], ops: [], marked: false, positions: freshPositions(), waiting: waiting() };
+    threads.set(tid, thread);
+  }
+  return thread;
+}
+
+/** Innermost that holds [.., endNs]; the last of `open` began last. All began before the interval. */
+export function containing<T extends { endNs: number }>(open: readonly T[], endNs: number): T | null {
+  for (let i = open.length - 1; i >= 0; i--) if (open[i]!.endNs >= endNs) return open[i]!;
+  return null;
+}
+
+/** How a stage was found; the codes of kernels.attributed_by. */
+export const attributions = ['api', 'process_range', 'thread', 'time'] as const;
+
+export interface Found {
+  stage: OpenStage | null;
+  /** Index in `attributions`. */
+  by: number;
+}
+
+/**
+ * Stage of something a thread does: its own innermost range around it, else a start/end range of the process, else,
+ * for a thread nobody marked (a worker of the framework), the range that another thread of the process is in.
+ */
+export function stageAround(process: Process, thread: Thread, endNs: number, found: Found): void {
+  found.by = 0;
+  found.stage = containing(thread.ranges, endNs);
+  if (found.stage) return;
+  if (process.ranges.length > 0) {
+    found.by = 1;
+    found.stage = containing(process.ranges, endNs);
+    if (found.stage) return;
+  }
+  if (thread.marked) return;
+  found.by = 2;
+  for (const other of process.marked) {
+    const stage = containing(other.ranges, endNs);
+    if (stage && (!found.stage || stage.startNs > found.stage.startNs)) found.stage = stage;
+  }
+}

@@ -1,0 +1,134 @@
+import type { Issue } from '../../model/document.js';
+import type { Workbench } from '../../model/workbench.js';
+import type { DeviceTimes } from './devices.js';
+import type { HostCounts } from './host-sweep.js';
+import type { OrphanCounts } from './orphans.js';
+
+export interface AttributionCounts {
+  counts: HostCounts;
+  orphans: OrphanCounts;
+  /** Calls that shared a correlation id with another. */
+  shared: number;
+  times: DeviceTimes;
+}
+
+interface DeviceCounts {
+  activities: number;
+  opaque: number;
+  by_process: number;
+  by_thread: number;
+  unstaged: number;
+}
+
+/** Everything attribution had to guess, cut or leave out, counted; needs attr_kernels, attr_copies and attr_stages. */
+export async function attributionIssues(workbench: Workbench, found: AttributionCounts): Promise<Issue[]> {
+  const [device] = await workbench.query<DeviceCounts>(
+    `SELECT count(*) AS activities, count(*) FILTER (opaque_graph) AS opaque,
+       count(*) FILTER (attributed_by = 1) AS by_process, count(*) FILTER (attributed_by = 2) AS by_thread,
+       count(*) FILTER (stage_id IS NULL) AS unstaged
+     FROM (SELECT opaque_graph, attributed_by, stage_id FROM attr_kernels
+           UNION ALL SELECT false, attributed_by, stage_id FROM attr_copies)`,
+  );
+  const [stages] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_stages');
+  const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = device!;
+  const { counts, orphans, shared, times } = found;
+  const of = ` of ${activities} kernels and copies`;
+  const issues: (Issue & { count: number })[] = [
+    issue(
+      'ranges_unclosed',
+      'warning',
+      counts.unclosedRanges,
+      (n) => `${n} ranges were never closed; they end with the last event of their thread.`,
+    ),
+    issue(
+      'ranges_overlapping',
+      'warning',
+      counts.overlappingRanges,
+      (n) =>
+        `${n} ranges of one thread overlap without holding each other; work inside both belongs to the later one.`,
+    ),
+    issue(
+      'calls_clipped',
+      'info',
+      counts.clippedCalls,
+      (n) =>
+        `${n} API calls begin in a range and end after it; they belong to the range around it that holds all of the call, if any.`,
+    ),
+    issue(
+      'correlation_shared',
+      'info',
+      shared,
+      (n) =>
+        `${n} API calls share the correlation id of another (a runtime call and the driver call inside it); the outer one counts.`,
+    ),
+    issue(
+      'orphans',
+      orphans.orphans * 10 > activities ? 'warning' : 'info',
+      orphans.orphans,
+      (n) =>
+        `${n}${of} have no API call in the capture; ${orphans.byTime} were given to a stage by their time, idle time before them has no cause.`,
+    ),
+    issue(
+      'graphs_opaque',
+      'warning',
+      opaque,
+      (n) =>
+        `${n} CUDA graph launches were recorded as one row each: what ran inside is not known. Capture with --cuda-graph-trace=node.`,
+    ),
+    issue(
+      'attributed_by_process_range',
+      'info',
+      byProcess,
+      (n) =>
+        `${n}${of} were launched outside the ranges of their thread and belong to a start/end range of the process.`,
+    ),
+    issue(
+      'attributed_by_thread',
+      'info',
+      byThread,
+      (n) =>
+        `${n}${of} were launched by threads without ranges and belong to the range another thread of the process was in.`,
+    ),
+    issue('outside_stages', 'info', stages!.n > 0 ? unstaged : 0, (n) => `${n}${of} belong to no range.`),
+    issue(
+      'stages_missing',
+      'warning',
+      stages!.n === 0 && activities > 0 ? activities : 0,
+      () => 'The capture has no NVTX or record_function ranges: nothing tells prefill from decode.',
+    ),
+  ];
+  return [...issues.filter(({ count }) => count > 0), ...(activities > 0 ? latencyIssues(times) : [])];
+}
+
+function issue(
+  code: string,
+  severity: Issue['severity'],
+  count: number,
+  text: (count: number) => string,
+): Issue & { count: number } {
+  return { code, severity, count, text: text(count) };
+}
+
+function latencyIssues({ launch, graphNode }: DeviceTimes): Issue[] {
+  const how = '90th percentile, at most twice the median';
+  const issues: Issue[] = [
+    {
+      code: 'launch_latency',
+      severity: 'info',
+      count: launch.launches,
+      text:
+        launch.launches > 0
+          ? `Launch latency is taken as ${launch.latencyNs} ns: return of the call to begin of the kernel on an idle device, ${how} of ${launch.launches} launches.`
+          : `No kernel was launched onto an idle device; a launch latency of ${launch.latencyNs} ns is assumed.`,
+    },
+  ];
+  if (graphNode.launches > 0) {
+    issues.push({
+      code: 'graph_node_latency',
+      severity: 'info',
+      count: graphNode.launches,
+      text: `Between nodes of a CUDA graph ${graphNode.latencyNs} ns are latency: ${how} of ${graphNode.launches} pairs.`,
+    });
+  }
+  return issues;
+}

@@ -1,0 +1,100 @@
+import type { Workbench } from '../../model/workbench.js';
+import { stageKinds } from '../../model/record.js';
+import type { ImportContext } from '../importer.js';
+import { causeSql, gapPartsSql } from './gap-parts.js';
+import { attributions } from './host-threads.js';
+import { integer } from './texts.js';
+
+type Keep = (table: Parameters<Workbench['keep']>[0], select: string) => Promise<number>;
+
+export function keeper(workbench: Workbench, context: ImportContext): Keep {
+  const constants = { execution_id: context.execution_id, host: context.host };
+  return (table, select) => workbench.keep(table, context.capture_id, select, constants);
+}
+
+/** Code -> constant text of an ENUM, which the database folds to its number. */
+function named(column: string, texts: readonly string[]): string {
+  const type = `ENUM(${texts.map((text) => `'${text}'`).join(', ')})`;
+  const cases = texts.map((text, code) => `WHEN ${code} THEN '${text}'::${type}`);
+  return `CASE ${column} ${cases.join(' ')} END`;
+}
+
+const attributedBy = `${named('k.attributed_by', attributions)} AS attributed_by`;
+
+const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
+  k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node,
+  coalesce(e.exclusive_ns::BIGINT, k.dur_ns) AS exclusive_ns`;
+
+export const kernelsSql = `
+  SELECT ${launchKeys}, n.text AS name, s.text AS short_name,
+    CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type ELSE n.class END AS class, n.tile, n.dtype,
+    g.text AS grid, b.text AS block, k.registers, k.shared_mem_bytes, k.graph_id
+  FROM attr_kernels k
+  LEFT JOIN attr_exclusive e ON e.activity = k.activity
+  LEFT JOIN attr_kernel_names n ON n.code = k.name
+  LEFT JOIN attr_short_names s ON s.code = k.short_name
+  LEFT JOIN attr_dims g ON g.code = k.grid
+  LEFT JOIN attr_dims b ON b.code = k.block`;
+
+export const copiesSql = `
+  SELECT ${launchKeys}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
+  FROM attr_copies k
+  LEFT JOIN attr_exclusive e ON e.activity = -1 - k.activity
+  LEFT JOIN attr_copy_texts n ON n.code = k.kind
+  LEFT JOIN attr_copy_texts s ON s.code = k.src_kind
+  LEFT JOIN attr_copy_texts d ON d.code = k.dst_kind`;
+
+export const callsSql = `
+  SELECT a.start_ns, a.dur_ns, a.pid, a.tid, a.rank, a.correlation, a.stage_id, a.op_id, n.text AS name, i.text AS api
+  FROM attr_api a
+  LEFT JOIN attr_call_names n ON n.code = a.name
+  LEFT JOIN attr_call_names i ON i.code = a.api`;
+
+export const opsSql = `
+  SELECT o.start_ns, o.dur_ns, ${integer('o.pid')} AS pid, ${integer('o.tid')} AS tid, ${integer('o.rank')} AS rank,
+    o.op_id, ${integer('a.parent_op_id')} AS parent_op_id, ${integer('a.stage_id')} AS stage_id, a.self_dur_ns,
+    n.text AS name, n.class, t.text AS op_type, i.text AS input_shapes, j.text AS input_types,
+    o.allocated_bytes, d.device_dur_ns
+  FROM trace_ops o
+  LEFT JOIN attr_ops a ON a.op_id = o.op_id
+  LEFT JOIN attr_op_device d ON d.op_id = o.op_id
+  LEFT JOIN attr_op_names n ON n.code = o.name
+  LEFT JOIN attr_op_texts t ON t.code = o.op_type
+  LEFT JOIN attr_op_texts i ON i.code = o.input_shapes
+  LEFT JOIN attr_op_texts j ON j.code = o.input_types`;
+
+/** @param containers stages that only hold numbered ones */
+export function stagesSql(containers: ReadonlySet<number>): string {
+  const step = containers.size
+    ? `CASE WHEN s.stage_id IN (${[...containers].join(', ')}) THEN NULL ELSE ${integer('s.step_index')} END`
+    : integer('s.step_index');
+  return `
+  SELECT s.stage_id, ${integer('s.parent_id')} AS parent_id, ${integer('s.phase_id')} AS phase_id,
+    ${named('s.kind', stageKinds)} AS kind, n.text AS raw_name, ${step} AS step_index,
+    ${integer('s.iteration')} AS iteration, s.start_ns, s.end_ns, ${integer('s.pid')} AS pid,
+    ${integer('s.tid')} AS tid, ${integer('s.rank')} AS rank, ${integer('s.batch_size')} AS batch_size,
+    ${integer('s.new_tokens')} AS new_tokens, ${integer('s.context_tokens_sum')} AS context_tokens_sum,
+    s.warmup = 1 AS warmup, d.device, d.device_start_ns, d.device_end_ns
+  FROM attr_stages s
+  LEFT JOIN attr_stage_device d ON d.stage_id = s.stage_id
+  LEFT JOIN trace_names n ON n.code = s.name`;
+}
+
+/**
+ * Between the nodes of one graph the launch call is over, whatever the host does: such gaps are node latency, and
+ * dependency beyond it.
+ */
+export function gapsSql(launchLatencyNs: number, graphNodeLatencyNs: number): string {
+  const from = (table: string, activity: string) => `
+    SELECT g.idle_ns::BIGINT AS idle_ns, g.waiting_ns::BIGINT AS waiting_ns, k.start_ns,
+      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns END AS api_start_ns,
+      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns + k.api_dur_ns END AS api_end_ns,
+      CASE WHEN g.in_graph = 1 THEN ${graphNodeLatencyNs} ELSE ${launchLatencyNs} END AS latency_ns,
+      k.pid, k.tid, k.rank, k.device, k.context, k.stage_id, k.op_id, k.correlation
+    FROM attr_gaps g JOIN ${table} k ON k.activity = ${activity}`;
+  return `
+  SELECT *, ${causeSql()} AS cause FROM (
+    SELECT idle_ns AS start_ns, start_ns - idle_ns AS dur_ns, pid, tid, rank, device, context, stage_id,
+      op_id AS before_op_id, correlation, ${gapPartsSql()}
+    FROM (${from('attr_kernels', 'g.activity')} UNION ALL ${from('attr_copies', '-1 - g.activity')}))`;
+}

@@ -1,0 +1,103 @@
+import type { Workbench } from '../../model/workbench.js';
+import { attributions } from './host-threads.js';
+import { integer } from './texts.js';
+
+/** Makes the table's rows follow in order of start_ns; most profilers write them so already. */
+export async function sortByStart(workbench: Workbench, table: string): Promise<void> {
+  const [found] = await workbench.query<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT start_ns < lag(start_ns) OVER () AS back FROM ${table}) WHERE back`,
+  );
+  if (found!.n === 0) return;
+  await workbench.run(`CREATE TABLE attr_sorted AS SELECT * FROM ${table} ORDER BY start_ns`);
+  await workbench.run(`DROP TABLE ${table}`);
+  await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
+}
+
+/** trace_api and what the host sweep found for each of its rows become attr_api; both are dropped. */
+export async function joinCalls(workbench: Workbench): Promise<void> {
+  const n = attributions.length;
+  await workbench.run(
+    `CREATE TABLE attr_api AS SELECT a.start_ns::BIGINT AS start_ns, a.dur_ns::BIGINT AS dur_ns,
+       ${integer('a.pid')} AS pid, ${integer('a.tid')} AS tid, ${integer('a.rank', 'INTEGER')} AS rank,
+       ${integer('a.correlation')} AS correlation, ${integer('a.name', 'INTEGER')} AS name,
+       ${integer('a.api', 'INTEGER')} AS api,
+       CASE WHEN NOT isnan(c.place) THEN (c.place // ${n})::INTEGER END AS stage_id,
+       CASE WHEN NOT isnan(c.place) THEN (c.place % ${n})::UTINYINT END AS attributed_by,
+       ${integer('c.op_id')} AS op_id
+     FROM trace_api a POSITIONAL JOIN attr_calls c`,
+  );
+  await workbench.run('DROP TABLE trace_api');
+  await workbench.run('DROP TABLE attr_calls');
+}
+
+/**
+ * Kernels and copies with the call that launched them: attr_kernels and attr_copies, whose `activity` numbers
+ * the rows. Joined by (pid, correlation): a correlation id alone is unique only within a process. A runtime call and
+ * the driver call inside it may share one id: the outer one, which began first, counts.
+ * @returns calls that shared an id
+ */
+export async function joinLaunches(workbench: Workbench): Promise<number> {
+  const rows = await countRows(workbench);
+  for (const table of launchTables) await joinLaunch(workbench, table, 'attr_api');
+  const shared = (await countJoined(workbench)) - rows;
+  if (shared === 0) return 0;
+  await workbench.run(
+    `CREATE TABLE attr_outer AS SELECT DISTINCT ON (pid, correlation) * FROM attr_api
+     WHERE correlation IS NOT NULL ORDER BY pid, correlation, start_ns, dur_ns DESC`,
+  );
+  for (const table of launchTables) {
+    await workbench.run(`DROP TABLE attr_${table}`);
+    await joinLaunch(workbench, table, 'attr_outer');
+  }
+  await workbench.run('DROP TABLE attr_outer');
+  return shared;
+}
+
+const launchTables = ['kernels', 'copies'] as const;
+
+const launchColumns = {
+  kernels: [
+    ...['name', 'short_name', 'grid', 'block', 'registers', 'shared_mem_bytes'].map(
+      (c) => `${integer(`k.${c}`, 'INTEGER')} AS ${c}`,
+    ),
+    `${integer('k.graph_id')} AS graph_id`,
+    'coalesce(k.opaque_graph = 1, false) AS opaque_graph',
+  ],
+  copies: [
+    ...['kind', 'src_kind', 'dst_kind'].map((c) => `${integer(`k.${c}`, 'INTEGER')} AS ${c}`),
+    `${integer('k.bytes')} AS bytes`,
+  ],
+};
+
+async function joinLaunch(
+  workbench: Workbench,
+  table: (typeof launchTables)[number],
+  calls: string,
+): Promise<void> {
+  await workbench.run(
+    `CREATE TABLE attr_${table} AS SELECT k.rowid AS activity,
+       k.start_ns::BIGINT AS start_ns, k.dur_ns::BIGINT AS dur_ns, ${integer('k.pid')} AS pid,
+       ${integer('k.rank', 'INTEGER')} AS rank, ${integer('k.device', 'INTEGER')} AS device,
+       ${integer('k.context')} AS context, ${integer('k.stream')} AS stream,
+       ${integer('k.correlation')} AS correlation, ${integer('k.graph_node')} AS graph_node,
+       ${launchColumns[table].join(', ')},
+       a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
+       coalesce(${integer('k.op_id')}, a.op_id) AS op_id
+     FROM trace_${table} k LEFT JOIN ${calls} a
+       ON a.pid = ${integer('k.pid')} AND a.correlation = ${integer('k.correlation')}`,
+  );
+}
+
+async function countRows(workbench: Workbench): Promise<number> {
+  const [row] = await workbench.query<{ n: number }>(
+    'SELECT (SELECT count(*) FROM trace_kernels) + (SELECT count(*) FROM trace_copies) AS n',
+  );
+  return row!.n;
+}
+
+async function countJoined(workbench: Workbench): Promise<number> {
+  const [row] = await workbench.query<{ n: number }>(
+    'SELECT (SELECT count(*) FROM attr_kernels) + (SELECT count(*) FROM attr_copies) AS n',
+  );
+  return row!.n;
+}

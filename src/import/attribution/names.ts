@@ -1,0 +1,59 @@
+import type { Workbench } from '../../model/workbench.js';
+import { opClasses } from '../../model/classes.js';
+import { kernelLabel } from '../kernel-classes/classify.js';
+import { opClassOf } from '../kernel-classes/op-classes.js';
+import { openRows } from './row-writer.js';
+import { textTable } from './texts.js';
+
+const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) => `'${name}'`).join(', ')})`;
+
+/**
+ * Table attr_kernel_names: code (null: a kernel without a name), text, class, tile, dtype, priority (0 compute,
+ * 1 communication). Each distinct name is classified once.
+ */
+export async function kernelNames(workbench: Workbench): Promise<void> {
+  await workbench.run(classType);
+  await textTable(workbench, 'attr_kernel_names', 'SELECT DISTINCT name AS code FROM trace_kernels');
+  const names = await workbench.query<{ code: number; text: string }>(
+    'SELECT code, text::VARCHAR AS text FROM attr_kernel_names',
+  );
+  const labels = new Map<string, number>();
+  const labelCode = (text: string | null) => {
+    if (text === null) return Number.NaN;
+    if (!labels.has(text)) labels.set(text, labels.size);
+    return labels.get(text)!;
+  };
+  const rows = await openRows(workbench, 'attr_kernel_labels', ['code', 'class', 'tile', 'dtype']);
+  for (const { code, text } of names) {
+    const label = kernelLabel(text);
+    rows.add(code, opClasses.indexOf(label.class) + 1, labelCode(label.tile), labelCode(label.dtype));
+  }
+  rows.close();
+  await workbench.createNames('attr_labels', labels.keys());
+  await workbench.run(
+    `CREATE OR REPLACE TABLE attr_kernel_names AS
+     SELECT n.code, n.text, (${classList})[l.class::INTEGER]::attr_class_type AS class,
+       t.text AS tile, d.text AS dtype, (l.class = ${opClasses.indexOf('communication') + 1})::INTEGER AS priority
+     FROM attr_kernel_names n JOIN attr_kernel_labels l USING (code)
+     LEFT JOIN attr_labels t ON t.code = l.tile LEFT JOIN attr_labels d ON d.code = l.dtype
+     UNION ALL SELECT NULL, NULL, 'other', NULL, NULL, 0`,
+  );
+}
+
+const classList = `[${opClasses.map((name) => `'${name}'`).join(', ')}]`;
+
+/** Table attr_op_names: code, text, class. */
+export async function opNames(workbench: Workbench): Promise<void> {
+  await textTable(workbench, 'attr_op_names', 'SELECT DISTINCT name AS code FROM trace_ops');
+  const names = await workbench.query<{ code: number; text: string }>(
+    'SELECT code, text::VARCHAR AS text FROM attr_op_names',
+  );
+  const rows = await openRows(workbench, 'attr_op_labels', ['code', 'class']);
+  for (const { code, text } of names) rows.add(code, opClasses.indexOf(opClassOf(text)) + 1);
+  rows.close();
+  await workbench.run(
+    `CREATE OR REPLACE TABLE attr_op_names AS
+     SELECT n.code, n.text, (${classList})[l.class::INTEGER]::attr_class_type AS class
+     FROM attr_op_names n JOIN attr_op_labels l USING (code)`,
+  );
+}

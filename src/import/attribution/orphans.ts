@@ -1,0 +1,71 @@
+import type { Workbench } from '../../model/workbench.js';
+import { openCursor, refill, step } from './cursor.js';
+import { attributions } from './host-threads.js';
+import { openRows } from './row-writer.js';
+
+export interface OrphanCounts {
+  /** Device activities without an API call. */
+  orphans: number;
+  /** Of these, those given to a stage by their time. */
+  byTime: number;
+}
+
+interface Open {
+  stage: number;
+  endNs: number;
+}
+
+/**
+ * Activities whose API call was not recorded (a capture window cut it off) get the stage of their process that is
+ * open when they begin, the one that began last of several. Updates attr_kernels and attr_copies.
+ */
+export async function attributeOrphans(workbench: Workbench): Promise<OrphanCounts> {
+  const counts: OrphanCounts = { orphans: 0, byTime: 0 };
+  for (const table of ['attr_kernels', 'attr_copies']) {
+    const [found] = await workbench.query<{ n: number }>(
+      `SELECT count(*) AS n FROM ${table} WHERE api_start_ns IS NULL`,
+    );
+    if (found!.n === 0) continue;
+    counts.orphans += found!.n;
+    counts.byTime += await byTime(workbench, table);
+  }
+  return counts;
+}
+
+async function byTime(workbench: Workbench, table: string): Promise<number> {
+  const found = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
+  const stages = await openCursor(
+    workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
+  );
+  const activities = await openCursor(
+    workbench.scan(
+      `SELECT start_ns, pid, activity FROM ${table} WHERE api_start_ns IS NULL ORDER BY start_ns`,
+    ),
+  );
+  const open = new Map<number, Open[]>();
+  let count = 0;
+  while (activities.source) {
+    while (stages.time <= activities.time && stages.source) {
+      const { columns, row } = stages;
+      const pid = columns['pid']![row]!;
+      const alive = (open.get(pid) ?? []).filter(({ endNs }) => endNs > stages.time);
+      alive.push({ stage: columns['stage_id']![row]!, endNs: columns['end_ns']![row]! });
+      open.set(pid, alive);
+      if (!step(stages)) await refill(stages);
+    }
+    const { columns, row } = activities;
+    const around = open.get(columns['pid']![row]!)?.findLast(({ endNs }) => endNs > activities.time);
+    if (around) {
+      found.add(columns['activity']![row]!, around.stage);
+      count++;
+    }
+    if (!step(activities)) await refill(activities);
+  }
+  found.close();
+  await workbench.run(
+    `UPDATE ${table} SET stage_id = t.stage_id::INTEGER, attributed_by = ${attributions.indexOf('time')}
+     FROM attr_by_time t WHERE t.activity = ${table}.activity`,
+  );
+  await workbench.run('DROP TABLE attr_by_time');
+  return count;
+}

@@ -1,0 +1,35 @@
+import type { Columns, Workbench } from '../../model/workbench.js';
+
+/** Rows of a scratch table written one by one; handed to the database in chunks. */
+export interface RowWriter {
+  /** Values in the order of the columns; NaN is null. */
+  add(...values: number[]): void;
+  close(): void;
+}
+
+const bufferRows = 2048 * 8;
+
+export async function openRows(
+  workbench: Workbench,
+  table: string,
+  columns: readonly string[],
+): Promise<RowWriter> {
+  const writer = await workbench.createTable(table, columns);
+  const arrays = columns.map(() => new Float64Array(bufferRows));
+  const buffers: Columns = Object.fromEntries(columns.map((name, c) => [name, arrays[c]!]));
+  let rows = 0;
+  const flush = () => {
+    if (rows > 0) writer.append(buffers, rows);
+    rows = 0;
+  };
+  return {
+    add(...values) {
+      for (let c = 0; c < arrays.length; c++) arrays[c]![rows] = values[c]!;
+      if (++rows === bufferRows) flush();
+    },
+    close() {
+      flush();
+      writer.close();
+    },
+  };
+}

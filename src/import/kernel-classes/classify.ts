@@ -1,0 +1,28 @@
+import type { OpClass } from '../../model/classes.js';
+import { engineRules } from './engine-rules.js';
+import { gemmName } from './gemm-name.js';
+import { libraryRules } from './library-rules.js';
+import type { KernelClassRule } from './kernel-class-rule.js';
+import { tritonClass } from './triton-rules.js';
+
+/** What the name of a device kernel tells. */
+export interface KernelLabel {
+  class: OpClass;
+  /** MxNxK of a GEMM's tile; null where the name does not tell. */
+  tile: string | null;
+  /** Type of the inputs; null where the name does not tell. */
+  dtype: string | null;
+}
+
+export const kernelClassRules: readonly KernelClassRule[] = [...libraryRules, ...engineRules];
+
+/** Names are cut here before they are matched: longer ones only repeat template arguments. */
+const matchedLetters = 1500;
+
+/** @param name demangled where the profiler has it; `other` when no rule knows it */
+export function kernelLabel(name: string): KernelLabel {
+  const text = name.slice(0, matchedLetters);
+  const known = tritonClass(text) ?? kernelClassRules.find(({ pattern }) => pattern.test(text))?.class;
+  const label = { class: known ?? ('other' as const), tile: null, dtype: null };
+  return label.class === 'gemm' ? { ...label, ...gemmName(text) } : label;
+}

@@ -1,0 +1,42 @@
+import type { OpClass } from '../../model/classes.js';
+
+/**
+ * Inductor names a fused kernel after the operators in it: triton_<pointwise poi | persistent reduction per | reduction
+ * red | template tem>_fused_<op>_<op>_<number>. Its class is that of the heaviest: the order here. A name cut off by
+ * Inductor's length limit is classed by what is left.
+ */
+export const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
+  { pattern: /(?:^|_)(?:all_reduce|all_gather|reduce_scatter|all_to_all)/, class: 'communication' },
+  { pattern: /scaled_dot_product|flex_attention|flash_attention/, class: 'attention' },
+  { pattern: /(?:^|_)(?:add)?b?a?mm(?:_|$)|matmul|convolution|(?:^|_)linear(?:_|$)/, class: 'gemm' },
+  { pattern: /native_layer_norm|layer_norm|rms_norm|rsqrt|group_norm/, class: 'norm' },
+  { pattern: /arg_?max|top_?k|(?:^|_)sort|multinomial|log_softmax|exponential/, class: 'sampling' },
+  { pattern: /soft_?max/, class: 'attention' },
+  { pattern: /embedding|index_select|(?:^|_)gather/, class: 'embedding' },
+  { pattern: /quantize|float8|fp8|(?:^|_)amax/, class: 'quantization' },
+  { pattern: /(?:^|_)(?:mean|sum|var|cumsum|norm|prod|max|min|logsumexp)(?:_|$)/, class: 'norm' },
+  {
+    pattern:
+      /(?:^|_)(?:silu|gelu|relu|sigmoid|tanh|mul|add|sub|div|pow|exp|neg|cos|sin|sqrt|where|ge|gt|le|lt|eq|ne|clamp|masked_fill|bitwise\w*|logical\w*|abs|log|rsub|erf|dropout|reciprocal)(?:_|$)/,
+    class: 'elementwise',
+  },
+  {
+    pattern:
+      /clone|copy|_to_copy|cat|view|transpose|permute|slice|select|stack|fill|zeros|ones|empty|full|arange|expand|unsqueeze|squeeze|reshape|index|scatter|constant_pad|lift_fresh|split|repeat|triu|tril|convert_element_type/,
+    class: 'copy',
+  },
+];
+
+const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_?)?(.*?)(?:_\d+)?(?:d\w*)?$/;
+
+/** @returns null when the name is not one of Inductor's */
+export function tritonClass(name: string): OpClass | null {
+  const match = inductor.exec(name);
+  if (!match) return null;
+  const [, kind, ops = ''] = match;
+  const found = fusedOps.find(({ pattern }) => pattern.test(ops));
+  if (found) return found.class;
+  if (kind === 'tem' || kind === 'mm' || kind === 'bmm') return 'gemm';
+  if (kind === 'flex') return 'attention';
+  return kind === 'poi' || kind === 'for' ? 'elementwise' : 'norm';
+}
