@@ -1,0 +1,32 @@
+import type { Issue } from '../../model/document.js';
+import { figure, missing } from '../../model/figure.js';
+import type { TraceAttribution } from '../../model/documents/trace.js';
+import type { TraceScope } from './scope.js';
+
+/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. */
+export async function attribution(
+  { database }: TraceScope,
+  issues: readonly Issue[],
+): Promise<TraceAttribution> {
+  const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(
+    `SELECT attributed_by AS how, count(*) AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
+     FROM focus_kernels GROUP BY attributed_by ORDER BY kernels DESC`,
+  );
+  const [row] = await database.query<{ orphans: number; total: number; classified: number | null }>(
+    `SELECT count_if(api_start_ns IS NULL) AS orphans, sum(dur_ns)::DOUBLE AS total,
+            sum(dur_ns) FILTER (class IS NOT NULL AND class NOT IN ('other', 'graph'))::DOUBLE AS classified
+     FROM focus_kernels`,
+  );
+  return {
+    methods,
+    orphans: row?.orphans ?? 0,
+    classified_share: row?.total
+      ? figure(
+          (row.classified ?? 0) / row.total,
+          'ratio',
+          'time of kernels whose class is known / kernel time',
+        )
+      : missing('no_kernels', 'the focus has no kernels'),
+    losses: issues.filter(({ severity }) => severity !== 'info'),
+  };
+}

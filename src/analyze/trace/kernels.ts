@@ -1,0 +1,72 @@
+import type { OpClass } from '../../model/classes.js';
+import type { PhaseKind, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
+import { literal, type TraceScope } from './scope.js';
+import { spreadColumns, spreadOf } from './spread.js';
+
+const rowsShown = 200;
+
+interface KernelRow {
+  name: string;
+  short_name: string | null;
+  class: OpClass | null;
+  tile: string | null;
+  dtype: string | null;
+  exclusive_ns: number | null;
+}
+
+/** Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. */
+export async function kernels(
+  { database }: TraceScope,
+  phases: readonly TracePhase[],
+): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
+  const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
+    `SELECT count(DISTINCT name) AS names, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns FROM focus_kernels`,
+  );
+  const total = all?.total_ns ?? 0;
+  const rows = await database.query<KernelRow>(
+    `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
+            any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}
+     FROM focus_kernels GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
+  );
+  const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
+    `SELECT coalesce(name, short_name, '') AS name, phase, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
+     FROM focus_kernels GROUP BY 1, 2`,
+  );
+  const parts = new Map<string, typeof byPhase>();
+  for (const row of byPhase) parts.set(row.name, [...(parts.get(row.name) ?? []), row]);
+  return {
+    kernels_total: { names: all?.names ?? 0, count: all?.count ?? 0, total_ns: total },
+    kernels: rows.map((row): TraceKernel => ({
+      name: row.name,
+      short_name: row.short_name ?? row.name,
+      class: row.class ?? 'other',
+      tile: row.tile,
+      dtype: row.dtype,
+      exclusive_ns: row.exclusive_ns ?? 0,
+      ...spreadOf(row)!,
+      share: total > 0 ? (spreadOf(row)?.total_ns ?? 0) / total : 0,
+      phases: (parts.get(row.name) ?? [])
+        .map(({ phase, count, total_ns }) => {
+          const instances = instancesOf(phases, phase);
+          return {
+            kind: phase,
+            count,
+            total_ns,
+            per_instance: count / instances,
+            per_instance_ns: total_ns / instances,
+          };
+        })
+        .toSorted((a, b) => b.total_ns - a.total_ns),
+    })),
+  };
+}
+
+/** Instances of a phase; 1 for what has none, so that "per instance" is then the whole. */
+export function instancesOf(phases: readonly TracePhase[], kind: PhaseKind | null): number {
+  return phases.find((phase) => phase.kind === kind)?.instances ?? 1;
+}
+
+/** SQL condition for kernels of a phase; everything for null. */
+export function phaseFilter(kind: PhaseKind | null): string {
+  return kind === null ? 'true' : `phase = ${literal(kind)}`;
+}

@@ -1,0 +1,100 @@
+import { figure, missing, type Figure } from '../../model/figure.js';
+import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
+import type { Workload } from '../../model/manifest.js';
+import { workloadModel } from '../model-work.js';
+import type { TraceScope } from './scope.js';
+import { spreadColumns, spreadOf } from './spread.js';
+
+const kernelsShown = 30;
+
+/** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
+const queue = 'CASE WHEN start_ns > api_start_ns + api_dur_ns THEN start_ns - api_start_ns - api_dur_ns END';
+
+/**
+ * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
+ * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
+ */
+export async function launches(
+  { database }: TraceScope,
+  phases: readonly TracePhase[],
+  workload: Workload | null,
+): Promise<Launches> {
+  const layers = decoderLayers(workload);
+  const spreads = await database.query<{ phase: PhaseKind }>(
+    `SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns(queue, 'queue_')}
+     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase
+     UNION ALL BY NAME
+     SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns('queue_ns', 'queue_')}
+     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
+           FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
+     GROUP BY phase`,
+  );
+  const graphs = await database.query<{ phase: PhaseKind; launches: number }>(
+    `SELECT phase, count(DISTINCT correlation) AS launches FROM focus_kernels
+     WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
+  );
+  const ranges = await database.query<{ kind: PhaseKind; low: number; high: number }>(
+    `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
+  );
+  const perLayer = (value: number, what: string) =>
+    layers.value === null ? layers : figure(value / layers.value, 'per layer', `${what} / decoder layers`);
+  return {
+    layers,
+    phases: phases.map((phase) => {
+      // With both kinds in one phase the plain launches are told: their queue is what a step waits for one by one.
+      const own = spreads.filter((row) => row.phase === phase.kind);
+      const spread = own.find((row) => spreadOf(row, 'api_') !== null) ?? {};
+      const range = ranges.find(({ kind }) => kind === phase.kind);
+      const ofGraphs = graphs.find((row) => row.phase === phase.kind)?.launches ?? 0;
+      return {
+        kind: phase.kind,
+        instances: phase.instances,
+        launches: phase.launches,
+        launches_min: range?.low ?? phase.launches,
+        launches_max: range?.high ?? phase.launches,
+        kernels: phase.kernels,
+        graph_launches: ofGraphs / phase.instances,
+        kernels_per_layer: perLayer(phase.kernels, 'kernels of a mean instance'),
+        launches_per_layer: perLayer(phase.launches, 'launches of a mean instance'),
+        api: spreadOf(spread, 'api_'),
+        queue: spreadOf(spread, 'queue_'),
+      };
+    }),
+    kernels: await launchedKernels(database),
+  };
+}
+
+/** Decoder layers of the workload's model. */
+export function decoderLayers(workload: Workload | null): Figure {
+  if (!workload) return missing('no_model', 'the session does not say which model ran');
+  const model = workloadModel(workload);
+  if (!('architecture' in model)) return model;
+  return figure(model.architecture.layers.length, 'layers', "the model's config.json");
+}
+
+async function launchedKernels(database: TraceScope['database']): Promise<LaunchKernel[]> {
+  // Medians of few: the kernels are chosen by time first. One launch tells the name of the call for all of its kind.
+  const rows = await database.query<{ kernel: string; short_name: string | null; api_name: string | null }>(
+    `WITH costly AS (
+       SELECT name, graph_node IS NOT NULL AS in_graph FROM focus_kernels WHERE api_start_ns IS NOT NULL
+       GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT ${kernelsShown}),
+     spreads AS (
+       SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS of_pid,
+              ${spreadColumns('start_ns + dur_ns - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
+              ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
+       FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM focus_kernels WHERE api_start_ns IS NOT NULL)
+       SEMI JOIN costly USING (name, in_graph) GROUP BY name, in_graph)
+     SELECT s.*, (SELECT arg_min(a.name, a.dur_ns) FROM focus_api a WHERE a.correlation = s.correlation AND a.pid = s.of_pid) AS api_name
+     FROM spreads s ORDER BY kernel_total_ns DESC`,
+  );
+  return rows.map((row) => ({
+    kernel: row.kernel,
+    short_name: row.short_name ?? row.kernel,
+    api_name: row.api_name,
+    count: spreadOf(row, 'kernel_')!.count,
+    total: spreadOf(row, 'total_')!,
+    api: spreadOf(row, 'api_')!,
+    queue: spreadOf(row, 'queue_'),
+    kernel_spread: spreadOf(row, 'kernel_')!,
+  }));
+}

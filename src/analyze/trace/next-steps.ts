@@ -1,0 +1,42 @@
+import type { TraceResult } from '../../model/documents/trace.js';
+
+type Parts = Pick<TraceResult, 'session' | 'phases' | 'classes' | 'operators' | 'launches' | 'source'>;
+
+/** What to type next, from what this capture shows and lacks. */
+export function nextSteps({ session, phases, classes, operators, source }: Parts): TraceResult['next_steps'] {
+  const steps: TraceResult['next_steps'] = [];
+  const decode = phases.find(({ kind }) => kind === 'decode') ?? phases.find(({ kind }) => kind === 'mixed');
+  const opaque = classes[0]?.rows.some((row) => row.class === 'graph') ?? false;
+  const name = session.name ?? session.id;
+  if (opaque) {
+    steps.push({
+      command: 'inferscope run --evaluator nsys -- <command>',
+      why: 'records the nodes of CUDA graphs, which this capture lacks',
+    });
+  }
+  if (decode && decode.idle_share > 0.3 && decode.launches > 50) {
+    steps.push({
+      command: 'inferscope run --evaluator nsys -- <command with CUDA graphs or torch.compile>',
+      why: `a decode step makes ${Math.round(decode.launches)} launches and waits ${Math.round(100 * decode.idle_share)} % of the time; then: inferscope session compare ${name} @last`,
+    });
+  }
+  if (!operators) {
+    steps.push({
+      command: 'inferscope run --evaluator torch -- <command>',
+      why: 'tells which operators and shapes launched these kernels',
+    });
+  }
+  if (decode && decode.idle_share < 0.5) {
+    steps.push({
+      command: 'inferscope run --evaluator ncu -- <command>',
+      why: 'tells why the hottest kernels take as long as they do',
+    });
+  }
+  if (!source.timing) {
+    steps.push({
+      command: 'inferscope run --evaluator none,nsys -- <command>',
+      why: 'a run without a profiler beside it tells what the profiler added',
+    });
+  }
+  return steps;
+}

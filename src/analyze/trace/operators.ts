@@ -1,0 +1,131 @@
+import type { Operator, Operators, TracePhase } from '../../model/documents/trace.js';
+import { formatShare } from './words.js';
+import { phaseFilter } from './kernels.js';
+import type { TraceScope } from './scope.js';
+
+const rowsShown = 60;
+const shapesShown = 4;
+const pathDepth = 12;
+
+/** Calls that allocate or free device memory: the caching allocator's misses show as them. */
+const allocatorCalls =
+  "name SIMILAR TO '(cuda|hip|cu)(Malloc|Free|Mem(Alloc|Free|Create|Map|Unmap|Release)).*'";
+
+interface OperatorRow {
+  name: string;
+  op_type: string | null;
+  count: number;
+  cpu_ns: number;
+  self_cpu_ns: number;
+  device_ns: number;
+  kernels: number;
+  allocated_bytes: number | null;
+  allocation_ns: number;
+  sample_op_id: number;
+}
+
+/**
+ * Operators of one phase (decode where there is one; everything otherwise): host time with and without what they call,
+ * time of the kernels and copies they launched themselves, shapes, allocations, and what costs in each. Null without
+ * operators.
+ *
+ * Verdict of an operator: `allocation` when its allocator calls are the largest of the three, `kernels` when its device
+ * time is, `scheduling` when the host's own time around them is.
+ */
+export async function operators(
+  { database }: TraceScope,
+  phases: readonly TracePhase[],
+): Promise<Operators | null> {
+  const [any] = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM focus_ops WHERE op_type IS DISTINCT FROM 'python_function'`,
+  );
+  if (!any?.n) return null;
+  const phase = (['decode', 'mixed', 'prefill'] as const).find((kind) =>
+    phases.some((one) => one.kind === kind),
+  );
+  const inPhase = phaseFilter(phase ?? null);
+  await database.query(
+    `CREATE TEMP TABLE op_costs AS
+     WITH launched AS (
+       SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
+         SELECT op_id, dur_ns, 1 AS kernels FROM focus_kernels WHERE op_id IS NOT NULL
+         UNION ALL SELECT op_id, dur_ns, 0 FROM focus_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
+     allocations AS (SELECT op_id, sum(dur_ns) AS ns FROM focus_api WHERE op_id IS NOT NULL AND ${allocatorCalls} GROUP BY op_id)
+     SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
+            coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.ns, 0) AS allocation_ns
+     FROM (SELECT * FROM focus_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
+     LEFT JOIN launched l USING (op_id) LEFT JOIN allocations a USING (op_id)`,
+  );
+  const rows = await database.query<OperatorRow>(
+    `SELECT name, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
+            sum(device_ns)::DOUBLE AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
+            sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(op_id, self_ns + device_ns) AS sample_op_id
+     FROM op_costs GROUP BY name ORDER BY sum(device_ns) + sum(self_ns) DESC, name LIMIT ${rowsShown}`,
+  );
+  const shapes = await database.query<{
+    name: string;
+    input_shapes: string;
+    count: number;
+    device_ns: number;
+  }>(
+    `SELECT name, input_shapes, count(*) AS count, sum(device_ns)::DOUBLE AS device_ns FROM op_costs
+     WHERE input_shapes IS NOT NULL GROUP BY ALL
+     QUALIFY row_number() OVER (PARTITION BY name ORDER BY count(*) DESC, sum(device_ns) DESC, input_shapes) <= ${shapesShown}
+     ORDER BY name, count DESC, input_shapes`,
+  );
+  const paths = await callPaths(
+    database,
+    rows.map((row) => row.sample_op_id),
+  );
+  const made = rows.map(({ sample_op_id, ...row }): Operator => ({
+    ...row,
+    shapes: shapes
+      .filter(({ name }) => name === row.name)
+      .map(({ input_shapes, count, device_ns }) => ({ input_shapes, count, device_ns })),
+    call_path: paths.get(sample_op_id) ?? [],
+    verdict: verdictOf(row),
+  }));
+  const [all] = await database.query<Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>>(
+    `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
+            coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
+  );
+  const verdict = all && made.length > 0 ? verdictOf(all) : null;
+  return { phase: phase ?? null, rows: made, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
+}
+
+type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>;
+
+function verdictOf({ self_cpu_ns, device_ns, allocation_ns }: Costs): Operator['verdict'] {
+  const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
+  if (allocation_ns > Math.max(scheduling, device_ns)) return 'allocation';
+  return device_ns >= scheduling ? 'kernels' : 'scheduling';
+}
+
+function verdictText(verdict: Operator['verdict'], { self_cpu_ns, device_ns, allocation_ns }: Costs): string {
+  const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
+  const sum = scheduling + device_ns + allocation_ns;
+  const parts = `host ${formatShare(scheduling / sum)}, kernels ${formatShare(device_ns / sum)}, allocation ${formatShare(allocation_ns / sum)}`;
+  const said = {
+    scheduling: "the host's own work around the operators costs more than their kernels",
+    kernels: 'the kernels of the operators cost more than the host around them',
+    allocation: 'allocator calls cost more than the operators and their kernels',
+  }[verdict];
+  return `${said[0]!.toUpperCase()}${said.slice(1)} (${parts}).`;
+}
+
+/** Enclosing operators and Python frames of some calls, outermost first. */
+async function callPaths(database: TraceScope['database'], ids: number[]): Promise<Map<number, string[]>> {
+  const wanted = ids.filter((id) => Number.isSafeInteger(id));
+  if (wanted.length === 0) return new Map();
+  const rows = await database.query<{ root: number; name: string; depth: number }>(
+    `WITH RECURSIVE links AS (SELECT op_id, parent_op_id, name FROM focus_ops),
+     up AS (
+       SELECT op_id AS root, parent_op_id AS at, 1 AS depth FROM links WHERE op_id IN (${wanted.join(', ')}) AND parent_op_id IS NOT NULL
+       UNION ALL SELECT up.root, l.parent_op_id, depth + 1 FROM up JOIN links l ON l.op_id = up.at
+       WHERE l.parent_op_id IS NOT NULL AND depth < ${pathDepth})
+     SELECT root, l.name, depth FROM up JOIN links l ON l.op_id = up.at ORDER BY root, depth DESC`,
+  );
+  const paths = new Map<number, string[]>();
+  for (const { root, name } of rows) paths.set(root, [...(paths.get(root) ?? []), name]);
+  return paths;
+}

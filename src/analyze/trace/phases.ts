@@ -1,0 +1,194 @@
+import { missing, type Figure } from '../../model/figure.js';
+import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
+import { meanOverLaunches } from '../statistics.js';
+import { literal, type TraceScope } from './scope.js';
+import { spreadColumns, spreadOf } from './spread.js';
+import type { PhaseClock } from './windows.js';
+
+/** Parts of a gap, in the order in which they follow each other (model/tables.ts). */
+export const gapParts = [
+  'synchronization',
+  'host',
+  'launch_overhead',
+  'launch_latency',
+  'device_dependency',
+  'unattributed',
+] as const;
+
+const rowsShown = 512;
+export const phaseOrder: readonly PhaseKind[] = [
+  'load',
+  'warmup',
+  'prefill',
+  'decode',
+  'mixed',
+  'sampling',
+  'other',
+  'outside',
+];
+
+/**
+ * Wall time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time
+ * before the first and after the last activity of the capture is idle without a cause. busy = wall − idle.
+ * Needs the table `windows`; leaves the table `window_split` with one row a window.
+ */
+export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
+  const { database } = scope;
+  await splitWindows(scope);
+  const mean = (column: string) => `avg(${column}) AS ${column}`;
+  const found = await database.query<Record<string, number> & { kind: PhaseKind }>(
+    `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...gapParts].map(mean).join(', ')}
+     FROM window_split GROUP BY kind`,
+  );
+  const results: TracePhase[] = [];
+  for (const row of found.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
+    const { kind } = row;
+    const wall = spreadOf(row)!;
+    const causes = gapParts
+      .map((id) => ({ id, ns: row[id] ?? 0, share: wall.mean_ns > 0 ? (row[id] ?? 0) / wall.mean_ns : 0 }))
+      .filter(({ ns }) => ns > 0)
+      .toSorted((a, b) => b.ns - a.ns);
+    const clock = clocks.find((one) => one.kind === kind);
+    results.push({
+      kind,
+      instances: wall.count,
+      wall,
+      clock: clock?.clock ?? 'host',
+      clock_why: clock?.why ?? '',
+      clean_ms: await cleanTime(scope, kind),
+      ...split(wall.mean_ns, row),
+      idle_by_cause: causes,
+      main_cause: causes[0]?.id ?? null,
+      kernels: row['kernels'] ?? 0,
+      copies: row['copies'] ?? 0,
+      launches: row['launches'] ?? 0,
+      kernel_ns: row['kernel_time'] ?? 0,
+      rows: await instanceRows(scope, kind),
+    });
+  }
+  return results;
+}
+
+function split(wall: number, row: Record<string, number | string | null>) {
+  const of = (name: string) => Number(row[name] ?? 0);
+  const busy = wall - of('idle');
+  return {
+    busy_ns: busy,
+    compute_ns: busy - of('comm') - of('copy'),
+    exposed_comm_ns: of('comm'),
+    exposed_copy_ns: of('copy'),
+    idle_ns: of('idle'),
+    idle_share: wall > 0 ? of('idle') / wall : 0,
+  };
+}
+
+async function splitWindows({ database, source }: TraceScope): Promise<void> {
+  const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
+  const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
+  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows("kind <> 'sampling'")}`);
+  // Sampling lies inside steps: its windows are a level of their own.
+  if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows("kind = 'sampling'")}`);
+  // Communication and copies: their exposed time, in proportion where a window cuts them.
+  const exposed = (table: string, filter: string, name: string) =>
+    `SELECT stage_id, sum(a.exclusive_ns * (least(w.end_ns, a.end_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)) AS ${name}
+     FROM (SELECT start_ns, start_ns + dur_ns AS end_ns, dur_ns, exclusive_ns FROM ${table} WHERE exclusive_ns > 0 AND ${filter}) a
+     JOIN windows w ON a.start_ns < w.end_ns AND a.end_ns > w.start_ns GROUP BY stage_id`;
+  const sampled = hasSampling
+    ? ` UNION ALL ${launchedBy('phase_id')} AND phase = 'sampling' GROUP BY phase_id`
+    : '';
+  await database.query(
+    `CREATE TEMP TABLE window_split AS
+     WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id),
+     comm AS (${exposed('focus_kernels', "class = 'communication'", 'comm')}),
+     copy AS (${exposed('focus_copies', 'true', 'copy')}),
+     launched AS (${launchedBy('step_id')} GROUP BY step_id${sampled}),
+     copied AS (SELECT step_id AS stage_id, count(*) AS copies FROM focus_copies WHERE step_id IS NOT NULL GROUP BY step_id),
+     beyond AS (SELECT stage_id, greatest(0, least(end_ns, ${source.start_ns}) - start_ns) +
+                  greatest(0, end_ns - greatest(start_ns, ${source.end_ns})) AS beyond FROM windows)
+     SELECT w.*, w.end_ns - w.start_ns AS wall_ns, ${gapParts
+       .filter((part) => part !== 'unattributed')
+       .map((part) => `coalesce(${part}, 0)::DOUBLE AS ${part}`)
+       .join(', ')}, (coalesce(unattributed, 0) + beyond)::DOUBLE AS unattributed,
+       (${gapParts.map((part) => `coalesce(${part}, 0)`).join(' + ')} + beyond)::DOUBLE AS idle,
+       coalesce(comm, 0)::DOUBLE AS comm, coalesce(copy, 0)::DOUBLE AS copy, coalesce(l.kernels, 0) AS kernels,
+       coalesce(l.launches, 0) AS launches, coalesce(l.kernel_time, 0)::DOUBLE AS kernel_time, coalesce(copies, 0) AS copies
+     FROM windows w JOIN beyond USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN comm USING (stage_id)
+     LEFT JOIN copy USING (stage_id) LEFT JOIN launched l USING (stage_id) LEFT JOIN copied USING (stage_id)`,
+  );
+}
+
+/**
+ * Idle time by part of each window of a level, whose windows do not overlap. One pass: a gap inside the window it begins
+ * in is summed; the others, few, are kept one by one and clipped part by part in every window they reach into.
+ */
+function gapsOfWindows(level: string): string {
+  const columns = gapParts.map((part) => `${part}_ns`);
+  const windows = `SELECT stage_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}`;
+  const clipped = gapParts.map((part, i) => {
+    const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
+    return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;
+  });
+  return `WITH w AS (${windows}), sorted AS (
+      SELECT CASE WHEN g_start + dur_ns <= w_end THEN stage_id END AS inside,
+             CASE WHEN g_start + dur_ns <= w_end THEN NULL ELSE g_start END AS g_start,
+             max(CASE WHEN g_start + dur_ns <= w_end THEN NULL ELSE g_start + dur_ns END) AS g_end,
+             ${columns.map((column, i) => `coalesce(sum(${column}), 0) AS ${gapParts[i]}`).join(', ')}
+      FROM (SELECT start_ns AS g_start, dur_ns, ${columns.join(', ')} FROM focus_gaps) g
+      ASOF LEFT JOIN w ON g.g_start >= w.w_start GROUP BY 1, 2)
+    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM sorted WHERE g_start IS NULL
+    UNION ALL
+    SELECT w.stage_id, ${clipped.join(', ')} FROM sorted JOIN w ON g_start < w_end AND g_end > w_start GROUP BY w.stage_id`;
+}
+
+/**
+ * Kernels, and the API calls that launched them, by stage. Nodes of a CUDA graph share the correlation id of its one
+ * launch; every other kernel has a call of its own, also an orphan, whose call was not recorded.
+ */
+function launchedBy(column: 'step_id' | 'phase_id'): string {
+  return `SELECT ${column} AS stage_id, count(*) AS kernels, sum(dur_ns) AS kernel_time,
+      count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END) AS launches
+    FROM focus_kernels WHERE ${column} IS NOT NULL`;
+}
+
+async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<PhaseInstance[]> {
+  const rows = await database.query<
+    Record<string, number> & {
+      raw_name: string | null;
+      iteration: number | null;
+      step_index: number | null;
+    }
+  >(
+    `SELECT * FROM window_split WHERE kind = ${literal(kind)} ORDER BY start_ns, stage_id LIMIT ${rowsShown}`,
+  );
+  return rows.map((row) => ({
+    stage_id: row['stage_id'] ?? 0,
+    label: row.step_index === null ? (row.raw_name ?? kind) : `${kind} ${row.step_index}`,
+    iteration: row.iteration,
+    step_index: row.step_index,
+    start_ns: row['start_ns'] ?? 0,
+    wall_ns: row['wall_ns'] ?? 0,
+    ...split(row['wall_ns'] ?? 0, row),
+    kernels: row['kernels'] ?? 0,
+    copies: row['copies'] ?? 0,
+  }));
+}
+
+/** Mean window of the same kind in the execution without a profiler; a mean over process launches where known. */
+async function cleanTime({ database, source }: TraceScope, kind: PhaseKind): Promise<Figure> {
+  if (!source.timing) return missing('no_clean_execution', 'the session has no execution without a profiler');
+  const rows = await database.query<{ pid: number; ms: number }>(
+    `WITH own AS (
+       SELECT pid, kind, iteration, start_ns, end_ns, lead(start_ns) OVER thread AS next_ns,
+              lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
+       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
+         AND ${source.focus.rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${source.focus.rank}`}
+       WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
+     SELECT pid, (CASE WHEN kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
+                    AND next_iteration IS NOT DISTINCT FROM iteration THEN next_ns ELSE end_ns END - start_ns) / 1e6 AS ms
+     FROM own WHERE kind = $2 ORDER BY pid, start_ns`,
+    [source.timing.execution_id, kind],
+  );
+  if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
+  const repeats = rows.map(({ pid, ms }) => ({ launch: pid, value: ms }));
+  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${source.timing.execution_id}`);
+}

@@ -1,0 +1,40 @@
+import type { PhaseKind, ShortKernels } from '../../model/documents/trace.js';
+import { phaseOrder } from './phases.js';
+import type { TraceScope } from './scope.js';
+
+/** Below this a kernel takes no longer than launching the next one costs (5 to 10 µs on today's hosts). */
+export const shortKernelNs = 10_000;
+
+/** How much of the kernels, and of their time, is in kernels too short to hide a launch. */
+export async function shortKernels({ database }: TraceScope): Promise<ShortKernels> {
+  const rows = await database.query<{
+    phase: PhaseKind;
+    kernels: number;
+    short: number;
+    short_ns: number;
+    total_ns: number;
+  }>(
+    `SELECT phase, count(*) AS kernels, count_if(dur_ns < ${shortKernelNs}) AS short,
+            coalesce(sum(dur_ns) FILTER (dur_ns < ${shortKernelNs}), 0)::DOUBLE AS short_ns, sum(dur_ns)::DOUBLE AS total_ns
+     FROM focus_kernels GROUP BY phase`,
+  );
+  const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
+  const whole = {
+    phase: null,
+    kernels: sum((row) => row.kernels),
+    short: sum((row) => row.short),
+    short_ns: sum((row) => row.short_ns),
+    total_ns: sum((row) => row.total_ns),
+  };
+  const sorted = rows.toSorted((a, b) => phaseOrder.indexOf(a.phase) - phaseOrder.indexOf(b.phase));
+  return {
+    threshold_ns: shortKernelNs,
+    phases: [whole, ...sorted].map((row) => ({
+      kind: row.phase,
+      kernels: row.kernels,
+      short: row.short,
+      count_share: row.kernels > 0 ? row.short / row.kernels : 0,
+      time_share: row.total_ns > 0 ? row.short_ns / row.total_ns : 0,
+    })),
+  };
+}

@@ -1,0 +1,128 @@
+import type { PhaseKind, TraceTelemetry } from '../../model/documents/trace.js';
+import { formatNs } from './words.js';
+import type { TraceScope } from './scope.js';
+
+const pointsShown = 600;
+/** Scopes of the host's single cores say nothing of a GPU's timeline. */
+const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
+/** Below this share of the run's usual (median busy) clock a GPU at work has dropped. */
+const droppedClock = 0.9;
+
+/** NVML's nvmlClocksEventReasons bits that take speed away; idle and application clocks do not. */
+const throttleReasons: readonly { bit: number; kind: 'throttling' | 'power_cap'; text: string }[] = [
+  { bit: 0x4, kind: 'power_cap', text: 'the power cap lowered the clocks' },
+  { bit: 0x8, kind: 'throttling', text: 'hardware slowdown' },
+  { bit: 0x20, kind: 'throttling', text: 'software thermal slowdown' },
+  { bit: 0x40, kind: 'throttling', text: 'hardware thermal slowdown' },
+  { bit: 0x80, kind: 'throttling', text: 'power brake from outside' },
+];
+
+const units: readonly [RegExp, string][] = [
+  [/_percent$/, '%'],
+  [/_mhz$/, 'MHz'],
+  [/_w$/, 'W'],
+  [/_c$/, '°C'],
+  [/_bytes$/, 'B'],
+  [/_mb_per_s$/, 'MB/s'],
+  [/^cores_busy$/, 'cores'],
+];
+
+interface Series {
+  scope: string;
+  metric: string;
+  mean: number;
+  min: number;
+  max: number;
+}
+
+/**
+ * Power, clocks and utilisation over the attributed execution: over all and by phase, with throttling and clock drops
+ * tied to the phases they hit. Samples of a window are those taken in it. Null without samples.
+ */
+export async function telemetry({ database, source }: TraceScope): Promise<TraceTelemetry | null> {
+  const samples = `(SELECT scope, metric, t_ns, value FROM telemetry WHERE ${shownScopes} AND value IS NOT NULL
+    AND execution_id = '${source.attribution.execution_id.replaceAll("'", "''")}')`;
+  const series = await database.query<Series>(
+    `SELECT scope, metric, avg(value) AS mean, min(value) AS min, max(value) AS max
+     FROM ${samples} GROUP BY scope, metric ORDER BY scope, metric`,
+  );
+  if (series.length === 0) return null;
+  const byPhase = await database.query<Omit<Series, 'min' | 'max'> & { kind: PhaseKind; samples: number }>(
+    `SELECT scope, metric, kind, avg(value) AS mean, count(*) AS samples
+     FROM ${samples} t ASOF JOIN (SELECT * FROM windows WHERE kind <> 'sampling') w ON t.t_ns >= w.start_ns
+     WHERE t.t_ns < w.end_ns GROUP BY ALL ORDER BY ALL`,
+  );
+  const points = await database.query<{ scope: string; metric: string; t_ns: number; value: number }>(
+    `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM ${samples})
+     SELECT scope, metric, (avg(t_ns))::BIGINT AS t_ns, avg(value) AS value FROM ${samples}, span
+     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
+  );
+  return {
+    series: series.map((one) => ({
+      ...one,
+      unit: units.find(([pattern]) => pattern.test(one.metric))?.[1] ?? '',
+      phases: byPhase
+        .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
+        .map(({ kind, mean, samples: count }) => ({ kind, mean, samples: count })),
+      points: points
+        .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
+        .map(({ t_ns, value }): [number, number] => [t_ns, value]),
+    })),
+    events: await events(database, samples),
+  };
+}
+
+interface Span {
+  scope: string;
+  what: string;
+  start_ns: number;
+  end_ns: number;
+  phases: string | null;
+}
+
+/** Runs of samples that meet a condition, as one event each, with the phases sampled in them. */
+async function events(database: TraceScope['database'], samples: string): Promise<TraceTelemetry['events']> {
+  const found: TraceTelemetry['events'] = [];
+  const spans = (flagged: string) =>
+    database.query<Span>(
+      `WITH flagged AS (${flagged}),
+       islands AS (
+         SELECT *, row_number() OVER (PARTITION BY scope, what ORDER BY t_ns) - row_number() OVER (PARTITION BY scope, what, hit ORDER BY t_ns) AS island FROM flagged),
+       timed AS (SELECT i.*, CASE WHEN i.t_ns < w.end_ns THEN kind END AS kind
+         FROM islands i ASOF LEFT JOIN (SELECT * FROM windows WHERE kind <> 'sampling') w ON i.t_ns >= w.start_ns)
+       SELECT scope, what, min(t_ns) AS start_ns, max(t_ns) AS end_ns, string_agg(DISTINCT kind, ',') AS phases
+       FROM timed WHERE hit GROUP BY scope, what, island ORDER BY start_ns LIMIT 100`,
+    );
+  const phasesOf = ({ phases }: Span): PhaseKind[] =>
+    phases ? (phases.split(',').sort() as PhaseKind[]) : [];
+  for (const { bit, kind, text } of throttleReasons) {
+    const rows = await spans(
+      `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
+    );
+    for (const row of rows) found.push(eventOf(row, kind, text, phasesOf(row)));
+  }
+  const drops = await spans(
+    `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${droppedClock} * m.usual AS hit
+     FROM ${samples} c JOIN ${samples} u ON u.scope = c.scope AND u.t_ns = c.t_ns AND u.metric = 'utilization_percent' AND u.value >= 50
+     JOIN (SELECT a.scope, median(a.value) AS usual FROM ${samples} a JOIN ${samples} b
+             ON b.scope = a.scope AND b.t_ns = a.t_ns AND b.metric = 'utilization_percent' AND b.value >= 50
+           WHERE a.metric = 'sm_clock_mhz' GROUP BY a.scope) m ON m.scope = c.scope
+     WHERE c.metric = 'sm_clock_mhz'`,
+  );
+  for (const row of drops) {
+    const text = `the SM clock was under ${Math.round(100 * droppedClock)} % of its median while the GPU was busy`;
+    found.push(eventOf(row, 'clock_drop', text, phasesOf(row)));
+  }
+  return found.toSorted((a, b) => a.start_ns - b.start_ns);
+}
+
+function eventOf(
+  { scope, start_ns, end_ns }: Span,
+  kind: TraceTelemetry['events'][number]['kind'],
+  text: string,
+  phases: PhaseKind[],
+): TraceTelemetry['events'][number] {
+  const hit = phases.length > 0 ? `, in ${phases.join(', ')}` : ', outside all phases';
+  const long = end_ns > start_ns ? ` for ${formatNs(end_ns - start_ns)}` : ' in one sample';
+  return { kind, scope, start_ns, end_ns, phases, text: `${scope}: ${text}${long}${hit}.` };
+}

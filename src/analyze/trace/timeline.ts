@@ -1,0 +1,126 @@
+import type { OpClass } from '../../model/classes.js';
+import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
+import type { TraceScope } from './scope.js';
+
+const decodeStepsShown = 3;
+/** Of each kind of event; what is beyond is counted in `dropped`. */
+const eventsShown = 2500;
+const bins = 400;
+const phasesShown = 400;
+/** Without phases: so much from the first kernel on. */
+const unmarkedSpanNs = 20e6;
+
+interface EventRow {
+  what: 'kernels' | 'copies' | 'api' | 'idle';
+  lane: string;
+  name: string | null;
+  class: OpClass | null;
+  start_ns: number;
+  dur_ns: number;
+}
+
+/** One prefill and the first decode steps after it, event by event, and the whole capture as a density by class. */
+export async function timeline(scope: TraceScope): Promise<TraceTimeline | null> {
+  const { database, source } = scope;
+  const span = await detailSpan(scope);
+  const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;
+  const stages = await database.query<TraceTimeline['stages'][number]>(
+    `WITH own AS (SELECT s.*, s.phase AS kind FROM focus_stages s
+                  WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
+     SELECT coalesce(raw_name, kind) AS label, coalesce(kind, 'outside') AS kind,
+            CASE WHEN parent_id IS NULL THEN 0 WHEN stage_id = phase_id AND kind <> 'sampling' THEN 0 ELSE 1 END AS depth,
+            start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
+     FROM own ORDER BY start_ns, dur_ns DESC LIMIT 400`,
+  );
+  const rows = await database.query<EventRow & { dropped: number }>(
+    ['kernels', 'copies', 'api', 'idle']
+      .map((what) => {
+        const [table, lane, name, opClass] = {
+          kernels: ['focus_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
+          copies: ['focus_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
+          api: ['focus_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
+          idle: ['focus_gaps', "'idle'", 'cause', 'NULL'],
+        }[what]!;
+        return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
+          greatest(0, count(*) OVER () - ${eventsShown}) AS dropped FROM ${table} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
+      })
+      .join(' UNION ALL '),
+  );
+  const lanes = [...new Map(rows.map(({ what, lane }) => [lane, what]))].map(([label, what]) => ({
+    label,
+    what,
+  }));
+  const order = ['api', 'idle', 'kernels', 'copies'];
+  lanes.sort((a, b) => order.indexOf(a.what) - order.indexOf(b.what) || a.label.localeCompare(b.label));
+  const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
+  const names = [...new Set(rows.map(({ name }) => name ?? ''))];
+  const nameOf = new Map(names.map((name, index) => [name, index]));
+  const dropped = new Map(rows.map(({ what, dropped: count }) => [what, count]));
+  return {
+    origin_ns: span.start_ns,
+    dur_ns: span.end_ns - span.start_ns,
+    dropped: [...dropped.values()].reduce((sum, count) => sum + count, 0),
+    stages,
+    lanes,
+    names,
+    events: rows.map((row) => ({
+      lane: laneOf.get(row.lane)!,
+      name: nameOf.get(row.name ?? '')!,
+      class: row.class,
+      start_ns: row.start_ns - span.start_ns,
+      dur_ns: row.dur_ns,
+    })),
+    density: await density(database, source),
+  };
+}
+
+async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns: number; end_ns: number }> {
+  const windows = await database.query<{ kind: PhaseKind; start_ns: number; end_ns: number }>(
+    `WITH first AS (SELECT min(start_ns) AS begin_ns FROM windows WHERE kind = 'prefill'),
+     steps AS (SELECT kind, start_ns, end_ns FROM windows, first
+               WHERE kind IN ('decode', 'mixed') AND start_ns >= coalesce(begin_ns, 0) ORDER BY start_ns LIMIT ${decodeStepsShown})
+     SELECT kind, start_ns, end_ns FROM (
+       SELECT * FROM (SELECT kind, start_ns, end_ns FROM windows WHERE kind = 'prefill' ORDER BY start_ns LIMIT 1)
+       UNION ALL FROM steps) ORDER BY start_ns`,
+  );
+  const [first] = windows;
+  if (!first) {
+    const end_ns = Math.min(source.end_ns, source.start_ns + unmarkedSpanNs);
+    return { start_ns: source.start_ns, end_ns };
+  }
+  // A prefill far from the next step (another request's, or a pause) is shown without it.
+  const last = windows.findLast((one, i) => i === 0 || one.start_ns - windows[i - 1]!.end_ns < 5e8);
+  return { start_ns: first.start_ns, end_ns: Math.max(first.end_ns, last?.end_ns ?? 0) };
+}
+
+async function density(
+  database: TraceScope['database'],
+  { start_ns, end_ns }: TraceScope['source'],
+): Promise<TraceTimeline['density']> {
+  const bin = Math.max(1, Math.ceil((end_ns - start_ns) / bins));
+  const rows = await database.query<{ class: OpClass | 'copies'; bin: number; ns: number }>(
+    `SELECT class, bin, sum(ns)::DOUBLE AS ns FROM (
+       SELECT coalesce(class, 'other') AS class, (start_ns - ${start_ns}) // ${bin} AS bin, coalesce(exclusive_ns, dur_ns) AS ns FROM focus_kernels
+       UNION ALL SELECT 'copies', (start_ns - ${start_ns}) // ${bin}, coalesce(exclusive_ns, dur_ns) FROM focus_copies)
+     WHERE bin BETWEEN 0 AND ${bins - 1} GROUP BY class, bin`,
+  );
+  const classes = [...new Set(rows.map((row) => row.class))].sort();
+  const phases = await database.query<TraceTimeline['density']['phases'][number]>(
+    `WITH ordered AS (
+       SELECT kind, start_ns, end_ns, row_number() OVER (ORDER BY start_ns, stage_id) - row_number() OVER (PARTITION BY kind ORDER BY start_ns, stage_id) AS island
+       FROM windows WHERE kind <> 'sampling')
+     SELECT kind, min(start_ns) AS start_ns, max(end_ns) - min(start_ns) AS dur_ns FROM ordered
+     GROUP BY kind, island ORDER BY start_ns LIMIT ${phasesShown}`,
+  );
+  return {
+    start_ns,
+    bin_ns: bin,
+    classes: classes.map((one) => {
+      const share = Array.from({ length: bins }, () => 0);
+      for (const row of rows)
+        if (row.class === one) share[row.bin] = Math.min(1, Math.round((1e4 * row.ns) / bin) / 1e4);
+      return { class: one, share };
+    }),
+    phases,
+  };
+}

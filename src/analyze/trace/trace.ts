@@ -1,0 +1,76 @@
+import { document, type Document } from '../../model/document.js';
+import type { TraceResult } from '../../model/documents/trace.js';
+import type { ManifestData } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import { apiCalls } from './api-calls.js';
+import { attribution } from './attribution.js';
+import { classes } from './classes.js';
+import { copies } from './copies.js';
+import { devices } from './devices.js';
+import { headlines } from './headlines.js';
+import { idle } from './idle.js';
+import { kernels } from './kernels.js';
+import { launches } from './launches.js';
+import { nextSteps } from './next-steps.js';
+import { operators } from './operators.js';
+import { overlap } from './overlap.js';
+import { phases } from './phases.js';
+import { type ScopeOptions, traceScope } from './scope.js';
+import { shortKernels } from './short-kernels.js';
+import { telemetry } from './telemetry.js';
+import { timeline } from './timeline.js';
+import { makeWindows } from './windows.js';
+
+/**
+ * What a GPU timeline tells: of one rank and device of one capture of one execution, never a sum over several.
+ * @throws E_USAGE when the session has no kernels, or none of the rank and device asked for
+ */
+export async function analyzeTrace(
+  session: Session,
+  options: ScopeOptions = {},
+): Promise<Document<TraceResult>> {
+  const { manifest } = session;
+  const database = await session.connect();
+  try {
+    const scope = await traceScope(database, manifest, options);
+    const found = await phases(scope, await makeWindows(scope));
+    const identity: TraceResult['session'] = {
+      id: session.id,
+      name: session.user.name,
+      title: manifest.title,
+      kind: manifest.kind,
+      started_at: manifest.started_at,
+      status: manifest.status,
+    };
+    const parts = {
+      session: identity,
+      workload: manifest.workload,
+      source: scope.source,
+      devices: await devices(scope, manifest),
+      phases: found,
+      ...(await kernels(scope, found)),
+      classes: await classes(scope, found),
+      copies: await copies(scope),
+      api_calls: await apiCalls(scope),
+      launches: await launches(scope, found, manifest.workload),
+      idle: await idle(scope),
+      overlap: await overlap(scope),
+      operators: await operators(scope, found),
+      short_kernels: await shortKernels(scope),
+      attribution: await attribution(scope, session.issues),
+      timeline: await timeline(scope),
+      telemetry: await telemetry(scope),
+      environment: environment(manifest),
+    };
+    const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
+    return document('trace', '1.0', result, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+function environment({ hardware, software }: ManifestData): TraceResult['environment'] {
+  return Object.entries({ ...hardware, ...software })
+    .filter(([, value]) => value !== null)
+    .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) }));
+}

@@ -1,0 +1,73 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { TraceScope } from './scope.js';
+
+export interface PhaseClock {
+  kind: PhaseKind;
+  clock: 'host' | 'device';
+  why: string;
+}
+
+const stepKinds = "('prefill', 'decode', 'mixed')";
+
+/**
+ * Makes the table `windows` (kind, stage_id, start_ns, end_ns, …): the measured time W of every phase instance, by the
+ * definition of docs/measurement.md. A decode or mixed step runs from its start to the start of the next one of its
+ * thread and iteration, the last one to its own end. The clock is the host's range where the program waits for the
+ * device in every step, else the device's own first activity: host ranges of programs that run ahead say nothing of
+ * when the work was done. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
+ */
+export async function makeWindows({ database, source }: TraceScope): Promise<PhaseClock[]> {
+  await database.query(
+    `CREATE TEMP TABLE instances AS
+     WITH own AS (
+       SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns, s.end_ns,
+              s.device_start_ns, s.device_end_ns
+       FROM focus_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
+       WHERE s.stage_id = s.phase_id AND s.end_ns IS NOT NULL
+         AND NOT (s.phase IN ('warmup', 'load') AND around.kind IS NOT DISTINCT FROM s.phase)),
+     steps AS (
+       SELECT stage_id, lead(start_ns) OVER thread AS next_ns, lead(device_start_ns) OVER thread AS device_next_ns,
+              lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
+       FROM own WHERE kind IN ${stepKinds} WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns, stage_id))
+     SELECT own.*, CASE WHEN followed THEN next_ns ELSE end_ns END AS host_end_ns,
+            CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
+     FROM (SELECT own.*, next_ns, device_next_ns,
+                  coalesce(kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
+                    AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
+           FROM own LEFT JOIN steps USING (stage_id)) own`,
+  );
+  const kinds = await database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
+    `SELECT kind, count(*) AS n, count_if(device_end_ns > host_end_ns) AS late,
+            count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
+     FROM instances GROUP BY kind ORDER BY kind`,
+  );
+  const clocks = kinds.map(({ kind, n, late, silent }): PhaseClock => {
+    const runsAhead = late > 0 && ['prefill', 'decode', 'mixed'].includes(kind);
+    if (!runsAhead) {
+      return { kind, clock: 'host', why: 'the device was done before the range ended, in every instance' };
+    }
+    return silent > 0
+      ? { kind, clock: 'host', why: `${silent} of ${n} instances launched nothing on the device` }
+      : { kind, clock: 'device', why: `in ${late} of ${n} instances the device worked on after its range` };
+  });
+  // A prefill's end and the first decode step's begin must be told by one clock, or they would overlap.
+  const shared = clocks.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
+  const ahead = shared.find(({ clock }) => clock === 'device');
+  const blocked = shared.some(({ why }) => why.includes('launched nothing'));
+  if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
+  const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
+  const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
+  await database.query(
+    `CREATE TEMP TABLE windows AS
+     SELECT kind, stage_id, raw_name, iteration, step_index,
+            CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS start_ns,
+            greatest(CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END,
+                     CASE WHEN ${device} THEN device_start_ns ELSE start_ns END) AS end_ns
+     FROM instances`,
+  );
+  if (clocks.length > 0) return clocks;
+  await database.query(
+    `INSERT INTO windows VALUES ('outside', 0, 'whole capture', NULL, NULL, ${source.start_ns}, ${source.end_ns})`,
+  );
+  return [{ kind: 'outside', clock: 'device', why: 'nothing marks phases: first to last activity' }];
+}
