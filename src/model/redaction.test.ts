@@ -1,0 +1,85 @@
+import { expect, test } from 'vitest';
+import { redactCommand, redactText, secretsOfEnvironment } from './redaction.js';
+
+const hf = 'hf_AbCdEfGhIjKlMnOpQrStUvWx';
+
+test.each([
+  [
+    ['python', 'a.py', '--token=abc'],
+    ['python', 'a.py', '--token=***'],
+  ],
+  [
+    ['python', 'a.py', '--hf-token', 'abc', '--x'],
+    ['python', 'a.py', '--hf-token', '***', '--x'],
+  ],
+  [
+    ['curl', '--api-key', 'k', 'u'],
+    ['curl', '--api-key', '***', 'u'],
+  ],
+  [
+    ['env', `HF_TOKEN=${hf}`, 'python'],
+    ['env', 'HF_TOKEN=***', 'python'],
+  ],
+  // The value may hold spaces, so all behind the sign goes; inside a longer text it ends at the space.
+  [
+    ['env', 'DB_PASSWORD=two words'],
+    ['env', 'DB_PASSWORD=***'],
+  ],
+  [
+    ['sh', '-c', 'cd /x && HF_TOKEN=secret python a.py'],
+    ['sh', '-c', 'cd /x && HF_TOKEN=*** python a.py'],
+  ],
+  [
+    ['curl', '-H', 'Authorization: Bearer abcdef'],
+    ['curl', '-H', 'Authorization: Bearer ***'],
+  ],
+  [
+    ['git', 'clone', 'https://me:pw@host/x'],
+    ['git', 'clone', 'https://***@host/x'],
+  ],
+  [
+    ['x', hf],
+    ['x', '***'],
+  ],
+  [
+    ['x', 'sk-proj-0123456789abcdef0123'],
+    ['x', '***'],
+  ],
+  [
+    ['x', '--password', '--verbose'],
+    ['x', '--password', '--verbose'],
+  ],
+])('%j', (command, expected) => {
+  expect(redactCommand(command)).toEqual(expected);
+});
+
+test('options of language models that speak of tokens and keys stay', () => {
+  const command = [
+    ...['python', 'run.py', '--max-tokens', '64', '--max-new-tokens=8', '--num-batched-tokens', '2048'],
+    ...['--pad-token', '</s>', '--key', 'batch', '--sort-key=name', '--tokens', '5', '--tokenizer', 'x'],
+    ...['--num-key-value-heads=8', '--dtype', 'float16'],
+  ];
+  expect(redactCommand(command)).toEqual(command);
+});
+
+test('values of the environment vanish from any text', () => {
+  const secrets = secretsOfEnvironment({
+    MY_SERVICE_TOKEN: 'correct-horse',
+    DB_PASSWORD: 'battery-staple-9',
+    TOKENIZERS_PARALLELISM: 'false',
+    AWS_SECRET_ACCESS_KEY: 'wJalrXUtnFEMI',
+    HTTPS_PROXY: 'http://user:proxypass1@proxy:80',
+    SSH_AUTH_SOCK: '/tmp/ssh-agent.1',
+    HOME: '/home/someone-long',
+  });
+  expect(secrets).toEqual(['battery-staple-9', 'correct-horse', 'wJalrXUtnFEMI', 'proxypass1']);
+  expect(redactText('got correct-horse and {"a":"battery-staple-9"}', secrets)).toBe(
+    'got *** and {"a":"***"}',
+  );
+  expect(redactText('decode:0:correct-horse', secrets)).toBe('decode:0:***');
+});
+
+test('a text without secrets comes back as it is', () => {
+  const text = 'aten::mm took 3 ms at https://host/path?batch=8, tokens=128 key=7 (author: x)';
+  expect(redactText(text)).toBe(text);
+});

@@ -1,0 +1,99 @@
+/**
+ * Secrets never reach manifests, tables, logs, reports or messages: command lines are redacted by the shape of their
+ * options, texts by known values and by tokens that are recognised on sight.
+ */
+export const redacted = '***';
+
+/** Words in an option's or a variable's name that say its value is a secret: --hf-token, OPENAI_API_KEY, db.password. */
+const secretName =
+  /(?:^|[-_.])(?:tokens?|api[-_]?keys?|apikey|access[-_]?keys?|secret[-_]?keys?|private[-_]?keys?|keys?|secrets?|passwords?|passwd|pwd|passphrase|credentials?|auth|authorization|bearer|cookie)$/i;
+
+/** Named like a secret, but hold counts, ids or file names of a model: --max-new-tokens 8, --tokens 64, --pad-token. */
+const harmlessName =
+  /(?:^|[-_.])(?:(?:max|min|num|n|new|input|output|prompt|total|batched|context|bos|eos|pad|unk|sep|cls|mask|stop|special|draft|speculative)[-_.](?:\w+[-_.])*tokens?|tokens|keys?)$/i;
+
+/** Keys that are secrets all the same, beside "key" and "keys" that mostly name a column. */
+const secretKeyName = /(?:api|access|secret|private|auth|account|encryption|signing)[-_]?keys?$/i;
+
+/** Tokens that are recognised on sight, whatever they are called. */
+const literals: RegExp[] = [
+  /\bhf_[A-Za-z0-9]{16,}\b/g, // Hugging Face
+  /\bsk-(?:ant-|proj-|or-)?[A-Za-z0-9_-]{16,}/g, // OpenAI, Anthropic, OpenRouter
+  /\bgh[pousr]_[A-Za-z0-9]{20,}\b/g, // GitHub
+  /\bgithub_pat_[A-Za-z0-9_]{20,}\b/g,
+  /\bglpat-[A-Za-z0-9_-]{16,}/g, // GitLab
+  /\bnvapi-[A-Za-z0-9_-]{16,}/g, // NVIDIA NGC
+  /\bxox[abprs]-[A-Za-z0-9-]{10,}/g, // Slack
+  /\bAKIA[0-9A-Z]{16}\b/g, // AWS access key id
+  /\bAIza[A-Za-z0-9_-]{30,}/g, // Google
+  /\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g, // JSON Web Token
+];
+
+/** `Authorization: Bearer abc` and `X-Api-Key: abc`; the header's name stays. */
+const header =
+  /\b((?:proxy-)?authorization|x-api-key|api-key|x-auth-token|cookie)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;]+/gi;
+const bearer = /\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi;
+/** `https://user:password@host` */
+const urlCredentials = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi;
+/** `HF_TOKEN=abc`, `--api-key=abc`, `&api_key=abc` inside a longer text. */
+const assignment = /([A-Za-z][\w.-]*)=("[^"]*"|'[^']*'|[^\s&'",;]+)/g;
+
+/** Whether a value under this option or variable name is to be kept from everyone. */
+export function isSecretName(name: string): boolean {
+  const bare = name.replace(/^-+/, '');
+  if (secretKeyName.test(bare)) return true;
+  return secretName.test(bare) && !harmlessName.test(bare);
+}
+
+/**
+ * A command line that can be kept: values of `--token=…`, `--api-key X` and `HF_TOKEN=…`, authorization headers,
+ * credentials in URLs and tokens known on sight become `***`. Everything else stays as typed.
+ * @param secrets values to hide wherever they stand, e.g. secretsOfEnvironment(process.env)
+ */
+export function redactCommand(argv: readonly string[], secrets: readonly string[] = []): string[] {
+  let hideNext = false;
+  return argv.map((word) => {
+    if (hideNext) {
+      hideNext = false;
+      // `--token --other`: the option was a flag after all.
+      if (!word.startsWith('--')) return redacted;
+    }
+    const option = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word);
+    if (option && isSecretName(option[1]!)) return `${option[1]}=${redacted}`;
+    hideNext = /^--?[A-Za-z][\w.-]*$/.test(word) && isSecretName(word);
+    return redactText(word, secrets);
+  });
+}
+
+/** A text without the given values and without what looks like a secret by itself. */
+export function redactText(text: string, secrets: readonly string[] = []): string {
+  let result = text;
+  for (const secret of secrets) if (secret) result = result.replaceAll(secret, redacted);
+  result = result
+    .replace(
+      header,
+      (_, name: string, between: string, scheme = '') => `${name}${between}${scheme}${redacted}`,
+    )
+    .replace(bearer, `$1${redacted}`)
+    .replace(urlCredentials, `$1${redacted}@`)
+    .replace(assignment, (whole, name: string) => (isSecretName(name) ? `${name}=${redacted}` : whole));
+  for (const literal of literals) result = result.replace(literal, redacted);
+  return result;
+}
+
+/**
+ * Values of variables that are named like secrets, of at least 8 characters (shorter ones would hide ordinary words),
+ * longest first so that one inside another goes whole. Paths are no secrets: SSH_AUTH_SOCK, *_KEY_FILE.
+ */
+export function secretsOfEnvironment(env: Readonly<Record<string, string | undefined>>): string[] {
+  const found = new Set<string>();
+  for (const [name, value] of Object.entries(env)) {
+    if (value === undefined || value.length < 8 || value.startsWith('/')) continue;
+    if (isSecretName(name) || secretEnvironmentName.test(name)) found.add(value);
+    const credentials = /^[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]{8,})@/i.exec(value)?.[1];
+    if (credentials) found.add(credentials);
+  }
+  return [...found].sort((a, b) => b.length - a.length);
+}
+
+const secretEnvironmentName = /(?:TOKEN|_KEY|APIKEY|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)/i;
