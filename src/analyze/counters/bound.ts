@@ -1,0 +1,44 @@
+import type { Bound } from '../../model/documents/counters.js';
+import { type Metrics, valueOf } from './metrics.js';
+
+/**
+ * NVIDIA's own rule (Nsight Compute, section SpeedOfLight, rule SOLBottleneck), thresholds in % of peak:
+ * a side at 80 or more is near its peak; both under 60 is latency, with less than one wave because the grid is too
+ * small; otherwise the side that leads by 10 or more.
+ */
+const nearPeak = 80;
+const latency = 60;
+const lead = 10;
+
+export function speedOfLightBound(metrics: Metrics): Bound {
+  const sm = valueOf(metrics, smThroughput);
+  const memory = valueOf(metrics, memoryThroughput);
+  if (sm === null || memory === null) {
+    const absent = sm === null ? smThroughput : memoryThroughput;
+    return { by: null, cause: 'not_collected', text: `ncu did not collect ${absent}.` };
+  }
+  const numbers = `SM ${percent(sm)}, memory ${percent(memory)} of peak`;
+  const ahead = sm > memory ? 'compute' : 'memory';
+  if (sm >= nearPeak || memory >= nearPeak) {
+    return { by: ahead, cause: 'near_peak', text: `${numbers}: near the peak of the ${side(ahead)}.` };
+  }
+  if (sm < latency && memory < latency) {
+    const waves = valueOf(metrics, 'launch__waves_per_multiprocessor');
+    if (waves !== null && waves < 1) {
+      const text = `${numbers}: the grid is too small, it fills ${waves.toFixed(2)} of a wave of blocks.`;
+      return { by: 'latency', cause: 'grid_too_small', text };
+    }
+    const text = `${numbers}: both under ${latency} %, it waits for latencies most of the time.`;
+    return { by: 'latency', cause: 'low_throughput', text };
+  }
+  if (Math.abs(sm - memory) < lead) {
+    return { by: 'balanced', cause: 'balanced', text: `${numbers}: compute and memory are balanced.` };
+  }
+  return { by: ahead, cause: 'ahead', text: `${numbers}: the ${side(ahead)} is used more.` };
+}
+
+export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';
+export const memoryThroughput = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed';
+
+const side = (name: 'compute' | 'memory') => (name === 'compute' ? 'SMs' : 'memory system');
+const percent = (value: number) => `${value.toFixed(1)} %`;

@@ -1,0 +1,83 @@
+import type { KernelRoofline } from '../../model/documents/counters.js';
+import { figure, type Figure, missing } from '../../model/figure.js';
+import { flopByUnit, peakOf } from './flop.js';
+import { combine, type Metrics, valueOf } from './metrics.js';
+
+/** Position of a kernel on the roofline of the device, from counters alone. */
+export function kernelRoofline(metrics: Metrics): KernelRoofline {
+  const duration = valueOf(metrics, 'gpu__time_duration.sum');
+  const seconds = duration === null ? null : duration / 1e9;
+  const time: Figure =
+    seconds === null
+      ? missing('not_collected', 'ncu did not collect gpu__time_duration.sum')
+      : figure(seconds, 's', 'gpu__time_duration.sum');
+  const units = flopByUnit(metrics, seconds);
+  const flop = combine(
+    units.map((one) => one.flop),
+    'FLOP',
+    'tensor + fp64 + fp32 + fp16 instructions',
+    (values) => values.reduce((sum, value) => sum + value, 0),
+  );
+  const bytes = dramBytes(metrics, seconds);
+  const intensity: Figure =
+    bytes.value === 0
+      ? missing('no_dram_traffic', 'no byte went to or came from DRAM: all of it was in the caches')
+      : combine([flop, bytes], 'FLOP/B', 'FLOP / DRAM bytes', ([f, b]) => f! / b!);
+  const achieved = combine([flop, time], 'FLOP/s', 'FLOP / duration', ([f, s]) => f! / s!);
+  const busiest = units
+    .filter((one) => (one.flop.value ?? 0) > 0)
+    .sort((x, y) => y.flop.value! - x.flop.value!)[0];
+  const peak =
+    flop.value === null
+      ? flop
+      : busiest
+        ? peakOf(metrics, busiest.unit)
+        : missing('no_flop', 'it makes no floating-point operation');
+  const bandwidth = combine(
+    [of(metrics, 'dram__bytes.sum.peak_sustained'), of(metrics, 'dram__cycles_elapsed.avg.per_second')],
+    'B/s',
+    'dram__bytes.sum.peak_sustained × DRAM clock of the run',
+    ([perCycle, clock]) => perCycle! * clock!,
+  );
+  const roof = combine(
+    [peak, intensity, bandwidth],
+    'FLOP/s',
+    'min(peak, intensity × bandwidth)',
+    ([p, i, b]) => Math.min(p!, i! * b!),
+  );
+  return {
+    flop,
+    flop_by_unit: units,
+    dram_bytes: bytes,
+    arithmetic_intensity: intensity,
+    achieved_flops: achieved,
+    peak_flops: peak,
+    peak_dram_bandwidth: bandwidth,
+    roof_flops: roof,
+    roof_share: combine([achieved, roof], '', 'achieved / roof', ([a, r]) => a! / r!),
+    roof_side:
+      roof.value === null || peak.value === null ? null : roof.value < peak.value ? 'memory' : 'compute',
+  };
+}
+
+/** dram__bytes.sum is often absent: then reads and writes, or the rate and the time. */
+function dramBytes(metrics: Metrics, seconds: number | null): Figure {
+  const sum = valueOf(metrics, 'dram__bytes.sum');
+  if (sum !== null) return figure(sum, 'B', 'dram__bytes.sum');
+  const read = valueOf(metrics, 'dram__bytes_read.sum');
+  const write = valueOf(metrics, 'dram__bytes_write.sum');
+  if (read !== null && write !== null)
+    return figure(read + write, 'B', 'dram__bytes_read.sum + dram__bytes_write.sum');
+  const rate = valueOf(metrics, 'dram__bytes.sum.per_second');
+  if (rate !== null && seconds !== null)
+    return figure(rate * seconds, 'B', 'dram__bytes.sum.per_second × duration');
+  return missing(
+    'not_collected',
+    'ncu did not collect DRAM bytes (section MemoryWorkloadAnalysis, --set full)',
+  );
+}
+
+function of(metrics: Metrics, name: string): Figure {
+  const value = valueOf(metrics, name);
+  return value === null ? missing('not_collected', `ncu did not collect ${name}`) : figure(value, '', name);
+}
