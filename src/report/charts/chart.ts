@@ -4,8 +4,8 @@ import { nbsp } from '../format.js';
 import type { Theme } from '../palette.js';
 
 /** What a chart is made from; everything in it is typed data that the page holds once. */
-export interface ChartInput {
-  result: ProfileResult;
+export interface ChartInput<R = ProfileResult> {
+  result: R;
   /** Which part of the result: a stage kind for charts that exist once a stage, else "". */
   part: string;
   theme: Theme;
@@ -13,10 +13,12 @@ export interface ChartInput {
   width: number;
 }
 
-export interface Chart {
-  build: (input: ChartInput) => EChartsOption;
+export interface Chart<R = ProfileResult> {
+  build: (input: ChartInput<R>) => EChartsOption;
   /** Height of the box, CSS pixels. */
-  height: (result: ProfileResult, part: string) => number;
+  height: (result: R, part: string) => number;
+  /** SVG by default; thousands of shapes need a canvas. */
+  renderer?: 'svg' | 'canvas';
   /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
   zooms?: boolean;
 }
@@ -26,7 +28,7 @@ export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvet
 /** Whether labels have room beside the marks. */
 export const isNarrow = (width: number): boolean => width < 500;
 
-export function base({ theme }: ChartInput): EChartsOption {
+export function base({ theme }: { theme: Theme }): EChartsOption {
   return {
     animation: false,
     backgroundColor: 'transparent',
@@ -55,7 +57,7 @@ export function grid(margins: { left?: number; right?: number; top?: number; bot
   };
 }
 
-export function axisStyle({ theme }: ChartInput) {
+export function axisStyle({ theme }: { theme: Theme }) {
   return {
     axisLine: { lineStyle: { color: theme.line } },
     axisTick: { lineStyle: { color: theme.line } },

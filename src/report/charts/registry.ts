@@ -1,4 +1,5 @@
 import { barsChart } from './bars.js';
+import type { TraceResult } from '../../model/documents/trace.js';
 import type { Chart } from './chart.js';
 import { classesChart } from './classes.js';
 import { repeatsChart, stepsChart } from './latency.js';
@@ -7,6 +8,11 @@ import { memoryChart } from './memory.js';
 import { rooflineChart } from './roofline.js';
 import { telemetryChart } from './telemetry.js';
 import { timelineChart } from './timeline.js';
+import { traceClassesChart } from './trace/classes.js';
+import { densityChart } from './trace/density.js';
+import { phasesChart } from './trace/phases.js';
+import { gpuTelemetryChart } from './trace/telemetry.js';
+import { gpuTimelineChart } from './trace/timeline.js';
 
 /** Every chart of the report by the name that the page's boxes carry in `data-chart`. */
 export const charts = {
@@ -21,8 +27,20 @@ export const charts = {
   telemetry: telemetryChart,
 } satisfies Record<string, Chart>;
 
-export type ChartName = keyof typeof charts;
+/** Those of the report of a GPU session. */
+export const traceCharts = {
+  phases: phasesChart,
+  trace_classes: traceClassesChart,
+  gpu_timeline: gpuTimelineChart,
+  density: densityChart,
+  gpu_telemetry: gpuTelemetryChart,
+} satisfies Record<string, Chart<TraceResult>>;
 
-export function chartNamed(name: string): Chart | undefined {
-  return (charts as Record<string, Chart>)[name];
+export type ChartName = keyof typeof charts;
+export type TraceChartName = keyof typeof traceCharts;
+
+/** A chart with the result its page holds: a page has charts of one kind only. */
+export function chartNamed(name: string): Chart<unknown> | undefined {
+  const all: Record<string, Chart<never>> = { ...charts, ...traceCharts };
+  return all[name] as Chart<unknown> | undefined;
 }

@@ -1,18 +1,34 @@
-import type { ProfileResult, TelemetryResult } from '../../model/documents/profile.js';
+import type { EChartsOption } from 'echarts';
+import type { TelemetryResult } from '../../model/documents/profile.js';
 import { formatQuantity } from '../format.js';
 import { metricName, scopeName } from '../names.js';
-import { classColors } from '../palette.js';
+import { classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
 
-type Series = TelemetryResult['series'][number];
+export type Series = TelemetryResult['series'][number];
+
+/** A stretch of time behind the lines. */
+export interface Shade {
+  name: string;
+  from_ms: number;
+  to_ms: number;
+  color: string;
+}
 
 /** What tells most about a doubtful run first; what these do not name follows. */
-const readingOrder = ['cores_busy', 'utilization_percent', 'steal_percent', 'rss_bytes', 'clock_mhz'];
+const readingOrder = [
+  'cores_busy',
+  'utilization_percent',
+  'power_w',
+  'steal_percent',
+  'rss_bytes',
+  'clock_mhz',
+];
 
 /** One panel a metric. */
-function panels(result: ProfileResult): { metric: string; series: Series[] }[] {
+function panels(all: Series[]): { metric: string; series: Series[] }[] {
   const metrics = new Map<string, Series[]>();
-  for (const series of result.telemetry?.series ?? []) {
+  for (const series of all) {
     metrics.set(series.metric, [...(metrics.get(series.metric) ?? []), series]);
   }
   const rank = (metric: string): number => {
@@ -54,78 +70,99 @@ function lineStyle(scope: string, muted: string): { color: string; width: number
   return { color: classColors.attention, width: 1.75, opacity: 1 };
 }
 
+function shadeAreas(shades: Shade[]) {
+  return {
+    silent: true,
+    label: { show: false },
+    data: shades.map((shade): [object, object] => [
+      { xAxis: shade.from_ms / 1e3, itemStyle: { color: shade.color, opacity: 0.18 } },
+      { xAxis: shade.to_ms / 1e3 },
+    ]),
+  };
+}
+
+export const telemetryHeight = (series: Series[]): number => panels(series).length * panelHeight + 24;
+
+/** One panel a metric, over one time axis each; `shades` lie behind the lines of every panel. */
+export function telemetryOption(
+  input: { theme: Theme; width: number },
+  shown: Series[],
+  shades: Shade[] = [],
+): EChartsOption {
+  const { theme } = input;
+  const all = panels(shown);
+  return {
+    ...base(input),
+    title: all.map(({ metric }, index) => ({
+      text: metricName(metric),
+      left: 0,
+      top: index * panelHeight,
+      textStyle: { fontSize: 12, fontWeight: 'normal', color: theme.muted },
+    })),
+    grid: all.map((_, index) => ({
+      left: 68,
+      right: isNarrow(input.width) ? 12 : 88,
+      top: index * panelHeight + panelTop,
+      height: panelHeight - panelTop - 28,
+    })),
+    xAxis: all.map((_, index) => ({
+      type: 'value',
+      gridIndex: index,
+      min: 'dataMin',
+      max: 'dataMax',
+      ...axisStyle(input),
+      splitLine: { show: false },
+      axisLabel: {
+        color: theme.muted,
+        hideOverlap: true,
+        showMinLabel: false,
+        showMaxLabel: false,
+        formatter: secondsLabel(spanOf(all[index]?.series ?? [])),
+      },
+      ...(index === all.length - 1 ? axisName('since the session began', 24) : {}),
+    })),
+    yAxis: all.map((panel, index) => ({
+      type: 'value',
+      gridIndex: index,
+      splitNumber: 3,
+      ...(isShare(panel) ? { min: 0, max: 100, interval: 50 } : {}),
+      ...axisStyle(input),
+      axisLabel: {
+        color: theme.muted,
+        formatter: (value: number) => axisQuantity(value * scaleOf(panel.series[0]), panel.series[0]?.unit),
+      },
+    })),
+    series: all.flatMap((panel, index) =>
+      panel.series.map((series, nth) => {
+        const style = lineStyle(series.scope, theme.muted);
+        return {
+          type: 'line' as const,
+          name: series.scope,
+          xAxisIndex: index,
+          yAxisIndex: index,
+          showSymbol: false,
+          sampling: 'lttb' as const,
+          lineStyle: style,
+          itemStyle: { color: style.color },
+          z: style.opacity < 1 ? 2 : 3,
+          triggerLineEvent: true,
+          endLabel: {
+            show: style.opacity === 1 && !isNarrow(input.width),
+            color: theme.muted,
+            formatter: () => scopeName(series.scope).slice(0, 12),
+          },
+          tooltip: {
+            formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
+          },
+          ...(nth === 0 && shades.length > 0 ? { markArea: shadeAreas(shades) } : {}),
+          data: series.points.map(([ms, value]) => [ms / 1e3, value / scaleOf(series)]),
+        };
+      }),
+    ),
+  };
+}
+
 export const telemetryChart: Chart = {
-  height: (result) => panels(result).length * panelHeight + 24,
-  build: (input) => {
-    const { theme } = input;
-    const all = panels(input.result);
-    return {
-      ...base(input),
-      title: all.map(({ metric }, index) => ({
-        text: metricName(metric),
-        left: 0,
-        top: index * panelHeight,
-        textStyle: { fontSize: 12, fontWeight: 'normal', color: theme.muted },
-      })),
-      grid: all.map((_, index) => ({
-        left: 68,
-        right: isNarrow(input.width) ? 12 : 88,
-        top: index * panelHeight + panelTop,
-        height: panelHeight - panelTop - 28,
-      })),
-      xAxis: all.map((_, index) => ({
-        type: 'value',
-        gridIndex: index,
-        min: 'dataMin',
-        max: 'dataMax',
-        ...axisStyle(input),
-        splitLine: { show: false },
-        axisLabel: {
-          color: theme.muted,
-          hideOverlap: true,
-          showMinLabel: false,
-          showMaxLabel: false,
-          formatter: secondsLabel(spanOf(all[index]?.series ?? [])),
-        },
-        ...(index === all.length - 1 ? axisName('since the session began', 24) : {}),
-      })),
-      yAxis: all.map((panel, index) => ({
-        type: 'value',
-        gridIndex: index,
-        splitNumber: 3,
-        ...(isShare(panel) ? { min: 0, max: 100, interval: 50 } : {}),
-        ...axisStyle(input),
-        axisLabel: {
-          color: theme.muted,
-          formatter: (value: number) => axisQuantity(value * scaleOf(panel.series[0]), panel.series[0]?.unit),
-        },
-      })),
-      series: all.flatMap((panel, index) =>
-        panel.series.map((series) => {
-          const style = lineStyle(series.scope, theme.muted);
-          return {
-            type: 'line' as const,
-            name: series.scope,
-            xAxisIndex: index,
-            yAxisIndex: index,
-            showSymbol: false,
-            sampling: 'lttb' as const,
-            lineStyle: style,
-            itemStyle: { color: style.color },
-            z: style.opacity < 1 ? 2 : 3,
-            triggerLineEvent: true,
-            endLabel: {
-              show: style.opacity === 1 && !isNarrow(input.width),
-              color: theme.muted,
-              formatter: () => scopeName(series.scope).slice(0, 12),
-            },
-            tooltip: {
-              formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
-            },
-            data: series.points.map(([ms, value]) => [ms / 1e3, value / scaleOf(series)]),
-          };
-        }),
-      ),
-    };
-  },
+  height: (result) => telemetryHeight(result.telemetry?.series ?? []),
+  build: (input) => telemetryOption(input, input.result.telemetry?.series ?? []),
 };

@@ -1,4 +1,3 @@
-import type { ProfileResult } from '../../model/documents/profile.js';
 import { chartNamed } from '../charts/registry.js';
 import { themes, type Theme } from '../palette.js';
 import { init } from './echarts.js';
@@ -15,13 +14,13 @@ export function currentTheme(printing: boolean): Theme {
 }
 
 /** Draws the chart that `box` names in data-chart (and data-part) from the page's data. */
-export function draw(box: HTMLElement, result: ProfileResult, theme: Theme): Drawing | null {
+export function draw(box: HTMLElement, result: unknown, theme: Theme): Drawing | null {
   const chart = chartNamed(box.dataset['chart'] ?? '');
   if (!chart) return null;
   const canvas = box.ownerDocument.createElement('div');
   canvas.className = 'canvas';
   box.replaceChildren(canvas);
-  const drawn = init(canvas, null, { renderer: 'svg' });
+  const drawn = init(canvas, null, { renderer: chart.renderer ?? 'svg' });
   const option = (of: Theme) =>
     chart.build({ result, part: box.dataset['part'] ?? '', theme: of, width: box.clientWidth });
   drawn.setOption(option(theme));

@@ -9,7 +9,7 @@ import {
 } from 'echarts/components';
 import { init, use } from 'echarts/core';
 import { LabelLayout } from 'echarts/features';
-import { SVGRenderer } from 'echarts/renderers';
+import { CanvasRenderer, SVGRenderer } from 'echarts/renderers';
 
 // Only what src/report/charts/ draws with: the whole library would triple the report.
 use([
@@ -24,6 +24,7 @@ use([
   TitleComponent,
   TooltipComponent,
   LabelLayout,
+  CanvasRenderer,
   SVGRenderer,
 ]);
 

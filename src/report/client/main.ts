@@ -1,17 +1,17 @@
-import type { ProfileResult } from '../../model/documents/profile.js';
 import { followSections } from './contents.js';
 import { currentTheme, draw, type Drawing } from './drawing.js';
+import { sortTables } from './tables.js';
 
 const root = document.documentElement;
 
-function readData(): ProfileResult | null {
+function readData(): unknown {
   const element = document.querySelector('#profile-data');
   if (!element?.textContent) return null;
-  const { data } = JSON.parse(element.textContent) as { data: ProfileResult };
+  const { data } = JSON.parse(element.textContent) as { data: unknown };
   return data;
 }
 
-function drawAll(result: ProfileResult): void {
+function drawAll(result: unknown): void {
   const drawings: Drawing[] = [];
   let printing = false;
   const redraw = (): void => {
@@ -51,4 +51,5 @@ function drawAll(result: ProfileResult): void {
 
 const result = readData();
 if (result) drawAll(result);
+sortTables(document);
 followSections(document);

@@ -3,6 +3,7 @@ import type { OpClass } from '../../model/classes.js';
 import type { Issue } from '../../model/document.js';
 import type { ProfileResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
+import type { Chart } from '../charts/chart.js';
 import { charts, type ChartName } from '../charts/registry.js';
 import { figureParts, isAccountingFault, noValue } from '../format.js';
 import { classNames } from '../names.js';
@@ -39,15 +40,32 @@ export interface Column {
   wraps?: boolean;
 }
 
+interface TableProps {
+  caption: string;
+  columns: Column[];
+  rows: Child[][];
+  class?: string;
+  /** What each cell is sorted by: the page's script then makes the heads buttons. */
+  sortKeys?: (string | number | null)[][];
+  /** A field above it hides the rows that lack what is typed. */
+  filter?: boolean;
+}
+
 /** A table that scrolls inside its own box, reachable by keyboard. */
-export const DataTable: FC<{ caption: string; columns: Column[]; rows: Child[][]; class?: string }> = ({
+export const DataTable: FC<TableProps> = ({
   caption,
   columns,
   rows,
   class: extra = '',
+  sortKeys,
+  filter = false,
 }) => (
   <div class="scroll" role="region" aria-label={caption} tabindex={0}>
-    <table class={extra}>
+    <table
+      class={extra}
+      {...(sortKeys ? { 'data-sortable': '' } : {})}
+      {...(filter ? { 'data-filter': '' } : {})}
+    >
       <caption>{caption}</caption>
       {columns.some(({ head }) => head !== '') && (
         <thead>
@@ -61,10 +79,15 @@ export const DataTable: FC<{ caption: string; columns: Column[]; rows: Child[][]
         </thead>
       )}
       <tbody>
-        {rows.map((cells) => (
+        {rows.map((cells, row) => (
           <tr>
             {cells.map((cell, index) => (
-              <td class={cellClass(columns[index])}>{cell}</td>
+              <td
+                class={cellClass(columns[index])}
+                {...(sortKeys ? { 'data-sort': sortKeys[row]?.[index] ?? '' } : {})}
+              >
+                {cell}
+              </td>
             ))}
           </tr>
         ))}
@@ -87,29 +110,55 @@ interface ChartProps {
 
 /** A chart's box, filled by the page's script, and the table behind it. */
 export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part = '', label, children }) => {
-  const chart = charts[name];
-  const zooms = 'zooms' in chart && chart.zooms;
+  const chart: Chart = charts[name];
   return (
-    <figure>
-      <div
-        class="chart"
-        data-chart={name}
-        data-part={part}
-        role="img"
-        aria-label={label}
-        style={`height:${chart.height(result, part)}px`}
-        {...(zooms ? { tabindex: 0 } : {})}
-      />
-      {zooms && (
-        <p class="hint">
-          Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
-          <kbd>0</kbd> or the arrow keys.
-        </p>
-      )}
-      <Behind title="Table behind this chart">{children}</Behind>
-    </figure>
+    <ChartFrame
+      name={name}
+      part={part}
+      label={label}
+      height={chart.height(result, part)}
+      zooms={chart.zooms ?? false}
+    >
+      {children}
+    </ChartFrame>
   );
 };
+
+interface FrameProps {
+  name: string;
+  part: string;
+  label: string;
+  height: number;
+  zooms: boolean;
+}
+
+export const ChartFrame: FC<PropsWithChildren<FrameProps>> = ({
+  name,
+  part,
+  label,
+  height,
+  zooms,
+  children,
+}) => (
+  <figure>
+    <div
+      class="chart"
+      data-chart={name}
+      data-part={part}
+      role="img"
+      aria-label={label}
+      style={`height:${height}px`}
+      {...(zooms ? { tabindex: 0 } : {})}
+    />
+    {zooms && (
+      <p class="hint">
+        Zoom: drag the slider, Ctrl + wheel, or focus the chart and press <kbd>+</kbd> <kbd>−</kbd>{' '}
+        <kbd>0</kbd> or the arrow keys.
+      </p>
+    )}
+    <Behind title="Table behind this chart">{children}</Behind>
+  </figure>
+);
 
 export const Behind: FC<PropsWithChildren<{ title: string }>> = ({ title, children }) => (
   <details>

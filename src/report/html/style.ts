@@ -116,13 +116,23 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 .help small { color: var(--muted); display: block; font-size: .875rem; }
 footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }
 
+th button { all: unset; cursor: pointer; } th button:focus-visible { outline: 2px solid var(--link); outline-offset: 2px; }
+th button:hover { color: var(--ink); } th[aria-sort=ascending] button::after { content: ' ↑'; } th[aria-sort=descending] button::after { content: ' ↓'; }
+thead th { position: sticky; top: 0; background: var(--surface); z-index: 1; }
+.filter { display: block; font-size: .875rem; color: var(--muted); margin: .5rem 0; }
+.filter input { font: inherit; color: var(--ink); background: var(--raised); border: 1px solid var(--line); border-radius: 4px; padding: .25rem .5rem; margin-right: .5rem; max-width: 60%; }
+.next { padding: 0; list-style: none; } .next li { margin: .5rem 0; overflow-wrap: anywhere; }
+.next code { display: block; background: var(--raised); padding: .4rem .6rem; border-radius: 4px; }
+.stake { color: var(--muted); white-space: nowrap; }
+
 /* Paper: light, no navigation, nothing scrolls or is cut; the script redraws the charts for this width. */
 @page { size: A4; margin: 14mm; }
 html.printing .layout { display: block; width: 660px; padding: 0; }
 html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
 @media print {
   body { background: #fff; font-size: 11pt; }
-  nav.contents, .skip, .hint, noscript { display: none; }
+  nav.contents, .skip, .hint, .filter, noscript { display: none; }
+  thead th { position: static; }
   .layout { display: block; max-width: none; padding: 0; }
   header, section { border: 0; border-radius: 0; padding: 0; margin: 0 0 1.5rem; }
   section { border-top: 1px solid var(--line); padding-top: .75rem; }

@@ -1,0 +1,30 @@
+import { opClasses } from '../../../model/classes.js';
+import type { PhaseClasses, TraceResult } from '../../../model/documents/trace.js';
+import { classNames } from '../../names.js';
+import { classColors } from '../../palette.js';
+import type { Chart } from '../chart.js';
+import { sharesHeight, sharesOption } from '../shares.js';
+import { phaseName } from './words.js';
+
+export const classTables = (result: TraceResult): PhaseClasses[] =>
+  result.classes.filter(({ rows }) => rows.length > 0);
+
+const sum = (values: number[]): number => values.reduce((total, value) => total + value, 0);
+
+/** One bar a phase, 100 % = its kernel time. */
+export const traceClassesChart: Chart<TraceResult> = {
+  height: (result) => sharesHeight(classTables(result).length),
+  build: (input) =>
+    sharesOption(
+      input,
+      classTables(input.result).map(({ kind, rows }) => ({
+        name: phaseName(kind),
+        whole: sum(rows.map(({ total_ns }) => total_ns)) / 1e6,
+        parts: opClasses.map((opClass) => ({
+          name: classNames[opClass],
+          ms: (rows.find((row) => row.class === opClass)?.total_ns ?? 0) / 1e6,
+          color: classColors[opClass],
+        })),
+      })),
+    ),
+};

@@ -1,0 +1,63 @@
+type Order = 'ascending' | 'descending';
+
+const keyOf = (row: HTMLTableRowElement, column: number): string =>
+  row.cells[column]?.dataset['sort'] ?? row.cells[column]?.textContent ?? '';
+
+/** Numbers by size, texts by alphabet. */
+export function compareKeys(a: string, b: string): number {
+  const [x, y] = [Number(a), Number(b)];
+  if (a !== '' && b !== '' && !Number.isNaN(x) && !Number.isNaN(y)) return x - y;
+  return a.localeCompare(b);
+}
+
+function sortBy(table: HTMLTableElement, column: number, head: HTMLTableCellElement): void {
+  const body = table.tBodies[0];
+  if (!body) return;
+  const numeric = head.classList.contains('number');
+  const was = head.getAttribute('aria-sort');
+  // The largest is what one looks for first; names begin with a.
+  const order: Order = (was === null ? numeric : was === 'ascending') ? 'descending' : 'ascending';
+  for (const other of table.tHead?.rows[0]?.cells ?? []) other.removeAttribute('aria-sort');
+  head.setAttribute('aria-sort', order);
+  const sign = order === 'ascending' ? 1 : -1;
+  const rows = [...body.rows].sort((a, b) => sign * compareKeys(keyOf(a, column), keyOf(b, column)));
+  body.append(...rows);
+}
+
+function addFilter(table: HTMLTableElement): void {
+  const document = table.ownerDocument;
+  const label = document.createElement('label');
+  label.className = 'filter';
+  const input = document.createElement('input');
+  const shown = document.createElement('span');
+  input.type = 'search';
+  label.append('Filter ', input, shown);
+  const rows = [...(table.tBodies[0]?.rows ?? [])];
+  shown.setAttribute('role', 'status');
+  input.addEventListener('input', () => {
+    const words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let count = 0;
+    for (const row of rows) {
+      const text =
+        `${row.textContent ?? ''} ${row.querySelector('[title]')?.getAttribute('title') ?? ''}`.toLowerCase();
+      row.hidden = !words.every((word) => text.includes(word));
+      if (!row.hidden) count++;
+    }
+    shown.textContent = words.length === 0 ? '' : `${count} of ${rows.length}`;
+  });
+  table.parentElement?.before(label);
+}
+
+/** Tables marked `data-sortable` get buttons in their heads, those marked `data-filter` a field above them. */
+export function sortTables(document: Document): void {
+  for (const table of document.querySelectorAll<HTMLTableElement>('table[data-sortable]')) {
+    for (const [column, head] of [...(table.tHead?.rows[0]?.cells ?? [])].entries()) {
+      const button = document.createElement('button');
+      button.type = 'button';
+      button.append(...head.childNodes);
+      button.addEventListener('click', () => sortBy(table, column, head));
+      head.append(button);
+    }
+    if (table.hasAttribute('data-filter')) addFilter(table);
+  }
+}

@@ -1,0 +1,150 @@
+import { phaseSegments, shownPhases } from '../../charts/trace/phases.js';
+import { causeName, causes, formatNs, phaseName } from '../../charts/trace/words.js';
+import { formatCount, formatNumber, formatPercent, noValue } from '../../format.js';
+import { themes } from '../../palette.js';
+import { missingReasons } from '../../words.js';
+import { Absent, Behind, DataTable, FigureText, MissingNotes } from '../parts.js';
+import type { TraceSection } from './inputs.js';
+import { ColorKey, TraceChart } from './trace-parts.js';
+
+export const phasesSection: TraceSection = {
+  id: 'phases',
+  title: 'Phases: busy and idle',
+  render: ({ trace: { data } }) => {
+    const phases = shownPhases(data);
+    const [first] = phases;
+    if (!first) {
+      return (
+        <Absent
+          what="No phase was found."
+          why="The capture has no range whose name says prefill, decode or another phase: NVTX ranges or record_function marks make them."
+        />
+      );
+    }
+    return (
+      <>
+        <p>
+          A mean instance of each phase, 100 % its wall time: what the device did, and why it was idle when it
+          did nothing. The parts sum to the wall time.
+        </p>
+        <ColorKey label="What the device did" entries={phaseSegments(first, themes.light)} />
+        <TraceChart
+          name="phases"
+          result={data}
+          label={`Busy and idle shares of ${phases.map(({ kind }) => phaseName(kind)).join(', ')}`}
+        >
+          <DataTable
+            caption="Time of a mean instance"
+            columns={[
+              { head: 'phase' },
+              ...phaseSegments(first, themes.light).map(({ name }) => ({ head: name, numeric: true })),
+            ]}
+            rows={phases.map((phase) => [
+              phaseName(phase.kind),
+              ...phaseSegments(phase, themes.light).map(({ ms }) => formatNs(ms * 1e6)),
+            ])}
+          />
+        </TraceChart>
+        <DataTable
+          caption="Phases; launches are API calls that launched kernels, fewer than kernels with CUDA graphs"
+          columns={[
+            { head: 'phase' },
+            { head: 'n', numeric: true },
+            { head: 'wall, mean', numeric: true },
+            { head: 'sd', numeric: true },
+            { head: 'median', numeric: true },
+            { head: 'without profiler', numeric: true },
+            { head: 'busy', numeric: true },
+            { head: 'idle', numeric: true },
+            { head: 'idle share', numeric: true },
+            { head: 'main cause' },
+            { head: 'kernels', numeric: true },
+            { head: 'launches', numeric: true },
+          ]}
+          rows={phases.map((phase) => [
+            phaseName(phase.kind),
+            formatCount(phase.instances),
+            formatNs(phase.wall.mean_ns),
+            phase.wall.sd_ns === null ? noValue : formatNs(phase.wall.sd_ns),
+            formatNs(phase.wall.median_ns),
+            <FigureText figure={phase.clean_ms} />,
+            formatNs(phase.busy_ns),
+            formatNs(phase.idle_ns),
+            formatPercent(phase.idle_share),
+            phase.main_cause === null ? noValue : causeName(phase.main_cause),
+            formatNumber(phase.kernels),
+            formatNumber(phase.launches),
+          ])}
+        />
+        <MissingNotes
+          reasons={missingReasons(
+            phases.map((phase): [string, typeof phase.clean_ms] => [
+              `${phaseName(phase.kind)} without profiler`,
+              phase.clean_ms,
+            ]),
+          )}
+        />
+        <ul class="notes">
+          {phases.map(({ kind, clock, clock_why }) => (
+            <li>
+              {phaseName(kind)}: timed by the {clock}: {clock_why}
+            </li>
+          ))}
+        </ul>
+        <Behind title="What the causes mean">
+          <dl class="definitions">
+            {Object.values(causes).map(({ name, meaning }) => (
+              <>
+                <dt>{name}</dt>
+                <dd>{meaning}</dd>
+              </>
+            ))}
+          </dl>
+        </Behind>
+        {phases
+          .filter(({ rows }) => rows.length > 1)
+          .map((phase) => (
+            <Behind
+              title={`${formatCount(phase.rows.length)} instances of ${phaseName(phase.kind)}${
+                phase.rows.length < phase.instances ? ` of ${formatCount(phase.instances)}` : ''
+              }`}
+            >
+              <DataTable
+                caption={`Instances of ${phaseName(phase.kind)}, in time`}
+                columns={[
+                  { head: 'instance' },
+                  { head: 'start', numeric: true },
+                  { head: 'wall', numeric: true },
+                  { head: 'busy', numeric: true },
+                  { head: 'idle', numeric: true },
+                  { head: 'idle share', numeric: true },
+                  { head: 'kernels', numeric: true },
+                  { head: 'copies', numeric: true },
+                ]}
+                rows={phase.rows.map((row) => [
+                  row.label,
+                  formatNs(row.start_ns),
+                  formatNs(row.wall_ns),
+                  formatNs(row.busy_ns),
+                  formatNs(row.idle_ns),
+                  formatPercent(row.idle_share),
+                  formatCount(row.kernels),
+                  formatCount(row.copies),
+                ])}
+                sortKeys={phase.rows.map((row, index) => [
+                  index,
+                  row.start_ns,
+                  row.wall_ns,
+                  row.busy_ns,
+                  row.idle_ns,
+                  row.idle_share,
+                  row.kernels,
+                  row.copies,
+                ])}
+              />
+            </Behind>
+          ))}
+      </>
+    );
+  },
+};

@@ -1,0 +1,111 @@
+import type { FC } from 'hono/jsx';
+import type { TraceReportInputs } from './inputs.js';
+import { Behind, Notice } from '../parts.js';
+import { formatFigure, formatMs, formatPercent, nbsp } from '../../format.js';
+import { formatNs, phaseName, causeName } from '../../charts/trace/words.js';
+import { identityWords } from '../../words.js';
+
+/** Sentences shown without a click. */
+const atOnce = 5;
+
+/** What someone in a hurry reads: what is wrong with the figures, what costs, and by how much. */
+export const TraceSummary: FC<{ inputs: TraceReportInputs }> = ({ inputs: { trace } }) => {
+  const { data, issues } = trace;
+  const { session, source, workload } = data;
+  const shown = data.headlines.slice(0, atOnce);
+  const more = data.headlines.slice(atOnce);
+  const cards = data.phases.filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0);
+  const device = data.devices.find(({ focus }) => focus);
+  const loud = issues.filter(({ severity }) => severity !== 'info');
+  const quiet = issues.filter(({ severity }) => severity === 'info');
+  return (
+    <header id="summary">
+      <p class="kicker">
+        inferscope {session.kind} · {session.id} · {session.started_at.slice(0, 16).replace('T', ' ')} UTC
+      </p>
+      <h1>{session.title}</h1>
+      <p class="identity">
+        {[
+          workload ? identityWords(workload) : null,
+          device?.name ?? null,
+          `${source.attribution.tool} capture ${source.attribution.capture_id}`,
+          session.status === 'complete' ? null : session.status,
+        ]
+          .filter((part) => part !== null)
+          .join(' · ')}
+      </p>
+      {loud.length > 0 && (
+        <ul class="notices" aria-label="What to know before trusting these figures">
+          {loud.map((issue) => (
+            <Notice issue={issue} />
+          ))}
+        </ul>
+      )}
+      <Headlines headlines={shown} />
+      {more.length > 0 && (
+        <Behind title={`${more.length} more`}>
+          <Headlines headlines={more} />
+        </Behind>
+      )}
+      <ul class="cards" aria-label="Phases">
+        {cards.slice(0, 8).map((phase) => (
+          <li>
+            <p class="label">
+              <a href="#phases">{phaseName(phase.kind)}</a>
+            </p>
+            <p class="value">{formatNs(phase.wall.mean_ns)}</p>
+            <p class="note">
+              n{nbsp}={nbsp}
+              {phase.instances}
+              {phase.clean_ms.value === null ? ', profiled' : `, ${formatFigure(phase.clean_ms)} clean`}; idle{' '}
+              {formatPercent(phase.idle_share)}
+              {phase.main_cause && `, mostly ${causeName(phase.main_cause)}`}
+            </p>
+          </li>
+        ))}
+      </ul>
+      {quiet.length > 0 && (
+        <Behind title={`${quiet.length} ${quiet.length === 1 ? 'note' : 'notes'}`}>
+          <ul class="notices" aria-label="Notes">
+            {quiet.map((issue) => (
+              <Notice issue={issue} />
+            ))}
+          </ul>
+        </Behind>
+      )}
+      {data.next_steps.length > 0 && (
+        <Behind title="What to type next">
+          <ul class="next">
+            {data.next_steps.map(({ command, why }) => (
+              <li>
+                {why}
+                <code>{command}</code>
+              </li>
+            ))}
+          </ul>
+        </Behind>
+      )}
+      <noscript>
+        <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
+      </noscript>
+    </header>
+  );
+};
+
+const Headlines: FC<{ headlines: TraceReportInputs['trace']['data']['headlines'] }> = ({ headlines }) => (
+  <ol class="help">
+    {headlines.map(({ text, at_stake_ms, phase }) => (
+      <li>
+        {text}
+        {at_stake_ms !== null && (
+          <>
+            {' '}
+            <span class="stake">
+              ({formatMs(at_stake_ms)} of {phase === null ? 'the capture' : `a ${phaseName(phase)}`} at stake)
+            </span>
+          </>
+        )}
+      </li>
+    ))}
+  </ol>
+);

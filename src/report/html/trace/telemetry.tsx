@@ -1,0 +1,84 @@
+import { formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
+import { formatCount, formatQuantity } from '../../format.js';
+import { metricName, scopeName } from '../../names.js';
+import { themes } from '../../palette.js';
+import { thinned } from '../../thin.js';
+import { DataTable } from '../parts.js';
+import type { TraceSection } from './inputs.js';
+import { ColorKey, TraceChart } from './trace-parts.js';
+
+/** Rows of the table behind the chart, over all series. */
+const mostRows = 400;
+
+export const gpuTelemetrySection: TraceSection = {
+  id: 'telemetry',
+  title: 'Telemetry',
+  applies: ({ trace }) => (trace.data.telemetry?.series.length ?? 0) > 0,
+  render: ({ trace: { data } }) => {
+    const { telemetry } = data;
+    if (!telemetry) return null;
+    const kinds = [...new Set(telemetry.series.flatMap(({ phases }) => phases.map(({ kind }) => kind)))];
+    const each = Math.max(2, Math.floor(mostRows / telemetry.series.length));
+    return (
+      <>
+        {telemetry.events.length > 0 && (
+          <ul class="notices" aria-label="Throttling and clock changes">
+            {telemetry.events.map((event) => (
+              <li class="notice warning">
+                {event.text} ({formatNs(event.start_ns)} to {formatNs(event.end_ns)}
+                {event.phases.length > 0 && `, in ${event.phases.map(phaseName).join(', ')}`})
+              </li>
+            ))}
+          </ul>
+        )}
+        <ColorKey
+          label="Phases behind the lines"
+          entries={kinds.map((kind) => ({ name: phaseName(kind), color: phaseColor(kind, themes.light) }))}
+        />
+        <TraceChart name="gpu_telemetry" result={data} label="Power, clocks and utilisation over time">
+          <DataTable
+            caption={`At most ${each} samples a series, evenly spread`}
+            columns={[
+              { head: 'scope' },
+              { head: 'metric' },
+              { head: 'time', numeric: true },
+              { head: 'value', numeric: true },
+            ]}
+            rows={telemetry.series.flatMap((series) =>
+              thinned(series.points, each).map(([ns, value]) => [
+                scopeName(series.scope),
+                metricName(series.metric),
+                formatNs(ns),
+                formatQuantity(value, series.unit),
+              ]),
+            )}
+          />
+        </TraceChart>
+        <DataTable
+          caption="Over the whole capture, and means within the phases"
+          columns={[
+            { head: 'scope' },
+            { head: 'metric' },
+            { head: 'mean', numeric: true },
+            { head: 'min', numeric: true },
+            { head: 'max', numeric: true },
+            ...kinds.map((kind) => ({ head: phaseName(kind), numeric: true })),
+          ]}
+          rows={telemetry.series.map((series) => [
+            scopeName(series.scope),
+            metricName(series.metric),
+            formatQuantity(series.mean, series.unit),
+            formatQuantity(series.min, series.unit),
+            formatQuantity(series.max, series.unit),
+            ...kinds.map((kind) => {
+              const phase = series.phases.find((one) => one.kind === kind);
+              return phase && phase.samples > 0
+                ? `${formatQuantity(phase.mean, series.unit)} (n = ${formatCount(phase.samples)})`
+                : '–';
+            }),
+          ])}
+        />
+      </>
+    );
+  },
+};

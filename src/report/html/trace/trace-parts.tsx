@@ -1,0 +1,50 @@
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import type { TraceResult } from '../../../model/documents/trace.js';
+import type { Chart } from '../../charts/chart.js';
+import { traceCharts, type TraceChartName } from '../../charts/registry.js';
+import { ChartFrame } from '../parts.js';
+
+interface Props {
+  name: TraceChartName;
+  result: TraceResult;
+  label: string;
+}
+
+export const TraceChart: FC<PropsWithChildren<Props>> = ({ name, result, label, children }) => {
+  const chart: Chart<TraceResult> = traceCharts[name];
+  return (
+    <ChartFrame
+      name={name}
+      part=""
+      label={label}
+      height={chart.height(result, '')}
+      zooms={chart.zooms ?? false}
+    >
+      {children}
+    </ChartFrame>
+  );
+};
+
+/** Demangled names run to kilobytes; the page's data has them whole. */
+const longestTitle = 400;
+
+/** A kernel by its short name, the full one on hover. */
+export const KernelName: FC<{ name: string; shortName: string }> = ({ name, shortName }) => (
+  <code title={name.length > longestTitle ? `${name.slice(0, longestTitle)}…` : name}>{shortName}</code>
+);
+
+export const ColorKey: FC<{ label: string; entries: { name: string; color: string }[] }> = ({
+  label,
+  entries,
+}) => (
+  <ul class="legend" aria-label={label}>
+    {entries.map(({ name, color }) => (
+      <li>
+        <span class="class-name">
+          <span class="swatch" style={`background:${color}`} aria-hidden="true" />
+          {name}
+        </span>
+      </li>
+    ))}
+  </ul>
+);
