@@ -20,7 +20,7 @@ export function speedOfLightBound(metrics: Metrics): Bound {
   const numbers = `SM ${percent(sm)}, memory ${percent(memory)} of peak`;
   const ahead = sm > memory ? 'compute' : 'memory';
   if (sm >= nearPeak || memory >= nearPeak) {
-    return { by: ahead, cause: 'near_peak', text: `${numbers}: near the peak of the ${side(ahead)}.` };
+    return { by: ahead, cause: 'near_peak', text: `${numbers}: ${ahead} is near its peak.` };
   }
   if (sm < latency && memory < latency) {
     const waves = valueOf(metrics, 'launch__waves_per_multiprocessor');
@@ -34,11 +34,10 @@ export function speedOfLightBound(metrics: Metrics): Bound {
   if (Math.abs(sm - memory) < lead) {
     return { by: 'balanced', cause: 'balanced', text: `${numbers}: compute and memory are balanced.` };
   }
-  return { by: ahead, cause: 'ahead', text: `${numbers}: the ${side(ahead)} is used more.` };
+  return { by: ahead, cause: 'ahead', text: `${numbers}: ${ahead} is used more.` };
 }
 
 export const smThroughput = 'sm__throughput.avg.pct_of_peak_sustained_elapsed';
 export const memoryThroughput = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed';
 
-const side = (name: 'compute' | 'memory') => (name === 'compute' ? 'SMs' : 'memory system');
 const percent = (value: number) => `${value.toFixed(1)} %`;

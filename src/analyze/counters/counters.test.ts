@@ -16,6 +16,7 @@ import { summary } from '../../session/test-session.js';
 import { analyzeCounters } from './counters.js';
 import { speedOfLightBound } from './bound.js';
 import { flopByUnit } from './flop.js';
+import { kernelRoofline } from './roofline.js';
 
 const home = testHome();
 const fixture = (name: string) => join('test/fixtures/ncu-2025.3.1-h200', name);
@@ -212,6 +213,18 @@ test('bounds at their thresholds', () => {
   expect(bound(60, 50.1).by).toBe('balanced');
   expect(bound(60, 50)).toMatchObject({ by: 'compute', cause: 'ahead' });
   expect(speedOfLightBound(new Map()).by).toBeNull();
+});
+
+test('tensor work alone stands for the whole where it was counted, and says so', () => {
+  const some = { 'sm__ops_path_tensor_src_bf16_dst_fp32.sum': 1e9, 'dram__bytes.sum': 1e7 };
+  const { flop, arithmetic_intensity } = kernelRoofline(metrics(some));
+  expect(flop).toMatchObject({ value: 1e9, source: 'tensor instructions; others not collected' });
+  expect(arithmetic_intensity.value).toBe(100);
+  const none = { 'sm__ops_path_tensor_src_bf16_dst_fp32.sum': 0, 'dram__bytes.sum': 0 };
+  expect(kernelRoofline(metrics(none)).flop).toMatchObject({ reason: { code: 'not_collected' } });
+  expect(kernelRoofline(metrics(none)).arithmetic_intensity).toMatchObject({
+    reason: { code: 'no_dram_traffic' },
+  });
 });
 
 describe('tensor FLOP that the counters do not tell are missing, not 0', () => {

@@ -22,7 +22,7 @@ export function metricFigure(
     const mean = metrics.get(name);
     if (mean) return meanFigure(mean, unit, name, scale);
   }
-  return missing('not_collected', `ncu did not collect ${list.join(' or ')}`);
+  return missing('not_collected', `ncu did not collect ${list[0]}`);
 }
 
 export function meanFigure({ value, n, sd }: Mean, unit: string, source: string, scale = 1): Figure {

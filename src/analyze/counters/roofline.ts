@@ -12,12 +12,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
       ? missing('not_collected', 'ncu did not collect gpu__time_duration.sum')
       : figure(seconds, 's', 'gpu__time_duration.sum');
   const units = flopByUnit(metrics, seconds);
-  const flop = combine(
-    units.map((one) => one.flop),
-    'FLOP',
-    'tensor + fp64 + fp32 + fp16 instructions',
-    (values) => values.reduce((sum, value) => sum + value, 0),
-  );
+  const flop = totalFlop(units);
   const bytes = dramBytes(metrics, seconds);
   const intensity: Figure =
     bytes.value === 0
@@ -58,6 +53,23 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
     roof_side:
       roof.value === null || peak.value === null ? null : roof.value < peak.value ? 'memory' : 'compute',
   };
+}
+
+/**
+ * The sum over the units. Where tensor work was counted and other units were not, tensor work alone stands for it: the
+ * source says so, and beside a matrix product the rest is small. Without tensor work every unit must be known.
+ */
+function totalFlop(units: KernelRoofline['flop_by_unit']): Figure {
+  const tensor = units.find(({ unit }) => unit === 'tensor')?.flop.value ?? 0;
+  const known = units.filter(({ flop }) => flop.value !== null);
+  const counted = tensor > 0 ? known : units;
+  const source = `${counted.map(({ unit }) => unit).join(' + ')} instructions${counted.length < units.length ? '; others not collected' : ''}`;
+  return combine(
+    counted.map(({ flop }) => flop),
+    'FLOP',
+    source,
+    (values) => values.reduce((sum, value) => sum + value, 0),
+  );
 }
 
 /** dram__bytes.sum is often absent: then reads and writes, or the rate and the time. */
