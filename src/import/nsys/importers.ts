@@ -9,7 +9,8 @@ import { openParquetdir } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, type NsysTables } from './tables.js';
-import { createTrace, dropTrace } from './trace.js';
+import { dropTraceTables } from '../trace-tables.js';
+import { createTrace } from './trace.js';
 
 /** `nsys export --type sqlite`. */
 export const nsysSqliteImporter: Importer = {
@@ -70,7 +71,7 @@ async function finish(
   const shared = zero !== null && own !== null;
   const issues = [...found, ...(await createTrace(workbench, tables, shared ? Number(own - zero) : 0))];
   const attributed = await attribute(workbench, context);
-  await dropTrace(workbench, tables);
+  await dropTraceTables(workbench);
   return {
     clock: {
       name: 'Nsight Systems session, ns',

@@ -38,14 +38,18 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
     const source = parquetTable(folder, table);
     if (!source) continue;
     const columns = await columnsOf(workbench, folder, table, source);
-    const wanted = [...each, ...shape, ...(kind === 'nvtx' ? ['text'] : [])];
-    rows[kind] = `(SELECT ${wanted.flatMap((name) => selected(name, columns)).join(', ')} FROM ${source})`;
+    const list = (names: readonly string[]) => names.flatMap((name) => selected(name, columns)).join(', ');
     if (kind === 'nvtx') {
-      shapes[kind] = rows[kind];
+      rows[kind] = `(SELECT ${list([...each, 'text'])} FROM ${source})`;
       continue;
     }
-    const list = shape.flatMap((name) => selected(name, columns)).join(', ');
-    await workbench.run(`CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list} FROM ${source}`);
+    // 64 bits over a table's few thousand combinations: two of them meet once in 10^12 captures.
+    const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
+    const key = `hash(${present.join(', ') || '0'}) AS shape`;
+    rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
+    await workbench.run(
+      `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source}`,
+    );
     made.push(`nsys_${kind}_shape`);
     shapes[kind] = `nsys_${kind}_shape`;
   }

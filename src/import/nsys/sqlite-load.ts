@@ -1,7 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { BulkWriter, Workbench } from '../../model/workbench.js';
 import { bulkTables, type Kind, kinds, type NsysTables } from './tables.js';
-import { outputs } from './sqlite-bulk.js';
+import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
 
@@ -86,28 +86,42 @@ async function readAll(
   { progress, signal }: LoadOptions,
 ): Promise<string[][]> {
   let next = 0;
-  let done = 0;
+  // Rows keep their order, which is that of time in most files: attribution need not sort them then.
+  let inTurn: Promise<void> = Promise.resolve();
   const texts = lanes.map((): string[] => []);
+  const storeAfter = async (
+    turn: Promise<void>,
+    place: number,
+    kind: Kind,
+    decoding: Promise<DecodedBatch>,
+    index: number,
+  ): Promise<void> => {
+    const [batch] = await Promise.all([decoding, turn]);
+    store(writers[kind]!, batch, index * laneCodes);
+    for (const text of batch.texts) texts[index]!.push(text);
+    progress?.((place + 1) / requests.length);
+  };
   const follow = async (lane: Lane, index: number): Promise<void> => {
     while (next < requests.length) {
       if (signal?.aborted) throw interrupted();
-      const { kind, pages } = requests[next++]!;
-      const { rows, columns, shapes, texts: fresh } = await lane.decode(kind, pages);
-      const offset = index * laneCodes;
-      const writer = writers[kind]!;
-      for (const name of ['shape', 'text']) {
-        const codes = columns[name];
-        if (codes && offset > 0) for (let r = 0; r < rows; r++) codes[r]! += offset;
-      }
-      writer.rows.append(columns, rows);
-      const code = Float64Array.from({ length: shapes.rows }, (_, r) => offset + shapes.first + r);
-      writer.shapes?.append({ ...shapes.columns, code }, shapes.rows);
-      for (const text of fresh) texts[index]!.push(text);
-      progress?.(++done / requests.length);
+      const place = next++;
+      const { kind, pages } = requests[place]!;
+      inTurn = storeAfter(inTurn, place, kind, lane.decode(kind, pages), index);
+      await inTurn;
     }
   };
   await Promise.all(lanes.flatMap((lane, index) => [follow(lane, index), follow(lane, index)]));
   return texts;
+}
+
+function store(writer: Writers, { rows, columns, shapes }: DecodedBatch, offset: number): void {
+  for (const name of ['shape', 'text']) {
+    const codes = columns[name];
+    if (codes && offset > 0) for (let r = 0; r < rows; r++) codes[r]! += offset;
+  }
+  writer.rows.append(columns, rows);
+  const code = Float64Array.from({ length: shapes.rows }, (_, r) => offset + shapes.first + r);
+  writer.shapes?.append({ ...shapes.columns, code }, shapes.rows);
 }
 
 /**
@@ -132,14 +146,8 @@ async function createStrings(file: SqliteFile, workbench: Workbench): Promise<vo
 }
 
 function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTables {
-  const select = (kind: Kind, from: string): string => {
-    const { each, shape } = bulkTables[kind];
-    const columns = [...outputs(each), ...outputs(shape)].map(
-      (name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`,
-    );
-    if (kind === 'nvtx') columns.push('texts.text');
-    return `(SELECT ${columns.join(', ')} FROM ${from})`;
-  };
+  const nullable = (names: readonly string[]) =>
+    names.map((name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`).join(', ');
   const texts = Array.from(
     { length: lanes },
     (_, lane) => `SELECT code + ${lane * laneCodes} AS code, text FROM nsys_texts_${lane}`,
@@ -147,19 +155,14 @@ function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTa
   const rows: Partial<Record<Kind, string>> = {};
   const shapes: Partial<Record<Kind, string>> = {};
   for (const kind of present) {
+    const { each, shape } = bulkTables[kind];
     if (kind === 'nvtx') {
-      rows[kind] = select(
-        kind,
-        `nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text`,
-      );
-      shapes[kind] = rows[kind];
+      rows[kind] = `(SELECT ${nullable(outputs(each))}, texts.text
+        FROM nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text)`;
       continue;
     }
-    rows[kind] = select(kind, `nsys_${kind} JOIN nsys_${kind}_shape ON shape = code`);
-    const columns = outputs(bulkTables[kind].shape).map(
-      (name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`,
-    );
-    shapes[kind] = `(SELECT ${columns.join(', ')} FROM nsys_${kind}_shape)`;
+    rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
+    shapes[kind] = `(SELECT ${nullable(outputs(shape))}, code AS shape FROM nsys_${kind}_shape)`;
   }
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
   const made = [

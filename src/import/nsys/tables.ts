@@ -68,15 +68,15 @@ export const kinds = Object.keys(bulkTables) as Kind[];
 /**
  * A capture's raw rows as the second half (trace.ts) sees them, whatever the file was: SQL whose columns have nsys's
  * own names, with null for what this schema version or row lacks; globalPid and globalTid are split (`pid`, `tid`,
- * `endTid`) and `text` is text.
+ * `endTid`). Of nvtx there are whole rows, `text` as text.
  */
 export interface NsysTables {
-  /** Null when the capture has no such rows: nsys writes no table then. */
+  /** The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows. */
   rows: Record<Kind, string | null>;
-  /** What is distinct in `rows`, for finding the names in use without a pass over every row. */
+  /** `shape` and the columns of bulkTables[].shape, which many rows share. */
   shapes: Record<Kind, string | null>;
   /** (id BIGINT, value VARCHAR). */
   strings: string;
-  /** Removes what `rows` reads from. */
+  /** Removes what they read from. */
   drop(): Promise<void>;
 }

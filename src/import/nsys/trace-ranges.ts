@@ -1,5 +1,4 @@
 import type { Workbench } from '../../model/workbench.js';
-import { names } from './trace-names.js';
 import type { NsysTables } from './tables.js';
 
 /** eventType of NVTX_EVENTS (ENUM_NSYS_EVENT_TYPE); NVTXT is the same read from a text file. */
@@ -8,7 +7,7 @@ const startEnd = [60, 71];
 const domainCreate = 75;
 
 /**
- * Creates trace_ranges, and trace_range_texts for createNames. Marks and registrations are no ranges. A range of a
+ * Creates trace_ranges_text: trace_ranges with its names as `text`. Marks and registrations are no ranges. A range of a
  * domain other than the default one is named `domain:name`, as nsys stats names it.
  */
 export async function createRanges(
@@ -23,25 +22,17 @@ export async function createRanges(
       NULL::DOUBLE AS "endTid", NULL::DOUBLE AS "eventType", NULL::DOUBLE AS "textId", NULL::DOUBLE AS "domainId",
       NULL AS text WHERE false)`;
   // textId is nsys's own, text is inline: a row has one of them.
-  await workbench.run(`CREATE TABLE trace_range_events AS
+  await workbench.run(`CREATE TABLE trace_ranges_text AS
     WITH events AS (SELECT e.* EXCLUDE (text), coalesce(s.value, e.text) AS text
       FROM ${events} e LEFT JOIN (SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0))) s ON s.id = e."textId"),
     domains AS (SELECT pid, "domainId", any_value(text) AS domain FROM events
       WHERE "eventType" = ${domainCreate} AND "domainId" <> 0 AND text <> '' GROUP BY ALL)
-    SELECT CAST(start + ${offset_ns} AS DOUBLE) AS start_ns, CAST("end" + ${offset_ns} AS DOUBLE) AS end_ns,
+    SELECT CAST(row_number() OVER () - 1 AS DOUBLE) AS range_id, CAST(start + ${offset_ns} AS DOUBLE) AS start_ns, CAST("end" + ${offset_ns} AS DOUBLE) AS end_ns,
       CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid,
-      CASE WHEN "endTid" <> tid THEN CAST("endTid" AS DOUBLE) END AS end_tid, ${rank} AS rank,
+      CASE WHEN "endTid" <> tid THEN CAST("endTid" AS DOUBLE) END AS end_tid, CAST(${rank} AS DOUBLE) AS rank,
       CASE WHEN domain IS NULL THEN text ELSE concat(domain, ':', text) END AS text,
       CASE WHEN "eventType" IN (${startEnd.join(', ')}) THEN 1 ELSE 0 END::DOUBLE AS process_wide
     FROM events LEFT JOIN domains USING (pid, "domainId")
     WHERE "eventType" IN (${[...pushPop, ...startEnd].join(', ')}) AND abs(start) < ${2 ** 53}
       AND ("end" IS NULL OR "end" >= start AND "end" < ${2 ** 53})`);
-  await workbench.run(`CREATE TABLE trace_ranges AS
-    SELECT CAST(row_number() OVER (ORDER BY start_ns, end_ns DESC) - 1 AS DOUBLE) AS range_id, start_ns, end_ns, pid, tid,
-      end_tid, rank, CASE WHEN text IS NOT NULL THEN ${names.range('text')} END AS name, process_wide
-    FROM trace_range_events`);
-  await workbench.run(
-    `CREATE TABLE trace_range_texts AS SELECT DISTINCT text FROM trace_range_events WHERE text IS NOT NULL`,
-  );
-  await workbench.run('DROP TABLE trace_range_events');
 }

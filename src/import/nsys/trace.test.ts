@@ -9,7 +9,8 @@ import { nsysStats } from './test-nsys-stats.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
-import { createTrace, dropTrace } from './trace.js';
+import { dropTraceTables } from '../trace-tables.js';
+import { createTrace } from './trace.js';
 
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
 const home = mkdtempSync(join(tmpdir(), 'inferscope-nsys-test-'));
@@ -28,7 +29,7 @@ async function withTrace<T>(path: string, use: (workbench: Workbench) => Promise
     const tables = file ? await loadSqlite(file, workbench) : await openParquetdir(path, workbench);
     expect(await createTrace(workbench, tables, 0)).toEqual([]);
     const result = await use(workbench);
-    await dropTrace(workbench, tables);
+    await dropTraceTables(workbench);
     file?.close();
     const left = await workbench.query(
       "SELECT table_name FROM information_schema.tables WHERE table_name ~ '^(nsys|trace)_'",

@@ -1,48 +1,39 @@
 import type { Issue } from '../../model/document.js';
 import type { Workbench } from '../../model/workbench.js';
-import { traceTables } from '../trace-tables.js';
-import { createNames, fixedCode, names } from './trace-names.js';
+import { traceTables, type TraceTable } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
-import type { NsysTables } from './tables.js';
-
-/** cudaMemcpyKind as CUPTI has it (ENUM_CUDA_MEMCPY_OPER); arrays count as device memory. */
-const copyKinds: Record<number, string> = {
-  1: 'HtoD',
-  2: 'DtoH',
-  3: 'HtoD',
-  4: 'DtoH',
-  5: 'DtoD',
-  6: 'DtoD',
-  7: 'DtoD',
-  8: 'DtoD',
-  9: 'HtoH',
-  10: 'PtoP',
-  11: 'HtoD',
-  12: 'DtoH',
-  13: 'DtoD',
-};
-
-/** ENUM_CUDA_MEM_KIND; 7 is unknown. */
-const memoryKinds: Record<number, string> = {
-  0: 'pageable',
-  1: 'pinned',
-  2: 'device',
-  3: 'device',
-  4: 'managed',
-  5: 'device',
-  6: 'managed',
-};
-
-/** eventClass of an API row. */
-const apiKinds: Record<number, string> = { 0: 'runtime', 1: 'driver' };
+import { eventTexts, type Texts } from './trace-texts.js';
+import type { Kind, NsysTables } from './tables.js';
 
 /** Times of a trace are exact as doubles only to here; more is no time of a capture. */
 const latest = 2 ** 53;
 const sound = `"end" >= start AND start > -${latest} AND "end" < ${latest}`;
 
+/** Columns of the trace tables that come from a shape, in nsys's columns and the texts of trace-texts.ts. */
+const device = { device: 'deviceId', context: 'contextId', stream: 'streamId' };
+const fromShape: Record<Exclude<Kind, 'nvtx'>, { table: TraceTable; columns: Record<string, string> }> = {
+  kernel: {
+    table: 'trace_kernels',
+    columns: {
+      ...device,
+      registers: 'registersPerThread',
+      shared_mem_bytes: 'coalesce(staticSharedMemory, 0) + coalesce(dynamicSharedMemory, 0)',
+      graph_id: 'graphId',
+      graph_node: 'graphNodeId',
+      opaque_graph: '0',
+    },
+  },
+  graph: { table: 'trace_kernels', columns: { ...device, graph_id: 'graphId', opaque_graph: '1' } },
+  memcpy: { table: 'trace_copies', columns: { ...device, graph_node: 'graphNodeId' } },
+  memset: { table: 'trace_copies', columns: { ...device, graph_node: 'graphNodeId' } },
+  api: { table: 'trace_api', columns: { tid: 'tid' } },
+};
+const shapeKinds = Object.keys(fromShape) as Exclude<Kind, 'nvtx'>[];
+
 /**
- * Fills the trace tables from nsys's own. Large tables are views, as attribution reads each once or twice and needs
- * few columns of them at a time: copying them would cost more memory than the rest of the import.
+ * Makes the trace tables from nsys's own, which are used up. What rows have in common is put together once for each
+ * shape, and each column gets the narrowest type that holds it: a row of the largest tables takes a third of the
+ * memory of one of doubles.
  * @param offset_ns added to every time
  * @returns what was left out or is missing, counted
  */
@@ -51,92 +42,122 @@ export async function createTrace(
   tables: NsysTables,
   offset_ns: number,
 ): Promise<Issue[]> {
-  const { rows } = tables;
+  const issues = [...(await unsoundRows(workbench, tables)), ...(await unnamedRows(workbench, tables))];
   const rank = await rankOf(workbench, tables);
-  const time = `CAST(start + ${offset_ns} AS DOUBLE) AS start_ns, CAST("end" - start AS DOUBLE) AS dur_ns`;
-  const device = `CAST(pid AS DOUBLE) AS pid, ${rank} AS rank, CAST(deviceId AS DOUBLE) AS device,
-    CAST(contextId AS DOUBLE) AS context, CAST(streamId AS DOUBLE) AS stream, CAST(correlationId AS DOUBLE) AS correlation`;
-
-  const kernels = [empty('trace_kernels')];
-  if (rows.kernel)
-    kernels.push(`SELECT ${time}, ${device}, ${names.kernel} AS name, ${names.short} AS short_name,
-      ${names.grid} AS grid, ${names.block} AS block, CAST(registersPerThread AS DOUBLE) AS registers,
-      CAST(coalesce(staticSharedMemory, 0) + coalesce(dynamicSharedMemory, 0) AS DOUBLE) AS shared_mem_bytes,
-      CAST(graphId AS DOUBLE) AS graph_id, CAST(graphNodeId AS DOUBLE) AS graph_node,
-      0::DOUBLE AS opaque_graph, NULL::DOUBLE AS op_id FROM ${rows.kernel} WHERE ${sound}`);
-  if (rows.graph)
-    kernels.push(`SELECT ${time}, ${device}, ${names.graph} AS name, ${names.graph} AS short_name, NULL::DOUBLE AS grid,
-      NULL::DOUBLE AS block, NULL::DOUBLE AS registers, NULL::DOUBLE AS shared_mem_bytes,
-      CAST(graphId AS DOUBLE) AS graph_id, NULL::DOUBLE AS graph_node, 1::DOUBLE AS opaque_graph, NULL::DOUBLE AS op_id FROM ${rows.graph} WHERE ${sound}`);
-  await workbench.run(`CREATE VIEW trace_kernels AS ${union(kernels)}`);
-
-  const copies = [empty('trace_copies')];
-  if (rows.memcpy)
-    copies.push(`SELECT ${time}, ${device}, ${coded('copyKind', copyKinds)} AS kind,
-      ${coded('srcKind', memoryKinds)} AS src_kind, ${coded('dstKind', memoryKinds)} AS dst_kind,
-      CAST(bytes AS DOUBLE) AS bytes, CAST(graphNodeId AS DOUBLE) AS graph_node, NULL::DOUBLE AS op_id
-      FROM ${rows.memcpy} WHERE ${sound}`);
-  if (rows.memset)
-    copies.push(`SELECT ${time}, ${device}, ${fixedCode('memset')} AS kind, NULL::DOUBLE AS src_kind,
-      ${coded('memKind', memoryKinds)} AS dst_kind, CAST(bytes AS DOUBLE) AS bytes,
-      CAST(graphNodeId AS DOUBLE) AS graph_node, NULL::DOUBLE AS op_id FROM ${rows.memset} WHERE ${sound}`);
-  await workbench.run(`CREATE VIEW trace_copies AS ${union(copies)}`);
-
-  const api = [empty('trace_api')];
-  if (rows.api)
-    api.push(`SELECT ${time}, CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid, ${rank} AS rank,
-      CAST(correlationId AS DOUBLE) AS correlation, ${names.api} AS name, ${coded('eventClass', apiKinds)} AS api
-      FROM ${rows.api} WHERE ${sound}`);
-  await workbench.run(`CREATE VIEW trace_api AS ${union(api)}`);
-
   await createRanges(workbench, tables, offset_ns, rank);
-  await workbench.run(`CREATE VIEW trace_ops AS ${empty('trace_ops')}`);
-  await createNames(workbench, tables, [
-    ...new Set([...Object.values(copyKinds), 'memset', ...Object.values(memoryKinds), 'runtime', 'driver']),
-  ]);
-  return [...(await unsoundRows(workbench, tables)), ...(await unnamedRows(workbench, tables))];
-}
-
-/** Views and tables of createTrace, and what they read from. */
-export async function dropTrace(workbench: Workbench, tables: NsysTables): Promise<void> {
-  for (const view of ['trace_kernels', 'trace_copies', 'trace_api', 'trace_ops'])
-    await workbench.run(`DROP VIEW IF EXISTS ${view}`);
-  for (const table of ['trace_ranges', 'trace_names']) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+  await createNames(workbench, tables);
+  for (const table of ['trace_kernels', 'trace_copies', 'trace_api'] as const) {
+    const parts: string[] = [];
+    for (const kind of shapeKinds) {
+      if (fromShape[kind].table !== table || !tables.shapes[kind]) continue;
+      await createShapes(workbench, tables, kind, rank);
+      const each = traceTables[table].map((column) => {
+        if (column === 'start_ns') return `CAST(start + ${offset_ns} AS BIGINT) AS start_ns`;
+        if (column === 'dur_ns') return 'CAST("end" - start AS BIGINT) AS dur_ns';
+        if (column === 'correlation') return `CAST(correlationId AS BIGINT) AS correlation`;
+        if (column === 'bytes') return 'CAST(bytes AS BIGINT) AS bytes';
+        return `s.${column}`;
+      });
+      parts.push(
+        `SELECT ${each.join(', ')} FROM ${tables.rows[kind]} JOIN nsys_${kind}_trace s USING (shape) WHERE ${sound}`,
+      );
+    }
+    const none = `SELECT ${traceTables[table].map((column) => `NULL::DOUBLE AS ${column}`).join(', ')} WHERE false`;
+    await workbench.run(`CREATE TABLE ${table} AS ${parts.join(' UNION ALL ') || none}`);
+  }
+  const ops = traceTables.trace_ops.map((column) => `${column} DOUBLE`);
+  await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
+  for (const kind of shapeKinds) await workbench.run(`DROP TABLE IF EXISTS nsys_${kind}_trace`);
+  await workbench.run('DROP TABLE nsys_texts');
   await tables.drop();
+  return issues;
 }
 
-function empty(table: keyof typeof traceTables): string {
-  const columns = traceTables[table].map((column) => `NULL::DOUBLE AS ${column}`);
-  return `SELECT ${columns.join(', ')} WHERE false`;
+/** trace_names, and nsys_texts (kind, shape, and the text columns of its trace table) for createShapes. */
+async function createNames(workbench: Workbench, tables: NsysTables): Promise<void> {
+  const texts = eventTexts(tables);
+  const columns = [
+    'name',
+    'short_name',
+    'grid',
+    'block',
+    'kind_text',
+    'src_kind',
+    'dst_kind',
+    'api',
+  ] as const;
+  const selects = texts.map(({ kind, from, columns: given }: Texts) => {
+    const list = columns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
+    return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
+  });
+  const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${columns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
+  await workbench.run(`CREATE TABLE nsys_texts AS ${[none, ...selects].join(' UNION ALL ')}`);
+  const all = columns.map((column) => `SELECT ${column} AS text FROM nsys_texts`);
+  await workbench.run(
+    `CREATE TABLE trace_names AS SELECT row_number() OVER () - 1 AS code, text
+     FROM (SELECT text FROM trace_ranges_text UNION ${all.join(' UNION ')}) WHERE text IS NOT NULL`,
+  );
+  await workbench.run(`CREATE TABLE trace_ranges AS
+    SELECT r.* EXCLUDE (text), CAST(n.code AS DOUBLE) AS name
+    FROM trace_ranges_text r LEFT JOIN trace_names n USING (text) ORDER BY start_ns, end_ns DESC`);
+  await workbench.run('DROP TABLE trace_ranges_text');
 }
 
-/** The empty part names and types the columns; it is left out where there is anything else, as it costs a scan its plan. */
-function union([none, ...parts]: string[]): string {
-  return parts.length > 0 ? parts.join(' UNION ALL ') : none!;
-}
-
-function coded(column: string, texts: Record<number, string>): string {
-  const cases = Object.entries(texts).map(([value, text]) => `WHEN ${value} THEN ${fixedCode(text)}`);
-  return `CASE CAST(${column} AS BIGINT) ${cases.join(' ')} END`;
+/** nsys_<kind>_trace: for each shape what its rows have in the trace table, in narrow types. */
+async function createShapes(
+  workbench: Workbench,
+  { shapes }: NsysTables,
+  kind: Exclude<Kind, 'nvtx'>,
+  rank: string,
+): Promise<void> {
+  const { table, columns } = fromShape[kind];
+  const codes = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
+    string,
+    string
+  >;
+  Object.assign(codes, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
+  const joins: string[] = [];
+  const given = traceTables[table].flatMap((column) => {
+    if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
+    if (column === 'pid') return ['CAST(pid AS BIGINT) AS pid'];
+    if (column === 'rank') return [`${rank} AS rank`];
+    if (columns[column]) return [`CAST(${columns[column]} AS BIGINT) AS ${column}`];
+    const text = codes[column];
+    if (!text) return [`NULL::BIGINT AS ${column}`];
+    joins.push(`LEFT JOIN trace_names AS names_${column} ON names_${column}.text = t.${text}`);
+    return [`names_${column}.code AS ${column}`];
+  });
+  await workbench.run(`CREATE TABLE nsys_${kind}_trace AS
+    SELECT u.shape, ${given.join(', ')} FROM ${shapes[kind]} u
+    JOIN nsys_texts t ON t.of = '${kind}' AND t.shape = CAST(u.shape AS UBIGINT) ${joins.join(' ')}`);
+  const names = given.map((column) => /(\w+)$/.exec(column)![1]!);
+  const [range] = await workbench.query<Record<string, number | null>>(
+    `SELECT ${names.map((name) => `max(abs(${name}))::DOUBLE AS ${name}`).join(', ')} FROM nsys_${kind}_trace`,
+  );
+  for (const name of names) {
+    const most = range![name] ?? 0;
+    const type = most < 2 ** 7 ? 'TINYINT' : most < 2 ** 15 ? 'SMALLINT' : most < 2 ** 31 ? 'INTEGER' : null;
+    if (type) await workbench.run(`ALTER TABLE nsys_${kind}_trace ALTER ${name} TYPE ${type}`);
+  }
 }
 
 /** With one process its rank is 0; of several nsys knows no order. */
 async function rankOf(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
-  if (parts.length === 0) return '0::DOUBLE';
+  if (parts.length === 0) return '0';
   const [row] = await workbench.query<{ n: number }>(
     `SELECT count(DISTINCT pid) AS n FROM (${parts.map((part) => `SELECT pid FROM ${part}`).join(' UNION ALL ')})`,
   );
-  return row!.n > 1 ? 'NULL::DOUBLE' : '0::DOUBLE';
+  return row!.n > 1 ? 'NULL::BIGINT' : '0';
 }
 
 async function unsoundRows(workbench: Workbench, { rows }: NsysTables): Promise<Issue[]> {
-  const parts = [rows.kernel, rows.graph, rows.memcpy, rows.memset, rows.api].filter((part) => part !== null);
-  if (rows.nvtx) parts.push(`(SELECT start, coalesce("end", start) AS "end" FROM ${rows.nvtx})`);
   let count = 0;
-  for (const part of parts) {
+  for (const [kind, part] of Object.entries(rows)) {
+    if (!part) continue;
+    const end = kind === 'nvtx' ? 'coalesce("end", start)' : '"end"';
     const [row] = await workbench.query<{ n: number }>(
-      `SELECT count(*) AS n FROM ${part} WHERE (${sound}) IS NOT TRUE`,
+      `SELECT count(*) AS n FROM (SELECT start, ${end} AS "end" FROM ${part}) WHERE (${sound}) IS NOT TRUE`,
     );
     count += row!.n;
   }
@@ -148,18 +169,14 @@ async function unsoundRows(workbench: Workbench, { rows }: NsysTables): Promise<
 async function unnamedRows(workbench: Workbench, { rows, shapes, strings }: NsysTables): Promise<Issue[]> {
   let count = 0;
   const named = [
-    [shapes.kernel, rows.kernel, 'coalesce(demangledName, shortName)'],
-    [shapes.api, rows.api, 'nameId'],
+    ['kernel', 'coalesce(demangledName, shortName)'],
+    ['api', 'nameId'],
   ] as const;
-  for (const [shape, all, id] of named) {
-    if (!shape || !all) continue;
-    const missing = await workbench.query<{ id: number | null }>(
-      `SELECT DISTINCT CAST(${id} AS DOUBLE) AS id FROM ${shape} WHERE ${id} IS NULL OR ${id} NOT IN (SELECT id FROM ${strings})`,
-    );
-    if (missing.length === 0) continue;
-    const ids = missing.flatMap(({ id: missed }) => (missed === null ? [] : [missed]));
+  for (const [kind, id] of named) {
+    if (!shapes[kind]) continue;
     const [row] = await workbench.query<{ n: number }>(
-      `SELECT count(*) AS n FROM ${all} WHERE ${id} IS NULL ${ids.length > 0 ? `OR ${id} IN (${ids.join(', ')})` : ''}`,
+      `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${id} IS NULL OR ${id} NOT IN (SELECT id FROM ${strings}))
+       SELECT CASE WHEN EXISTS (FROM missing) THEN (SELECT count(*) FROM ${rows[kind]} SEMI JOIN missing USING (shape)) ELSE 0 END AS n`,
     );
     count += row!.n;
   }

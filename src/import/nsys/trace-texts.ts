@@ -1,0 +1,97 @@
+import type { NsysTables } from './tables.js';
+
+/** cudaMemcpyKind as CUPTI has it (ENUM_CUDA_MEMCPY_OPER); arrays count as device memory, 11 to 13 are unified memory. */
+const copyKinds: Record<number, string> = {
+  1: 'HtoD',
+  2: 'DtoH',
+  3: 'HtoD',
+  4: 'DtoH',
+  5: 'DtoD',
+  6: 'DtoD',
+  7: 'DtoD',
+  8: 'DtoD',
+  9: 'HtoH',
+  10: 'PtoP',
+  11: 'HtoD',
+  12: 'DtoH',
+  13: 'DtoD',
+};
+
+/** ENUM_CUDA_MEM_KIND; 7 is unknown. */
+const memoryKinds: Record<number, string> = {
+  0: 'pageable',
+  1: 'pinned',
+  2: 'device',
+  3: 'device',
+  4: 'managed',
+  5: 'device',
+  6: 'managed',
+};
+
+/** eventClass of an API row. */
+const apiKinds: Record<number, string> = { 0: 'runtime', 1: 'driver' };
+
+/** SQL for the texts of the rows of a shape. */
+export interface Texts {
+  kind: string;
+  from: string;
+  columns: Partial<Record<string, string>>;
+}
+
+/**
+ * The texts of each kind of event, by its shapes. Of StringIds only what kernels and API calls refer to is read, and
+ * no value with a NUL in it: it holds the program's whole environment as one value, its lines parted by NUL.
+ */
+export function eventTexts({ shapes, strings }: NsysTables): Texts[] {
+  const string = `(SELECT id, value FROM ${strings} WHERE NOT contains(value, chr(0)))`;
+  const texts: Texts[] = [];
+  if (shapes.kernel)
+    texts.push({
+      kind: 'kernel',
+      from: `${shapes.kernel} u LEFT JOIN ${string} full_name ON full_name.id = coalesce(u.demangledName, u.shortName)
+        LEFT JOIN ${string} short ON short.id = coalesce(u.shortName, u.demangledName)`,
+      columns: {
+        name: 'full_name.value',
+        short_name: 'short.value',
+        grid: dims('gridX', 'gridY', 'gridZ'),
+        block: dims('blockX', 'blockY', 'blockZ'),
+      },
+    });
+  const graph = "'CUDA graph ' || CAST(graphId AS BIGINT)";
+  if (shapes.graph)
+    texts.push({ kind: 'graph', from: shapes.graph, columns: { name: graph, short_name: graph } });
+  if (shapes.memcpy)
+    texts.push({
+      kind: 'memcpy',
+      from: shapes.memcpy,
+      columns: {
+        kind_text: worded('copyKind', copyKinds),
+        src_kind: worded('srcKind', memoryKinds),
+        dst_kind: worded('dstKind', memoryKinds),
+      },
+    });
+  if (shapes.memset)
+    texts.push({
+      kind: 'memset',
+      from: shapes.memset,
+      columns: { kind_text: "'memset'", dst_kind: worded('memKind', memoryKinds) },
+    });
+  if (shapes.api)
+    texts.push({
+      kind: 'api',
+      from: `${shapes.api} u LEFT JOIN ${string} call ON call.id = u.nameId`,
+      // cudaLaunchKernel_v7000 and cudaGraphLaunch_v10000
+      columns: { name: "regexp_replace(call.value, '_v[0-9]+$', '')", api: worded('eventClass', apiKinds) },
+    });
+  return texts;
+}
+
+function dims(...columns: string[]): string {
+  const parts = columns.map((column) => `CAST(CAST(${column} AS BIGINT) AS VARCHAR)`);
+  return `CASE WHEN ${columns[0]} IS NOT NULL THEN concat_ws(',', ${parts.join(', ')}) END`;
+}
+
+function worded(column: string, words: Record<number, string>): string {
+  const cases = Object.entries(words).map(([value, word]) => `WHEN ${value} THEN '${word}'`);
+  return `CASE CAST(${column} AS BIGINT) ${cases.join(' ')} END`;
+}
