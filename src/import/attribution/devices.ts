@@ -42,8 +42,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
     idle(activity: number, fromNs: number, toNs: number) {
       const inGraph = now.graph === graphBefore;
       if (inGraph) graphNode.add(toNs - fromNs);
-      else if (now.kernel && Number.isNaN(now.graph) && now.callStart >= fromNs && now.callEnd <= toNs)
-        launch.add(toNs - now.callEnd);
+      else if (now.kernel && now.callStart >= fromNs && now.callEnd <= toNs) launch.add(toNs - now.callEnd);
       const waited =
         !inGraph && now.callStart > fromNs
           ? (waitingOf(host, now.pid, now.tid)?.within(fromNs, Math.min(now.callStart, toNs)) ?? 0)

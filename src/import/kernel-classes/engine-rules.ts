@@ -4,7 +4,7 @@ import type { KernelClassRule } from './kernel-class-rule.js';
 export const engineRules: readonly KernelClassRule[] = [
   {
     pattern:
-      /rms_?norm|layer_?norm|LayerNorm|RowwiseMoments|GroupNorm|batch_norm|bn_fw|l2norm|fused_add_norm|addNorm/i,
+      /rms_?norm|layer_?norm|LayerNorm|RowwiseMoments|GroupNorm|batch_norm|bn_(?:fw|bw)|l2norm|fused_add_norm|addNorm/i,
     class: 'norm',
     family: 'vLLM, SGLang, TensorRT-LLM, PyTorch',
     sample:
@@ -35,7 +35,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /arg_?max|arg_?min|top_?k|top_?p|sampl|multinomial|ArgMaxOps|ArgMinOps|bitonicSort|radixSort|radix_sort|RadixSort|DeviceSegmentedSort|sortKey|gatherTopK|RadixTopK|SoftmaxSample|penalt|logits|exponential_|gumbel|computeDigitCumSum|computeBlockwise|radixFind|sbtopk|mbtopk|renorm|Philox.*exponential|log_softmax|LogSoftMax/i,
+      /arg_?max|arg_?min|top_?k|top_?p|sampl|multinomial|ArgMaxOps|ArgMinOps|bitonicSort|radixSort|radix_sort|RadixSort|DeviceSegmentedSort|sortKey|gatherTopK|RadixTopK|SoftmaxSample|penalt|logits|exponential_|gumbel|computeDigitCumSum|computeBlockwise|radixFind|sbtopk|mbtopk|renorm|rocprim::.*sort|Philox.*exponential|log_softmax|LogSoftMax/i,
     class: 'sampling',
     family: 'sampling: PyTorch top-k, sort, argmax; vLLM, SGLang, TensorRT-LLM samplers',
     sample:
@@ -58,7 +58,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /CatArrayBatchedCopy|copy_kernel|copy_device|direct_copy|LoadWithCast|transpose|permute|slice|concat|fillFunctor|FillFunctor|fill_kernel|memcpy|memset|Memcpy|Memset|copyBuffer|fillBuffer|split_kernel|stack_kernel|repeat|roll_cuda|flip_kernel|triu|tril|arange|linspace|scatter|index_put|masked_fill|CopyFunctor|bfloat16_copy|float16_copy|float8_copy|CUDAFunctor_copy|convert_kernel|cast_kernel|nchwToNhwc|nhwcToNchw|tensorTransform|copyPackedKernel|_copy_\b|pad_kernel|reflection_pad|constant_pad/i,
+      /CatArrayBatchedCopy|copy_kernel|copy_device|direct_copy|LoadWithCast|transpose|permute|slice|concat|fillFunctor|FillFunctor|fill_kernel|memcpy|memset|Memcpy|Memset|copyBuffer|fillBuffer|split_kernel|stack_kernel|repeat|roll_cuda|flip_kernel|triu|tril|arange|linspace|scatter|index_put|masked_fill|CopyFunctor|bfloat16_copy|float16_copy|float8_copy|CUDAFunctor_copy|convert_kernel|cast_kernel|nchwToNhwc|nhwcToNchw|tensorTransform|copyPackedKernel|_copy_\b|pad_kernel|reflection_pad|constant_pad|cupy_(?:copy|fill)/i,
     class: 'copy',
     family: 'PyTorch casts, copies, cat, fill; layout changes of cuDNN',
     sample:
@@ -73,7 +73,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /elementwise_kernel|elementwise_kernel_with_index|vectorized_elementwise|unrolled_elementwise|BinaryFunctor|AUnaryFunctor|BUnaryFunctor|CUDAFunctor|distribution_elementwise|pointwise|multi_tensor_apply|fused_dropout|_kernel_impl|where_kernel|compare_|pow_tensor|bitwise|add_kernel|mul_kernel|element_?wise|op_tensor|OpTensor/i,
+      /elementwise_kernel|elementwise_kernel_with_index|vectorized_elementwise|unrolled_elementwise|BinaryFunctor|AUnaryFunctor|BUnaryFunctor|CUDAFunctor|distribution_elementwise|pointwise|multi_tensor_apply|fused_dropout|_kernel_impl|where_kernel|compare_|pow_tensor|bitwise|add_kernel|mul_kernel|element_?wise|op_tensor|OpTensor|scalePackedTensor|clamp_|cupy_(?!copy|fill|sum|max|min|mean|arg|dot|norm)/i,
     class: 'elementwise',
     family: 'PyTorch elementwise',
     sample:
@@ -81,7 +81,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /reduce_kernel|DeviceReduce|reduce_1Block|tensor_kernel_scan|DeviceScan|scan_kernel|cumsum|cumprod|scan_innermost|prefix_sum|reduction|^reduce_|row_sum|block_reduce/i,
+      /reduce_kernel|DeviceReduce|reduce_1Block|tensor_kernel_scan|DeviceScan|scan_kernel|cumsum|cumprod|scan_innermost|prefix_sum|reduction|^reduce_|cupy_(?:sum|max|min|mean|norm)|rocprim::.*scan|row_sum|block_reduce/i,
     class: 'norm',
     family: 'reductions and scans: PyTorch, CUB',
     sample:
@@ -97,7 +97,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /flash_?infer|DeviceSelect|compact|nonzero|unique|merge_sort|DeviceMergeSort|prepare_|advance_step|build_|compute_position|compute_slot|slot_mapping|get_last_loc|write_|assign_|create_.*_indices|update_/i,
+      /flash_?infer|DeviceSelect|compact|nonzero|unique|merge_sort|DeviceMergeSort|prepare_|advance_step|build_|compute_position|compute_slot|slot_mapping|resolve_future|get_last_loc|write_|assign_|create_.*_indices|update_/i,
     class: 'copy',
     family: 'index preparation: CUB select, vLLM and SGLang schedulers',
     sample:

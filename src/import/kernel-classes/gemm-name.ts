@@ -82,7 +82,7 @@ const words: Record<string, string> = {
 };
 
 function dtype(name: string): string | null {
-  const nvjet = /^nvjet_(?:sm\d+_)?([a-z])[a-z]{2}_/.exec(name);
+  const nvjet = /^nvjet_(?:sm\d+_)?([a-z])[a-z]{2,4}_/.exec(name);
   if (nvjet) return letters[nvjet[1]!] ?? null;
   const tensile = /Cijk_\w+?_\w+?_(F8|I8|[HBSDX])\w*_/.exec(name);
   if (tensile) return tensileTypes[tensile[1]!] ?? null;

@@ -60,7 +60,7 @@ export const libraryRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /fmha|AttentionKernel|paged_attention|mmha|masked_multihead|xqa|cudnn_generated_fort_native_sdpa|_sdpa_|scaled_dot_product|mha_fwd|\bmla_|_mla\b|flash_?mla|FmhaFwd|FmhaBwd|unified_attention|kernel_unified_attention|_attn_fwd|attn_fwd|_fwd_grouped_kernel_stage[12]|_fwd_kernel_stage[12]|decode_att|_fwd_kernel\b|pa_fwd|PagedAttention|paged_attn|lean_attention|context_attention|prefix_prefill|merge_attn_states|mla_decode|concat_and_cache_mla_rope_attn/i,
+      /fmha|AttentionKernel|paged_attention|mmha|masked_multihead|xqa|cudnn_generated_fort_native_sdpa|_sdpa_|scaled_dot_product|mha_fwd|\bmla_|_mla\b|flash_?mla|FmhaFwd|FmhaBwd|unified_attention|kernel_unified_attention|_attn_fwd|attn_fwd|_fwd_grouped_kernel_stage[12]|_fwd_kernel_stage[12]|decode_att|^_fwd_kernel\b|pa_fwd|PagedAttention|paged_attn|lean_attention|context_attention|prefix_prefill|merge_attn_states|mla_decode|concat_and_cache_mla_rope_attn/i,
     class: 'attention',
     family: 'cuDNN, xFormers, TensorRT-LLM, vLLM, SGLang, AITER, CK',
     sample:
@@ -109,14 +109,14 @@ export const libraryRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /gemmSN|gemmk1|gemv|dot_kernel|gemm(?!a)|xmma_(?!conv|.*wgrad)|s\d+gemm|[hsdzc]gemm|cutlass.*(?:tensorop|simt|wmma)|^cutlass::Kernel|cutlass::device_kernel|_matmul|matmul_kernel|mm_kernel|\bkernel_gemm|addmm|linear_kernel/i,
+      /gemmSN|gemmk1|gemv|dot_kernel|gemm(?!a)|xmma_(?!conv|.*wgrad)|s\d+gemm|[hsdzc]gemm|cutlass.*(?:tensorop|simt|wmma)|^cutlass::Kernel|cutlass::device_kernel|_matmul|matmul_kernel|mm_kernel|\bkernel_gemm|addmm|linear_kernel|epilogue::impl::globalKernel/i,
     class: 'gemm',
     family: 'cuBLAS, CUTLASS, cuDNN GEMM, CK',
     sample: 'ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn',
   },
   {
     pattern:
-      /cudnn::.*conv|implicit_convolve|convolve_|conv(?:olution)?_?(?:depthwise|2d|1d|fwd|forward|gemm)|xmma_(?:fprop|conv)|causal_conv1d|wgrad|dgrad|winograd/i,
+      /cudnn::.*conv|implicit_convolve|convolve_|conv(?:olution)?_?(?:depthwise|2d|1d|fwd|forward|gemm)|xmma_(?:fprop|conv)|causal_conv1d|wgrad|dgrad|winograd|scudnn|fft2d_|cask_cudnn/i,
     class: 'gemm',
     family: 'cuDNN convolution',
     sample:

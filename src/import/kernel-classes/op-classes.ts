@@ -33,7 +33,7 @@ const opClassRules: readonly { pattern: RegExp; class: OpClass }[] = [
   },
   {
     pattern:
-      /^aten::(?:copy_|_to_copy|to|clone|contiguous|cat|_cat|stack|fill_|zero_|zeros\w*|ones\w*|full\w*|empty\w*|resize_|slice|select|transpose|t|permute|view|_unsafe_view|reshape|_reshape_alias|expand|as_strided|unsqueeze|squeeze|split\w*|chunk|narrow|unbind|repeat\w*|repeat_interleave|arange|index_put_?|_index_put_impl_|index_copy_|scatter\w*|masked_fill_?|triu\w*|tril\w*|pad|constant_pad_nd|lift_fresh|detach_?|item|_local_scalar_dense|is_nonzero|pin_memory|_pin_memory|flatten|roll|flip|result_type|set_|alias|expand_as|view_as|numpy_T)$|reshape_and_cache|kv_cache/,
+      /^aten::(?:copy_|_to_copy|to|clone|contiguous|cat|_cat|stack|fill_|zero_|zeros\w*|ones\w*|full\w*|empty\w*|resize_|slice|select|transpose|t|permute|view|_unsafe_view|reshape|_reshape_alias|expand|as_strided|unsqueeze|squeeze|split\w*|chunk|narrow|unbind|repeat\w*|repeat_interleave|arange|index_put_?|_index_put_impl_|index_copy_|scatter\w*|masked_fill_?|triu\w*|tril\w*|pad|constant_pad_nd|lift_fresh|detach_?|item|_local_scalar_dense|is_nonzero|is_pinned|pin_memory|_pin_memory|flatten|roll|flip|result_type|set_|alias|expand_as|view_as|numpy_T)$|reshape_and_cache|kv_cache/,
     class: 'copy',
   },
   {

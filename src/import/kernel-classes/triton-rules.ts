@@ -27,7 +27,7 @@ export const fusedOps: readonly { pattern: RegExp; class: OpClass }[] = [
   },
 ];
 
-const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_?)?(.*?)(?:_\d+)?(?:d\w*)?$/;
+const inductor = /^triton_(poi|per|red|tem|for|helion|mm|bmm|flex)_?(?:fused_)?(.*?)(?:_\d+(?:d\w*)?)?$/;
 
 /** @returns null when the name is not one of Inductor's */
 export function tritonClass(name: string): OpClass | null {
