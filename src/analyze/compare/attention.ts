@@ -1,0 +1,80 @@
+import type { Side } from './side.js';
+
+/** Ordered: the first that matches a kernel's name tells whose attention it is. A sample of each beside it. */
+const implementations: readonly { name: string; pattern: RegExp; sample: string }[] = [
+  {
+    name: 'FlashInfer',
+    pattern:
+      /flashinfer|Batch(?:Decode|Prefill)With\w*KVCache|SinglePrefillWithKVCache|SingleDecodeWithKVCache/,
+    sample: 'void flashinfer::BatchDecodeWithPagedKVCacheKernel<…>',
+  },
+  {
+    name: 'FlashAttention 3',
+    pattern: /FlashAttnFwdSm\d+|FlashAttnFwdCombine|flash::enable_sm90|flash_fwd_hopper/,
+    sample: 'void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<…>>>',
+  },
+  {
+    name: 'cuDNN attention',
+    pattern: /cudnn.*(?:sdpa|fmha|flash|attention)/i,
+    sample: 'cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128',
+  },
+  {
+    name: 'FlashAttention 2',
+    pattern: /flash_fwd|flash::|flash_attn/,
+    sample: 'void pytorch_flash::flash_fwd_splitkv_kernel<pytorch_flash::Flash_fwd_kernel_traits<…>>',
+  },
+  {
+    name: 'memory-efficient (CUTLASS FMHA)',
+    pattern: /fmha_cutlass|AttentionKernel<|attention_kernel_batched/,
+    sample: 'fmha_cutlassF_f16_aligned_64x64_rf_sm80(PyTorchMemEffAttention::AttentionKernel<…>::Params)',
+  },
+  {
+    name: 'paged attention (vLLM)',
+    pattern: /paged_attention|single_query_cached_kv_attention/,
+    sample: 'void vllm::paged_attention_v2_kernel<…>',
+  },
+  {
+    name: 'TensorRT-LLM attention',
+    pattern: /masked_multihead_attention|mmha|fmha_v2|xqa|fmhaSm\d+/i,
+    sample: 'void tensorrt_llm::kernels::mmha::masked_multihead_attention_kernel<…>',
+  },
+  {
+    name: 'AITER / CK attention',
+    pattern: /aiter.*(?:fmha|mla|pa_)|ck_tile::Fmha|kernel_func_fmha/i,
+    sample: 'ck_tile::FmhaFwdKernel<…>',
+  },
+  {
+    name: 'Triton attention',
+    pattern: /unified_attention|_attn_fwd|_fwd_grouped_kernel|_fwd_kernel(?:_stage\d)?$|triton.*attention/,
+    sample: 'kernel_unified_attention_3d',
+  },
+];
+
+/** Operators that name what scaled_dot_product_attention chose. */
+const operatorNames: readonly { name: string; pattern: RegExp }[] = [
+  { name: 'unfused (SDPA math)', pattern: /_scaled_dot_product_attention_math/ },
+];
+
+const softmax = /softmax/i;
+
+/**
+ * Attention implementations of a phase by its kernels' names. Softmax kernels without any fused attention are scores,
+ * softmax and a second product one by one: PyTorch's math fallback or a model's eager code, which only operators tell
+ * apart.
+ */
+export function attentionOf(side: Pick<Side, 'kernels' | 'operators'>, phase: string): string[] {
+  const own = side.kernels.filter((kernel) => kernel.phase === phase);
+  const fused = own.flatMap(({ name }) => implementationOf(name) ?? []);
+  if (fused.length > 0) return [...new Set(fused)].sort();
+  if (!own.some(({ name }) => softmax.test(name))) return [];
+  const told = operatorNames.find(({ pattern }) => side.operators.some((name) => pattern.test(name)));
+  return [told?.name ?? (side.operators.length > 0 ? 'unfused (eager)' : 'unfused (math or eager)')];
+}
+
+/** Whose attention a kernel is; null when its name tells none. */
+export function implementationOf(kernel: string): string | null {
+  return implementations.find(({ pattern }) => pattern.test(kernel))?.name ?? null;
+}
+
+/** For tests: each implementation with a kernel of it. */
+export const attentionSamples = implementations.map(({ name, sample }) => ({ name, sample }));

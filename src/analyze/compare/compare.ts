@@ -1,0 +1,195 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { Change, CompareResult, KernelChange } from '../../model/documents/compare.js';
+import { kernelChanges } from '../../model/documents/compare.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Figure } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import { attentionOf } from './attention.js';
+import { environmentDifferences } from './environment.js';
+import { gemmTiles } from './gemm-tiles.js';
+import { compareHeadlines } from './headlines.js';
+import { profileSide } from './profile-side.js';
+import type { Side, SideKernel } from './side.js';
+import { traceSide } from './trace-side.js';
+
+const kernelsShown = 200;
+/** A kernel's mean time or count that changed by less is the same. */
+export const sameWithin = 0.05;
+
+/**
+ * What changed from the first session to the others, per mean instance of each phase, so that sessions of different
+ * lengths compare. GPU timelines compare by kernels, profiles of the embedded engine by operators.
+ * @throws E_USAGE for fewer than two sessions, or kinds that have nothing in common
+ */
+export async function compareSessions(sessions: readonly Session[]): Promise<Document<CompareResult>> {
+  if (sessions.length < 2) {
+    throw new InferscopeError('E_USAGE', {
+      what: 'session compare needs two sessions',
+      why: `${sessions.length === 1 ? 'Only one was' : 'None were'} given.`,
+      fix: 'inferscope session compare @last~1 @last',
+    });
+  }
+  const kinds = sessions.map((session) =>
+    (session.manifest.tables['kernels'] ?? []).length > 0 ? 'trace' : 'profile',
+  );
+  const [what] = kinds;
+  if (kinds.some((kind) => kind !== what)) {
+    const told = sessions.map(
+      ({ id }, i) => `${id} (${kinds[i] === 'trace' ? 'GPU timeline' : 'no GPU timeline'})`,
+    );
+    throw new InferscopeError('E_USAGE', {
+      what: 'these sessions have nothing to compare with each other',
+      why: `They are ${told.join(', ')}.`,
+      fix: 'Compare GPU timelines with each other, or profiles with each other.',
+    });
+  }
+  const sides: Side[] = [];
+  for (const session of sessions)
+    sides.push(await (what === 'trace' ? traceSide(session) : profileSide(session)));
+  const issues = sessions.flatMap(({ id, issues: own }): Issue[] =>
+    own
+      .filter(({ severity }) => severity !== 'info')
+      .map((issue) => ({ ...issue, text: `${id}: ${issue.text}` })),
+  );
+  return document('compare', '1.0', compareSides(what!, sides), issues);
+}
+
+/** The comparison itself: no database, no files. */
+export function compareSides(what: CompareResult['what'], sides: readonly Side[]): CompareResult {
+  const all = kernelRows(sides);
+  const counts = Object.fromEntries(
+    kernelChanges.map((status) => [status, all.filter((row) => row.status === status).length]),
+  ) as Record<KernelChange, number>;
+  const parts = {
+    what,
+    sessions: sides.map(({ session, source }) => ({
+      id: session.id,
+      name: session.user.name,
+      title: session.manifest.title,
+      kind: session.manifest.kind,
+      started_at: session.manifest.started_at,
+      source,
+    })),
+    environment: environmentDifferences(sides),
+    stages: stageRows(sides),
+    classes: classRows(sides),
+    kernels: all.slice(0, kernelsShown),
+    kernel_counts: counts,
+    gemm_tiles: gemmTiles(sides),
+    attention: attentionRows(sides),
+  };
+  return { ...parts, headlines: compareHeadlines(parts) };
+}
+
+const unique = (values: string[]): string[] => [...new Set(values)];
+
+function stageRows(sides: readonly Side[]): CompareResult['stages'] {
+  return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
+    const values = sides.map(({ stages }) => stages.find((one) => one.phase === phase)?.value ?? null);
+    const first = values[0]?.duration_ms ?? null;
+    return {
+      phase,
+      values,
+      changes: values.map((value, i) => (i === 0 ? null : figureChange(first, value?.duration_ms ?? null))),
+    };
+  });
+}
+
+/** Intervals are independent: the difference's half width is the root of the sum of squares. */
+function figureChange(from: Figure | null, to: Figure | null): Change {
+  if (!from || !to || from.value === null || to.value === null) return null;
+  const delta = to.value - from.value;
+  const half = (figure: typeof from) =>
+    figure.value !== null && figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
+  const halves = [half(from), half(to)];
+  const significant =
+    halves[0] === null || halves[1] === null ? null : Math.abs(delta) > Math.hypot(halves[0]!, halves[1]!);
+  return { delta_ms: delta, ratio: from.value === 0 ? null : to.value / from.value, significant };
+}
+
+function change(from: number, to: number): Change {
+  return { delta_ms: to - from, ratio: from === 0 ? null : to / from, significant: null };
+}
+
+function classRows(sides: readonly Side[]): CompareResult['classes'] {
+  const keyed = (kernel: SideKernel) => `${kernel.phase}\n${kernel.class}`;
+  const keys = new Map(
+    sides.flatMap(({ kernels }) => kernels.map((kernel) => [keyed(kernel), kernel] as const)),
+  );
+  const rows = [...keys].map(([key, { phase, class: opClass }]) => {
+    const values = sides.map(({ kernels, stages }) => {
+      if (!stages.some((stage) => stage.phase === phase) && !kernels.some((one) => one.phase === phase))
+        return null;
+      const own = kernels.filter((kernel) => keyed(kernel) === key);
+      const whole = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
+      const ms = own.reduce((sum, kernel) => sum + kernel.ms, 0);
+      return { ms, count: own.reduce((sum, { count }) => sum + count, 0), share: whole > 0 ? ms / whole : 0 };
+    });
+    return { phase, class: opClass, values, changes: changesOf(values) };
+  });
+  return rows.toSorted(
+    (a, b) => phaseRank(a.phase) - phaseRank(b.phase) || largest(b.values) - largest(a.values),
+  );
+}
+
+const phases = ['decode', 'prefill', 'mixed', 'sampling', 'outside'];
+const phaseRank = (phase: string): number => (phases.includes(phase) ? phases.indexOf(phase) : phases.length);
+const largest = (values: ({ ms: number } | null)[]): number =>
+  Math.max(...values.map((value) => value?.ms ?? 0));
+
+function changesOf(values: ({ ms: number } | null)[]): Change[] {
+  const [first] = values;
+  return values.map((value, i) => (i === 0 || !first || !value ? null : change(first.ms, value.ms)));
+}
+
+function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
+  const keyed = (kernel: SideKernel) => `${kernel.phase}\n${kernel.name}`;
+  const maps = sides.map(({ kernels }) => new Map(kernels.map((kernel) => [keyed(kernel), kernel])));
+  const keys = unique(maps.flatMap((map) => [...map.keys()]));
+  const rows = keys.map((key) => {
+    const own = maps.map((map) => map.get(key));
+    const { phase, name, short_name, class: opClass } = own.find((one) => one !== undefined)!;
+    const values = own.map((one) => (one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null));
+    const ms = values.map((value) => value?.ms ?? 0);
+    return {
+      phase,
+      name,
+      short_name,
+      class: opClass,
+      values,
+      changes: ms.map((value, i) => (i === 0 ? null : change(ms[0]!, value))),
+      status: statusOf(values[0] ?? null, values.at(-1) ?? null),
+    };
+  });
+  const moved = (row: (typeof rows)[number]) =>
+    Math.max(...row.changes.map((one) => Math.abs(one?.delta_ms ?? 0)));
+  return rows.toSorted((a, b) => moved(b) - moved(a) || a.name.localeCompare(b.name));
+}
+
+type Value = CompareResult['kernels'][number]['values'][number];
+
+function statusOf(from: Value, to: Value): KernelChange {
+  if (!from) return to ? 'new' : 'same';
+  if (!to) return 'gone';
+  const time = to.mean_ns / from.mean_ns;
+  if (time < 1 - sameWithin) return 'faster';
+  if (time > 1 + sameWithin) return 'slower';
+  const count = to.count / from.count;
+  if (count > 1 + sameWithin) return 'more';
+  return count < 1 - sameWithin ? 'fewer' : 'same';
+}
+
+function attentionRows(sides: readonly Side[]): CompareResult['attention'] {
+  return phases
+    .filter((phase) => sides.some(({ kernels }) => kernels.some((kernel) => kernel.phase === phase)))
+    .flatMap((phase) => {
+      const implementations = sides.map((side) => attentionOf(side, phase));
+      if (implementations.every((names) => names.length === 0)) return [];
+      const told = implementations.map((names) => names.join(' + ') || 'none recognised');
+      const switched = new Set(told).size > 1;
+      const text = switched
+        ? `Attention in ${phase} switched: ${told.join(' → ')}.`
+        : `Attention in ${phase} is ${told[0]} in all of them.`;
+      return [{ phase, implementations, switched, text }];
+    });
+}

@@ -1,0 +1,28 @@
+import type { OpClass } from '../../model/classes.js';
+import type { CompareResult, StageValue } from '../../model/documents/compare.js';
+import type { Session } from '../../session/open.js';
+
+export interface SideKernel {
+  phase: string;
+  name: string;
+  short_name: string;
+  class: OpClass;
+  tile: string | null;
+  /** Of a mean instance of the phase. */
+  count: number;
+  ms: number;
+  mean_ns: number;
+}
+
+/** One session reduced to what a comparison needs: everything of a mean instance, so that step counts may differ. */
+export interface Side {
+  session: Session;
+  source: string;
+  stages: { phase: string; value: NonNullable<StageValue> }[];
+  kernels: SideKernel[];
+  /** Names of operators, where the capture has them: they tell an attention implementation for sure. */
+  operators: string[];
+  /** Phases whose GEMMs are listed in the order in which one typical instance ran them. */
+  gemms: { phase: string; tiles: string[] }[];
+  clocks: CompareResult['environment'];
+}

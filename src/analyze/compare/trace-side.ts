@@ -1,0 +1,120 @@
+import { figure, missing } from '../../model/figure.js';
+import type { OpClass } from '../../model/classes.js';
+import type { TracePhase } from '../../model/documents/trace.js';
+import type { Session } from '../../session/open.js';
+import { phases } from '../trace/phases.js';
+import { type TraceScope, traceScope } from '../trace/scope.js';
+import { telemetry } from '../trace/telemetry.js';
+import { makeWindows } from '../trace/windows.js';
+import { studentT975 } from '../statistics.js';
+import type { Side, SideKernel } from './side.js';
+
+/** Warm-up and loading differ by chance; they are compared as stages only. */
+const comparedPhases = new Set(['prefill', 'decode', 'mixed', 'sampling', 'outside']);
+
+/** A GPU timeline, reduced for comparing. */
+export async function traceSide(session: Session): Promise<Side> {
+  const database = await session.connect();
+  try {
+    const scope = await traceScope(database, session.manifest);
+    const found = await phases(scope, await makeWindows(scope));
+    const { attribution, focus } = scope.source;
+    const operators = await database.query<{ name: string }>(
+      `SELECT DISTINCT name FROM focus_ops WHERE name LIKE '%attention%'`,
+    );
+    return {
+      session,
+      source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
+      stages: found.map((phase) => ({ phase: phase.kind, value: stageValue(phase) })),
+      kernels: await kernelsOf(scope, found),
+      operators: operators.map(({ name }) => name),
+      gemms: await gemmSequences(scope, found),
+      clocks: await clocksOf(scope),
+    };
+  } finally {
+    await database.close();
+  }
+}
+
+function stageValue(phase: TracePhase): Side['stages'][number]['value'] {
+  const { mean_ns, sd_ns, count } = phase.wall;
+  const half = sd_ns === null ? null : (studentT975(count - 1) * sd_ns) / Math.sqrt(count) / 1e6;
+  const mean = mean_ns / 1e6;
+  const profiled = figure(mean, 'ms', 'windows under the profiler, within one process', {
+    n: count,
+    ...(sd_ns === null ? {} : { sd: sd_ns / 1e6 }),
+    ...(half === null ? {} : { ci95: [mean - half, mean + half] as [number, number] }),
+  });
+  return {
+    instances: phase.instances,
+    duration_ms: phase.clean_ms.value === null ? profiled : phase.clean_ms,
+    busy_ms: phase.busy_ns / 1e6,
+    idle_ms: phase.idle_ns / 1e6,
+    idle_share: phase.idle_share,
+    main_cause: phase.main_cause,
+    kernels: phase.kernels,
+    launches: phase.launches,
+    tokens_per_s: missing('not_computed', 'a timeline does not tell the tokens of a stage'),
+  };
+}
+
+async function kernelsOf({ database }: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> {
+  const rows = await database.query<{
+    phase: string;
+    name: string;
+    short_name: string | null;
+    class: OpClass | null;
+    tile: string | null;
+    count: number;
+    total_ns: number;
+  }>(
+    `SELECT phase, coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
+            any_value(tile) AS tile, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
+     FROM focus_kernels GROUP BY 1, 2`,
+  );
+  const marked = found.some(({ kind }) => kind !== 'outside');
+  return rows
+    .filter(({ phase }) => comparedPhases.has(phase) && (phase !== 'outside' || !marked))
+    .map((row) => {
+      const instances = found.find(({ kind }) => kind === row.phase)?.instances ?? 1;
+      return {
+        phase: row.phase,
+        name: row.name,
+        short_name: row.short_name ?? row.name,
+        class: row.class ?? 'other',
+        tile: row.tile,
+        count: row.count / instances,
+        ms: row.total_ns / instances / 1e6,
+        mean_ns: row.total_ns / row.count,
+      };
+    });
+}
+
+/** GEMMs of the middle instance of each phase, in the order they ran: the first ones may still be warming up. */
+async function gemmSequences({ database }: TraceScope, found: readonly TracePhase[]): Promise<Side['gemms']> {
+  const sequences: Side['gemms'] = [];
+  for (const { kind, instances } of found) {
+    if (!['prefill', 'decode', 'mixed'].includes(kind)) continue;
+    const rows = await database.query<{ tile: string }>(
+      `WITH middle AS (SELECT stage_id FROM windows WHERE kind = '${kind}' ORDER BY start_ns LIMIT 1 OFFSET ${Math.floor((instances - 1) / 2)})
+       SELECT coalesce(tile, short_name, name) AS tile FROM focus_kernels
+       WHERE class = 'gemm' AND step_id = (SELECT stage_id FROM middle) ORDER BY start_ns`,
+    );
+    if (rows.length > 0) sequences.push({ phase: kind, tiles: rows.map(({ tile }) => tile) });
+  }
+  return sequences;
+}
+
+/** Mean clocks and power of the GPU while it ran, where sampled. */
+async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
+  const found = await telemetry(scope);
+  const wanted = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
+  return (found?.series ?? [])
+    .filter(({ metric, scope: whose }) => wanted.has(metric) && /^gpu\d+$/.test(whose))
+    .map(({ scope: whose, metric, mean }) => ({
+      label: `${whose} ${metric.replaceAll('_', ' ')}`,
+      part: 'clocks' as const,
+      values: [String(Math.round(mean))],
+      could_explain: null,
+    }));
+}

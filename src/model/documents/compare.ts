@@ -1,0 +1,121 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+
+/**
+ * Two or more sessions side by side. Every `values` and `changes` has one entry a session, in the order of `sessions`;
+ * changes are against the first, whose own entry is null.
+ */
+
+const phase = z.string();
+
+export const changeSchema = z
+  .object({
+    /** ms of a mean instance; negative is faster. */
+    delta_ms: z.number(),
+    /** Value / that of the first session; null when that is 0. */
+    ratio: z.number().nullable(),
+    /** Beyond the 95 % intervals of both; null where no spread is known. */
+    significant: z.boolean().nullable(),
+  })
+  .nullable();
+
+export const comparedSessionSchema = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  title: z.string(),
+  kind: z.string(),
+  started_at: z.string(),
+  /** What times and kernels were taken from. */
+  source: z.string(),
+});
+
+export const stageValueSchema = z
+  .object({
+    instances: z.number().int(),
+    duration_ms: figureSchema,
+    busy_ms: z.number().nullable(),
+    idle_ms: z.number().nullable(),
+    idle_share: z.number().nullable(),
+    main_cause: z.string().nullable(),
+    kernels: z.number().nullable(),
+    launches: z.number().nullable(),
+    tokens_per_s: figureSchema,
+  })
+  .nullable();
+
+export const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
+
+/** A kernel in a mean instance of its phase; an operator of the embedded engine likewise. */
+export const kernelValueSchema = z
+  .object({ count: z.number(), ms: z.number(), mean_ns: z.number() })
+  .nullable();
+
+export const kernelChanges = ['new', 'gone', 'faster', 'slower', 'more', 'fewer', 'same'] as const;
+
+export const compareResultSchema = z.object({
+  /** trace: GPU timelines, by kernels. profile: the embedded engine, by operators. */
+  what: z.enum(['trace', 'profile']),
+  sessions: z.array(comparedSessionSchema),
+  headlines: z.array(z.object({ id: z.string(), text: z.string() })),
+  /** Only what differs; `could_explain` says how it bears on time. */
+  environment: z.array(
+    z.object({
+      label: z.string(),
+      part: z.enum(['workload', 'engine', 'hardware', 'software', 'clocks']),
+      values: z.array(z.string().nullable()),
+      could_explain: z.string().nullable(),
+    }),
+  ),
+  stages: z.array(z.object({ phase, values: z.array(stageValueSchema), changes: z.array(changeSchema) })),
+  classes: z.array(
+    z.object({
+      phase,
+      class: z.enum(opClasses),
+      values: z.array(classValueSchema),
+      changes: z.array(changeSchema),
+    }),
+  ),
+  /** By the largest change, at most 200. */
+  kernels: z.array(
+    z.object({
+      phase,
+      name: z.string(),
+      short_name: z.string(),
+      class: z.enum(opClasses),
+      values: z.array(kernelValueSchema),
+      changes: z.array(changeSchema),
+      /** Last session against the first. */
+      status: z.enum(kernelChanges),
+    }),
+  ),
+  kernel_counts: z.record(z.enum(kernelChanges), z.number().int()),
+  /** GEMMs of one typical instance, matched by their place in it. */
+  gemm_tiles: z.array(
+    z.object({
+      phase,
+      /** What is the same, and in how many GEMMs of an instance. */
+      count: z.number().int(),
+      /** Tile, or the kernel's name where it tells none; one a session. */
+      tiles: z.array(z.string()),
+      matched_by: z.enum(['place', 'share']),
+    }),
+  ),
+  attention: z.array(
+    z.object({
+      phase,
+      implementations: z.array(z.array(z.string())),
+      switched: z.boolean(),
+      text: z.string(),
+    }),
+  ),
+});
+
+export const compareVersion = '1.0';
+export const compareDocumentSchema = documentSchema('compare', compareVersion, compareResultSchema);
+
+export type CompareResult = z.infer<typeof compareResultSchema>;
+export type Change = z.infer<typeof changeSchema>;
+export type StageValue = z.infer<typeof stageValueSchema>;
+export type KernelChange = (typeof kernelChanges)[number];

@@ -1,0 +1,274 @@
+import type { Document, Issue } from '../../model/document.js';
+import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
+import { formatCount, formatFigure, formatMs, formatPercent, nbsp, noValue } from '../format.js';
+import { barLabel, classNames } from '../names.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+
+export interface TraceSummaryOptions {
+  /** Where the HTML report was written; null when none was. */
+  reportPath: string | null;
+  /** Columns of the terminal; at most 80 are used. */
+  width: number;
+}
+
+const kernelsShown = 10;
+
+const causeLabels: Record<string, string> = {
+  synchronization: 'synchronisation',
+  host: 'host, before the launch',
+  launch_overhead: 'inside the launch call',
+  device_dependency: 'queued behind other work',
+  unattributed: 'launch not known',
+};
+const right = (head: string) => ({ head, align: 'right' as const });
+const ms = (ns: number): string => formatMs(ns / 1e6);
+
+/** Keeps numbers with their units. */
+const unbroken = (text: string): string =>
+  text.replaceAll(/(\d) (%|ms|µs|s|MiB|GB\/s)(?=[\s.,;:)]|$)/g, `$1${nbsp}$2`);
+
+/** A title, and what stands below it; nothing when there is nothing. */
+function section(title: string, body: string): string[] {
+  return body === '' ? [] : ['', `  ${colour.bold(title)}`, body];
+}
+
+function phaseTable({ phases }: TraceResult, width: number): string {
+  const columns = ['phase', 'n', 'mean', 'sd', 'busy', 'idle', 'idle', 'kernels', 'launches', 'clean'];
+  const rows = phases.map((phase) => [
+    colour.bold(phase.kind),
+    formatCount(phase.instances),
+    ms(phase.wall.mean_ns),
+    phase.wall.sd_ns === null ? noValue : ms(phase.wall.sd_ns),
+    ms(phase.busy_ns),
+    ms(phase.idle_ns),
+    formatPercent(phase.idle_share),
+    formatMean(phase.kernels),
+    formatMean(phase.launches),
+    formatFigure(phase.clean_ms),
+  ]);
+  const withClean = phases.some(({ clean_ms }) => clean_ms.value !== null);
+  const shown = withClean ? columns.length : columns.length - 1;
+  return textTable(
+    columns.slice(0, shown).map((head, i) => (i === 0 ? { head, flexible: true } : right(head))),
+    rows.map((row) => row.slice(0, shown)),
+    { width },
+  );
+}
+
+const formatMean = (value: number): string =>
+  Number.isInteger(value) || value >= 100 ? formatCount(Math.round(value)) : value.toFixed(1);
+
+function causeTable({ phases }: TraceResult, width: number): string {
+  const idle = phases.filter((phase) => phase.idle_by_cause.length > 0);
+  const rows = idle.flatMap((phase) =>
+    phase.idle_by_cause
+      .filter(({ share }, index) => share >= 0.005 || index === 0)
+      .map(({ id, ns, share }, index) => [
+        index === 0 ? phase.kind : '',
+        causeLabels[id] ?? barLabel(id),
+        ms(ns),
+        formatPercent(share),
+      ]),
+  );
+  if (rows.length === 0) return '';
+  return textTable(
+    [{ head: 'phase' }, { head: 'cause', flexible: true }, right('mean'), right('of the phase')],
+    rows,
+    { width },
+  );
+}
+
+function kernelTable({ kernels, kernels_total }: TraceResult, width: number): string {
+  const rows = kernels
+    .slice(0, kernelsShown)
+    .map((kernel) => [
+      inert([kernel.short_name, kernel.tile].filter(Boolean).join(' ')),
+      classNames[kernel.class],
+      formatCount(kernel.count),
+      ms(kernel.total_ns),
+      formatPercent(kernel.share),
+      ms(kernel.median_ns),
+      ms(kernel.max_ns),
+    ]);
+  const table = textTable(
+    [
+      { head: 'kernel', flexible: true },
+      { head: 'class' },
+      right('count'),
+      right('total'),
+      right('share'),
+      right('median'),
+      right('max'),
+    ],
+    rows,
+    { width },
+  );
+  const rest = kernels_total.names - rows.length;
+  return rest > 0 ? `${table}\n  … and ${formatCount(rest)} more` : table;
+}
+
+/** Kernel time of a mean instance by class, one column a phase. */
+function classTable({ classes, phases }: TraceResult, width: number): string {
+  const shown = classes.filter(
+    ({ kind, rows }) => rows.length > 0 && (kind === null || kind !== 'outside' || phases.length === 1),
+  );
+  // Few columns fit: those of a served model first.
+  const order: (PhaseKind | null)[] = [
+    'decode',
+    'prefill',
+    'mixed',
+    'sampling',
+    'load',
+    'warmup',
+    'outside',
+    null,
+  ];
+  const columns = shown.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)).slice(0, 3);
+  const [whole] = classes;
+  if (!whole || columns.length === 0) return '';
+  const rows = whole.rows.map((row) => [
+    classNames[row.class],
+    ...columns.flatMap(({ rows: own }) => {
+      const found = own.find((one) => one.class === row.class);
+      return found ? [ms(found.per_instance_ns), formatPercent(found.share)] : ['', ''];
+    }),
+  ]);
+  return textTable(
+    [{ head: 'class', flexible: true }, ...columns.flatMap(({ kind }) => [right(kind ?? 'all'), right('')])],
+    rows,
+    { width },
+  );
+}
+
+function copyTable({ copies }: TraceResult, width: number): string {
+  const rows = copies
+    .filter(({ phase }) => phase === null)
+    .map((copy) => [
+      [copy.kind, copy.memory === 'device' ? null : copy.memory].filter(Boolean).join(' '),
+      formatCount(copy.count),
+      formatFigure({ value: copy.bytes, unit: 'B', source: '' }),
+      ms(copy.total_ns),
+      formatFigure(copy.bandwidth_bytes_per_s),
+      ms(copy.exclusive_ns),
+    ]);
+  if (rows.length === 0) return '';
+  return textTable(
+    [
+      { head: 'copies', flexible: true },
+      right('count'),
+      right('bytes'),
+      right('time'),
+      right('rate'),
+      right('exposed'),
+    ],
+    rows,
+    { width },
+  );
+}
+
+function launchTable({ launches }: TraceResult, width: number): string {
+  const rows = launches.phases
+    .filter(({ launches: own }) => own > 0)
+    .map((phase) => [
+      phase.kind,
+      formatMean(phase.launches),
+      formatMean(phase.kernels),
+      formatMean(phase.graph_launches),
+      phase.launches_per_layer.value === null ? noValue : formatMean(phase.launches_per_layer.value),
+      phase.api ? ms(phase.api.mean_ns) : noValue,
+      phase.queue ? ms(phase.queue.median_ns) : noValue,
+    ]);
+  if (rows.length === 0) return '';
+  return textTable(
+    [
+      { head: 'launches', flexible: true },
+      right('n'),
+      right('kernels'),
+      right('graphs'),
+      right('a layer'),
+      right('call, mean'),
+      right('queued, median'),
+    ],
+    rows,
+    { width },
+  );
+}
+
+function noticeLines(issues: Issue[], width: number): string[] {
+  const words = { error: colour.red('error:'), warning: colour.yellow('warning:'), info: 'note:' };
+  return collapsed(issues)
+    .filter(({ severity }) => severity !== 'info')
+    .flatMap(({ severity, text, count }) => {
+      const times = count === undefined || count < 2 ? '' : ` (× ${formatCount(count)})`;
+      return hanging(`  ${words[severity]} `, `${inert(text)}${times}`, width);
+    });
+}
+
+/** What a GPU session says at the end of `run`, `import` and `analyze`: at most 80 columns, readable without colour. */
+export function traceSummary(
+  document: Document<TraceResult>,
+  { reportPath, width: columns }: TraceSummaryOptions,
+): string {
+  const { data } = document;
+  const width = Math.min(80, columns);
+  const { focus, attribution } = data.source;
+  const device = data.devices.find((one) => one.focus);
+  const title = [
+    `inferscope ${document.tool_version}`,
+    attribution.tool,
+    device?.name ?? 'unknown GPU',
+    ...(data.devices.length > 1 ? [`rank ${focus.rank ?? noValue}, device ${focus.device ?? noValue}`] : []),
+    inert(data.session.title),
+  ].join(' · ');
+  const lines = [...wrap(title, width), ''];
+  for (const { text } of data.headlines) lines.push(...hanging('  • ', unbroken(inert(text)), width));
+  lines.push(
+    ...section('Phases, a mean instance', phaseTable(data, width)),
+    ...section('Why the GPU is idle', causeTable(data, width)),
+    ...section('Kernels by time, whole capture', kernelTable(data, width)),
+    ...section('Kernel classes, a mean instance', classTable(data, width)),
+    ...section('Copies, whole capture', copyTable(data, width)),
+    ...section('Launches, a mean instance', launchTable(data, width)),
+  );
+  if (data.operators && data.operators.rows.length > 0) {
+    lines.push(...section('Operators by host and device time', operatorTable(data.operators, width)));
+  }
+  const said = noticeLines(document.issues, width);
+  if (said.length > 0) lines.push('', ...said);
+  const why = data.source.why.flatMap((text) => hanging('  ', inert(text), width));
+  if (why.length > 0) lines.push('', ...why);
+  if (data.next_steps.length > 0) {
+    lines.push('', `  ${colour.bold('Next')}`);
+    for (const { command, why: reason } of data.next_steps) {
+      lines.push(...hanging('    ', command, width), ...hanging('      ', reason, width));
+    }
+  }
+  lines.push('', `  Session ${data.session.id} kept${reportPath === null ? '' : ' · report:'}`);
+  if (reportPath !== null) lines.push(`  ${reportPath}`);
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function operatorTable({ rows, phase }: NonNullable<TraceResult['operators']>, width: number): string {
+  return textTable(
+    [
+      { head: phase ?? 'operator', flexible: true },
+      right('calls'),
+      right('host, own'),
+      right('device'),
+      { head: 'costs' },
+    ],
+    rows
+      .slice(0, 8)
+      .map((row) => [
+        inert(row.name),
+        formatCount(row.count),
+        ms(row.self_cpu_ns),
+        ms(row.device_ns),
+        row.verdict,
+      ]),
+    { width },
+  );
+}
