@@ -80,7 +80,7 @@ async function launchedKernels(database: TraceScope['database']): Promise<Launch
        GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT ${kernelsShown}),
      spreads AS (
        SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS of_pid,
-              ${spreadColumns('start_ns + dur_ns - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
+              ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
               ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
        FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM focus_kernels WHERE api_start_ns IS NOT NULL)
        SEMI JOIN costly USING (name, in_graph) GROUP BY name, in_graph)

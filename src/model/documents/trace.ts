@@ -215,7 +215,7 @@ export const launchKernelSchema = z.object({
   short_name: z.string(),
   api_name: z.string().nullable(),
   count,
-  /** Begin of the call to the kernel's end. */
+  /** Begin of the call to the end of the later of the two. */
   total: spreadSchema,
   api: spreadSchema,
   queue: spreadSchema.nullable(),
