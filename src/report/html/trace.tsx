@@ -1,8 +1,10 @@
+import type { Child } from 'hono/jsx';
 import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
+import { CountersSection } from './trace/counters.js';
 import { lossesSection, traceDefinitionsSection, traceEnvironmentSection } from './trace/environment.js';
 import { idleSection, launchesSection } from './trace/idle.js';
-import type { TraceReportInputs, TraceSection } from './trace/inputs.js';
+import type { TraceDocument, TraceReportInputs, TraceSection } from './trace/inputs.js';
 import { kernelsSection, traceClassesSection } from './trace/kernels.js';
 import { traceOperatorsSection } from './trace/operators.js';
 import { phasesSection } from './trace/phases.js';
@@ -11,7 +13,7 @@ import { gpuTelemetrySection } from './trace/telemetry.js';
 import { gpuTimelineSection } from './trace/timeline.js';
 
 /** In the order of reading: what someone in a hurry needs is first. */
-const sections: TraceSection[] = [
+const workSections: TraceSection[] = [
   phasesSection,
   gpuTimelineSection,
   idleSection,
@@ -21,41 +23,76 @@ const sections: TraceSection[] = [
   copiesSection,
   overlapSection,
   traceOperatorsSection,
+];
+
+/** After what other captures of the session say. */
+const contextSections: TraceSection[] = [
   gpuTelemetrySection,
   lossesSection,
   traceEnvironmentSection,
   traceDefinitionsSection,
 ];
 
+interface Part {
+  id: string;
+  title: string;
+  body: Child;
+}
+
+const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] =>
+  trace === null
+    ? []
+    : sections
+        .filter(({ applies }) => applies?.(trace) ?? true)
+        .map(({ id, title, render }) => ({ id, title, body: render(trace) }));
+
 /**
  * The HTML report of a GPU session: one page without any remote asset.
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
-export function renderTraceReport(
-  inputs: TraceReportInputs,
-  { clientScript }: { clientScript: string },
-): string {
-  const { trace } = inputs;
-  const shown = sections.filter(({ applies }) => applies?.(inputs) ?? true);
+export function renderTraceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
+  const { trace, counters, gemms } = inputs;
+  const parts: Part[] = [
+    ...partsOf(workSections, trace),
+    ...(counters
+      ? [{ id: 'counters', title: 'Nsight Compute', body: <CountersSection counters={counters} /> }]
+      : []),
+    ...partsOf(contextSections, trace),
+  ];
+  const title = trace?.data.session.title ?? 'GPU session';
+  const source = trace ?? counters ?? gemms;
   const page = (
     <Page
-      title={`${trace.data.session.title} · inferscope`}
-      contents={[{ id: 'summary', title: 'Summary' }, ...shown]}
-      data={trace}
+      title={`${title} · inferscope`}
+      contents={[...(trace ? [{ id: 'summary', title: 'Summary' }] : []), ...parts]}
+      data={source}
       clientScript={clientScript}
     >
-      <TraceSummary inputs={inputs} />
-      {shown.map((section) => (
-        <section id={section.id} aria-labelledby={`${section.id}-title`}>
-          <h2 id={`${section.id}-title`}>
-            <a href={`#${section.id}`}>{section.title}</a>
+      {trace ? (
+        <TraceSummary trace={trace} />
+      ) : (
+        <header id="summary">
+          <h1>{title}</h1>
+          <p>The session has no timeline: there is nothing to say about phases and idle time.</p>
+        </header>
+      )}
+      {parts.map(({ id, title: heading, body }) => (
+        <section id={id} aria-labelledby={`${id}-title`}>
+          <h2 id={`${id}-title`}>
+            <a href={`#${id}`}>{heading}</a>
           </h2>
-          {section.render(inputs)}
+          {body}
         </section>
       ))}
       <footer>
-        inferscope {trace.tool_version} · session {trace.data.session.id} · {trace.data.session.started_at} ·
-        the page holds its data as {trace.schema} JSON in <code>#profile-data</code>
+        inferscope {source?.tool_version}
+        {trace && ` · session ${trace.data.session.id} · ${trace.data.session.started_at}`}
+        {source && (
+          <>
+            {' '}
+            · the page holds its data as {source.schema} JSON in <code>#profile-data</code>
+          </>
+        )}
       </footer>
     </Page>
   );

@@ -7,7 +7,7 @@ import type { TraceSection } from './inputs.js';
 export const copiesSection: TraceSection = {
   id: 'copies',
   title: 'Copies',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { copies } = data;
     if (copies.length === 0)
       return <Absent what="There is no copy." why="The capture recorded no copy or memset." />;
@@ -68,7 +68,7 @@ export const copiesSection: TraceSection = {
 export const overlapSection: TraceSection = {
   id: 'overlap',
   title: 'Streams and overlap',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { overlap } = data;
     return (
       <>

@@ -8,7 +8,7 @@ import type { TraceSection } from './inputs.js';
 export const lossesSection: TraceSection = {
   id: 'losses',
   title: 'What was used, and what was lost',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { attribution, source } = data;
     const total = attribution.methods.reduce((sum, { kernel_ns }) => sum + kernel_ns, 0);
     return (
@@ -74,7 +74,7 @@ const methodNames: Record<string, string> = {
 export const traceEnvironmentSection: TraceSection = {
   id: 'environment',
   title: 'Environment',
-  render: ({ trace: { data } }) => (
+  render: ({ data }) => (
     <>
       <DataTable
         caption="Devices; the one in focus is what this page speaks of"

@@ -11,7 +11,7 @@ const atOnce = 15;
 export const idleSection: TraceSection = {
   id: 'idle',
   title: 'Why the device was idle',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { waits, longest } = data.idle;
     if (waits.length === 0) {
       return (
@@ -97,7 +97,7 @@ export const idleSection: TraceSection = {
 export const launchesSection: TraceSection = {
   id: 'launches',
   title: 'Launches',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { launches, short_kernels, api_calls } = data;
     if (launches.phases.length === 0) {
       return (

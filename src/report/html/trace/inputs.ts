@@ -1,16 +1,21 @@
 import type { Child } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
+import type { CountersResult } from '../../../model/documents/counters.js';
 import type { TraceResult } from '../../../model/documents/trace.js';
+
+export type TraceDocument = Document<TraceResult>;
 
 /** What the report of a GPU session is made from; null where the session has no such capture. */
 export interface TraceReportInputs {
-  trace: Document<TraceResult>;
+  trace: TraceDocument | null;
+  counters: Document<CountersResult> | null;
+  gemms: Document<unknown> | null;
 }
 
 /** A part of the page; absent from page and contents where `applies` says so. */
 export interface TraceSection {
   id: string;
   title: string;
-  applies?: (inputs: TraceReportInputs) => boolean;
-  render: (inputs: TraceReportInputs) => Child;
+  applies?: (trace: TraceDocument) => boolean;
+  render: (trace: TraceDocument) => Child;
 }

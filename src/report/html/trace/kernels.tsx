@@ -68,7 +68,7 @@ const KernelTable: FC<{ caption: string; kernels: TraceKernel[] }> = ({ caption,
 export const kernelsSection: TraceSection = {
   id: 'kernels',
   title: 'Kernels',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { kernels, kernels_total: total } = data;
     if (kernels.length === 0) return <Absent what="There is no kernel." why="The capture recorded none." />;
     return (
@@ -103,8 +103,8 @@ export const kernelsSection: TraceSection = {
 export const traceClassesSection: TraceSection = {
   id: 'classes',
   title: 'Kernel classes by phase',
-  applies: ({ trace }) => classTables(trace.data).length > 0,
-  render: ({ trace: { data } }) => {
+  applies: ({ data }) => classTables(data).length > 0,
+  render: ({ data }) => {
     const tables = classTables(data);
     return (
       <>

@@ -8,8 +8,8 @@ const verdictWords = { scheduling: 'scheduling', kernels: 'kernels', allocation:
 export const traceOperatorsSection: TraceSection = {
   id: 'operators',
   title: 'Operators',
-  applies: ({ trace }) => trace.data.operators !== null,
-  render: ({ trace: { data } }) => {
+  applies: ({ data }) => data.operators !== null,
+  render: ({ data }) => {
     if (!data.operators) return null;
     const { rows, text, phase } = data.operators;
     return (

@@ -10,7 +10,7 @@ import { ColorKey, TraceChart } from './trace-parts.js';
 export const phasesSection: TraceSection = {
   id: 'phases',
   title: 'Phases: busy and idle',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const phases = shownPhases(data);
     const [first] = phases;
     if (!first) {

@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
-import type { TraceReportInputs } from './inputs.js';
+import type { Headline } from '../../../model/documents/trace.js';
+import type { TraceDocument } from './inputs.js';
 import { Behind, Notice } from '../parts.js';
 import { formatFigure, formatMs, formatPercent, nbsp } from '../../format.js';
 import { formatNs, phaseName, causeName } from '../../charts/trace/words.js';
@@ -9,7 +10,7 @@ import { identityWords } from '../../words.js';
 const atOnce = 5;
 
 /** What someone in a hurry reads: what is wrong with the figures, what costs, and by how much. */
-export const TraceSummary: FC<{ inputs: TraceReportInputs }> = ({ inputs: { trace } }) => {
+export const TraceSummary: FC<{ trace: TraceDocument }> = ({ trace }) => {
   const { data, issues } = trace;
   const { session, source, workload } = data;
   const shown = data.headlines.slice(0, atOnce);
@@ -92,7 +93,7 @@ export const TraceSummary: FC<{ inputs: TraceReportInputs }> = ({ inputs: { trac
   );
 };
 
-const Headlines: FC<{ headlines: TraceReportInputs['trace']['data']['headlines'] }> = ({ headlines }) => (
+const Headlines: FC<{ headlines: Headline[] }> = ({ headlines }) => (
   <ol class="help">
     {headlines.map(({ text, at_stake_ms, phase }) => (
       <li>

@@ -13,8 +13,8 @@ const mostRows = 400;
 export const gpuTelemetrySection: TraceSection = {
   id: 'telemetry',
   title: 'Telemetry',
-  applies: ({ trace }) => (trace.data.telemetry?.series.length ?? 0) > 0,
-  render: ({ trace: { data } }) => {
+  applies: ({ data }) => (data.telemetry?.series.length ?? 0) > 0,
+  render: ({ data }) => {
     const { telemetry } = data;
     if (!telemetry) return null;
     const kinds = [...new Set(telemetry.series.flatMap(({ phases }) => phases.map(({ kind }) => kind)))];

@@ -32,7 +32,7 @@ function legend(timeline: TraceTimeline) {
 export const gpuTimelineSection: TraceSection = {
   id: 'timeline',
   title: 'GPU timeline',
-  render: ({ trace: { data } }) => {
+  render: ({ data }) => {
     const { timeline } = data;
     if (!timeline) {
       return <Absent what="There is no timeline." why="The capture has no kernel or copy with a time." />;
