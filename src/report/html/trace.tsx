@@ -50,7 +50,7 @@ const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] 
  * The HTML report of a GPU session: one page without any remote asset.
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
-export function renderTraceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
+export function traceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
   const { trace, counters, gemms } = inputs;
   const parts: Part[] = [
     ...partsOf(workSections, trace),
