@@ -31,15 +31,18 @@ function matchedByPlace(phase: string, sequences: string[][]): Row[] {
   return [...rows.values()].toSorted((a, b) => b.count - a.count);
 }
 
+/** Tiles that are not as frequent in every session: "28 × 64x8x64" against "20 × 64x8x64". */
 function matchedByShare(phase: string, sequences: string[][]): Row[] {
-  const frequencies = sequences.map((sequence) => {
-    const counts = new Map<string, number>();
-    for (const tile of sequence) counts.set(tile, (counts.get(tile) ?? 0) + 1);
-    return [...counts].toSorted((a, b) => b[1] - a[1] || a[0].localeCompare(b[0]));
-  });
-  const told = frequencies.map((counts) => counts.map(([tile, count]) => `${count} × ${tile}`).join(', '));
-  if (new Set(told).size < 2) return [];
-  return [
-    { phase, count: Math.max(...sequences.map(({ length }) => length)), tiles: told, matched_by: 'share' },
-  ];
+  const all = [...new Set(sequences.flat())];
+  return all
+    .map((tile) => sequences.map((sequence) => sequence.filter((one) => one === tile).length))
+    .map((counts, index) => ({ tile: all[index]!, counts }))
+    .filter(({ counts }) => new Set(counts).size > 1)
+    .map(({ tile, counts }): Row => ({
+      phase,
+      count: Math.max(...counts),
+      tiles: counts.map((count) => `${count} × ${tile}`),
+      matched_by: 'share',
+    }))
+    .toSorted((a, b) => b.count - a.count || a.tiles[0]!.localeCompare(b.tiles[0]!));
 }

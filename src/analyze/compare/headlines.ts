@@ -52,7 +52,10 @@ function tileLines({ gemm_tiles }: Parts): CompareResult['headlines'] {
     const text =
       first!.matched_by === 'place'
         ? `${changed} GEMMs of a ${phase} instance run with another tile; most often ${first!.tiles.join(' → ')}.`
-        : `GEMMs of a ${phase} instance are not the same number: ${first!.tiles.join(' | ')}.`;
+        : `A ${phase} instance has another number of GEMMs: ${rows
+            .slice(0, 4)
+            .map(({ tiles }) => tiles.join(' → '))
+            .join(', ')}.`;
     return { id: 'gemm_tiles', text };
   });
 }

@@ -122,7 +122,14 @@ async function chooseSource(
   );
   const purposeOf = (id: string) =>
     manifest.executions.find(({ execution_id }) => execution_id === id)?.purpose ?? 'imported';
-  const { start_ns, end_ns } = focus;
+  // Copies count as activity too: loading has hardly anything else.
+  const [span] = await database.query<{ start_ns: number | null; end_ns: number | null }>(
+    `SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM copies
+     WHERE capture_id = $1 AND rank IS NOT DISTINCT FROM $2::INTEGER AND device IS NOT DISTINCT FROM $3::INTEGER`,
+    [chosen.capture_id, focus.rank, focus.device],
+  );
+  const start_ns = Math.min(focus.start_ns, span?.start_ns ?? focus.start_ns);
+  const end_ns = Math.max(focus.end_ns, span?.end_ns ?? focus.end_ns);
   return {
     attribution: {
       execution_id: chosen.execution_id,

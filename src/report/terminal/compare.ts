@@ -1,0 +1,157 @@
+import type { Document } from '../../model/document.js';
+import type { CompareResult } from '../../model/documents/compare.js';
+import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
+import { formatFigureWithInterval, formatMs, formatPercent, nbsp, noValue } from '../format.js';
+import { classNames } from '../names.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
+
+const kernelsShown = 12;
+/** Keeps numbers with their units. */
+const unbroken = (text: string): string => text.replaceAll(/(\d) (%|ms|µs|s)(?=[\s.,;:)]|$)/g, `$1${nbsp}$2`);
+const right = (head: string) => ({ head, align: 'right' as const });
+
+/**
+ * `session compare` in the terminal: at most 80 columns for two sessions, as wide as they need for a matrix of more.
+ * Without colour nothing is lost.
+ */
+export function compareSummary(
+  { data, issues, tool_version }: Document<CompareResult>,
+  columns: number,
+): string {
+  const width = Math.min(data.sessions.length > 3 ? 120 : 80, columns);
+  const pair = data.sessions.length === 2;
+  const lines = [`inferscope ${tool_version} · session compare`, ''];
+  for (const [i, session] of data.sessions.entries()) {
+    lines.push(...hanging(`  `, inert(sessionLine(session, i)), width));
+  }
+  lines.push('');
+  for (const { text } of data.headlines) lines.push(...hanging('  • ', unbroken(inert(text)), width));
+  const put = (title: string, body: string) => {
+    if (body !== '') lines.push('', `  ${colour.bold(title)}`, body);
+  };
+  put('Stages, a mean instance', stageTable(data, width, pair));
+  put('Classes, a mean instance', classTable(data, width, pair));
+  put(
+    `${data.what === 'trace' ? 'Kernels' : 'Operators'} that changed most, a mean instance`,
+    kernelTable(data, width, pair),
+  );
+  put('GEMM tiles', tileTable(data, width));
+  put('What else differs', environmentTable(data, width));
+  const said = collapsed(issues).flatMap(({ severity, text }) =>
+    hanging(
+      `  ${severity === 'error' ? colour.red('error:') : colour.yellow('warning:')} `,
+      inert(text),
+      width,
+    ),
+  );
+  if (said.length > 0) lines.push('', ...said);
+  if (data.stages.some(({ changes }) => changes.some((change) => change?.significant === false))) {
+    lines.push(
+      '',
+      ...hanging('  ', '? the 95 % intervals of both leave it open whether anything changed', width),
+    );
+  }
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function stageTable({ stages, sessions }: CompareResult, width: number, pair: boolean): string {
+  const rows = stages.flatMap(({ phase, values, changes }) => {
+    const row = (label: string, cells: string[], change = '') => [label, ...cells, ...(pair ? [change] : [])];
+    const times = values.map((value) => (value ? formatFigureWithInterval(value.duration_ms) : noValue));
+    const made = [row(phase, times, changeWords(changes[1] ?? null))];
+    const told = (label: string, of: (value: NonNullable<(typeof values)[number]>) => string | null) => {
+      const cells = values.map((value) => (value ? of(value) : null));
+      if (cells.some((cell) => cell !== null))
+        made.push(
+          row(
+            `  ${label}`,
+            cells.map((cell) => cell ?? noValue),
+          ),
+        );
+    };
+    told('idle', ({ idle_share }) => (idle_share === null ? null : formatPercent(idle_share)));
+    told('kernels', ({ kernels }) => (kernels === null ? null : countWords(kernels)));
+    told('launches', ({ launches }) => (launches === null ? null : countWords(launches)));
+    return made;
+  });
+  if (rows.length === 0) return '';
+  const heads = sessions.map((_, i) => right(letter(i)));
+  return textTable([{ head: 'stage', flexible: true }, ...heads, ...(pair ? [right('change')] : [])], rows, {
+    width,
+  });
+}
+
+function classTable({ classes, sessions }: CompareResult, width: number, pair: boolean): string {
+  const shown = classes.filter(({ values }) => values.some((value) => (value?.share ?? 0) >= 0.005));
+  let last = '';
+  const rows = shown.map(({ phase, class: opClass, values, changes }) => {
+    const head = phase === last ? '' : phase;
+    last = phase;
+    const cells = values.map((value) => (value ? formatMs(value.ms) : noValue));
+    return [head, classNames[opClass], ...cells, ...(pair ? [changeWords(changes[1] ?? null)] : [])];
+  });
+  if (rows.length === 0) return '';
+  return textTable(
+    [
+      { head: 'phase' },
+      { head: 'class', flexible: true },
+      ...sessions.map((_, i) => right(letter(i))),
+      ...(pair ? [right('change')] : []),
+    ],
+    rows,
+    { width },
+  );
+}
+
+function kernelTable({ kernels, sessions }: CompareResult, width: number, pair: boolean): string {
+  const rows = kernels
+    .filter(({ status }) => status !== 'same' || !pair)
+    .slice(0, kernelsShown)
+    .map(({ phase, short_name, values, changes, status }) => [
+      inert(short_name),
+      phase,
+      ...values.map((value) =>
+        value ? `${countWords(value.count)} × ${formatMs(value.mean_ns / 1e6)}` : noValue,
+      ),
+      ...(pair ? [deltaWords(changes[1]?.delta_ms), statusWords[status]] : []),
+    ]);
+  if (rows.length === 0) return '';
+  return textTable(
+    [
+      { head: 'name', flexible: true },
+      { head: 'phase' },
+      ...sessions.map((_, i) => right(letter(i))),
+      ...(pair ? [right('change'), { head: '' }] : []),
+    ],
+    rows,
+    { width },
+  );
+}
+
+function deltaWords(delta: number | undefined): string {
+  if (delta === undefined) return noValue;
+  return `${delta > 0 ? '+' : ''}${formatMs(delta)}`;
+}
+
+function tileTable({ gemm_tiles, sessions }: CompareResult, width: number): string {
+  if (gemm_tiles.length === 0) return '';
+  const rows = gemm_tiles
+    .slice(0, 8)
+    .map(({ phase, count, tiles }) => [phase, String(count), ...tiles.map((tile) => inert(tile))]);
+  const heads = sessions.map((_, i) => ({ head: letter(i), flexible: i === sessions.length - 1 }));
+  return textTable([{ head: 'phase' }, right('GEMMs'), ...heads], rows, { width });
+}
+
+function environmentTable({ environment, sessions }: CompareResult, width: number): string {
+  if (environment.length === 0) return '';
+  const rows = environment.map(({ label, values, could_explain }) => [
+    label,
+    ...values.map((value) => inert(value ?? noValue)),
+    could_explain ?? '',
+  ]);
+  const heads = sessions.map((_, i) => ({ head: letter(i) }));
+  return textTable([{ head: '' }, ...heads, { head: 'could explain', flexible: true }], rows, { width });
+}
