@@ -1,0 +1,195 @@
+import { gpuPeakFlops, gpuSheet, type PeakDType } from '../../hardware/gpu-peaks.js';
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { Gemm, GemmsResult } from '../../model/documents/gemms.js';
+import { figure, type Figure, mapFigure, missing } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { type LoggedShape, loggedShapes } from './logged-shapes.js';
+import { type MeasuredShape, profilerShapes } from './profiler-shapes.js';
+import { alignmentFaults, elementBytes, flopOf, type GemmShape } from './shape.js';
+import { splitsOf, tiling } from './tiling.js';
+
+/**
+ * Which matrix products the workload makes, how fast they run, and how they fit tiles, waves and tensor cores. Shapes
+ * come from the profiler's operators (with the time of their kernels) and from cuBLAS logs (with the algorithms, no
+ * times); the sources stand beside each other and are never summed.
+ */
+export async function analyzeGemms(session: Session): Promise<Document<GemmsResult>> {
+  const database = await session.connect();
+  try {
+    const device = await deviceOf(session, database);
+    const measured = await profilerShapes(database);
+    const logged = await loggedShapes(database, session.manifest.captures);
+    const gemms = [
+      ...measured.shapes.map((shape) => measuredGemm(shape, device)),
+      ...logged.map((shape) => loggedGemm(shape, timeOf(shape, measured.shapes), device)),
+    ].sort(byTimeThenFlop);
+    const data = { gpu: device.gpu, sm_count: device.smCount, gemms };
+    return document('gemms', '1.0', data, issues(gemms, measured.withoutShapes));
+  } finally {
+    await database.close();
+  }
+}
+
+interface Device {
+  gpu: string | null;
+  smCount: Figure;
+}
+
+async function deviceOf(session: Session, database: SessionDatabase): Promise<Device> {
+  const { hardware } = session.manifest;
+  const name = hardware['gpu_name'];
+  const gpu = typeof name === 'string' ? name : null;
+  const sms = hardware['gpu_sm_count'];
+  if (typeof sms === 'number') return { gpu, smCount: figure(sms, 'SMs', 'hardware.gpu_sm_count') };
+  const sheet = gpu === null ? null : gpuSheet(gpu);
+  if (sheet) return { gpu, smCount: figure(sheet.smCount, 'SMs', sheet.source.document) };
+  const [row] = await database.query<{ n: number | null }>(
+    `SELECT max(value) AS n FROM counters WHERE metric IN ('launch__sm_count', 'device__attribute_multiprocessor_count')`,
+  );
+  if (row?.n) return { gpu, smCount: figure(row.n, 'SMs', 'counters: launch__sm_count') };
+  return { gpu, smCount: missing('no_sm_count', 'no capture of the session tells how many SMs the GPU has') };
+}
+
+type Shared = 'flop' | 'arithmetic_intensity' | 'alignment_faults' | 'achieved_flops' | 'peak_share';
+
+function shared(
+  shape: GemmShape,
+  dtype: string | null,
+  timeOfCall: Figure,
+  { gpu }: Device,
+): Pick<Gemm, Shared> {
+  const flop = flopOf(shape);
+  const achieved = mapFigure(
+    timeOfCall,
+    'FLOP/s',
+    `2·M·N·K·batch / ${sourceOf(timeOfCall)}`,
+    (ns) => flop / (ns / 1e9),
+  );
+  const peak: Figure =
+    gpu === null
+      ? missing('unknown_gpu', 'no capture of the session names the GPU')
+      : gpuPeakFlops(gpu, peakType(dtype));
+  const share: Figure =
+    achieved.value === null || peak.value === null
+      ? achieved.value === null
+        ? achieved
+        : peak
+      : figure(achieved.value / peak.value, '', `achieved / dense peak: ${sourceOf(peak)}`);
+  const bytes = elementBytes(dtype);
+  const { m, n, k, batch } = shape;
+  return {
+    flop,
+    arithmetic_intensity:
+      bytes === null
+        ? missing('unknown_type', `the size of a value of type ${dtype ?? 'unknown'} is not known`)
+        : figure(
+            flop / (batch * bytes * (m * k + k * n + m * n)),
+            'FLOP/B',
+            'FLOP / bytes of A, B and output, each once',
+          ),
+    achieved_flops: achieved,
+    peak_share: share,
+    alignment_faults: alignmentFaults(shape, dtype),
+  };
+}
+
+const sourceOf = (value: Figure) => (value.value === null ? '' : value.source);
+
+/** float8_e4m3 -> float8, which data sheets have; others are named alike. */
+function peakType(dtype: string | null): PeakDType {
+  return (dtype ?? '').replace(/^(float8).*/, '$1') as PeakDType;
+}
+
+function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
+  const { execution_id, capture_id, m, n, k, batch, dtype, calls } = shape;
+  const times = shape.timed_calls;
+  const none = missing('no_kernels', 'no kernel is known to belong to these operators');
+  const mean =
+    times === 0 ? none : figure(shape.time_ns / times, 'ns', 'mean time of its kernels', { n: times });
+  return {
+    source: 'profiler',
+    execution_id,
+    capture_id,
+    m,
+    n,
+    k,
+    batch,
+    dtype,
+    compute_type: null,
+    layout: null,
+    calls,
+    made_by: byCalls([...shape.operators].map(([name, count]) => ({ name, calls: count }))),
+    stages: [...shape.stages].sort(),
+    ...shared(shape, dtype, mean, device),
+    total_time_ns:
+      times === 0 ? none : figure(shape.time_ns, 'ns', 'kernels of these operators', { n: times }),
+    tilings: byCalls([...shape.tiles.values()]).flatMap(({ tile, kernel, calls: count }) => {
+      const one = tiling(shape, tile, count, splitsOf(kernel), device.smCount);
+      return one ? [one] : [];
+    }),
+  };
+}
+
+function loggedGemm(shape: LoggedShape, timeOfCall: Figure, device: Device): Gemm {
+  const { algos, ...row } = shape;
+  const named = new Map<string, number>();
+  for (const { algo, calls } of algos) if (algo !== null) named.set(algo, (named.get(algo) ?? 0) + calls);
+  return {
+    ...row,
+    made_by: byCalls([...named].map(([name, calls]) => ({ name, calls }))),
+    stages: [],
+    ...shared(shape, shape.dtype, timeOfCall, device),
+    total_time_ns: missing('log_has_no_times', 'a cuBLAS log has shapes and algorithms, no times'),
+    tilings: byCalls(algos).flatMap(({ tile, algo, calls }) => {
+      const one = tile === null ? null : tiling(shape, tile, calls, splitsOf(algo), device.smCount);
+      return one ? [one] : [];
+    }),
+  };
+}
+
+/** The profiler's time of one call of a logged shape, where it saw that shape with that type. */
+function timeOf(shape: LoggedShape, measured: readonly MeasuredShape[]): Figure {
+  const same = measured.filter(
+    (one) =>
+      one.timed_calls > 0 &&
+      one.m === shape.m &&
+      one.n === shape.n &&
+      one.k === shape.k &&
+      one.batch === shape.batch &&
+      one.dtype === shape.dtype,
+  );
+  const longest = same.sort((x, y) => y.timed_calls - x.timed_calls)[0];
+  if (!longest)
+    return missing('log_has_no_times', 'a cuBLAS log has no times, and no profiler capture has this shape');
+  const source = `mean time of this shape in capture ${longest.capture_id}`;
+  return figure(longest.time_ns / longest.timed_calls, 'ns', source, { n: longest.timed_calls });
+}
+
+function byCalls<T extends { calls: number }>(list: T[]): T[] {
+  return list.sort((x, y) => y.calls - x.calls);
+}
+
+function byTimeThenFlop(x: Gemm, y: Gemm): number {
+  return (y.total_time_ns.value ?? -1) - (x.total_time_ns.value ?? -1) || y.flop * y.calls - x.flop * x.calls;
+}
+
+function issues(gemms: readonly Gemm[], withoutShapes: number): Issue[] {
+  const list: Issue[] = [];
+  if (gemms.length === 0) {
+    const text =
+      'No shape of a matrix product is known: profile with recorded shapes (inferscope run --evaluator torch) or with --gemm-log.';
+    list.push({ code: 'no_gemm_shapes', severity: 'info', text });
+  }
+  if (withoutShapes > 0) {
+    const text =
+      'Matrix products whose operators have no recorded shapes are left out (record_shapes=True records them).';
+    list.push({ code: 'ops_without_shapes', severity: 'warning', text, count: withoutShapes });
+  }
+  if (new Set(gemms.map(({ capture_id }) => capture_id)).size > 1) {
+    const text =
+      'Several captures tell shapes, perhaps of the same calls (cuBLAS calls cuBLASLt): rows of different captures are not summed.';
+    list.push({ code: 'several_gemm_sources', severity: 'info', text });
+  }
+  return list;
+}

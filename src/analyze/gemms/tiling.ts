@@ -1,0 +1,60 @@
+import type { Tiling } from '../../model/documents/gemms.js';
+import { figure, type Figure, missing } from '../../model/figure.js';
+import type { GemmShape } from './shape.js';
+
+/**
+ * Tiles of the output and how they fill the SMs (NVIDIA, Matrix Multiplication Background User's Guide, sections 3.2
+ * and 3.3: tile and wave quantisation). The library works column-major: the tile's rows lie along our N, its columns
+ * along our M. One tile on an SM at a time, as is so for the large tiles of tensor-core kernels.
+ * @param tile MxN or MxNxK as the library writes it
+ * @param splits thread blocks that share one tile's K; null when the kernel splits K in an unknown number
+ */
+export function tiling(
+  shape: GemmShape,
+  tile: string,
+  calls: number,
+  splits: number | null,
+  smCount: Figure,
+): Tiling | null {
+  const match = /^(\d+)x(\d+)(?:x\d+)?$/.exec(tile);
+  if (!match) return null;
+  const [alongN, alongM] = [Number(match[1]), Number(match[2])];
+  const across = Math.ceil(shape.n / alongN);
+  const down = Math.ceil(shape.m / alongM);
+  const covered = across * alongN * down * alongM;
+  const tiles: Figure =
+    splits === null
+      ? missing('split_k', 'the kernel splits K over several thread blocks; its name does not tell how many')
+      : figure(
+          across * down * shape.batch * splits,
+          'tiles',
+          `⌈N/${alongN}⌉ × ⌈M/${alongM}⌉ × batch × splits of K`,
+        );
+  const waves = over(tiles, smCount, 'waves', 'tiles / SMs', (t, sms) => t / sms);
+  return {
+    tile,
+    calls,
+    tiles,
+    tile_efficiency: figure((shape.m * shape.n) / covered, '', 'M × N / area of the tiles'),
+    waves,
+    wave_efficiency: over(waves, waves, '', 'waves / ⌈waves⌉', (w) => w / Math.ceil(w)),
+  };
+}
+
+function over(
+  a: Figure,
+  b: Figure,
+  unit: string,
+  source: string,
+  f: (x: number, y: number) => number,
+): Figure {
+  if (a.value === null) return a;
+  return b.value === null ? b : figure(f(a.value, b.value), unit, source);
+}
+
+/** Number of parts K is split into: from the log's algorithm; unknown for a kernel named …splitK…. */
+export function splitsOf(algoOrKernel: string | null): number | null {
+  const stated = /\b(?:num)?splitsk=(\d+)/i.exec(algoOrKernel ?? '')?.[1];
+  if (stated !== undefined) return Math.max(1, Number(stated));
+  return /split_?k/i.test(algoOrKernel ?? '') ? null : 1;
+}
