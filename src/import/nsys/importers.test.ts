@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import Database from 'libsql';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -6,7 +7,7 @@ import { createSession } from '../../session/create.js';
 import { homeFolders } from '../../session/home.js';
 import { openSession } from '../../session/open.js';
 import { summary } from '../../session/test-session.js';
-import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './importers.js';
+import { nsysParquetdirImporter, nsysSqliteImporter } from './importers.js';
 import { nsysStats } from './test-nsys-stats.js';
 
 const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
@@ -74,3 +75,66 @@ test.each(captures)(
     expect(theirs.length).toBeGreaterThan(0);
   },
 );
+
+test('facts: tool, machine and command, and nothing of the environment', async () => {
+  for (const facts of [
+    await nsysSqliteImporter.facts(`${fixtures}/tiny-nsys.sqlite`),
+    await nsysParquetdirImporter.facts(`${fixtures}/tiny-nsys.parquetdir`),
+  ]) {
+    expect(facts).toEqual({
+      tool: { name: 'nsys', version: '2025.3.2.0' },
+      realtime_zero_ns: 1795237080391862835n,
+      command: ['python3', 'nsys', '1', '4'],
+      hardware: {
+        gpu_name: 'NVIDIA H200',
+        gpu_count: 1,
+        gpu_memory_bytes: 150109880320,
+        gpu_memory_bandwidth_bytes_per_s: 4814304000000,
+        gpu_sm_count: 132,
+        gpu_compute_capability: '9.0',
+        gpu_clock_hz: 1980000000,
+        gpu_l2_cache_bytes: expect.any(Number),
+      },
+      software: {
+        nvidia_driver: '580.159.04',
+        cuda_driver: '13.0',
+        os: 'Ubuntu 24.04.3 LTS',
+        nsys_export_schema: '3.20.3',
+      },
+      purpose: 'profiled',
+    });
+  }
+});
+
+test('a token in the environment that nsys stored is nowhere in the session', async () => {
+  const path = join(folder, 'secret.sqlite');
+  copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
+  const token = 'hf_plantedPlantedPlanted';
+  const database = new Database(path);
+  // As in an unscrubbed report: capture options, system state, and one value of StringIds parted by NUL. The kernel
+  // names are pointed at the latter, which no capture does.
+  database.exec(`INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN=${token}');
+    INSERT INTO TARGET_INFO_SYSTEM_ENV VALUES (0, 'x', 'Environment', 1, 'HF_TOKEN=${token}');
+    INSERT INTO StringIds VALUES (70000, 'PATH=/bin' || char(0) || 'HF_TOKEN=${token}'), (70001, 'HF_TOKEN=${token}');
+    UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 70000 WHERE rowid < 5;`);
+  database.close();
+  const facts = await nsysSqliteImporter.facts(path);
+  expect(
+    JSON.stringify(facts, (_, value) => (typeof value === 'bigint' ? String(value) : value)),
+  ).not.toContain(token);
+  const session = await createSession({ kind: 'import', label: 'secret', home });
+  await nsysSqliteImporter.load(path, session, context);
+  const names = await session.workbench.query(
+    "SELECT table_name FROM duckdb_tables() WHERE table_name ~ '^(nsys|trace|attr)_'",
+  );
+  expect(names).toEqual([]);
+  const { folder: kept, id } = await session.finish(summary);
+  const opened = await (await openSession(id, home)).connect();
+  const leaks = await opened.query(`SELECT count(*) AS n FROM kernels WHERE name LIKE '%${token}%'`);
+  const [named] = await opened.query('SELECT count(*) AS n FROM kernels WHERE name IS NULL');
+  await opened.close();
+  expect(leaks).toEqual([{ n: 0 }]);
+  expect(named).toEqual({ n: 4 });
+  for (const entry of readdirSync(kept, { recursive: true, withFileTypes: true }))
+    if (entry.isFile()) expect(readFileSync(join(entry.parentPath, entry.name)).includes(token)).toBe(false);
+});

@@ -1,0 +1,227 @@
+import Database from 'libsql';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { createSession } from '../../session/create.js';
+import { homeFolders } from '../../session/home.js';
+import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './importers.js';
+
+const fixtures = 'test/fixtures/nsys-2025.3.1-h200';
+const whole = `${fixtures}/tiny-nsys.sqlite`;
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-damage-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A copy of the capture, changed. */
+function changed(name: string, change: (path: string) => void): string {
+  const path = join(folder, name);
+  copyFileSync(whole, path);
+  change(path);
+  return path;
+}
+
+/** The copy as SQLite would leave it. */
+function edited(name: string, sql: string): string {
+  return changed(name, (path) => {
+    const database = new Database(path);
+    database.exec(sql);
+    database.close();
+  });
+}
+
+function patched(name: string, patch: (bytes: Buffer) => void): string {
+  return changed(name, (path) => {
+    const bytes = readFileSync(path);
+    patch(bytes);
+    writeFileSync(path, bytes);
+  });
+}
+
+async function load(path: string) {
+  const session = await createSession({
+    kind: 'import',
+    label: 'damage',
+    home: homeFolders({ INFERSCOPE_HOME: folder }),
+  });
+  try {
+    const importer = path.includes('.parquetdir') ? nsysParquetdirImporter : nsysSqliteImporter;
+    const context = {
+      execution_id: 'e',
+      capture_id: 'c',
+      host: 'h',
+      zero: { realtime_ns: null, monotonic_ns: null },
+    };
+    return await importer.load(path, session, context);
+  } finally {
+    await session.abandon();
+  }
+}
+
+const failure = (code: string, why: RegExp) =>
+  expect.objectContaining({
+    code,
+    parts: {
+      what: expect.stringContaining('cannot read'),
+      why: expect.stringMatching(why),
+      fix: expect.any(String),
+    },
+  });
+
+/** Root page of a table, for breaking exactly that one. */
+function rootOf(table: string): number {
+  const database = new Database(whole, { readonly: true });
+  const row = database.prepare('SELECT rootpage FROM sqlite_master WHERE name = ?').get(table) as {
+    rootpage: number;
+  };
+  database.close();
+  return row.rootpage;
+}
+
+const page = 4096;
+const kernels = (rootOf('CUPTI_ACTIVITY_KIND_KERNEL') - 1) * page;
+const cases: [string, string, () => string, RegExp][] = [
+  ['an empty file', 'E_TRACE_FILE', () => changed('empty.sqlite', (path) => truncateSync(path, 0)), /empty/],
+  [
+    'a file cut off',
+    'E_TRACE_FILE',
+    () => changed('cut.sqlite', (path) => truncateSync(path, 200_000)),
+    /cut off: 200000 bytes/,
+  ],
+  [
+    'a file of 50 bytes',
+    'E_TRACE_FILE',
+    () => changed('short.sqlite', (path) => truncateSync(path, 50)),
+    /does not begin/,
+  ],
+  [
+    'text',
+    'E_TRACE_FILE',
+    () => changed('text.sqlite', (path) => writeFileSync(path, 'x'.repeat(5000))),
+    /does not begin/,
+  ],
+  ['a missing file', 'E_TRACE_FILE', () => join(folder, 'nosuch.sqlite'), /no such file/],
+  [
+    'a folder',
+    'E_TRACE_FILE',
+    () => {
+      mkdirSync(join(folder, 'folder.sqlite'));
+      return join(folder, 'folder.sqlite');
+    },
+    /does not begin|EISDIR/,
+  ],
+  [
+    'another program’s database',
+    'E_TRACE_FILE',
+    () => {
+      const path = join(folder, 'other.sqlite');
+      const database = new Database(path);
+      database.exec('CREATE TABLE places (id INTEGER)');
+      database.close();
+      return path;
+    },
+    /not one that nsys export wrote/,
+  ],
+  [
+    'a newer schema',
+    'E_TRACE_NEWER',
+    () =>
+      edited(
+        'newer.sqlite',
+        "UPDATE META_DATA_EXPORT SET value = '4.1.0' WHERE name = 'EXPORT_SCHEMA_VERSION'",
+      ),
+    /4\.1\.0.*knows schemas to 3\.x/,
+  ],
+  [
+    'a page that is its own child',
+    'E_TRACE_FILE',
+    () => patched('cycle.sqlite', (bytes) => bytes.writeUInt32BE(kernels / page + 1, kernels + 8)),
+    /two places|its own successor|of kind|expected/,
+  ],
+  [
+    'a pointer past the end',
+    'E_TRACE_FILE',
+    () => patched('past.sqlite', (bytes) => bytes.writeUInt32BE(0x7fffffff, kernels + 8)),
+    /points to page 2147483647/,
+  ],
+  [
+    'an impossible count of cells',
+    'E_TRACE_FILE',
+    () => patched('cells.sqlite', (bytes) => bytes.writeUInt16BE(0xffff, kernels + 3)),
+    /65535 cells/,
+  ],
+  [
+    'a page of another kind',
+    'E_TRACE_FILE',
+    () => patched('kind.sqlite', (bytes) => bytes.writeUInt8(2, kernels)),
+    /of kind 2/,
+  ],
+  [
+    'rows that reach past their page',
+    'E_TRACE_FILE',
+    () =>
+      patched('rows.sqlite', (bytes) => {
+        const leaf = (bytes.readUInt32BE(bytes.readUInt16BE(kernels + 12) + kernels) - 1) * page;
+        bytes.writeUInt16BE(4090, leaf + 8);
+      }),
+    /row|value/,
+  ],
+  [
+    'changes that wait beside it',
+    'E_TRACE_FILE',
+    () => changed('waiting.sqlite', (path) => writeFileSync(`${path}-wal`, 'frames')),
+    /-wal beside it/,
+  ],
+];
+
+test.each(cases)('%s is %s, in three parts', async (_name, code, make, why) => {
+  const path = make();
+  await expect(load(path)).rejects.toEqual(failure(code, why));
+});
+
+test('impossible times and names that are missing are counted, and the rest is read', async () => {
+  const path = edited(
+    'odd.sqlite',
+    `UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 5 WHERE rowid <= 3;
+     UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET end = 9223372036854775807 WHERE rowid = 1;
+     UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET demangledName = 99999, shortName = 99998 WHERE rowid BETWEEN 11 AND 14;
+     ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL ADD COLUMN later INTEGER DEFAULT 7;`,
+  );
+  const { issues } = await load(path);
+  const counts = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
+  expect(counts).toMatchObject({ impossible_times: 4, names_missing: 4 });
+});
+
+test('a capture with neither kernels nor NVTX is an empty one', async () => {
+  const path = edited(
+    'none.sqlite',
+    'DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE NVTX_EVENTS; DROP TABLE CUPTI_ACTIVITY_KIND_MEMCPY; DROP TABLE CUPTI_ACTIVITY_KIND_MEMSET',
+  );
+  await expect(load(path)).resolves.toMatchObject({ clock: { resolution_ns: 1 } });
+});
+
+test('a folder with a cut Parquet file, or without the strings', async () => {
+  const cut = join(folder, 'cut.parquetdir');
+  cpSync(`${fixtures}/tiny-nsys.parquetdir`, cut, { recursive: true });
+  truncateSync(join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'), 3000);
+  await expect(load(cut)).rejects.toEqual(
+    failure('E_TRACE_FILE', /CUPTI_ACTIVITY_KIND_KERNEL.parquet is no whole Parquet/),
+  );
+  rmSync(join(cut, 'StringIds.parquet'));
+  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
+});
+
+test('a report is not read here: the error says how to export it', async () => {
+  await expect(nsysRepImporter.load('r.nsys-rep', {} as never, {} as never)).rejects.toMatchObject({
+    code: 'E_TOOL_MISSING',
+    parts: { fix: expect.stringContaining('nsys export --type parquetdir r.nsys-rep') },
+  });
+});
