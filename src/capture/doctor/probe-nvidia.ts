@@ -1,7 +1,6 @@
 import { kernelFiles } from '../../hardware/kernel-files.js';
 import { openNvml } from '../nvml.js';
-import type { NvidiaFacts, NvmlFacts, ToolFacts } from './facts.js';
-import { findTool } from './find-tool.js';
+import type { NvidiaFacts, NvmlFacts } from './facts.js';
 
 /** CAP_SYS_ADMIN is bit 21 of the capability masks (linux/capability.h). */
 const capSysAdmin = 1n << 21n;
@@ -49,37 +48,4 @@ export function parseAdminOnly(params: string): boolean | null {
 export function hasSysAdmin(status: string): boolean {
   const mask = /^CapEff:\s*([0-9a-f]+)/m.exec(status)?.[1];
   return mask !== undefined && (BigInt(`0x${mask}`) & capSysAdmin) !== 0n;
-}
-
-/** Nsight Systems: `NVIDIA Nsight Systems version 2025.3.1.90-253135822126v0`. */
-export function findNsys(timeoutMs: number): Promise<ToolFacts | null> {
-  return findTool({
-    name: 'nsys',
-    patterns: [
-      '/opt/nvidia/nsight-systems/*/bin/nsys',
-      '/opt/nvidia/nsight-systems-cli/*/bin/nsys',
-      '/opt/nvidia/nsight-systems/*/target-linux-*/nsys',
-      '/usr/local/cuda*/bin/nsys',
-      '/usr/lib/nsight-systems/bin/nsys',
-    ],
-    versionArgs: ['--version'],
-    version: /version\s+(\d+(?:\.\d+)+)/i,
-    timeoutMs,
-  });
-}
-
-/** Nsight Compute: three lines, the last `Version 2025.3.1.0 (build 36398880) (public-release)`. */
-export function findNcu(timeoutMs: number): Promise<ToolFacts | null> {
-  return findTool({
-    name: 'ncu',
-    patterns: [
-      '/opt/nvidia/nsight-compute/*/ncu',
-      '/usr/local/cuda*/bin/ncu',
-      '/usr/local/cuda*/nsight-compute-*/ncu',
-      '/usr/lib/nsight-compute/ncu',
-    ],
-    versionArgs: ['--version'],
-    version: /version\s+(\d+(?:\.\d+)+)/i,
-    timeoutMs,
-  });
 }

@@ -2,7 +2,8 @@ import { detectCpu } from '../../hardware/cpu.js';
 import type { DoctorFacts } from './facts.js';
 import { probeAmd, probeDocker } from './probe-containers.js';
 import { probeHome, probeMemoryAvailable, probePciGpus } from './probe-host.js';
-import { findNcu, findNsys, probeNvidia } from './probe-nvidia.js';
+import { findNcu, findNsys } from '../tools/nsight.js';
+import { probeNvidia } from './probe-nvidia.js';
 import { checkDuckdb, checkEngine } from './probe-packages.js';
 import { probeHuggingFace, probePython } from './probe-python.js';
 

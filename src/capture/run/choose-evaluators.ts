@@ -1,0 +1,39 @@
+import { basename } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import { findNsys } from '../tools/nsight.js';
+import { type Evaluator, evaluators } from './run-options.js';
+
+/** @throws E_USAGE for a word that is no evaluator */
+export function parseEvaluators(words: readonly string[]): Evaluator[] {
+  const found = words.flatMap((word) => word.split(',')).filter(Boolean);
+  for (const word of found) {
+    if ((evaluators as readonly string[]).includes(word)) continue;
+    throw new InferscopeError('E_USAGE', {
+      what: `there is no evaluator "${word}"`,
+      why: `Evaluators are ${evaluators.join(', ')}.`,
+      fix: 'Type for example: inferscope run --evaluator nsys,ncu -- python script.py',
+    });
+  }
+  return [...new Set(found)] as Evaluator[];
+}
+
+/** Without `--evaluator`: nsys where it is installed, else torch for a Python program, else none. */
+export async function defaultEvaluators(
+  command: readonly string[],
+): Promise<{ evaluators: Evaluator[]; because: string }> {
+  const nsys = await findNsys(10_000);
+  if (nsys) return { evaluators: ['nsys'], because: `nsys ${nsys.version ?? ''} is installed`.trim() };
+  if (runsPython(command)) {
+    return { evaluators: ['torch'], because: 'nsys was not found and the program is Python' };
+  }
+  return { evaluators: ['none'], because: 'nsys was not found and the program is not Python' };
+}
+
+/** python, python3.12, /x/bin/python; also behind env, uv run, torchrun and the like. */
+export function runsPython(command: readonly string[]): boolean {
+  return command.some(
+    (word) =>
+      /^(python(\d+(\.\d+)*)?|torchrun|accelerate|vllm|ipython)$/.test(basename(word)) ||
+      word.endsWith('.py'),
+  );
+}

@@ -1,0 +1,51 @@
+import { known, said, type Recogniser } from './recogniser.js';
+
+/** What docker says when the program runs in a container. */
+export const containerFailures: Recogniser[] = [
+  {
+    id: 'container_missing',
+    matches: said(/No such container: ?(\S+)/),
+    explain: (_, match) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        `there is no container ${match?.[1] ?? ''}`.trim(),
+        'Docker knows none of this name or id.',
+        'Type: docker ps -a – and start one, or correct the name.',
+      ),
+  },
+  {
+    id: 'container_stopped',
+    matches: said(/[Cc]ontainer (\S+) is not running/),
+    explain: (_, match) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        `the container ${match?.[1] ?? ''} is not running`.replace('  ', ' '),
+        'It exists but was stopped.',
+        `Type: docker start ${match?.[1] ?? 'NAME'}`,
+      ),
+  },
+  {
+    id: 'container_lacks_program',
+    matches: said(
+      /OCI runtime (?:exec|create) failed.*?exec: \\*"([^"\\]+)\\*": (?:executable file not found|stat)/,
+    ),
+    explain: (_, match) =>
+      known(
+        'E_ENGINE_MISSING',
+        `${match?.[1]} is not installed in the container`,
+        "The container's own PATH has no such program; the host's does not count there.",
+        `Use an image that holds it, or its path inside the container (docker exec NAME which ${match?.[1]}).`,
+      ),
+  },
+  {
+    id: 'docker_forbidden',
+    matches: said(/permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i),
+    explain: () =>
+      known(
+        'E_PERMISSION',
+        'this user may not talk to Docker',
+        'The daemon socket refuses it.',
+        'Type: sudo usermod -aG docker $USER – log in again, or run with sudo.',
+      ),
+  },
+];

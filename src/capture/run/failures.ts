@@ -1,0 +1,46 @@
+import { InferscopeError } from '../../model/errors.js';
+import { containerFailures } from './container-failures.js';
+import { modelFailures } from './model-failures.js';
+import { profilerFailures } from './profiler-failures.js';
+import { programFailures } from './program-failures.js';
+import type { Ended, Recogniser } from './recogniser.js';
+
+/** In order, the first that matches explains: specific ones stand before those that many failures look like. */
+export const recognisers: Recogniser[] = [
+  ...profilerFailures.filter(({ id }) => id === 'counters_forbidden'),
+  ...modelFailures,
+  ...containerFailures,
+  ...programFailures,
+  ...profilerFailures.filter(({ id }) => id !== 'counters_forbidden'),
+];
+
+/**
+ * Explains how an execution failed; null when it did not. A program that failed in a way of its own is
+ * E_WORKLOAD_FAILED with its last words.
+ */
+export function recogniseFailure(ended: Ended): InferscopeError | null {
+  const failed =
+    ended.exit_code !== 0 || ended.signal !== null || ended.startError !== null || ended.timedOut;
+  for (const { anyExit, matches, explain } of recognisers) {
+    if (!failed && !anyExit) continue;
+    const match = matches(ended);
+    if (!match) continue;
+    const { code, parts } = explain(ended, typeof match === 'boolean' ? null : match);
+    return new InferscopeError(code, parts);
+  }
+  return failed ? ownFailure(ended) : null;
+}
+
+function ownFailure(ended: Ended): InferscopeError {
+  const how = ended.startError
+    ? `could not be started (${ended.startError})`
+    : ended.signal
+      ? `was ended by ${ended.signal}`
+      : `ended with exit code ${ended.exit_code}`;
+  const last = ended.output.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  return new InferscopeError('E_WORKLOAD_FAILED', {
+    what: `${ended.command[0]} ${how}`,
+    why: last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`,
+    fix: `Its whole output: ${ended.log}`,
+  });
+}

@@ -1,0 +1,70 @@
+import { runTool } from '../doctor/run-tool.js';
+import { functionName, type KernelChoice } from './ncu-arguments.js';
+
+/** Names taken of each stage: the tail behind them is short kernels, and every name costs seconds. */
+const namesPerStage = 8;
+const statsMs = 10 * 60_000;
+
+/**
+ * Hot kernels of each stage of an nsys report, by `nsys stats` (so that nothing has to be imported in between).
+ * Null when it cannot tell: then ncu takes every name.
+ */
+export async function hotKernels(nsysPath: string, report: string): Promise<KernelChoice | null> {
+  const args = ['stats', '--report', 'nvtx_kern_sum', '--report', 'cuda_gpu_kern_sum', '--format', 'csv'];
+  const run = await runTool(nsysPath, [...args, '--output', '-', report], { timeoutMs: statsMs });
+  return run.ok ? chooseKernels(run.stdout) : null;
+}
+
+/**
+ * @param stats CSV of nvtx_kern_sum and cuda_gpu_kern_sum. Ranges named inferscope:<kind>:… tell stages, of which
+ * load and warmup are left out; without such ranges the hottest names of the whole run are taken.
+ */
+export function chooseKernels(stats: string): KernelChoice | null {
+  const stages = new Map<string, Map<string, number>>();
+  const whole = new Map<string, number>();
+  let header: string[] = [];
+  for (const line of stats.split('\n')) {
+    const fields = csvFields(line.trim());
+    if (fields.includes('Total Time (ns)')) {
+      header = fields;
+      continue;
+    }
+    if (fields.length !== header.length) continue;
+    const of = (column: string) => fields[header.indexOf(column)];
+    const kernel = of('Kernel Name') ?? of('Name');
+    const ns = Number(of('Total Time (ns)'));
+    if (!kernel || !Number.isFinite(ns)) continue;
+    const name = functionName(kernel);
+    if (header.includes('NVTX Range')) {
+      const kind = /(?:^|:)inferscope:(prefill|decode|mixed|sampling)\b/.exec(of('NVTX Range') ?? '')?.[1];
+      if (!kind) continue;
+      if (!stages.has(kind)) stages.set(kind, new Map());
+      add(stages.get(kind)!, name, ns);
+    } else add(whole, name, ns);
+  }
+  if (stages.size > 0) {
+    const names = new Set([...stages.values()].flatMap((times) => hottest(times)));
+    return { names: [...names], source: `by nsys, of ${[...stages.keys()].sort().join(', ')}` };
+  }
+  return whole.size > 0
+    ? { names: hottest(whole, 2 * namesPerStage), source: 'by nsys, of the whole run' }
+    : null;
+}
+
+function add(times: Map<string, number>, name: string, ns: number): void {
+  times.set(name, (times.get(name) ?? 0) + ns);
+}
+
+function hottest(times: Map<string, number>, count = namesPerStage): string[] {
+  return [...times]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, count)
+    .map(([name]) => name);
+}
+
+/** One line of CSV with quoted fields; nsys puts no line breaks into them. */
+function csvFields(line: string): string[] {
+  return [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^,]*))/g)].map(
+    ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+  );
+}

@@ -1,0 +1,36 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Issue } from '../../model/document.js';
+import type { Nvml } from '../nvml.js';
+
+/** The driver frees a context some time after its process is gone. */
+const waitMs = 10_000;
+const pollMs = 200;
+/** Other programs allocate a little now and then. */
+const toleranceBytes = 256 * 2 ** 20;
+
+/** Bytes in use by device; null where NVML does not tell. */
+export function deviceMemoryUsed({ devices }: Pick<Nvml, 'devices'>): (number | null)[] {
+  return devices.map((device) => device.sample().memoryUsedBytes);
+}
+
+/** Waits until every GPU holds as much memory as before the first execution. @returns what is still held, if any */
+export async function deviceMemoryCleared(
+  nvml: Pick<Nvml, 'devices'> | null,
+  before: (number | null)[] | null,
+  signal: AbortSignal,
+  limitMs = waitMs,
+): Promise<Issue | null> {
+  if (!nvml || !before) return null;
+  const deadline = Date.now() + limitMs;
+  for (;;) {
+    const excess = deviceMemoryUsed(nvml).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
+    const held = excess.findIndex((bytes) => bytes > toleranceBytes);
+    if (held < 0 || signal.aborted) return null;
+    if (Date.now() >= deadline) {
+      const gib = (excess[held]! / 2 ** 30).toFixed(1);
+      const text = `GPU memory did not clear: gpu${held} holds ${gib} GiB more than before the first execution (a process of it may still run: nvidia-smi lists them).`;
+      return { code: 'gpu_memory_not_cleared', severity: 'warning', text };
+    }
+    await sleep(pollMs);
+  }
+}

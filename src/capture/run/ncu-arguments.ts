@@ -1,0 +1,71 @@
+import type { NcuOptions } from './run-options.js';
+
+/** Kernels worth an ncu replay. */
+export interface KernelChoice {
+  /** Function names without namespace, template arguments and parameters, hottest first. */
+  names: string[];
+  /** What the choice rests on, e.g. `the nsys execution of this run: prefill and decode`. */
+  source: string;
+}
+
+/**
+ * Arguments of `ncu` before the program. A replay costs seconds a kernel, so the kernels are bounded, the metrics
+ * never: one launch (by default) of each kernel name and launch size (`--filter-mode per-launch-config`), among the
+ * hot names where they are known. Clocks are left alone: they are the machine's, which others may share.
+ * @param report path without `.ncu-rep`
+ */
+export function ncuArguments(report: string, options: NcuOptions, choice: KernelChoice | null): string[] {
+  const kernel = options.kernel ?? (choice && choice.names.length > 0 ? nameFilter(choice.names) : null);
+  return [
+    ...['--export', report, '--force-overwrite', '--target-processes', 'all'],
+    ...['--set', options.set, '--clock-control', 'none', '--nvtx'],
+    ...options.nvtx.flatMap((filter) => ['--nvtx-include', filter]),
+    ...(kernel === null ? [] : ['--kernel-name-base', 'function', '--kernel-name', `regex:${kernel}`]),
+    ...(options.profilerApi ? ['--profile-from-start', 'off'] : []),
+    ...['--filter-mode', 'per-launch-config', '--launch-count', String(options.launchCount)],
+    ...options.args,
+  ];
+}
+
+/** How an ncu run was bounded, for the outcome and the session. */
+export function ncuBounds(options: NcuOptions, choice: KernelChoice | null): string {
+  const launches = options.launchCount === 1 ? 'one launch' : `${options.launchCount} launches`;
+  const among =
+    options.kernel !== null
+      ? `kernels that match ${options.kernel}`
+      : choice && choice.names.length > 0
+        ? `the ${choice.names.length} hottest kernel names (${choice.source})`
+        : 'all kernels (none was known to be hot: an nsys execution before it tells)';
+  const where = [
+    ...(options.nvtx.length > 0 ? [`inside NVTX ranges ${options.nvtx.join(', ')}`] : []),
+    ...(options.profilerApi ? ['between cudaProfilerStart and cudaProfilerStop'] : []),
+  ];
+  const range = where.length > 0 ? `, ${where.join(' and ')}` : '';
+  return `ncu: ${launches} of each launch size of ${among}${range}; all metrics of --set ${options.set}; clocks not locked.`;
+}
+
+/** `(^|::)(a|b)$`: ncu's function names come with or without namespace, by version. */
+function nameFilter(names: readonly string[]): string {
+  return `(^|::)(${names.map((name) => name.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')).join('|')})$`;
+}
+
+/** `void at::native::elementwise_kernel<128, 4>(int, T2)` -> `elementwise_kernel`; names without any of it stay. */
+export function functionName(kernel: string): string {
+  const bare = withoutBrackets(kernel.replaceAll('(anonymous namespace)', '').replaceAll('<unnamed>', ''));
+  const words = bare.trim().split(/\s+/);
+  return words.at(-1)!.split('::').filter(Boolean).at(-1) ?? kernel;
+}
+
+/** Leaves out `<…>` at any depth, and everything from the first `(`. */
+function withoutBrackets(text: string): string {
+  let depth = 0;
+  let bare = '';
+  for (const letter of text) {
+    if (letter === '<') depth++;
+    else if (letter === '>') depth = Math.max(0, depth - 1);
+    else if (depth > 0) continue;
+    else if (letter === '(') break;
+    else bare += letter;
+  }
+  return bare;
+}

@@ -1,0 +1,34 @@
+import type { NsysOptions } from './run-options.js';
+
+/**
+ * Arguments of `nsys` before the program. Graph nodes are recorded one by one: by default a CUDA graph is one row and
+ * a decode stage looks empty. CPU samples, context switches and OS calls are off: they multiply rows and slow the host.
+ * Children of the program are followed by nsys itself.
+ * @param report path without `.nsys-rep`
+ */
+export function nsysArguments(report: string, { trace, captureRange, args }: NsysOptions): string[] {
+  return [
+    'profile',
+    `--trace=${[...new Set(['cuda', 'nvtx', ...trace])].join(',')}`,
+    '--cuda-graph-trace=node',
+    '--sample=none',
+    '--cpuctxsw=none',
+    ...rangeArguments(captureRange),
+    `--output=${report}`,
+    '--force-overwrite=true',
+    ...args,
+  ];
+}
+
+/** `nvtx NAME`: ranges of any domain; names that are not registered strings need the variable below. */
+function rangeArguments(range: NsysOptions['captureRange']): string[] {
+  if (range === null) return [];
+  const end = '--capture-range-end=stop';
+  if (range.kind === 'cudaProfilerApi') return ['--capture-range=cudaProfilerApi', end];
+  return ['--capture-range=nvtx', `--nvtx-capture=${range.name}@*`, end];
+}
+
+/** torch.cuda.nvtx pushes plain strings, which nsys takes for a capture range only when told so. */
+export function nsysEnvironment({ captureRange }: NsysOptions): Record<string, string> {
+  return captureRange?.kind === 'nvtx' ? { NSYS_NVTX_PROFILER_REGISTER_ONLY: '0' } : {};
+}

@@ -1,0 +1,163 @@
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import type { Execution } from '../../model/manifest.js';
+import { requireNcu } from '../tools/ncu.js';
+import { requireNsys } from '../tools/nsys.js';
+import { hotKernels } from './hot-kernels.js';
+import { ncuArguments, ncuBounds } from './ncu-arguments.js';
+import { nsysArguments, nsysEnvironment } from './nsys-arguments.js';
+import type { FileKind, RunExecution, RunOptions } from './run-options.js';
+
+/** How one execution is started. */
+export interface PreparedExecution {
+  /** The profiler's command line, in front of the program's. */
+  prefix: string[];
+  environment: Record<string, string>;
+  bounds: string | null;
+}
+
+export interface PlannedExecution {
+  execution_id: string;
+  purpose: Execution['purpose'];
+  tool: { name: string; version: string | null; path: string } | null;
+  /** Which files of its folder are kept, and as what. */
+  kinds: readonly [RegExp, FileKind][];
+  /** Time for SIGINT and SIGTERM to work after a timeout: profilers write their report then. */
+  graceMs: number;
+  /** @param earlier executions that are done: ncu takes the hot kernels of the nsys one */
+  prepare(folder: string, earlier: readonly RunExecution[]): Promise<PreparedExecution>;
+}
+
+const ownFiles: [RegExp, FileKind][] = [
+  [/^record\.jsonl$/, 'record'],
+  [/^stdout\.log$/, 'stdout'],
+  [/^stderr\.log$/, 'stderr'],
+];
+const programGraceMs = 10_000;
+const profilerGraceMs = 60_000;
+
+/** @throws E_TOOL_MISSING when a profiler that was asked for is not here */
+export async function planExecutions(options: RunOptions): Promise<PlannedExecution[]> {
+  const planned: PlannedExecution[] = [];
+  // Clean first, ncu behind nsys: it profiles what nsys found to be hot.
+  for (const evaluator of ['none', 'nsys', 'torch', 'ncu'] as const) {
+    if (!options.evaluators.includes(evaluator)) continue;
+    planned.push(await plans[evaluator](options));
+  }
+  if (options.gemmLog) planned.push(planGemmLog());
+  return planned;
+}
+
+const plans = { none: planClean, nsys: planNsys, torch: planTorch, ncu: planNcu };
+
+function planClean(): PlannedExecution {
+  return {
+    execution_id: 'clean',
+    purpose: 'clean',
+    tool: null,
+    kinds: ownFiles,
+    graceMs: programGraceMs,
+    prepare: async () => ({ prefix: [], environment: {}, bounds: null }),
+  };
+}
+
+async function planNsys({ nsys: asked }: RunOptions): Promise<PlannedExecution> {
+  const { path, version } = await requireNsys('run --evaluator nsys');
+  return {
+    execution_id: 'nsys',
+    purpose: 'profiled',
+    tool: { name: 'nsys', version, path },
+    kinds: [...ownFiles, [/\.nsys-rep$/, 'nsys-rep']],
+    graceMs: profilerGraceMs,
+    prepare: async (folder) => ({
+      prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked)],
+      environment: nsysEnvironment(asked),
+      bounds: rangeWords(asked.captureRange),
+    }),
+  };
+}
+
+function rangeWords(range: RunOptions['nsys']['captureRange']): string | null {
+  if (range === null) return null;
+  const where =
+    range.kind === 'nvtx' ? `the first NVTX range ${range.name}` : 'cudaProfilerStart to cudaProfilerStop';
+  return `nsys: only ${where} was recorded; loading and warm-up outside it are not in the timeline.`;
+}
+
+async function planNcu(options: RunOptions): Promise<PlannedExecution> {
+  const { path, version } = await requireNcu('run --evaluator ncu');
+  return {
+    execution_id: 'ncu',
+    purpose: 'counters',
+    tool: { name: 'ncu', version, path },
+    kinds: [...ownFiles, [/\.ncu-rep$/, 'ncu-rep']],
+    graceMs: profilerGraceMs,
+    async prepare(folder, earlier) {
+      const choice =
+        options.ncu.kernel === null ? (options.kernels ?? (await hotIn(earlier, options))) : null;
+      return {
+        prefix: [path, ...ncuArguments(join(folder, 'ncu'), options.ncu, choice)],
+        environment: {},
+        bounds: ncuBounds(options.ncu, choice),
+      };
+    },
+  };
+}
+
+async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
+  const report = earlier.flatMap(({ files }) => files).find(({ kind }) => kind === 'nsys-rep');
+  if (!report || options.signal.aborted) return null;
+  const { path } = await requireNsys('find hot kernels');
+  return hotKernels(path, report.path);
+}
+
+async function planTorch(options: RunOptions): Promise<PlannedExecution> {
+  const probe = join(packageRoot(), 'python', 'inferscope_probe');
+  if (!existsSync(join(probe, 'sitecustomize.py'))) {
+    throw new InferscopeError('E_TOOL_MISSING', {
+      what: 'the Python probe of inferscope is not in this installation',
+      why: `${probe} has no sitecustomize.py, which --evaluator torch puts into the program.`,
+      fix: 'Install inferscope again, whole.',
+    });
+  }
+  return {
+    execution_id: 'torch',
+    purpose: 'profiled',
+    tool: { name: 'torch', version: null, path: probe },
+    kinds: [...ownFiles, [/^kineto-.*\.json(\.gz)?$/, 'kineto']],
+    graceMs: profilerGraceMs,
+    prepare: async (folder) => ({
+      prefix: [],
+      environment: {
+        PYTHONPATH: [probe, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
+        INFERSCOPE_TORCH_TRACE: folder,
+        INFERSCOPE_TORCH_OPTIONS: JSON.stringify(options.torch),
+      },
+      bounds: null,
+    }),
+  };
+}
+
+/** Logging every call is slow, so this execution is timed by nobody. One file a process: %i is the pid. */
+function planGemmLog(): PlannedExecution {
+  return {
+    execution_id: 'gemm-log',
+    purpose: 'gemm-log',
+    tool: { name: 'cublas-log', version: null, path: '' },
+    kinds: [...ownFiles, [/^cublaslt-.*\.log$/, 'cublaslt-log'], [/^cublas-.*\.log$/, 'cublas-log']],
+    graceMs: programGraceMs,
+    prepare: async (folder) => ({
+      prefix: [],
+      environment: {
+        CUBLASLT_LOG_LEVEL: '5',
+        CUBLASLT_LOG_FILE: join(folder, 'cublaslt-%i.log'),
+        CUBLAS_LOGINFO_DBG: '1',
+        CUBLAS_LOGDEST_DBG: join(folder, 'cublas-%i.log'),
+      },
+      bounds: null,
+    }),
+  };
+}

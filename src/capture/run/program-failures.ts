@@ -1,0 +1,117 @@
+import { known, line, said, type Recogniser } from './recogniser.js';
+
+/** How the program itself may fail, whatever it computes. */
+export const programFailures: Recogniser[] = [
+  {
+    id: 'command_missing',
+    matches: ({ startError }) => startError === 'ENOENT',
+    explain: ({ command }) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        `the program ${command[0]} was not found`,
+        'It is no file here and not on PATH.',
+        `Check the spelling, or give its path: inferscope run -- ./${command[0]?.replace(/^.*\//, '')}`,
+      ),
+  },
+  {
+    id: 'command_forbidden',
+    matches: ({ startError }) => startError === 'EACCES',
+    explain: ({ command }) =>
+      known(
+        'E_PERMISSION',
+        `the program ${command[0]} may not be run`,
+        'The file is not executable for this user, or lies on a file system mounted noexec.',
+        `Type: chmod +x ${command[0]} – or put its interpreter in front, e.g. python ${command[0]}`,
+      ),
+  },
+  {
+    id: 'disk_full',
+    anyExit: true,
+    matches: said(/No space left on device|Errno 28|Disk quota exceeded/),
+    explain: (ended, match) =>
+      known(
+        'E_DISK_FULL',
+        'the disk is full',
+        `While the program ran: ${line(ended, match)}`,
+        'Free some space (df -h shows where; nsys and torch write to TMPDIR), then run it again.',
+      ),
+  },
+  {
+    id: 'timeout',
+    matches: ({ timedOut }) => timedOut,
+    explain: ({ timeoutMs, tool, execution_id }) =>
+      tool?.name === 'ncu'
+        ? known(
+            'E_TIMEOUT',
+            `ncu did not end within ${seconds(timeoutMs)}`,
+            'It replays every kernel up to 40 times; what it profiled until then is kept if it could write it.',
+            'Bound it further: --ncu-nvtx "inferscope:decode*/", --ncu-kernel NAME, or --ncu-set basic; or raise --timeout.',
+          )
+        : known(
+            'E_TIMEOUT',
+            `the ${execution_id} execution did not end within ${seconds(timeoutMs)}`,
+            'It was stopped; what it had written until then is kept. A first run may be downloading its model.',
+            'Raise --timeout (e.g. --timeout 30m), or run the program once alone so that its model is there.',
+          ),
+  },
+  {
+    id: 'module_missing',
+    matches: said(/ModuleNotFoundError: No module named '([\w.]+)'/),
+    explain: (ended, match) =>
+      known(
+        'E_ENGINE_MISSING',
+        `Python has no module ${match?.[1]}`,
+        `${ended.command[0]} runs another Python than the one it is installed in, or it is not installed.`,
+        `Type: ${/python/.test(ended.command[0] ?? '') ? ended.command[0] : 'python3'} -m pip install ${match?.[1]?.split('.')[0]} – or activate its virtual environment first.`,
+      ),
+  },
+  {
+    id: 'script_missing',
+    matches: said(/can't open file '([^']+)': \[Errno 2\]/),
+    explain: (_, match) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        `Python found no script ${match?.[1]}`,
+        'The path is relative to the folder you are in.',
+        'Check the path of the script after --.',
+      ),
+  },
+  {
+    id: 'invalid_json',
+    matches: said(/(?:json\.decoder\.)?JSONDecodeError|SyntaxError: Unexpected .* in JSON|is not valid JSON/),
+    explain: (ended, match) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        'the engine answered with invalid JSON',
+        line(ended, match),
+        `Its whole output is in ${ended.log}; look there for an error before this one.`,
+      ),
+  },
+  {
+    id: 'permission_denied',
+    matches: said(/PermissionError: \[Errno 13\][^\n]*|: Permission denied$/m),
+    explain: (ended, match) =>
+      known(
+        'E_PERMISSION',
+        'the program was refused a file or device',
+        line(ended, match),
+        'Check who owns it (ls -l); GPUs are /dev/nvidia* and /dev/kfd.',
+      ),
+  },
+  {
+    id: 'killed_for_memory',
+    matches: ({ signal, exit_code, timedOut }) => !timedOut && (signal === 'SIGKILL' || exit_code === 137),
+    explain: () =>
+      known(
+        'E_WORKLOAD_FAILED',
+        'the program was killed (SIGKILL)',
+        'Mostly the kernel does that when main memory runs out (dmesg shows "Out of memory"), or a job scheduler.',
+        'Lower the batch size, load the weights with less host memory, or raise the memory limit of the job or container.',
+      ),
+  },
+];
+
+function seconds(ms: number | null): string {
+  const total = Math.round((ms ?? 0) / 1000);
+  return total < 120 ? `${total} s` : `${Math.round(total / 60)} min`;
+}

@@ -1,0 +1,157 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import process from 'node:process';
+import type { Issue } from '../../model/document.js';
+import { redactCommand, redactText } from '../../model/redaction.js';
+import { openNvml, type Nvml } from '../nvml.js';
+import { monotonicNs, realtimeNs, recordVariable } from '../record-writer.js';
+import { startHostSampler } from '../telemetry.js';
+import { startDeviceSampler } from './device-sampler.js';
+import { recogniseFailure } from './failures.js';
+import { emptyCapture, usesCpuByAccident } from './empty-capture.js';
+import { deviceMemoryCleared, deviceMemoryUsed } from './memory-cleared.js';
+import { planExecutions, type PlannedExecution } from './plan-executions.js';
+import type { FileKind, RunCapture, RunExecution, RunOptions } from './run-options.js';
+import { runProgram, type ProgramEnd } from './run-program.js';
+
+/**
+ * Runs the command once for each evaluator, one after the other, and keeps what each left behind. Never throws for a
+ * program that failed or was stopped: its execution has a `failure`, and the others run all the same.
+ * @throws E_TOOL_MISSING before anything is run, when a profiler that was asked for is not here
+ */
+export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
+  const planned = await planExecutions(options);
+  const capture: RunCapture = { executions: [], clockPairs: [clockPair()], issues: [], stopped: false };
+  const { nvml } = await openNvml();
+  const before = nvml ? deviceMemoryUsed(nvml) : null;
+  try {
+    for (const plan of planned) {
+      if (options.signal.aborted) break;
+      const issue =
+        capture.executions.length > 0 ? await deviceMemoryCleared(nvml, before, options.signal) : null;
+      if (issue) capture.issues.push(issue);
+      const execution = await execute(plan, capture.executions, nvml, options);
+      capture.executions.push(execution);
+      options.onProgress({ type: 'end', execution });
+      // A program that is not there will not be there the next time.
+      if (execution.exit_code === null && execution.signal === null && !execution.timedOut) break;
+    }
+  } finally {
+    nvml?.close();
+  }
+  capture.stopped = options.signal.aborted;
+  capture.clockPairs.push(clockPair());
+  return capture;
+}
+
+async function execute(
+  plan: PlannedExecution,
+  earlier: readonly RunExecution[],
+  nvml: Nvml | null,
+  options: RunOptions,
+): Promise<RunExecution> {
+  const folder = join(options.scratch, plan.execution_id);
+  await mkdir(folder, { recursive: true });
+  const prepared = await plan.prepare(folder, earlier);
+  const command = redactCommand(options.command, options.secrets);
+  const words = [plan.execution_id, prepared.bounds].filter(Boolean).join(' · ');
+  options.onProgress({ type: 'start', execution_id: plan.execution_id, words });
+
+  const record = join(folder, 'record.jsonl');
+  const paths = { stdout: join(folder, 'stdout.log'), stderr: join(folder, 'stderr.log') };
+  const keys = { execution_id: plan.execution_id, host: 'localhost' };
+  const samplers: { stop(): Pick<RunExecution, 'telemetry' | 'memory' | 'issues'> }[] = [];
+  const [file, ...args] = [...prepared.prefix, ...options.command] as [string, ...string[]];
+  const end = await runProgram({
+    file,
+    args,
+    env: { ...process.env, ...prepared.environment, [recordVariable]: record },
+    stdoutPath: paths.stdout,
+    stderrPath: paths.stderr,
+    stdout: options.stdout,
+    stderr: options.stderr,
+    secrets: options.secrets,
+    timeoutMs: options.timeoutMs,
+    graceMs: plan.graceMs,
+    signal: options.signal,
+    kill: options.kill,
+    onStart: (pid) => {
+      samplers.push(startHostSampler({ pid, keys: { ...keys, capture_id: `${plan.execution_id}-host` } }));
+      if (nvml) samplers.push(startDeviceSampler(nvml, { ...keys, capture_id: `${plan.execution_id}-nvml` }));
+    },
+  });
+  const sampled = samplers.map((sampler) => sampler.stop());
+  const files = await keptFiles(folder, plan.kinds);
+  const log = await logOf(paths);
+  const ended = endedFacts(plan, end, options, log);
+  const failure = recogniseFailure(ended) ?? (options.signal.aborted ? null : emptyCapture(plan, files, log));
+  const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
+  const accident = usesCpuByAccident(ended.output);
+  if (accident) issues.push(accident);
+  if (prepared.bounds) issues.push({ code: 'profiling_bounded', severity: 'info', text: prepared.bounds });
+  return {
+    execution_id: plan.execution_id,
+    purpose: plan.purpose,
+    command,
+    exit_code: end.exit_code,
+    signal: end.signal,
+    start_ns: end.start_ns,
+    end_ns: end.end_ns,
+    tool: plan.tool
+      ? {
+          name: plan.tool.name,
+          version: plan.tool.version,
+          command: redactCommand(prepared.prefix, options.secrets).map((word) =>
+            word.replace(`${folder}/`, ''),
+          ),
+        }
+      : null,
+    bounds: prepared.bounds,
+    files,
+    telemetry: sampled.flatMap((rows) => rows.telemetry),
+    memory: sampled.flatMap((rows) => rows.memory),
+    issues,
+    timedOut: end.timedOut,
+    failure,
+  };
+}
+
+function endedFacts(plan: PlannedExecution, end: ProgramEnd, options: RunOptions, log: string) {
+  return {
+    execution_id: plan.execution_id,
+    command: redactCommand(options.command, options.secrets),
+    exit_code: end.exit_code,
+    signal: end.signal,
+    startError: end.startError,
+    timedOut: end.timedOut,
+    timeoutMs: options.timeoutMs,
+    output: redactText(`${end.stdoutTail}\n${end.stderrTail}`, options.secrets),
+    tool: plan.tool,
+    log,
+  };
+}
+
+/** Of the two logs the one that says something; they become artifacts of the session under these names. */
+async function logOf(paths: { stdout: string; stderr: string }): Promise<string> {
+  const errors = await stat(paths.stderr).catch(() => null);
+  return basename(errors && errors.size > 0 ? paths.stderr : paths.stdout);
+}
+
+/** What lies in an execution's folder and has content, by the kinds its tool writes. */
+async function keptFiles(
+  folder: string,
+  kinds: readonly [RegExp, FileKind][],
+): Promise<{ path: string; kind: FileKind }[]> {
+  const files: { path: string; kind: FileKind }[] = [];
+  for (const name of (await readdir(folder)).sort()) {
+    const kind = kinds.find(([pattern]) => pattern.test(name))?.[1];
+    const path = join(folder, name);
+    if (kind && existsSync(path) && (await stat(path)).size > 0) files.push({ path, kind });
+  }
+  return files;
+}
+
+function clockPair(): { monotonic_ns: string; realtime_ns: string } {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}

@@ -1,0 +1,133 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { constants as system } from 'node:os';
+import process from 'node:process';
+import { systemErrorCode } from '../../model/errors.js';
+import { processTree } from '../process-tree.js';
+import { monotonicNs } from '../record-writer.js';
+import { teeOutput } from './tee-output.js';
+
+export interface ProgramOptions {
+  file: string;
+  args: string[];
+  env: NodeJS.ProcessEnv;
+  stdoutPath: string;
+  stderrPath: string;
+  stdout: NodeJS.WritableStream | null;
+  stderr: NodeJS.WritableStream | null;
+  /** Values replaced in the kept copies of stdout and stderr. */
+  secrets: string[];
+  timeoutMs: number | null;
+  /** After a timeout: how long the program may take over each of SIGINT and SIGTERM before the next signal. */
+  graceMs: number;
+  signal: AbortSignal;
+  kill: AbortSignal;
+  /** Called with the pid once it runs. */
+  onStart: (pid: number) => void;
+}
+
+export interface ProgramEnd {
+  exit_code: number | null;
+  /** That ended it, e.g. SIGKILL. */
+  signal: string | null;
+  timedOut: boolean;
+  /** ENOENT, EACCES, … when it could not be started. */
+  startError: string | null;
+  start_ns: number;
+  end_ns: number;
+  /** The last 64 KiB of each, secrets replaced. */
+  stdoutTail: string;
+  stderrTail: string;
+}
+
+/** A background process may hold the pipes open after the program is gone. */
+const pipeGraceMs = 2_000;
+
+/**
+ * Runs a program with this process's stdin, shows its output while it runs and keeps a copy of it. Never throws.
+ */
+export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
+  const { file, args, env, signal, kill } = options;
+  const start_ns = monotonicNs();
+  const child = spawn(file, args, { env, stdio: ['inherit', 'pipe', 'pipe'] });
+  const outputs = [
+    teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets),
+    teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets),
+  ] as const;
+  let timedOut = false;
+  const timers: NodeJS.Timeout[] = [];
+  const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
+  const interrupt = () => passOn(child, signalOf(signal.reason));
+  const killAll = () => killTree(child);
+  if (options.timeoutMs !== null) {
+    later(options.timeoutMs, () => {
+      timedOut = true;
+      // SIGINT first: Python and profilers write what they have.
+      signalTree(child, 'SIGINT');
+      later(options.graceMs, () => signalTree(child, 'SIGTERM'));
+      later(2 * options.graceMs, killAll);
+    });
+  }
+  signal.addEventListener('abort', interrupt, { once: true });
+  kill.addEventListener('abort', killAll, { once: true });
+  if (child.pid !== undefined) options.onStart(child.pid);
+  const ended = await new Promise<Pick<ProgramEnd, 'exit_code' | 'signal' | 'startError' | 'end_ns'>>(
+    (resolve) => {
+      child.once('error', (error) => {
+        const startError = systemErrorCode(error) ?? 'unknown';
+        if (child.pid === undefined)
+          resolve({ exit_code: null, signal: null, startError, end_ns: monotonicNs() });
+      });
+      child.once('exit', (exit_code, by) =>
+        resolve({ exit_code, signal: by, startError: null, end_ns: monotonicNs() }),
+      );
+    },
+  );
+  for (const timer of timers) clearTimeout(timer);
+  signal.removeEventListener('abort', interrupt);
+  kill.removeEventListener('abort', killAll);
+  const [stdoutTail, stderrTail] = await Promise.all(outputs.map((output) => output.end(pipeGraceMs)));
+  return { ...ended, timedOut, start_ns, stdoutTail: stdoutTail!, stderrTail: stderrTail! };
+}
+
+function signalOf(reason: unknown): NodeJS.Signals {
+  return reason === 'SIGTERM' ? 'SIGTERM' : 'SIGINT';
+}
+
+/**
+ * A terminal sends Ctrl-C to the whole foreground group, so the program has it already: a second SIGINT would cut its
+ * clean-up short. A signal sent to this process alone is passed on.
+ */
+function passOn(child: ChildProcess, name: NodeJS.Signals): void {
+  const fromTerminal = name === 'SIGINT' && process.stdin.isTTY === true;
+  if (!fromTerminal) child.kill(name);
+}
+
+/** A profiler may not pass a signal on, so the program below it gets it too. */
+function signalTree(child: ChildProcess, name: NodeJS.Signals): void {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
+  for (const pid of descendants(child.pid)) {
+    try {
+      process.kill(pid, name);
+    } catch {
+      // It ended since the list was made.
+    }
+  }
+}
+
+function killTree(child: ChildProcess): void {
+  signalTree(child, 'SIGKILL');
+}
+
+function descendants(pid: number): number[] {
+  return process.platform === 'linux' ? processTree(pid).reverse() : [pid];
+}
+
+/** What a shell would report: 128 + the signal's number. */
+export function shellExitCode({
+  exit_code,
+  signal,
+}: Pick<ProgramEnd, 'exit_code' | 'signal'>): number | null {
+  if (exit_code !== null) return exit_code;
+  const number = signal === null ? undefined : system.signals[signal as NodeJS.Signals];
+  return number === undefined ? null : 128 + number;
+}

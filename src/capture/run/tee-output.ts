@@ -1,0 +1,69 @@
+import { createWriteStream } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { StringDecoder } from 'node:string_decoder';
+import { redactText } from '../../model/redaction.js';
+
+const tailLength = 64 * 1024;
+/** A line without an end is cut here; a secret in two parts would then survive, so the cut is far from any line. */
+const longestLine = 256 * 1024;
+
+export interface TeedOutput {
+  /** Waits for the stream's end, at most `graceMs`. @returns the end of what was written, secrets replaced */
+  end(graceMs: number): Promise<string>;
+}
+
+/**
+ * Shows a program's output as it comes, untouched, and writes a copy without secrets to `path`. When the viewer is
+ * slow the program waits, as it would without us; when the viewer is gone the copy goes on.
+ */
+export function teeOutput(
+  source: Readable,
+  path: string,
+  live: NodeJS.WritableStream | null,
+  secrets: readonly string[],
+): TeedOutput {
+  const file = createWriteStream(path);
+  const decoder = new StringDecoder('utf8');
+  let pending = '';
+  let tail = '';
+  let diskFailure = false;
+  file.on('error', () => (diskFailure = true));
+
+  function keep(text: string): void {
+    if (text === '') return;
+    const clean = redactText(text, secrets);
+    tail = (tail + clean).slice(-tailLength);
+    if (!diskFailure && !file.write(clean)) {
+      source.pause();
+      file.once('drain', () => source.resume());
+    }
+  }
+
+  source.on('data', (chunk: Buffer) => {
+    if (live && live.writable && !live.write(chunk)) {
+      source.pause();
+      live.once('drain', () => source.resume());
+    }
+    pending += decoder.write(chunk);
+    // Progress bars end their lines with a carriage return.
+    const cut = Math.max(pending.lastIndexOf('\n'), pending.lastIndexOf('\r')) + 1;
+    const whole = cut === 0 && pending.length > longestLine ? pending.length : cut;
+    keep(pending.slice(0, whole));
+    pending = pending.slice(whole);
+  });
+  const closed = new Promise<void>((resolve) => source.once('close', resolve));
+
+  return {
+    async end(graceMs) {
+      let timer: NodeJS.Timeout | undefined;
+      const grace = new Promise<void>((resolve) => (timer = setTimeout(resolve, graceMs)));
+      await Promise.race([closed, grace]);
+      clearTimeout(timer);
+      source.destroy();
+      keep(pending + decoder.end());
+      pending = '';
+      await new Promise<void>((resolve) => (diskFailure ? resolve() : file.end(resolve)));
+      return tail;
+    },
+  };
+}

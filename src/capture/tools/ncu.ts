@@ -1,0 +1,70 @@
+import { createWriteStream } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { execa } from 'execa';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import type { ToolFacts } from '../doctor/facts.js';
+import { findNcu } from './nsight.js';
+
+const exportMs = 30 * 60_000;
+const versionMs = 10_000;
+
+/** @throws E_TOOL_MISSING */
+export async function requireNcu(purpose: string): Promise<ToolFacts> {
+  const ncu = await findNcu(versionMs);
+  if (ncu) return ncu;
+  throw new InferscopeError('E_TOOL_MISSING', {
+    what: `ncu, which is needed to ${purpose}, was not found`,
+    why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-compute, /usr/local/cuda).',
+    fix:
+      'Install NVIDIA Nsight Compute and type: inferscope doctor\n' +
+      'Without it: --evaluator nsys, or import CSV pages made elsewhere (ncu -i R.ncu-rep --csv --page raw).',
+  });
+}
+
+/**
+ * Prints a report's pages as CSV: `raw` holds every metric of every kernel, `details` the sections with NVIDIA's own
+ * rules. Units are as ncu scales them (`--print-units base` would round).
+ * @param folder an existing folder to write into
+ * @throws E_TOOL_MISSING, E_TOOL_FAILED
+ */
+export async function exportNcuReport(
+  report: string,
+  folder: string,
+): Promise<{ raw: string; details: string | null }> {
+  const ncu = await requireNcu(`read ${basename(report)}`);
+  const raw = await printPage(ncu, report, 'raw', folder);
+  // Nothing of A3 is in this page alone: its failure costs the rules' words, not the import.
+  const details = await printPage(ncu, report, 'details', folder).catch(() => null);
+  return { raw, details };
+}
+
+async function printPage(ncu: ToolFacts, report: string, page: string, folder: string): Promise<string> {
+  const path = join(folder, `${basename(report).replace(/\.ncu-rep$/, '')}.${page}.csv`);
+  const child = execa(ncu.path, ['-i', report, '--csv', '--page', page], {
+    stdin: 'ignore',
+    buffer: { stdout: false, stderr: true },
+    timeout: exportMs,
+  });
+  try {
+    await Promise.all([pipeline(child.stdout, createWriteStream(path)), child]);
+    if ((await stat(path)).size > 0) return path;
+  } catch (error) {
+    throw printFailure(report, ncu, messageOf(error), error);
+  }
+  throw printFailure(report, ncu, 'it printed nothing', null);
+}
+
+function printFailure(report: string, ncu: ToolFacts, said: string, cause: unknown): InferscopeError {
+  const line = said.split('\n').find((text) => /==ERROR==|error/i.test(text)) ?? said.split('\n')[0]!;
+  return new InferscopeError(
+    'E_TOOL_FAILED',
+    {
+      what: `ncu could not print ${basename(report)}`,
+      why: `ncu ${ncu.version ?? ''} said: ${line.trim()}. A report of a newer ncu, or one cut off, is refused.`,
+      fix: `Try it by hand: ncu -i ${basename(report)} --csv --page raw`,
+    },
+    { cause },
+  );
+}

@@ -1,0 +1,105 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import { failureLine, runTool, type ToolRun } from '../doctor/run-tool.js';
+import type { ToolFacts } from '../doctor/facts.js';
+import { findNsys } from './nsight.js';
+import { reportVersion } from './report-version.js';
+
+/** An export of gigabytes takes minutes; one that hangs ends. */
+const exportMs = 30 * 60_000;
+const versionMs = 10_000;
+
+/** @throws E_TOOL_MISSING */
+export async function requireNsys(purpose: string): Promise<ToolFacts> {
+  const nsys = await findNsys(versionMs);
+  if (nsys) return nsys;
+  throw new InferscopeError('E_TOOL_MISSING', {
+    what: `nsys, which is needed to ${purpose}, was not found`,
+    why: 'It is neither on PATH nor in the usual folders (/opt/nvidia/nsight-systems, /usr/local/cuda).',
+    fix:
+      'Install NVIDIA Nsight Systems and type: inferscope doctor\n' +
+      'Without it: --evaluator torch, or import a report that was exported to .sqlite elsewhere.',
+  });
+}
+
+/**
+ * Exports a report to what importers read: a folder of Parquet files, or SQLite where this nsys has no such export.
+ * @param folder an existing folder to write into
+ * @returns the path of `<report>.parquetdir` or `<report>.sqlite`
+ * @throws E_TOOL_MISSING, E_TOOL_VERSION, E_TOOL_FAILED
+ */
+export async function exportNsysReport(report: string, folder: string): Promise<string> {
+  const nsys = await requireNsys(`read ${basename(report)}`);
+  const stem = join(folder, basename(report).replace(/\.(nsys-rep|qdrep)$/, ''));
+  let run: ToolRun | null = null;
+  for (const type of ['parquetdir', 'sqlite']) {
+    const output = `${stem}.${type}`;
+    const args = ['export', '--type', type, '--output', output, '--force-overwrite=true', report];
+    run = await runTool(nsys.path, args, { timeoutMs: exportMs });
+    if (run.ok && written(output)) return output;
+    // Only "I know no such type" is a reason to try another one; a cut-off report fails for both.
+    if (!/parquetdir|invalid|unrecognized|unknown|possible values/i.test(`${run.stdout}${run.stderr}`)) break;
+  }
+  throw exportFailure(report, nsys, run!);
+}
+
+function written(path: string): boolean {
+  return existsSync(path) && (!path.endsWith('.parquetdir') || readdirSync(path).length > 0);
+}
+
+/** What a failed `nsys export` or `nsys profile` import step says, in three parts. */
+export function exportFailure(
+  report: string,
+  nsys: Pick<ToolFacts, 'version' | 'path'>,
+  run: Pick<ToolRun, 'stdout' | 'stderr' | 'exitCode' | 'timedOut' | 'signal' | 'ok' | 'notFound'>,
+): InferscopeError {
+  const wrote = reportVersion(report);
+  const name = basename(report);
+  if (wrote && nsys.version && newer(wrote, nsys.version)) {
+    return new InferscopeError('E_TOOL_VERSION', {
+      what: `nsys ${nsys.version} cannot read ${name}`,
+      why: `The report was written by nsys ${wrote}; an older nsys refuses it.`,
+      fix: `Install Nsight Systems ${wrote} or newer, or export it there: nsys export --type sqlite ${name}`,
+    });
+  }
+  if (importerMissing(`${run.stdout}\n${run.stderr}`)) return importerFailure(nsys);
+  const said = [run.stdout, run.stderr].join('\n').trim() === '' ? '' : telling(run);
+  return new InferscopeError('E_TOOL_FAILED', {
+    what: `nsys could not export ${name}`,
+    why: `nsys ${nsys.version ?? ''} said: ${said || failureLine({ ...run })}`.replace('  ', ' '),
+    fix: `Try it by hand: nsys export --type sqlite ${name}\nA report that was cut off while written cannot be mended; record it again.`,
+  });
+}
+
+function telling(run: Pick<ToolRun, 'stdout' | 'stderr'>): string {
+  const lines = `${run.stdout}\n${run.stderr}`
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+  return lines.find((line) => /error|fail|exception|unable/i.test(line)) ?? lines.at(-1) ?? '';
+}
+
+/** Seen with nsys 2025.3.1 on a machine without libdw: profiling works, but no report comes out of it. */
+export function importerMissing(text: string): boolean {
+  return /Unable to retrieve the importer version|skipping importation of the QDSTRM file/.test(text);
+}
+
+export function importerFailure(nsys: Pick<ToolFacts, 'version' | 'path'>): InferscopeError {
+  return new InferscopeError('E_TOOL_FAILED', {
+    what: 'nsys recorded the program but could not make a report of it',
+    why:
+      `Its importer did not start ("Unable to retrieve the importer version"): a library it needs is missing, ` +
+      `mostly libdw. (${nsys.path})`,
+    fix: 'Type: sudo apt-get install libdw1 libelf1 (or elfutils-libs), then run it again.',
+  });
+}
+
+/** 2025.6.1 is newer than 2025.5.2.121. Fields that only one of them has do not decide. */
+export function newer(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((version) => version.split('.').map(Number)) as [number[], number[]];
+  for (let i = 0; i < Math.min(left.length, right.length); i++) {
+    if (left[i] !== right[i]) return left[i]! > right[i]!;
+  }
+  return false;
+}

@@ -1,0 +1,29 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/**
+ * Version of the nsys that wrote a report, e.g. "2025.3.1.0": it stands as text in the file's last records (seen in
+ * reports of 2025.3). Null when it is not there: the head only has a build number.
+ */
+export function reportVersion(report: string): string | null {
+  let file: number;
+  try {
+    file = openSync(report, 'r');
+  } catch {
+    return null;
+  }
+  try {
+    const { size } = fstatSync(file);
+    const tail = Buffer.alloc(Math.min(size, 64 * 1024));
+    readSync(file, tail, 0, tail.length, size - tail.length);
+    return versionIn(tail.toString('latin1'));
+  } finally {
+    closeSync(file);
+  }
+}
+
+export function versionIn(tail: string): string | null {
+  // Behind the name of the raw recording stands the command line, which may hold anything.
+  const end = tail.lastIndexOf('.qdstrm');
+  const known = end < 0 ? tail : tail.slice(0, end);
+  return [...known.matchAll(/(?<![\d.])(20\d\d\.\d{1,2}\.\d{1,2}\.\d{1,4})(?![\d.])/g)].at(-1)?.[1] ?? null;
+}
