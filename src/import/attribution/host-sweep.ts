@@ -134,9 +134,10 @@ function rangeScan(unclosed: boolean): string {
         SELECT pid, tid, start_ns + dur_ns AS end_ns FROM trace_api
         UNION ALL SELECT pid, tid, start_ns + dur_ns FROM trace_ops
         UNION ALL SELECT pid, tid, coalesce(nullif(end_ns, 'nan'), start_ns) FROM trace_ranges
+          WHERE process_wide IS DISTINCT FROM 1
       ) GROUP BY ALL)
-    SELECT ${columns}, coalesce(nullif(r.end_ns, 'nan'), last.end_ns) AS end_ns, r.range_id
-    FROM trace_ranges r JOIN last ON last.pid IS NOT DISTINCT FROM r.pid AND last.tid IS NOT DISTINCT FROM r.tid
+    SELECT ${columns}, coalesce(nullif(r.end_ns, 'nan'), last.end_ns, r.start_ns) AS end_ns, r.range_id
+    FROM trace_ranges r LEFT JOIN last ON last.pid IS NOT DISTINCT FROM r.pid AND last.tid IS NOT DISTINCT FROM r.tid
     ${order}`;
 }
 

@@ -18,7 +18,7 @@ export const libraryRules: readonly KernelClassRule[] = [
       'void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>(vllm::RankData*, vllm::RankSignals, vllm::Signal*, __nv_bfloat16*, int, int)',
   },
   {
-    pattern: /flash::|flash_(?:fwd|bwd|attn|attention)|flash_?attention|FlashAttn|flashattn/i,
+    pattern: /flash::|flash_(?:fwd|bwd|attn|attention)|flash_?attention|FlashAttnFwd|FlashAttnBwd/i,
     class: 'attention',
     family: 'FlashAttention 2, 3',
     sample:

@@ -1,0 +1,283 @@
+import { expect, test } from 'vitest';
+import type { TraceTable } from '../trace-tables.js';
+import { createTraceTables } from '../trace-tables.js';
+import { attribute } from './attribute.js';
+import { type Imported, importedBy } from './test-import.js';
+
+type Rows = Partial<Record<TraceTable, Record<string, number | string>[]>>;
+
+const texts = ['name', 'short_name', 'grid', 'block', 'kind', 'src_kind', 'dst_kind', 'api', 'op_type'];
+
+/** A capture written down by hand; texts as they are, one process (7), thread 1, device 0, stream 1 unless given. */
+function capture(rows: Rows): Promise<Imported> {
+  return importedBy(async ({ workbench }, context) => {
+    const names: string[] = [];
+    const writers = await createTraceTables(workbench);
+    for (const [table, given] of Object.entries(rows) as [TraceTable, Record<string, number | string>[]][]) {
+      for (const row of given) {
+        const columns: Record<string, Float64Array> = {};
+        const keys = { pid: 7, tid: 1, rank: 0, device: 0, context: 1, stream: 1, process_wide: 0 };
+        for (const [key, value] of Object.entries({ ...keys, ...row })) {
+          if (typeof value === 'string' && !names.includes(value)) names.push(value);
+          const number = texts.includes(key) ? names.indexOf(String(value)) : Number(value);
+          columns[key] = new Float64Array([number]);
+        }
+        writers[table].append(columns, 1);
+      }
+    }
+    for (const writer of Object.values(writers)) writer.close();
+    await workbench.createNames('trace_names', names);
+    return attribute(workbench, context);
+  });
+}
+
+const launch = (start_ns: number, dur_ns: number, correlation: number, rest = {}) => ({
+  start_ns,
+  dur_ns,
+  correlation,
+  name: 'cudaLaunchKernel',
+  api: 'runtime',
+  ...rest,
+});
+const kernel = (start_ns: number, dur_ns: number, correlation: number, rest = {}) => ({
+  start_ns,
+  dur_ns,
+  correlation,
+  name: 'nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN',
+  ...rest,
+});
+const range = (range_id: number, name: string, start_ns: number, end_ns: number, rest = {}) => ({
+  range_id,
+  name,
+  start_ns,
+  end_ns,
+  ...rest,
+});
+
+test('an idle interval is cut at the launch call, what its thread waited for and the launch latency', async () => {
+  const { database } = await capture({
+    trace_ranges: [range(1, 'decode', 0, 100_000)],
+    trace_api: [
+      launch(0, 1_000, 1),
+      { ...launch(1_500, 5_000, 90), name: 'cudaStreamSynchronize_v3020' },
+      launch(10_000, 2_000, 2),
+      launch(12_500, 1_000, 3),
+      launch(13_500, 1_000, 4),
+      launch(30_000, 1_000, 5),
+    ],
+    trace_kernels: [
+      kernel(3_000, 2_000, 1), // 1000 return, 3000 begin: no idle time before the first
+      kernel(13_000, 1_000, 2), // idle 5000-13000
+      kernel(16_000, 1_000, 3), // idle 14000-16000
+      kernel(30_000, 1_000, 4), // idle 17000-30000
+      kernel(30_500, 1_000, 5), // overlaps
+    ],
+  });
+  const gaps = await database.query(
+    `SELECT start_ns, dur_ns, synchronization_ns AS sync, host_ns AS host, launch_overhead_ns AS overhead,
+       launch_latency_ns AS latency, device_dependency_ns AS dependency, unattributed_ns AS unknown, cause
+     FROM gaps ORDER BY start_ns`,
+  );
+  // Only the second kernel was launched onto an idle device by a call that had returned: 1000 ns, a bin of 64 ns up.
+  expect(gaps).toEqual([
+    // 5000-6500 in cudaStreamSynchronize, 6500-10000 host, 10000-12000 in the call, 12000-13000 latency
+    {
+      start_ns: 5_000,
+      dur_ns: 8_000,
+      sync: 1_500,
+      host: 3_500,
+      overhead: 2_000,
+      latency: 1_000,
+      dependency: 0,
+      unknown: 0,
+      cause: 'host',
+    },
+    // its call returned at 13500, while the device was busy: 1024 latency, the rest dependency
+    {
+      start_ns: 14_000,
+      dur_ns: 2_000,
+      sync: 0,
+      host: 0,
+      overhead: 0,
+      latency: 1_024,
+      dependency: 976,
+      unknown: 0,
+      cause: 'launch_latency',
+    },
+    {
+      start_ns: 17_000,
+      dur_ns: 13_000,
+      sync: 0,
+      host: 0,
+      overhead: 0,
+      latency: 1_024,
+      dependency: 11_976,
+      unknown: 0,
+      cause: 'device_dependency',
+    },
+  ]);
+  // 30000-31000 and 30500-31500 on one stream: the first keeps its time.
+  expect(await database.query('SELECT exclusive_ns AS e FROM kernels ORDER BY start_ns')).toEqual(
+    [2_000, 1_000, 1_000, 1_000, 500].map((e) => ({ e })),
+  );
+  await database.close();
+});
+
+test('steps are numbered, warm-up is inherited, calls that leave their range belong to the one around', async () => {
+  const { database, issues } = await capture({
+    trace_ranges: [
+      range(1, 'warmup', 0, 1_000),
+      range(2, 'prefill', 10, 500),
+      range(3, 'prefill', 2_000, 3_000),
+      range(4, 'mlp', 2_100, 2_500),
+      range(5, 'decode', 3_000, 4_000),
+      range(6, 'decode', 4_000, 5_000),
+      range(7, 'sampling', 4_500, 4_900),
+      range(8, 'prefill', 6_000, 7_000),
+      range(9, 'decode', 7_000, Number.NaN),
+      range(10, 'whole batch', 0, 10_000, { process_wide: 1 }),
+      range(11, 'decode', 1_000, 2_000, { tid: 2 }),
+      range(12, 'decode', 1_500, 2_500, { tid: 2 }),
+    ],
+    trace_api: [
+      launch(100, 10, 1), // prefill of the warm-up
+      launch(2_450, 100, 2), // leaves mlp: prefill
+      launch(2_200, 100, 3), // mlp
+      launch(4_600, 10, 4), // sampling
+      launch(5_500, 10, 5), // between: the range of the process
+      launch(8_000, 90, 6), // in the decode nobody closed
+      launch(2_200, 10, 7, { tid: 3 }), // a thread without ranges: the range of the process holds it
+    ],
+    trace_kernels: [
+      ...[1, 2, 3, 4, 5, 6, 7].map((id) => kernel(10_000 + id * 100, 50, id)),
+      kernel(3_500, 50, 99), // orphan: no call; the first decode is open
+    ],
+  });
+  const stages = await database.query(
+    `SELECT raw_name AS name, kind, iteration AS i, step_index AS step, warmup,
+       (SELECT raw_name FROM stages p WHERE p.stage_id = s.phase_id) AS phase, end_ns - start_ns AS dur
+     FROM stages s WHERE tid = 1 ORDER BY start_ns, dur DESC`,
+  );
+  const stage = (
+    name: string,
+    kind: string,
+    i: number | null,
+    step: number | null,
+    phase: string | null,
+    dur: number,
+    warmup = false,
+  ) => ({
+    name,
+    kind,
+    i,
+    step,
+    warmup,
+    phase,
+    dur,
+  });
+  expect(stages).toEqual([
+    stage('whole batch', 'other', null, null, null, 10_000),
+    stage('warmup', 'warmup', null, null, 'warmup', 1_000, true),
+    stage('prefill', 'prefill', 0, 0, 'prefill', 490, true),
+    stage('prefill', 'prefill', 0, 0, 'prefill', 1_000),
+    stage('mlp', 'other', null, null, 'prefill', 400),
+    stage('decode', 'decode', 0, 0, 'decode', 1_000),
+    stage('decode', 'decode', 0, 1, 'decode', 1_000),
+    stage('sampling', 'sampling', 0, 1, 'sampling', 400),
+    stage('prefill', 'prefill', 1, 0, 'prefill', 1_000),
+    stage('decode', 'decode', 1, 0, 'decode', 1_090),
+  ]);
+  const found = await database.query(
+    `SELECT correlation AS id, raw_name AS name, attributed_by AS by FROM kernels JOIN stages USING (stage_id) ORDER BY id`,
+  );
+  expect(found.map(({ id, name, by }) => `${id} ${name} ${by}`)).toEqual([
+    '1 prefill api',
+    '2 prefill api',
+    '3 mlp api',
+    '4 sampling api',
+    '5 whole batch process_range',
+    '6 decode api',
+    '7 whole batch process_range',
+    '99 decode time',
+  ]);
+  const counted = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
+  expect(counted).toMatchObject({ ranges_unclosed: 1, ranges_overlapping: 1, calls_clipped: 1, orphans: 1 });
+  // Device work of a stage includes that of the stages in it: mlp's kernel 3 is prefill's too.
+  expect(
+    await database.query(
+      `SELECT device, device_start_ns, device_end_ns FROM stages WHERE raw_name = 'prefill' AND start_ns = 2000`,
+    ),
+  ).toEqual([{ device: 0, device_start_ns: 10_200, device_end_ns: 10_350 }]);
+  await database.close();
+});
+
+test('operators nest, have their own time, and the device time of what they call', async () => {
+  const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({
+    op_id,
+    name,
+    start_ns,
+    dur_ns,
+    op_type: 'cpu_op',
+  });
+  const { database } = await capture({
+    trace_ops: [op(3, 'aten::mm', 20, 30), op(1, 'aten::linear', 0, 100), op(2, 'aten::t', 5, 10)],
+    trace_api: [
+      launch(25, 10, 1),
+      { ...launch(26, 2, 1), name: 'cuLaunchKernel', api: 'driver' }, // inside the runtime call, same id
+      launch(60, 10, 2),
+    ],
+    trace_kernels: [kernel(100, 7, 1), kernel(120, 5, 2)],
+    trace_copies: [
+      {
+        ...kernel(130, 3, 77),
+        name: 'x',
+        kind: 'HtoD',
+        src_kind: 'pinned',
+        dst_kind: 'device',
+        bytes: 4,
+        op_id: 2,
+      },
+    ],
+  });
+  expect(
+    await database.query(
+      'SELECT op_id, parent_op_id AS parent, self_dur_ns AS self, device_dur_ns AS device, class FROM ops ORDER BY op_id',
+    ),
+  ).toEqual([
+    { op_id: 1, parent: null, self: 60, device: 15, class: 'gemm' },
+    { op_id: 2, parent: 1, self: 10, device: 3, class: 'copy' },
+    { op_id: 3, parent: 1, self: 30, device: 7, class: 'gemm' },
+  ]);
+  expect(
+    await database.query('SELECT op_id, api_start_ns AS api, tile, dtype FROM kernels ORDER BY start_ns'),
+  ).toEqual([
+    { op_id: 3, api: 25, tile: '64x8x64', dtype: 'fp16' },
+    { op_id: 1, api: 60, tile: '64x8x64', dtype: 'fp16' },
+  ]);
+  await database.close();
+});
+
+test("nodes of a CUDA graph: the time between them is theirs, not the launch call's", async () => {
+  const node = (start_ns: number, graph_node: number) =>
+    kernel(start_ns, 100, 1, { graph_node, graph_id: 4 });
+  const { database } = await capture({
+    trace_api: [{ ...launch(0, 1_000, 1), name: 'cudaGraphLaunch_v10000' }],
+    trace_kernels: [node(500, 1), node(620, 2), node(740, 3)],
+  });
+  expect(
+    await database.query(
+      'SELECT dur_ns AS dur, launch_overhead_ns AS overhead, launch_latency_ns AS latency FROM gaps ORDER BY start_ns',
+    ),
+  ).toEqual([
+    { dur: 20, overhead: 0, latency: 20 },
+    { dur: 20, overhead: 0, latency: 20 },
+  ]);
+  await database.close();
+});
+
+test('a capture with nothing in it gives empty tables', async () => {
+  const { database, issues } = await capture({});
+  expect(issues).toEqual([]);
+  expect(await database.query('SELECT count(*) AS n FROM kernels')).toEqual([{ n: 0 }]);
+  await database.close();
+});

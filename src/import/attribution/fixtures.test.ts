@@ -1,0 +1,143 @@
+import { describe, expect, test } from 'vitest';
+import type { SessionDatabase } from '../../session/query.js';
+import { nsysParquetdirImporter, nsysSqliteImporter } from '../nsys/importers.js';
+import { nsysStats } from '../nsys/test-nsys-stats.js';
+import { importedBy } from './test-import.js';
+
+const folder = 'test/fixtures/nsys-2025.3.1-h200';
+
+/** Stages with all that they hold, as nsys counts: a range and every range around it. */
+const inclusive = `
+  WITH RECURSIVE held AS (
+    SELECT stage_id, stage_id AS outer_id FROM stages
+    UNION ALL SELECT held.stage_id, s.parent_id FROM held JOIN stages s ON s.stage_id = held.outer_id
+    WHERE s.parent_id IS NOT NULL)`;
+
+interface Projection {
+  range: string;
+  ops: number;
+  total: number;
+  min: number;
+  max: number;
+}
+
+/** nvtx_gpu_proj_sum: first to last activity of each range, summed over ranges of one name. A graph is one operation. */
+function projections(database: SessionDatabase): Promise<Projection[]> {
+  return database.query<Projection>(
+    `${inclusive}, activity AS (
+       SELECT stage_id, attributed_by, correlation FROM kernels
+       UNION ALL SELECT stage_id, attributed_by, correlation FROM copies),
+     counted AS (
+       SELECT outer_id, count(DISTINCT correlation) AS ops FROM activity JOIN held USING (stage_id) WHERE attributed_by = 'api' GROUP BY ALL)
+     SELECT raw_name AS range, sum(ops) AS ops, sum(device_end_ns - device_start_ns) AS total,
+       min(device_end_ns - device_start_ns) AS min, max(device_end_ns - device_start_ns) AS max
+     FROM stages JOIN counted ON outer_id = stage_id GROUP BY raw_name ORDER BY raw_name`,
+  );
+}
+
+interface RangeKernel {
+  range: string;
+  kernel: string;
+  count: number;
+  total: number;
+}
+
+/** nvtx_kern_sum: time of each kernel in each range. */
+function rangeKernels(database: SessionDatabase): Promise<RangeKernel[]> {
+  return database.query<RangeKernel>(
+    `${inclusive}
+     SELECT s.raw_name AS range, k.name AS kernel, count(*) AS count, sum(k.dur_ns) AS total
+     FROM kernels k JOIN held USING (stage_id) JOIN stages s ON s.stage_id = held.outer_id
+     WHERE attributed_by = 'api' GROUP BY ALL ORDER BY ALL`,
+  );
+}
+
+const captures = [
+  ['tiny-nsys.sqlite', 'tiny-nsys'],
+  ['tiny-nsys.parquetdir', 'tiny-nsys'],
+  ['tiny-whole.sqlite', 'tiny-whole'],
+  ['tiny-graph.sqlite', 'tiny-graph'],
+  ['tiny-graph-opaque.sqlite', 'tiny-graph-opaque'],
+] as const;
+
+describe.each(captures)('%s', (file, stats) => {
+  const importer = file.endsWith('.sqlite') ? nsysSqliteImporter : nsysParquetdirImporter;
+  const imported = importedBy((target, context) => importer.load(`${folder}/${file}`, target, context));
+  const opaque = stats === 'tiny-graph-opaque';
+
+  test.skipIf(opaque)('ranges projected on the device are those of nvtx_gpu_proj_sum', async () => {
+    const { database } = await imported;
+    const oracle = nsysStats(`${folder}/nsys-stats/${stats}`, 'nvtx_gpu_proj_sum').map((row) => ({
+      range: row['Range']!.slice(1),
+      ops: Number(row['Total GPU Ops']),
+      total: Number(row['Total Proj Time (ns)']),
+      min: Number(row['Proj Min (ns)']),
+      max: Number(row['Proj Max (ns)']),
+    }));
+    expect(oracle.length).toBeGreaterThan(0);
+    expect(await projections(database)).toEqual(oracle.sort((a, b) => (a.range < b.range ? -1 : 1)));
+  });
+
+  test.skipIf(opaque)('kernels in ranges are those of nvtx_kern_sum', async () => {
+    const { database } = await imported;
+    const oracle = nsysStats(`${folder}/nsys-stats/${stats}`, 'nvtx_kern_sum')
+      .filter((row) => row['NVTX Range'] !== '')
+      .map(
+        (row) =>
+          `${row['NVTX Range']!.slice(1)} ${row['Kern Inst']} ${row['Total Time (ns)']} ${row['Kernel Name']}`,
+      );
+    const found = (await rangeKernels(database)).map(
+      ({ range, kernel, count, total }) => `${range} ${count} ${total} ${kernel}`,
+    );
+    expect(found.sort()).toEqual(oracle.sort());
+  });
+
+  test('exclusive and idle time of the device sum to its span, and parts of gaps to the gaps', async () => {
+    const { database } = await imported;
+    const [sums] = await database.query<{ counted: number; span: number }>(
+      `SELECT sum(exclusive_ns) + (SELECT sum(dur_ns) FROM gaps) AS counted, max(end_ns) - min(start_ns) AS span
+       FROM (SELECT exclusive_ns, start_ns, start_ns + dur_ns AS end_ns FROM kernels
+             UNION ALL SELECT exclusive_ns, start_ns, start_ns + dur_ns FROM copies)`,
+    );
+    expect(sums!.counted).toBe(sums!.span);
+    const wrong = await database.query(
+      `SELECT * FROM gaps WHERE synchronization_ns + host_ns + launch_overhead_ns + launch_latency_ns
+         + device_dependency_ns + unattributed_ns <> dur_ns
+       OR least(synchronization_ns, host_ns, launch_overhead_ns, launch_latency_ns, device_dependency_ns) < 0`,
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  test('over 95 % of the GPU time is classified', async () => {
+    const { database } = await imported;
+    const [row] = await database.query<{ share: number }>(
+      `SELECT sum(dur_ns) FILTER (class <> 'other') / sum(dur_ns) AS share FROM kernels`,
+    );
+    expect(row!.share).toBeGreaterThan(0.95);
+  });
+});
+
+test('work of unmarked threads is found by the rules that nsys does not have, and counted', async () => {
+  const { database, issues } = await importedBy((target, context) =>
+    nsysSqliteImporter.load(`${folder}/tiny-nsys.sqlite`, target, context),
+  );
+  // The program (test/fixtures/tiny.py, extras): one matmul in a start/end range, one while `worker thread` is open.
+  expect(
+    await database.query(
+      `SELECT raw_name AS range, attributed_by AS how, count(*) AS n FROM kernels JOIN stages USING (stage_id)
+       WHERE attributed_by <> 'api' GROUP BY ALL ORDER BY ALL`,
+    ),
+  ).toEqual([
+    { range: 'process wide', how: 'process_range', n: 1 },
+    { range: 'worker thread', how: 'thread', n: 1 },
+  ]);
+  expect(issues.filter(({ code }) => code.startsWith('attributed_by')).map(({ count }) => count)).toEqual([
+    1, 1,
+  ]);
+  // Eager decode of a tiny model: the device waits for the host most of the time.
+  const causes = await database.query<{ cause: string }>(
+    'SELECT cause FROM gaps GROUP BY cause ORDER BY sum(dur_ns) DESC LIMIT 1',
+  );
+  expect(causes).toEqual([{ cause: 'host' }]);
+  await database.close();
+});
