@@ -194,6 +194,8 @@ test('NVTX paths', () => {
     'decode / vLLM:a:b',
   );
   expect(nvtxPath('', '')).toBeNull();
+  const token = 'hf_abcdefghijklmnopqrstuvwx';
+  expect(nvtxPath(`7  ${range('<default domain>', `load ${token}`)} `, '')).not.toContain(token);
 });
 
 test('a report file is told apart, and asks for ncu', async () => {
