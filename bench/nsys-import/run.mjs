@@ -1,0 +1,95 @@
+// Import of a large nsys capture with attribution and its kernel and stage summaries, against the named limits of
+// the same run. Generate first: node bench/nsys-import/generate.mjs FOLDER
+// node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js]
+import { DuckDBInstance } from '@duckdb/node-api';
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { parseArgs } from 'node:util';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { cli: { type: 'string', default: 'dist/cli.js' } },
+});
+const [folder] = positionals;
+if (!folder) throw new Error('give the folder that generate.mjs wrote');
+const parquetdir = join(folder, 'synthetic.parquetdir');
+const table = (name) => `'${join(parquetdir, name)}.parquet'`;
+
+/** Resident bytes of a process and of all below it. */
+function treeBytes(root) {
+  const parents = new Map();
+  const resident = new Map();
+  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+    try {
+      const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+      parents.set(Number(pid), Number(/^PPid:\s+(\d+)/m.exec(status)[1]));
+      resident.set(Number(pid), Number(/^VmRSS:\s+(\d+)/m.exec(status)?.[1] ?? 0) * 1024);
+    } catch {
+      // It ended meanwhile.
+    }
+  }
+  const below = (pid) => {
+    for (let at = pid; at > 1; at = parents.get(at) ?? 0) if (at === root) return true;
+    return false;
+  };
+  return [...resident].filter(([pid]) => below(pid)).reduce((sum, [, bytes]) => sum + bytes, 0);
+}
+
+async function timed(args) {
+  const home = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
+  const begin = performance.now();
+  const child = spawn(process.execPath, [values.cli, ...args], {
+    env: { ...process.env, INFERSCOPE_HOME: home },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  let talk = '';
+  child.stderr.on('data', (text) => (talk += text));
+  let peak = 0;
+  const sampler = setInterval(() => (peak = Math.max(peak, treeBytes(child.pid))), 25);
+  const code = await new Promise((resolve) => child.on('close', resolve));
+  clearInterval(sampler);
+  const seconds = (performance.now() - begin) / 1000;
+  rmSync(home, { recursive: true, force: true });
+  if (code !== 0) throw new Error(`${args.join(' ')} ended with ${code}: ${talk.slice(-2000)}`);
+  return { seconds, peak };
+}
+
+async function limit(sql) {
+  const instance = await DuckDBInstance.create(':memory:');
+  const db = await instance.connect();
+  const begin = performance.now();
+  await db.run(sql);
+  const seconds = (performance.now() - begin) / 1000;
+  db.closeSync();
+  return seconds;
+}
+
+const counter = await (await DuckDBInstance.create(':memory:')).connect();
+const count = async (name) => Number((await (await counter.run(`SELECT count(*) FROM ${table(name)}`)).getRowsJS())[0][0]);
+const rows =
+  (await count('CUPTI_ACTIVITY_KIND_KERNEL')) + (await count('CUPTI_ACTIVITY_KIND_RUNTIME')) + (await count('NVTX_EVENTS'));
+
+const out = join(mkdtempSync(join(tmpdir(), 'inferscope-bench-')), 'join.parquet');
+console.log(`load average ${loadavg()[0].toFixed(2)}, ${rows} rows, node ${process.version}`);
+console.log('limit: equi-join of kernels and calls, written     ', (
+  await limit(`COPY (SELECT k.*, r.start AS api_start, r."end" AS api_end, r.globalTid FROM ${table('CUPTI_ACTIVITY_KIND_KERNEL')} k
+    JOIN ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r USING (correlationId)) TO '${out}' (FORMAT parquet, COMPRESSION zstd)`)
+).toFixed(2), 's');
+console.log('limit: flat ASOF join of calls and ranges, counted ', (
+  await limit(`SELECT count(n.text) FROM ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r
+    ASOF JOIN (SELECT * FROM ${table('NVTX_EVENTS')} WHERE text IS NOT NULL) n ON r.globalTid = n.globalTid AND r.start >= n.start`)
+).toFixed(2), 's');
+rmSync(join(out, '..'), { recursive: true, force: true });
+
+for (const [name, goal] of [['synthetic.parquetdir', 6], ['synthetic.sqlite', 20]]) {
+  const path = join(folder, name);
+  const { seconds, peak } = await timed(['import', path, '--no-raw', '--json']);
+  const size = statSync(path).isFile() ? statSync(path).size : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
+  console.log(
+    `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  ${seconds.toFixed(2)} s (goal ${goal})  ` +
+      `${(rows / seconds / 1e6).toFixed(2)} M rows/s  peak ${(peak / 1e9).toFixed(2)} GB (goal 1.5), load average ${loadavg()[0].toFixed(2)}`,
+  );
+}
