@@ -75,7 +75,7 @@ function shadeAreas(shades: Shade[]) {
     silent: true,
     label: { show: false },
     data: shades.map((shade): [object, object] => [
-      { xAxis: shade.from_ms / 1e3, itemStyle: { color: shade.color, opacity: 0.18 } },
+      { xAxis: shade.from_ms / 1e3, itemStyle: { color: shade.color, opacity: 0.3 } },
       { xAxis: shade.to_ms / 1e3 },
     ]),
   };

@@ -63,7 +63,7 @@ export const densityChart: Chart<TraceResult> = {
                   silent: true,
                   data: phaseShades(input.result, input.theme).map(
                     ({ from_ms, to_ms, color: shade }): [object, object] => [
-                      { xAxis: from_ms, itemStyle: { color: shade, opacity: 0.15 } },
+                      { xAxis: from_ms, itemStyle: { color: shade, opacity: 0.3 } },
                       { xAxis: to_ms },
                     ],
                   ),

@@ -1,6 +1,6 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { TraceResult, TraceTimeline } from '../../../model/documents/trace.js';
-import { formatNumber, nbsp } from '../../format.js';
+import { nbsp } from '../../format.js';
 import { classNames } from '../../names.js';
 import { barColors, classColors, type Theme } from '../../palette.js';
 import { axisStyle, base, isNarrow, textOn, tip, type Chart } from '../chart.js';
@@ -142,7 +142,7 @@ export const gpuTimelineChart: Chart<TraceResult> = {
         axisLabel: {
           color: input.theme.muted,
           hideOverlap: true,
-          formatter: (value: number) => `${formatNumber(value, 4)}${nbsp}ms`,
+          formatter: (value: number) => `${Number(value.toPrecision(6))}${nbsp}ms`,
           showMaxLabel: false,
         },
       },

@@ -17,10 +17,9 @@ export function phaseName(kind: PhaseKind | null): string {
 
 export function phaseColor(kind: PhaseKind, theme: Theme): string {
   const tone = theme.dark ? 'dark' : 'light';
-  if (kind === 'prefill' || kind === 'mixed') return classColors.gemm;
-  if (kind === 'decode') return classColors.norm;
   if (kind === 'sampling') return classColors.sampling;
-  return kind === 'outside' ? barColors.idle[tone] : barColors.serial[tone];
+  if (kind === 'prefill' || kind === 'mixed') return barColors.roofline[tone];
+  return kind === 'decode' ? barColors.serial[tone] : barColors.idle[tone];
 }
 
 /** Causes of idle time in the order of the waterfall, in one hue: none of them is a kernel class. */

@@ -58,6 +58,10 @@ const definitions: [term: string, text: string][] = [
     'Time of a stage in which no operator ran: between two operators, or at the edges (binding inputs, fetching outputs). Operators + gaps + remainder = stage.',
   ],
   [
+    'What costs',
+    'Shares of the clean stage time. Kernels: the bars roofline, serial, inefficiency.* and nonessential.*. Scheduling: host.runtime_dispatch and host.runtime_call. Host: host.sampling and host.loop. Allocation is null: this runtime’s trace has no event for it. They and unattributed sum to 1. A verdict names the largest when it is at least half of the stage and leads the next by more than what is unattributed. What a utilisation over 100 % would support is not said.',
+  ],
+  [
     'Memory points',
     'Of the engine’s process in the first clean launch. Baseline: before the runtime and the model are loaded. After warm-up: when the warm-up repeats are done. Peak: the kernel’s own high-water mark at the end of the last timed repeat. The differences show lazy allocation and growth.',
   ],

@@ -22,14 +22,15 @@ export const idleSection: TraceSection = {
       );
     }
     const operators = waits.some(({ operator }) => operator !== null);
+    const calls = waits.some(({ api_name }) => api_name !== null);
     const table = (caption: string, rows: typeof waits) => (
       <DataTable
         caption={caption}
         columns={[
           { head: 'phase' },
           { head: 'cause' },
-          { head: operators ? 'ended by operator' : 'ended by' },
-          { head: 'API call' },
+          ...(operators ? [{ head: 'ended by operator' }] : []),
+          ...(calls ? [{ head: 'ended by API call' }] : []),
           { head: 'gaps', numeric: true },
           { head: 'total', numeric: true },
           { head: 'longest', numeric: true },
@@ -37,8 +38,8 @@ export const idleSection: TraceSection = {
         rows={rows.map((wait) => [
           phaseName(wait.phase),
           causeName(wait.cause),
-          wait.operator === null ? noValue : <code>{wait.operator}</code>,
-          wait.api_name === null ? noValue : <code>{wait.api_name}</code>,
+          ...(operators ? [wait.operator === null ? noValue : <code>{wait.operator}</code>] : []),
+          ...(calls ? [wait.api_name === null ? noValue : <code>{wait.api_name}</code>] : []),
           formatCount(wait.count),
           formatNs(wait.total_ns),
           formatNs(wait.longest_ns),
@@ -46,8 +47,8 @@ export const idleSection: TraceSection = {
         sortKeys={rows.map((wait) => [
           wait.phase,
           wait.cause,
-          wait.operator,
-          wait.api_name,
+          ...(operators ? [wait.operator] : []),
+          ...(calls ? [wait.api_name] : []),
           wait.count,
           wait.total_ns,
           wait.longest_ns,

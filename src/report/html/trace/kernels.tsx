@@ -42,7 +42,8 @@ const KernelTable: FC<{ caption: string; kernels: TraceKernel[] }> = ({ caption,
       formatNs(kernel.max_ns),
       kernel.sd_ns === null ? noValue : formatNs(kernel.sd_ns),
       kernel.phases
-        .map((phase) => `${phaseName(phase.kind)} ${formatNumber(phase.per_instance)} × `.trimEnd())
+        .filter(({ per_instance }) => per_instance > 0)
+        .map((phase) => `${phaseName(phase.kind)} ${formatNumber(phase.per_instance)}`)
         .join(', '),
       kernel.tile ?? noValue,
       kernel.dtype ?? noValue,

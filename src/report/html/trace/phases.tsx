@@ -27,7 +27,7 @@ export const phasesSection: TraceSection = {
           A mean instance of each phase, 100 % its wall time: what the device did, and why it was idle when it
           did nothing. The parts sum to the wall time.
         </p>
-        <ColorKey label="What the device did" entries={phaseSegments(first, themes.light)} />
+        <ColorKey label="What the device did" entries={(theme) => phaseSegments(first, theme)} />
         <TraceChart
           name="phases"
           result={data}

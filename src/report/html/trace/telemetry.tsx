@@ -1,7 +1,6 @@
 import { formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatQuantity } from '../../format.js';
 import { metricName, scopeName } from '../../names.js';
-import { themes } from '../../palette.js';
 import { thinned } from '../../thin.js';
 import { DataTable } from '../parts.js';
 import type { TraceSection } from './inputs.js';
@@ -33,7 +32,9 @@ export const gpuTelemetrySection: TraceSection = {
         )}
         <ColorKey
           label="Phases behind the lines"
-          entries={kinds.map((kind) => ({ name: phaseName(kind), color: phaseColor(kind, themes.light) }))}
+          entries={(theme) =>
+            kinds.map((kind) => ({ name: phaseName(kind), color: phaseColor(kind, theme) }))
+          }
         />
         <TraceChart name="gpu_telemetry" result={data} label="Power, clocks and utilisation over time">
           <DataTable

@@ -3,7 +3,7 @@ import type { TraceTimeline } from '../../../model/documents/trace.js';
 import { causeName, causes, formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { classNames } from '../../names.js';
-import { themes } from '../../palette.js';
+import type { Theme } from '../../palette.js';
 import { Absent, ClassLegend, DataTable } from '../parts.js';
 import type { TraceSection } from './inputs.js';
 import { ColorKey, TraceChart } from './trace-parts.js';
@@ -14,7 +14,7 @@ const longest = 200;
 const mean = (shares: number[]): number =>
   shares.length === 0 ? 0 : shares.reduce((total, share) => total + share, 0) / shares.length;
 
-function legend(timeline: TraceTimeline) {
+function legend(timeline: TraceTimeline, theme: Theme) {
   const kinds = new Set(timeline.stages.map(({ kind }) => kind));
   const idle = new Set(
     timeline.events
@@ -22,7 +22,7 @@ function legend(timeline: TraceTimeline) {
       .map(({ name }) => (timeline.names[name] ?? '').split('.')[0] ?? ''),
   );
   return [
-    ...[...kinds].map((kind) => ({ name: phaseName(kind), color: phaseColor(kind, themes.light) })),
+    ...[...kinds].map((kind) => ({ name: phaseName(kind), color: phaseColor(kind, theme) })),
     ...Object.entries(causes)
       .filter(([id]) => idle.has(id))
       .map(([, { name, color }]) => ({ name: `idle: ${name}`, color })),
@@ -51,7 +51,7 @@ export const gpuTimelineSection: TraceSection = {
         <ClassLegend
           classes={opClasses.filter((opClass) => events.some((event) => event.class === opClass))}
         />
-        <ColorKey label="Stages and idle time" entries={legend(timeline)} />
+        <ColorKey label="Stages and idle time" entries={(theme) => legend(timeline, theme)} />
         <TraceChart
           name="gpu_timeline"
           result={data}

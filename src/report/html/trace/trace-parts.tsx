@@ -2,6 +2,7 @@ import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { TraceResult } from '../../../model/documents/trace.js';
 import type { Chart } from '../../charts/chart.js';
 import { traceCharts, type TraceChartName } from '../../charts/registry.js';
+import { themes, type Theme } from '../../palette.js';
 import { ChartFrame } from '../parts.js';
 
 interface Props {
@@ -33,18 +34,28 @@ export const KernelName: FC<{ name: string; shortName: string }> = ({ name, shor
   <code title={name.length > longestTitle ? `${name.slice(0, longestTitle)}…` : name}>{shortName}</code>
 );
 
-export const ColorKey: FC<{ label: string; entries: { name: string; color: string }[] }> = ({
-  label,
-  entries,
-}) => (
-  <ul class="legend" aria-label={label}>
-    {entries.map(({ name, color }) => (
-      <li>
-        <span class="class-name">
-          <span class="swatch" style={`background:${color}`} aria-hidden="true" />
-          {name}
-        </span>
-      </li>
-    ))}
-  </ul>
-);
+interface Entry {
+  name: string;
+  color: string;
+}
+
+/** Names of a chart's colours, those of the reader's theme. */
+export const ColorKey: FC<{ label: string; entries: (theme: Theme) => Entry[] }> = ({ label, entries }) => {
+  const dark = entries(themes.dark);
+  return (
+    <ul class="legend" aria-label={label}>
+      {entries(themes.light).map(({ name, color }, index) => (
+        <li>
+          <span class="class-name">
+            <span
+              class="swatch"
+              style={`background:light-dark(${color},${dark[index]?.color ?? color})`}
+              aria-hidden="true"
+            />
+            {name}
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+};
