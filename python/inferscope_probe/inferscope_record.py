@@ -1,0 +1,235 @@
+"""The recording protocol (docs/formats.md, "Recording protocol") and stage marks, for Python workloads.
+
+Standard library only; torch is used where the program has already imported it. Lines are kept in memory and appended by
+`flush`, which belongs between timed regions. Without INFERSCOPE_RECORD nothing is written and marks still mark.
+"""
+
+import atexit
+import contextlib
+import functools
+import json
+import os
+import sys
+import time
+from typing import Any, Dict, Iterator, List, Optional
+
+
+def rank() -> int:
+    """Rank in the process group: torch.distributed's, else torchrun's RANK, else 0."""
+    torch = sys.modules.get("torch")
+    distributed = getattr(torch, "distributed", None)
+    try:
+        if distributed is not None and distributed.is_available() and distributed.is_initialized():
+            return int(distributed.get_rank())
+        return int(os.environ.get("RANK", "0"))
+    except (RuntimeError, ValueError):
+        return 0
+
+
+class Recorder:
+    """Collects record lines of one process. `t_ns` and `end_ns` are time.monotonic_ns()."""
+
+    def __init__(self, path: Optional[str] = None) -> None:
+        self.path = path or os.environ.get("INFERSCOPE_RECORD")
+        self._lines: List[Dict[str, Any]] = []
+
+    def _add(self, kind: str, t_ns: Optional[int], **fields: Any) -> None:
+        if self.path is None:
+            return
+        line: Dict[str, Any] = {
+            "v": 1,
+            "type": kind,
+            "execution_id": os.environ.get("INFERSCOPE_EXECUTION_ID", "run"),
+            "rank": rank(),
+            "pid": os.getpid(),
+            "t_ns": time.monotonic_ns() if t_ns is None else t_ns,
+        }
+        line.update(fields)
+        self._lines.append(line)
+
+    def clock(self) -> None:
+        """One of the (monotonic, realtime) pairs that tie this recorder's clock to the wall."""
+        self._add("clock", None, realtime_ns=str(time.time_ns()))
+
+    def model(
+        self,
+        name: str,
+        config: Dict[str, Any],
+        dtype: str,
+        device: str,
+        weights: str = "unknown",
+        weight_bytes: Optional[int] = None,
+        quantization: Optional[str] = None,
+        engine: str = "transformers",
+        engine_version: Optional[str] = None,
+        threads: Optional[int] = None,
+        tensor_parallel_size: int = 1,
+    ) -> None:
+        """`config` is the model's config.json; `weights` is random, trained or unknown."""
+        self._add(
+            "model",
+            None,
+            name=name,
+            config=config,
+            dtype=dtype,
+            quantization=quantization,
+            weights=weights,
+            weight_bytes=weight_bytes,
+            tensor_parallel_size=tensor_parallel_size,
+            engine={"name": engine, "version": engine_version},
+            device=device,
+            threads=threads,
+        )
+
+    def stage(
+        self,
+        kind: str,
+        t_ns: int,
+        end_ns: int,
+        iteration: Optional[int] = None,
+        step: Optional[int] = None,
+        batch_size: Optional[int] = None,
+        new_tokens: Optional[int] = None,
+        context_tokens_sum: Optional[int] = None,
+        warmup: bool = False,
+    ) -> None:
+        """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences."""
+        self._add(
+            "stage",
+            t_ns,
+            kind=kind,
+            name=mark_name(kind, iteration, step),
+            end_ns=end_ns,
+            iteration=iteration,
+            step=step,
+            batch_size=batch_size,
+            new_tokens=new_tokens,
+            context_tokens_sum=context_tokens_sum,
+            warmup=warmup,
+        )
+
+    def request(
+        self,
+        t_ns: int,
+        first_token_ns: int,
+        end_ns: int,
+        iteration: int,
+        batch_size: int,
+        input_len: int,
+        output_len: int,
+        warmup: bool = False,
+    ) -> None:
+        """One batch from its start to its last token; lengths are tokens a sequence."""
+        self._add(
+            "request",
+            t_ns,
+            iteration=iteration,
+            launch=0,
+            warmup=warmup,
+            batch_size=batch_size,
+            input_len=input_len,
+            output_len=output_len,
+            first_token_ns=first_token_ns,
+            end_ns=end_ns,
+        )
+
+    def memory(
+        self, kind: str, bytes_: int, source: str, device: Optional[int] = None, point: Optional[str] = None
+    ) -> None:
+        """`point`: baseline, post_warmup, peak or None; `source`: who said so."""
+        self._add("memory", None, device=device, kind=kind, bytes=bytes_, point=point, source=source)
+
+    def cuda_memory(self, point: Optional[str]) -> None:
+        """What torch's allocator holds on each device that it has used; peaks where `point` is peak."""
+        torch = sys.modules.get("torch")
+        if self.path is None or torch is None or not torch.cuda.is_initialized():
+            return
+        for device in range(torch.cuda.device_count()):
+            prefix = "max_memory_" if point == "peak" else "memory_"
+            if torch.cuda.max_memory_reserved(device) == 0:
+                continue
+            for kind in ("allocated", "reserved"):
+                name = prefix + kind
+                self.memory(kind, int(getattr(torch.cuda, name)(device)), "torch.cuda." + name, device, point)
+
+    def error(self, code: str, text: str) -> None:
+        """What went wrong, with a code of docs/formats.md."""
+        self._add("error", None, code=code, text=text)
+
+    def flush(self) -> None:
+        """Appends what was kept, one write for all lines, so that several processes may share the file."""
+        if not self._lines or self.path is None:
+            return
+        text = "".join(json.dumps(line, default=str) + "\n" for line in self._lines)
+        self._lines = []
+        descriptor = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
+        try:
+            os.write(descriptor, text.encode())
+        finally:
+            os.close(descriptor)
+
+
+_recorder: Optional[Recorder] = None
+
+
+@functools.lru_cache(maxsize=None)
+def _has_nvtx() -> bool:
+    return bool(sys.modules["torch"].cuda.is_available())
+
+
+def recorder() -> Recorder:
+    """This process's recorder; writes clock pairs at its start and at exit."""
+    global _recorder
+    if _recorder is None:
+        _recorder = Recorder()
+        _recorder.clock()
+        atexit.register(_close, _recorder)
+    return _recorder
+
+
+def _close(own: Recorder) -> None:
+    own.clock()
+    own.flush()
+
+
+def mark_name(kind: str, iteration: Optional[int], step: Optional[int]) -> str:
+    """`inferscope:<kind>:<iteration>:<step>`, the name of a stage in every tool; 0 where a part does not apply."""
+    return "inferscope:%s:%d:%d" % (kind, iteration or 0, step or 0)
+
+
+@contextlib.contextmanager
+def mark(
+    kind: str,
+    iteration: Optional[int] = None,
+    step: Optional[int] = None,
+    batch_size: Optional[int] = None,
+    new_tokens: Optional[int] = None,
+    context_tokens_sum: Optional[int] = None,
+    warmup: bool = False,
+) -> Iterator[None]:
+    """Marks a stage as an NVTX range, as a record_function of a running torch profiler and as a stage line.
+
+    It does not synchronise: a caller that wants the host's range to cover the device's work does so inside.
+    """
+    torch = sys.modules.get("torch")
+    name = mark_name(kind, iteration, step)
+    # Both cost microseconds, so each only where somebody listens.
+    nvtx = torch is not None and _has_nvtx()
+    annotation = None
+    if torch is not None and torch.autograd._profiler_enabled():
+        annotation = torch.profiler.record_function(name)
+        annotation.__enter__()
+    if nvtx:
+        torch.cuda.nvtx.range_push(name)
+    start_ns = time.monotonic_ns()
+    try:
+        yield
+    finally:
+        end_ns = time.monotonic_ns()
+        if nvtx:
+            torch.cuda.nvtx.range_pop()
+        if annotation is not None:
+            annotation.__exit__(None, None, None)
+        recorder().stage(
+            kind, start_ns, end_ns, iteration, step, batch_size, new_tokens, context_tokens_sum, warmup
+        )

@@ -1,0 +1,416 @@
+"""Runs torch.profiler over a program that knows nothing of it; armed by sitecustomize.py.
+
+INFERSCOPE_TORCH_TRACE names the folder for `kineto-<rank>-<pid>.json.gz`, one file a process (`-2`, `-3` for further
+captures of the same process). INFERSCOPE_TORCH_OPTIONS is a JSON object:
+
+  shapes, memory, stack, flops   booleans of torch.profiler (default: shapes)
+  capture       "all" (default): from the first use of the device to the end of the process
+                "cudaProfilerApi": between cudaProfilerStart and cudaProfilerStop
+                "range:<prefix>": the first NVTX or record_function range whose name begins so, and its like
+  max_seconds   the capture ends after this time (default 120; 0: no limit); torch keeps every event in memory until then
+  device        "cpu": do not wait for the GPU
+
+On a machine with a GPU the profiler starts when the process initialises CUDA: earlier would initialise it before the
+program forks its workers, which would break them.
+"""
+
+import atexit
+import ctypes
+import gzip
+import importlib.abc
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+from typing import Any, Callable, Dict, Optional
+
+import inferscope_record as record
+
+_DEFAULTS: Dict[str, Any] = {
+    "shapes": True,
+    "memory": False,
+    "stack": False,
+    "flops": False,
+    "capture": "all",
+    "max_seconds": 120,
+    "device": None,
+}
+_options: Dict[str, Any] = dict(_DEFAULTS)
+_profile: Any = None
+_owner_pid = 0
+_captures = 0
+_finished = False
+# A program that uses no GPU where there is one is told so; one that uses torch on the CPU on purpose says "device": "cpu".
+_waiting_for_gpu = False
+_model: Optional[Callable[[], Any]] = None
+_model_config: Dict[str, Any] = {}
+_records = record.Recorder()
+
+
+def say(text: str) -> None:
+    sys.stderr.write("inferscope: %s\n" % text)
+
+
+def guarded(action: Callable[[], Any], what: str) -> None:
+    """Runs `action`; a fault is one line on stderr, never the program's."""
+    try:
+        action()
+    except Exception as error:
+        say("torch probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
+
+
+def arm() -> None:
+    """Waits for the imports of torch and transformers; costs nothing to programs without them."""
+    _options.update(json.loads(os.environ.get("INFERSCOPE_TORCH_OPTIONS") or "{}"))
+    for name in sorted(set(_options) - set(_DEFAULTS)):
+        say("torch probe: the option %r is unknown and was left out" % name)
+    sys.meta_path.insert(0, _AfterImport({"torch": _on_torch, "transformers.modeling_utils": _on_transformers}))
+
+
+class _AfterImport(importlib.abc.MetaPathFinder):
+    """Calls back when a module has been executed; the module's own loader stays in place."""
+
+    def __init__(self, callbacks: Dict[str, Callable[[Any], None]]) -> None:
+        self._callbacks = callbacks
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        callback = self._callbacks.pop(fullname, None)
+        if callback is None:
+            return None
+        spec = None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is not self and find is not None:
+                spec = find(fullname, path, target)
+                if spec is not None:
+                    break
+        loader: Any = getattr(spec, "loader", None)
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module: Any) -> None:
+            del loader.exec_module
+            execute(module)
+            guarded(lambda: callback(module), "watching %s" % fullname)
+
+        loader.exec_module = exec_module
+        return spec
+
+
+def _on_torch(torch: Any) -> None:
+    global _waiting_for_gpu
+    _records.clock()
+    atexit.register(lambda: guarded(_at_exit, "writing the trace"))
+    _watch_sudden_ends()
+    _yield_to_own_profilers(torch)
+    os.register_at_fork(after_in_child=lambda: guarded(lambda: _in_forked_child(torch), "following a fork"))
+    capture = str(_options["capture"])
+    if capture == "cudaProfilerApi":
+        _watch_profiler_api(torch)
+    elif capture.startswith("range:"):
+        _watch_ranges(torch, capture[len("range:") :])
+    elif _options["device"] != "cpu" and _gpu_in_reach(torch):
+        _waiting_for_gpu = True
+        original = torch.cuda._lazy_init
+
+        def lazy_init() -> None:
+            global _waiting_for_gpu
+            original()
+            if _waiting_for_gpu and torch.cuda.is_initialized():
+                _waiting_for_gpu = False
+                guarded(start, "starting torch.profiler")
+
+        # Python and C++ both look the function up by this name.
+        torch.cuda._lazy_init = lazy_init
+    else:
+        start()
+
+
+def _gpu_in_reach(torch: Any) -> bool:
+    """Asks the file system, because asking CUDA would initialise it."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES", os.environ.get("HIP_VISIBLE_DEVICES"))
+    if visible is not None and visible.strip() in ("", "-1"):
+        return False
+    built = torch.version.cuda or getattr(torch.version, "hip", None)
+    return bool(built) and (os.path.exists("/dev/nvidiactl") or os.path.exists("/dev/kfd"))
+
+
+def start() -> None:
+    """Starts torch.profiler in this process, once."""
+    global _profile, _owner_pid
+    if _profile is not None or _finished:
+        return
+    import torch
+
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if torch.cuda.is_initialized() or (_options["capture"] != "all" and torch.cuda.is_available()):
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    chosen: Dict[str, Any] = {
+        "activities": activities,
+        "record_shapes": bool(_options["shapes"]),
+        "profile_memory": bool(_options["memory"]),
+        "with_stack": bool(_options["stack"]),
+        "with_flops": bool(_options["flops"]),
+    }
+    try:  # operators of all threads; torch before 2.6 records those of the starting thread only
+        config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+        profile = torch.profiler.profile(experimental_config=config, **chosen)
+    except TypeError:
+        profile = torch.profiler.profile(**chosen)
+    _profile, _owner_pid = profile, os.getpid()
+    try:
+        profile.start()
+    except BaseException:
+        _profile = None
+        raise
+    _limit(profile)
+
+
+def _limit(profile: Any) -> None:
+    seconds = float(_options["max_seconds"] or 0)
+    if seconds <= 0:
+        return
+
+    def expire(_: Any) -> int:
+        global _finished
+        if _profile is profile:
+            _finished = True
+            guarded(stop, "writing the trace")
+            say(
+                "the torch trace ends here: its limit of %g s is reached, the program goes on untraced. "
+                "Profile less of it (capture range), or set a longer limit." % seconds
+            )
+        return 0
+
+    callback = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(expire)
+    profile.inferscope_limit = callback  # C holds no reference
+    # The profiler is stopped on the main thread, between two bytecodes.
+    timer = threading.Timer(seconds, lambda: ctypes.pythonapi.Py_AddPendingCall(callback, None))
+    timer.daemon = True
+    profile.inferscope_timer = timer
+    timer.start()
+
+
+def stop() -> None:
+    """Stops the profiler and writes its trace. Does nothing in a process that did not start it."""
+    global _profile, _captures
+    profile, _profile = _profile, None
+    if profile is None or _owner_pid != os.getpid():
+        return
+    timer = getattr(profile, "inferscope_timer", None)
+    if timer is not None:
+        timer.cancel()
+    import torch
+
+    if torch.cuda.is_initialized():
+        guarded(torch.cuda.synchronize, "waiting for the GPU")
+    profile.stop()
+    results = profile.profiler.kineto_results if profile.profiler is not None else None
+    if results is None or len(results.events()) == 0:
+        return
+    _captures += 1
+    _export(profile)
+
+
+def _export(profile: Any) -> None:
+    folder = os.environ["INFERSCOPE_TORCH_TRACE"]
+    os.makedirs(folder, exist_ok=True)
+    again = "" if _captures == 1 else "-%d" % _captures
+    path = os.path.join(folder, "kineto-%d-%d%s.json.gz" % (record.rank(), os.getpid(), again))
+    raw, part = path + ".json.part", path + ".part"
+    try:
+        profile.profiler.export_chrome_trace(raw)
+        # Level 1: torch's own export packs at level 9, which takes minutes for a GB.
+        with open(raw, "rb") as source, gzip.open(part, "wb", compresslevel=1) as target:
+            shutil.copyfileobj(source, target, 1 << 20)
+        os.replace(part, path)  # a reader never sees half a trace
+    finally:
+        for leftover in (raw, part):
+            if os.path.exists(leftover):
+                os.unlink(leftover)
+
+
+def _at_exit() -> None:
+    global _finished
+    if _finished and _profile is None and _records.path is None:
+        return
+    torch = sys.modules.get("torch")
+    guarded(stop, "writing the trace")
+    if _waiting_for_gpu:
+        text = "the program imported torch and never used the GPU of this machine; nothing was traced"
+        say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
+        # Launchers and tokenizer processes do so too: an issue, decided by who reads all ranks.
+    if torch is not None and _model is not None:
+        guarded(lambda: _record_model(torch), "recording the model")
+    guarded(lambda: _records.cuda_memory("peak"), "reading the memory")
+    _records.clock()
+    _records.flush()
+    _finished = True
+
+
+def _watch_sudden_ends() -> None:
+    """os._exit skips atexit (multiprocessing's forked children end by it); so does SIGTERM's default."""
+    leave = os._exit
+
+    def exit_now(status: int) -> Any:
+        if not _finished:
+            guarded(_at_exit, "writing the trace")
+        leave(status)
+
+    os._exit = exit_now  # type: ignore[assignment]
+    main = threading.current_thread() is threading.main_thread()
+    if not main or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        return
+
+    def terminate(number: int, _frame: Any) -> None:
+        signal.signal(number, signal.SIG_DFL)
+        guarded(_at_exit, "writing the trace")
+        os.kill(os.getpid(), number)
+
+    signal.signal(signal.SIGTERM, terminate)
+
+
+def _yield_to_own_profilers(torch: Any) -> None:
+    """Two profilers cannot run at once: one that the program starts itself ends ours."""
+    import torch.autograd.profiler as profiler
+
+    prepare, enable = profiler._prepare_profiler, profiler._enable_profiler
+
+    def step_aside() -> None:
+        global _finished
+        ours = _profile is None or (_owner_pid == os.getpid() and not getattr(_profile, "inferscope_running", False))
+        if not ours:
+            say("the program starts a profiler of its own: the torch trace ends here")
+            _finished = True
+            guarded(stop, "writing the trace")
+
+    def watched(original: Callable[..., Any], last: bool) -> Callable[..., Any]:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            step_aside()
+            result = original(*args, **kwargs)
+            if last and _profile is not None:
+                _profile.inferscope_running = True
+            return result
+
+        return call
+
+    profiler._prepare_profiler = watched(prepare, False)
+    profiler._enable_profiler = watched(enable, True)
+
+
+def _in_forked_child(torch: Any) -> None:
+    """A child has the profiler's state but not its threads. Without CUDA it can be ended and begun anew."""
+    global _profile, _finished, _captures, _waiting_for_gpu
+    inherited, _profile = _profile, None
+    _records._lines = []
+    if inherited is None:
+        return
+    _captures = 0
+    if torch.cuda.is_initialized():
+        _finished = True  # CUDA cannot be used in this child, and stopping its profiler could hang
+        return
+    inherited.inferscope_timer = None
+    inherited.profiler.__exit__(None, None, None)
+    _finished = False
+    _records.clock()
+    start()
+
+
+def _watch_profiler_api(torch: Any) -> None:
+    cudart = getattr(torch._C, "_cudart", None)
+    if cudart is None:
+        say("torch probe: this torch has no CUDA, so cudaProfilerStart never comes; nothing is traced")
+        return
+    begin, end = cudart.cudaProfilerStart, cudart.cudaProfilerStop
+
+    def profiler_start() -> Any:
+        guarded(start, "starting torch.profiler")
+        return begin()
+
+    def profiler_stop() -> Any:
+        guarded(stop, "writing the trace")
+        return end()
+
+    cudart.cudaProfilerStart, cudart.cudaProfilerStop = profiler_start, profiler_stop
+
+
+def _watch_ranges(torch: Any, prefix: str) -> None:
+    open_ranges = []
+
+    def opened(name: str) -> None:
+        if open_ranges or name.startswith(prefix):
+            open_ranges.append(name)
+            guarded(start, "starting torch.profiler")
+
+    def closed() -> None:
+        if open_ranges:
+            open_ranges.pop()
+            if not open_ranges:
+                guarded(stop, "writing the trace")
+
+    nvtx, annotation = torch.cuda.nvtx, torch.profiler.record_function
+    push, pop, enter, leave = nvtx.range_push, nvtx.range_pop, annotation.__enter__, annotation.__exit__
+
+    def range_push(message: str, *args: Any, **kwargs: Any) -> Any:
+        opened(message)
+        return push(message, *args, **kwargs)
+
+    def range_pop() -> Any:
+        result = pop()
+        closed()
+        return result
+
+    def on_enter(self: Any) -> Any:
+        opened(self.name)
+        return enter(self)
+
+    def on_exit(self: Any, *args: Any) -> Any:
+        result = leave(self, *args)
+        closed()
+        return result
+
+    nvtx.range_push, nvtx.range_pop = range_push, range_pop
+    annotation.__enter__, annotation.__exit__ = on_enter, on_exit
+
+
+def _on_transformers(modeling: Any) -> None:
+    """Notes the first model that is built, which is the outermost one; its parts are built inside."""
+    import functools
+    import weakref
+
+    construct = modeling.PreTrainedModel.__init__
+
+    @functools.wraps(construct)
+    def init(self: Any, *args: Any, **kwargs: Any) -> None:
+        global _model
+        construct(self, *args, **kwargs)
+        if _model is None:
+            _model = weakref.ref(self)
+            config = getattr(self, "config", None)
+            guarded(lambda: _model_config.update(config.to_dict()), "reading the model's config")
+
+    modeling.PreTrainedModel.__init__ = init
+
+
+def _record_model(torch: Any) -> None:
+    model = _model() if _model is not None else None
+    if not _model_config:
+        return
+    parameters = list(model.parameters()) if model is not None else []
+    config_dtype = _model_config.get("dtype") or _model_config.get("torch_dtype") or "unknown"
+    dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
+    quantization = (_model_config.get("quantization_config") or {}).get("quant_method")
+    _records.model(
+        name=str(_model_config.get("_name_or_path") or _model_config.get("model_type") or "unknown"),
+        config=_model_config,
+        dtype=dtype,
+        device=str(parameters[0].device) if parameters else "unknown",
+        weight_bytes=sum(p.numel() * p.element_size() for p in parameters) or None,
+        quantization=None if quantization is None else str(quantization),
+        engine_version=getattr(sys.modules.get("transformers"), "__version__", None),
+        threads=int(torch.get_num_threads()),
+    )

@@ -1,0 +1,38 @@
+"""Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run --evaluator torch`).
+
+Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it, then hands over to the sitecustomize that would have
+run without us. Nothing here may break the program.
+"""
+
+import os
+import sys
+
+_FOLDER = os.path.dirname(os.path.abspath(__file__))
+
+
+def _arm() -> None:
+    if not os.environ.get("INFERSCOPE_TORCH_TRACE"):
+        return
+    try:
+        import inferscope_torch
+
+        inferscope_torch.arm()
+    except Exception as error:  # the program goes on without a trace
+        sys.stderr.write("inferscope: the torch probe could not be set up: %r\n" % (error,))
+
+
+def _chain() -> None:
+    from importlib.machinery import PathFinder
+    from importlib.util import module_from_spec
+
+    others = [path for path in sys.path if os.path.abspath(path or ".") != _FOLDER]
+    spec = PathFinder.find_spec("sitecustomize", others)
+    if spec is None or spec.loader is None:
+        return
+    module = module_from_spec(spec)
+    sys.modules["sitecustomize"] = module
+    spec.loader.exec_module(module)
+
+
+_arm()
+_chain()
