@@ -11,38 +11,42 @@ export interface CsvRecord {
 /**
  * Records of an `ncu --csv` page as RFC 4180 has them (a rule's description may hold line ends). What the profiled
  * program and ncu print around the page ("==PROF== Connected to process …") comes as records too: the reader tells
- * them by their first field. Streams; a line of `--set full` is about 100 kB.
+ * them by their first field. Streams; a row of `--set full` is about 20 kB.
  * @throws E_TRACE_FILE when the file ends inside quotes
  */
 export async function* csvRecords(path: string): AsyncGenerator<CsvRecord> {
   let line = 0;
   let begin = 0;
-  let open: string | null = null;
+  let open: string[] = [];
+  let characters = 0;
   for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
     line++;
-    if (open === null) {
-      // Only lines that begin with a quote can go on: a lone quote in the program's own output must not swallow the page.
-      if (!text.startsWith('"')) {
-        yield { fields: splitFields(text), line };
-        continue;
-      }
-      begin = line;
-      open = text;
-    } else {
-      open += `\n${text}`;
+    // Only kernels' records can go on: a lone quote in the program's own output must not swallow the page.
+    if (open.length === 0 && !/^"\d+",/.test(text)) {
+      yield { fields: splitFields(text), line };
+      continue;
     }
-    if (quotesAreClosed(open)) {
-      yield { fields: splitFields(open), line: begin };
-      open = null;
-    }
+    if (open.length === 0) begin = line;
+    const closes = hasOddQuotes(text) === open.length > 0;
+    open.push(text);
+    characters += text.length;
+    if (characters > longestRecord)
+      throw badPage(path, `the record that begins on line ${begin} does not end`);
+    if (!closes) continue;
+    yield { fields: splitFields(open.length === 1 ? text : open.join('\n')), line: begin };
+    open = [];
+    characters = 0;
   }
-  if (open !== null) throw badPage(path, `it ends inside the record that begins on line ${begin}`);
+  if (open.length > 0) throw badPage(path, `it ends inside the record that begins on line ${begin}`);
 }
 
-function quotesAreClosed(text: string): boolean {
-  let quotes = 0;
-  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) quotes++;
-  return quotes % 2 === 0;
+/** Far above a kernel's row of a full set (20 kB) with a name of templates. */
+const longestRecord = 16 * 2 ** 20;
+
+function hasOddQuotes(text: string): boolean {
+  let odd = false;
+  for (let at = text.indexOf('"'); at !== -1; at = text.indexOf('"', at + 1)) odd = !odd;
+  return odd;
 }
 
 function splitFields(text: string): string[] {
@@ -50,13 +54,16 @@ function splitFields(text: string): string[] {
   let at = 0;
   for (;;) {
     if (text[at] === '"') {
-      let end = at + 1;
-      for (; end < text.length; end++) {
-        if (text[end] !== '"') continue;
-        if (text[end + 1] !== '"') break;
-        end++;
+      let end = text.indexOf('"', at + 1);
+      let doubled = false;
+      while (end !== -1 && text[end + 1] === '"') {
+        doubled = true;
+        end = text.indexOf('"', end + 2);
       }
-      fields.push(text.slice(at + 1, end).replaceAll('""', '"'));
+      // Never closed: a line of the program's own output.
+      if (end === -1) end = text.length;
+      const field = text.slice(at + 1, end);
+      fields.push(doubled ? field.replaceAll('""', '"') : field);
       at = end + 1;
     } else {
       const comma = text.indexOf(',', at);

@@ -56,6 +56,9 @@ export function baseUnit(unit: string): BaseUnit {
  * @returns null for n/a, "no data", nan; undefined for a text, which is no counter
  */
 export function counterValue(text: string): number | null | undefined {
+  // Most values are plain; a page of a full set has 2,200 of them a kernel.
+  const plain = Number(text);
+  if (Number.isFinite(plain) && text !== '') return plain;
   if (/^(n\/a|no data|-?nan|-?inf|\(!\) .*)$/i.test(text)) return null;
   const match = /^(-?(?:\d[\d,]*)?\.?\d+(?:e[+-]?\d+)?)(?:\s*[(;].*)?$/i.exec(text);
   return match ? Number(match[1]!.replaceAll(',', '')) : undefined;

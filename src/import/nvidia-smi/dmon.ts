@@ -2,6 +2,7 @@ import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
   localTimeNs,
+  memoryUsed,
   type Metric,
   metric,
   metricOf,
@@ -141,7 +142,7 @@ const known: Record<string, Metric> = {
   pclk: metric('sm_clock_mhz'),
   pviol: metric('power_violation_percent'),
   tviol: metric('thermal_violation'),
-  fb: metric('memory_used_bytes', 2 ** 20),
+  fb: metric(memoryUsed, 2 ** 20),
   bar1: metric('bar1_used_bytes', 2 ** 20),
   ccpm: metric('protected_memory_used_bytes', 2 ** 20),
   sbecc: metric('ecc_single_bit_errors'),

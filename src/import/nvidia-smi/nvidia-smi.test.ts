@@ -22,9 +22,16 @@ async function load(
   importer: Importer,
   path: string,
   zero: bigint | null = null,
-): Promise<{ rows: Row<'telemetry'>[]; issues: Issue[]; of: (metric: string, scope?: string) => number[] }> {
+): Promise<{
+  rows: Row<'telemetry'>[];
+  memory: Row<'memory'>[];
+  issues: Issue[];
+  of: (metric: string, scope?: string) => number[];
+}> {
   const rows: Row<'telemetry'>[] = [];
-  const append = (_table: string, row: Row<'telemetry'>) => void rows.push(row);
+  const memory: Row<'memory'>[] = [];
+  const append = (table: string, row: Row<'telemetry'> & Row<'memory'>) =>
+    void (table === 'memory' ? memory : rows).push(row);
   const { issues } = await importer.load(path, { sink: { append: append as never } } as never, {
     execution_id: 'clean',
     capture_id: 'smi',
@@ -33,7 +40,7 @@ async function load(
   });
   const of = (name: string, scope = 'gpu0') =>
     rows.filter((row) => row.metric === name && row.scope === scope).map((row) => row.value!);
-  return { rows, issues, of };
+  return { rows, memory, issues, of };
 }
 
 const column = (name: string, i: number) =>
@@ -59,8 +66,12 @@ describe('dmon', () => {
   });
 
   test('every column of -s pucvmet has a row a sample; without times one second a sample, and said', async () => {
-    const { rows, of, issues } = await load(nvidiaSmiDmonImporter, fixture('nvidia-smi-dmon-all.txt'));
-    expect(rows).toHaveLength(6 * 21);
+    const { rows, memory, of, issues } = await load(
+      nvidiaSmiDmonImporter,
+      fixture('nvidia-smi-dmon-all.txt'),
+    );
+    expect(rows).toHaveLength(6 * 20);
+    expect(memory.map(({ bytes }) => bytes)).toEqual(Array(6).fill(0));
     expect(of('bar1_used_bytes')).toEqual(Array(6).fill(2 ** 20));
     expect(of('pcie_rx_mb_per_s')).toHaveLength(6);
     expect(new Set(rows.map((row) => row.t_ns))).toEqual(new Set([0, 1, 2, 3, 4, 5].map((s) => s * 1e9)));
@@ -114,7 +125,7 @@ describe('--query-gpu', () => {
   });
 
   test('nounits, [N/A], two GPUs without an index, no timestamp', async () => {
-    const { rows, of, issues } = await load(
+    const { rows, memory, of, issues } = await load(
       nvidiaSmiQueryImporter,
       written(
         [
@@ -127,7 +138,12 @@ describe('--query-gpu', () => {
       ),
     );
     expect(of('utilization_percent', 'gpu1')).toEqual([20, 40]);
-    expect(of('memory_used_bytes')).toEqual([5 * 2 ** 20, 7 * 2 ** 20]);
+    expect(memory.map(({ device, kind, bytes }) => [device, kind, bytes! / 2 ** 20])).toEqual([
+      [0, 'used', 5],
+      [1, 'used', 6],
+      [0, 'used', 7],
+      [1, 'used', 8],
+    ]);
     expect(of('clocks_event_reasons_sw_power_cap', 'gpu1')).toEqual([1, 1]);
     expect(of('pstate', 'gpu1')).toEqual([8, 8]);
     expect(rows.some((row) => JSON.stringify(row).includes('GPU-'))).toBe(false);

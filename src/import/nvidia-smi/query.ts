@@ -2,6 +2,7 @@ import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
   localTimeNs,
+  memoryUsed,
   type Metric,
   metric,
   metricOf,
@@ -144,7 +145,7 @@ const mebibyte = 2 ** 20;
 const known: Record<string, Metric> = {
   'utilization.gpu': metric('utilization_percent'),
   'utilization.memory': metric('memory_utilization_percent'),
-  'memory.used': metric('memory_used_bytes', mebibyte),
+  'memory.used': metric(memoryUsed, mebibyte),
   'memory.free': metric('memory_free_bytes', mebibyte),
   'memory.reserved': metric('memory_reserved_bytes', mebibyte),
   'memory.total': metric('memory_total_bytes', mebibyte),

@@ -13,6 +13,9 @@ export interface Metric {
   factor: number;
 }
 
+/** The one metric that goes to the table `memory` (kind used), where the NVML sampler puts it too. */
+export const memoryUsed = 'memory_used_bytes';
+
 export const metric = (name: string, factor = 1): Metric => ({ name, factor });
 
 /** A metric the tables of known ones lack keeps the source's name, with the unit in it: "fan.speed", "%" -> fan_speed_percent. */
@@ -93,6 +96,11 @@ export class Samples {
     this.rows++;
     const { execution_id, capture_id, host } = this.context;
     const keys = { execution_id, capture_id, host, rank: 0 };
+    if (name === memoryUsed) {
+      const place = { device: gpu, t_ns, kind: 'used', bytes: value * factor };
+      this.sink.append('memory', { ...keys, ...place, point: null, source: 'nvidia-smi' });
+      return;
+    }
     this.sink.append('telemetry', { ...keys, t_ns, scope: `gpu${gpu}`, metric: name, value: value * factor });
   }
 
