@@ -17,8 +17,8 @@ import { dropTextTable, textTable } from './texts.js';
 /**
  * Turns what a reader of a timeline put into the trace tables (../trace-tables.ts) into the model's tables kernels,
  * copies, api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class;
- * the devices are swept for exclusive time and idle intervals. The trace tables must be tables, not views; trace_api
- * is used up.
+ * the devices are swept for exclusive time and idle intervals. The trace tables must be tables, not views;
+ * those of the API, kernels and copies are used up.
  * @returns what was lost, clipped or guessed, counted
  * @throws E_INTERRUPTED
  */
@@ -30,11 +30,7 @@ export async function attribute(workbench: Workbench, context: ImportContext): P
   };
   await dropScratch(workbench);
 
-  await textTable(
-    workbench,
-    'attr_call_names',
-    'SELECT name AS code FROM trace_api UNION SELECT api FROM trace_api',
-  );
+  await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
   const { host, counts, containers } = await sweepHost(workbench, {
     stage: await stageNames(workbench, context),
@@ -42,33 +38,32 @@ export async function attribute(workbench: Workbench, context: ImportContext): P
   });
   proceed(0.3);
   await joinCalls(workbench);
-  await keep('api_calls', callsSql);
+  await keep('api_calls', callsSql(await apis(workbench)));
   proceed(0.45);
 
   await sortByStart(workbench, 'trace_kernels');
   await sortByStart(workbench, 'trace_copies');
   const shared = await joinLaunches(workbench);
-  await workbench.run('DROP TABLE attr_api');
+  for (const used of ['attr_api', 'trace_kernels', 'trace_copies']) await workbench.run(`DROP TABLE ${used}`);
   const orphans = await attributeOrphans(workbench);
-  await kernelNames(workbench);
+  const unique = await kernelNames(workbench);
   proceed(0.6);
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
 
   await keep('gaps', gapsSql(times.launch.latencyNs, times.graphNode.latencyNs));
-  await textTable(workbench, 'attr_short_names', 'SELECT DISTINCT short_name AS code FROM trace_kernels');
   await textTable(
     workbench,
     'attr_dims',
-    'SELECT grid AS code FROM trace_kernels UNION SELECT "block" FROM trace_kernels',
+    'SELECT grid AS code FROM attr_kernels UNION SELECT "block" FROM attr_kernels',
   );
-  await keep('kernels', kernelsSql);
+  await keep('kernels', kernelsSql(times.overlapping, !unique));
   await textTable(
     workbench,
     'attr_copy_texts',
-    'SELECT kind AS code FROM trace_copies UNION SELECT src_kind FROM trace_copies UNION SELECT dst_kind FROM trace_copies',
+    'SELECT kind AS code FROM attr_copies UNION SELECT src_kind FROM attr_copies UNION SELECT dst_kind FROM attr_copies',
   );
-  await keep('copies', copiesSql);
+  await keep('copies', copiesSql(times.overlapping));
   proceed(0.9);
   await rollUpStages(workbench);
   await keep('stages', stagesSql(containers));
@@ -85,6 +80,12 @@ export async function attribute(workbench: Workbench, context: ImportContext): P
   await dropScratch(workbench);
   proceed(1);
   return { issues };
+}
+
+async function apis(workbench: Workbench) {
+  return workbench.query<{ code: number; text: string }>(
+    'SELECT code, text FROM trace_names SEMI JOIN (SELECT DISTINCT api FROM attr_api) a ON a.api = code',
+  );
 }
 
 async function stageNames(workbench: Workbench, context: ImportContext) {
@@ -121,7 +122,7 @@ const scratchTables = [
     'attr_outer',
     'attr_sorted',
   ],
-  ['attr_kernel_labels', 'attr_labels', 'attr_op_labels'],
+  ['attr_kernel_labels', 'attr_labels', 'attr_op_labels', 'attr_short'],
 );
 const textTables = [
   'attr_kernel_names',

@@ -9,6 +9,8 @@ export interface DeviceTimes {
   launch: LatencyEstimate;
   /** Between the nodes of one CUDA graph. */
   graphNode: LatencyEstimate;
+  /** Whether any activity has less exclusive time than duration. */
+  overlapping: boolean;
 }
 
 /** Activities of both tables under one number: copies are −1, −2, … */
@@ -34,10 +36,13 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   const graphNode = latencySamples();
   const now = { callStart: 0, callEnd: 0, pid: 0, tid: 0, graph: Number.NaN, kernel: true };
   let graphBefore = Number.NaN;
+  let overlapping = false;
 
   const events = {
     ended(activity: number, durNs: number, exclusiveNs: number) {
-      if (exclusiveNs !== durNs) exclusive.add(activity, exclusiveNs);
+      if (exclusiveNs === durNs) return;
+      exclusive.add(activity, exclusiveNs);
+      overlapping = true;
     },
     idle(activity: number, fromNs: number, toNs: number) {
       const inGraph = now.graph === graphBefore;
@@ -88,7 +93,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   sweep?.finish();
   exclusive.close();
   gaps.close();
-  return { launch: launch.estimate(), graphNode: graphNode.estimate() };
+  return { launch: launch.estimate(), graphNode: graphNode.estimate(), overlapping };
 }
 
 function waitingOf(host: Host, pid: number, tid: number): Waiting | undefined {

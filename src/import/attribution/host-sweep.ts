@@ -57,6 +57,7 @@ export async function sweepHost(
     names,
     nextStage: 1,
     containers: new Set(),
+    last: null,
     stages: await openRows(workbench, 'attr_stages', stageColumns),
     ops: await openRows(workbench, 'attr_ops', opColumns),
     calls: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
@@ -118,6 +119,7 @@ interface Sweep {
   names: HostNames;
   nextStage: number;
   containers: Set<number>;
+  last: { pid: number; tid: number; thread: Thread } | null;
   stages: RowWriter;
   ops: RowWriter;
   calls: RowWriter;
@@ -133,10 +135,10 @@ function rangeScan(unclosed: boolean): string {
       SELECT pid, tid, max(end_ns) AS end_ns FROM (
         SELECT pid, tid, start_ns + dur_ns AS end_ns FROM trace_api
         UNION ALL SELECT pid, tid, start_ns + dur_ns FROM trace_ops
-        UNION ALL SELECT pid, tid, coalesce(nullif(end_ns, 'nan'), start_ns) FROM trace_ranges
+        UNION ALL SELECT pid, tid, coalesce(nullif(end_ns::DOUBLE, 'nan'), start_ns) FROM trace_ranges
           WHERE process_wide IS DISTINCT FROM 1
       ) GROUP BY ALL)
-    SELECT ${columns}, coalesce(nullif(r.end_ns, 'nan'), last.end_ns, r.start_ns) AS end_ns, r.range_id
+    SELECT ${columns}, coalesce(nullif(r.end_ns::DOUBLE, 'nan'), last.end_ns, r.start_ns) AS end_ns, r.range_id
     FROM trace_ranges r LEFT JOIN last ON last.pid IS NOT DISTINCT FROM r.pid AND last.tid IS NOT DISTINCT FROM r.tid
     ${order}`;
 }
@@ -189,13 +191,12 @@ function takeOp(sweep: Sweep, { columns, row }: Cursor): void {
   const startNs = columns['start_ns']![row]!;
   const durNs = columns['dur_ns']![row]!;
   const endNs = startNs + durNs;
-  const pid = columns['pid']![row]!;
-  const thread = threadOf(sweep.host, pid, columns['tid']![row]!);
+  const thread = at(sweep, columns['pid']![row]!, columns['tid']![row]!);
   const open = thread.ops;
   while (open.length > 0 && open.at(-1)!.endNs <= startNs) writeOp(sweep, open.pop()!);
   const parent = containing(open, endNs);
   if (parent) parent.selfNs -= durNs;
-  const stage = around(sweep, pid, thread, startNs, endNs);
+  const stage = around(sweep, thread, startNs, endNs);
   const depth = parent ? parent.depth + 1 : 0;
   open.push({
     id: columns['op_id']![row]!,
@@ -214,12 +215,11 @@ function writeOp(sweep: Sweep, op: OpenOp): void {
 function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   const startNs = columns['start_ns']![row]!;
   const endNs = startNs + columns['dur_ns']![row]!;
-  const pid = columns['pid']![row]!;
-  const thread = threadOf(sweep.host, pid, columns['tid']![row]!);
+  const thread = at(sweep, columns['pid']![row]!, columns['tid']![row]!);
   if (sweep.names.synchronizing.has(columns['name']![row]!)) thread.waiting.add(startNs, endNs);
   const { ops } = thread;
   while (ops.length > 0 && ops.at(-1)!.endNs < startNs) writeOp(sweep, ops.pop()!);
-  const stage = around(sweep, pid, thread, startNs, endNs);
+  const stage = around(sweep, thread, startNs, endNs);
   const { ranges } = thread;
   if (ranges.length > 0 && stage !== ranges.at(-1)) sweep.counts.clippedCalls++;
   sweep.calls.add(
@@ -229,11 +229,20 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
 }
 
 /** Ranges that ended before go first: what is left on the stack is open, or overlaps what is. */
-function around(sweep: Sweep, pid: number, thread: Thread, startNs: number, endNs: number): OpenStage | null {
+function around(sweep: Sweep, thread: Thread, startNs: number, endNs: number): OpenStage | null {
   const { ranges } = thread;
-  while (ranges.length > 0 && ranges.at(-1)!.endNs < startNs) ranges.pop();
-  stageAround(processOf(sweep.host, pid), thread, endNs, sweep.found);
+  while (ranges.length > 0 && ranges[ranges.length - 1]!.endNs < startNs) ranges.pop();
+  stageAround(thread, endNs, sweep.found);
   return sweep.found.stage;
+}
+
+/** Mostly the thread of the event before. */
+function at(sweep: Sweep, pid: number, tid: number): Thread {
+  const { last } = sweep;
+  if (last && last.pid === pid && last.tid === tid) return last.thread;
+  const thread = threadOf(sweep.host, pid, tid);
+  sweep.last = { pid, tid, thread };
+  return thread;
 }
 
 function closeAll(sweep: Sweep): void {

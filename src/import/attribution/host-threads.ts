@@ -12,6 +12,7 @@ export interface OpenOp {
 }
 
 export interface Thread {
+  process: Process;
   /** Push/pop ranges, outermost first. */
   ranges: OpenStage[];
   ops: OpenOp[];
@@ -54,11 +55,18 @@ export function processOf(host: Host, pid: number): Process {
 }
 
 export function threadOf(host: Host, pid: number, tid: number): Thread {
-  const { threads } = processOf(host, pid);
-  let thread = threads.get(tid);
+  const process = processOf(host, pid);
+  let thread = process.threads.get(tid);
   if (!thread) {
-    thread = { ranges: [], ops: [], marked: false, positions: freshPositions(), waiting: waiting() };
-    threads.set(tid, thread);
+    thread = {
+      process,
+      ranges: [],
+      ops: [],
+      marked: false,
+      positions: freshPositions(),
+      waiting: waiting(),
+    };
+    process.threads.set(tid, thread);
   }
   return thread;
 }
@@ -82,7 +90,8 @@ export interface Found {
  * Stage of something a thread does: its own innermost range around it, else a start/end range of the process, else,
  * for a thread nobody marked (a worker of the framework), the range that another thread of the process is in.
  */
-export function stageAround(process: Process, thread: Thread, endNs: number, found: Found): void {
+export function stageAround(thread: Thread, endNs: number, found: Found): void {
+  const { process } = thread;
   found.by = 0;
   found.stage = containing(thread.ranges, endNs);
   if (found.stage) return;

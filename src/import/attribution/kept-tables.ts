@@ -22,37 +22,57 @@ function named(column: string, texts: readonly string[]): string {
 const attributedBy = `${named('k.attributed_by', attributions)} AS attributed_by`;
 
 const launchKeys = `k.start_ns, k.dur_ns, k.pid, k.tid, k.rank, k.device, k.context, k.stream, k.correlation,
-  k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node,
-  coalesce(e.exclusive_ns::BIGINT, k.dur_ns) AS exclusive_ns`;
+  k.api_start_ns, k.api_dur_ns, k.stage_id, ${attributedBy}, k.op_id, k.graph_node`;
 
-export const kernelsSql = `
-  SELECT ${launchKeys}, n.text AS name, s.text AS short_name,
+/** Activities that overlap others; of the rest the exclusive time is the duration. */
+function exclusiveOf(shared: boolean, activity: string): { column: string; join: string } {
+  if (!shared) return { column: 'k.dur_ns AS exclusive_ns', join: '' };
+  return {
+    column: 'coalesce(e.exclusive_ns::BIGINT, k.dur_ns) AS exclusive_ns',
+    join: `LEFT JOIN attr_exclusive e ON e.activity = ${activity}`,
+  };
+}
+
+/**
+ * @param overlapping whether attr_exclusive has rows
+ * @param shortNames whether one name may have several short names, so that it must be looked up on its own
+ */
+export function kernelsSql(overlapping: boolean, shortNames: boolean): string {
+  const exclusive = exclusiveOf(overlapping, 'k.activity');
+  return `
+  SELECT ${launchKeys}, ${exclusive.column}, n.text AS name, ${shortNames ? 's.text' : 'n.short_name'} AS short_name,
     CASE WHEN k.opaque_graph THEN 'graph'::attr_class_type ELSE n.class END AS class, n.tile, n.dtype,
     g.text AS grid, b.text AS block, k.registers, k.shared_mem_bytes, k.graph_id
-  FROM attr_kernels k
-  LEFT JOIN attr_exclusive e ON e.activity = k.activity
+  FROM attr_kernels k ${exclusive.join}
   LEFT JOIN attr_kernel_names n ON n.code = k.name
-  LEFT JOIN attr_short_names s ON s.code = k.short_name
+  ${shortNames ? 'LEFT JOIN attr_short_names s ON s.code = k.short_name' : ''}
   LEFT JOIN attr_dims g ON g.code = k.grid
   LEFT JOIN attr_dims b ON b.code = k.block`;
+}
 
-export const copiesSql = `
-  SELECT ${launchKeys}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
-  FROM attr_copies k
-  LEFT JOIN attr_exclusive e ON e.activity = -1 - k.activity
+/** @param overlapping as in kernelsSql */
+export function copiesSql(overlapping: boolean): string {
+  const exclusive = exclusiveOf(overlapping, '-1 - k.activity');
+  return `
+  SELECT ${launchKeys}, ${exclusive.column}, n.text AS kind, s.text AS src_kind, d.text AS dst_kind, k.bytes
+  FROM attr_copies k ${exclusive.join}
   LEFT JOIN attr_copy_texts n ON n.code = k.kind
   LEFT JOIN attr_copy_texts s ON s.code = k.src_kind
   LEFT JOIN attr_copy_texts d ON d.code = k.dst_kind`;
+}
 
-export const callsSql = `
-  SELECT a.start_ns, a.dur_ns, a.pid, a.tid, a.rank, a.correlation, a.stage_id, a.op_id, n.text AS name, i.text AS api
-  FROM attr_api a
-  LEFT JOIN attr_call_names n ON n.code = a.name
-  LEFT JOIN attr_call_names i ON i.code = a.api`;
+/** @param apis the few codes of runtime, driver, …: a CASE over them costs less than a join */
+export function callsSql(apis: readonly { code: number; text: string }[]): string {
+  const type = `ENUM(${apis.map(({ text }) => `'${text.replaceAll("'", "''")}'`).join(', ')})`;
+  const cases = apis.map(({ code, text }) => `WHEN ${code} THEN '${text.replaceAll("'", "''")}'::${type}`);
+  return `
+  SELECT a.start_ns, a.dur_ns, a.pid, a.tid, a.rank, a.correlation, a.stage_id, a.op_id, n.text AS name,
+    ${cases.length > 0 ? `CASE a.api ${cases.join(' ')} END` : 'NULL'} AS api
+  FROM attr_api a LEFT JOIN attr_call_names n ON n.code = a.name`;
+}
 
 export const opsSql = `
-  SELECT o.start_ns, o.dur_ns, ${integer('o.pid')} AS pid, ${integer('o.tid')} AS tid, ${integer('o.rank')} AS rank,
-    o.op_id, ${integer('a.parent_op_id')} AS parent_op_id, ${integer('a.stage_id')} AS stage_id, a.self_dur_ns,
+  SELECT o.start_ns, o.dur_ns, o.pid, o.tid, o.rank, o.op_id, ${integer('a.parent_op_id')} AS parent_op_id, ${integer('a.stage_id')} AS stage_id, a.self_dur_ns,
     n.text AS name, n.class, t.text AS op_type, i.text AS input_shapes, j.text AS input_types,
     o.allocated_bytes, d.device_dur_ns
   FROM trace_ops o

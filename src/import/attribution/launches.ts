@@ -1,6 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { attributions } from './host-threads.js';
-import { integer } from './texts.js';
+import { integer, integersOf } from './texts.js';
 
 /** Makes the table's rows follow in order of start_ns; most profilers write them so already. */
 export async function sortByStart(workbench: Workbench, table: string): Promise<void> {
@@ -16,13 +16,12 @@ export async function sortByStart(workbench: Workbench, table: string): Promise<
 /** trace_api and what the host sweep found for each of its rows become attr_api; both are dropped. */
 export async function joinCalls(workbench: Workbench): Promise<void> {
   const n = attributions.length;
+  const of = await integersOf(workbench, 'trace_api', 'a');
   await workbench.run(
-    `CREATE TABLE attr_api AS SELECT a.start_ns::BIGINT AS start_ns, a.dur_ns::BIGINT AS dur_ns,
-       ${integer('a.pid')} AS pid, ${integer('a.tid')} AS tid, ${integer('a.rank', 'INTEGER')} AS rank,
-       ${integer('a.correlation')} AS correlation, ${integer('a.name', 'INTEGER')} AS name,
-       ${integer('a.api', 'INTEGER')} AS api,
-       CASE WHEN NOT isnan(c.place) THEN (c.place // ${n})::INTEGER END AS stage_id,
-       CASE WHEN NOT isnan(c.place) THEN (c.place % ${n})::UTINYINT END AS attributed_by,
+    `CREATE TABLE attr_api AS SELECT ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns,
+       ${of('pid')} AS pid, ${of('tid')} AS tid, ${of('rank', 'INTEGER')} AS rank, ${of('correlation')} AS correlation,
+       ${of('name', 'INTEGER')} AS name, ${of('api', 'INTEGER')} AS api,
+       ${integer(`c.place // ${n}`, 'INTEGER')} AS stage_id, ${integer(`c.place % ${n}`, 'UTINYINT')} AS attributed_by,
        ${integer('c.op_id')} AS op_id
      FROM trace_api a POSITIONAL JOIN attr_calls c`,
   );
@@ -56,17 +55,8 @@ export async function joinLaunches(workbench: Workbench): Promise<number> {
 const launchTables = ['kernels', 'copies'] as const;
 
 const launchColumns = {
-  kernels: [
-    ...['name', 'short_name', 'grid', 'block', 'registers', 'shared_mem_bytes'].map(
-      (c) => `${integer(`k.${c}`, 'INTEGER')} AS ${c}`,
-    ),
-    `${integer('k.graph_id')} AS graph_id`,
-    'coalesce(k.opaque_graph = 1, false) AS opaque_graph',
-  ],
-  copies: [
-    ...['kind', 'src_kind', 'dst_kind'].map((c) => `${integer(`k.${c}`, 'INTEGER')} AS ${c}`),
-    `${integer('k.bytes')} AS bytes`,
-  ],
+  kernels: ['name', 'short_name', 'grid', 'block', 'registers', 'shared_mem_bytes'],
+  copies: ['kind', 'src_kind', 'dst_kind'],
 };
 
 async function joinLaunch(
@@ -74,17 +64,19 @@ async function joinLaunch(
   table: (typeof launchTables)[number],
   calls: string,
 ): Promise<void> {
+  const of = await integersOf(workbench, `trace_${table}`, 'k');
+  const own = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
+  if (table === 'kernels') own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
+  else own.push(`${of('bytes')} AS bytes`);
   await workbench.run(
     `CREATE TABLE attr_${table} AS SELECT k.rowid AS activity,
-       k.start_ns::BIGINT AS start_ns, k.dur_ns::BIGINT AS dur_ns, ${integer('k.pid')} AS pid,
-       ${integer('k.rank', 'INTEGER')} AS rank, ${integer('k.device', 'INTEGER')} AS device,
-       ${integer('k.context')} AS context, ${integer('k.stream')} AS stream,
-       ${integer('k.correlation')} AS correlation, ${integer('k.graph_node')} AS graph_node,
-       ${launchColumns[table].join(', ')},
+       ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
+       ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
+       ${of('context')} AS context, ${of('stream')} AS stream,
+       ${of('correlation')} AS correlation, ${of('graph_node')} AS graph_node, ${own.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
-       coalesce(${integer('k.op_id')}, a.op_id) AS op_id
-     FROM trace_${table} k LEFT JOIN ${calls} a
-       ON a.pid = ${integer('k.pid')} AND a.correlation = ${integer('k.correlation')}`,
+       coalesce(${of('op_id')}, a.op_id) AS op_id
+     FROM trace_${table} k LEFT JOIN ${calls} a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}`,
   );
 }
 

@@ -10,10 +10,11 @@ const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) =
 /**
  * Table attr_kernel_names: code (null: a kernel without a name), text, class, tile, dtype, priority (0 compute,
  * 1 communication). Each distinct name is classified once.
+ * @returns whether each name has one short name: then it is the column short_name
  */
-export async function kernelNames(workbench: Workbench): Promise<void> {
+export async function kernelNames(workbench: Workbench): Promise<boolean> {
   await workbench.run(classType);
-  await textTable(workbench, 'attr_kernel_names', 'SELECT DISTINCT name AS code FROM trace_kernels');
+  await textTable(workbench, 'attr_kernel_names', 'SELECT DISTINCT name AS code FROM attr_kernels');
   const names = await workbench.query<{ code: number; text: string }>(
     'SELECT code, text::VARCHAR AS text FROM attr_kernel_names',
   );
@@ -31,13 +32,23 @@ export async function kernelNames(workbench: Workbench): Promise<void> {
   rows.close();
   await workbench.createNames('attr_labels', labels.keys());
   await workbench.run(
+    `CREATE TABLE attr_short AS SELECT name AS code, min(short_name) AS short FROM
+       (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name`,
+  );
+  await textTable(workbench, 'attr_short_names', 'SELECT DISTINCT short_name AS code FROM attr_kernels');
+  await workbench.run(
     `CREATE OR REPLACE TABLE attr_kernel_names AS
-     SELECT n.code, n.text, (${classList})[l.class::INTEGER]::attr_class_type AS class,
+     SELECT n.code, n.text, s.text AS short_name, (${classList})[l.class::INTEGER]::attr_class_type AS class,
        t.text AS tile, d.text AS dtype, (l.class = ${opClasses.indexOf('communication') + 1})::INTEGER AS priority
      FROM attr_kernel_names n JOIN attr_kernel_labels l USING (code)
+     LEFT JOIN attr_short o ON o.code = n.code LEFT JOIN attr_short_names s ON s.code = o.short
      LEFT JOIN attr_labels t ON t.code = l.tile LEFT JOIN attr_labels d ON d.code = l.dtype
-     UNION ALL SELECT NULL, NULL, 'other', NULL, NULL, 0`,
+     UNION ALL SELECT NULL, NULL, NULL, 'other', NULL, NULL, 0`,
   );
+  const [several] = await workbench.query<{ n: number }>(
+    'SELECT count(*) AS n FROM (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name ORDER BY n DESC LIMIT 1',
+  );
+  return (several?.n ?? 0) <= 1;
 }
 
 const classList = `[${opClasses.map((name) => `'${name}'`).join(', ')}]`;

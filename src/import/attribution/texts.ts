@@ -26,7 +26,23 @@ export async function dropTextTable(workbench: Workbench, name: string): Promise
   await workbench.run(`DROP TYPE IF EXISTS ${name}_type`);
 }
 
-/** A double of the trace tables as an integer; NaN, which also stands for null there, becomes null. */
-export function integer(column: string, type: 'INTEGER' | 'BIGINT' = 'BIGINT'): string {
-  return `CASE WHEN isnan(${column}::DOUBLE) THEN NULL ELSE ${column} END::${type}`;
+export type IntegerType = 'INTEGER' | 'BIGINT' | 'UTINYINT';
+
+/** A double as an integer; NaN, which stands for null in tables filled in bulk, becomes null. */
+export function integer(column: string, type: IntegerType = 'BIGINT'): string {
+  return `nullif(${column}, 'nan'::DOUBLE)::${type}`;
+}
+
+/** As `integer`, for the columns of a trace table, which readers that fill it by SQL have as integers already. */
+export async function integersOf(
+  workbench: Workbench,
+  table: string,
+  alias: string,
+): Promise<(column: string, type?: IntegerType) => string> {
+  const columns = await workbench.query<{ name: string }>(
+    `SELECT column_name AS name FROM duckdb_columns() WHERE table_name = '${table}' AND data_type = 'DOUBLE'`,
+  );
+  const doubles = new Set(columns.map(({ name }) => name));
+  return (column, type = 'BIGINT') =>
+    doubles.has(column) ? integer(`${alias}."${column}"`, type) : `${alias}."${column}"::${type}`;
 }
