@@ -21,6 +21,8 @@ export const configSchema = z.strictObject({
     })
     .optional(),
   roofline: z.strictObject({ threads: count.optional() }).optional(),
+  /** Names of ranges that mark stages (src/import/stage-name-config.ts checks them). */
+  stages: z.array(z.unknown()).optional(),
 });
 
 export type Config = z.infer<typeof configSchema>;

@@ -50,7 +50,7 @@ export async function applyConfig(command: Command): Promise<void> {
   }
 }
 
-function readText(path: string): string {
+export function readText(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {

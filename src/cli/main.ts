@@ -20,6 +20,11 @@ const commands: CommandEntry[] = [
     load: () => import('./profile.js'),
   },
   {
+    name: 'import',
+    summary: 'read what nsys, ncu, the PyTorch profiler or nvidia-smi recorded',
+    load: () => import('./import.js'),
+  },
+  {
     name: 'roofline',
     summary: "measure this machine's peak FLOP/s and memory bandwidth",
     load: () => import('./roofline.js'),

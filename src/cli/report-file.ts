@@ -35,20 +35,29 @@ export async function ensureReportPath(path: string): Promise<void> {
   }
 }
 
+/** What every page is made with: the text of dist/report-client.js, which draws its charts. */
+export interface PageParts {
+  clientScript: string;
+}
+
 /**
- * Writes the HTML report, whole or not at all.
+ * Writes an HTML report, whole or not at all.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function writeReport(document: Document<ProfileResult>, path: string): Promise<void> {
-  const { profileReport } = await import('../report/html/profile.js');
+export async function writePage(path: string, render: (parts: PageParts) => string): Promise<void> {
   const clientScript = await readFile(childEntry('report-client'), 'utf8');
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     makeFolder(dirname(resolve(path)));
-    await writeFile(temporary, profileReport(document, { clientScript }));
+    await writeFile(temporary, render({ clientScript }));
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});
     throw asStorageFailure(error, { path, doing: 'write the report' });
   }
+}
+
+export async function writeReport(document: Document<ProfileResult>, path: string): Promise<void> {
+  const { profileReport } = await import('../report/html/profile.js');
+  await writePage(path, (parts) => profileReport(document, parts));
 }

@@ -1,14 +1,15 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk } from './output.js';
-import { reportPath, writeReport } from './report-file.js';
+import { reportPath } from './report-file.js';
 
 export function define(command: Command): void {
   command
     .option('--session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
     .option('--output <file>', 'write it there; by default into the session folder')
-    .option('--json', 'print the inferscope/profile document instead of writing a page')
+    .option('--json', 'print the document (inferscope/profile, trace, …) instead of writing a page')
     .addHelpText(
       'after',
       examples(
@@ -18,16 +19,26 @@ export function define(command: Command): void {
     )
     .action(async (options: { session: string; output?: string; json?: boolean }) => {
       const { openSession } = await import('../session/open.js');
-      const { analyzeProfile } = await import('../analyze/profile.js');
+      const { analyzeSession, documentsOf, writeAnalysed } = await import('./session-summary.js');
       const session = await openSession(options.session);
-      const document = await analyzeProfile(session);
+      const analysed = await analyzeSession(session);
+      const [first] = documentsOf(analysed);
+      if (!first) throw nothingToReport(session.id);
       if (options.json) {
-        printDocument(document);
+        printDocument(first);
         return;
       }
       const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-      await writeReport(document, path);
+      await writeAnalysed(analysed, path);
       talk(`report of ${session.id} written`);
       print(path);
     });
+}
+
+function nothingToReport(id: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `session ${id} has nothing to report`,
+    why: 'It holds no operators, kernels, counters or matrix products.',
+    fix: `See what it holds: inferscope session show ${id}`,
+  });
 }

@@ -1,6 +1,25 @@
+import { cublasLogImporter } from './gemm-log/cublas.js';
+import { cublasLtLogImporter } from './gemm-log/cublaslt.js';
+import type { Importer } from './importer.js';
+import { ncuCsvImporter } from './ncu/ncu-csv.js';
+import { ncuReportImporter } from './ncu/ncu-report.js';
+import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './nsys/importers.js';
+import { nvidiaSmiDmonImporter } from './nvidia-smi/dmon.js';
+import { nvidiaSmiQueryImporter } from './nvidia-smi/query.js';
 import { ortTraceImporter } from './ort-trace.js';
 import { recordImporter } from './record.js';
-import type { Importer } from './importer.js';
 
 /** Every format inferscope reads, in the order they are sniffed. */
-export const importers: Importer[] = [recordImporter, ortTraceImporter];
+export const importers: Importer[] = [
+  nsysSqliteImporter,
+  nsysParquetdirImporter,
+  nsysRepImporter,
+  ncuReportImporter,
+  recordImporter,
+  ortTraceImporter,
+  ncuCsvImporter,
+  cublasLtLogImporter,
+  cublasLogImporter,
+  nvidiaSmiDmonImporter,
+  nvidiaSmiQueryImporter,
+];

@@ -31,6 +31,12 @@ const ladders: Record<string, Rung[]> = {
     { from: 0.1, factor: 1, unit: 'ms' },
     { from: 10_000, factor: 1000, unit: 's' },
   ],
+  ns: [
+    { from: 0, factor: 1, unit: 'ns' },
+    { from: 1e3, factor: 1e3, unit: 'µs' },
+    { from: 1e5, factor: 1e6, unit: 'ms' },
+    { from: 1e10, factor: 1e9, unit: 's' },
+  ],
   B: ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((unit, index) => ({
     from: index === 0 ? 0 : 1024 ** index,
     factor: 1024 ** index,

@@ -1,0 +1,25 @@
+import type { Document } from '../model/document.js';
+import type { CountersResult } from '../model/documents/counters.js';
+import type { GemmsResult } from '../model/documents/gemms.js';
+import type { TraceResult } from '../model/documents/trace.js';
+import type { TableName } from '../model/tables.js';
+import type { Session } from '../session/open.js';
+import { analyzeCounters } from './counters/counters.js';
+import { analyzeGemms } from './gemms/gemms.js';
+import { analyzeTrace } from './trace/trace.js';
+
+/** Everything other tools' captures in a session answer; null where the session has no rows for it. */
+export interface CapturesResult {
+  trace: Document<TraceResult> | null;
+  counters: Document<CountersResult> | null;
+  gemms: Document<GemmsResult> | null;
+}
+
+export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
+  const has = (table: TableName) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
+  return {
+    trace: has('kernels') ? await analyzeTrace(session) : null,
+    counters: has('counters') ? await analyzeCounters(session) : null,
+    gemms: has('gemms') || (has('kernels') && has('ops')) ? await analyzeGemms(session) : null,
+  };
+}

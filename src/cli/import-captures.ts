@@ -1,0 +1,209 @@
+import { mkdir, stat } from 'node:fs/promises';
+import { basename, join } from 'node:path';
+import { identify } from '../import/identify.js';
+import type { CaptureFacts, Fact, ImportContext, Importer } from '../import/importer.js';
+import type { StageNameRule } from '../import/stage-names.js';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Capture, Execution } from '../model/manifest.js';
+import type { ModelLine } from '../model/record.js';
+import { redactCommand } from '../model/redaction.js';
+import type { SessionFiles } from '../session/session-files.js';
+
+/** A file (or nsys parquet folder) that a profiler wrote. */
+export interface CaptureFile {
+  path: string;
+  /** Of the run that wrote it; without it, files of one tool are taken as one execution. */
+  execution?: Pick<Execution, 'execution_id' | 'purpose' | 'command' | 'exit_code'>;
+}
+
+export interface ImportOptions {
+  /** Session time 0 where the caller knows it; else the earliest capture begins it. */
+  zero?: ImportContext['zero'];
+  stageNames?: readonly StageNameRule[];
+  /** Values that must not be kept anywhere, e.g. tokens of the program's environment. */
+  redact?: (text: string) => string;
+  /** Keep the files as they are beside the tables. */
+  keepRaw: boolean;
+  /** Ids that an older capture of the same session has. */
+  taken?: readonly string[];
+  /** One bad file does not cost the others (`run`); otherwise the first one ends the import. */
+  tolerant?: boolean;
+  signal?: AbortSignal;
+  onProgress?: (file: string, share: number) => void;
+}
+
+export interface ImportedCaptures {
+  /** Wall clock of the session's time 0, ns since the epoch; null when no capture tells. */
+  zeroRealtimeNs: bigint | null;
+  executions: Execution[];
+  captures: Capture[];
+  issues: Issue[];
+  hardware: Record<string, Fact>;
+  software: Record<string, Fact>;
+  /** What a workload said of its model, from its record. */
+  model: ModelLine | null;
+  failures: { path: string; error: InferscopeError }[];
+}
+
+interface Known {
+  file: CaptureFile;
+  /** What the importer reads: the file itself, or what its own tool made of it. */
+  readable: string;
+  importer: Importer;
+  facts: CaptureFacts;
+}
+
+const host = 'localhost';
+
+/**
+ * Brings files of any known format into one session: they are recordings of one run of a workload, or of several runs
+ * of the same one. Raw files are kept as artifacts.
+ * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TOOL_MISSING … unless `tolerant`
+ */
+export async function importCaptures(
+  session: SessionFiles,
+  files: CaptureFile[],
+  options: ImportOptions,
+): Promise<ImportedCaptures> {
+  const imported: ImportedCaptures = {
+    zeroRealtimeNs: options.zero?.realtime_ns ?? null,
+    executions: [],
+    captures: [],
+    issues: [],
+    hardware: {},
+    software: {},
+    model: null,
+    failures: [],
+  };
+  const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await work();
+    } catch (error) {
+      if (!options.tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL')
+        throw error;
+      imported.failures.push({ path, error });
+      const text = `${basename(path)} could not be read: ${error.parts.what}. ${error.parts.why}`;
+      imported.issues.push({ code: 'capture_unreadable', severity: 'error', text });
+      return null;
+    }
+  };
+
+  const known: Known[] = [];
+  for (const file of files) {
+    const found = await guarded(file.path, () => recognise(file, session));
+    if (found) known.push(found);
+  }
+  const zeros = known.flatMap(({ facts }) =>
+    facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
+  );
+  imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
+  const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
+
+  const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
+  for (const one of known) {
+    const execution = executionOf(one, timeline ?? one);
+    const captureId = freeId(one, [...(options.taken ?? []), ...imported.captures.map((c) => c.capture_id)]);
+    const context: ImportContext = {
+      execution_id: execution.execution_id,
+      capture_id: captureId,
+      host,
+      zero,
+      ...(options.stageNames ? { stageNames: options.stageNames } : {}),
+      ...(options.redact ? { redact: options.redact } : {}),
+      ...(options.signal ? { signal: options.signal } : {}),
+      progress: (share) => options.onProgress?.(basename(one.file.path), share),
+    };
+    const outcome = await guarded(one.file.path, () => one.importer.load(one.readable, session, context));
+    if (options.keepRaw) await keepRaw(session, one, captureId);
+    if (!outcome) {
+      session.forget(captureId);
+      continue;
+    }
+    if (!imported.executions.some((e) => e.execution_id === execution.execution_id))
+      imported.executions.push(execution);
+    imported.captures.push({
+      capture_id: captureId,
+      execution_id: execution.execution_id,
+      tool: one.facts.tool,
+      importer: one.importer.name,
+      clock: outcome.clock,
+    });
+    imported.issues.push(...outcome.issues);
+    Object.assign(imported.hardware, one.facts.hardware);
+    Object.assign(imported.software, one.facts.software);
+    if ('model' in outcome) imported.model ??= outcome.model as ModelLine | null;
+  }
+  return imported;
+}
+
+async function recognise(file: CaptureFile, session: SessionFiles): Promise<Known> {
+  const importer = await identify(file.path);
+  const readable = await converted(file.path, importer, session.scratch);
+  const reader = readable === file.path ? importer : await identify(readable);
+  return { file, readable, importer: reader, facts: await reader.facts(readable) };
+}
+
+/** Binary reports are read through the tool that wrote them. */
+async function converted(path: string, importer: Importer, scratch: string): Promise<string> {
+  if (importer.name === 'nsys-rep') {
+    const { exportNsysReport } = await import('../capture/tools/nsys.js');
+    return exportNsysReport(path, await folderFor(path, scratch));
+  }
+  if (importer.name === 'ncu-rep') {
+    const { exportNcuReport } = await import('../capture/tools/ncu.js');
+    const { raw } = await exportNcuReport(path, await folderFor(path, scratch));
+    return raw;
+  }
+  return path;
+}
+
+async function folderFor(path: string, scratch: string): Promise<string> {
+  const folder = join(scratch, `export-${basename(path)}`);
+  await mkdir(folder, { recursive: true });
+  return folder;
+}
+
+/** Telemetry logs were written beside the timeline; everything else is an execution a tool. */
+function executionOf({ file, facts }: Known, timeline: Known): Execution {
+  const own = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
+  const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
+  const purpose = from.purpose === 'telemetry' ? 'imported' : from.purpose;
+  return {
+    execution_id: own?.execution_id ?? idOf(from.tool.name),
+    purpose: own?.purpose ?? purpose,
+    command: own?.command ?? redactCommand(from.command ?? []),
+    exit_code: own?.exit_code ?? null,
+    start_ns: null,
+    end_ns: null,
+  };
+}
+
+/** nsys, nsys-2, … : the name of the tool, numbered where there are several files of it. */
+function freeId({ facts, file }: Known, taken: string[]): string {
+  const stem = idOf(file.execution ? `${file.execution.execution_id}-${facts.tool.name}` : facts.tool.name);
+  let id = stem;
+  for (let n = 2; taken.includes(id); n++) id = `${stem}-${n}`;
+  return id;
+}
+
+function idOf(name: string): string {
+  return (
+    name
+      .toLowerCase()
+      .replaceAll(/[^a-z0-9]+/g, '-')
+      .replaceAll(/^-+|-+$/g, '') || 'capture'
+  );
+}
+
+async function keepRaw(session: SessionFiles, { file, importer }: Known, captureId: string): Promise<void> {
+  const place = { kind: importer.name, captureId, name: basename(file.path) };
+  if (!(await stat(file.path)).isDirectory()) {
+    await session.addArtifact(file.path, place);
+    return;
+  }
+  const { create } = await import('tar');
+  const archive = join(session.scratch, `${captureId}.tar`);
+  await create({ file: archive, cwd: join(file.path, '..'), portable: true }, [basename(file.path)]);
+  await session.addArtifact(archive, { ...place, name: `${basename(file.path)}.tar` });
+}

@@ -1,0 +1,150 @@
+import process from 'node:process';
+import { basename } from 'node:path';
+import type { ModelLine } from '../model/record.js';
+import type { SessionSummary } from '../session/create.js';
+import type { Workload } from '../model/manifest.js';
+import { redactCommand, redactText } from '../model/redaction.js';
+import { addCapture } from '../session/capture.js';
+import { createSession } from '../session/create.js';
+import { homeFolders } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { findModel, type NamedModel } from './find-model.js';
+import {
+  type CaptureFile,
+  importCaptures,
+  type ImportedCaptures,
+  type ImportOptions,
+} from './import-captures.js';
+import { startProgress } from './progress.js';
+import { configuredStageNames } from './stage-names.js';
+
+export interface ImportRunOptions {
+  session?: string;
+  name?: string;
+  tag: string[];
+  model?: string;
+  raw: boolean;
+  quiet?: boolean;
+}
+
+/**
+ * Files → session. Nothing is kept when one of them cannot be read or Ctrl-C stops it.
+ * @throws E_FORMAT_UNKNOWN, E_TRACE_FILE, E_TRACE_NEWER, E_TOOL_MISSING, E_INTERRUPTED, E_DISK_FULL …
+ */
+export async function runImport(
+  paths: string[],
+  options: ImportRunOptions,
+  signal: AbortSignal,
+): Promise<string> {
+  const progress = startProgress(options.quiet === true);
+  const model = options.model === undefined ? null : await findModel(options.model);
+  const stageNames = await configuredStageNames();
+  const settings: ImportOptions = {
+    stageNames,
+    redact: (text) => redactText(text),
+    keepRaw: options.raw,
+    signal,
+    onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+  };
+  const files = paths.map((path) => ({ path }));
+  try {
+    const id =
+      options.session === undefined
+        ? await intoNew(files, settings, options, model)
+        : await intoKept(options.session, files, settings);
+    progress.done('session kept', id);
+    return id;
+  } catch (error) {
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the session', home: true });
+  } finally {
+    progress.end();
+  }
+}
+
+async function intoNew(
+  files: CaptureFile[],
+  settings: ImportOptions,
+  options: ImportRunOptions,
+  model: NamedModel | null,
+): Promise<string> {
+  const session = await createSession({
+    label: options.name ?? stemOf(files[0]!.path),
+    kind: 'import',
+    name: options.name ?? null,
+    tags: options.tag,
+  });
+  try {
+    const imported = await importCaptures(session, files, settings);
+    return (await session.finish(summaryOf(imported, files, model), imported.issues)).id;
+  } catch (error) {
+    await session.abandon();
+    throw error;
+  }
+}
+
+async function intoKept(selector: string, files: CaptureFile[], settings: ImportOptions): Promise<string> {
+  const session = await openSession(selector);
+  const writer = await addCapture(session);
+  try {
+    const taken = session.manifest.captures.map((capture) => capture.capture_id);
+    const realtime_ns = BigInt(Date.parse(session.manifest.started_at)) * 1_000_000n;
+    const zero = { realtime_ns, monotonic_ns: null };
+    return (await writer.finish(await importCaptures(writer, files, { ...settings, taken, zero }))).id;
+  } catch (error) {
+    await writer.abandon();
+    throw error;
+  }
+}
+
+function stemOf(path: string): string {
+  return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|json|gz|csv|log|txt))+$/, '');
+}
+
+function summaryOf(
+  imported: ImportedCaptures,
+  files: CaptureFile[],
+  model: NamedModel | null,
+): SessionSummary {
+  const startedAt =
+    imported.zeroRealtimeNs === null ? new Date() : new Date(Number(imported.zeroRealtimeNs / 1_000_000n));
+  const tools = [...new Set(imported.captures.map(({ tool }) => tool.name))].join(', ');
+  const what = model?.name ?? imported.model?.name ?? files.map(({ path }) => basename(path)).join(', ');
+  const device = imported.hardware['gpu_name'];
+  return {
+    title: `${what} · ${tools}${typeof device === 'string' ? ` · ${device}` : ''}`,
+    status: 'complete',
+    started_at: startedAt.toISOString(),
+    ended_at: new Date().toISOString(),
+    clock_pairs: [],
+    command: redactCommand(['inferscope', ...process.argv.slice(2)]),
+    workload: workloadOf(imported.model, model),
+    hardware: imported.hardware,
+    software: imported.software,
+    executions: imported.executions,
+    captures: imported.captures,
+  };
+}
+
+/** From the workload's own record where it wrote one; a model named on the command line comes first. */
+export function workloadOf(line: ModelLine | null, named: NamedModel | null): Workload | null {
+  if (!line && !named) return null;
+  return {
+    model: {
+      name: named?.name ?? line!.name,
+      config: named?.config ?? line!.config,
+      dtype: line?.dtype ?? String(named?.config['torch_dtype'] ?? named?.config['dtype'] ?? 'unknown'),
+      quantization: line?.quantization ?? null,
+      weights: line?.weights ?? 'unknown',
+      num_parameters: null,
+      weight_bytes: line?.weight_bytes ?? null,
+    },
+    engine: { name: line?.engine.name ?? 'unknown', version: line?.engine.version ?? null, options: {} },
+    device: line?.device ?? 'cuda',
+    threads: line?.threads ?? null,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: line?.tensor_parallel_size ?? 1,
+  };
+}

@@ -1,0 +1,54 @@
+import { resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+import { examples } from './examples.js';
+import { interruptible } from './interrupt.js';
+
+interface ImportCommandOptions {
+  session?: string;
+  name?: string;
+  tag: string[];
+  model?: string;
+  raw: boolean;
+  analyze: boolean;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+export function define(command: Command): void {
+  command
+    .argument(
+      '<file...>',
+      'what a profiler wrote: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
+        '.ncu-rep or CSV; cuBLAS logs; nvidia-smi logs; inferscope records',
+    )
+    .option('--session <selector>', 'add them to this session instead of making one')
+    .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
+    .option('--name <name>', 'name the session')
+    .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
+    .option('--no-raw', 'keep the tables only, not the files themselves')
+    .option('--no-analyze', 'only import: no summary, no report')
+    .option('--json', 'print one inferscope/trace document')
+    .option('--quiet', 'no progress on stderr')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope import llama-b1.nsys-rep --name b1', 'a session with its summary and report'],
+        ['inferscope import trace.json.gz kernels.csv dmon.log', 'several recordings of one run, joined'],
+      ),
+    )
+    .action(async (files: string[], options: ImportCommandOptions) => {
+      if (options.session !== undefined && (options.name !== undefined || options.tag.length > 0)) {
+        throw new InferscopeError('E_USAGE', {
+          what: '--name and --tag go with a new session',
+          why: `--session ${options.session} adds to one that is kept already.`,
+          fix: `Name it with: inferscope session rename ${options.session} ${options.name ?? 'NAME'}`,
+        });
+      }
+      const { runImport } = await import('./import-run.js');
+      const paths = files.map((file) => resolve(file));
+      const id = await interruptible((signal) => runImport(paths, options, signal));
+      const { showSession } = await import('./session-summary.js');
+      await showSession(id, options);
+    });
+}

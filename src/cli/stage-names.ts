@@ -1,0 +1,17 @@
+import type { StageNameRule } from '../import/stage-names.js';
+import { configFiles, readText } from './config.js';
+
+/**
+ * The user's own stage names: `stages:` of the config files, the nearest file's first.
+ * @throws E_CONFIG_FILE
+ */
+export async function configuredStageNames(): Promise<StageNameRule[]> {
+  const files = configFiles();
+  if (files.length === 0) return [];
+  const { readConfigFile } = await import('./config-file.js');
+  const { stageNameRulesFrom } = await import('../import/stage-name-config.js');
+  return files.flatMap((path) => {
+    const { stages } = readConfigFile(path, readText(path));
+    return stages === undefined ? [] : stageNameRulesFrom(stages, path);
+  });
+}
