@@ -3,6 +3,7 @@ import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
 import { CountersSection } from './trace/counters.js';
 import { lossesSection, traceDefinitionsSection, traceEnvironmentSection } from './trace/environment.js';
+import { GemmsSection } from './trace/gemms.js';
 import { idleSection, launchesSection } from './trace/idle.js';
 import type { TraceDocument, TraceReportInputs, TraceSection } from './trace/inputs.js';
 import { kernelsSection, traceClassesSection } from './trace/kernels.js';
@@ -56,6 +57,9 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
     ...partsOf(workSections, trace),
     ...(counters
       ? [{ id: 'counters', title: 'Nsight Compute', body: <CountersSection counters={counters} /> }]
+      : []),
+    ...(gemms
+      ? [{ id: 'gemms', title: 'Matrix multiplications', body: <GemmsSection gemms={gemms} /> }]
       : []),
     ...partsOf(contextSections, trace),
   ];

@@ -17,6 +17,12 @@ export const densityChart: Chart<TraceResult> = {
     const { start_ns, bin_ns, classes } = timeline.density;
     const bins = Math.max(0, ...classes.map(({ share }) => share.length));
     const [from, to] = [start_ns / 1e6, (start_ns + bins * bin_ns) / 1e6];
+    const highest = Math.max(
+      0,
+      ...Array.from({ length: bins }, (_, bin) =>
+        classes.reduce((total, { share }) => total + (share[bin] ?? 0), 0),
+      ),
+    );
     return {
       ...base(input),
       grid: grid({ top: 10, right: 16 }),
@@ -37,8 +43,8 @@ export const densityChart: Chart<TraceResult> = {
       yAxis: {
         type: 'value',
         min: 0,
-        max: 1,
-        interval: 0.5,
+        // A device that is never half busy would be a line at the bottom.
+        ...(highest > 0.5 ? { max: 1, interval: 0.5 } : { splitNumber: 2 }),
         ...axisStyle(input),
         axisLabel: { color: input.theme.muted, formatter: (value: number) => formatPercent(value) },
       },

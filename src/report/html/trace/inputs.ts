@@ -1,6 +1,7 @@
 import type { Child } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
 import type { CountersResult } from '../../../model/documents/counters.js';
+import type { GemmsResult } from '../../../model/documents/gemms.js';
 import type { TraceResult } from '../../../model/documents/trace.js';
 
 export type TraceDocument = Document<TraceResult>;
@@ -9,7 +10,7 @@ export type TraceDocument = Document<TraceResult>;
 export interface TraceReportInputs {
   trace: TraceDocument | null;
   counters: Document<CountersResult> | null;
-  gemms: Document<unknown> | null;
+  gemms: Document<GemmsResult> | null;
 }
 
 /** A part of the page; absent from page and contents where `applies` says so. */

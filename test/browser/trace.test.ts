@@ -1,0 +1,186 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { analyzeCounters } from '../../src/analyze/counters/counters.js';
+import { analyzeGemms } from '../../src/analyze/gemms/gemms.js';
+import { analyzeTrace } from '../../src/analyze/trace/trace.js';
+import { childEntry } from '../../src/model/installation.js';
+import { traceReport } from '../../src/report/html/trace.js';
+import type { TraceReportInputs } from '../../src/report/html/trace/inputs.js';
+import { hostileText } from '../../src/report/test-profile.js';
+import { launchBrowser } from './chromium.js';
+import { gpuSession } from './gpu-session.js';
+import { desktop, open, phone } from './opened.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-trace-report-'));
+const clientScript = readFileSync(childEntry('report-client'), 'utf8');
+let browser: Browser;
+let inputs: TraceReportInputs;
+let whole: string;
+
+function write(name: string, of: TraceReportInputs): string {
+  const path = join(folder, `${name}.html`);
+  writeFileSync(path, traceReport(of, { clientScript }));
+  return path;
+}
+
+// A capture of a decode loop on an H200 with loading and warm-up, an Nsight Compute page and a cuBLASLt log.
+beforeAll(async () => {
+  const session = await gpuSession(folder, [
+    { importer: 'nsys-sqlite', path: 'test/fixtures/nsys-2025.3.1-h200/tiny-whole.sqlite' },
+    { importer: 'ncu-csv', path: 'test/fixtures/ncu-2025.3.1-h200/ncu-tiny.raw.csv' },
+    { importer: 'cublaslt-log', path: 'test/fixtures/cublas-cuda13.0-h200/cublaslt-tiny-llm.log' },
+  ]);
+  inputs = {
+    trace: await analyzeTrace(session),
+    counters: await analyzeCounters(session),
+    gemms: await analyzeGemms(session),
+  };
+  whole = write('whole', inputs);
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('the report of a GPU session in Chromium', () => {
+  it('opens within 2 s, draws every chart, complains about nothing, asks for nothing, is under 5 MB', async () => {
+    const { page, complaints, requests } = await open(browser, whole);
+    // Since its navigation began.
+    expect(await page.evaluate<number>('performance.now()')).toBeLessThan(2000);
+    const names = await page.$$eval('[data-chart]', (boxes) =>
+      boxes.map((box) => box.getAttribute('data-chart')),
+    );
+    expect(names).toEqual(['phases', 'gpu_timeline', 'density', 'trace_classes']);
+    for (const name of ['phases', 'density', 'trace_classes']) {
+      expect(await page.locator(`[data-chart=${name}] svg path`).count(), name).toBeGreaterThan(5);
+    }
+    expect(await page.locator('figure details table').count()).toBeGreaterThanOrEqual(names.length);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(readFileSync(whole).byteLength).toBeLessThan(5e6);
+    await page.close();
+  });
+
+  /** Pixels of the timeline's canvas by colour, #rrggbb. */
+  const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
+    page.evaluate<Record<string, number>>(`(() => {
+      const canvas = document.querySelector('[data-chart=gpu_timeline] canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      const counts = {};
+      for (let i = 0; i < data.length; i += 4) {
+        if (data[i + 3] < 255) continue;
+        const key = '#' + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, '0')).join('');
+        counts[key] = (counts[key] ?? 0) + 1;
+      }
+      return counts;
+    })()`);
+
+  it('the timeline shows classes in their colours, and + and 0 zoom it', async () => {
+    const { page } = await open(browser, whole);
+    const before = await pixels(page);
+    // Stages of both phases and idle time by its cause; kernels are narrower than a pixel here.
+    for (const color of ['#3b4252', '#7b8496', '#7f2704']) {
+      expect(before[color] ?? 0, color).toBeGreaterThan(20);
+    }
+    await page.locator('[data-chart=gpu_timeline]').focus();
+    for (let i = 0; i < 6; i++) await page.keyboard.press('+');
+    // GEMM and elementwise.
+    for (const color of ['#0072b2', '#cc79a7']) {
+      await expect.poll(async () => (await pixels(page))[color] ?? 0).toBeGreaterThan(20);
+    }
+    await page.keyboard.press('0');
+    await expect.poll(() => pixels(page)).toEqual(before);
+    await page.close();
+  });
+
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
+    const { page } = await open(browser, whole, { viewport });
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(viewport.width);
+    await page.close();
+  });
+
+  it('kernels sort by a head and hide by a word; figures are those of the document', async () => {
+    const { page } = await open(browser, whole);
+    const table = page.locator('#kernels table').first();
+    const shares = () =>
+      table
+        .locator('tbody tr td:nth-child(6)')
+        .evaluateAll((cells) =>
+          cells.map((cell) =>
+            Number((cell as unknown as { dataset: Record<string, string> }).dataset['sort']),
+          ),
+        );
+    await table.locator('th:nth-child(6) button').click();
+    const descending = await shares();
+    expect(descending).toEqual(descending.toSorted((a, b) => b - a));
+    expect(new Set(descending).size).toBeGreaterThan(5);
+    await table.locator('th:nth-child(6) button').click();
+    expect(await shares()).toEqual(descending.toReversed().toSorted((a, b) => a - b));
+    await page.locator('#kernels .filter input').first().fill('nvjet');
+    const left = await table.locator('tbody tr:visible td:first-child').allInnerTexts();
+    const named = inputs.trace!.data.kernels.slice(0, 25).filter(({ name }) => name.includes('nvjet'));
+    expect(left).toHaveLength(named.length);
+    expect(left.every((text) => text.includes('nvjet'))).toBe(true);
+    await page.close();
+  });
+
+  it('is dark where the reader prefers dark, and prints light without navigation', async () => {
+    const { page, complaints } = await open(browser, whole, { colorScheme: 'dark' });
+    expect(await page.evaluate<string>('getComputedStyle(document.body).backgroundColor')).toBe(
+      'rgb(15, 18, 23)',
+    );
+    await page.emulateMedia({ media: 'print' });
+    await page.waitForSelector('html.printing', { state: 'attached' });
+    expect(await page.locator('nav.contents').isVisible()).toBe(false);
+    expect((await page.pdf({ preferCSSPageSize: true })).byteLength).toBeGreaterThan(50_000);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+
+  it('hostile names stay text in tables, titles, tooltips and data', async () => {
+    const hostile = structuredClone(inputs);
+    const { data } = hostile.trace!;
+    data.session.title = hostileText;
+    for (const kernel of data.kernels) Object.assign(kernel, { name: hostileText, short_name: hostileText });
+    for (const row of data.launches.kernels)
+      Object.assign(row, { kernel: hostileText, short_name: hostileText });
+    data.timeline!.names = data.timeline!.names.map(() => hostileText);
+    for (const stage of data.timeline!.stages) stage.label = hostileText;
+    for (const lane of data.timeline!.lanes) lane.label = hostileText;
+    for (const headline of data.headlines) headline.text = hostileText;
+    for (const kernel of hostile.counters!.data.kernels) kernel.name = hostileText;
+    const path = write('hostile', hostile);
+    const html = readFileSync(path, 'utf8');
+    expect(html.match(/<script/g)?.length).toBe(2);
+    expect(html).not.toContain('<img');
+    const { page, complaints, requests } = await open(browser, path);
+    await page.locator('[data-chart=gpu_timeline]').scrollIntoViewIfNeeded();
+    const box = await page.locator('[data-chart=gpu_timeline]').boundingBox();
+    await page.mouse.move(box!.x + box!.width / 3, box!.y + 22);
+    await expect.poll(() => page.locator('[data-chart=gpu_timeline]').innerText()).toContain('<');
+    expect(await page.locator('img').count()).toBe(0);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    await page.close();
+  });
+
+  it('a session of counters alone has a page too', async () => {
+    const { page, complaints } = await open(
+      browser,
+      write('counters', { ...inputs, trace: null, gemms: null }),
+    );
+    expect(await page.locator('section').count()).toBe(1);
+    expect(await page.locator('#counters tbody tr').count()).toBeGreaterThan(2);
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
