@@ -10,6 +10,8 @@ export default defineConfig([
       'roofline-child': 'src/capture/onnx/roofline-child.ts',
       // A worker thread of the nsys importer.
       'nsys-worker': 'src/import/nsys/sqlite-worker.ts',
+      // A worker thread of the Kineto importer.
+      'kineto-worker': 'src/import/kineto/worker.ts',
     },
     format: 'esm',
     platform: 'node',

@@ -1,0 +1,55 @@
+/** What an event's category means to us. */
+export const categoryKinds = {
+  unknown: 0,
+  kernel: 1,
+  copy: 2,
+  runtime: 3,
+  driver: 4,
+  range: 5,
+  op: 6,
+  python: 7,
+  instant: 8,
+  /** Known and left out on purpose. */
+  ignored: 9,
+} as const;
+export type CategoryKind = (typeof categoryKinds)[keyof typeof categoryKinds];
+
+/** Names since Kineto, and before it (torch 1.8 to 1.12). */
+const byName: Record<string, CategoryKind> = {
+  kernel: categoryKinds.kernel,
+  gpu_memcpy: categoryKinds.copy,
+  memcpy: categoryKinds.copy,
+  gpu_memset: categoryKinds.copy,
+  memset: categoryKinds.copy,
+  runtime: categoryKinds.runtime,
+  user_annotation: categoryKinds.range,
+  cpu_op: categoryKinds.op,
+  operator: categoryKinds.op,
+  python_function: categoryKinds.python,
+  cpu_instant_event: categoryKinds.instant,
+  // From the first to the last kernel of a range: no work of its own (torch's table shows it as 2600 % of the time).
+  gpu_user_annotation: categoryKinds.ignored,
+  // The API call that waits has a row of its own in cuda_runtime.
+  cuda_sync: categoryKinds.ignored,
+  cuda_event: categoryKinds.ignored,
+  overhead: categoryKinds.ignored,
+  trace: categoryKinds.ignored,
+  // Flows: the correlation id in the args says the same.
+  ac2g: categoryKinds.ignored,
+  async_cpu_to_gpu: categoryKinds.ignored,
+  async_gpu: categoryKinds.ignored,
+  async: categoryKinds.ignored,
+  fwdbwd: categoryKinds.ignored,
+  forward_backward: categoryKinds.ignored,
+  // Metadata and instants without a category.
+  '': categoryKinds.ignored,
+};
+
+export function categoryKind(name: string): CategoryKind {
+  const known = byName[name.toLowerCase()];
+  if (known !== undefined) return known;
+  // cuda_runtime, hip_runtime, xpu_runtime, …
+  if (name.endsWith('_runtime')) return categoryKinds.runtime;
+  if (name.endsWith('_driver')) return categoryKinds.driver;
+  return categoryKinds.unknown;
+}

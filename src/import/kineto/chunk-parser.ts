@@ -1,0 +1,197 @@
+import { type Batch, batchTables, type BatchTable, type ColumnStore, createColumns } from './batch.js';
+import { type CategoryKind, categoryKind, categoryKinds } from './categories.js';
+import { type EventFields, freshFields, readEvent } from './event-fields.js';
+import { createInterner, spanKinds } from './interner.js';
+import { closeBracket, comma, incomplete, openBrace, skipSpace } from './json-bytes.js';
+import { nextEvent } from './split.js';
+
+export interface ChunkParser {
+  /**
+   * Reads events from `from` up to `end`, an event boundary or not.
+   * @param last nothing follows this buffer
+   */
+  parse(bytes: Uint8Array, from: number, end: number, last: boolean): Batch;
+}
+
+const phaseComplete = 0x58;
+const none = Number.NaN;
+
+/** Session time of an event is (ts − originUs) × 1000 + offsetNs: integers far below 2^53, exact as doubles. */
+export interface TraceClock {
+  originUs: number;
+  offsetNs: number;
+}
+
+export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkParser {
+  const stores = Object.fromEntries(batchTables.map((table) => [table, createColumns(table)])) as Record<
+    BatchTable,
+    ColumnStore
+  >;
+  const names = createInterner();
+  const categories = createInterner();
+  const kinds: CategoryKind[] = [];
+  const categoryNames: string[] = [];
+  let counts: number[] = [];
+  const fields = freshFields();
+  let untimed = 0;
+
+  function kindOf(bytes: Uint8Array, f: EventFields): CategoryKind {
+    if (f.catTo === 0) return categoryKinds.ignored;
+    const code = categories.code(bytes, f.catFrom, f.catTo, spanKinds.name);
+    if (code >= kinds.length) {
+      for (const text of categories.fresh().texts) {
+        kinds.push(categoryKind(text));
+        categoryNames.push(text);
+      }
+    }
+    counts[code] = (counts[code] ?? 0) + 1;
+    return kinds[code]!;
+  }
+
+  function name(bytes: Uint8Array, from: number, to: number): number {
+    return to === 0 ? none : names.code(bytes, from, to, spanKinds.name);
+  }
+
+  function keep(bytes: Uint8Array, f: EventFields): void {
+    const kind = kindOf(bytes, f);
+    if (kind === categoryKinds.ignored || kind === categoryKinds.unknown) return;
+    const start = (f.tsUs - originUs) * 1000 + f.tsNs + offsetNs;
+    if (kind === categoryKinds.instant) return keepMemory(f, start);
+    const dur = f.durUs * 1000 + f.durNs;
+    // Not a number: neither is compared true.
+    const timed = start === start && dur >= 0;
+    if (f.phase !== phaseComplete || (!timed && !(kind === categoryKinds.range && start === start))) {
+      untimed++;
+      return;
+    }
+    if (kind === categoryKinds.kernel) keepKernel(bytes, f, start, dur);
+    else if (kind === categoryKinds.copy) keepCopy(bytes, f, start, dur);
+    else if (kind === categoryKinds.range) {
+      const { row, columns: c } = next('ranges');
+      c[0]![row] = start;
+      c[1]![row] = start + dur;
+      c[2]![row] = f.pid;
+      c[3]![row] = f.tid;
+      c[4]![row] = name(bytes, f.nameFrom, f.nameTo);
+    } else if (kind === categoryKinds.op || kind === categoryKinds.python) {
+      const { row, columns: c } = next('ops');
+      c[0]![row] = start;
+      c[1]![row] = dur;
+      c[2]![row] = f.pid;
+      c[3]![row] = f.tid;
+      c[4]![row] = kind === categoryKinds.python ? none : f.external;
+      c[5]![row] = name(bytes, f.nameFrom, f.nameTo);
+      c[6]![row] = kind === categoryKinds.python ? 1 : 0;
+      c[7]![row] = f.shapesTo === 0 ? none : names.code(bytes, f.shapesFrom, f.shapesTo, spanKinds.json);
+      c[8]![row] = f.typesTo === 0 ? none : names.code(bytes, f.typesFrom, f.typesTo, spanKinds.json);
+    } else {
+      const { row, columns: c } = next('api');
+      c[0]![row] = start;
+      c[1]![row] = dur;
+      c[2]![row] = f.pid;
+      c[3]![row] = f.tid;
+      c[4]![row] = f.correlation;
+      c[5]![row] = name(bytes, f.nameFrom, f.nameTo);
+      c[6]![row] = kind === categoryKinds.driver ? 1 : 0;
+    }
+  }
+
+  function next(table: BatchTable) {
+    const store = stores[table];
+    const row = store.row();
+    return { row, columns: store.columns };
+  }
+
+  /** Old files have the device and the stream as pid and tid only. */
+  function keepDeviceEvent(c: Float64Array[], row: number, bytes: Uint8Array, f: EventFields): void {
+    c[2]![row] = f.device === f.device ? f.device : f.pid;
+    c[3]![row] = f.context;
+    c[4]![row] = f.stream === f.stream ? f.stream : f.tid;
+    c[5]![row] = f.correlation;
+    c[6]![row] = f.external;
+    c[7]![row] = f.graphNode > 0 ? f.graphNode : none;
+    c[8]![row] = name(bytes, f.nameFrom, f.nameTo);
+  }
+
+  function keepKernel(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+    const { row, columns: c } = next('kernels');
+    c[0]![row] = start;
+    c[1]![row] = dur;
+    keepDeviceEvent(c, row, bytes, f);
+    c[9]![row] = f.gridTo === 0 ? none : names.code(bytes, f.gridFrom, f.gridTo, spanKinds.dims);
+    c[10]![row] = f.blockTo === 0 ? none : names.code(bytes, f.blockFrom, f.blockTo, spanKinds.dims);
+    c[11]![row] = f.registers;
+    c[12]![row] = f.shared;
+    c[13]![row] = f.graphId > 0 ? f.graphId : none;
+  }
+
+  function keepCopy(bytes: Uint8Array, f: EventFields, start: number, dur: number): void {
+    const { row, columns: c } = next('copies');
+    c[0]![row] = start;
+    c[1]![row] = dur;
+    keepDeviceEvent(c, row, bytes, f);
+    c[9]![row] = f.bytes;
+  }
+
+  /** [memory]: the caching allocator gave out (Bytes > 0) or took back. */
+  function keepMemory(f: EventFields, t: number): void {
+    if (t !== t || f.bytes !== f.bytes) return;
+    const { row, columns: c } = next('memory');
+    c[0]![row] = t;
+    c[1]![row] = f.pid;
+    c[2]![row] = f.tid;
+    c[3]![row] = f.device;
+    c[4]![row] = f.deviceType;
+    c[5]![row] = f.bytes;
+    c[6]![row] = f.allocated;
+    c[7]![row] = f.reserved;
+  }
+
+  return {
+    parse(bytes, from, end, last) {
+      counts = [];
+      untimed = 0;
+      let damaged = 0;
+      let closed = false;
+      let p = from;
+      for (;;) {
+        p = skipSpace(bytes, p);
+        if (bytes[p] === comma) p = skipSpace(bytes, p + 1);
+        if (p >= end) break;
+        if (bytes[p] === closeBracket) {
+          closed = true;
+          p++;
+          break;
+        }
+        const after = bytes[p] === openBrace ? readEvent(bytes, p, end, fields) : -2;
+        if (after === incomplete) break;
+        if (after > 0) {
+          keep(bytes, fields);
+          p = after;
+          continue;
+        }
+        damaged++;
+        const found = nextEvent(bytes, p + 1, end);
+        if (found > 0) p = found;
+        else {
+          // Where nothing more begins, only the end of the array can be found.
+          if (last) p = end;
+          break;
+        }
+      }
+      const { texts, repaired } = names.fresh();
+      const tables = {} as Batch['tables'];
+      for (const table of batchTables) tables[table] = stores[table].pack();
+      return {
+        tables,
+        texts,
+        repaired,
+        damaged,
+        untimed,
+        categories: Object.fromEntries(counts.map((count, code) => [categoryNames[code]!, count])),
+        consumed: p,
+        closed,
+      };
+    },
+  };
+}

@@ -1,0 +1,42 @@
+import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+
+/** A file that is not a trace of PyTorch's profiler, or no longer a whole one. */
+export function damagedTrace(path: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    {
+      what: `cannot read the PyTorch trace ${path}`,
+      why,
+      fix: 'Export it again with prof.export_chrome_trace("trace.json.gz"), and let the program end before copying the file.',
+    },
+    { cause },
+  );
+}
+
+export function cutOff(path: string, cause?: unknown): InferscopeError {
+  return damagedTrace(
+    path,
+    'It ends in the middle of its events: the file is cut off (the profiler was killed, or a copy stopped).',
+    cause,
+  );
+}
+
+/** What reading the bytes failed with, in the file's terms. */
+export function readFailure(path: string, error: unknown): unknown {
+  if (error instanceof InferscopeError) return error;
+  const code = systemErrorCode(error);
+  if (code === 'ENOENT') return damagedTrace(path, 'There is no such file.', error);
+  // zlib: "unexpected end of file" is Z_BUF_ERROR, a broken stream Z_DATA_ERROR.
+  if (code === 'Z_BUF_ERROR') return cutOff(path, error);
+  if (code?.startsWith('Z_'))
+    return damagedTrace(path, `Its gzip data is damaged: ${messageOf(error)}.`, error);
+  return code ? damagedTrace(path, `${messageOf(error)}.`, error) : error;
+}
+
+export function interrupted(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'the import was stopped',
+    why: 'Ctrl-C, or the caller gave up.',
+    fix: 'Import the file again.',
+  });
+}

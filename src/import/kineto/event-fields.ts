@@ -1,0 +1,270 @@
+import {
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  incomplete,
+  malformed,
+  openBrace,
+  openBracket,
+  quote,
+  skipSpace,
+  skipString,
+  skipValue,
+} from './json-bytes.js';
+
+/** What one event says; spans are positions in the buffer, 0 for absent. Reused from event to event. */
+export interface EventFields {
+  phase: number;
+  catFrom: number;
+  catTo: number;
+  nameFrom: number;
+  nameTo: number;
+  /** NaN where absent or a text ("Spans"). */
+  pid: number;
+  tid: number;
+  /** Whole µs and the ns after them: a double of epoch µs would step by 0.25 µs. */
+  tsUs: number;
+  tsNs: number;
+  durUs: number;
+  durNs: number;
+  external: number;
+  correlation: number;
+  device: number;
+  context: number;
+  stream: number;
+  registers: number;
+  shared: number;
+  graphId: number;
+  graphNode: number;
+  bytes: number;
+  deviceType: number;
+  allocated: number;
+  reserved: number;
+  gridFrom: number;
+  gridTo: number;
+  blockFrom: number;
+  blockTo: number;
+  shapesFrom: number;
+  shapesTo: number;
+  typesFrom: number;
+  typesTo: number;
+}
+
+const none = Number.NaN;
+
+export function freshFields(): EventFields {
+  const fields = {} as EventFields;
+  clear(fields);
+  return fields;
+}
+
+function clear(f: EventFields): void {
+  f.phase = f.catFrom = f.catTo = f.nameFrom = f.nameTo = 0;
+  f.pid = f.tid = f.tsUs = f.durUs = none;
+  f.tsNs = f.durNs = 0;
+  f.external = f.correlation = f.device = f.context = f.stream = f.registers = f.shared = none;
+  f.graphId = f.graphNode = f.bytes = f.deviceType = f.allocated = f.reserved = none;
+  f.gridFrom = f.gridTo = f.blockFrom = f.blockTo = 0;
+  f.shapesFrom = f.shapesTo = f.typesFrom = f.typesTo = 0;
+}
+
+/**
+ * Reads the event whose opening brace is at `at`. Of duplicate keys the last counts.
+ * @returns the position after it, `incomplete` or `malformed`
+ */
+export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields): number {
+  clear(f);
+  let p = at + 1;
+  for (;;) {
+    p = skipSpace(b, p);
+    if (b[p] === comma) p = skipSpace(b, p + 1);
+    const c = b[p]!;
+    if (c === closeBrace) return p < end ? p + 1 : incomplete;
+    if (c !== quote) return p >= end ? incomplete : malformed;
+    const key = p + 1;
+    p = skipString(b, p, end);
+    if (p < 0) return p;
+    const length = p - 1 - key;
+    p = skipSpace(b, p);
+    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    p = skipSpace(b, p + 1);
+    const from = p;
+    const first = b[key]!;
+    if (length === 4 && first === 0x61 && b[p] === openBrace) {
+      p = readArgs(b, p, end, f); // args
+      if (p < 0) return p;
+      continue;
+    }
+    p = skipValue(b, p, end);
+    if (p < 0) return p;
+    if (length === 2) {
+      if (first === 0x70 && b[key + 1] === 0x68)
+        f.phase = b[from + 1]!; // ph
+      else if (first === 0x74 && b[key + 1] === 0x73) {
+        f.tsUs = micros(b, from, p); // ts
+        f.tsNs = fraction;
+      }
+    } else if (length === 3) {
+      if (first === 0x63) {
+        f.catFrom = from; // cat
+        f.catTo = p;
+      } else if (first === 0x70) f.pid = number(b, from, p);
+      else if (first === 0x74) f.tid = number(b, from, p);
+      else if (first === 0x64) {
+        f.durUs = micros(b, from, p); // dur
+        f.durNs = fraction;
+      }
+    } else if (length === 4 && first === 0x6e && b[from] === quote) {
+      f.nameFrom = from; // name
+      f.nameTo = p;
+    }
+  }
+}
+
+function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): number {
+  let p = at + 1;
+  for (;;) {
+    p = skipSpace(b, p);
+    if (b[p] === comma) p = skipSpace(b, p + 1);
+    const c = b[p]!;
+    if (c === closeBrace) return p < end ? p + 1 : incomplete;
+    if (c !== quote) return p >= end ? incomplete : malformed;
+    const key = p + 1;
+    p = skipString(b, p, end);
+    if (p < 0) return p;
+    const length = p - 1 - key;
+    p = skipSpace(b, p);
+    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    const from = skipSpace(b, p + 1);
+    p = skipValue(b, from, end);
+    if (p < 0) return p;
+    keepArg(b, key, length, from, p, f);
+  }
+}
+
+/** Told apart by length and one or two letters, among all the keys seen; the case of letters changed with versions. */
+function keepArg(b: Uint8Array, key: number, length: number, from: number, to: number, f: EventFields): void {
+  const first = b[key]! | 0x20;
+  switch (length) {
+    case 4: // grid
+      if (first === 0x67 && b[from] === openBracket) {
+        f.gridFrom = from;
+        f.gridTo = to;
+      }
+      break;
+    case 5: // block, bytes / Bytes
+      if (first === 0x62) {
+        if ((b[key + 1]! | 0x20) === 0x79) f.bytes = number(b, from, to);
+        else if (b[from] === openBracket) {
+          f.blockFrom = from;
+          f.blockTo = to;
+        }
+      }
+      break;
+    case 6: // device, stream
+      if (first === 0x64) f.device = number(b, from, to);
+      else if (first === 0x73) f.stream = number(b, from, to);
+      break;
+    case 7: // context
+      if (first === 0x63) f.context = number(b, from, to);
+      break;
+    case 8: // graph id
+      if (first === 0x67) f.graphId = number(b, from, to);
+      break;
+    case 9: // Device Id
+      if (first === 0x64) f.device = number(b, from, to);
+      break;
+    case 10: // Input Dims, Input type
+      if (first === 0x69 && b[from] === openBracket) {
+        if ((b[key + 6]! | 0x20) === 0x64) {
+          f.shapesFrom = from;
+          f.shapesTo = to;
+        } else if ((b[key + 6]! | 0x20) === 0x74) {
+          f.typesFrom = from;
+          f.typesTo = to;
+        }
+      }
+      break;
+    case 11: // External id, correlation, Device Type
+      if (first === 0x65) f.external = number(b, from, to);
+      else if (first === 0x63) f.correlation = number(b, from, to);
+      else if (first === 0x64) f.deviceType = number(b, from, to);
+      break;
+    case 13: // shared memory, graph node id
+      if (first === 0x73) f.shared = number(b, from, to);
+      else if (first === 0x67) f.graphNode = number(b, from, to);
+      break;
+    case 14: // Total Reserved
+      if (first === 0x74) f.reserved = number(b, from, to);
+      break;
+    case 15: // Total Allocated
+      if (first === 0x74) f.allocated = number(b, from, to);
+      break;
+    case 20: // registers per thread
+      if (first === 0x72) f.registers = number(b, from, to);
+      break;
+  }
+}
+
+/** ns after the whole µs of the last `micros`. */
+let fraction = 0;
+
+/**
+ * Decimal µs as whole µs (returned) and whole ns after them (`fraction`), both exact: 1694039968955744.519 has 19
+ * digits, a double 16. A fourth decimal is rounded.
+ */
+function micros(b: Uint8Array, from: number, to: number): number {
+  fraction = 0;
+  let p = from;
+  const negative = b[p] === 0x2d;
+  if (negative) p++;
+  let whole = 0;
+  const digits = p;
+  for (; p < to; p++) {
+    const d = b[p]! - 48;
+    if (d < 0 || d > 9) break;
+    whole = whole * 10 + d;
+  }
+  if (p === digits) return none;
+  let ns = 0;
+  if (p < to && b[p] === 0x2e) {
+    let scale = 100;
+    for (p++; p < to; p++) {
+      const d = b[p]! - 48;
+      if (d < 0 || d > 9) break;
+      if (scale >= 1) ns += d * scale;
+      else if (scale === 0.1 && d >= 5) ns++;
+      scale = scale === 1 ? 0.1 : scale === 0.1 ? 0 : scale / 10;
+    }
+  }
+  if (p < to && (b[p]! | 0x20) === 0x65) {
+    // An exponent: 1.5e3. Such a writer has lost the digits already.
+    const value = Number(Buffer.from(b.buffer, b.byteOffset + from, to - from).toString('latin1'));
+    const us = Math.floor(value);
+    fraction = Math.round((value - us) * 1000);
+    return us;
+  }
+  fraction = negative ? -ns : ns;
+  return negative ? -whole : whole;
+}
+
+/** Integers to 2^53, a decimal's whole part; a quoted number is read too. Anything else, and more digits: NaN. */
+function number(b: Uint8Array, from: number, to: number): number {
+  let p = from;
+  if (b[p] === quote) p++;
+  const negative = b[p] === 0x2d;
+  if (negative) p++;
+  const digits = p;
+  let value = 0;
+  for (; p < to; p++) {
+    const d = b[p]! - 48;
+    if (d < 0 || d > 9) break;
+    value = value * 10 + d;
+  }
+  const next = p < to ? b[p]! : 0;
+  // A text ("PyTorch Profiler"), true, null: no number.
+  const whole = next === 0 || next === quote || next === 0x2e || next <= 0x20 || next === closeBracket;
+  if (p === digits || !whole || value > Number.MAX_SAFE_INTEGER) return none;
+  return negative ? -value : value;
+}

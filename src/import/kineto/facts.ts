@@ -1,0 +1,79 @@
+import type { CaptureFacts, Fact } from '../importer.js';
+import type { TraceHead } from './head.js';
+
+/** ts at or after 2001 as µs since the epoch: the absolute times of files before baseTimeNanoseconds. */
+const epochUs = 1e15;
+
+/**
+ * Wall clock of the first events, ns since the epoch. `ts` counts from baseTimeNanoseconds, or from the epoch in
+ * files that have no such key (torch before 2.2); other files do not tell.
+ */
+export function realtimeOrigin(facts: ReadonlyMap<string, unknown>, originUs: number): bigint | null {
+  const since = BigInt(originUs) * 1000n;
+  if (originUs >= epochUs) return since;
+  const base = integer(facts.get('baseTimeNanoseconds'));
+  return base === null ? null : base + since;
+}
+
+/** Rank in the process group; 0 when the trace names none. */
+export function rankOf(facts: ReadonlyMap<string, unknown>): number {
+  const rank = record(facts.get('distributedInfo'))['rank'];
+  return typeof rank === 'number' && Number.isSafeInteger(rank) ? rank : 0;
+}
+
+export function kinetoFacts({ facts, originUs }: TraceHead): CaptureFacts {
+  const devices = facts.get('deviceProperties');
+  const first = record(Array.isArray(devices) ? devices[0] : null);
+  const hardware: Record<string, Fact> = {};
+  if (typeof first['name'] === 'string') {
+    hardware['gpu_name'] = first['name'];
+    hardware['gpu_count'] = (devices as unknown[]).length;
+    hardware['gpu_memory_bytes'] = plain(first['totalGlobalMem']);
+    hardware['gpu_sm_count'] = plain(first['numSms']);
+    const major = plain(first['computeMajor']);
+    hardware['gpu_compute_capability'] =
+      major === null ? null : `${major}.${plain(first['computeMinor']) ?? 0}`;
+  }
+  const group = record(facts.get('distributedInfo'));
+  return {
+    tool: { name: 'torch.profiler', version: null },
+    realtime_zero_ns: realtimeOrigin(facts, originUs),
+    command: null,
+    hardware,
+    software: present({
+      cuda_runtime: cudaVersion(facts.get('cuda_runtime_version')),
+      cuda_driver: cudaVersion(facts.get('cuda_driver_version')),
+      cupti: plain(facts.get('cupti_version')),
+      hip_runtime: plain(facts.get('hip_runtime_version')),
+      roctracer: plain(facts.get('roctracer_version')),
+      nccl: plain(group['nccl_version']),
+      world_size: plain(group['world_size']),
+      kineto_schema: plain(facts.get('schemaVersion')),
+    }),
+    purpose: 'profiled',
+  };
+}
+
+function present(values: Record<string, Fact>): Record<string, Fact> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== null));
+}
+
+function record(value: unknown): Record<string, unknown> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function plain(value: unknown): string | number | null {
+  return typeof value === 'string' || typeof value === 'number' ? value : null;
+}
+
+function integer(value: unknown): bigint | null {
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return BigInt(value);
+  return typeof value === 'string' && /^\d+$/.test(value) ? BigInt(value) : null;
+}
+
+/** 13000 -> 13.0, 12040 -> 12.4. */
+function cudaVersion(value: unknown): string | null {
+  const code = plain(value);
+  if (typeof code !== 'number' || code < 1000) return code === null ? null : String(code);
+  return `${Math.floor(code / 1000)}.${Math.floor((code % 1000) / 10)}`;
+}

@@ -1,0 +1,218 @@
+import type { BulkWriter, Columns, Workbench } from '../../model/workbench.js';
+import { createTraceTables, type TraceTable } from '../trace-tables.js';
+import { type Batch, type BatchTable, batchColumns } from './batch.js';
+import { copyKind } from './copy-kind.js';
+import { createIdSet } from './id-set.js';
+import { shortKernelName } from './short-name.js';
+
+/** Operators without an External id (Python calls, old files) are numbered from here, past every real one. */
+const ownIdsFrom = 2 ** 32;
+
+export interface Filled {
+  rows: Record<BatchTable, number>;
+  /** Operators whose External id another one has too; they got ids of our own. */
+  sharedIds: number;
+}
+
+export interface TraceFill {
+  /** @param source which parser's names the codes are of */
+  add(batch: Batch, source: number): void;
+  /** Ends the tables and makes trace_names. */
+  finish(): Promise<Filled>;
+  /** Lets go of the tables, to begin again. */
+  abandon(): void;
+}
+
+/** Batches of parsers on their way into the trace tables and `kineto_memory`. */
+export async function createTraceFill(
+  workbench: Workbench,
+  {
+    rank,
+    redact = (text: string) => text,
+  }: { rank: number; redact?: ((text: string) => string) | undefined },
+): Promise<TraceFill> {
+  const writers: Record<TraceTable, BulkWriter> = await createTraceTables(workbench);
+  await workbench.run('DROP TABLE IF EXISTS kineto_memory');
+  const memory = await workbench.createTable('kineto_memory', batchColumns.memory);
+
+  const codes = new Map<string, number>();
+  const shortCodes: number[] = [];
+  const copyCodes: { kind: number; src_kind: number; dst_kind: number }[] = [];
+  const hip: boolean[] = [];
+  const sources: number[][] = [];
+  const known = createIdSet();
+  const wanted = createIdSet();
+  const rows = { kernels: 0, copies: 0, api: 0, ranges: 0, ops: 0, memory: 0 };
+  let ownIds = 0;
+  let sharedIds = 0;
+  let rangeIds = 0;
+  let hostPid = Number.NaN;
+  let withoutPid = false;
+
+  function codeOf(text: string): number {
+    let code = codes.get(text);
+    if (code === undefined) codes.set(text, (code = codes.size));
+    return code;
+  }
+  const optional = (text: string | null) => (text === null ? Number.NaN : codeOf(text));
+  const cpuOp = codeOf('cpu_op');
+  const python = codeOf('python_function');
+  const apis = { runtime: codeOf('runtime'), driver: codeOf('driver'), hip: codeOf('hip') };
+
+  /** Codes of a parser become codes of trace_names, in place. */
+  function recode(column: Float64Array, map: number[]): void {
+    for (let i = 0; i < column.length; i++) {
+      const code = column[i]!;
+      if (code === code) column[i] = map[code]!;
+    }
+  }
+
+  function shortName(code: number): number {
+    return (shortCodes[code] ??= codeOf(shortKernelName(textOf(code))));
+  }
+
+  const texts: string[] = [];
+  function textOf(code: number): string {
+    if (texts.length < codes.size) {
+      let at = 0;
+      for (const text of codes.keys()) if (at++ >= texts.length) texts.push(text);
+    }
+    return texts[code]!;
+  }
+
+  function constant(value: number, length: number): Float64Array {
+    return new Float64Array(length).fill(value);
+  }
+
+  function noteHostPid(pids: Float64Array): void {
+    for (let i = 0; hostPid !== hostPid && i < pids.length; i++) if (pids[i]! > 0) hostPid = pids[i]!;
+  }
+
+  function noteExternals(ids: Float64Array): void {
+    for (let i = 0; i < ids.length; i++) {
+      const id = ids[i]!;
+      // 0 is "none"; ids past the set's reach are of no operator we know.
+      if (id > 0 && id < ownIdsFrom) wanted.add(id);
+      else ids[i] = Number.NaN;
+    }
+  }
+
+  return {
+    add(batch, source) {
+      const map = (sources[source] ??= []);
+      for (const text of batch.texts) map.push(codeOf(redact(text)));
+      const api = view(batch, 'api');
+      const ops = view(batch, 'ops');
+      const ranges = view(batch, 'ranges');
+      for (const table of [api.columns, ranges.columns, ops.columns]) noteHostPid(table['pid']!);
+
+      const kernels = view(batch, 'kernels');
+      const copies = view(batch, 'copies');
+      if (hostPid !== hostPid && kernels.rows + copies.rows > 0) withoutPid = true;
+      for (const { columns, rows: n } of [kernels, copies]) {
+        recode(columns['name']!, map);
+        noteExternals(columns['external']!);
+        columns['op_id'] = columns['external']!;
+        columns['pid'] = constant(hostPid, n);
+        columns['rank'] = constant(rank, n);
+      }
+      recode(kernels.columns['grid']!, map);
+      recode(kernels.columns['block']!, map);
+      kernels.columns['short_name'] = kernels.columns['name']!.map((code) =>
+        code === code ? shortName(code) : code,
+      );
+      kernels.columns['opaque_graph'] = constant(0, kernels.rows);
+      const kinds = [...copies.columns['name']!].map((code) => kindOf(code));
+      for (const field of ['kind', 'src_kind', 'dst_kind'] as const) {
+        copies.columns[field] = Float64Array.from(kinds, (kind) => kind[field]);
+      }
+
+      recode(api.columns['name']!, map);
+      api.columns['rank'] = constant(rank, api.rows);
+      api.columns['api'] = api.columns['driver']!.map((driver, i) =>
+        isHip(api.columns['name']![i]!) ? apis.hip : driver === 1 ? apis.driver : apis.runtime,
+      );
+
+      recode(ranges.columns['name']!, map);
+      ranges.columns['rank'] = constant(rank, ranges.rows);
+      ranges.columns['range_id'] = constant(0, ranges.rows).map(() => rangeIds++);
+      ranges.columns['process_wide'] = constant(0, ranges.rows);
+
+      for (const column of ['name', 'input_shapes', 'input_types']) recode(ops.columns[column]!, map);
+      ops.columns['rank'] = constant(rank, ops.rows);
+      ops.columns['op_type'] = ops.columns['python']!.map((flag) => (flag === 1 ? python : cpuOp));
+      ops.columns['op_id'] = ops.columns['external']!.map(opId);
+
+      for (const [table, { columns, rows: n }] of Object.entries({ kernels, copies, api, ranges, ops })) {
+        rows[table as BatchTable] += n;
+        if (n > 0) writers[`trace_${table}` as TraceTable].append(columns, n);
+      }
+      const allocations = view(batch, 'memory');
+      rows.memory += allocations.rows;
+      if (allocations.rows > 0) memory.append(allocations.columns, allocations.rows);
+    },
+    async finish() {
+      for (const writer of [...Object.values(writers), memory]) writer.close();
+      await workbench.createNames('trace_names', codes.keys());
+      if (withoutPid && hostPid === hostPid) {
+        for (const table of ['trace_kernels', 'trace_copies'])
+          await workbench.run(`UPDATE ${table} SET pid = ${hostPid} WHERE isnan(pid)`);
+      }
+      await forgetUnknownOps(workbench, wanted.without(known));
+      return { rows, sharedIds };
+    },
+    abandon() {
+      for (const writer of [...Object.values(writers), memory]) writer.close();
+    },
+  };
+
+  function opId(external: number): number {
+    if (external > 0 && external < ownIdsFrom) {
+      if (!known.has(external)) {
+        known.add(external);
+        return external;
+      }
+      sharedIds++;
+    }
+    return ownIdsFrom + ownIds++;
+  }
+
+  function isHip(code: number): boolean {
+    return code === code && (hip[code] ??= textOf(code).startsWith('hip'));
+  }
+
+  function kindOf(code: number) {
+    if (code !== code) return { kind: Number.NaN, src_kind: Number.NaN, dst_kind: Number.NaN };
+    const found = copyCodes[code];
+    if (found) return found;
+    const { kind, src_kind, dst_kind } = copyKind(textOf(code));
+    return (copyCodes[code] = {
+      kind: optional(kind),
+      src_kind: optional(src_kind),
+      dst_kind: optional(dst_kind),
+    });
+  }
+}
+
+function view(batch: Batch, table: BatchTable): { columns: Columns; rows: number } {
+  const { rows, values } = batch.tables[table];
+  const columns: Columns = {};
+  batchColumns[table].forEach((name, c) => {
+    columns[name] = values.subarray(c * rows, (c + 1) * rows);
+  });
+  return { columns, rows };
+}
+
+/** An External id may be of an annotation, or of an operator outside the window: then the API call leads to the operator. */
+async function forgetUnknownOps(workbench: Workbench, ids: number[]): Promise<void> {
+  if (ids.length === 0) return;
+  const writer = await workbench.createTable('kineto_unknown', ['op_id']);
+  writer.append({ op_id: Float64Array.from(ids) }, ids.length);
+  writer.close();
+  for (const table of ['trace_kernels', 'trace_copies']) {
+    await workbench.run(
+      `UPDATE ${table} SET op_id = 'nan'::DOUBLE WHERE op_id IN (SELECT op_id FROM kineto_unknown)`,
+    );
+  }
+  await workbench.run('DROP TABLE kineto_unknown');
+}

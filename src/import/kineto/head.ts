@@ -1,0 +1,95 @@
+import { damagedTrace, readFailure } from './damage.js';
+import { freshFields, readEvent } from './event-fields.js';
+import { closeBracket, comma, sentinelBytes, skipSpace } from './json-bytes.js';
+import { openSource, readTail } from './source.js';
+import { readTopLevel } from './top-level.js';
+
+/** What a trace says before, or shortly after, its events. */
+export interface TraceHead {
+  /** Keys of the outermost object, those before the events and, of a plain file, those in its last bytes. */
+  facts: Map<string, unknown>;
+  /** Whole µs of the earliest of the first events: where times are counted from. 0 without events. */
+  originUs: number;
+  gzip: boolean;
+}
+
+/** Metadata before the events may be whole configurations; an event after it is never this long. */
+const maximumHeadBytes = 64 * 2 ** 20;
+/** Events looked at for the earliest time. */
+const firstEventsBytes = 256 * 1024;
+const tailBytes = 256 * 1024;
+
+/** @throws E_TRACE_FILE for what is no such trace */
+export async function readHead(path: string): Promise<TraceHead> {
+  try {
+    const source = await openSource(path);
+    let bytes: Uint8Array = new Uint8Array(sentinelBytes);
+    let end = 0;
+    let wanted = firstEventsBytes;
+    const facts = new Map<string, unknown>();
+    let found: number | null = null;
+    try {
+      for await (const part of source.chunks()) {
+        const next = new Uint8Array(end + part.length + sentinelBytes);
+        next.set(bytes.subarray(0, end));
+        next.set(part, end);
+        bytes = next;
+        end += part.length;
+        if (end < wanted) continue;
+        wanted = end * 2;
+        found = await eventsAt(path, bytes, end, facts);
+        if (found !== null && end - found >= firstEventsBytes) break;
+        if (end > maximumHeadBytes) throw damagedTrace(path, 'It holds no traceEvents in its first 64 MB.');
+      }
+    } finally {
+      source.destroy();
+    }
+    found = await eventsAt(path, bytes, end, facts);
+    if (found === null) {
+      const why = end === 0 ? 'The file is empty.' : 'It holds no traceEvents, or ends before them.';
+      throw damagedTrace(path, why);
+    }
+    if (!source.gzip) await addTail(path, facts);
+    return { facts, originUs: earliest(bytes, found, end), gzip: source.gzip };
+  } catch (error) {
+    throw readFailure(path, error);
+  }
+}
+
+async function eventsAt(
+  path: string,
+  bytes: Uint8Array,
+  end: number,
+  facts: Map<string, unknown>,
+): Promise<number | null> {
+  const top = readTopLevel(bytes, 0, end, true, facts);
+  if (top.state === 'malformed') throw damagedTrace(path, 'It is not JSON with events of a trace.');
+  if (top.state === 'end') throw damagedTrace(path, 'It is JSON, but without traceEvents.');
+  return top.state === 'events' ? top.at : null;
+}
+
+/** Metadata may follow the events; only what matters to the clock and the rank is looked for. */
+async function addTail(path: string, facts: Map<string, unknown>): Promise<void> {
+  const tail = await readTail(path, tailBytes);
+  const after = tail.slice(tail.lastIndexOf(']') > 0 ? Math.max(0, tail.lastIndexOf('"ph"')) : 0);
+  const base = /"baseTimeNanoseconds"\s*:\s*"?(\d+)/.exec(after)?.[1];
+  if (base !== undefined && !facts.has('baseTimeNanoseconds')) facts.set('baseTimeNanoseconds', base);
+  const rank = /"distributedInfo"\s*:\s*\{[^[\]{}]*"rank"\s*:\s*(\d+)/.exec(after)?.[1];
+  if (rank !== undefined && !facts.has('distributedInfo'))
+    facts.set('distributedInfo', { rank: Number(rank) });
+}
+
+function earliest(bytes: Uint8Array, from: number, end: number): number {
+  const fields = freshFields();
+  let origin = Infinity;
+  let p = from;
+  for (;;) {
+    p = skipSpace(bytes, p);
+    if (bytes[p] === comma) p = skipSpace(bytes, p + 1);
+    if (p >= end || bytes[p] === closeBracket) break;
+    p = readEvent(bytes, p, end, fields);
+    if (p < 0) break;
+    if (fields.catTo > 0 && fields.tsUs < origin) origin = fields.tsUs;
+  }
+  return Number.isFinite(origin) ? origin : 0;
+}

@@ -1,0 +1,49 @@
+/** Small integers, a bit each: External ids run from 1 without holes, a million of them in 128 KiB. */
+export interface IdSet {
+  has(id: number): boolean;
+  add(id: number): void;
+  /** Members that `other` lacks. */
+  without(other: IdSet): number[];
+  pages: ReadonlyMap<number, Uint32Array>;
+}
+
+const pageBits = 1 << 16;
+
+export function createIdSet(): IdSet {
+  const pages = new Map<number, Uint32Array>();
+  let lastKey = -1;
+  let last: Uint32Array = new Uint32Array(0);
+  function page(id: number): Uint32Array {
+    const key = Math.floor(id / pageBits);
+    if (key === lastKey) return last;
+    let found = pages.get(key);
+    if (!found) pages.set(key, (found = new Uint32Array(pageBits / 32)));
+    lastKey = key;
+    return (last = found);
+  }
+  return {
+    pages,
+    has(id) {
+      const bit = id % pageBits;
+      return ((page(id)[bit >>> 5]! >>> (bit & 31)) & 1) === 1;
+    },
+    add(id) {
+      const bit = id % pageBits;
+      page(id)[bit >>> 5]! |= 1 << (bit & 31);
+    },
+    without(other) {
+      const missing: number[] = [];
+      for (const [key, words] of pages) {
+        const theirs = other.pages.get(key);
+        for (let word = 0; word < words.length; word++) {
+          const left = words[word]! & ~(theirs?.[word] ?? 0);
+          if (left === 0) continue;
+          for (let bit = 0; bit < 32; bit++) {
+            if ((left >>> bit) & 1) missing.push(key * pageBits + word * 32 + bit);
+          }
+        }
+      }
+      return missing;
+    },
+  };
+}

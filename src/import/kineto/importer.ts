@@ -1,0 +1,192 @@
+import { existsSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { childEntry } from '../../model/installation.js';
+import type { Issue } from '../../model/document.js';
+import type { ImportTarget, Workbench } from '../../model/workbench.js';
+import { attribute } from '../attribution/attribute.js';
+import type { ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { dropTraceTables } from '../trace-tables.js';
+import type { TraceClock } from './chunk-parser.js';
+import { damagedTrace, readFailure } from './damage.js';
+import { kinetoFacts, rankOf, realtimeOrigin } from './facts.js';
+import { createTraceFill, type Filled } from './fill.js';
+import { readHead } from './head.js';
+import { lossIssues, type Losses, noLosses } from './issues.js';
+import { openLanes } from './lanes.js';
+import { attributeAllocations, keepAllocatorTotals } from './memory.js';
+import { NotSplittable, type Reading, readOnOneThread, readWithWorkers } from './read-events.js';
+import { openSource } from './source.js';
+
+/** Below this, starting threads costs more than they save. */
+const parallelFromBytes = 16 * 2 ** 20;
+
+/** Of DuckDB while a trace is read and attributed; the rest of 500 MB is Node's and the workers'. */
+const databaseMemoryBytes = 192 * 2 ** 20;
+
+export interface KinetoOptions {
+  /** Threads that parse; 1 is this one. By default as many as there are cores, to 4, for files worth it. */
+  threads?: number;
+  /** The built kineto-worker.js; by default the one of the installation. */
+  workerEntry?: string;
+}
+
+/**
+ * Chrome traces of torch.profiler (Kineto), `.json` and `.json.gz`, CUDA and ROCm, categories old and new.
+ * {"schemaVersion": 1, …, "traceEvents": [{"ph": "X", "cat": "kernel", "name": "…", "ts": 4379921106073.345, …}, …]}
+ */
+export const kinetoImporter = {
+  name: 'kineto',
+  sniff: isKineto,
+  facts: async (path) => kinetoFacts(await readHead(path)),
+  load: (path, target, context) => loadKineto(path, target, context),
+} satisfies Importer;
+
+function isKineto(firstBytes: string): boolean {
+  // ONNX Runtime's profile is a bare array too; its categories are its own.
+  const bare = /^\s*\[\s*\{/.test(firstBytes);
+  const category =
+    /"cat"\s*:\s*"(cpu_op|kernel|cuda_runtime|user_annotation|python_function|Operator|Kernel)"/;
+  if (bare) return /"ph"\s*:/.test(firstBytes) && category.test(firstBytes);
+  if (!/^(\u00ef\u00bb\u00bf)?\s*\{/.test(firstBytes)) return false;
+  return (
+    /"(deviceProperties|baseTimeNanoseconds|cupti_version|distributedInfo|record_shapes)"\s*:/.test(
+      firstBytes,
+    ) ||
+    /"schemaVersion"\s*:\s*1\b/.test(firstBytes) ||
+    (/"traceEvents"\s*:\s*\[/.test(firstBytes) && category.test(firstBytes))
+  );
+}
+
+/** @throws E_TRACE_FILE, E_INTERRUPTED */
+export async function loadKineto(
+  path: string,
+  { workbench }: Pick<ImportTarget, 'workbench'>,
+  context: ImportContext,
+  options: KinetoOptions = {},
+): Promise<ImportOutcome> {
+  await workbench.limit({ memory_bytes: databaseMemoryBytes, threads: 2 });
+  const issues: Issue[] = [];
+  try {
+    issues.push(...(await fillTraceTables(path, workbench, context, options)));
+    const attributed = await attribute(workbench, {
+      ...context,
+      progress: (share) => context.progress?.(0.6 + 0.4 * share),
+    });
+    issues.push(...attributed.issues);
+  } finally {
+    await dropTraceTables(workbench);
+    await workbench.run('DROP TABLE IF EXISTS kineto_memory');
+  }
+  return {
+    // ts has three decimals of a µs.
+    clock: { name: 'torch.profiler, ns', resolution_ns: 1, error_bound_ns: null },
+    issues,
+  };
+}
+
+/** Everything up to attribution, which the tables are then ready for. */
+export async function fillTraceTables(
+  path: string,
+  workbench: Workbench,
+  context: ImportContext,
+  options: KinetoOptions = {},
+): Promise<Issue[]> {
+  const head = await readHead(path);
+  const rank = rankOf(head.facts);
+  const clock = { originUs: head.originUs, offsetNs: offsetNs(head.facts, head.originUs, context) };
+  const { filled, losses, facts } = await readEvents(path, workbench, { ...context, rank }, clock, options);
+  const { rows } = filled;
+  if (rows.kernels + rows.copies + rows.api + rows.ranges + rows.ops === 0) {
+    throw damagedTrace(
+      path,
+      'None of its events is one of PyTorch’s profiler (cpu_op, kernel, cuda_runtime, …).',
+    );
+  }
+  for (const [key, value] of head.facts) if (!facts.has(key)) facts.set(key, value);
+  await move(workbench, offsetNs(facts, head.originUs, context) - clock.offsetNs);
+  const lateRank = rankOf(facts);
+  if (lateRank !== rank) {
+    for (const table of timed) await workbench.run(`UPDATE ${table.name} SET rank = ${lateRank}`);
+  }
+  if (rows.memory > 0) {
+    const { execution_id, host, capture_id } = context;
+    await keepAllocatorTotals(workbench, capture_id, { execution_id, host, rank: lateRank });
+    losses.allocationsOutside = await attributeAllocations(workbench);
+  }
+  return lossIssues(losses, filled);
+}
+
+async function readEvents(
+  path: string,
+  workbench: Workbench,
+  context: ImportContext & { rank: number },
+  clock: TraceClock,
+  options: KinetoOptions,
+): Promise<{ filled: Filled; losses: Losses; facts: Map<string, unknown> }> {
+  const entry = options.workerEntry ?? childEntry('kineto-worker');
+  let threads = options.threads ?? Math.min(4, availableParallelism());
+  for (;;) {
+    const source = await openSource(path);
+    if (!existsSync(entry) || (options.threads === undefined && source.size < parallelFromBytes)) threads = 1;
+    const losses = noLosses();
+    const facts = new Map<string, unknown>();
+    const fill = await createTraceFill(workbench, context);
+    const reading: Reading = {
+      path,
+      source,
+      facts,
+      take(batch, lane) {
+        losses.add(batch);
+        fill.add(batch, lane);
+      },
+      progress: (share) => context.progress?.(0.6 * share),
+      signal: context.signal,
+    };
+    try {
+      if (threads > 1) await withLanes(reading, entry, threads, clock);
+      else await readOnOneThread(reading, clock);
+      return { filled: await fill.finish(), losses, facts };
+    } catch (error) {
+      fill.abandon();
+      if (!(error instanceof NotSplittable)) throw readFailure(path, error);
+      await dropTraceTables(workbench);
+      threads = 1;
+      // One thread reads every layout.
+      options = { ...options, threads };
+    } finally {
+      source.destroy();
+    }
+  }
+}
+
+async function withLanes(reading: Reading, entry: string, threads: number, clock: TraceClock): Promise<void> {
+  const lanes = openLanes(entry, threads, clock);
+  try {
+    await readWithWorkers(reading, lanes);
+  } finally {
+    await lanes.close();
+  }
+}
+
+const timed = [
+  { name: 'trace_kernels', columns: ['start_ns'] },
+  { name: 'trace_copies', columns: ['start_ns'] },
+  { name: 'trace_api', columns: ['start_ns'] },
+  { name: 'trace_ranges', columns: ['start_ns', 'end_ns'] },
+  { name: 'trace_ops', columns: ['start_ns'] },
+];
+
+/** Brings times counted from the file's first events onto the session's zero, where both are known; else 0. */
+function offsetNs(facts: ReadonlyMap<string, unknown>, originUs: number, { zero }: ImportContext): number {
+  const origin = realtimeOrigin(facts, originUs);
+  return origin === null || zero.realtime_ns === null ? 0 : Number(origin - zero.realtime_ns);
+}
+
+/** Only where baseTimeNanoseconds stands after the events of a compressed file. */
+async function move(workbench: Workbench, ns: number): Promise<void> {
+  if (ns === 0) return;
+  for (const { name, columns } of [...timed, { name: 'kineto_memory', columns: ['t_ns'] }]) {
+    const moved = columns.map((column) => `${column} = ${column} + ${ns}`);
+    await workbench.run(`UPDATE ${name} SET ${moved.join(', ')}`);
+  }
+}

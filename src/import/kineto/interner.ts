@@ -1,0 +1,114 @@
+import { decodeString } from './json-bytes.js';
+
+/** What a span of bytes is: it decides how its text is made. */
+export const spanKinds = { name: 0, json: 1, dims: 2 } as const;
+export type SpanKind = (typeof spanKinds)[keyof typeof spanKinds];
+
+export interface Interner {
+  /** @returns the code of the bytes [from, to) taken as `kind`; the same bytes have the same code */
+  code(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number;
+  /** Texts of codes given since the last call, in order. */
+  fresh(): { texts: string[]; repaired: number };
+}
+
+/** All bytes of a short span are hashed, this many of a long one: names of kernels run to kilobytes. */
+const hashedBytes = 64;
+
+/** Open addressing over the bytes themselves: a text is decoded once, when it is first seen. */
+export function createInterner(): Interner {
+  let arena = new Uint8Array(1 << 18);
+  let used = 0;
+  let slots = new Int32Array(1 << 12).fill(-1);
+  let offsets = new Int32Array(1 << 11);
+  let hashes = new Int32Array(1 << 11);
+  let count = 0;
+  offsets[0] = 0;
+  let texts: string[] = [];
+  let repaired = 0;
+
+  function hash(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number {
+    const length = to - from;
+    let h = length * 3 + kind;
+    if (length <= hashedBytes) {
+      for (let p = from; p < to; p++) h = Math.imul(h ^ bytes[p]!, 0x01000193);
+    } else {
+      const step = length / hashedBytes;
+      for (let i = 0; i < hashedBytes; i++) h = Math.imul(h ^ bytes[from + ((i * step) | 0)]!, 0x01000193);
+    }
+    return h ^ (h >>> 15);
+  }
+
+  function same(entry: number, bytes: Uint8Array, from: number, to: number, kind: SpanKind): boolean {
+    let q = offsets[entry]!;
+    // One byte for the kind, then the span.
+    if (offsets[entry + 1]! - q !== to - from + 1 || arena[q++] !== kind) return false;
+    for (let p = from; p < to; p++) if (arena[q++] !== bytes[p]) return false;
+    return true;
+  }
+
+  function add(bytes: Uint8Array, from: number, to: number, kind: SpanKind, h: number): number {
+    const size = to - from + 1;
+    while (used + size > arena.length) arena = grown(arena, new Uint8Array(arena.length * 2));
+    if (count + 2 > offsets.length) {
+      offsets = grown(offsets, new Int32Array(offsets.length * 2));
+      hashes = grown(hashes, new Int32Array(hashes.length * 2));
+    }
+    arena[used] = kind;
+    arena.set(bytes.subarray(from, to), used + 1);
+    used += size;
+    hashes[count] = h;
+    offsets[count + 1] = used;
+    texts.push(decode(Buffer.from(arena.buffer, used - size + 1, size - 1).toString('utf8'), kind));
+    return count++;
+  }
+
+  function decode(text: string, kind: SpanKind): string {
+    if (kind === spanKinds.name) return decodeString(text, () => repaired++);
+    if (kind === spanKinds.dims) return text.replaceAll(/[[\]\s]/g, '');
+    try {
+      return JSON.stringify(JSON.parse(text));
+    } catch {
+      repaired++;
+      return text.replaceAll(/\s+/g, ' ');
+    }
+  }
+
+  function rehash(): void {
+    slots = new Int32Array(slots.length * 2).fill(-1);
+    const mask = slots.length - 1;
+    for (let entry = 0; entry < count; entry++) {
+      let slot = hashes[entry]! & mask;
+      while (slots[slot] !== -1) slot = (slot + 1) & mask;
+      slots[slot] = entry;
+    }
+  }
+
+  return {
+    code(bytes, from, to, kind) {
+      const h = hash(bytes, from, to, kind);
+      const mask = slots.length - 1;
+      let slot = h & mask;
+      for (;;) {
+        const entry = slots[slot]!;
+        if (entry === -1) break;
+        if (hashes[entry] === h && same(entry, bytes, from, to, kind)) return entry;
+        slot = (slot + 1) & mask;
+      }
+      const entry = add(bytes, from, to, kind, h);
+      slots[slot] = entry;
+      if (count * 2 > slots.length) rehash();
+      return entry;
+    },
+    fresh() {
+      const result = { texts, repaired };
+      texts = [];
+      repaired = 0;
+      return result;
+    },
+  };
+}
+
+function grown<T extends Uint8Array | Int32Array>(from: T, to: T): T {
+  to.set(from);
+  return to;
+}

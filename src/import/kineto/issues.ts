@@ -1,0 +1,70 @@
+import type { Issue } from '../../model/document.js';
+import type { Batch } from './batch.js';
+import { categoryKind, categoryKinds } from './categories.js';
+import type { Filled } from './fill.js';
+
+/** What reading lost, doubted or repaired, counted. */
+export interface Losses {
+  categories: Map<string, number>;
+  repaired: number;
+  damaged: number;
+  untimed: number;
+  allocationsOutside: number;
+  add(batch: Batch): void;
+}
+
+export function noLosses(): Losses {
+  const losses: Losses = {
+    categories: new Map(),
+    repaired: 0,
+    damaged: 0,
+    untimed: 0,
+    allocationsOutside: 0,
+    add({ categories, repaired, damaged, untimed }) {
+      losses.repaired += repaired;
+      losses.damaged += damaged;
+      losses.untimed += untimed;
+      for (const [name, count] of Object.entries(categories)) {
+        losses.categories.set(name, (losses.categories.get(name) ?? 0) + count);
+      }
+    },
+  };
+  return losses;
+}
+
+export function lossIssues(losses: Losses, { rows, sharedIds }: Filled): Issue[] {
+  const issues: Issue[] = [];
+  const warn = (code: string, count: number, text: string, severity: Issue['severity'] = 'warning') => {
+    if (count > 0) issues.push({ code, severity, text, count });
+  };
+  warn('events_damaged', losses.damaged, 'Events that are not valid JSON were passed over.');
+  warn('events_untimed', losses.untimed, 'Events without a begin or an end were left out.');
+  warn(
+    'texts_repaired',
+    losses.repaired,
+    'Names with control characters or escapes that JSON does not know were read as they stand.',
+    'info',
+  );
+  const unknown = [...losses.categories].filter(([name]) => categoryKind(name) === categoryKinds.unknown);
+  warn(
+    'categories_unknown',
+    unknown.reduce((sum, [, count]) => sum + count, 0),
+    `Events of categories inferscope does not read were left out: ${unknown
+      .slice(0, 5)
+      .map(([name]) => JSON.stringify(name.slice(0, 40)))
+      .join(', ')}.`,
+    'info',
+  );
+  warn('op_ids_shared', sharedIds, 'Operators have the External id of another one; kernels go to the first.');
+  warn(
+    'allocations_outside_ops',
+    losses.allocationsOutside,
+    'Device memory was allocated outside every recorded operator.',
+    'info',
+  );
+  if (rows.kernels + rows.copies === 0) {
+    const text = 'The trace has no work on a device: the profiler saw the host only.';
+    issues.push({ code: 'no_device_activity', severity: 'warning', text });
+  }
+  return issues;
+}

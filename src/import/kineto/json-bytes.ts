@@ -1,0 +1,101 @@
+/**
+ * JSON as bytes. Every buffer ends in `sentinelBytes` zeros after its text, so that scanners need no bounds check in
+ * their inner loops: a zero at or after the end means "more is needed", a zero inside the text is skipped.
+ */
+export const sentinelBytes = 8;
+
+/** What scanners return instead of a position. */
+export const incomplete = -1;
+export const malformed = -2;
+
+export const quote = 0x22;
+export const backslash = 0x5c;
+export const comma = 0x2c;
+export const colon = 0x3a;
+export const openBrace = 0x7b;
+export const closeBrace = 0x7d;
+export const openBracket = 0x5b;
+export const closeBracket = 0x5d;
+
+export function skipSpace(bytes: Uint8Array, at: number): number {
+  let c = bytes[at]!;
+  while (c === 0x20 || c === 0x0a || c === 0x0d || c === 0x09) c = bytes[++at]!;
+  return at;
+}
+
+/** @param at of the opening quote. @returns the position after the closing one, or `incomplete` */
+export function skipString(bytes: Uint8Array, at: number, end: number): number {
+  let p = at + 1;
+  for (;;) {
+    const c = bytes[p]!;
+    if (c === quote) return p < end ? p + 1 : incomplete;
+    if (c === backslash) p += 2;
+    else if (c === 0 && p >= end) return incomplete;
+    else p++;
+    if (p >= end) return incomplete;
+  }
+}
+
+/** Any value. Nesting is counted, not recursed into: its depth is no danger. */
+export function skipValue(bytes: Uint8Array, at: number, end: number): number {
+  const first = bytes[at]!;
+  if (first === quote) return skipString(bytes, at, end);
+  let p = at;
+  if (first !== openBracket && first !== openBrace) {
+    for (;;) {
+      const c = bytes[p]!;
+      if (c === comma || c === closeBrace || c === closeBracket) return p > at && p < end ? p : malformed;
+      if (p >= end) return incomplete;
+      // A number, true, false, null, NaN: never a quote or an opening bracket.
+      if (c === quote || c === openBrace || c === openBracket || c === colon) return malformed;
+      p++;
+    }
+  }
+  let depth = 0;
+  for (;;) {
+    const c = bytes[p]!;
+    if (c === quote) {
+      p = skipString(bytes, p, end);
+      if (p < 0) return p;
+      continue;
+    }
+    p++;
+    if (c === openBracket || c === openBrace) depth++;
+    else if (c === closeBracket || c === closeBrace) {
+      if (--depth === 0) return p <= end ? p : incomplete;
+    } else if (c === 0 && p > end) return incomplete;
+  }
+}
+
+/**
+ * The text of a JSON string, quotes included in the span. Escapes that JSON does not know and raw control
+ * characters occur in real traces (pytorch #130622): they are kept as what they stand for, and reported.
+ */
+export function decodeString(text: string, repaired: () => void): string {
+  const inner = text.slice(1, -1);
+  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  if (!/[\\\u0000-\u001f]/.test(inner)) return inner;
+  try {
+    return JSON.parse(text) as string;
+  } catch {
+    repaired();
+    return inner
+      .replaceAll(/\\(u[0-9a-fA-F]{4}|[^])/g, (whole, escape: string) => unescape(whole, escape))
+      .replaceAll('\0', '\u2400');
+  }
+}
+
+function unescape(whole: string, escape: string): string {
+  if (escape.length === 5) return String.fromCharCode(parseInt(escape.slice(1), 16));
+  const known: Record<string, string> = {
+    n: '\n',
+    t: '\t',
+    r: '\r',
+    b: '\b',
+    f: '\f',
+    '"': '"',
+    '/': '/',
+    '\\': '\\',
+  };
+  return known[escape] ?? whole;
+}

@@ -1,0 +1,48 @@
+import { Worker } from 'node:worker_threads';
+import { transferList } from './worker-messages.js';
+import type { Batch } from './batch.js';
+import type { TraceClock } from './chunk-parser.js';
+import type { Reply, Request } from './worker-messages.js';
+
+export interface ParsedChunk {
+  batch: Batch;
+  buffer: Uint8Array<ArrayBuffer>;
+  lane: number;
+}
+
+/** Worker threads that parse chunks, in turn; each keeps its own names. */
+export interface Lanes {
+  count: number;
+  parse(lane: number, request: Request): Promise<ParsedChunk>;
+  close(): Promise<void>;
+}
+
+/** @param entry the built kineto-worker.js */
+export function openLanes(entry: string, count: number, clock: TraceClock): Lanes {
+  const lanes = Array.from({ length: count }, (_, lane) => {
+    const waiting: { resolve(chunk: ParsedChunk): void; reject(error: unknown): void }[] = [];
+    let ended: unknown = null;
+    const worker = new Worker(entry, { workerData: clock, env: {} });
+    worker.on('message', ({ batch, buffer }: Reply) => waiting.shift()?.resolve({ batch, buffer, lane }));
+    const fail = (error: unknown) => {
+      ended = error;
+      for (const { reject } of waiting.splice(0)) reject(error);
+    };
+    worker.on('error', fail);
+    worker.on('exit', () => fail(new Error('a worker that reads the trace ended early')));
+    return {
+      parse: (request: Request) =>
+        new Promise<ParsedChunk>((resolve, reject) => {
+          if (ended !== null) return reject(ended);
+          waiting.push({ resolve, reject });
+          worker.postMessage(request, transferList(request.buffer));
+        }),
+      close: () => worker.terminate(),
+    };
+  });
+  return {
+    count,
+    parse: (lane, request) => lanes[lane]!.parse(request),
+    close: async () => void (await Promise.all(lanes.map((lane) => lane.close()))),
+  };
+}

@@ -1,0 +1,182 @@
+import type { Batch } from './batch.js';
+import { createChunkParser, type TraceClock } from './chunk-parser.js';
+import { cutOff, damagedTrace, interrupted } from './damage.js';
+import { sentinelBytes } from './json-bytes.js';
+import type { Lanes, ParsedChunk } from './lanes.js';
+import type { Source } from './source.js';
+import { lastEventStart } from './split.js';
+import { readTopLevel } from './top-level.js';
+
+/** As much as is parsed at once: names and columns of it fit the caches of a core a few times over. */
+const chunkBytes = 4 * 2 ** 20;
+/** An event, or the metadata around the events, longer than this is no profiler's. */
+const maximumTokenBytes = 128 * 2 ** 20;
+
+/** The chunks cannot be cut apart by looking for the beginnings of events: one thread must read the file. */
+export class NotSplittable extends Error {}
+
+export interface Reading {
+  path: string;
+  source: Source;
+  /** Values of the outermost object's keys, filled while reading. */
+  facts: Map<string, unknown>;
+  take(batch: Batch, lane: number): void;
+  progress(share: number): void;
+  signal?: AbortSignal | undefined;
+}
+
+/** A growing buffer over a stream: `bytes` holds text from `at` to `end`, with zeros after it. */
+interface Window {
+  bytes: Uint8Array<ArrayBuffer>;
+  at: number;
+  end: number;
+}
+
+const emptyWindow = (capacity: number): Window => ({
+  bytes: new Uint8Array(capacity + sentinelBytes),
+  at: 0,
+  end: 0,
+});
+
+function put(window: Window, part: Uint8Array): void {
+  const room = window.bytes.length - sentinelBytes - window.end;
+  if (part.length > room) {
+    const grown = new Uint8Array(Math.max(2 * window.bytes.length, window.end + part.length + sentinelBytes));
+    grown.set(window.bytes.subarray(0, window.end));
+    window.bytes = grown;
+  }
+  window.bytes.set(part, window.end);
+  window.end += part.length;
+  window.bytes.fill(0, window.end, window.end + sentinelBytes);
+}
+
+/** Moves what is left to the front. */
+function compact(window: Window): void {
+  window.bytes.copyWithin(0, window.at, window.end);
+  window.end -= window.at;
+  window.at = 0;
+  window.bytes.fill(0, window.end, window.end + sentinelBytes);
+}
+
+/**
+ * Reads a trace on this thread, from the first byte to the last, whatever its layout.
+ * @throws E_TRACE_FILE, E_INTERRUPTED
+ */
+export async function readOnOneThread(reading: Reading, clock: TraceClock): Promise<void> {
+  const { path, source, facts } = reading;
+  const parser = createChunkParser(clock);
+  const window = emptyWindow(2 * chunkBytes);
+  let state = 'head' as 'head' | 'events' | 'tail' | 'end';
+  let started = false;
+  let bare = false;
+  let wanted = chunkBytes;
+
+  function step(last: boolean): void {
+    for (;;) {
+      if (state === 'end') {
+        window.at = window.end;
+        return;
+      }
+      if (state === 'events') {
+        const batch = parser.parse(window.bytes, window.at, window.end, last);
+        reading.take(batch, 0);
+        window.at = batch.consumed;
+        if (!batch.closed) return;
+        state = bare ? 'end' : 'tail';
+        continue;
+      }
+      const top = readTopLevel(window.bytes, window.at, window.end, !started, facts);
+      if (top.state === 'malformed') {
+        throw damagedTrace(path, `What stands ${started ? 'after' : 'before'} its events is not JSON.`);
+      }
+      if (top.state === 'incomplete') return;
+      window.at = top.at;
+      started = true;
+      bare = top.bare;
+      state = top.state;
+    }
+  }
+
+  for await (const part of source.chunks()) {
+    put(window, part);
+    if (window.end < wanted) continue;
+    checkSignal(reading.signal);
+    step(false);
+    compact(window);
+    if (window.end > maximumTokenBytes) {
+      throw damagedTrace(path, `One event or value is longer than ${maximumTokenBytes / 2 ** 20} MB.`);
+    }
+    // Twice as much before the next try, so that a huge event is not looked through for every block.
+    wanted = Math.max(chunkBytes, 2 * window.end);
+    reading.progress(source.share());
+  }
+  step(true);
+  if (state !== 'end') throw cutOff(path);
+}
+
+/**
+ * Reads a trace with worker threads: this one cuts it apart where events begin, inflates it and takes what they made
+ * of it, in order.
+ * @throws NotSplittable, E_TRACE_FILE, E_INTERRUPTED
+ */
+export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<void> {
+  const { path, source, facts } = reading;
+  const free: Uint8Array<ArrayBuffer>[] = [];
+  const running: Promise<ParsedChunk>[] = [];
+  let nextLane = 0;
+  let window = emptyWindow(2 * chunkBytes);
+  let started = false;
+
+  function start(end: number, last: boolean): void {
+    const { bytes, at } = window;
+    const rest = bytes.subarray(end, window.end);
+    const next: Window = { bytes: free.pop() ?? emptyWindow(2 * chunkBytes).bytes, at: 0, end: 0 };
+    put(next, rest);
+    bytes.fill(0, end, end + sentinelBytes);
+    running.push(lanes.parse(nextLane, { buffer: bytes, from: at, end, last }));
+    running.at(-1)!.catch(() => undefined);
+    nextLane = (nextLane + 1) % lanes.count;
+    window = next;
+  }
+
+  /** @returns what the file's last chunk holds after its events */
+  async function finishOne(last: boolean): Promise<ParsedChunk> {
+    const parsed = await running.shift()!;
+    const { batch } = parsed;
+    if (!last && (batch.closed || batch.damaged > 0)) throw new NotSplittable();
+    reading.take(batch, parsed.lane);
+    if (!last && parsed.buffer.length <= 4 * chunkBytes) free.push(parsed.buffer);
+    return parsed;
+  }
+
+  for await (const part of source.chunks()) {
+    put(window, part);
+    if (window.end < chunkBytes) continue;
+    checkSignal(reading.signal);
+    if (!started) {
+      const top = readTopLevel(window.bytes, window.at, window.end, true, facts);
+      if (top.state !== 'events' || top.bare) throw new NotSplittable();
+      window.at = top.at;
+      started = true;
+    }
+    const cut = lastEventStart(Buffer.from(window.bytes.buffer), window.end);
+    if (cut <= window.at) throw new NotSplittable();
+    start(cut, false);
+    if (running.length > lanes.count * 2) await finishOne(false);
+    reading.progress(source.share());
+  }
+  if (!started) throw new NotSplittable();
+  const { end } = window;
+  start(end, true);
+  while (running.length > 1) await finishOne(false);
+  const { batch, buffer } = await finishOne(true);
+  if (!batch.closed) throw cutOff(path);
+  const top = readTopLevel(buffer, batch.consumed, end, false, facts);
+  if (top.state === 'events') throw new NotSplittable();
+  if (top.state === 'malformed') throw damagedTrace(path, 'What stands after its events is not JSON.');
+  if (top.state !== 'end') throw cutOff(path);
+}
+
+function checkSignal(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw interrupted();
+}

@@ -1,0 +1,60 @@
+import { closeBrace, comma, openBrace, skipSpace } from './json-bytes.js';
+
+/**
+ * Keys that begin an event. `{"ph":` with an unescaped quote cannot stand inside a JSON string, so the only other
+ * place is an object nested in an event's args; a parser that starts there finds an event unfinished at the end of
+ * the chunk before, and the file is then read by one thread, from the beginning.
+ */
+const firstKeys = ['"ph"', '"name"', '"cat"'];
+
+/** Where the last event of the buffer begins that has another before it, or -1. */
+export function lastEventStart(buffer: Buffer, end: number): number {
+  let best = -1;
+  for (const key of firstKeys) {
+    let at = end;
+    while (at > best) {
+      at = buffer.subarray(0, at).lastIndexOf(key);
+      if (at < 0) break;
+      const brace = braceBefore(buffer, at);
+      if (brace > 0) {
+        best = Math.max(best, brace);
+        break;
+      }
+    }
+  }
+  return best;
+}
+
+/** Where the next event begins at or after `from`, or -1. */
+export function nextEvent(bytes: Uint8Array, from: number, end: number): number {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, end);
+  let best = -1;
+  for (const key of firstKeys) {
+    let at = from;
+    for (;;) {
+      at = buffer.indexOf(key, at);
+      if (at < 0) break;
+      const brace = braceBefore(buffer, at);
+      if (brace >= from) {
+        if (best < 0 || brace < best) best = brace;
+        break;
+      }
+      at++;
+    }
+  }
+  return best;
+}
+
+/** `at` is a key; the brace that opens its object when that follows another object, `}, {`. */
+function braceBefore(bytes: Uint8Array, at: number): number {
+  const brace = back(bytes, at - 1);
+  if (bytes[brace] !== openBrace) return -1;
+  const separator = back(bytes, brace - 1);
+  if (bytes[separator] !== comma) return -1;
+  return bytes[back(bytes, separator - 1)] === closeBrace ? brace : -1;
+}
+
+function back(bytes: Uint8Array, at: number): number {
+  while (at > 0 && skipSpace(bytes, at) !== at) at--;
+  return at;
+}
