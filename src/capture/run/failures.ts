@@ -1,17 +1,17 @@
 import { InferscopeError } from '../../model/errors.js';
 import { containerFailures } from './container-failures.js';
 import { modelFailures } from './model-failures.js';
-import { profilerFailures } from './profiler-failures.js';
+import { countersForbidden, profilerFailures } from './profiler-failures.js';
 import { programFailures } from './program-failures.js';
 import type { Ended, Recogniser } from './recogniser.js';
 
 /** In order, the first that matches explains: specific ones stand before those that many failures look like. */
 export const recognisers: Recogniser[] = [
-  ...profilerFailures.filter(({ id }) => id === 'counters_forbidden'),
+  countersForbidden,
   ...modelFailures,
   ...containerFailures,
   ...programFailures,
-  ...profilerFailures.filter(({ id }) => id !== 'counters_forbidden'),
+  ...profilerFailures,
 ];
 
 /**

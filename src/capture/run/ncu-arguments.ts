@@ -17,12 +17,17 @@ export interface KernelChoice {
 export function ncuArguments(report: string, options: NcuOptions, choice: KernelChoice | null): string[] {
   const kernel = options.kernel ?? (choice && choice.names.length > 0 ? nameFilter(choice.names) : null);
   return [
-    ...['--export', report, '--force-overwrite', '--target-processes', 'all'],
-    ...['--set', options.set, '--clock-control', 'none', '--nvtx'],
+    `--export=${report}`,
+    '--force-overwrite',
+    '--target-processes=all',
+    `--set=${options.set}`,
+    '--clock-control=none',
+    '--nvtx',
     ...options.nvtx.flatMap((filter) => ['--nvtx-include', filter]),
     ...(kernel === null ? [] : ['--kernel-name-base', 'function', '--kernel-name', `regex:${kernel}`]),
     ...(options.profilerApi ? ['--profile-from-start', 'off'] : []),
-    ...['--filter-mode', 'per-launch-config', '--launch-count', String(options.launchCount)],
+    '--filter-mode=per-launch-config',
+    `--launch-count=${options.launchCount}`,
     ...options.args,
   ];
 }
@@ -53,7 +58,7 @@ function nameFilter(names: readonly string[]): string {
 export function functionName(kernel: string): string {
   const bare = withoutBrackets(kernel.replaceAll('(anonymous namespace)', '').replaceAll('<unnamed>', ''));
   const words = bare.trim().split(/\s+/);
-  return words.at(-1)!.split('::').filter(Boolean).at(-1) ?? kernel;
+  return words.at(-1)!.split('::').findLast(Boolean) ?? kernel;
 }
 
 /** Leaves out `<…>` at any depth, and everything from the first `(`. */

@@ -1,22 +1,24 @@
 import { importerFailure, importerMissing } from '../tools/nsys.js';
 import { known, said, type Recognised, type Recogniser } from './recogniser.js';
 
+/** Stands before all others: the program mostly goes on without its profiler. */
+export const countersForbidden: Recogniser = {
+  id: 'counters_forbidden',
+  anyExit: true,
+  matches: said(/ERR_NVGPUCTRPERM/),
+  explain: () =>
+    known(
+      'E_NCU_PERMISSION',
+      "ncu may not read this GPU's counters (ERR_NVGPUCTRPERM)",
+      'The driver restricts performance counters to administrators (NVreg_RestrictProfilingToAdminUsers=1).',
+      'Run with sudo (in a container: --cap-add=SYS_ADMIN), or ask an administrator for the line ' +
+        '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d and a reload of the driver.\n' +
+        'nsys and the torch profiler work without it: --evaluator nsys',
+    ),
+};
+
 /** What nsys and ncu say when they could not record; the program itself may have ended well. */
 export const profilerFailures: Recogniser[] = [
-  {
-    id: 'counters_forbidden',
-    anyExit: true,
-    matches: said(/ERR_NVGPUCTRPERM/),
-    explain: () =>
-      known(
-        'E_NCU_PERMISSION',
-        "ncu may not read this GPU's counters (ERR_NVGPUCTRPERM)",
-        'The driver restricts performance counters to administrators (NVreg_RestrictProfilingToAdminUsers=1).',
-        'Run with sudo (in a container: --cap-add=SYS_ADMIN), or ask an administrator for the line ' +
-          '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d and a reload of the driver.\n' +
-          'nsys and the torch profiler work without it: --evaluator nsys',
-      ),
-  },
   {
     id: 'importer_missing',
     anyExit: true,

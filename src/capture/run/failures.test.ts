@@ -1,0 +1,261 @@
+import { describe, expect, test } from 'vitest';
+import { recogniseFailure, recognisers } from './failures.js';
+import type { Ended } from './recogniser.js';
+import { usesCpuByAccident } from './empty-capture.js';
+
+const ended = (change: Partial<Ended>): Ended => ({
+  execution_id: 'clean',
+  command: ['python3', 'decode.py'],
+  exit_code: 1,
+  signal: null,
+  startError: null,
+  timedOut: false,
+  timeoutMs: null,
+  output: '',
+  tool: null,
+  log: 'stderr.log',
+  ...change,
+});
+const nsys = { name: 'nsys', version: '2025.3.1.0', path: '/x/nsys' };
+const ncu = { name: 'ncu', version: '2025.3.1.0', path: '/x/ncu' };
+
+/** What the programs themselves printed: recorded here, in our captures, or quoted in the issue named beside it. */
+const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] = [
+  [
+    'command_missing',
+    'E_WORKLOAD_FAILED',
+    /python3 was not found/,
+    { exit_code: null, startError: 'ENOENT' },
+  ],
+  ['command_forbidden', 'E_PERMISSION', /chmod \+x/, { exit_code: null, startError: 'EACCES' }],
+  [
+    // deepseek-ai/DeepGEMM#46
+    'counters_forbidden',
+    'E_NCU_PERMISSION',
+    /NVreg_RestrictProfilingToAdminUsers=0/,
+    {
+      exit_code: 0,
+      tool: ncu,
+      output:
+        '==PROF== Connected to process 35989 (/usr/bin/python3.10)\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on the target device 0. For instructions on enabling permissions and to get more information see https://developer.nvidia.com/ERR_NVGPUCTRPERM',
+    },
+  ],
+  ['disk_full', 'E_DISK_FULL', /df -h/, { output: 'OSError: [Errno 28] No space left on device' }],
+  ['timeout', 'E_TIMEOUT', /within 90 s.*--timeout/s, { timedOut: true, timeoutMs: 90_000, exit_code: null }],
+  [
+    'timeout',
+    'E_TIMEOUT',
+    /ncu did not end within 10 min.*--ncu-kernel/s,
+    { timedOut: true, timeoutMs: 600_000, tool: ncu },
+  ],
+  [
+    // pytorch/pytorch#16417, torch 2.2
+    'out_of_memory',
+    'E_OUT_OF_MEMORY',
+    /asked for 22\.00 MiB more, the GPU has 23\.65 GiB, 11\.06 MiB of it was free/,
+    {
+      output:
+        'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB. GPU 0 has a total capacity of 23.65 GiB of which 11.06 MiB is free. Including non-PyTorch memory, this process has 23.60 GiB memory in use.',
+    },
+  ],
+  [
+    // OPIXray-author/OPIXray#5, torch 1.8
+    'out_of_memory',
+    'E_OUT_OF_MEMORY',
+    /asked for 264\.00 MiB more, the GPU has 2\.00 GiB/,
+    {
+      output:
+        'RuntimeError: CUDA out of memory. Tried to allocate 264.00 MiB (GPU 0; 2.00 GiB total capacity; 788.51 MiB already allocated; 145.93 MiB free; 1.02 GiB reserved in total by PyTorch)',
+    },
+  ],
+  [
+    // ToTheBeginning/PuLID#97
+    'model_gated',
+    'E_MODEL_ACCESS',
+    /black-forest-labs\/FLUX\.1-dev is gated.*401.*HF_TOKEN/s,
+    {
+      output:
+        'huggingface_hub.errors.GatedRepoError: 401 Client Error. (Request ID: Root=1-66f4b037)\n\nCannot access gated repo for url https://huggingface.co/black-forest-labs/FLUX.1-dev/resolve/main/ae.safetensors.\nAccess to model black-forest-labs/FLUX.1-dev is restricted. You must have access to it and be authenticated to access it. Please log in.',
+    },
+  ],
+  [
+    // huggingface/transformers#31367
+    'model_gated',
+    'E_MODEL_ACCESS',
+    /Mixtral-8x7B-Instruct-v0\.1 is gated.*not given access \(403\)/s,
+    {
+      output:
+        'OSError: You are trying to access a gated repo.\nMake sure to have access to it at https://huggingface.co/mistralai/Mixtral-8x7B-Instruct-v0.1.\n403 Client Error. (Request ID: Root=1-666818ee)',
+    },
+  ],
+  [
+    'model_missing',
+    'E_MODEL_ACCESS',
+    /org\/private-model was not found/,
+    {
+      output:
+        'huggingface_hub.utils._errors.RepositoryNotFoundError: 401 Client Error. Repository Not Found for url: https://huggingface.co/api/models/org/private-model/revision/main. Please make sure you specified the correct `repo_id` and `repo_type`.',
+    },
+  ],
+  [
+    'hub_refused',
+    'E_MODEL_ACCESS',
+    /answered 404/,
+    { output: 'requests.exceptions.HTTPError: 404 Client Error: Not Found for url: https://hub/x' },
+  ],
+  [
+    'hub_unreachable',
+    'E_MODEL_ACCESS',
+    /--weights random/,
+    {
+      output:
+        "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't find them in the cached files.",
+    },
+  ],
+  [
+    'container_missing',
+    'E_WORKLOAD_FAILED',
+    /docker ps -a/,
+    { output: 'Error response from daemon: No such container: vllm' },
+  ],
+  [
+    'container_stopped',
+    'E_WORKLOAD_FAILED',
+    /docker start 4f66ad9a0b2e/,
+    { output: 'Error response from daemon: container 4f66ad9a0b2e is not running' },
+  ],
+  [
+    // docker/cli#2025
+    'container_lacks_program',
+    'E_ENGINE_MISSING',
+    /vllm is not installed in the container/,
+    {
+      exit_code: 126,
+      output:
+        'OCI runtime exec failed: exec failed: container_linux.go:344: starting container process caused "exec: \\"vllm\\": executable file not found in $PATH": unknown',
+    },
+  ],
+  [
+    'docker_forbidden',
+    'E_PERMISSION',
+    /usermod -aG docker/,
+    {
+      output:
+        'permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.24/containers/json"',
+    },
+  ],
+  [
+    'module_missing',
+    'E_ENGINE_MISSING',
+    /pip install transformers/,
+    { output: "ModuleNotFoundError: No module named 'transformers.models'" },
+  ],
+  [
+    'script_missing',
+    'E_WORKLOAD_FAILED',
+    /decode\.py/,
+    { exit_code: 2, output: "python3: can't open file '/x/decode.py': [Errno 2] No such file or directory" },
+  ],
+  [
+    'cuda_unavailable',
+    'E_ENGINE_MISSING',
+    /inferscope doctor/,
+    {
+      output:
+        'RuntimeError: Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and installed a driver from http://www.nvidia.com/Download/index.aspx',
+    },
+  ],
+  [
+    'invalid_json',
+    'E_WORKLOAD_FAILED',
+    /invalid JSON.*stderr\.log/s,
+    { output: 'json.decoder.JSONDecodeError: Expecting value: line 1 column 1 (char 0)' },
+  ],
+  [
+    // nsys 2025.3.1 on our H200 machine without libdw: the program ended well.
+    'importer_missing',
+    'E_TOOL_FAILED',
+    /libdw/,
+    {
+      exit_code: 0,
+      tool: nsys,
+      output:
+        "Importer error status: An unknown error occurred.\nUnable to retrieve the importer version: skipping importation of the QDSTRM file.\nGenerating '/tmp/nsys-report-650a.qdstrm'",
+    },
+  ],
+  [
+    'no_kernels_ncu',
+    'E_NO_KERNELS',
+    /--ncu-kernel/,
+    { exit_code: 0, tool: ncu, output: '==WARNING== No kernels were profiled.' },
+  ],
+  // nsys stats 2025.3.1 on a report with whole CUDA graphs
+  [
+    'no_kernels_nsys',
+    'E_NO_KERNELS',
+    /CUDA graphs/,
+    { exit_code: 0, tool: nsys, output: 'SKIPPED: nsys.sqlite does not contain CUDA kernel data.' },
+  ],
+  [
+    'capture_range_never',
+    'E_NO_KERNELS',
+    /--capture-range/,
+    { exit_code: 0, tool: nsys, output: 'No reports were generated' },
+  ],
+  [
+    'permission_denied',
+    'E_PERMISSION',
+    /ls -l/,
+    { output: "PermissionError: [Errno 13] Permission denied: '/dev/nvidia0'" },
+  ],
+  ['killed_for_memory', 'E_WORKLOAD_FAILED', /memory/, { exit_code: null, signal: 'SIGKILL' }],
+];
+
+describe('known failures', () => {
+  test.each(cases)('%s → %s', (id, code, says, change) => {
+    const facts = ended(change);
+    const first = recognisers.find(
+      ({ anyExit, matches }) => (anyExit || facts.exit_code !== 0) && matches(facts),
+    );
+    expect(first?.id).toBe(id);
+    const failure = recogniseFailure(facts)!;
+    expect(failure.code).toBe(code);
+    const { what, why, fix } = failure.parts;
+    expect([what, why, fix].join('\n')).toMatch(says);
+    for (const part of [what, why, fix]) expect(part.length).toBeGreaterThan(10);
+    expect([what, why, fix].join()).not.toMatch(/undefined|null/);
+  });
+
+  test('every recogniser has a text of its own here', () => {
+    const seen = new Set(cases.map(([id]) => id));
+    expect(recognisers.filter(({ id }) => !seen.has(id)).map(({ id }) => id)).toEqual([]);
+  });
+
+  test('a program that ended well has not failed, whatever it talks about', () => {
+    expect(
+      recogniseFailure(ended({ exit_code: 0, output: 'CUDA out of memory: retrying with batch 4' })),
+    ).toBeNull();
+    expect(
+      recogniseFailure(ended({ exit_code: 0, output: '==WARNING== No kernels were profiled.' })),
+    ).toBeNull();
+  });
+
+  test('an unknown failure quotes the last words and names the log', () => {
+    const failure = recogniseFailure(
+      ended({ exit_code: 3, output: 'a\nValueError: heads must divide hidden\n' }),
+    )!;
+    expect(failure.code).toBe('E_WORKLOAD_FAILED');
+    expect(failure.parts).toMatchObject({
+      what: 'python3 ended with exit code 3',
+      why: 'Its last words: ValueError: heads must divide hidden',
+    });
+    expect(failure.parts.fix).toContain('stderr.log');
+  });
+});
+
+test('a fall-back to the CPU is noticed', () => {
+  const torch =
+    "UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling\n  warnings.warn(";
+  expect(usesCpuByAccident(torch)?.code).toBe('cpu_by_accident');
+  expect(usesCpuByAccident('CUDA is available')).toBeNull();
+});

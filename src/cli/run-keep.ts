@@ -1,0 +1,90 @@
+import type { RunCapture, RunExecution } from '../capture/run/run-options.js';
+import { redactText } from '../model/redaction.js';
+import type { Execution } from '../model/manifest.js';
+import { toolVersion } from '../model/version.js';
+import type { SessionWriter } from '../session/create.js';
+import { importCaptures, type ImportedCaptures } from './import-captures.js';
+import type { Progress } from './progress.js';
+import { configuredStageNames } from './stage-names.js';
+
+/**
+ * Brings what the executions left behind into the session: logs as artifacts, captures through their importers,
+ * telemetry as rows. A capture that cannot be read costs itself only.
+ */
+export async function keepRun(
+  session: SessionWriter,
+  capture: RunCapture,
+  secrets: readonly string[],
+  progress: Progress,
+): Promise<ImportedCaptures> {
+  const zero = capture.clockPairs[0]!;
+  const originNs = Number(zero.monotonic_ns);
+  const executions = capture.executions.map((one) => executionRow(one, originNs));
+  for (const { execution_id, files } of capture.executions) {
+    for (const { path, kind } of files) {
+      if (kind === 'stdout' || kind === 'stderr')
+        await session.addArtifact(path, { kind, captureId: execution_id, name: `${kind}.log` });
+    }
+  }
+  const imported = await importCaptures(
+    session,
+    capture.executions.flatMap(({ execution_id, files }) =>
+      files
+        .filter(({ kind }) => kind !== 'stdout' && kind !== 'stderr')
+        .map(({ path }) => ({
+          path,
+          execution: executions.find((one) => one.execution_id === execution_id)!,
+        })),
+    ),
+    {
+      zero: { realtime_ns: BigInt(zero.realtime_ns), monotonic_ns: originNs },
+      stageNames: await configuredStageNames(),
+      redact: (text) => redactText(text, secrets),
+      keepRaw: true,
+      tolerant: true,
+      onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
+    },
+  );
+  imported.executions = executions;
+  for (const one of capture.executions) keepTelemetry(session, one, originNs, imported);
+  imported.issues.push(...capture.issues);
+  return imported;
+}
+
+function executionRow(one: RunExecution, originNs: number): Execution {
+  return {
+    execution_id: one.execution_id,
+    purpose: one.purpose,
+    command: one.command,
+    exit_code: one.exit_code,
+    start_ns: one.start_ns - originNs,
+    end_ns: one.end_ns - originNs,
+  };
+}
+
+function keepTelemetry(
+  session: SessionWriter,
+  { execution_id, telemetry, memory, issues, failure, timedOut, signal }: RunExecution,
+  originNs: number,
+  imported: ImportedCaptures,
+): void {
+  for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
+  for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+  const captureIds = new Set([...telemetry, ...memory].map((row) => row.capture_id!));
+  for (const capture_id of captureIds) {
+    const sampler = capture_id.endsWith('-nvml') ? 'nvml-sampler' : 'host-sampler';
+    imported.captures.push({
+      capture_id,
+      execution_id,
+      tool: { name: `inferscope ${sampler.replace('-', ' ')}`, version: toolVersion },
+      importer: sampler,
+      clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+    });
+  }
+  imported.issues.push(...issues);
+  if (failure) {
+    const how = timedOut ? 'timed out' : signal ? `ended by ${signal}` : 'failed';
+    const text = `The ${execution_id} execution ${how}: ${failure.parts.what}. ${failure.parts.why}`;
+    imported.issues.push({ code: 'execution_failed', severity: 'error', text });
+  }
+}

@@ -1,0 +1,159 @@
+import { basename } from 'node:path';
+import process from 'node:process';
+import { defaultEvaluators, parseEvaluators } from '../capture/run/choose-evaluators.js';
+import { runEvaluators } from '../capture/run/run-evaluators.js';
+import type { RunCapture, RunOptions, RunProgress } from '../capture/run/run-options.js';
+import { shellExitCode } from '../capture/run/run-program.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
+import { createSession, type SessionWriter } from '../session/create.js';
+import { homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { workloadOf } from './import-run.js';
+import { talk, warn } from './output.js';
+import { startProgress } from './progress.js';
+import { hotKernelsOf } from './run-hot-kernels.js';
+import { interruptibleTwice } from './run-interrupt.js';
+import { keepRun } from './run-keep.js';
+import type { RunCommandOptions } from './run.js';
+import { showSession } from './session-summary.js';
+
+/** `inferscope run`: the command under each evaluator → session → summary. Sets the exit code. */
+export async function runCommand(command: string[], options: RunCommandOptions): Promise<void> {
+  const asked = parseEvaluators(options.evaluator);
+  const chosen = asked.length > 0 ? { evaluators: asked, because: null } : await defaultEvaluators(command);
+  if (chosen.because && !options.quiet)
+    talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
+  const secrets = secretsOfEnvironment(process.env);
+  const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
+  const session = await createSession({
+    label: options.name ?? programName(command),
+    kind: 'run',
+    name: options.name ?? null,
+    tags: options.tag,
+  });
+  let kept: { id: string; capture: RunCapture };
+  try {
+    kept = await interruptibleTwice(async (signal, kill) => {
+      const capture = await runEvaluators({
+        command,
+        evaluators: chosen.evaluators,
+        gemmLog: options.gemmLog === true,
+        nsys: { trace: options.nsysTrace, captureRange: options.captureRange, args: options.nsysArg },
+        ncu: ncuOptions(options),
+        torch: {
+          shapes: options.torchShapes,
+          memory: options.torchMemory === true,
+          stack: options.torchStack === true,
+          flops: options.torchFlops === true,
+        },
+        timeoutMs: options.timeout ?? null,
+        scratch: session.scratch,
+        secrets,
+        stdout: options.json ? process.stderr : process.stdout,
+        stderr: process.stderr,
+        signal,
+        kill,
+        kernels,
+        onProgress: options.quiet ? () => {} : tell,
+      });
+      return { id: await finish(session, capture, command, options, secrets), capture };
+    });
+  } catch (error) {
+    await session.abandon();
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the session', home: true });
+  }
+  if (!options.quiet) startProgress(false).done('session kept', kept.id);
+  await conclude(kept.id, kept.capture, options);
+}
+
+function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
+  return {
+    set: options.ncuSet,
+    launchCount: options.ncuLaunchCount,
+    kernel: options.ncuKernel ?? null,
+    nvtx: options.ncuNvtx,
+    profilerApi: options.captureRange?.kind === 'cudaProfilerApi',
+    args: options.ncuArg,
+  };
+}
+
+function tell(progress: RunProgress): void {
+  if (progress.type === 'start') talk(`— ${progress.words}`);
+  else {
+    const { execution_id, start_ns, end_ns, exit_code, signal } = progress.execution;
+    const how = signal ?? (exit_code === null ? 'not started' : `exit code ${exit_code}`);
+    talk(`— ${execution_id} ended: ${how}, ${((end_ns - start_ns) / 1e9).toFixed(1)} s`);
+  }
+}
+
+async function finish(
+  session: SessionWriter,
+  capture: RunCapture,
+  command: string[],
+  options: RunCommandOptions,
+  secrets: string[],
+): Promise<string> {
+  const progress = startProgress(options.quiet === true);
+  const imported = await keepRun(session, capture, secrets, progress);
+  progress.end();
+  const environment = describeEnvironment();
+  const failed = capture.executions.some(({ failure }) => failure !== null);
+  const zero = capture.clockPairs[0]!;
+  const { id } = await session.finish(
+    {
+      title: redactCommand(command, secrets).join(' ').slice(0, 120),
+      status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
+      started_at: new Date(Number(BigInt(zero.realtime_ns) / 1_000_000n)).toISOString(),
+      ended_at: new Date().toISOString(),
+      clock_pairs: capture.clockPairs,
+      command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
+      workload: workloadOf(imported.model, null),
+      hardware: { ...environment.hardware, ...imported.hardware },
+      software: { ...environment.software, ...imported.software },
+      executions: imported.executions,
+      captures: imported.captures,
+    },
+    [...imported.issues, ...environment.issues].map((issue) => ({
+      ...issue,
+      text: redactText(issue.text, secrets),
+    })),
+  );
+  return id;
+}
+
+/** Summary or document of what was kept, then the failure, if any: stdout is whole in every case. */
+async function conclude(id: string, capture: RunCapture, options: RunCommandOptions): Promise<void> {
+  const failure = capture.executions.find((one) => one.failure !== null);
+  const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
+  if (failure?.failure && options.json) {
+    process.exitCode = options.exitCode === 'child' ? (child ?? failure.failure.exitCode) : undefined;
+    throw withSession(failure.failure, id, capture);
+  }
+  const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
+  if (measured) await showSession(id, options);
+  if (failure?.failure) {
+    const { code, parts } = withSession(failure.failure, id, capture);
+    warn(`${parts.what} (${code})`);
+    for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
+    process.exitCode = exitCodeOf[code];
+  }
+  if (capture.stopped) {
+    warn(`interrupted: session ${id} holds what was recorded until then`);
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+  }
+  if (options.exitCode === 'child') process.exitCode = child ?? 0;
+}
+
+function withSession(failure: InferscopeError, id: string, capture: RunCapture): InferscopeError {
+  const codes = capture.executions.map((one) => `${one.execution_id} ${shellExitCode(one) ?? 'not started'}`);
+  const fix = `${failure.parts.fix}\nSession ${id} keeps what was recorded (exit codes: ${codes.join(', ')}).`;
+  return new InferscopeError(failure.code, { ...failure.parts, fix }, { cause: failure });
+}
+
+/** python decode.py … → decode; anything else by the program's name. */
+function programName(command: readonly string[]): string {
+  const script = command.find((word) => /\.(py|sh|js|mjs)$/.test(word)) ?? command[0] ?? 'run';
+  return basename(script).replace(/\.\w+$/, '');
+}
