@@ -20,6 +20,11 @@ const commands: CommandEntry[] = [
     load: () => import('./profile.js'),
   },
   {
+    name: 'run',
+    summary: 'run a program under nsys, ncu or the PyTorch profiler and explain its time',
+    load: () => import('./run.js'),
+  },
+  {
     name: 'import',
     summary: 'read what nsys, ncu, the PyTorch profiler or nvidia-smi recorded',
     load: () => import('./import.js'),
