@@ -69,7 +69,7 @@ export async function operators(
     device_ns: number;
   }>(
     `SELECT name, input_shapes, count(*) AS count, sum(device_ns)::DOUBLE AS device_ns FROM op_costs
-     WHERE input_shapes IS NOT NULL GROUP BY ALL
+     WHERE input_shapes IS NOT NULL GROUP BY name, input_shapes
      QUALIFY row_number() OVER (PARTITION BY name ORDER BY count(*) DESC, sum(device_ns) DESC, input_shapes) <= ${shapesShown}
      ORDER BY name, count DESC, input_shapes`,
   );

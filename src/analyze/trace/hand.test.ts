@@ -1,0 +1,382 @@
+import { describe, expect, test } from 'vitest';
+import type { Execution } from '../../model/manifest.js';
+import type { Row, TableName } from '../../model/tables.js';
+import { createSession } from '../../session/create.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { summary } from '../../session/test-session.js';
+import { analyzeTrace } from './trace.js';
+
+const home = testHome();
+type Rows = { [T in TableName]?: Row<T>[] };
+const us = 1000;
+
+/** A session of these rows: capture `nsys` of execution `profiled`, pid 7, thread 7, rank 0, device 0 unless they say otherwise. */
+async function sessionOf(rows: Rows, purposes: Record<string, Execution['purpose']> = {}): Promise<Session> {
+  const writer = await createSession({ home, label: 'hand', kind: 'import' });
+  for (const table of Object.keys(rows) as TableName[]) {
+    for (const row of rows[table] ?? []) {
+      const keys = { execution_id: 'profiled', capture_id: 'nsys', host: 'h', pid: 7, tid: 7, rank: 0 };
+      writer.sink.append(table, {
+        ...keys,
+        ...(table === 'stages' ? {} : { device: 0 }),
+        ...row,
+      } as Row<'kernels'>);
+    }
+  }
+  const executions = Object.entries({ profiled: 'profiled' as const, ...purposes }).map(
+    ([execution_id, purpose]) => ({
+      execution_id,
+      purpose,
+      command: [],
+      exit_code: 0,
+      start_ns: null,
+      end_ns: null,
+    }),
+  );
+  const captures = executions.map(({ execution_id }) => ({
+    ...summary.captures[0]!,
+    capture_id: execution_id === 'profiled' ? 'nsys' : `${execution_id}-record`,
+    execution_id,
+    tool: { name: execution_id === 'profiled' ? 'nsys' : 'record', version: null },
+    importer: execution_id === 'profiled' ? 'nsys' : 'record',
+  }));
+  const { id } = await writer.finish({ ...summary, executions, captures });
+  return openSession(id, home);
+}
+
+const stage = (
+  stage_id: number,
+  kind: string,
+  from: number,
+  to: number,
+  more: Row<'stages'> = {},
+): Row<'stages'> => ({
+  stage_id,
+  phase_id: kind === 'other' ? null : stage_id,
+  kind,
+  raw_name: kind,
+  start_ns: from * us,
+  end_ns: to * us,
+  iteration: 0,
+  warmup: kind === 'warmup',
+  ...more,
+});
+
+let correlation = 0;
+/** A kernel, times in µs, launched by a call of 5 µs that returned when it began unless told otherwise. */
+const kernel = (
+  stage_id: number | null,
+  from: number,
+  long: number,
+  more: Row<'kernels'> = {},
+): Row<'kernels'> => ({
+  stage_id,
+  start_ns: from * us,
+  dur_ns: long * us,
+  exclusive_ns: long * us,
+  stream: 1,
+  context: 1,
+  name: 'k',
+  short_name: 'k',
+  class: 'gemm',
+  correlation: ++correlation,
+  api_start_ns: (from - 5) * us,
+  api_dur_ns: 5 * us,
+  attributed_by: 'api',
+  ...more,
+});
+
+/** An idle interval and how long its parts are, µs. */
+const gap = (from: number, parts: Record<string, number>): Row<'gaps'> => {
+  const columns = Object.entries(parts).map(([part, long]) => [`${part}_ns`, long * us]);
+  const dur = Object.values(parts).reduce((sum, long) => sum + long, 0);
+  return { start_ns: from * us, dur_ns: dur * us, cause: 'host', ...Object.fromEntries(columns) };
+};
+
+describe('windows', () => {
+  /*
+   * µs    0        100   110          210  220        300
+   * host  |prefill |     |decode 0    |    |decode 1  |
+   * device   [20-60]        [130-170]         [240-290]      [320-330]
+   * gaps          60.......130      170......240     290...320
+   */
+  const rows: Rows = {
+    stages: [
+      stage(1, 'prefill', 0, 100),
+      stage(2, 'decode', 110, 210, { step_index: 0, device_start_ns: 130 * us, device_end_ns: 170 * us }),
+      stage(3, 'decode', 220, 300, { step_index: 1, device_start_ns: 240 * us, device_end_ns: 290 * us }),
+      stage(4, 'sampling', 180, 200, { parent_id: 2, step_index: 0 }),
+    ],
+    kernels: [
+      kernel(1, 20, 40),
+      kernel(2, 130, 30, { class: 'attention', name: 'a' }),
+      kernel(4, 160, 10, { class: 'sampling', name: 's' }),
+      kernel(3, 240, 50),
+      kernel(null, 320, 10, { api_start_ns: null, api_dur_ns: null, attributed_by: null }),
+    ],
+    gaps: [
+      // Cut by the ends of prefill (100) and the begin of decode 0 (110).
+      gap(60, { synchronization: 30, host: 30, launch_overhead: 10 }),
+      // Wholly in decode 0's window until 220, then in decode 1's.
+      gap(170, { synchronization: 20, host: 45, launch_overhead: 5 }),
+      gap(290, { unattributed: 30 }),
+    ],
+  };
+
+  test('a step lasts to the next one, gaps are cut part by part, sampling inside a step is of the step', async () => {
+    const { phases, source, attribution, headlines } = (await analyzeTrace(await sessionOf(rows))).data;
+    expect(phases.map(({ kind, instances, clock }) => [kind, instances, clock])).toEqual([
+      ['prefill', 1, 'host'],
+      ['decode', 2, 'host'],
+      ['sampling', 1, 'host'],
+    ]);
+    const [prefill, decode, sampling] = phases;
+    // 20 before the first kernel; of the gap at 60: all 30 of synchronisation, 10 of host.
+    expect(prefill!.wall.mean_ns).toBe(100 * us);
+    expect(prefill!.idle_by_cause.map(({ id, ns }) => [id, ns / us])).toEqual([
+      ['synchronization', 30],
+      ['unattributed', 20],
+      ['host', 10],
+    ]);
+    expect(prefill!.busy_ns).toBe(40 * us);
+    // Decode 0 is 110 to 220: of the gap at 60 the host's last 10 and the launch's 10; of that at 170 20 + 30.
+    // Decode 1 is 220 to 300, its own end: host 15, launch 5 before its kernel; 10 of the last gap.
+    const [first, second] = decode!.rows;
+    expect([first!.wall_ns, first!.idle_ns, first!.busy_ns, first!.kernels]).toEqual([
+      110 * us,
+      70 * us,
+      40 * us,
+      2,
+    ]);
+    expect([second!.wall_ns, second!.idle_ns, second!.busy_ns, second!.kernels]).toEqual([
+      80 * us,
+      30 * us,
+      50 * us,
+      1,
+    ]);
+    expect(Object.fromEntries(decode!.idle_by_cause.map(({ id, ns }) => [id, ns / us]))).toEqual({
+      host: (10 + 30 + 15) / 2,
+      synchronization: 10,
+      launch_overhead: (10 + 5) / 2,
+      unattributed: 5,
+    });
+    expect(decode!.main_cause).toBe('host');
+    expect(sampling).toMatchObject({ kernels: 1, launches: 1, idle_ns: 20 * us });
+    expect(source).toMatchObject({ start_ns: 20 * us, end_ns: 330 * us, timing: null });
+    expect(attribution).toMatchObject({ orphans: 1, classified_share: { value: 1 } });
+    expect(headlines[0]).toMatchObject({ id: 'idle', phase: 'decode', at_stake_ms: 0.05 });
+  });
+
+  test('where the device runs behind the ranges, its own begin and end are the clock', async () => {
+    const late = structuredClone(rows);
+    late.stages![2]!.device_end_ns = 305 * us;
+    late.stages![0]!.device_start_ns = 20 * us;
+    late.stages![0]!.device_end_ns = 60 * us;
+    const { phases } = (await analyzeTrace(await sessionOf(late))).data;
+    const [prefill, decode] = phases;
+    expect([prefill!.clock, decode!.clock]).toEqual(['device', 'device']);
+    expect(prefill!.wall.mean_ns).toBe(40 * us);
+    // 130 to 240, then 240 to the end of its last activity.
+    expect(decode!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 65]);
+  });
+
+  test('times without the profiler come from the clean execution', async () => {
+    const clean = [0, 1, 2].map((step): Row<'stages'> => ({
+      ...stage(step, 'decode', 1000 + 20 * step, 1010 + 20 * step, { step_index: step }),
+      execution_id: 'clean',
+      capture_id: 'clean-record',
+    }));
+    const session = await sessionOf({ ...rows, stages: [...rows.stages!, ...clean] }, { clean: 'clean' });
+    const { phases, source } = (await analyzeTrace(session)).data;
+    expect(source.timing).toEqual({ execution_id: 'clean' });
+    // 20, 20 and 10 µs.
+    expect(phases.find(({ kind }) => kind === 'decode')!.clean_ms).toMatchObject({ value: 0.05 / 3, n: 3 });
+    expect(phases.find(({ kind }) => kind === 'prefill')!.clean_ms).toMatchObject({
+      value: null,
+      reason: { code: 'no_clean_stage' },
+    });
+    expect(phases.map(({ kind, instances }) => [kind, instances])).toEqual([
+      ['prefill', 1],
+      ['decode', 2],
+      ['sampling', 1],
+    ]);
+  });
+});
+
+test('prefill inside a warm-up is warm-up, and its kernels are of the outermost range', async () => {
+  const { phases, classes } = (
+    await analyzeTrace(
+      await sessionOf({
+        stages: [
+          stage(1, 'warmup', 0, 100),
+          stage(2, 'prefill', 10, 50, { parent_id: 1, warmup: true }),
+          stage(3, 'decode', 50, 90, { parent_id: 1, warmup: true }),
+          stage(4, 'sampling', 70, 80, { parent_id: 3, warmup: true }),
+          stage(5, 'decode', 110, 150),
+        ],
+        kernels: [kernel(2, 20, 10), kernel(3, 60, 10), kernel(4, 75, 5), kernel(5, 120, 10)],
+      }),
+    )
+  ).data;
+  expect(phases.map(({ kind, instances, kernels }) => [kind, instances, kernels])).toEqual([
+    ['warmup', 1, 3],
+    ['decode', 1, 1],
+  ]);
+  expect(classes.map(({ kind, rows }) => [kind, rows[0]!.count])).toEqual([
+    [null, 4],
+    ['warmup', 3],
+    ['decode', 1],
+  ]);
+});
+
+test('ranks and devices are never added up', async () => {
+  const session = await sessionOf({
+    kernels: [kernel(null, 10, 10), kernel(null, 10, 30, { rank: 1 }), kernel(null, 20, 20, { device: 1 })],
+  });
+  const { data } = await analyzeTrace(session);
+  expect(
+    data.devices.map(({ rank, device, kernel_ns, focus }) => [rank, device, kernel_ns / us, focus]),
+  ).toEqual([
+    [0, 0, 10, false],
+    [0, 1, 20, false],
+    [1, 0, 30, true],
+  ]);
+  expect(data.kernels_total).toEqual({ names: 1, count: 1, total_ns: 30 * us });
+  expect(data.phases.map(({ kind, wall }) => [kind, wall.mean_ns / us])).toEqual([['outside', 30]]);
+  expect((await analyzeTrace(session, { rank: 0, device: 1 })).data.kernels_total.total_ns).toBe(20 * us);
+  await expect(analyzeTrace(session, { rank: 5 })).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
+test('nodes of a CUDA graph are one launch; a session without kernels says what it lacks', async () => {
+  const graph = (from: number, id: number) =>
+    kernel(1, from, 5, { graph_node: id, correlation: 99_999, api_start_ns: 0, api_dur_ns: 8 * us });
+  const session = await sessionOf({
+    stages: [stage(1, 'decode', 0, 100)],
+    kernels: [graph(10, 1), graph(20, 2), graph(30, 3), kernel(1, 50, 10)],
+  });
+  const { phases, launches, short_kernels } = (await analyzeTrace(session)).data;
+  expect(phases[0]).toMatchObject({ kernels: 4, launches: 2 });
+  expect(launches.phases[0]).toMatchObject({ launches: 2, graph_launches: 1, kernels: 4 });
+  expect(launches.layers).toMatchObject({ value: null, reason: { code: 'no_model' } });
+  // 5, 5 and 5 of 25 µs are under 10 µs; 10 is not.
+  expect(short_kernels.phases[0]).toMatchObject({ short: 3, count_share: 0.75, time_share: 0.6 });
+  await expect(analyzeTrace(await sessionOf({ stages: [stage(1, 'decode', 0, 100)] }))).rejects.toMatchObject(
+    {
+      code: 'E_USAGE',
+    },
+  );
+});
+
+test('what overlaps is what exclusive time leaves out; two streams in turn are serialised', async () => {
+  const turns = await sessionOf({ kernels: [kernel(null, 0, 10), kernel(null, 10, 10, { stream: 2 })] });
+  expect((await analyzeTrace(turns)).data.overlap).toMatchObject({
+    serialised: true,
+    compute_beside_compute_ns: 0,
+  });
+  const beside = await sessionOf({
+    kernels: [
+      kernel(null, 0, 10, { exclusive_ns: 5 * us }),
+      kernel(null, 0, 10, { exclusive_ns: 5 * us, stream: 2 }),
+      kernel(null, 5, 15, { class: 'communication', exclusive_ns: 10 * us, stream: 3 }),
+    ],
+    copies: [
+      {
+        start_ns: 18 * us,
+        dur_ns: 4 * us,
+        exclusive_ns: 2 * us,
+        kind: 'HtoD',
+        src_kind: 'pinned',
+        dst_kind: 'device',
+        bytes: 8000,
+        stream: 4,
+      },
+    ],
+  });
+  const { overlap, copies } = (await analyzeTrace(beside)).data;
+  expect(overlap).toMatchObject({
+    serialised: false,
+    compute_beside_compute_ns: 10 * us,
+    comm_hidden_ns: 5 * us,
+    copy_hidden_ns: 2 * us,
+  });
+  // 8000 bytes in 4 µs.
+  expect(copies[0]).toMatchObject({ kind: 'HtoD', memory: 'pinned', bandwidth_bytes_per_s: { value: 2e9 } });
+});
+
+test('operators: own host time, device time, allocator calls, verdict and call path', async () => {
+  const op = (
+    op_id: number,
+    name: string,
+    from: number,
+    long: number,
+    self: number,
+    more: Row<'ops'> = {},
+  ) => ({
+    op_id,
+    name,
+    op_type: 'cpu_op',
+    stage_id: 1,
+    start_ns: from * us,
+    dur_ns: long * us,
+    self_dur_ns: self * us,
+    input_shapes: '[[1,8]]',
+    ...more,
+  });
+  const session = await sessionOf({
+    stages: [stage(1, 'decode', 0, 1000)],
+    ops: [
+      op(1, 'aten::linear', 0, 100, 60),
+      op(2, 'aten::mm', 20, 40, 40, { parent_op_id: 1 }),
+      op(3, 'aten::empty', 200, 90, 90, { allocated_bytes: 512 }),
+      op(4, 'module: forward', 0, 500, 1, { op_type: 'python_function' }),
+    ],
+    api_calls: [{ name: 'cudaMalloc', op_id: 3, stage_id: 1, start_ns: 205 * us, dur_ns: 80 * us }],
+    kernels: [kernel(1, 70, 70, { op_id: 2 })],
+  });
+  const { operators } = (await analyzeTrace(session)).data;
+  expect(operators!.phase).toBe('decode');
+  const told = operators!.rows.map((row) => [
+    row.name,
+    row.self_cpu_ns / us,
+    row.device_ns / us,
+    row.verdict,
+  ]);
+  expect(told).toEqual([
+    ['aten::mm', 40, 70, 'kernels'],
+    ['aten::empty', 90, 0, 'allocation'],
+    ['aten::linear', 60, 0, 'scheduling'],
+  ]);
+  expect(operators!.rows[0]!.call_path).toEqual(['aten::linear']);
+  expect(operators!.rows[1]).toMatchObject({ allocated_bytes: 512, allocation_ns: 80 * us });
+  // Host 60 + 40 + 10, kernels 70, allocation 80.
+  expect(operators).toMatchObject({ verdict: 'scheduling' });
+});
+
+test('throttling is tied to the phases it hit', async () => {
+  const sample = (t: number, metric: string, value: number): Row<'telemetry'> => ({
+    t_ns: t * us,
+    scope: 'gpu0',
+    metric,
+    value,
+  });
+  const session = await sessionOf({
+    stages: [stage(1, 'prefill', 0, 100), stage(2, 'decode', 100, 200)],
+    kernels: [kernel(1, 10, 80), kernel(2, 110, 80)],
+    telemetry: [50, 150, 250].flatMap((t) => [
+      sample(t, 'throttle_bits', t === 150 ? 0x4 | 0x1 : 0x1),
+      sample(t, 'power_w', t === 150 ? 700 : 300),
+    ]),
+  });
+  const { telemetry, headlines } = (await analyzeTrace(session)).data;
+  expect(telemetry!.events.map(({ kind, phases, start_ns }) => [kind, phases, start_ns / us])).toEqual([
+    ['power_cap', ['decode'], 150],
+  ]);
+  const power = telemetry!.series.find(({ metric }) => metric === 'power_w')!;
+  expect(power).toMatchObject({ unit: 'W', min: 300, max: 700 });
+  expect(power.phases).toEqual([
+    { kind: 'decode', mean: 700, samples: 1 },
+    { kind: 'prefill', mean: 300, samples: 1 },
+  ]);
+  expect(headlines.at(-1)!.id).toBe('throttling');
+});

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest';
+import { nsysStats } from '../../import/nsys/test-nsys-stats.js';
+import { type Spread, traceDocumentSchema } from '../../model/documents/trace.js';
+import { testHome } from '../../session/test-folder.js';
+import { fixture, imported } from './test-import.js';
+import { analyzeTrace } from './trace.js';
+
+const home = testHome();
+const folder = fixture('nsys-2025.3.1-h200');
+/** `nsys stats` prints means, medians and deviations with one decimal. */
+const near = (found: number | null, printed: string | undefined) =>
+  expect(Math.abs((found ?? 0) - Number(printed || 0))).toBeLessThanOrEqual(0.0501);
+
+function sameSpread(spread: Spread, row: Record<string, string>, prefix = ''): void {
+  near(spread.mean_ns, row[`${prefix}Avg (ns)`]);
+  near(spread.median_ns, row[`${prefix}Med (ns)`]);
+  expect(spread.min_ns).toBe(Number(row[`${prefix}Min (ns)`]));
+  expect(spread.max_ns).toBe(Number(row[`${prefix}Max (ns)`]));
+  near(spread.sd_ns, row[`${prefix}StdDev (ns)`]);
+}
+
+describe.each(['tiny-nsys', 'tiny-graph', 'tiny-whole'])(
+  '%s against `nsys stats` of the same report',
+  (name) => {
+    const analysed = imported(home, 'nsys-sqlite', `${folder}/${name}.sqlite`).then((one) =>
+      analyzeTrace(one),
+    );
+    const stats = (report: string) => nsysStats(`${folder}/nsys-stats/${name}`, report);
+
+    test('is a document of its schema', async () => {
+      const found = await analysed;
+      expect(traceDocumentSchema.parse(found)).toEqual(found);
+      expect(JSON.parse(JSON.stringify(found))).toEqual(found);
+    });
+
+    test('kernels: cuda_gpu_kern_sum', async () => {
+      const { kernels, kernels_total } = (await analysed).data;
+      const rows = stats('cuda_gpu_kern_sum');
+      expect(kernels.length).toBe(rows.length);
+      expect(kernels_total.count).toBe(rows.reduce((sum, row) => sum + Number(row['Instances']), 0));
+      for (const row of rows) {
+        const own = kernels.find((kernel) => kernel.name === row['Name'])!;
+        expect([own.count, own.total_ns]).toEqual([Number(row['Instances']), Number(row['Total Time (ns)'])]);
+        sameSpread(own, row);
+        near(100 * own.share, row['Time (%)']);
+        expect(own.phases.reduce((sum, phase) => sum + phase.total_ns, 0)).toBe(own.total_ns);
+      }
+    });
+
+    test('copies: cuda_gpu_mem_time_sum and cuda_gpu_mem_size_sum', async () => {
+      const names: Record<string, string> = {
+        '[CUDA memcpy Host-to-Device]': 'HtoD',
+        '[CUDA memcpy Device-to-Host]': 'DtoH',
+        '[CUDA memcpy Device-to-Device]': 'DtoD',
+        '[CUDA memset]': 'memset',
+      };
+      const copies = (await analysed).data.copies.filter(({ phase }) => phase === null);
+      const sizes = stats('cuda_gpu_mem_size_sum');
+      for (const row of stats('cuda_gpu_mem_time_sum')) {
+        // Ours are apart by pageable and pinned.
+        const own = copies.filter(({ kind }) => kind === names[row['Operation']!]);
+        const sum = (of: (copy: (typeof own)[number]) => number) =>
+          own.reduce((all, copy) => all + of(copy), 0);
+        expect(sum(({ count }) => count)).toBe(Number(row['Count']));
+        expect(sum(({ total_ns }) => total_ns)).toBe(Number(row['Total Time (ns)']));
+        const megabytes = sizes.find((size) => size['Operation'] === row['Operation'])!['Total (MB)'];
+        expect((sum(({ bytes }) => bytes) / 1e6).toFixed(3)).toBe(megabytes);
+      }
+    });
+
+    test('API calls: cuda_api_sum', async () => {
+      const { api_calls } = (await analysed).data;
+      const rows = stats('cuda_api_sum');
+      expect(api_calls.length).toBe(rows.length);
+      for (const row of rows) {
+        const own = api_calls.find((call) => call.name === row['Name']!.replace(/_v\d+$/, ''))!;
+        expect([own.count, own.total_ns]).toEqual([Number(row['Num Calls']), Number(row['Total Time (ns)'])]);
+        sameSpread(own, row);
+      }
+    });
+
+    test('launches: cuda_kern_exec_sum, of kernels launched by one thread through one call', async () => {
+      const { launches } = (await analysed).data;
+      const rows = stats('cuda_kern_exec_sum');
+      let compared = 0;
+      for (const own of launches.kernels) {
+        const theirs = rows.filter((row) => row['Kernel Name'] === own.kernel);
+        // nsys makes a row a thread and call; ours is of the kernel.
+        if (theirs.length !== 1) continue;
+        compared++;
+        const [row] = theirs;
+        expect([own.count, own.queue?.count ?? 0]).toEqual([Number(row!['Count']), Number(row!['QCount'])]);
+        expect(own.api_name).toBe(row!['API Name']!.replace(/_v\d+$/, ''));
+        sameSpread(own.total, row!, 'T');
+        sameSpread(own.api, row!, 'A');
+        sameSpread(own.kernel_spread, row!, 'K');
+        if (own.queue) sameSpread(own.queue, row!, 'Q');
+      }
+      expect(compared).toBeGreaterThanOrEqual(5 - Number(name === 'tiny-graph'));
+    });
+
+    test('phases: ranges of nvtx_sum, activities of nvtx_gpu_proj_sum', async () => {
+      const { phases } = (await analysed).data;
+      const ranges = stats('nvtx_gpu_proj_sum');
+      let compared = 0;
+      for (const phase of phases.filter(({ kind }) => ['prefill', 'decode', 'sampling'].includes(kind))) {
+        for (const instance of phase.rows) {
+          const range = `:inferscope:${phase.kind}:${instance.iteration}:${instance.step_index ?? 0}`;
+          const row = ranges.find((one) => one['Range'] === range);
+          if (!row) continue;
+          compared++;
+          expect(instance.kernels + instance.copies).toBeGreaterThan(0);
+          // A kernel of a sampling range is of its step too; copies are counted with the step only.
+          if (phase.kind !== 'sampling')
+            expect(instance.kernels + instance.copies).toBe(
+              Number(row['Total GPU Ops']) * opsOf(row, instance.kernels),
+            );
+        }
+        for (const one of phase.rows) {
+          expect(one.busy_ns + one.idle_ns).toBeCloseTo(one.wall_ns, 3);
+          expect(one.compute_ns).toBeGreaterThanOrEqual(0);
+        }
+      }
+      expect(compared).toBeGreaterThan(4);
+    });
+
+    /** nsys counts the launch of a CUDA graph as one activity: its 10 nodes, or 11 with the kernel beside them. */
+    function opsOf(row: Record<string, string>, kernels: number): number {
+      return name === 'tiny-graph' ? kernels / Number(row['Total GPU Ops']) : 1;
+    }
+  },
+);
+
+test('idle and busy of the device fill the capture exactly', async () => {
+  const session = await imported(home, 'nsys-sqlite', `${folder}/tiny-nsys.sqlite`);
+  const database = await session.connect();
+  const [row] = await database.query<{ span: number; busy: number; idle: number }>(
+    `SELECT (SELECT max(t) - min(s) FROM (SELECT min(start_ns) AS s, max(start_ns + dur_ns) AS t FROM kernels
+       UNION ALL SELECT min(start_ns), max(start_ns + dur_ns) FROM copies)) AS span,
+     (SELECT sum(exclusive_ns) FROM kernels) + (SELECT sum(exclusive_ns) FROM copies) AS busy, (SELECT sum(dur_ns) FROM gaps WHERE device = 0) AS idle`,
+  );
+  await database.close();
+  expect(row!.busy + row!.idle).toBe(row!.span);
+  const { devices, source } = (await analyzeTrace(session)).data;
+  expect(devices).toHaveLength(1);
+  expect([devices[0]!.busy_ns, devices[0]!.span_ns]).toEqual([row!.busy, row!.span]);
+  expect(source.end_ns - source.start_ns).toBe(row!.span);
+  expect(devices[0]!.name).toBe('NVIDIA H200');
+  expect(devices[0]!.sm_count.value).toBe(132);
+});
