@@ -33,13 +33,24 @@ const rows = async (sql) => (await db.run(sql)).getRowsJS();
 
 // A hash of the row's number instead of random(): the same file every time.
 const jitter = (salt, below) => `CAST(hash(i, ${salt}) % ${below} AS BIGINT)`;
-await db.run(`CREATE TABLE strings AS SELECT id, value FROM '${real}/StringIds.parquet' WHERE NOT contains(value, chr(0))`);
+await db.run(
+  `CREATE TABLE strings AS SELECT id, value FROM '${real}/StringIds.parquet' WHERE NOT contains(value, chr(0))`,
+);
 const nextId = Number((await rows('SELECT max(id) + 1 FROM strings'))[0][0]);
 for (let l = 0; l < layers; l++)
-  await db.run(`INSERT INTO strings VALUES (${nextId + 2 * l}, 'layer.${l}'), (${nextId + 2 * l + 1}, 'layer.${l}.attention')`);
-const others = ['cudaMemcpyAsync_v3020', 'cudaEventRecord_v3020', 'cudaStreamIsCapturing_v10000', 'cudaStreamSynchronize_v3020', 'cudaLaunchKernel_v7000'];
+  await db.run(
+    `INSERT INTO strings VALUES (${nextId + 2 * l}, 'layer.${l}'), (${nextId + 2 * l + 1}, 'layer.${l}.attention')`,
+  );
+const others = [
+  'cudaMemcpyAsync_v3020',
+  'cudaEventRecord_v3020',
+  'cudaStreamIsCapturing_v10000',
+  'cudaStreamSynchronize_v3020',
+  'cudaLaunchKernel_v7000',
+];
 const callId = Object.fromEntries(others.map((name, i) => [name, nextId + 2 * layers + i]));
-for (const [name, id] of Object.entries(callId)) await db.run(`INSERT INTO strings VALUES (${id}, '${name}')`);
+for (const [name, id] of Object.entries(callId))
+  await db.run(`INSERT INTO strings VALUES (${id}, '${name}')`);
 await db.run(`CREATE TABLE kernel_kinds AS SELECT row_number() OVER () - 1 AS kind, * FROM (SELECT DISTINCT demangledName, shortName,
   mangledName, gridX, gridY, gridZ, blockX, blockY, blockZ, registersPerThread, staticSharedMemory, dynamicSharedMemory FROM '${real}/CUPTI_ACTIVITY_KIND_KERNEL.parquet')`);
 const kinds = Number((await rows('SELECT count(*) FROM kernel_kinds'))[0][0]);
@@ -59,8 +70,8 @@ const tables = {
     correlationId::UINTEGER AS correlationId, (CASE WHEN launch THEN ${callId[others[4]]} WHEN a = ${calls - 1} THEN ${callId[others[3]]}
       WHEN a % 20 = 0 THEN ${callId[others[0]]} WHEN a % 2 = 0 THEN ${callId[others[1]]} ELSE ${callId[others[2]]} END)::UBIGINT AS nameId,
     0::UINTEGER AS returnValue, NULL::BIGINT AS callchainId FROM api ORDER BY i`,
-  CUPTI_ACTIVITY_KIND_KERNEL: `SELECT "end" + 1200 + ${jitter(3, 800)} AS start,
-    start + 1200 + ${jitter(4, 1500)} AS "end", 0::UINTEGER AS deviceId, 1::UBIGINT AS contextId, 0::UBIGINT AS greenContextId,
+  CUPTI_ACTIVITY_KIND_KERNEL: `SELECT api."end" + 1200 + ${jitter(3, 400)} AS start,
+    api."end" + 1700 + ${jitter(4, 1500)} AS "end", 0::UINTEGER AS deviceId, 1::UBIGINT AS contextId, 0::UBIGINT AS greenContextId,
     7::UBIGINT AS streamId, correlationId::UINTEGER AS correlationId, ${globalPid}::UBIGINT AS globalPid,
     demangledName, shortName, mangledName, 1::UINTEGER AS launchType, 0::UINTEGER AS cacheConfig, registersPerThread, gridX, gridY, gridZ, blockX, blockY,
     blockZ, staticSharedMemory, dynamicSharedMemory, 0::INTEGER AS localMemoryPerThread, 221380608::INTEGER AS localMemoryTotal,
@@ -87,7 +98,9 @@ if (!values['no-sqlite']) {
     const from = `'${join(parquetdir, table)}.parquet'`;
     const columns = await rows(`DESCRIBE SELECT * FROM ${from}`);
     const defined = columns.map(([name, type]) =>
-      table === 'StringIds' && name === 'id' ? 'id INTEGER NOT NULL PRIMARY KEY' : `"${name}" ${sqliteType(type)}`,
+      table === 'StringIds' && name === 'id'
+        ? 'id INTEGER NOT NULL PRIMARY KEY'
+        : `"${name}" ${sqliteType(type)}`,
     );
     out.exec(`CREATE TABLE ${table} (${defined.join(', ')})`);
     const insert = out.prepare(`INSERT INTO ${table} VALUES (${columns.map(() => '?').join(', ')})`);

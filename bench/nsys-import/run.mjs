@@ -68,26 +68,42 @@ async function limit(sql) {
 }
 
 const counter = await (await DuckDBInstance.create(':memory:')).connect();
-const count = async (name) => Number((await (await counter.run(`SELECT count(*) FROM ${table(name)}`)).getRowsJS())[0][0]);
+const count = async (name) =>
+  Number((await (await counter.run(`SELECT count(*) FROM ${table(name)}`)).getRowsJS())[0][0]);
 const rows =
-  (await count('CUPTI_ACTIVITY_KIND_KERNEL')) + (await count('CUPTI_ACTIVITY_KIND_RUNTIME')) + (await count('NVTX_EVENTS'));
+  (await count('CUPTI_ACTIVITY_KIND_KERNEL')) +
+  (await count('CUPTI_ACTIVITY_KIND_RUNTIME')) +
+  (await count('NVTX_EVENTS'));
 
 const out = join(mkdtempSync(join(tmpdir(), 'inferscope-bench-')), 'join.parquet');
 console.log(`load average ${loadavg()[0].toFixed(2)}, ${rows} rows, node ${process.version}`);
-console.log('limit: equi-join of kernels and calls, written     ', (
-  await limit(`COPY (SELECT k.*, r.start AS api_start, r."end" AS api_end, r.globalTid FROM ${table('CUPTI_ACTIVITY_KIND_KERNEL')} k
+console.log(
+  'limit: equi-join of kernels and calls, written     ',
+  (
+    await limit(`COPY (SELECT k.*, r.start AS api_start, r."end" AS api_end, r.globalTid FROM ${table('CUPTI_ACTIVITY_KIND_KERNEL')} k
     JOIN ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r USING (correlationId)) TO '${out}' (FORMAT parquet, COMPRESSION zstd)`)
-).toFixed(2), 's');
-console.log('limit: flat ASOF join of calls and ranges, counted ', (
-  await limit(`SELECT count(n.text) FROM ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r
+  ).toFixed(2),
+  's',
+);
+console.log(
+  'limit: flat ASOF join of calls and ranges, counted ',
+  (
+    await limit(`SELECT count(n.text) FROM ${table('CUPTI_ACTIVITY_KIND_RUNTIME')} r
     ASOF JOIN (SELECT * FROM ${table('NVTX_EVENTS')} WHERE text IS NOT NULL) n ON r.globalTid = n.globalTid AND r.start >= n.start`)
-).toFixed(2), 's');
+  ).toFixed(2),
+  's',
+);
 rmSync(join(out, '..'), { recursive: true, force: true });
 
-for (const [name, goal] of [['synthetic.parquetdir', 6], ['synthetic.sqlite', 20]]) {
+for (const [name, goal] of [
+  ['synthetic.parquetdir', 6],
+  ['synthetic.sqlite', 20],
+]) {
   const path = join(folder, name);
   const { seconds, peak } = await timed(['import', path, '--no-raw', '--json']);
-  const size = statSync(path).isFile() ? statSync(path).size : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
+  const size = statSync(path).isFile()
+    ? statSync(path).size
+    : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
   console.log(
     `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  ${seconds.toFixed(2)} s (goal ${goal})  ` +
       `${(rows / seconds / 1e6).toFixed(2)} M rows/s  peak ${(peak / 1e9).toFixed(2)} GB (goal 1.5), load average ${loadavg()[0].toFixed(2)}`,

@@ -86,28 +86,16 @@ async function readAll(
   { progress, signal }: LoadOptions,
 ): Promise<string[][]> {
   let next = 0;
-  // Rows keep their order, which is that of time in most files: attribution need not sort them then.
-  let inTurn: Promise<void> = Promise.resolve();
+  let done = 0;
   const texts = lanes.map((): string[] => []);
-  const storeAfter = async (
-    turn: Promise<void>,
-    place: number,
-    kind: Kind,
-    decoding: Promise<DecodedBatch>,
-    index: number,
-  ): Promise<void> => {
-    const [batch] = await Promise.all([decoding, turn]);
-    store(writers[kind]!, batch, index * laneCodes);
-    for (const text of batch.texts) texts[index]!.push(text);
-    progress?.((place + 1) / requests.length);
-  };
   const follow = async (lane: Lane, index: number): Promise<void> => {
     while (next < requests.length) {
       if (signal?.aborted) throw interrupted();
-      const place = next++;
-      const { kind, pages } = requests[place]!;
-      inTurn = storeAfter(inTurn, place, kind, lane.decode(kind, pages), index);
-      await inTurn;
+      const { kind, pages } = requests[next++]!;
+      const batch = await lane.decode(kind, pages);
+      store(writers[kind]!, batch, index * laneCodes);
+      for (const text of batch.texts) texts[index]!.push(text);
+      progress?.(++done / requests.length);
     }
   };
   await Promise.all(lanes.flatMap((lane, index) => [follow(lane, index), follow(lane, index)]));
