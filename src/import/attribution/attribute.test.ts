@@ -6,7 +6,17 @@ import { type Imported, importedBy } from './test-import.js';
 
 type Rows = Partial<Record<TraceTable, Record<string, number | string>[]>>;
 
-const texts = ['name', 'short_name', 'grid', 'block', 'kind', 'src_kind', 'dst_kind', 'api', 'op_type'];
+const texts = new Set([
+  'name',
+  'short_name',
+  'grid',
+  'block',
+  'kind',
+  'src_kind',
+  'dst_kind',
+  'api',
+  'op_type',
+]);
 
 /** A capture written down by hand; texts as they are, one process (7), thread 1, device 0, stream 1 unless given. */
 function capture(rows: Rows): Promise<Imported> {
@@ -19,7 +29,7 @@ function capture(rows: Rows): Promise<Imported> {
         const keys = { pid: 7, tid: 1, rank: 0, device: 0, context: 1, stream: 1, process_wide: 0 };
         for (const [key, value] of Object.entries({ ...keys, ...row })) {
           if (typeof value === 'string' && !names.includes(value)) names.push(value);
-          const number = texts.includes(key) ? names.indexOf(String(value)) : Number(value);
+          const number = texts.has(key) ? names.indexOf(String(value)) : Number(value);
           columns[key] = new Float64Array([number]);
         }
         writers[table].append(columns, 1);

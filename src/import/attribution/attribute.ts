@@ -122,7 +122,7 @@ const scratchTables = [
     'attr_outer',
     'attr_sorted',
   ],
-  ['attr_kernel_labels', 'attr_labels', 'attr_op_labels', 'attr_short'],
+  ['attr_kernel_labels', 'attr_op_labels', 'attr_short'],
 );
 const textTables = [
   'attr_kernel_names',
@@ -130,7 +130,7 @@ const textTables = [
   'attr_call_names',
   'attr_short_names',
   'attr_dims',
-].concat(['attr_copy_texts', 'attr_op_texts']);
+].concat(['attr_copy_texts', 'attr_op_texts', 'attr_labels']);
 
 async function dropScratch(workbench: Workbench): Promise<void> {
   for (const table of scratchTables) await workbench.run(`DROP TABLE IF EXISTS ${table}`);

@@ -3,7 +3,7 @@ import { opClasses } from '../../model/classes.js';
 import { kernelLabel } from '../kernel-classes/classify.js';
 import { opClassOf } from '../kernel-classes/op-classes.js';
 import { openRows } from './row-writer.js';
-import { textTable } from './texts.js';
+import { asEnum, textTable } from './texts.js';
 
 const classType = `CREATE TYPE attr_class_type AS ENUM (${opClasses.map((name) => `'${name}'`).join(', ')})`;
 
@@ -31,6 +31,7 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
   }
   rows.close();
   await workbench.createNames('attr_labels', labels.keys());
+  if (labels.size > 0) await asEnum(workbench, 'attr_labels');
   await workbench.run(
     `CREATE TABLE attr_short AS SELECT name AS code, min(short_name) AS short FROM
        (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name`,
@@ -43,7 +44,7 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
      FROM attr_kernel_names n JOIN attr_kernel_labels l USING (code)
      LEFT JOIN attr_short o ON o.code = n.code LEFT JOIN attr_short_names s ON s.code = o.short
      LEFT JOIN attr_labels t ON t.code = l.tile LEFT JOIN attr_labels d ON d.code = l.dtype
-     UNION ALL SELECT NULL, NULL, NULL, 'other', NULL, NULL, 0`,
+     UNION ALL SELECT NULL, NULL, NULL, 'other'::attr_class_type, NULL, NULL, 0`,
   );
   const [several] = await workbench.query<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT DISTINCT name, short_name FROM attr_kernels) GROUP BY name ORDER BY n DESC LIMIT 1',

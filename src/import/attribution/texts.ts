@@ -17,6 +17,11 @@ export async function textTable(workbench: Workbench, name: string, codes: strin
   );
   const [found] = await workbench.query<{ n: number }>(`SELECT count(DISTINCT text) AS n FROM ${name}`);
   if (found!.n === 0 || found!.n > enumTexts) return;
+  await asEnum(workbench, name);
+}
+
+/** Makes the texts of a table (code, text) that has some an ENUM. */
+export async function asEnum(workbench: Workbench, name: string): Promise<void> {
   await workbench.run(`CREATE TYPE ${name}_type AS ENUM (SELECT DISTINCT text FROM ${name} ORDER BY text)`);
   await workbench.run(`ALTER TABLE ${name} ALTER text TYPE ${name}_type`);
 }
