@@ -108,9 +108,9 @@ function series(all: Span[]): CustomSeriesOption {
       const shape = { x: from, y: middle - height / 2, width, height };
       const label = fitted(span.label, width);
       const rect = { type: 'rect' as const, shape, style: { fill: span.color } };
-      if (label === '') return rect;
       return {
         ...rect,
+        // An empty text, not none: a shape that is drawn again keeps the label it had otherwise.
         textContent: {
           type: 'text' as const,
           style: { text: label, fill: textOn(span.color), fontSize: 11 },
