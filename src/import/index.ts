@@ -1,6 +1,7 @@
 import { cublasLogImporter } from './gemm-log/cublas.js';
 import { cublasLtLogImporter } from './gemm-log/cublaslt.js';
 import type { Importer } from './importer.js';
+import { kinetoImporter } from './kineto/importer.js';
 import { ncuCsvImporter } from './ncu/ncu-csv.js';
 import { ncuReportImporter } from './ncu/ncu-report.js';
 import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './nsys/importers.js';
@@ -15,6 +16,7 @@ export const importers: Importer[] = [
   nsysParquetdirImporter,
   nsysRepImporter,
   ncuReportImporter,
+  kinetoImporter,
   recordImporter,
   ortTraceImporter,
   ncuCsvImporter,

@@ -1,9 +1,13 @@
 import { z } from 'zod';
+import { compareDocumentSchema } from './documents/compare.js';
+import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
+import { gemmsDocumentSchema } from './documents/gemms.js';
 import { profileDocumentSchema } from './documents/profile.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
 import * as session from './documents/session.js';
+import { traceDocumentSchema } from './documents/trace.js';
 import { documentSchema } from './document.js';
 import { manifestSchema, userSchema } from './manifest.js';
 import { recordLineSchema } from './record.js';
@@ -28,6 +32,10 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   profile: profileDocumentSchema,
   roofline: rooflineDocumentSchema,
   estimate: estimateDocumentSchema,
+  trace: traceDocumentSchema,
+  counters: countersDocumentSchema,
+  gemms: gemmsDocumentSchema,
+  compare: compareDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,
