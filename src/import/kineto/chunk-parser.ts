@@ -188,7 +188,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         repaired,
         damaged,
         untimed,
-        categories: Object.fromEntries(counts.map((count, code) => [categoryNames[code]!, count])),
+        categories: Object.fromEntries(categoryNames.map((text, code) => [text, counts[code] ?? 0])),
         consumed: p,
         closed,
       };

@@ -88,7 +88,7 @@ describe.each(['kineto-tiny', 'kineto-tiny-stack'])('%s against key_averages()',
       ),
     );
     const expected = torch
-      .filter((row) => row.device_type === 'DeviceType.CPU' && /^aten::/.test(row.key))
+      .filter((row) => row.device_type === 'DeviceType.CPU' && row.key.startsWith('aten::'))
       .map((row) => [row.key, row.count, Math.round(row.cpu_time_us * 1000)]);
     expect(expected.length).toBeGreaterThan(20);
     const found = sorted(
@@ -102,7 +102,8 @@ test('an event in full: time from text, shapes, launch and the operator that lau
   // baseTimeNanoseconds of the fixture; the kernel has ts 4379921106073.345.
   const zero = 1790857026000000000n + 4379921106000000n * 1000n - 0n;
   const { query, facts } = await fill(tiny, {}, zero);
-  const [kernel] = await query(`SELECT start_ns, dur_ns, device, context, stream, correlation, registers, pid,
+  const [kernel] =
+    await query(`SELECT k.start_ns, k.dur_ns, device, context, stream, correlation, registers, k.pid,
     s.text AS short, g.text AS grid, b.text AS block, o.text AS op, shapes.text AS shapes, types.text AS types
     FROM trace_kernels k JOIN trace_names s ON s.code = short_name JOIN trace_names g ON g.code = grid
     JOIN trace_names b ON b.code = block JOIN trace_ops p ON p.op_id = k.op_id JOIN trace_names o ON o.code = p.name

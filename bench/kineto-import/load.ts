@@ -1,0 +1,41 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { attribute } from '../../src/import/attribution/attribute.js';
+import type { ImportContext } from '../../src/import/importer.js';
+import { fillTraceTables, kinetoImporter } from '../../src/import/kineto/importer.js';
+import { createSession } from '../../src/session/create.js';
+import { homeFolders } from '../../src/session/home.js';
+
+// One import in a process of its own: node load.js TRACE THREADS WORKER [attribute]
+const [path = '', threads, workerEntry = '', also] = process.argv.slice(2);
+const folder = mkdtempSync(join(tmpdir(), 'kineto-bench-'));
+const home = homeFolders({ INFERSCOPE_HOME: folder });
+const session = await createSession({ kind: 'import', label: 'bench', home });
+const facts = await kinetoImporter.facts(path);
+const context: ImportContext = {
+  execution_id: 'run',
+  capture_id: 'c0',
+  host: 'bench',
+  zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null },
+};
+const began = performance.now();
+await session.workbench.limit({ memory_bytes: 192 * 2 ** 20, threads: 2 });
+await fillTraceTables(path, session.workbench, context, { threads: Number(threads), workerEntry });
+const loaded = performance.now();
+const [rows] = await session.workbench.query<{ kernels: number }>(
+  'SELECT count(*) AS kernels, sum(dur_ns) AS ns FROM trace_kernels',
+);
+if (also) await attribute(session.workbench, context);
+const ended = performance.now();
+console.log(
+  JSON.stringify({
+    threads: Number(threads),
+    load_s: (loaded - began) / 1000,
+    attribute_s: also ? (ended - loaded) / 1000 : null,
+    peak_rss_mb: Math.round(process.resourceUsage().maxRSS / 1024),
+    ...rows,
+  }),
+);
+await session.abandon();
+rmSync(folder, { recursive: true, force: true });
