@@ -33,12 +33,12 @@ class Recorder:
         self.path = path or os.environ.get("INFERSCOPE_RECORD")
         self._lines: List[Dict[str, Any]] = []
 
-    def _add(self, kind: str, t_ns: Optional[int], **fields: Any) -> None:
+    def _add(self, type_: str, t_ns: Optional[int], **fields: Any) -> None:
         if self.path is None:
             return
         line: Dict[str, Any] = {
             "v": 1,
-            "type": kind,
+            "type": type_,
             "execution_id": os.environ.get("INFERSCOPE_EXECUTION_ID", "run"),
             "rank": rank(),
             "pid": os.getpid(),

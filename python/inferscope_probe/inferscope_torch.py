@@ -107,7 +107,7 @@ def _on_torch(torch: Any) -> None:
     atexit.register(lambda: guarded(_at_exit, "writing the trace"))
     _watch_sudden_ends()
     _yield_to_own_profilers(torch)
-    os.register_at_fork(after_in_child=lambda: guarded(lambda: _in_forked_child(torch), "following a fork"))
+    os.register_at_fork(after_in_child=lambda: guarded(lambda: _in_forked_child(), "following a fork"))
     capture = str(_options["capture"])
     if capture == "cudaProfilerApi":
         _watch_profiler_api(torch)
@@ -302,22 +302,17 @@ def _yield_to_own_profilers(torch: Any) -> None:
     profiler._enable_profiler = watched(enable, True)
 
 
-def _in_forked_child(torch: Any) -> None:
-    """A child has the profiler's state but not its threads. Without CUDA it can be ended and begun anew."""
-    global _profile, _finished, _captures, _waiting_for_gpu
+def _in_forked_child() -> None:
+    """A child has the profiler's state but not its threads; ending it there could hang, so it stays as it is.
+
+    Workers that are spawned, or that fork before the device is used, have traces of their own.
+    """
+    global _profile, _finished, _captures
     inherited, _profile = _profile, None
     _records._lines = []
-    if inherited is None:
-        return
-    _captures = 0
-    if torch.cuda.is_initialized():
-        _finished = True  # CUDA cannot be used in this child, and stopping its profiler could hang
-        return
-    inherited.inferscope_timer = None
-    inherited.profiler.__exit__(None, None, None)
-    _finished = False
-    _records.clock()
-    start()
+    if inherited is not None:
+        _finished = True
+        say("torch probe: process %d was forked with the profiler running and has no trace of its own" % os.getpid())
 
 
 def _watch_profiler_api(torch: Any) -> None:

@@ -1,0 +1,10 @@
+"""Single inference: 64 new tokens a sequence, warmed up."""
+
+import sys
+
+from generation import main, parser
+
+if __name__ == "__main__":
+    flags = parser(__doc__, max_tokens=64)
+    args = flags.parse_args()
+    sys.exit(main(args, "single_inference"))
