@@ -1,0 +1,207 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
+import type { Document } from '../../model/document.js';
+import { figure } from '../../model/figure.js';
+import { compareReport } from '../../report/html/compare.js';
+import { compareSummary } from '../../report/terminal/compare.js';
+import { traceSummary } from '../../report/terminal/trace.js';
+import { testHome } from '../../session/test-folder.js';
+import { summary } from '../../session/test-session.js';
+import { wholeRows } from '../test-rows.js';
+import { sessionOf } from '../test-session.js';
+import { fixture, imported } from '../trace/test-import.js';
+import { analyzeTrace } from '../trace/trace.js';
+import { attentionSamples, implementationOf } from './attention.js';
+import { compareSessions, compareSides } from './compare.js';
+import type { Side, SideKernel } from './side.js';
+
+const home = testHome();
+const nsys = (name: string) =>
+  imported(home, 'nsys-sqlite', fixture(`nsys-2025.3.1-h200/${name}.sqlite`), { name });
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => [...line].length));
+
+describe('our captures: the same model with eager attention and with SDPA', () => {
+  let found: Document<CompareResult>;
+  let summaries: string[];
+  beforeAll(async () => {
+    const sessions = [await nsys('tiny-whole'), await nsys('tiny-nsys')];
+    found = await compareSessions(sessions);
+    const trace = await analyzeTrace(sessions[1]!);
+    summaries = [traceSummary(trace, { reportPath: '/r.html', width: 200 }), compareSummary(found, 80)];
+  });
+
+  test('is a document of its schema', () => {
+    expect(compareDocumentSchema.parse(found)).toEqual(found);
+  });
+
+  test('the switch of the attention implementation is named', () => {
+    const decode = found.data.attention.find(({ phase }) => phase === 'decode');
+    expect(decode).toMatchObject({
+      switched: true,
+      implementations: [['unfused (math or eager)'], ['cuDNN attention']],
+    });
+    expect(found.data.headlines.map(({ id }) => id)).toContain('attention_switched');
+  });
+
+  test('kernels new and gone, by a mean step though the step counts differ', () => {
+    const decode = found.data.kernels.filter(({ phase }) => phase === 'decode');
+    const cudnn = decode.find(({ name }) => name.startsWith('cudnn_generated'))!;
+    // tiny.py has four layers.
+    expect([cudnn.status, cudnn.values[0], cudnn.values[1]!.count]).toEqual(['new', null, 4]);
+    const softmax = decode.find(({ short_name }) => short_name === 'softmax_warp_forward')!;
+    expect([softmax.status, softmax.values[0]!.count, softmax.values[1]]).toEqual(['gone', 4, null]);
+    const classes = found.data.classes.find((row) => row.phase === 'decode' && row.class === 'sampling');
+    expect(classes).toBeUndefined();
+  });
+
+  test('stages: kernels and launches of a step, and no certainty where the spread has it', () => {
+    const decode = found.data.stages.find(({ phase }) => phase === 'decode')!;
+    expect(decode.values.map((value) => [value!.instances, value!.kernels])).toEqual([
+      [2, 219],
+      [4, 182],
+    ]);
+    expect(decode.changes[0]).toBeNull();
+    expect(decode.changes[1]!.significant).toBe(false);
+  });
+
+  test('80 columns in the terminal, no colour needed, nothing that steers it', () => {
+    for (const text of summaries) {
+      expect(widest(text)).toBeLessThanOrEqual(80);
+      // oxlint-disable-next-line no-control-regex
+      expect(text).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f]/);
+    }
+    expect(summaries[0]).toMatch(/^ {2}decode +4 /m);
+    expect(summaries[1]).toMatch(/Attention in decode switched/);
+  });
+
+  test('the page fetches nothing and holds its data', () => {
+    const page = compareReport(found);
+    expect(page).not.toMatch(/(?:src|href)="(?!#|data:)/);
+    const data = /id="profile-data">([^<]*)</.exec(page)![1]!;
+    expect(JSON.parse(data).data.sessions).toEqual(found.data.sessions);
+  });
+});
+
+/** A side with one phase, worked by hand. */
+async function side(
+  ms: number,
+  half: number,
+  kernels: Partial<SideKernel>[],
+  tiles: string[],
+): Promise<Side> {
+  const session = await sessionOf(home, {}, { kind: 'import', roofline: null });
+  return {
+    session,
+    source: 'hand',
+    stages: [
+      {
+        phase: 'decode',
+        value: {
+          instances: 8,
+          duration_ms: figure(ms, 'ms', 'hand', { n: 8, ci95: [ms - half, ms + half] }),
+          busy_ms: 1,
+          idle_ms: 1,
+          idle_share: 0.5,
+          main_cause: 'host',
+          kernels: 3,
+          launches: 3,
+          tokens_per_s: { value: null, reason: { code: 'x', text: 'x' } },
+        },
+      },
+    ],
+    kernels: kernels.map((one) => ({
+      phase: 'decode',
+      name: 'k',
+      short_name: one.name ?? 'k',
+      class: 'gemm',
+      tile: null,
+      count: 1,
+      ms: ((one.count ?? 1) * (one.mean_ns ?? 1000)) / 1e6,
+      mean_ns: 1000,
+      ...one,
+    })),
+    operators: [],
+    gemms: [{ phase: 'decode', tiles }],
+    clocks: [],
+  };
+}
+
+test('status of kernels, significance of stages, tiles by place, a matrix of three', async () => {
+  const a = await side(
+    10,
+    0.3,
+    [
+      { name: 'gone' },
+      { name: 'fast' },
+      { name: 'slow' },
+      { name: 'often' },
+      { name: 'rare', count: 4 },
+      { name: 'same' },
+    ],
+    ['64x64x64', '64x64x64', '128x128x64'],
+  );
+  const later = [
+    { name: 'new' },
+    { name: 'fast', mean_ns: 900 },
+    { name: 'slow', mean_ns: 1200 },
+    { name: 'often', count: 2 },
+    { name: 'rare', count: 2 },
+    { name: 'same', mean_ns: 1040 },
+  ];
+  const b = await side(10.4, 0.4, later, ['64x64x64', '128x64x64', '128x256x64']);
+  const c = await side(20, 0.4, later, ['64x64x64']);
+  const pair = compareSides('trace', [a, b]);
+  expect(Object.fromEntries(pair.kernels.map(({ name, status }) => [name, status]))).toEqual({
+    gone: 'gone',
+    new: 'new',
+    fast: 'faster',
+    slow: 'slower',
+    often: 'more',
+    rare: 'fewer',
+    same: 'same',
+  });
+  expect(pair.kernel_counts).toEqual({ new: 1, gone: 1, faster: 1, slower: 1, more: 1, fewer: 1, same: 1 });
+  // √(0.3² + 0.4²) = 0.5: 0.4 lies within, 10 does not.
+  expect(pair.stages[0]!.changes[1]).toMatchObject({ significant: false, ratio: 1.04 });
+  expect(pair.gemm_tiles).toEqual([
+    { phase: 'decode', count: 1, tiles: ['64x64x64', '128x64x64'], matched_by: 'place' },
+    { phase: 'decode', count: 1, tiles: ['128x128x64', '128x256x64'], matched_by: 'place' },
+  ]);
+  const matrix = compareSides('trace', [a, b, c]);
+  expect(matrix.stages[0]!.changes.map((change) => change?.significant ?? null)).toEqual([null, false, true]);
+  expect(matrix.kernels.every(({ values, changes }) => values.length === 3 && changes.length === 3)).toBe(
+    true,
+  );
+  expect(matrix.gemm_tiles.every((row) => row.matched_by === 'share')).toBe(true);
+  expect(matrix.headlines[0]!.text).toContain('2.0 times slower');
+});
+
+test('profiles of the embedded engine compare by operators, with the interval of the clean execution', async () => {
+  const rows = wholeRows();
+  const sessions = [await sessionOf(home, rows), await sessionOf(home, rows)];
+  sessions[1]!.manifest.workload!.threads = 4;
+  sessions[1]!.manifest.software = { ...summary.software, torch: '2.11' };
+  const { data } = await compareSessions(sessions);
+  expect(data.what).toBe('profile');
+  const decode = data.stages.find(({ phase }) => phase === 'decode')!;
+  expect(decode.changes[1]).toMatchObject({ delta_ms: 0, significant: false });
+  expect(data.kernels.map(({ name }) => name)).toContain('/gemm/N');
+  expect(data.kernels.every(({ status }) => status === 'same')).toBe(true);
+  expect(data.environment.map(({ label, values }) => [label, values])).toEqual([
+    ['threads', ['1', '4']],
+    ['torch', [null, '2.11']],
+  ]);
+  expect(data.environment.every(({ could_explain }) => could_explain !== null)).toBe(true);
+});
+
+test('sessions with nothing in common, and one alone, are refused', async () => {
+  const one = await sessionOf(home, wholeRows());
+  await expect(compareSessions([one])).rejects.toMatchObject({ code: 'E_USAGE' });
+  await expect(compareSessions([one, await nsys('tiny-graph')])).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
+test('every attention implementation is told by a kernel of its own', () => {
+  for (const { name, sample } of attentionSamples)
+    expect([sample, implementationOf(sample)]).toEqual([sample, name]);
+  expect(implementationOf('void cutlass::Kernel2<cutlass_80_wmma_tensorop_f16_s161616gemm>')).toBeNull();
+});
