@@ -11,7 +11,7 @@ import { createSession, type SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { workloadOf } from './import-run.js';
-import { talk, warn } from './output.js';
+import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { hotKernelsOf } from './run-hot-kernels.js';
 import { interruptibleTwice } from './run-interrupt.js';
@@ -128,8 +128,9 @@ async function conclude(id: string, capture: RunCapture, options: RunCommandOpti
   const failure = capture.executions.find((one) => one.failure !== null);
   const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
   if (failure?.failure && options.json) {
-    process.exitCode = options.exitCode === 'child' ? (child ?? failure.failure.exitCode) : undefined;
-    throw withSession(failure.failure, id, capture);
+    process.exitCode = reportError(withSession(failure.failure, id, capture), true);
+    if (options.exitCode === 'child') process.exitCode = child ?? process.exitCode;
+    return;
   }
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
   if (measured) await showSession(id, options);

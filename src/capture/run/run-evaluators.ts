@@ -85,7 +85,8 @@ async function execute(
   const files = await keptFiles(folder, plan.kinds);
   const log = await logOf(paths);
   const ended = endedFacts(plan, end, options, log);
-  const failure = recogniseFailure(ended) ?? (options.signal.aborted ? null : emptyCapture(plan, files, log));
+  // Stopped by Ctrl-C is no failure of the program.
+  const failure = options.signal.aborted ? null : (recogniseFailure(ended) ?? emptyCapture(plan, files, log));
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
   const accident = usesCpuByAccident(ended.output);
   if (accident) issues.push(accident);
