@@ -10,10 +10,8 @@ const plain = ['run', '--no-analyze', '--evaluator', 'none'];
 
 test('the program gets its arguments untouched; its output is shown and kept', () => {
   const script = 'console.log(process.argv.slice(2).join("|"))';
-  const { status, stdout } = inferscope(at, [
-    ...[...plain, '--name', 'args', '--', process.execPath, '-e', script, 'x'],
-    ...['--name', '--', '-h', 'a b'],
-  ]);
+  const program = [process.execPath, '-e', script, 'x', '--name', '--', '-h', 'a b'];
+  const { status, stdout } = inferscope(at, [...plain, '--name', 'args', '--', ...program]);
   expect(status).toBe(0);
   expect(stdout).toContain('--name|--|-h|a b\n');
   expect(sessions(at).find(({ name }) => name === 'args')?.status).toBe('complete');
