@@ -55,10 +55,13 @@ function line(id: string, phase: Headline['phase'], text: string, atStakeNs: num
 function idleLine(phase: TracePhase): Headline[] {
   const { wall, idle_ns, idle_share, idle_by_cause } = phase;
   const [first] = idle_by_cause;
+  // A slow first instance pulls the mean: the reader must see that it is not the usual one.
+  const skewed = Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
+  const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
   const cause = first
     ? `; ${formatShare(first.ns / idle_ns)} of that: ${causeText(first.id)} (${first.id})`
     : '';
-  const text = `The GPU is idle ${formatShare(idle_share)} of ${named(phase.kind)}: ${formatNs(idle_ns)} of ${formatNs(wall.mean_ns)}${cause}.`;
+  const text = `The GPU is idle ${formatShare(idle_share)} of ${named(phase.kind)}: ${formatNs(idle_ns)} of ${formatNs(wall.mean_ns)}${skew}${cause}.`;
   return [line('idle', phase.kind, text, idle_ns)];
 }
 
