@@ -1,0 +1,29 @@
+// npm run test:torch: the Python side on a real PyTorch. Makes a virtual environment with the pinned versions of
+// python/workloads/requirements.txt once (about 5 GB, two minutes), then runs the tests beside this file.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const root = join(here, '..', '..');
+const requirements = join(root, 'python', 'workloads', 'requirements.txt');
+const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 12);
+const venv = join(root, 'node_modules', '.cache', `inferscope-torch-${key}`);
+const python = join(venv, 'bin', 'python');
+const whole = join(venv, 'whole');
+
+if (!existsSync(whole)) {
+  rmSync(venv, { recursive: true, force: true });
+  process.stderr.write('Installing torch and transformers for the tests, once…\n');
+  execFileSync('python3', ['-m', 'venv', venv], { stdio: 'inherit' });
+  execFileSync(python, ['-m', 'pip', 'install', '--quiet', '-r', requirements], { stdio: 'inherit' });
+  writeFileSync(whole, '');
+}
+const tests = spawnSync(python, ['-B', join(here, 'run_tests.py'), ...process.argv.slice(2)], {
+  stdio: 'inherit',
+  timeout: 20 * 60_000,
+});
+process.exitCode = tests.status ?? 1;
