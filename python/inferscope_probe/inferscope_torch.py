@@ -156,8 +156,8 @@ def start() -> None:
         "with_stack": bool(_options["stack"]),
         "with_flops": bool(_options["flops"]),
     }
-    try:  # operators of all threads; torch before 2.6 records those of the starting thread only
-        config = torch._C._profiler._ExperimentalConfig(profile_all_threads=True)
+    try:  # operators of all threads, where torch can; torch 2.11 then loses the memory events (seen)
+        config = torch._C._profiler._ExperimentalConfig(profile_all_threads=not _options["memory"])
         profile = torch.profiler.profile(experimental_config=config, **chosen)
     except TypeError:
         profile = torch.profiler.profile(**chosen)

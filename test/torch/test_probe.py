@@ -98,7 +98,7 @@ class ProbeTest(unittest.TestCase):
         self.assertEqual(names(traces[0], "cpu_op").count("aten::linear"), LINEAR_CALLS)
 
     def test_limit(self):
-        done, traces, _ = run(["long"], {"max_seconds": 1})
+        done, traces, _ = run(["long"], {"max_seconds": 1, "capture": "range:long"})
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("its limit of 1 s is reached", done.stderr)
         self.assertEqual(len(traces), 1)
