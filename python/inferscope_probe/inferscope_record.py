@@ -216,7 +216,9 @@ def mark(
     # Both cost microseconds, so each only where somebody listens.
     nvtx = torch is not None and _has_nvtx()
     annotation = None
-    if torch is not None and torch.autograd._profiler_enabled():
+    # A profiler of all threads does not show in _profiler_enabled(), which asks for this thread.
+    profiled = "inferscope_torch" in sys.modules
+    if torch is not None and (profiled or torch.autograd._profiler_enabled()):
         annotation = torch.profiler.record_function(name)
         annotation.__enter__()
     if nvtx:
