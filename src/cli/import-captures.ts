@@ -1,7 +1,8 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { identify } from '../import/identify.js';
-import type { CaptureFacts, Fact, ImportContext, Importer } from '../import/importer.js';
+import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
+import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import type { StageNameRule } from '../import/stage-names.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
@@ -43,6 +44,7 @@ export interface ImportedCaptures {
   software: Record<string, Fact>;
   /** What a workload said of its model, from its record. */
   model: ModelLine | null;
+  sizes: RequestSizes | null;
   failures: { path: string; error: InferscopeError }[];
 }
 
@@ -74,6 +76,7 @@ export async function importCaptures(
     hardware: {},
     software: {},
     model: null,
+    sizes: null,
     failures: [],
   };
   const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
@@ -132,9 +135,16 @@ export async function importCaptures(
     imported.issues.push(...outcome.issues);
     Object.assign(imported.hardware, one.facts.hardware);
     Object.assign(imported.software, one.facts.software);
-    if ('model' in outcome) imported.model ??= outcome.model as ModelLine | null;
+    if (isRecord(outcome)) {
+      imported.model ??= outcome.model;
+      imported.sizes ??= outcome.sizes;
+    }
   }
   return imported;
+}
+
+function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {
+  return 'callsByPid' in outcome;
 }
 
 async function recognise(file: CaptureFile, session: SessionFiles): Promise<Known> {

@@ -1,6 +1,5 @@
 import process from 'node:process';
 import { basename } from 'node:path';
-import type { ModelLine } from '../model/record.js';
 import type { SessionSummary } from '../session/create.js';
 import type { Workload } from '../model/manifest.js';
 import { redactCommand, redactText } from '../model/redaction.js';
@@ -118,7 +117,7 @@ function summaryOf(
     ended_at: new Date().toISOString(),
     clock_pairs: [],
     command: redactCommand(['inferscope', ...process.argv.slice(2)]),
-    workload: workloadOf(imported.model, model),
+    workload: workloadOf(imported, model),
     hardware: imported.hardware,
     software: imported.software,
     executions: imported.executions,
@@ -127,7 +126,10 @@ function summaryOf(
 }
 
 /** From the workload's own record where it wrote one; a model named on the command line comes first. */
-export function workloadOf(line: ModelLine | null, named: NamedModel | null): Workload | null {
+export function workloadOf(
+  { model: line, sizes }: Pick<ImportedCaptures, 'model' | 'sizes'>,
+  named: NamedModel | null,
+): Workload | null {
   if (!line && !named) return null;
   return {
     model: {
@@ -142,9 +144,9 @@ export function workloadOf(line: ModelLine | null, named: NamedModel | null): Wo
     engine: { name: line?.engine.name ?? 'unknown', version: line?.engine.version ?? null, options: {} },
     device: line?.device ?? 'cuda',
     threads: line?.threads ?? null,
-    batch_size: null,
-    input_len: null,
-    output_len: null,
+    batch_size: sizes?.batch_size ?? null,
+    input_len: sizes?.input_len ?? null,
+    output_len: sizes?.output_len ?? null,
     tensor_parallel_size: line?.tensor_parallel_size ?? 1,
   };
 }

@@ -85,8 +85,10 @@ function usageError(
 }
 
 async function main(argv: string[]): Promise<number> {
-  const typed = argv.find((word) => !word.startsWith('-'));
-  const json = argv.includes('--json');
+  // Behind the first `--` stands another program's command line: its --json is not ours.
+  const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
+  const typed = own.find((word) => !word.startsWith('-'));
+  const json = own.includes('--json');
   const program = new Command('inferscope')
     .description(
       'LLM inference profiler: where time and memory go, how far that is from the hardware, and why.',

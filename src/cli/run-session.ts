@@ -109,7 +109,7 @@ async function finish(
       ended_at: new Date().toISOString(),
       clock_pairs: capture.clockPairs,
       command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
-      workload: workloadOf(imported.model, null),
+      workload: workloadOf(imported, null),
       hardware: { ...environment.hardware, ...imported.hardware },
       software: { ...environment.software, ...imported.software },
       executions: imported.executions,

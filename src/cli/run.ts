@@ -1,3 +1,4 @@
+import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
@@ -106,9 +107,23 @@ export function define(command: Command): void {
       ),
     )
     .action(async (words: string[], options: RunCommandOptions) => {
+      requireDashes(words);
       const { runCommand } = await import('./run-session.js');
       await runCommand(words, options);
     });
+}
+
+/** Without `--` nobody could tell whose option `--name` is. */
+function requireDashes(words: string[]): void {
+  const argv = process.argv.slice(2);
+  const dashes = argv.indexOf('--');
+  if (dashes >= 0 && argv.length - dashes - 1 === words.length) return;
+  const program = words.filter((word) => word !== '--').join(' ');
+  throw new InferscopeError('E_USAGE', {
+    what: `run needs -- before the program (${words[0]})`,
+    why: 'What stands before -- is for inferscope, what stands behind it is the program and its arguments.',
+    fix: `Type: inferscope run [options] -- ${program}`,
+  });
 }
 
 /** `nvtx:decode` and `nvtx decode` alike. */

@@ -8,6 +8,7 @@ import type { SessionFolder } from '../session/folders.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { defineCompare } from './session-compare.js';
 
 // Each action loads its own part of the store: `session list` needs neither DuckDB nor the archive reader.
 
@@ -21,6 +22,7 @@ const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
 export function define(command: Command): void {
   defineList(command);
   defineShow(command);
+  defineCompare(command);
   defineUserData(command);
   defineDelete(command);
   defineExport(command);

@@ -147,6 +147,24 @@ test('an empty record has nothing in it', async () => {
   expect(rows('stages')).toEqual([]);
 });
 
+test('sizes that all requests share are the workload’s, others are not', async () => {
+  const request = (batch_size: number, output_len: number) =>
+    line({
+      type: 'request',
+      t_ns: 1000,
+      iteration: 0,
+      launch: 0,
+      warmup: false,
+      batch_size,
+      input_len: 128,
+      output_len,
+      first_token_ns: 2000,
+      end_ns: 3000,
+    });
+  const { outcome } = await load(`${request(1, 64)}\n${request(8, 64)}\n${request(1, 64)}\n`);
+  expect(outcome.sizes).toEqual({ batch_size: null, input_len: 128, output_len: 64 });
+});
+
 test('what the writer writes is read back; nothing is written before flush', async () => {
   const path = join(folder, 'written.jsonl');
   const writer = recordWriter(path, 'clean');

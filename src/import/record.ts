@@ -14,6 +14,14 @@ export interface RecordOutcome extends ImportOutcome {
   callsByPid: Map<number, StageCall[]>;
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   errors: { code: string; text: string }[];
+  /** Sizes of the requests; null where they were not all alike. */
+  sizes: RequestSizes | null;
+}
+
+export interface RequestSizes {
+  batch_size: number | null;
+  input_len: number | null;
+  output_len: number | null;
 }
 
 /** Reads the recording protocol (docs/formats.md): {"v":1,"type":"stage","execution_id":"clean",…} a line. */
@@ -43,6 +51,7 @@ export const recordImporter = {
       callsByPid: new Map(),
       clockPairs: [],
       errors: [],
+      sizes: null,
     };
     const state: State = {
       stageId: 0,
@@ -81,6 +90,12 @@ const recordFacts: CaptureFacts = {
 
 function realtimeOfMonotonicZero({ t_ns, realtime_ns }: { t_ns: number; realtime_ns: string }): bigint {
   return BigInt(realtime_ns) - BigInt(t_ns);
+}
+
+function commonSizes(before: RequestSizes | null, line: RequestSizes): RequestSizes {
+  const same = (size: keyof RequestSizes) =>
+    before === null || before[size] === line[size] ? line[size] : null;
+  return { batch_size: same('batch_size'), input_len: same('input_len'), output_len: same('output_len') };
 }
 
 /** Lines left out, by reason. */
@@ -209,6 +224,7 @@ function put(
       return;
     }
     case 'request': {
+      outcome.sizes = commonSizes(outcome.sizes, line);
       const ttft_ns = line.first_token_ns - line.t_ns;
       sink.append('iterations', {
         ...keys,

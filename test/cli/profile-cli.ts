@@ -11,7 +11,8 @@ import { profileDocumentSchema } from '../../src/model/documents/profile.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { testFolder } from '../../src/session/test-folder.js';
 
-export const cli = join(packageRoot(), 'dist', 'cli.js');
+/** The built binary; INFERSCOPE_TEST_CLI names another build of it, e.g. one in a folder of its own. */
+export const cli = process.env['INFERSCOPE_TEST_CLI'] ?? join(packageRoot(), 'dist', 'cli.js');
 
 /** A scratch folder with a home, and models: `tiny` runs in milliseconds, `slow` long enough to be interrupted. */
 export interface Place {
