@@ -30,6 +30,8 @@ export const exitCodeOf = {
   E_MODEL_ACCESS: 4,
   E_NO_KERNELS: 4,
   E_TIMEOUT: 4,
+  E_SERVER_UNREACHABLE: 4,
+  E_SERVER_RESPONSE: 4,
 
   E_CONFIG_FILE: 5,
   E_MODEL_NOT_FOUND: 5,
