@@ -2,6 +2,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { containerFailures } from './container-failures.js';
 import { modelFailures } from './model-failures.js';
 import { countersForbidden, profilerFailures } from './profiler-failures.js';
+import { withoutProfilerWords } from './profiler-words.js';
 import { programFailures } from './program-failures.js';
 import type { Ended, Recogniser } from './recogniser.js';
 
@@ -37,7 +38,8 @@ function ownFailure(ended: Ended): InferscopeError {
     : ended.signal
       ? `was ended by ${ended.signal}`
       : `ended with exit code ${ended.exit_code}`;
-  const last = ended.output.trimEnd().split('\n').at(-1)?.trim() ?? '';
+  const words = withoutProfilerWords(ended.tool?.name ?? null, ended.output);
+  const last = words.trimEnd().split('\n').at(-1)?.trim() ?? '';
   return new InferscopeError('E_WORKLOAD_FAILED', {
     what: `${ended.command[0]} ${how}`,
     why: last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`,

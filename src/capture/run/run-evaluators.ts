@@ -72,6 +72,7 @@ async function execute(
     stdout: options.stdout,
     stderr: options.stderr,
     secrets: options.secrets,
+    tool: plan.tool?.name ?? null,
     timeoutMs: options.timeoutMs,
     graceMs: plan.graceMs,
     signal: options.signal,

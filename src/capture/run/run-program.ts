@@ -16,6 +16,8 @@ export interface ProgramOptions {
   stderr: NodeJS.WritableStream | null;
   /** Values replaced in the kept copies of stdout and stderr. */
   secrets: string[];
+  /** The profiler around the program, whose own messages are not shown; null: none. */
+  tool: string | null;
   timeoutMs: number | null;
   /** After a timeout: how long the program may take over each of SIGINT and SIGTERM before the next signal. */
   graceMs: number;
@@ -50,8 +52,8 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const start_ns = monotonicNs();
   const child = spawn(file, args, { env, stdio: ['inherit', 'pipe', 'pipe'] });
   const outputs = [
-    teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets),
-    teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets),
+    teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets, options.tool),
+    teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets, options.tool),
   ] as const;
   let timedOut = false;
   const timers: NodeJS.Timeout[] = [];

@@ -2,6 +2,7 @@ import { createWriteStream } from 'node:fs';
 import type { Readable } from 'node:stream';
 import { StringDecoder } from 'node:string_decoder';
 import { redactText } from '../../model/redaction.js';
+import { programWords } from './profiler-words.js';
 
 const tailLength = 64 * 1024;
 /** A line without an end is cut here; a secret in two parts would then survive, so the cut is far from any line. */
@@ -13,7 +14,8 @@ export interface TeedOutput {
 }
 
 /**
- * Shows a program's output as it comes, untouched, and writes a copy without secrets to `path`. When the viewer is
+ * Shows a program's output as it comes and writes a copy without secrets to `path`. The messages of the profiler
+ * `tool` around it are in the copy only; the program's own bytes are untouched. When the viewer is
  * slow the program waits, as it would without us; when the viewer is gone the copy goes on.
  */
 export function teeOutput(
@@ -21,7 +23,9 @@ export function teeOutput(
   path: string,
   live: NodeJS.WritableStream | null,
   secrets: readonly string[],
+  tool: string | null = null,
 ): TeedOutput {
+  const words = programWords(tool);
   const file = createWriteStream(path);
   const decoder = new StringDecoder('utf8');
   let pending = '';
@@ -39,11 +43,14 @@ export function teeOutput(
     }
   }
 
+  function show(bytes: Buffer): void {
+    if (bytes.length === 0 || !live || !live.writable || live.write(bytes)) return;
+    source.pause();
+    live.once('drain', () => source.resume());
+  }
+
   source.on('data', (chunk: Buffer) => {
-    if (live && live.writable && !live.write(chunk)) {
-      source.pause();
-      live.once('drain', () => source.resume());
-    }
+    show(words ? words.take(chunk) : chunk);
     pending += decoder.write(chunk);
     // Progress bars end their lines with a carriage return.
     const cut = Math.max(pending.lastIndexOf('\n'), pending.lastIndexOf('\r')) + 1;
@@ -60,6 +67,7 @@ export function teeOutput(
       await Promise.race([closed, grace]);
       clearTimeout(timer);
       source.destroy();
+      if (words) show(words.end());
       keep(pending + decoder.end());
       pending = '';
       await new Promise<void>((resolve) => (diskFailure ? resolve() : file.end(resolve)));

@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import { programWords, withoutProfilerWords } from './profiler-words.js';
+
+/** Byte for byte as nsys 2025.3.2 and ncu 2025.3.1 wrote them around our workloads on the H200, paths shortened. */
+const nsysEnd =
+  "Collecting data...\nGenerating '/tmp/nsys-report-457b.qdstrm'\n" +
+  '\r[1/1] [0%                          ] nsys.nsys-rep\r[1/1] [=====29%                    ] nsys.nsys-rep' +
+  '\r[1/1] [========================100%] nsys.nsys-rep\r[1/1] [========================100%] nsys.nsys-rep\n' +
+  'Generated:\n\t/tmp/h/sessions/.tmp-523/scratch/nsys/nsys.nsys-rep\n';
+const ncuConnected =
+  '==WARNING== Note: Running with unmodified GPU clocks. If not controlled otherwise, profiling results may be inconsistent.\n' +
+  '==PROF== Connected to process 1200 (/usr/bin/python3.12)\n';
+const ncuKernel = '==PROF== Profiling "reduce_kernel": 0%....50%....100% - 38 passes\n';
+const ncuEnd =
+  '==PROF== Disconnected from process 1200\n==PROF== Report: /tmp/h/sessions/.tmp-1014/scratch/ncu/ncu.ncu-rep\n';
+
+/** In pieces of every size: a pipe cuts anywhere. */
+function shown(tool: string, text: string, size: number): string {
+  const words = programWords(tool)!;
+  const bytes = Buffer.from(text);
+  const parts: Buffer[] = [];
+  for (let i = 0; i < bytes.length; i += size) parts.push(words.take(bytes.subarray(i, i + size)));
+  return Buffer.concat([...parts, words.end()]).toString();
+}
+
+const sizes = [1, 2, 3, 7, 50, 1 << 20];
+
+test.each(sizes)('messages of nsys and ncu go, the program’s bytes stay (%i bytes at once)', (size) => {
+  expect(shown('nsys', `{"tpot_ms": 12.5}\n${nsysEnd}`, size)).toBe('{"tpot_ms": 12.5}\n');
+  expect(shown('nsys', `ohne Zeilenende ü${nsysEnd}`, size)).toBe('ohne Zeilenende ü');
+  // A program that streams tokens is interrupted in the middle of its line.
+  const streamed = `${ncuConnected}Once ${ncuKernel}upon a ${ncuKernel}${ncuKernel}time\n${ncuEnd}`;
+  expect(shown('ncu', streamed, size)).toBe('Once upon a time\n');
+});
+
+test.each(sizes)('a program may say the like (%i bytes at once)', (size) => {
+  const own = [
+    'Collecting data...\nGenerating tokens\nCollecting data...\n',
+    'Generated:\n\tfour tokens\nGenerated:\n\n',
+    "Generating '/tmp/out.txt'\nCapture range of the camera\n",
+    '\r[1/1] [==   ] model.safetensors\r[1/1] [====100%] model.safetensors\n',
+    '==PROF== of my own\n==ERROR== ERR_NVGPUCTRPERM\n== WARNING\n',
+    'Collecting data...\n',
+    'Col',
+    '\r\n\r\n\u0000==P',
+  ].join('');
+  expect(shown('nsys', own, size)).toBe(own);
+  expect(shown('ncu', own, size)).toBe(own);
+});
+
+test('what cannot be a message any more is shown at once', () => {
+  const words = programWords('ncu')!;
+  expect(words.take(Buffer.from('>>> ')).toString()).toBe('>>> ');
+  expect(words.take(Buffer.from('==')).toString()).toBe('');
+  expect(words.take(Buffer.from('= a title')).toString()).toBe('=== a title');
+  expect(programWords('torch')).toBeNull();
+  expect(withoutProfilerWords(null, nsysEnd)).toBe(nsysEnd);
+});

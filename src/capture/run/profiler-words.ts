@@ -1,0 +1,132 @@
+/**
+ * nsys and ncu write their own messages and progress bars to the program's stdout. They stay in the kept log; the
+ * terminal shows the program's own output. Only whole messages as the profilers print them are taken out, so that no
+ * line of the program is lost.
+ */
+interface Message {
+  /** Where one may begin, anywhere in a line: a program that streams tokens is interrupted in the middle of it. */
+  start: string;
+  /** The whole message, sticky. */
+  whole: RegExp;
+  /** What must follow it: a program may print the same words. */
+  next?: string;
+  /** Behind `start`: with this and no match the text is the program's own. A line end unless told. */
+  over?: RegExp;
+}
+
+/** As printed by nsys 2025.3; the report is always called nsys.nsys-rep. */
+const nsysMessages: Message[] = [
+  { start: 'Collecting data...\n', whole: /Collecting data\.\.\.\n/y, next: "Generating '/" },
+  { start: "Generating '/", whole: /Generating '\/[^'\n]*nsys-report-\w+\.qdstrm'\n/y },
+  { start: '\r[1/1] [', whole: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, over: /[\r\n]/ },
+  { start: 'Generated:\n', whole: /Generated:\n\s+\/[^\n]*\/nsys\.nsys-rep\n/y },
+  { start: 'Capture range ', whole: /Capture range (?:started|ended) in the application\.\n/y },
+];
+
+/** As printed by ncu 2025.3. Its errors (==ERROR==) are shown. */
+const ncuMessages: Message[] = [
+  {
+    start: '==PROF== ',
+    whole:
+      /==PROF== (?:(?:Dis)?[Cc]onnected (?:to|from) process \d+[^\n]*|Profiling "[^\n]*": 0%\.*50%\.*100% - \d+ pass(?:es)?|Report: [^\n]*\/ncu\.ncu-rep)\n/y,
+  },
+  {
+    start: '==WARNING== ',
+    whole:
+      /==WARNING== (?:Note: Running with unmodified GPU clocks|Unable to access the following|No kernels were profiled)[^\n]*\n/y,
+  },
+];
+
+const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessages };
+
+/** A message that is not whole after this many characters is none. */
+const longest = 16 * 1024;
+
+export interface ProgramWords {
+  /** @returns what of it the program wrote; the beginning of a possible message waits for its rest */
+  take(chunk: Buffer): Buffer;
+  /** What was still waiting. */
+  end(): Buffer;
+}
+
+/** Takes a profiler's messages out of a stream, byte by byte; null where there is no profiler that talks. */
+export function programWords(tool: string | null): ProgramWords | null {
+  const known = tool === null ? undefined : messages[tool];
+  if (!known) return null;
+  let waiting = '';
+
+  function release(final: boolean): Buffer {
+    let shown = '';
+    for (;;) {
+      const begin = earliest(waiting, known!, final);
+      shown += waiting.slice(0, begin.at);
+      waiting = waiting.slice(begin.at);
+      if (!begin.message) break;
+      const length = lengthOf(begin.message, waiting, final);
+      if (length === null) break;
+      if (length === 0) {
+        shown += waiting.slice(0, begin.message.start.length);
+        waiting = waiting.slice(begin.message.start.length);
+      } else waiting = waiting.slice(length);
+    }
+    if (final) {
+      shown += waiting;
+      waiting = '';
+    }
+    return Buffer.from(shown, 'latin1');
+  }
+
+  return {
+    take(chunk) {
+      waiting += chunk.toString('latin1');
+      return release(false);
+    },
+    end: () => release(true),
+  };
+}
+
+/** A text without the messages of a profiler. */
+export function withoutProfilerWords(tool: string | null, text: string): string {
+  const words = programWords(tool);
+  if (!words) return text;
+  return Buffer.concat([words.take(Buffer.from(text)), words.end()]).toString();
+}
+
+/** First place where a message begins, or where the text's end may be the beginning of one. */
+function earliest(
+  text: string,
+  known: readonly Message[],
+  final: boolean,
+): { at: number; message: Message | null } {
+  let at = text.length;
+  let message: Message | null = null;
+  for (const one of known) {
+    const found = text.indexOf(one.start);
+    if (found >= 0 && found < at) [at, message] = [found, one];
+  }
+  if (final) return { at, message };
+  for (const { start } of known) {
+    for (let length = Math.min(start.length - 1, text.length); length > 0; length--) {
+      const from = text.length - length;
+      if (from < at && start.startsWith(text.slice(from))) [at, message] = [from, null];
+    }
+  }
+  return { at, message };
+}
+
+/** Of the message that `text` begins with: 0 when it is none, null when only the next bytes tell. */
+function lengthOf({ start, whole, next, over }: Message, text: string, final: boolean): number | null {
+  whole.lastIndex = 0;
+  const found = whole.exec(text)?.[0];
+  if (found === undefined) {
+    const decided = final || text.length > longest || (over ?? /\n/).test(text.slice(start.length));
+    return decided ? 0 : null;
+  }
+  const rest = text.slice(found.length);
+  if (next !== undefined) {
+    if (rest.startsWith(next)) return found.length;
+    return final || !next.startsWith(rest) ? 0 : null;
+  }
+  // The line end of a progress bar may come in the next bytes.
+  return final || rest !== '' || found.endsWith('\n') ? found.length : null;
+}
