@@ -20,6 +20,17 @@ export interface BulkWriter {
   close(): void;
 }
 
+/** A table of the model being written into its file, without the database. */
+export interface KeptWriter {
+  /**
+   * The first `rows` values of each column that was announced; NaN is null. Integers only where the column is one.
+   * Copied at once.
+   */
+  append(columns: Columns, rows: number): void;
+  /** @returns rows written */
+  close(): number;
+}
+
 /**
  * A scratch database that trace importers load, sort, join and aggregate in, so that a trace is never held in
  * JavaScript: it keeps to a memory limit and spills to the session's own folder. SQL is DuckDB's. Implemented by
@@ -47,6 +58,16 @@ export interface Workbench {
     select: string,
     constants: Record<string, string | number | null>,
   ): Promise<number>;
+  /**
+   * As `keep`, for rows that are in JavaScript. `columns` are announced by name, each with the texts that its values
+   * are indexes of, or null for a number; columns of the table that are neither here nor constants are null.
+   */
+  keepColumns<T extends TableName>(
+    table: T,
+    captureId: string,
+    columns: Record<string, readonly string[] | null>,
+    constants: Record<string, string | number | null>,
+  ): Promise<KeptWriter>;
   /** Fewer threads also bound the memory further: sorts and joins take some for each. */
   limit(limits: { threads?: number; memory_bytes?: number }): Promise<void>;
 }

@@ -97,8 +97,10 @@ export async function openSessionFiles(
     async close() {
       try {
         const tables: Record<string, TableFile[]> = {};
-        for (const { table, path, capture_id, rows } of await staging.writeParquet(forgotten)) {
-          const digest = await digestFile(join(folder, path));
+        for (const { table, path, capture_id, rows, digest: known } of await staging.writeParquet(
+          forgotten,
+        )) {
+          const digest = known ?? (await digestFile(join(folder, path)));
           await flushToDisk(join(folder, path));
           await flushToDisk(join(folder, 'tables', table));
           (tables[table] ??= []).push({ path, ...digest, capture_id, rows });

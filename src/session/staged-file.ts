@@ -1,5 +1,6 @@
 import { InferscopeError } from '../model/errors.js';
 import type { TableName } from '../model/tables.js';
+import type { Digest } from './kept-file.js';
 
 /** A Parquet file written into a session that is not finished yet. */
 export interface StagedFile {
@@ -8,6 +9,8 @@ export interface StagedFile {
   /** Relative to the session folder, with forward slashes. */
   path: string;
   rows: number;
+  /** Where it was taken while writing. */
+  digest?: Digest;
 }
 
 /** Capture ids become file names. */

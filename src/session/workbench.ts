@@ -3,8 +3,9 @@ import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
-import type { Batch, BulkWriter, Columns, Workbench } from '../model/workbench.js';
+import type { Batch, BulkWriter, Columns, KeptWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
+import { type FileColumn, openParquet } from './parquet/file.js';
 import { queryRows } from './query.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
@@ -25,6 +26,13 @@ export function createWorkbench(
   folder: string,
 ): OpenWorkbench {
   const kept: StagedFile[] = [];
+  async function freshPath(table: TableName, captureId: string): Promise<string> {
+    checkCaptureId(table, captureId);
+    const path = capturePath(table, captureId);
+    if (kept.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
+    await mkdir(join(folder, 'tables', table), { recursive: true });
+    return path;
+  }
   return {
     kept: () => kept,
     close: () => connection.closeSync(),
@@ -58,10 +66,7 @@ export function createWorkbench(
       appender.closeSync();
     },
     async keep(table, captureId, select, constants) {
-      checkCaptureId(table, captureId);
-      const path = capturePath(table, captureId);
-      if (kept.some((file) => file.path === path)) throw new Error(`${path} is kept already`);
-      await mkdir(join(folder, 'tables', table), { recursive: true });
+      const path = await freshPath(table, captureId);
       const given = await connection.run(`DESCRIBE ${select}`);
       const types = new Map((await given.getRowsJS()).map(([name, type]) => [String(name), String(type)]));
       const columns = expressions(table, types, { ...constants, capture_id: captureId });
@@ -71,6 +76,13 @@ export function createWorkbench(
       );
       kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
       return result.rowsChanged;
+    },
+    async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
+      const path = await freshPath(table, captureId);
+      const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
+      return openParquet(join(folder, path), specs, (rows, digest) => {
+        kept.push({ table, capture_id: captureId, path, rows, digest });
+      });
     },
     async limit({ threads, memory_bytes: bytes }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
@@ -126,16 +138,33 @@ function items(chunk: DuckDBDataChunk, column: number): Float64Array {
   return values;
 }
 
+/** Each column of the model's table in its file: given by row, the same in all, or null. */
+function fileColumns(
+  table: TableName,
+  given: Record<string, readonly string[] | null>,
+  constants: Record<string, string | number | null>,
+): FileColumn[] {
+  checkNames(table, [...Object.keys(given), ...Object.keys(constants)]);
+  return Object.entries(tables[table].columns).map(([name, { type }]) => {
+    const constant = constants[name] ?? null;
+    if (name in given && !(name in constants)) return { name, type, texts: given[name] ?? [] };
+    if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
+    return { name, type, texts: [], constant };
+  });
+}
+
+function checkNames(table: TableName, names: string[]): void {
+  const unknown = names.filter((name) => !(name in tables[table].columns));
+  if (unknown.length > 0) throw new Error(`table ${table} has no column ${unknown.join(', ')}`);
+}
+
 /** Each column of the model's table from what the select has, cast to the schema's type; NaN becomes null. */
 function expressions(
   table: TableName,
   given: Map<string, string>,
   constants: Record<string, string | number | null>,
 ): string[] {
-  const unknown = [...given.keys(), ...Object.keys(constants)].filter(
-    (name) => !(name in tables[table].columns),
-  );
-  if (unknown.length > 0) throw new Error(`table ${table} has no column ${unknown.join(', ')}`);
+  checkNames(table, [...given.keys(), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name];
     const from = given.get(name);

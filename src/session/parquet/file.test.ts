@@ -1,0 +1,130 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { digestFile, type Digest } from '../kept-file.js';
+import { testFolder } from '../test-folder.js';
+import { type FileColumn, openParquet } from './file.js';
+
+/** The oracle: another program's reader. */
+async function read(path: string, select: string): Promise<unknown[][]> {
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const result = await connection.run(`SELECT ${select} FROM read_parquet('${path}')`);
+  return result.getRowsJS();
+}
+
+function random(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1664525) + 1013904223) | 0;
+    return (state >>> 0) / 2 ** 32;
+  };
+}
+
+const next = random(7);
+const texts = [
+  '',
+  'ampere_sgemm',
+  'ünï',
+  'x'.repeat(5000),
+  ...Array.from({ length: 300 }, (_, i) => `n${i}`),
+];
+/** Every shape of numbers a table has: rising, jumping, far beyond 32 bits, few, constant, and nulls among them. */
+const kinds: Record<string, (row: number) => number> = {
+  rising: (row) => 1e15 + row * 700 + Math.floor(next() * 600),
+  falling: (row) => -row * 3,
+  wide: () => Math.floor((next() - 0.5) * 2 ** 53),
+  widest: (row) => (row % 2 ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER),
+  bits32: () => Math.floor(next() * 2 ** 32),
+  few: () => Math.floor(next() * 9) * 2 ** 40,
+  same: () => -5,
+  sometimes: (row) => (next() < 0.3 ? Number.NaN : row * 11),
+  never: () => Number.NaN,
+  late: (row) => (row < 122_880 ? Number.NaN : row),
+};
+
+test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB reads them', async (rows) => {
+  const columns: FileColumn[] = Object.keys(kinds).map((name) => ({ name, type: 'BIGINT', texts: [] }));
+  columns.push(
+    { name: 'small', type: 'INTEGER', texts: [] },
+    { name: 'text', type: 'VARCHAR', texts },
+    { name: 'flag', type: 'BOOLEAN', texts: [] },
+    { name: 'real', type: 'DOUBLE', texts: [] },
+    { name: 'host', type: 'VARCHAR', texts: ['local'], constant: 0 },
+    { name: 'rank', type: 'INTEGER', texts: [], constant: -3 },
+    { name: 'device', type: 'INTEGER', texts: [], constant: null },
+  );
+  const make: Record<string, (row: number) => number> = {
+    ...kinds,
+    small: () => Math.floor((next() - 0.5) * 2 ** 32),
+    text: (row) => (row % 7 === 3 ? Number.NaN : Math.floor(next() * next() * texts.length)),
+    flag: (row) => (row % 5 === 0 ? Number.NaN : Number(next() < 0.5)),
+    real: () => next() * 1e-9,
+  };
+  const values = Object.fromEntries(
+    Object.entries(make).map(([name, value]) => [
+      name,
+      Float64Array.from({ length: rows }, (_, row) => value(row)),
+    ]),
+  );
+  const path = join(testFolder(), 'a.parquet');
+  const ends: { rows: number; digest: Digest }[] = [];
+  const writer = openParquet(path, columns, (written, digest) => ends.push({ rows: written, digest }));
+  for (let from = 0; from < rows; from += 40_000) {
+    const part = Object.fromEntries(
+      Object.entries(values).map(([name, all]) => [name, all.subarray(from, from + 40_000)]),
+    );
+    writer.append(part, Math.min(40_000, rows - from));
+  }
+  expect(writer.close()).toBe(rows);
+  expect(ends).toEqual([{ rows, digest: await digestFile(path) }]);
+
+  const got = await read(path, columns.map(({ name }) => `"${name}"`).join(', '));
+  expect(got.length).toBe(rows);
+  const differences: unknown[] = [];
+  got.forEach((row, r) => {
+    columns.forEach(({ name, type, constant }, c) => {
+      const number = constant === undefined ? values[name]![r]! : (constant ?? Number.NaN);
+      let expected: unknown = type === 'BIGINT' && !Number.isNaN(number) ? BigInt(number) : number;
+      if (Number.isNaN(number)) expected = null;
+      else if (type === 'VARCHAR') expected = name === 'host' ? 'local' : texts[number];
+      else if (type === 'BOOLEAN') expected = number === 1;
+      if (row[c] !== expected) differences.push([r, name, row[c], expected]);
+    });
+  });
+  expect(differences.slice(0, 5)).toEqual([]);
+});
+
+test('types, a table without rows, and rows found by their bounds', async () => {
+  const path = join(testFolder(), 'b.parquet');
+  const columns: FileColumn[] = [
+    { name: 'start_ns', type: 'BIGINT', texts: [] },
+    { name: 'name', type: 'VARCHAR', texts: ['a'] },
+  ];
+  openParquet(path, columns, () => {}).close();
+  expect(await read(path, 'count(*)')).toEqual([[0n]]);
+
+  const large = join(testFolder(), 'c.parquet');
+  const writer = openParquet(large, columns, () => {});
+  const rows = 300_000;
+  writer.append(
+    { start_ns: Float64Array.from({ length: rows }, (_, i) => i * 10), name: new Float64Array(rows) },
+    rows,
+  );
+  writer.close();
+  expect(
+    await read(
+      large,
+      'count(*) FILTER (start_ns = 2500000), typeof(any_value(start_ns)), typeof(any_value(name))',
+    ),
+  ).toEqual([[1n, 'BIGINT', 'VARCHAR']]);
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const bounds = await connection.run(
+    `SELECT stats_min_value, stats_max_value, stats_null_count FROM parquet_metadata('${large}')
+     WHERE path_in_schema = 'start_ns' ORDER BY row_group_id`,
+  );
+  expect(await bounds.getRowsJS()).toEqual([
+    ['0', '1228790', 0n],
+    ['1228800', '2457590', 0n],
+    ['2457600', '2999990', 0n],
+  ]);
+});
