@@ -1,0 +1,39 @@
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import process from 'node:process';
+
+/** How one thread of the client fared. Milliseconds. */
+export interface ThreadHealth {
+  /** Beyond the sampler's own period; a stamp can be late by as much. */
+  event_loop_delay_p50_ms: number;
+  event_loop_delay_p99_ms: number;
+  event_loop_delay_max_ms: number;
+  /** Share of the time in which the thread's event loop was busy. */
+  event_loop_utilization: number;
+  /** Cores used by the whole process, all threads. */
+  process_cores: number;
+}
+
+const periodNs = 1e6;
+
+/** Watches this thread until the returned function is called. Costs a native timer a millisecond. */
+export function watchThread(): () => ThreadHealth {
+  const delay = monitorEventLoopDelay({ resolution: 1 });
+  delay.enable();
+  const utilization = performance.eventLoopUtilization();
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  return () => {
+    delay.disable();
+    const used = process.cpuUsage(cpu);
+    const wallMs = Math.max(performance.now() - began, 1e-3);
+    // The histogram holds intervals between ticks, which are the period when nothing is late.
+    const beyond = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
+    return {
+      event_loop_delay_p50_ms: beyond(delay.percentile(50)),
+      event_loop_delay_p99_ms: beyond(delay.percentile(99)),
+      event_loop_delay_max_ms: delay.count === 0 ? 0 : beyond(delay.max),
+      event_loop_utilization: performance.eventLoopUtilization(utilization).utilization,
+      process_cores: (used.user + used.system) / 1000 / wallMs,
+    };
+  };
+}

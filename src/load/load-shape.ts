@@ -1,0 +1,42 @@
+/** When requests are wanted. Rates are requests per second, times are seconds. */
+export type LoadShape =
+  /** `concurrency` users, each sending its next request when the last answer is complete. */
+  | { kind: 'closed'; concurrency: number; ramp_s: number }
+  /** Evenly spaced arrivals, whatever the server does. */
+  | { kind: 'constant'; rate_per_s: number }
+  /** Independent arrivals: exponential gaps. */
+  | { kind: 'poisson'; rate_per_s: number }
+  /** Evenly spaced arrivals whose rate rises (or falls) linearly over the run. */
+  | { kind: 'ramp'; from_per_s: number; to_per_s: number }
+  /** Arrivals of a recorded trace. */
+  | { kind: 'trace'; arrivals_s: readonly number[] };
+
+/** A request before it is sent. */
+export interface PlannedRequest {
+  index: number;
+  prompt: string;
+  /** Tokens of the prompt where a tokenizer made it exact; null when it was made of words. */
+  input_tokens: number | null;
+  /** max_tokens. */
+  output_tokens: number;
+  /** Left out of the statistics. */
+  warmup: boolean;
+  /** Open loop: when it should be sent, ns from the start of the point. Null in a closed loop: when a user is free. */
+  due_ns: number | null;
+}
+
+/** Users of a closed loop, or the mean rate of an open one: what a sweep is ordered by. */
+export function loadLevel(shape: LoadShape): number {
+  switch (shape.kind) {
+    case 'closed':
+      return shape.concurrency;
+    case 'ramp':
+      return (shape.from_per_s + shape.to_per_s) / 2;
+    case 'trace': {
+      const span = (shape.arrivals_s.at(-1) ?? 0) - (shape.arrivals_s[0] ?? 0);
+      return span > 0 ? (shape.arrivals_s.length - 1) / span : shape.arrivals_s.length;
+    }
+    default:
+      return shape.rate_per_s;
+  }
+}

@@ -1,0 +1,128 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type ThreadHealth, watchThread } from './client-health.js';
+import { monotonicNs } from './clock.js';
+import { exchange, type Exchange, type ExchangeHandle } from './exchange.js';
+import type { PlannedRequest } from './load-shape.js';
+import type { LoadTarget } from './target.js';
+
+/** One thread's share of one load. */
+export interface PointPlan {
+  target: LoadTarget;
+  requests: PlannedRequest[];
+  /** Users of a closed loop; for an open one the most requests at once, null for no bound. */
+  concurrency: number | null;
+  loop: 'closed' | 'open';
+  /** Closed loop: users begin spread over this time instead of all at once. */
+  ramp_s: number;
+  /** No request is begun after this long; those under way are waited for. Infinity for no limit. */
+  seconds: number;
+  /** CLOCK_MONOTONIC at which the load begins, the same in every thread. */
+  begin_ns: number;
+}
+
+export interface PointOutcome {
+  exchanges: Exchange[];
+  health: ThreadHealth;
+  /** Begin of the load to the end of the last exchange, CLOCK_MONOTONIC ns. */
+  begin_ns: number;
+  end_ns: number;
+}
+
+export interface PointControl {
+  signal: AbortSignal;
+  /** Called a few times a second. */
+  onProgress?: (counts: { done: number; failed: number; in_flight: number; tokens: number }) => void;
+}
+
+/** Sends the requests of a plan as it says and waits for all answers. Aborting ends those under way. */
+export async function runPoint(plan: PointPlan, control: PointControl): Promise<PointOutcome> {
+  const { Agent } = await import('undici');
+  // As many connections as requests at once: a pool that waits would look like a slow server.
+  const agent = new Agent({ connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: 60_000 });
+  const inFlight = new Set<ExchangeHandle>();
+  const exchanges: Exchange[] = [];
+  let failed = 0;
+  let tokens = 0;
+  const lead = (plan.begin_ns - monotonicNs()) / 1e6;
+  if (lead > 0) await sleep(lead);
+  const healthOf = watchThread();
+  const sweep = setInterval(() => {
+    const limit = monotonicNs() - plan.target.timeout_ms * 1e6;
+    for (const handle of inFlight) if (handle.dispatched_ns < limit) handle.abort('timeout');
+    control.onProgress?.({ done: exchanges.length, failed, in_flight: inFlight.size, tokens });
+  }, 200);
+  const cancel = () => inFlight.forEach((handle) => handle.abort('cancelled'));
+  control.signal.addEventListener('abort', cancel, { once: true });
+
+  async function send(request: PlannedRequest, scheduledNs: number): Promise<void> {
+    const handle = exchange(agent, plan.target, request, scheduledNs);
+    inFlight.add(handle);
+    const seen = await handle.result;
+    inFlight.delete(handle);
+    exchanges.push(seen);
+    tokens += seen.chunk_ns.length;
+    if (seen.status !== 'ok') failed++;
+  }
+
+  try {
+    await (plan.loop === 'closed' ? closedLoop(plan, control, send) : openLoop(plan, control, send));
+  } finally {
+    clearInterval(sweep);
+    control.signal.removeEventListener('abort', cancel);
+  }
+  const health = healthOf();
+  const end = exchanges.reduce((last, { closed_ns }) => Math.max(last, closed_ns), plan.begin_ns);
+  await agent.destroy();
+  return { exchanges, health, begin_ns: plan.begin_ns, end_ns: end };
+}
+
+type Send = (request: PlannedRequest, scheduledNs: number) => Promise<void>;
+
+function over({ begin_ns, seconds }: PointPlan, { signal }: PointControl): boolean {
+  return signal.aborted || monotonicNs() - begin_ns >= seconds * 1e9;
+}
+
+async function closedLoop(plan: PointPlan, control: PointControl, send: Send): Promise<void> {
+  let next = 0;
+  async function user(number: number, users: number): Promise<void> {
+    const wait = (plan.ramp_s * 1000 * number) / users;
+    if (wait > 0) await sleep(wait, undefined, { signal: control.signal }).catch(() => undefined);
+    let free = Math.max(plan.begin_ns + wait * 1e6, 0);
+    while (next < plan.requests.length && !over(plan, control)) {
+      const request = plan.requests[next++]!;
+      await send(request, free);
+      free = monotonicNs();
+    }
+  }
+  const users = Math.min(plan.concurrency ?? 1, plan.requests.length);
+  await Promise.all(Array.from({ length: users }, (_, number) => user(number, users)));
+}
+
+/** Arrivals do not wait for answers. With a bound on concurrency they wait for a slot, and that wait is latency. */
+async function openLoop(plan: PointPlan, control: PointControl, send: Send): Promise<void> {
+  const queue: { request: PlannedRequest; dueNs: number }[] = [];
+  const running = new Set<Promise<void>>();
+  const bound = plan.concurrency ?? Number.POSITIVE_INFINITY;
+
+  function start(): void {
+    while (running.size < bound && queue.length > 0 && !control.signal.aborted) {
+      const { request, dueNs } = queue.shift()!;
+      const sent = send(request, dueNs).finally(() => {
+        running.delete(sent);
+        start();
+      });
+      running.add(sent);
+    }
+  }
+
+  for (const request of plan.requests) {
+    const dueNs = plan.begin_ns + (request.due_ns ?? 0);
+    const wait = (dueNs - monotonicNs()) / 1e6;
+    // Timers have 1 ms; what is due within the next half is sent now rather than late.
+    if (wait > 0.5) await sleep(wait, undefined, { signal: control.signal }).catch(() => undefined);
+    if (over(plan, control)) break;
+    queue.push({ request, dueNs });
+    start();
+  }
+  while (running.size > 0) await Promise.race(running);
+}

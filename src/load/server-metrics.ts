@@ -1,0 +1,106 @@
+/** One reading of a server's own metrics under our names; a name it does not tell is absent. */
+export type ServerReading = Record<string, number>;
+
+/** Our name, and what each server calls it. Of several series of a name, `sum` adds them and `max` takes the largest. */
+const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
+  requests_running: {
+    from: [
+      'vllm:num_requests_running',
+      'sglang:num_running_reqs',
+      'tgi_batch_current_size',
+      'llamacpp:requests_processing',
+      'inferscope:num_requests_running',
+    ],
+    over: 'sum',
+  },
+  requests_waiting: {
+    from: [
+      'vllm:num_requests_waiting',
+      'sglang:num_queue_reqs',
+      'tgi_queue_size',
+      'llamacpp:requests_deferred',
+      'inferscope:num_requests_waiting',
+    ],
+    over: 'sum',
+  },
+  kv_cache_usage_ratio: {
+    from: [
+      'vllm:kv_cache_usage_perc',
+      'vllm:gpu_cache_usage_perc',
+      'sglang:token_usage',
+      'llamacpp:kv_cache_usage_ratio',
+    ],
+    over: 'max',
+  },
+  prefix_cache_hit_ratio: { from: ['sglang:cache_hit_rate'], over: 'max' },
+  prefix_cache_hits_total: {
+    from: ['vllm:prefix_cache_hits_total', 'vllm:prefix_cache_hits', 'vllm:gpu_prefix_cache_hits_total'],
+    over: 'sum',
+  },
+  prefix_cache_queries_total: {
+    from: [
+      'vllm:prefix_cache_queries_total',
+      'vllm:prefix_cache_queries',
+      'vllm:gpu_prefix_cache_queries_total',
+    ],
+    over: 'sum',
+  },
+  preemptions_total: { from: ['vllm:num_preemptions_total', 'vllm:num_preemptions'], over: 'sum' },
+  prompt_tokens_total: {
+    from: [
+      'vllm:prompt_tokens_total',
+      'sglang:prompt_tokens_total',
+      'tgi_request_input_length_sum',
+      'llamacpp:prompt_tokens_total',
+      'inferscope:prompt_tokens_total',
+    ],
+    over: 'sum',
+  },
+  generation_tokens_total: {
+    from: [
+      'vllm:generation_tokens_total',
+      'sglang:generation_tokens_total',
+      'tgi_request_generated_tokens_sum',
+      'llamacpp:tokens_predicted_total',
+      'inferscope:generation_tokens_total',
+    ],
+    over: 'sum',
+  },
+};
+
+const servers: [prefix: string, name: string][] = [
+  ['vllm:', 'vLLM'],
+  ['sglang:', 'SGLang'],
+  ['tgi_', 'TGI'],
+  ['llamacpp:', 'llama.cpp'],
+  ['inferscope:', 'inferscope serve'],
+];
+
+/** Sums by name of the Prometheus text format: `name{labels} value [timestamp]`. */
+function series(text: string): Map<string, number[]> {
+  const found = new Map<string, number[]>();
+  for (const line of text.split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    const match = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line);
+    const value = Number(match?.[2]);
+    if (!match || !Number.isFinite(value)) continue;
+    const values = found.get(match[1]!) ?? [];
+    values.push(value);
+    found.set(match[1]!, values);
+  }
+  return found;
+}
+
+/** What a /metrics page says under our names, and which server wrote it. */
+export function readServerMetrics(text: string): { server: string | null; reading: ServerReading } {
+  const found = series(text);
+  const reading: ServerReading = {};
+  for (const [name, { from, over }] of Object.entries(known)) {
+    const values = from.map((alias) => found.get(alias)).find((list) => list !== undefined);
+    if (values === undefined) continue;
+    reading[name] = over === 'sum' ? values.reduce((sum, value) => sum + value, 0) : Math.max(...values);
+  }
+  const names = [...found.keys()];
+  const server = servers.find(([prefix]) => names.some((name) => name.startsWith(prefix)))?.[1] ?? null;
+  return { server, reading };
+}

@@ -1,0 +1,44 @@
+/** Where and how requests are sent. */
+export interface LoadTarget {
+  /** Base of the API, without a slash at its end, e.g. http://localhost:8000/v1 */
+  baseUrl: string;
+  api: 'completions' | 'chat';
+  model: string;
+  apiKey: string | null;
+  /** Further headers, e.g. of a gateway. */
+  headers: Record<string, string>;
+  temperature: number;
+  ignoreEos: boolean;
+  /** Fields added to every body. */
+  extraBody: Record<string, unknown>;
+  /** A request that has not ended by then is counted as timed out. */
+  timeout_ms: number;
+}
+
+export function requestPath(target: LoadTarget): string {
+  const base = new URL(target.baseUrl);
+  return `${base.pathname.replace(/\/$/, '')}/${target.api === 'chat' ? 'chat/completions' : 'completions'}`;
+}
+
+export function requestHeaders(target: LoadTarget): Record<string, string> {
+  return {
+    'content-type': 'application/json',
+    accept: 'text/event-stream',
+    ...(target.apiKey === null ? {} : { authorization: `Bearer ${target.apiKey}` }),
+    ...target.headers,
+  };
+}
+
+/** The body both APIs share: greedy unless told, exactly `outputTokens` where the server knows ignore_eos. */
+export function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
+  return JSON.stringify({
+    model: target.model,
+    ...(target.api === 'chat' ? { messages: [{ role: 'user', content: prompt }] } : { prompt }),
+    max_tokens: outputTokens,
+    temperature: target.temperature,
+    stream: true,
+    stream_options: { include_usage: true },
+    ...(target.ignoreEos ? { ignore_eos: true } : {}),
+    ...target.extraBody,
+  });
+}

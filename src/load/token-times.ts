@@ -1,0 +1,59 @@
+import type { Exchange } from './exchange.js';
+
+/** What a stream says about its tokens. Times are ns. */
+export interface TokenTimes {
+  ttft_ns: number | null;
+  /** (last − first) / (n − 1); null for less than two tokens or an unknown count. */
+  tpot_ns: number | null;
+  /** Gaps between tokens; null where it is not known how many tokens a chunk held. */
+  itl_ns: number[] | null;
+  /** True when a chunk of k tokens was split into k equal gaps. */
+  itl_split: boolean;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  tokenizer_output_tokens: number | null;
+}
+
+/**
+ * @param count counts the tokens of a text with the model's own tokenizer; null when none was given
+ * A chunk is not a token: with speculative decoding, or a server that flushes rarely, it holds several. How many is
+ * known from usage in every chunk, or when there are as many chunks as tokens; else the gaps stay unknown.
+ */
+export function tokenTimes(seen: Exchange, count: ((text: string) => number) | null): TokenTimes {
+  const { chunk_ns: chunks, usage, sent_ns: sent } = seen;
+  const local = count === null || seen.text === '' ? null : count(seen.text);
+  const output = usage?.output_tokens ?? local;
+  const first = chunks[0] ?? null;
+  const last = chunks.at(-1) ?? null;
+  const perChunk = tokensPerChunk(seen, output);
+  return {
+    ttft_ns: first === null || sent === null ? null : first - sent,
+    tpot_ns:
+      first === null || last === null || output === null || output < 2 ? null : (last - first) / (output - 1),
+    itl_ns: perChunk === null ? null : gaps(chunks, perChunk),
+    itl_split: perChunk !== null && perChunk.some((tokens, index) => index > 0 && tokens > 1),
+    input_tokens: usage?.input_tokens ?? seen.requested_input_tokens,
+    output_tokens: output,
+    tokenizer_output_tokens: local,
+  };
+}
+
+function tokensPerChunk(
+  { chunk_ns: chunks, chunk_totals: totals }: Exchange,
+  output: number | null,
+): number[] | null {
+  if (totals !== null && totals.length === chunks.length) {
+    return totals.map((total, index) => total - (totals[index - 1] ?? 0));
+  }
+  return output === chunks.length ? chunks.map(() => 1) : null;
+}
+
+function gaps(chunks: number[], perChunk: number[]): number[] {
+  const all: number[] = [];
+  for (let index = 1; index < chunks.length; index++) {
+    const tokens = Math.max(1, perChunk[index]!);
+    const gap = (chunks[index]! - chunks[index - 1]!) / tokens;
+    for (let token = 0; token < tokens; token++) all.push(Math.round(gap));
+  }
+  return all;
+}
