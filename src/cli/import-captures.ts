@@ -8,8 +8,9 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
-import { redactCommand } from '../model/redaction.js';
+import { redactCommand, redactJson, redactText } from '../model/redaction.js';
 import type { SessionFiles } from '../session/session-files.js';
+import { redactedRecord, redactingSink, type Redact } from './redacting.js';
 
 /** A file (or nsys parquet folder) that a profiler wrote. */
 export interface CaptureFile {
@@ -53,7 +54,13 @@ interface Known {
   /** What the importer reads: the file itself, or what its own tool made of it. */
   readable: string;
   importer: Importer;
+  /** What the file itself is. */
+  format: string;
   facts: CaptureFacts;
+  /** Of the program's environment, as the file holds it; never kept. */
+  secrets: string[];
+  /** Further pages that its own tool printed, kept beside it: ncu's details, with NVIDIA's own rules. */
+  pages: string[];
 }
 
 const host = 'localhost';
@@ -103,9 +110,12 @@ export async function importCaptures(
   imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
 
+  const secrets = [...new Set(known.flatMap((one) => one.secrets))];
+  const redact = (text: string) => redactText(options.redact?.(text) ?? text, secrets);
+  const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
   for (const one of known) {
-    const execution = executionOf(one, timeline ?? one);
+    const execution = executionOf(one, timeline ?? one, secrets);
     const captureId = freeId(one, [...(options.taken ?? []), ...imported.captures.map((c) => c.capture_id)]);
     const context: ImportContext = {
       execution_id: execution.execution_id,
@@ -113,12 +123,12 @@ export async function importCaptures(
       host,
       zero,
       ...(options.stageNames ? { stageNames: options.stageNames } : {}),
-      ...(options.redact ? { redact: options.redact } : {}),
+      redact,
       ...(options.signal ? { signal: options.signal } : {}),
       progress: (share) => options.onProgress?.(basename(one.file.path), share),
     };
-    const outcome = await guarded(one.file.path, () => one.importer.load(one.readable, session, context));
-    if (options.keepRaw) await keepRaw(session, one, captureId);
+    const outcome = await guarded(one.file.path, () => one.importer.load(one.readable, target, context));
+    if (options.keepRaw) await keepRaw(session, one, captureId, redact);
     if (!outcome) {
       session.forget(captureId);
       continue;
@@ -132,11 +142,11 @@ export async function importCaptures(
       importer: one.importer.name,
       clock: outcome.clock,
     });
-    imported.issues.push(...outcome.issues);
+    imported.issues.push(...outcome.issues.map((issue) => ({ ...issue, text: redact(issue.text) })));
     Object.assign(imported.hardware, one.facts.hardware);
     Object.assign(imported.software, one.facts.software);
     if (isRecord(outcome)) {
-      imported.model ??= outcome.model;
+      imported.model ??= redactJson(outcome.model, redact);
       imported.sizes ??= outcome.sizes;
     }
   }
@@ -149,23 +159,35 @@ function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {
 
 async function recognise(file: CaptureFile, session: SessionFiles): Promise<Known> {
   const importer = await identify(file.path);
-  const readable = await converted(file.path, importer, session.scratch);
+  const { readable, pages } = await converted(file.path, importer, session.scratch);
   const reader = readable === file.path ? importer : await identify(readable);
-  return { file, readable, importer: reader, facts: await reader.facts(readable) };
+  return {
+    file,
+    readable,
+    importer: reader,
+    format: importer.name,
+    facts: await reader.facts(readable),
+    secrets: (await reader.secrets?.(readable)) ?? [],
+    pages,
+  };
 }
 
 /** Binary reports are read through the tool that wrote them. */
-async function converted(path: string, importer: Importer, scratch: string): Promise<string> {
+async function converted(
+  path: string,
+  importer: Importer,
+  scratch: string,
+): Promise<Pick<Known, 'readable' | 'pages'>> {
   if (importer.name === 'nsys-rep') {
     const { exportNsysReport } = await import('../capture/tools/nsys.js');
-    return exportNsysReport(path, await folderFor(path, scratch));
+    return { readable: await exportNsysReport(path, await folderFor(path, scratch)), pages: [] };
   }
   if (importer.name === 'ncu-rep') {
     const { exportNcuReport } = await import('../capture/tools/ncu.js');
-    const { raw } = await exportNcuReport(path, await folderFor(path, scratch));
-    return raw;
+    const { raw, details } = await exportNcuReport(path, await folderFor(path, scratch));
+    return { readable: raw, pages: details === null ? [] : [details] };
   }
-  return path;
+  return { readable: path, pages: [] };
 }
 
 async function folderFor(path: string, scratch: string): Promise<string> {
@@ -175,14 +197,14 @@ async function folderFor(path: string, scratch: string): Promise<string> {
 }
 
 /** Telemetry logs were written beside the timeline; everything else is an execution a tool. */
-function executionOf({ file, facts }: Known, timeline: Known): Execution {
+function executionOf({ file, facts }: Known, timeline: Known, secrets: string[]): Execution {
   const own = file.execution ?? (facts.purpose === 'telemetry' ? timeline.file.execution : undefined);
   const from = facts.purpose === 'telemetry' ? timeline.facts : facts;
-  const purpose = from.purpose === 'telemetry' ? 'imported' : from.purpose;
+  const purpose = from.purpose === 'telemetry' || from.purpose === 'results' ? 'imported' : from.purpose;
   return {
     execution_id: own?.execution_id ?? idOf(from.tool.name),
     purpose: own?.purpose ?? purpose,
-    command: own?.command ?? redactCommand(from.command ?? []),
+    command: own?.command ?? redactCommand(from.command ?? [], secrets),
     exit_code: own?.exit_code ?? null,
     start_ns: null,
     end_ns: null,
@@ -206,8 +228,22 @@ function idOf(name: string): string {
   );
 }
 
-async function keepRaw(session: SessionFiles, { file, importer }: Known, captureId: string): Promise<void> {
-  const place = { kind: importer.name, captureId, name: basename(file.path) };
+/**
+ * Profilers' files are kept as they are, secrets of the program included: they are raw reports, which `session export`
+ * leaves out. The record is the workload's own and goes along, so it is kept without secrets.
+ */
+async function keepRaw(
+  session: SessionFiles,
+  { file, format, pages }: Known,
+  captureId: string,
+  redact: Redact,
+): Promise<void> {
+  const place = { kind: format, captureId, name: basename(file.path) };
+  if (format === 'inferscope-record') {
+    await session.addArtifact(await redactedRecord(file.path, session.scratch, redact), place);
+    return;
+  }
+  for (const page of pages) await session.addArtifact(page, { kind: 'ncu-csv', captureId });
   if (!(await stat(file.path)).isDirectory()) {
     await session.addArtifact(file.path, place);
     return;

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { basename } from 'node:path';
 import type { SessionSummary } from '../session/create.js';
 import type { Workload } from '../model/manifest.js';
-import { redactCommand, redactText } from '../model/redaction.js';
+import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
 import { addCapture } from '../session/capture.js';
 import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
@@ -39,9 +39,10 @@ export async function runImport(
   const progress = startProgress(options.quiet === true);
   const model = options.model === undefined ? null : await findModel(options.model);
   const stageNames = await configuredStageNames();
+  const secrets = secretsOfEnvironment(process.env);
   const settings: ImportOptions = {
     stageNames,
-    redact: (text) => redactText(text),
+    redact: (text) => redactText(text, secrets),
     keepRaw: options.raw,
     signal,
     onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
@@ -116,7 +117,7 @@ function summaryOf(
     started_at: startedAt.toISOString(),
     ended_at: new Date().toISOString(),
     clock_pairs: [],
-    command: redactCommand(['inferscope', ...process.argv.slice(2)]),
+    command: redactCommand(['inferscope', ...process.argv.slice(2)], secretsOfEnvironment(process.env)),
     workload: workloadOf(imported, model),
     hardware: imported.hardware,
     software: imported.software,

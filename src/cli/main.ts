@@ -64,24 +64,36 @@ const commands: CommandEntry[] = [
 function usageError(
   error: CommanderError,
   typed: string | undefined,
-  subcommands: readonly Command[],
+  usageOf: Command | undefined,
 ): InferscopeError {
   const known = commands.find((entry) => entry.name === typed || entry.alias === typed);
   if (error.code === 'commander.help') {
     // `session` typed alone: commander would show the help as an error, here it is one like all others.
-    const verbs = subcommands.map((command) => command.name());
+    const verbs = (usageOf?.commands ?? []).map((command) => command.name());
     return new InferscopeError('E_USAGE', {
       what: `inferscope ${typed} needs one more word`,
       why: `It is one of: ${verbs.join(', ')}.`,
       fix: `inferscope ${typed} --help shows each.`,
     });
   }
-  const [what, suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const [what = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
+  const missing = error.code === 'commander.missingArgument';
+  const usage = missing ? `Usage: inferscope ${pathOf(usageOf)} ${usageOf?.usage() ?? ''}`.trimEnd() : null;
   return new InferscopeError('E_USAGE', {
-    what: what ?? error.message,
-    why: suggestion ?? `inferscope ${known?.name ?? ''} does not take this.`.replace('  ', ' '),
-    fix: `inferscope ${known ? `${known.name} ` : ''}--help lists what can be typed.`,
+    what,
+    why: suggestion ?? usage ?? `inferscope ${known?.name ?? ''} does not take this.`.replace('  ', ' '),
+    fix:
+      known?.name === 'run' && error.code === 'commander.unknownOption'
+        ? "inferscope run --help lists what can be typed; the program's own options stand behind --."
+        : `inferscope ${known ? `${known.name} ` : ''}--help lists what can be typed.`,
   });
+}
+
+/** `session show` */
+function pathOf(command: Command | undefined): string {
+  const names: string[] = [];
+  for (let one = command; one?.parent; one = one.parent) names.unshift(one.name());
+  return names.join(' ');
 }
 
 async function main(argv: string[]): Promise<number> {
@@ -118,14 +130,17 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return reportError(usageError(error, typed, subcommandsOf(program, typed)), json);
+      return reportError(usageError(error, typed, typedCommand(program, own)), json);
     }
     return reportError(error, json);
   }
 }
 
-function subcommandsOf(program: Command, typed: string | undefined): readonly Command[] {
-  return program.commands.find((command) => command.name() === typed)?.commands ?? [];
+/** The command that was typed, or the command below it: session, session show. */
+function typedCommand(program: Command, own: readonly string[]): Command | undefined {
+  const [first, second] = own.filter((word) => !word.startsWith('-'));
+  const command = program.commands.find((one) => one.name() === first);
+  return command?.commands.find((one) => one.name() === second) ?? command;
 }
 
 /** Subcommands do not inherit these when they are defined after their parent was configured. */

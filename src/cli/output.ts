@@ -2,6 +2,7 @@ import process from 'node:process';
 import { talkColour } from '../report/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
+import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 
 /** stdout is data: one JSON document, or the text the user asked for. */
@@ -34,12 +35,15 @@ export function terminalWidth(): number {
 export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
-  const parts = known?.parts ?? {
+  const secrets = secretsOfEnvironment(process.env);
+  const clean = (text: string) => printable(redactText(text, secrets));
+  const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,
     why: 'This is a fault of inferscope, not of your input.',
     fix: 'Please report it with the stack above.',
   };
-  if (!known && error instanceof Error && error.stack) talk(error.stack);
+  const parts = { what: clean(what).replaceAll('\n', ' '), why: clean(why), fix: clean(fix) };
+  if (!known && error instanceof Error && error.stack) talk(clean(error.stack));
   talk(`${talkColour.red('error:')} ${parts.what} (${code})`);
   for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
@@ -58,4 +62,9 @@ export function reportError(error: unknown, json: boolean): number {
     );
   }
   return exitCode;
+}
+
+/** Names of files and quotes from them must not steer the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/(?!\n)\p{Cc}/gu, '\uFFFD');
 }

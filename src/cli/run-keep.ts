@@ -56,6 +56,7 @@ function executionRow(one: RunExecution, originNs: number): Execution {
     execution_id: one.execution_id,
     purpose: one.purpose,
     command: one.command,
+    ...(one.tool && one.tool.command.length > 0 ? { tool_command: one.tool.command } : {}),
     exit_code: one.exit_code,
     start_ns: one.start_ns - originNs,
     end_ns: one.end_ns - originNs,

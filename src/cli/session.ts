@@ -240,10 +240,7 @@ function defineExport(command: Command): void {
     .argument('[session]', selectorHelp, '@last')
     .option('-o, --output <file>', 'file to write (<id>.inferscope.tar.gz in the current folder)')
     .option('--derived', 'take reports and caches along')
-    .option(
-      '--raw',
-      "take the profilers' binary reports along: they hold the program's environment variables",
-    )
+    .option('--raw', "take the profilers' own files along: they may hold the program's environment variables")
     .option('--overwrite', 'replace an existing file')
     .option(...jsonOption)
     .addHelpText(
@@ -272,7 +269,7 @@ function defineExport(command: Command): void {
           );
         } else if (reports.length > 0) {
           talk(
-            `left out: ${reports.join(', ')} (raw reports hold the program's environment; --raw takes them along)`,
+            `left out: ${reports.join(', ')} (files of profilers may hold the program's environment; --raw takes them along)`,
           );
         }
         if (json) await printJson('session-export', { id: session.id, ...archive });

@@ -31,8 +31,11 @@ export interface CaptureFacts {
   command: string[] | null;
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
-  /** profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys. */
-  purpose: 'profiled' | 'counters' | 'gemm-log' | 'telemetry';
+  /**
+   * profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results are what another
+   * benchmark tool measured.
+   */
+  purpose: 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
 }
 
 export interface ImportOutcome {
@@ -50,6 +53,11 @@ export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   sniff(firstBytes: string, fileName: string): boolean;
   /** @throws E_TRACE_FILE */
   facts(path: string): Promise<CaptureFacts>;
+  /**
+   * Values of secrets in the program's environment, where the format keeps it: to be taken out of every text that is
+   * kept, and not to be kept themselves.
+   */
+  secrets?(path: string): Promise<string[]>;
   /** @throws E_TRACE_FILE, E_RECORD_FILE when the file is not what the sniffer took it for, or is cut off */
   load(path: string, target: ImportTarget, context: ImportContext): Promise<Outcome>;
 }

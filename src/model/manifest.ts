@@ -24,6 +24,8 @@ export const executionSchema = z.object({
   /** clean: timing is taken from it. profiled: attribution. The rest name their tool. */
   purpose: z.enum(['clean', 'profiled', 'counters', 'gemm-log', 'imported', 'microbenchmark']),
   command: z.array(z.string()),
+  /** The profiler's own command line in front of it, redacted; missing where there was none. */
+  tool_command: z.array(z.string()).optional(),
   exit_code: z.number().int().nullable(),
   /** Null when the execution was not timed as a whole. */
   start_ns: z.number().nullable(),

@@ -29,15 +29,27 @@ export interface ExportOptions {
   /** Takes derived/ (reports, caches) along. */
   derived?: boolean;
   overwrite?: boolean;
-  /** Takes the profilers' binary reports along, which hold the program's whole environment. */
+  /** Takes the profilers' own files along, which may hold the program's whole environment. */
   raw?: boolean;
 }
 
 /**
- * Artifacts that hold more than was asked for: an nsys report stores every environment variable of the program it
- * profiled, tokens too. They stay on this machine unless told otherwise.
+ * Artifacts that hold more than was asked for, kept as their profiler wrote them: an nsys report stores every
+ * environment variable of the program it profiled, tokens too; the others have names of ranges, file paths and
+ * arguments as the program gave them. They stay on this machine unless told otherwise. Tables and logs are redacted.
  */
-const rawReportKinds = new Set(['nsys-rep', 'nsys-sqlite', 'nsys-parquetdir', 'ncu-rep']);
+const rawReportKinds = new Set([
+  'nsys-rep',
+  'nsys-sqlite',
+  'nsys-parquetdir',
+  'ncu-rep',
+  'ncu-csv',
+  'kineto',
+  'cublas-log',
+  'cublaslt-log',
+  'nvidia-smi-query',
+  'nvidia-smi-dmon',
+]);
 
 export interface ExportedArchive {
   /** Raw reports left out, or taken along with `raw`: paths in the session. */

@@ -10,6 +10,7 @@ import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, opsSql, stagesSql } f
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames, opNames } from './names.js';
 import { attributeOrphans } from './orphans.js';
+import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
 import { isSynchronizing } from './synchronizing-calls.js';
 import { dropTextTable, textTable } from './texts.js';
@@ -29,6 +30,7 @@ export async function attribute(workbench: Workbench, context: ImportContext): P
     context.progress?.(share);
   };
   await dropScratch(workbench);
+  await redactNames(workbench, context);
 
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');

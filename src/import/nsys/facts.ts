@@ -1,5 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { Issue } from '../../model/document.js';
+import { secretsOfEnvironment } from '../../model/redaction.js';
 import type { CaptureFacts, Fact } from '../importer.js';
 import type { SqliteValue } from './sqlite-record.js';
 
@@ -11,7 +12,7 @@ export type ReadTable = (table: string, columns: readonly string[]) => Promise<S
 
 /**
  * What a capture says about itself. Of META_DATA_CAPTURE and TARGET_INFO_SYSTEM_ENV only the rows named here are
- * looked at: the others are the program's environment, tokens included.
+ * kept: the others are the program's environment, tokens included, which `nsysSecrets` is for.
  * @throws E_TRACE_NEWER
  */
 export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureFacts> {
@@ -47,6 +48,24 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
     },
     purpose: 'profiled',
   };
+}
+
+/**
+ * A report holds the program's environment: `PROCESS_0:ENVIRONMENT_VARIABLE` with `HF_TOKEN="…"`, and in reports of
+ * 2025 all of it as `A=b;C=d` under DeviceEnvironment.
+ */
+export async function nsysSecrets(read: ReadTable): Promise<string[]> {
+  const one = (await read('META_DATA_CAPTURE', ['name', 'value']))
+    .filter(([name]) => String(name).endsWith(':ENVIRONMENT_VARIABLE'))
+    .map(([, value]) => String(value));
+  const all = (await read('TARGET_INFO_SYSTEM_ENV', ['name', 'value']))
+    .filter(([name]) => name === 'DeviceEnvironment')
+    .flatMap(([, value]) => String(value).split(/;(?=[A-Za-z_]\w*=)/));
+  const variables = [...one, ...all].flatMap((text) => {
+    const [, name, value] = /^([A-Za-z_]\w*)=(.*)$/s.exec(text) ?? [];
+    return name === undefined ? [] : [[name, value!.replace(/^"(.*)"$/s, '$1')] as const];
+  });
+  return secretsOfEnvironment(variables);
 }
 
 function refuseNewer(path: string, schema: string | null, version: string | null): void {

@@ -3,7 +3,7 @@ import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../im
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
 import { damaged } from './damage.js';
-import { collectionIssues, nsysFacts, type ReadTable } from './facts.js';
+import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
 import { openParquetFacts } from './parquet-facts.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
@@ -20,6 +20,7 @@ export const nsysSqliteImporter: Importer = {
   name: 'nsys-sqlite',
   sniff: (head) => head.startsWith('SQLite format 3\0'),
   facts: (path) => withSqlite(path, (file) => nsysFacts(path, readerOf(file))),
+  secrets: (path) => withSqlite(path, (file) => nsysSecrets(readerOf(file))),
   load: (path, target, context) =>
     withSqlite(path, async (file) => {
       const read = readerOf(file);
@@ -37,6 +38,7 @@ export const nsysParquetdirImporter: Importer = {
   name: 'nsys-parquetdir',
   sniff: (names) => /^StringIds\.parquet$/m.test(names),
   facts: (path) => withParquet(path, (read) => nsysFacts(path, read)),
+  secrets: (path) => withParquet(path, nsysSecrets),
   load: (path, target, context) =>
     withParquet(path, async (read) => {
       const facts = await nsysFacts(path, read);
