@@ -37,6 +37,8 @@ const hostNames: Record<string, [label: string, meaning: string]> = {
   runtime_call: ['call into the runtime', 'before the first and after the last operator: inputs, outputs'],
   sampling: ['sampling', 'choosing the next token, on the host'],
   loop: ['generation loop', 'the loop around the calls, on the host'],
+  start_up: ['host, before any device work', 'the program had not begun to use the device'],
+  shut_down: ['host, after the last device work', 'the device had nothing more to do'],
 };
 
 /** Two to four words for a chart's axis and a terminal's first column. */

@@ -8,6 +8,7 @@ import { tensorPipe } from './flop.js';
 import { devicesOf, type KernelGroup, kernelGroups, launchesOf } from './kernel-groups.js';
 import { occupancy } from './occupancy.js';
 import { kernelRoofline } from './roofline.js';
+import { stageReader, stagesTold } from './stages.js';
 import { stalls } from './stalls.js';
 
 /**
@@ -18,10 +19,11 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
   const database = await session.connect();
   try {
     const groups = await kernelGroups(database);
+    const stageOf = await stageReader(database);
     const { launches, total } = await launchesOf(database, groups);
     const data = {
       devices: await devicesOf(database),
-      kernels: groups.map(kernel),
+      kernels: groups.map((group) => ({ ...kernel(group), stage: stagesTold(group.nvtx_paths, stageOf) })),
       launches,
       launches_total: total,
     };
@@ -31,7 +33,7 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
   }
 }
 
-function kernel({ metrics, key: _key, ...group }: KernelGroup): KernelCounters {
+function kernel({ metrics, key: _key, ...group }: KernelGroup): Omit<KernelCounters, 'stage'> {
   const duration = metricFigure(metrics, 'gpu__time_duration.sum', 'ns');
   const states = stalls(metrics);
   return {

@@ -49,7 +49,7 @@ export function kernelRoofline(metrics: Metrics): KernelRoofline {
     peak_flops: peak,
     peak_dram_bandwidth: bandwidth,
     roof_flops: roof,
-    roof_share: combine([achieved, roof], '', 'achieved / roof', ([a, r]) => a! / r!),
+    roof_share: combine([achieved, roof], 'ratio', 'achieved / roof', ([a, r]) => a! / r!),
     roof_side:
       roof.value === null || peak.value === null ? null : roof.value < peak.value ? 'memory' : 'compute',
   };

@@ -75,7 +75,7 @@ function shared(
       ? achieved.value === null
         ? achieved
         : peak
-      : figure(achieved.value / peak.value, '', `achieved / dense peak: ${sourceOf(peak)}`);
+      : figure(achieved.value / peak.value, 'ratio', `achieved / dense peak: ${sourceOf(peak)}`);
   const bytes = elementBytes(dtype);
   const { m, n, k, batch } = shape;
   return {

@@ -35,9 +35,9 @@ export function tiling(
     tile,
     calls,
     tiles,
-    tile_efficiency: figure((shape.m * shape.n) / covered, '', 'M × N / area of the tiles'),
+    tile_efficiency: figure((shape.m * shape.n) / covered, 'ratio', 'M × N / area of the tiles'),
     waves,
-    wave_efficiency: over(waves, waves, '', 'waves / ⌈waves⌉', (w) => w / Math.ceil(w)),
+    wave_efficiency: over(waves, waves, 'ratio', 'waves / ⌈waves⌉', (w) => w / Math.ceil(w)),
   };
 }
 

@@ -136,7 +136,7 @@ describe('windows', () => {
     expect(prefill!.wall.mean_ns).toBe(100 * us);
     expect(prefill!.idle_by_cause.map(({ id, ns }) => [id, ns / us])).toEqual([
       ['synchronization', 30],
-      ['unattributed', 20],
+      ['host.start_up', 20],
       ['host', 10],
     ]);
     expect(prefill!.busy_ns).toBe(40 * us);

@@ -3,21 +3,41 @@ import { formatNs, formatRate, formatShare } from './words.js';
 
 type Parts = Pick<
   TraceResult,
-  'phases' | 'classes' | 'launches' | 'copies' | 'overlap' | 'operators' | 'short_kernels' | 'telemetry'
+  | 'phases'
+  | 'classes'
+  | 'launches'
+  | 'copies'
+  | 'idle'
+  | 'overlap'
+  | 'operators'
+  | 'short_kernels'
+  | 'telemetry'
 >;
 
+/** An idle device that waits for launches: so many of them, so idle, so much of it on the way to the next kernel. */
+export const launchBound = { launches: 100, idleShare: 0.3, ofIdle: 0.7 };
+
+/** What an idle device waits for, as the end of "… passes"; null for an id without words. */
 const causeWords: Record<string, string> = {
-  synchronization: 'the host waits in a synchronising call',
-  host: 'the host has not got to the next launch yet',
-  launch_overhead: 'the host is inside the launch call',
-  launch_latency: 'launch latency of the device',
-  device_dependency: 'work queued behind other work',
-  unattributed: 'no launch is known for what follows',
+  synchronization: 'while the host waits for the device',
+  host: 'before the host begins the next launch (Python, framework)',
+  'host.start_up': 'before the program first uses the device',
+  'host.shut_down': 'after the last work of the device',
+  launch_overhead: 'inside launch calls',
+  launch_latency: 'between launch and start of a kernel',
+  device_dependency: 'while launched work waits for other work',
+  unattributed: 'before work whose launch was not recorded',
 };
 
-/** What an idle device waits for, in words. */
-export function causeText(id: string): string {
-  return causeWords[id.split('.')[0] ?? id] ?? id;
+/** Whether launching is what keeps the device waiting in a mean instance. */
+export function isLaunchBound({ idle_share, idle_ns, idle_by_cause, launches }: TracePhase): boolean {
+  const onTheWay = new Set(['host', 'launch_overhead', 'launch_latency']);
+  const ns = idle_by_cause.filter(({ id }) => onTheWay.has(id)).reduce((sum, one) => sum + one.ns, 0);
+  return (
+    launches >= launchBound.launches &&
+    idle_share >= launchBound.idleShare &&
+    ns >= launchBound.ofIdle * idle_ns
+  );
 }
 
 const named = (kind: string): string =>
@@ -34,11 +54,13 @@ export function headlines(parts: Parts): Headline[] {
   const ordered = told.toSorted((a, b) => rank(a) - rank(b));
   return [
     ...ordered.flatMap((phase) => [
-      ...idleLine(phase),
+      ...idleLines(phase, parts),
       ...launchLine(phase, parts),
       ...classLine(phase, parts),
       ...shortLine(phase, parts),
+      ...batchLine(phase),
     ]),
+    ...outsideLine(parts),
     ...operatorLine(parts),
     ...copyLines(parts),
     ...overlapLine(parts),
@@ -52,31 +74,78 @@ function line(id: string, phase: Headline['phase'], text: string, atStakeNs: num
   return { id, phase, text, at_stake_ms: atStakeNs === null ? null : atStakeNs / 1e6 };
 }
 
-function idleLine(phase: TracePhase): Headline[] {
-  const { wall, idle_ns, idle_share, idle_by_cause } = phase;
-  const [first] = idle_by_cause;
+function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
+  const { kind, wall, idle_ns, idle_share, idle_by_cause, busy_ns } = phase;
   // A slow first instance pulls the mean: the reader must see that it is not the usual one.
   const skewed = Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
   const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
-  const cause = first
-    ? `; ${formatShare(first.ns / idle_ns)} of that: ${causeText(first.id)} (${first.id})`
-    : '';
-  const text = `The GPU is idle ${formatShare(idle_share)} of ${named(phase.kind)}: ${formatNs(idle_ns)} of ${formatNs(wall.mean_ns)}${skew}${cause}.`;
-  return [line('idle', phase.kind, text, idle_ns)];
+  const how = `the GPU works ${formatNs(busy_ns)} of ${formatNs(wall.mean_ns)}${skew} and is idle for ${formatShare(idle_share)}`;
+  const text = isLaunchBound(phase)
+    ? `${capital(named(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
+    : `${capital(how)} of ${named(kind)}.`;
+  if (idle_ns <= 0 || idle_by_cause.length === 0) return [line('idle', kind, text, idle_ns)];
+  const parts = idle_by_cause
+    .filter(({ ns }, index) => index === 0 || ns >= 0.1 * idle_ns)
+    .slice(0, 3)
+    .map(({ id, ns }) => `${formatShare(ns / idle_ns)} ${causeWords[id] ?? id}${callOf(idle, kind, id)}`);
+  const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
+  return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes)];
+}
+
+/** " (cudaGraphLaunch)": the call behind the largest wait of this cause, where it is not the plain launch. */
+function callOf(idle: Parts['idle'], kind: string, cause: string): string {
+  const name = idle.waits.find((wait) => wait.phase === kind && wait.cause === cause)?.api_name;
+  const plain = /^(cuda|hip|cu)(Launch|ModuleLaunch)Kernel/;
+  return name && cause !== 'host' && !plain.test(name) ? ` (${name})` : '';
+}
+
+/** "a, b and c". */
+function listed(parts: readonly string[]): string {
+  return parts.length < 2 ? parts.join('') : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
 
 function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
   if (phase.kernels === 0) return [];
   const own = launches.phases.find(({ kind }) => kind === phase.kind);
   const graphs =
-    own && own.graph_launches > 0 ? `, ${formatRate(own.graph_launches)} of them CUDA graphs` : '';
-  const layers = launches.layers.value;
-  const perLayer =
-    layers === null
+    own && own.graph_launches > 0
+      ? `, ${formatRate(own.graph_launches)} of them ${own.graph_launches === 1 ? 'a CUDA graph' : 'CUDA graphs'}`
+      : '';
+  const perLayer = own?.launches_per_layer.value ?? null;
+  const layers =
+    perLayer === null || launches.layers.value === null
       ? '' // The model is not known: no layers to set it against.
-      : ` on ${layers} layers: ${formatRate(phase.launches / layers)} launches a layer`;
-  const text = `${capital(named(phase.kind))} runs ${formatRate(phase.kernels)} kernels from ${formatRate(phase.launches)} launches${graphs}${perLayer}.`;
+      : perLayer < 1
+        ? ` for ${launches.layers.value} layers`
+        : `: ${formatRate(perLayer)} launches for each of ${launches.layers.value} layers`;
+  const every = phase.wall.mean_ns / phase.launches;
+  const pace = isLaunchBound(phase)
+    ? `${layers ? ',' : ':'} one every ${formatNs(every)}, while a kernel takes ${formatNs(phase.kernel_ns / phase.kernels)}`
+    : '';
+  const text = `${capital(named(phase.kind))} runs ${formatRate(phase.kernels)} kernels from ${formatRate(phase.launches)} launches${graphs}${layers}${pace}.`;
   return [line('launches_per_layer', phase.kind, text)];
+}
+
+/** Means over several batch sizes are nobody's: each is told. */
+function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
+  if (sizes.length < 2) return [];
+  const each = sizes.map(
+    ({ batch_size, wall, idle_share }) =>
+      `batch ${batch_size} ${formatNs(wall.mean_ns)} (${formatShare(idle_share)} idle)`,
+  );
+  const text = `These are means over ${sizes.length} batch sizes of ${named(kind)}: ${listed(each)}.`;
+  return [line('batch_sizes', kind, text)];
+}
+
+/** Work that no phase holds is in no phase's figures. */
+function outsideLine({ phases, classes }: Parts): Headline[] {
+  if (phases.some(({ kind }) => kind === 'outside')) return [];
+  const timeOf = (kind: string | null) =>
+    classes.find((one) => one.kind === kind)?.rows.reduce((sum, { total_ns }) => sum + total_ns, 0) ?? 0;
+  const [total, outside] = [timeOf(null), timeOf('outside')];
+  if (total === 0 || outside < 0.05 * total) return [];
+  const text = `${formatShare(outside / total)} of kernel time is in no marked phase and in none of the phases' figures.`;
+  return [line('outside_phases', null, text)];
 }
 
 function classLine(phase: TracePhase, { classes }: Parts): Headline[] {
@@ -88,8 +157,9 @@ function classLine(phase: TracePhase, { classes }: Parts): Headline[] {
     return [line('graphs_opaque', phase.kind, text)];
   }
   const overhead = share('elementwise') + share('copy');
-  const text = `Of ${formatNs(phase.kernel_ns)} in kernels, GEMM takes ${formatShare(share('gemm'))}, attention ${formatShare(share('attention'))}, elementwise and layout copies ${formatShare(overhead)} (${named(phase.kind)}).`;
-  return [line('class_shares', phase.kind, text, phase.kernel_ns)];
+  const total = rows.reduce((sum, row) => sum + row.per_instance_ns, 0);
+  const text = `Of ${formatNs(total)} in kernels, GEMM takes ${formatShare(share('gemm'))}, attention ${formatShare(share('attention'))}, elementwise and layout copies ${formatShare(overhead)} (${named(phase.kind)}).`;
+  return [line('class_shares', phase.kind, text, total)];
 }
 
 function shortLine(phase: TracePhase, { short_kernels }: Parts): Headline[] {

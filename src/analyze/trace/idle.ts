@@ -3,6 +3,7 @@ import type { TraceScope } from './scope.js';
 
 const waitsShown = 40;
 const longestShown = 20;
+const callsAsked = 32;
 
 interface GapRow {
   phase: PhaseKind;
@@ -16,18 +17,19 @@ interface GapRow {
  * single ones. Whole gaps, by the phase of the activity that ends them; a phase's own share of them is in its split.
  */
 export async function idle({ database }: TraceScope): Promise<Idle> {
-  // A gap that ends with a launch has nothing to tell by the call's name; one of a synchronising call has.
+  // The call is told by the longest gaps of a group: joining all of them to their calls would take longer than all else.
   const waits = await database.query<GapRow & { count: number; total_ns: number; longest_ns: number }>(
-    `WITH waiting AS (
-       SELECT g.pid, g.correlation, a.name FROM focus_api a JOIN (
-         SELECT DISTINCT pid, correlation FROM focus_gaps WHERE cause = 'synchronization') g USING (pid, correlation)),
+    `WITH grouped AS (
+       SELECT row_number() OVER () AS id, * FROM (
+         SELECT g.phase, g.cause, o.name AS operator, count(*) AS count, sum(g.dur_ns)::DOUBLE AS total_ns, max(g.dur_ns) AS longest_ns,
+                max_by({pid: g.pid, correlation: g.correlation}, g.dur_ns, ${callsAsked}) AS calls
+         FROM focus_gaps g LEFT JOIN (SELECT op_id, name FROM focus_ops) o ON o.op_id = g.before_op_id
+         GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown})),
+     asked AS (SELECT id, unnest(calls, recursive := true) FROM grouped WHERE cause IN ('host', 'launch_overhead', 'synchronization')),
      named AS (
-       SELECT g.phase, g.cause, g.dur_ns, o.name AS operator, w.name AS api_name
-       FROM focus_gaps g LEFT JOIN (SELECT op_id, name FROM focus_ops) o ON o.op_id = g.before_op_id
-       LEFT JOIN (SELECT pid, correlation, any_value(name) AS name FROM waiting GROUP BY 1, 2) w
-         ON w.pid = g.pid AND w.correlation = g.correlation AND g.cause = 'synchronization')
-     SELECT phase, cause, operator, api_name, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns, max(dur_ns) AS longest_ns
-     FROM named GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown}`,
+       SELECT id, mode(a.name) AS api_name
+       FROM asked JOIN focus_api a USING (pid, correlation) GROUP BY id)
+     SELECT phase, cause, operator, api_name, count, total_ns, longest_ns FROM grouped LEFT JOIN named USING (id) ORDER BY total_ns DESC`,
   );
   const longest = await database.query<GapRow & { start_ns: number; dur_ns: number }>(
     `WITH top AS (SELECT pid, phase, cause, start_ns, dur_ns, before_op_id, correlation FROM focus_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})

@@ -36,8 +36,14 @@ export async function launches(
   const ranges = await database.query<{ kind: PhaseKind; low: number; high: number }>(
     `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
   );
-  const perLayer = (value: number, what: string) =>
-    layers.value === null ? layers : figure(value / layers.value, 'per layer', `${what} / decoder layers`);
+  // One pass through the layers is an instance of these only: loading makes none, warming up several.
+  const onePass = new Set<PhaseKind>(['prefill', 'decode', 'mixed']);
+  const perLayer = (kind: PhaseKind, value: number, what: string): Figure =>
+    !onePass.has(kind)
+      ? missing('not_one_pass', `an instance of ${kind} is not one pass through the layers`)
+      : layers.value === null
+        ? layers
+        : figure(value / layers.value, 'per layer', `${what} / decoder layers`);
   return {
     layers,
     phases: phases.map((phase) => {
@@ -54,8 +60,8 @@ export async function launches(
         launches_max: range?.high ?? phase.launches,
         kernels: phase.kernels,
         graph_launches: ofGraphs / phase.instances,
-        kernels_per_layer: perLayer(phase.kernels, 'kernels of a mean instance'),
-        launches_per_layer: perLayer(phase.launches, 'launches of a mean instance'),
+        kernels_per_layer: perLayer(phase.kind, phase.kernels, 'kernels of a mean instance'),
+        launches_per_layer: perLayer(phase.kind, phase.launches, 'launches of a mean instance'),
         api: spreadOf(spread, 'api_'),
         queue: spreadOf(spread, 'queue_'),
       };

@@ -1,6 +1,7 @@
 import { missing, type Figure } from '../../model/figure.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { meanOverLaunches } from '../statistics.js';
+import { batches } from './batches.js';
 import { literal, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 import type { PhaseClock } from './windows.js';
@@ -14,6 +15,14 @@ export const gapParts = [
   'device_dependency',
   'unattributed',
 ] as const;
+
+/**
+ * Time before the first activity of the capture and after the last one: the host's, too. Loading spends most of itself
+ * before it has launched anything.
+ */
+const edges = ['start_up', 'shut_down'] as const;
+const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
+const columnOf = (id: string): string => id.replace('host.', '');
 
 const rowsShown = 512;
 export const phaseOrder: readonly PhaseKind[] = [
@@ -29,7 +38,7 @@ export const phaseOrder: readonly PhaseKind[] = [
 
 /**
  * Wall time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time
- * before the first and after the last activity of the capture is idle without a cause. busy = wall − idle.
+ * before the first and after the last activity of the capture is the host's. busy = wall − idle.
  * Needs the table `windows`; leaves the table `window_split` with one row a window.
  */
 export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
@@ -37,15 +46,17 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
   await splitWindows(scope);
   const mean = (column: string) => `avg(${column}) AS ${column}`;
   const found = await database.query<Record<string, number> & { kind: PhaseKind }>(
-    `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...gapParts].map(mean).join(', ')}
+    `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(columnOf)].map(mean).join(', ')}
      FROM window_split GROUP BY kind`,
   );
+  const bySize = await batches(scope);
   const results: TracePhase[] = [];
   for (const row of found.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
     const { kind } = row;
     const wall = spreadOf(row)!;
-    const causes = gapParts
-      .map((id) => ({ id, ns: row[id] ?? 0, share: wall.mean_ns > 0 ? (row[id] ?? 0) / wall.mean_ns : 0 }))
+    const causes = causeIds
+      .map((id) => ({ id, ns: row[columnOf(id)] ?? 0 }))
+      .map(({ id, ns }) => ({ id, ns, share: wall.mean_ns > 0 ? ns / wall.mean_ns : 0 }))
       .filter(({ ns }) => ns > 0)
       .toSorted((a, b) => b.ns - a.ns);
     const clock = clocks.find((one) => one.kind === kind);
@@ -63,6 +74,7 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
       copies: row['copies'] ?? 0,
       launches: row['launches'] ?? 0,
       kernel_ns: row['kernel_time'] ?? 0,
+      by_batch: bySize.get(kind) ?? [],
       rows: await instanceRows(scope, kind),
     });
   }
@@ -93,23 +105,22 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
     `SELECT stage_id, sum(a.exclusive_ns * (least(w.end_ns, a.end_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)) AS ${name}
      FROM (SELECT start_ns, start_ns + dur_ns AS end_ns, dur_ns, exclusive_ns FROM ${table} WHERE exclusive_ns > 0 AND ${filter}) a
      JOIN windows w ON a.start_ns < w.end_ns AND a.end_ns > w.start_ns GROUP BY stage_id`;
-  const sampled = hasSampling
-    ? ` UNION ALL ${launchedBy('phase_id')} AND phase = 'sampling' GROUP BY phase_id`
-    : '';
+  const launched = launchedBy(
+    kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
+  );
   await database.query(
     `CREATE TEMP TABLE window_split AS
      WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id),
      comm AS (${exposed('focus_kernels', "class = 'communication'", 'comm')}),
      copy AS (${exposed('focus_copies', 'true', 'copy')}),
-     launched AS (${launchedBy('step_id')} GROUP BY step_id${sampled}),
-     copied AS (SELECT step_id AS stage_id, count(*) AS copies FROM focus_copies WHERE step_id IS NOT NULL GROUP BY step_id),
-     beyond AS (SELECT stage_id, greatest(0, least(end_ns, ${source.start_ns}) - start_ns) +
-                  greatest(0, end_ns - greatest(start_ns, ${source.end_ns})) AS beyond FROM windows)
-     SELECT w.*, w.end_ns - w.start_ns AS wall_ns, ${gapParts
-       .filter((part) => part !== 'unattributed')
+     launched AS (${launched.kernels}),
+     copied AS (${launched.copies}),
+     beyond AS (SELECT stage_id, greatest(0, least(end_ns, ${source.start_ns}) - start_ns)::DOUBLE AS start_up,
+                  greatest(0, end_ns - greatest(start_ns, ${source.end_ns}))::DOUBLE AS shut_down FROM windows)
+     SELECT w.*, w.end_ns - w.start_ns AS wall_ns, start_up, shut_down, ${gapParts
        .map((part) => `coalesce(${part}, 0)::DOUBLE AS ${part}`)
-       .join(', ')}, (coalesce(unattributed, 0) + beyond)::DOUBLE AS unattributed,
-       (${gapParts.map((part) => `coalesce(${part}, 0)`).join(' + ')} + beyond)::DOUBLE AS idle,
+       .join(', ')},
+       (${gapParts.map((part) => `coalesce(${part}, 0)`).join(' + ')} + start_up + shut_down)::DOUBLE AS idle,
        coalesce(comm, 0)::DOUBLE AS comm, coalesce(copy, 0)::DOUBLE AS copy, coalesce(l.kernels, 0) AS kernels,
        coalesce(l.launches, 0) AS launches, coalesce(l.kernel_time, 0)::DOUBLE AS kernel_time, coalesce(copies, 0) AS copies
      FROM windows w JOIN beyond USING (stage_id) LEFT JOIN gap USING (stage_id) LEFT JOIN comm USING (stage_id)
@@ -141,13 +152,21 @@ function gapsOfWindows(level: string): string {
 }
 
 /**
- * Kernels, and the API calls that launched them, by stage. Nodes of a CUDA graph share the correlation id of its one
- * launch; every other kernel has a call of its own, also an orphan, whose call was not recorded.
+ * Kernels, and the API calls that launched them, and copies, by window. Nodes of a CUDA graph share the correlation id of
+ * its one launch; every other kernel has a call of its own, also an orphan, whose call was not recorded. Sampling inside
+ * a step counts in the step and in its own window; all of a capture without phases is of its one window.
  */
-function launchedBy(column: 'step_id' | 'phase_id'): string {
-  return `SELECT ${column} AS stage_id, count(*) AS kernels, sum(dur_ns) AS kernel_time,
-      count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END) AS launches
-    FROM focus_kernels WHERE ${column} IS NOT NULL`;
+function launchedBy(what: 'steps' | 'steps and sampling' | 'outside'): { kernels: string; copies: string } {
+  const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time,
+      count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END) AS launches`;
+  const of = (columns: string, table: string) => {
+    if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
+    const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;
+    return what === 'steps'
+      ? steps
+      : `${steps} UNION ALL SELECT phase_id, ${columns} FROM ${table} WHERE phase = 'sampling' AND step_id <> phase_id GROUP BY phase_id`;
+  };
+  return { kernels: of(kernels, 'focus_kernels'), copies: of('count(*) AS copies', 'focus_copies') };
 }
 
 async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<PhaseInstance[]> {

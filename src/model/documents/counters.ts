@@ -66,6 +66,8 @@ export const kernelCountersSchema = z.object({
   launches: z.number().int(),
   /** NVTX ranges they were launched in, outermost first, each path once (the first 20). */
   nvtx_paths: z.array(z.string()),
+  /** Phase they belong to, by these ranges (decode; "decode and prefill" for both); null where no range tells. */
+  stage: z.string().nullable(),
   duration_ns: figureSchema,
   total_duration_ns: figureSchema,
   bound: boundSchema,

@@ -86,7 +86,10 @@ const splitFields = {
 };
 
 export const causeSchema = z.object({
-  /** Bar id of the waterfall: synchronization, host, launch_overhead, launch_latency, device_dependency, unattributed. */
+  /**
+   * Bar id of the waterfall: synchronization, host, launch_overhead, launch_latency, device_dependency, unattributed;
+   * host.start_up, host.shut_down: before the first device activity of the capture, and after the last.
+   */
   id: z.string(),
   ns: z.number(),
   /** Of the wall time. */
@@ -127,6 +130,18 @@ export const tracePhaseSchema = z.object({
   launches: z.number(),
   /** Σ durations of its kernels. */
   kernel_ns: z.number(),
+  /** The instances by batch size, where there are several sizes, smallest first; empty otherwise. */
+  by_batch: z.array(
+    z.object({
+      batch_size: count,
+      wall: spreadSchema,
+      busy_ns: z.number(),
+      idle_ns: z.number(),
+      idle_share: z.number(),
+      kernels: z.number(),
+      launches: z.number(),
+    }),
+  ),
   /** The first ones, at most 512. */
   rows: z.array(phaseInstanceSchema),
 });
@@ -236,7 +251,7 @@ export const idleSchema = z.object({
       cause: z.string(),
       /** Operator that ended the gaps; null where the capture has none. */
       operator: z.string().nullable(),
-      /** API call that ended them. */
+      /** API call that launched what ended them: the commonest of the 32 longest; null where it says nothing (latency). */
       api_name: z.string().nullable(),
       count,
       total_ns: z.number(),

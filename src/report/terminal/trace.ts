@@ -1,6 +1,8 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
+import { missing } from '../../model/figure.js';
 import { formatCount, formatFigure, formatMs, formatPercent, nbsp, noValue } from '../format.js';
+import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { barLabel, classNames } from '../names.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
@@ -15,13 +17,18 @@ export interface TraceSummaryOptions {
 }
 
 const kernelsShown = 10;
+const kernelWidth = 33;
 
+/** What the GPU waits for, as one reads it below "idle because". */
 const causeLabels: Record<string, string> = {
-  synchronization: 'synchronisation',
-  host: 'host, before the launch',
-  launch_overhead: 'inside the launch call',
-  device_dependency: 'queued behind other work',
-  unattributed: 'launch not known',
+  synchronization: 'the host waits for the GPU (synchronisation)',
+  host: 'the host is not yet at the next launch (Python)',
+  'host.start_up': 'the program does not use the GPU yet',
+  'host.shut_down': 'the program is done with the GPU',
+  launch_overhead: 'the host is inside a launch call',
+  launch_latency: 'launched, the kernel is starting (latency)',
+  device_dependency: 'launched, queued behind other work',
+  unattributed: 'its launch was not recorded',
 };
 const right = (head: string) => ({ head, align: 'right' as const });
 const ms = (ns: number): string => formatMs(ns / 1e6);
@@ -36,9 +43,19 @@ function section(title: string, body: string): string[] {
 }
 
 function phaseTable({ phases }: TraceResult, width: number): string {
+  // Sizes below their phase: the mean over them is nobody's.
+  const lines = phases.flatMap((phase) => [
+    { ...phase, label: colour.bold(phase.kind) },
+    ...phase.by_batch.map((size) => ({
+      ...size,
+      label: `  batch ${size.batch_size}`,
+      instances: size.wall.count,
+      clean_ms: missing('not_by_batch', 'told for all sizes together'),
+    })),
+  ]);
   const columns = ['phase', 'n', 'mean', 'sd', 'busy', 'idle', 'idle', 'kernels', 'launches', 'clean'];
-  const rows = phases.map((phase) => [
-    colour.bold(phase.kind),
+  const rows = lines.map((phase) => [
+    phase.label,
     formatCount(phase.instances),
     ms(phase.wall.mean_ns),
     phase.wall.sd_ns === null ? noValue : ms(phase.wall.sd_ns),
@@ -75,7 +92,7 @@ function causeTable({ phases }: TraceResult, width: number): string {
   );
   if (rows.length === 0) return '';
   return textTable(
-    [{ head: 'phase' }, { head: 'cause', flexible: true }, right('mean'), right('of the phase')],
+    [{ head: 'phase' }, { head: 'idle because', flexible: true }, right('a mean one'), right('of the phase')],
     rows,
     { width },
   );
@@ -85,13 +102,12 @@ function kernelTable({ kernels, kernels_total }: TraceResult, width: number): st
   const rows = kernels
     .slice(0, kernelsShown)
     .map((kernel) => [
-      inert([kernel.short_name, kernel.tile].filter(Boolean).join(' ')),
+      cutMiddle(inert(kernelLabel(kernel.name || kernel.short_name, kernel.tile)), kernelWidth),
       classNames[kernel.class],
       formatCount(kernel.count),
       ms(kernel.total_ns),
       formatPercent(kernel.share),
       ms(kernel.median_ns),
-      ms(kernel.max_ns),
     ]);
   const table = textTable(
     [
@@ -101,7 +117,6 @@ function kernelTable({ kernels, kernels_total }: TraceResult, width: number): st
       right('total'),
       right('share'),
       right('median'),
-      right('max'),
     ],
     rows,
     { width },
@@ -170,6 +185,7 @@ function copyTable({ copies }: TraceResult, width: number): string {
 }
 
 function launchTable({ launches }: TraceResult, width: number): string {
+  const perLayer = launches.phases.some(({ launches_per_layer: one }) => one.value !== null);
   const rows = launches.phases
     .filter(({ launches: own }) => own > 0)
     .map((phase) => [
@@ -177,18 +193,20 @@ function launchTable({ launches }: TraceResult, width: number): string {
       formatMean(phase.launches),
       formatMean(phase.kernels),
       formatMean(phase.graph_launches),
-      phase.launches_per_layer.value === null ? noValue : formatMean(phase.launches_per_layer.value),
+      ...(perLayer
+        ? [phase.launches_per_layer.value === null ? '' : formatMean(phase.launches_per_layer.value)]
+        : []),
       phase.api ? ms(phase.api.mean_ns) : noValue,
       phase.queue ? ms(phase.queue.median_ns) : noValue,
     ]);
   if (rows.length === 0) return '';
   return textTable(
     [
-      { head: 'launches', flexible: true },
-      right('n'),
+      { head: 'phase', flexible: true },
+      right('launches'),
       right('kernels'),
       right('graphs'),
-      right('a layer'),
+      ...(perLayer ? [right('a layer')] : []),
       right('call, mean'),
       right('queued, median'),
     ],
@@ -197,12 +215,16 @@ function launchTable({ launches }: TraceResult, width: number): string {
   );
 }
 
+/** Issues that count what their text says already: the number would say it twice. */
+const countedInText = new Set(['stages_missing']);
+
 function noticeLines(issues: Issue[], width: number): string[] {
   const words = { error: colour.red('error:'), warning: colour.yellow('warning:'), info: 'note:' };
   return collapsed(issues)
     .filter(({ severity }) => severity !== 'info')
-    .flatMap(({ severity, text, count }) => {
-      const times = count === undefined || count < 2 ? '' : ` (× ${formatCount(count)})`;
+    .flatMap(({ severity, code, text, count }) => {
+      const told = countedInText.has(code) || (count !== undefined && text.includes(String(count)));
+      const times = told || count === undefined || count < 2 ? '' : ` (× ${formatCount(count)})`;
       return hanging(`  ${words[severity]} `, `${inert(text)}${times}`, width);
     });
 }

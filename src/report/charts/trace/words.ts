@@ -29,6 +29,17 @@ export const causes: Record<string, { name: string; meaning: string; color: stri
     meaning: 'the launching thread was busy with something else: Python, the framework, the program',
     color: '#7f2704',
   },
+  'host.start_up': {
+    name: 'host, starting up',
+    meaning:
+      'before the first work of the device in this capture: imports, reading weights, building the model',
+    color: '#4d1a05',
+  },
+  'host.shut_down': {
+    name: 'host, winding up',
+    meaning: 'after the last work of the device in this capture',
+    color: '#4d1a05',
+  },
   launch_overhead: { name: 'launching', meaning: 'inside the API call that launches', color: '#c2480a' },
   synchronization: {
     name: 'synchronisation',

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest';
+import { cutMiddle, kernelLabel } from './kernel-label.js';
+
+/** Names as nsys wrote them on an H200 (torch 2.11). */
+test.each([
+  [
+    'void at::native::elementwise_kernel<(int)128, (int)4, void at::native::gpu_kernel_impl_nocast<at::native::BinaryFunctor<c10::Half, c10::Half, c10::Half, at::native::binary_internal::MulFunctor<float>>>(at::TensorIteratorBase &, const T1 &)::[lambda(int) (instance 1)]>(int, T3)',
+    'elementwise mul',
+  ],
+  [
+    'void at::native::unrolled_elementwise_kernel<at::native::direct_copy_kernel_cuda(at::TensorIteratorBase &)::[lambda() (instance 3)]::operator ()() const::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>, (int)4>(int, T1)',
+    'elementwise direct copy',
+  ],
+  [
+    'void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<float, at::native::MeanOps<float, float, float, float>, unsigned int, float, (int)4, (int)4>>(T3)',
+    'reduce mean',
+  ],
+  [
+    'void at::native::reduce_kernel<(int)512, (int)1, at::native::ReduceOp<c10::Half, at::native::ArgMaxOps<float>, unsigned int, long, (int)4, (int)4>>(T3)',
+    'reduce arg max',
+  ],
+  [
+    'void at::native::vectorized_elementwise_kernel<(int)8, at::native::CUDAFunctor_add<c10::Half>, std::array<char *, (unsigned long)3>>(int, T2, T3)',
+    'elementwise add',
+  ],
+  [
+    'void at::native::vectorized_elementwise_kernel<(int)8, at::native::<unnamed>::silu_kernel(at::TensorIteratorBase &)::[lambda() (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)',
+    'elementwise silu',
+  ],
+  [
+    'void at::native::vectorized_elementwise_kernel<(int)4, void at::native::<unnamed>::pow_tensor_scalar_kernel_impl<float, float>(at::TensorIteratorBase &, T2)::[lambda(float) (instance 1)], std::array<char *, (unsigned long)2>>(int, T2, T3)',
+    'elementwise pow tensor scalar',
+  ],
+  [
+    'void at::native::vectorized_elementwise_kernel<(int)8, at::native::FillFunctor<c10::Half>, std::array<char *, 1>>(int, T2, T3)',
+    'elementwise fill',
+  ],
+  [
+    'void at::native::<unnamed>::CatArrayBatchedCopy_vectorized<at::native::<unnamed>::OpaqueType<(unsigned int)2>, unsigned int, (int)3>(char *, T2)',
+    'CatArrayBatchedCopy_vectorized',
+  ],
+  ['nvjet_sm90_hsh_64x8_64x16_4x1_v_bz_splitK_TNT', 'nvjet 64x8_64x16_4x1_v_splitK_TNT'],
+  [
+    'cudnn_generated_fort_native_sdpa_sm80_flash_fprop_wmma_f16_knob_3_64x64x64_4x1x1_cga1x1x1_kernel0_0',
+    'cudnn sdpa flash_fprop 64x64x64',
+  ],
+  [
+    'void cublasLt::splitKreduce_kernel<(int)32, (int)16, int>(cublasLt::cublasSplitKParams<T6>)',
+    'splitKreduce_kernel',
+  ],
+  ['triton_red_fused_add_mean_mul_pow_3', 'triton_red_fused_add_mean_mul_pow_3'],
+  ['', ''],
+])('%s', (name, label) => {
+  expect(kernelLabel(name)).toBe(label);
+});
+
+test('kernels without a tile in their name get the known one; long ones lose their middle', () => {
+  expect(kernelLabel('gemmk1_kernel', '64x8x64')).toBe('gemmk1_kernel 64x8x64');
+  expect(cutMiddle('nvjet 64x8_64x16_4x1_v_splitK_TNT', 20)).toBe('nvjet 64x8…plitK_TNT');
+  expect([...cutMiddle('nvjet 64x8_64x16_4x1_v_splitK_TNT', 20)]).toHaveLength(20);
+});

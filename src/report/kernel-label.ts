@@ -1,0 +1,75 @@
+/**
+ * Kernel names as one reads them in a column: what PyTorch's templates compute instead of the template's name, the parts
+ * of library names that tell kernels apart instead of those that all of them share. The full name stays in the tables.
+ */
+
+/** PyTorch's templates that do nothing by themselves: what they compute is in their template arguments. */
+const templates: readonly [pattern: RegExp, label: string][] = [
+  [/^(?:vectorized_|unrolled_|legacy_)?elementwise_kernel\b/, 'elementwise'],
+  [/^reduce_kernel\b/, 'reduce'],
+  [/^distribution_elementwise_grid_stride_kernel\b/, 'random'],
+  [/^(?:index_elementwise|index_kernel|vectorized_gather|gather)_?kernel\b/, 'index'],
+];
+
+/** What the template is given, the most telling first. */
+const operations: readonly RegExp[] = [
+  /\b(\w+?)_kernel_cuda\b/,
+  /\b(\w+?)_(?:tensor_)?(?:kernel_impl|kernel|cuda_kernel)\(at::TensorIterator/,
+  /\b(pow_tensor_scalar|pow_tensor_tensor)_kernel/,
+  /\bCUDAFunctor(?:OnSelf|OnOther)?_(\w+)/,
+  /\b(?!Binary|BUnary|AUnary|Unary)(\w+?)(?:Functor|Ops)\b/,
+  /::(normal|uniform|exponential|bernoulli)_kernel\b/,
+];
+
+const shortened: readonly [pattern: RegExp, replacement: string][] = [
+  // nvjet_sm90_hsh_64x8_64x16_4x1_v_bz_splitK_TNT: architecture and types are the same for all kernels of a model.
+  [/^nvjet_(?:sm\d+_)?(?:[a-z]{3}_)?/, 'nvjet '],
+  [/(?<=^nvjet .*)_bz\b|(?<=^nvjet .*)_bz(?=_)/, ''],
+  [
+    /^cudnn_generated_fort_native_(\w+?)_sm\d+_(\w+?)_(?:w?g?mma_)?[a-z]+\d+_knob_\d+_(\d+x\d+x\d+).*/,
+    'cudnn $1 $2 $3',
+  ],
+  [/^(?:void )?(?:sm\d+_xmma|cutlass_\d+)_/, ''],
+];
+
+/** Short name of a kernel: no template arguments, no namespaces, no parameters. */
+function baseName(name: string): string {
+  let depth = 0;
+  let base = '';
+  for (const sign of name.replace(/^void /, '').replaceAll(/<unnamed>|\(anonymous namespace\)/g, '_')) {
+    if (sign === '<') depth++;
+    else if (sign === '>') depth--;
+    else if (depth === 0 && sign === '(') break;
+    else if (depth === 0) base += sign;
+  }
+  return base.split('::').at(-1) ?? base;
+}
+
+/**
+ * "elementwise silu", "reduce mean", "nvjet 64x8_64x16_4x1_v_splitK_TNT", "cudnn sdpa flash_fprop 64x64x64"; any other
+ * kernel by its name without templates and namespaces.
+ * @param name whole name as the capture has it
+ * @param tile added where the name has no digits that tell it
+ */
+export function kernelLabel(name: string, tile: string | null = null): string {
+  const base = baseName(name);
+  const template = templates.find(([pattern]) => pattern.test(base));
+  const operation = template && operations.map((pattern) => pattern.exec(name)?.[1]).find(Boolean);
+  if (template && operation) {
+    const words = operation
+      .replaceAll(/([a-z])([A-Z])/g, '$1 $2')
+      .replaceAll('_', ' ')
+      .toLowerCase();
+    return words === template[1] ? words : `${template[1]} ${words}`;
+  }
+  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), base);
+  return tile === null || short.includes(tile) || /\d+x\d+/.test(short) ? short : `${short} ${tile}`;
+}
+
+/** `text` in at most `width` cells, cut in the middle: kernel names differ at their ends. */
+export function cutMiddle(text: string, width: number): string {
+  const cells = [...text];
+  if (cells.length <= width) return text;
+  const head = Math.ceil((width - 1) / 2);
+  return `${cells.slice(0, head).join('')}…${cells.slice(cells.length - (width - 1 - head)).join('')}`;
+}
