@@ -9,6 +9,7 @@ import { nvidiaSmiDmonImporter } from './nvidia-smi/dmon.js';
 import { nvidiaSmiQueryImporter } from './nvidia-smi/query.js';
 import { ortTraceImporter } from './ort-trace.js';
 import { recordImporter } from './record.js';
+import { resultImporters } from './benchmark-results/index.js';
 
 /** Every format inferscope reads, in the order they are sniffed. */
 export const importers: Importer[] = [
@@ -19,6 +20,7 @@ export const importers: Importer[] = [
   kinetoImporter,
   recordImporter,
   ortTraceImporter,
+  ...resultImporters,
   ncuCsvImporter,
   cublasLtLogImporter,
   cublasLogImporter,

@@ -271,6 +271,24 @@ export const tables = {
       finish_reason: text('stop, length, … as the server says'),
     },
   },
+  metrics: {
+    doc: "Numbers of result files that other benchmark tools wrote, long form. A name of ours means our definition (docs/measurement.md); the rest keep the tool's name before a dot.",
+    columns: {
+      ...runKeys,
+      point: int('load point, test or repeat of the file, from 0'),
+      label: text('what tells it apart, e.g. concurrency 8 or pp512'),
+      name: text('ttft, tpot, itl, e2e, output_throughput, …, or vllm.itl, guidellm.request_latency, …'),
+      defined_as_ours: flag('true when the number may be compared with ours of the same name'),
+      statistic: text(
+        'value, mean, median, sd (n − 1), sd_population, min, max, p90 (type 7), p90_step (not interpolated), …',
+      ),
+      value: num('value'),
+      unit: text('ms, s, tok/s, requests/s, tokens, …'),
+      n: int('how many values it sums up; null when the file does not tell'),
+      definition: text('what was measured, in words'),
+      source: text('field of the file, or recomputed from its requests'),
+    },
+  },
   microbenchmarks: {
     doc: 'What this machine reaches: roofline and kernel measurements, one row a case.',
     columns: {

@@ -1,0 +1,97 @@
+import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
+import { recompute, type RequestSample, requestRows } from './recompute.js';
+import { allFailed, type ResultFile, warning } from './result-file.js';
+import { parseLenient, textLines, unreadable } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/** AIPerf's `profile_export.jsonl`: one request a line, `{metadata, metrics{tag: {value, unit}}, error}`. */
+export const aiperfRequestsImporter = resultsImporter({
+  name: 'aiperf-requests',
+  sniff: (firstBytes) =>
+    /^\s*\{/.test(firstBytes) &&
+    firstBytes.includes('"request_start_ns"') &&
+    firstBytes.includes('"metadata"'),
+  read: aiperfRequests,
+});
+
+/** @throws E_TRACE_FILE when a line other than a cut-off last one is no request */
+export async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
+  const started: bigint[] = [];
+  const requests: RequestSample[] = [];
+  let damaged: { line: number; cause: unknown } | null = null;
+  for await (const { text, line } of textLines(path, signal)) {
+    if (damaged) throw unreadable(path, `Line ${damaged.line} is no JSON.`, damaged.cause);
+    let one: JsonObject | null = null;
+    try {
+      one = objectOf(parseLenient(text));
+    } catch (cause) {
+      damaged = { line, cause };
+      continue;
+    }
+    // Nanoseconds since 1970 do not fit a double: they are taken from the text.
+    const start = /"request_start_ns"\s*:\s*(\d+)/.exec(text)?.[1];
+    if (!one || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
+    started.push(BigInt(start));
+    requests.push(sampleOf(one));
+  }
+  if (requests.length === 0) throw unreadable(path, 'It holds no request.');
+  const zero = started.reduce((low, start) => (start < low ? start : low));
+  for (const [i, request] of requests.entries()) request.sent_ms = Number(started[i]! - zero) / 1e6;
+
+  const list = metricList('aiperf');
+  const timed = requests.filter(({ warmup }) => !warmup);
+  const good = timed.filter(({ failure }) => failure === null);
+  const source = `recomputed from ${timed.length} requests`;
+  list.ours('completed', 'value', good.length, { source });
+  list.ours('failed', 'value', timed.length - good.length, { source });
+  recompute(requests, list);
+  const issues = [];
+  if (good.length === 0) issues.push(allFailed('AIPerf', 'profile'));
+  if (damaged)
+    issues.push(
+      warning('last_line_cut_off', `Line ${damaged.line}, the last one, is cut off and was left out.`),
+    );
+  return {
+    tool: { name: 'aiperf', version: null },
+    realtime_zero_ns: zero,
+    clock: { name: 'CLOCK_REALTIME, ns', resolution_ns: 1, error_bound_ns: 1000 },
+    hardware: {},
+    software: {},
+    points: [{ label: 'profile', metrics: list.metrics, requests: requestRows(requests), iterations: [] }],
+    issues,
+  };
+}
+
+function sampleOf(one: JsonObject): RequestSample {
+  const metadata = objectOf(one['metadata']) ?? {};
+  const metrics = objectOf(one['metrics']) ?? {};
+  const value = (name: string) => objectOf(metrics[name])?.['value'];
+  const ms = (name: string) => {
+    const number = numberOf(value(name));
+    const factor = toMs(textOf(objectOf(metrics[name])?.['unit']) ?? '');
+    return number === null || factor === null ? null : number * factor;
+  };
+  const error = objectOf(one['error']);
+  const cancelled = metadata['was_cancelled'] === true;
+  const output = numberOf(value('output_sequence_length')) ?? numberOf(value('output_token_count'));
+  const factor = toMs(textOf(objectOf(metrics['inter_chunk_latency'])?.['unit']) ?? '') ?? 1;
+  const gaps = numbersOf(value('inter_chunk_latency')).map((gap) => gap * factor);
+  const failed = error !== null || cancelled;
+  return {
+    request_id: textOf(metadata['x_request_id']),
+    sent_ms: null,
+    ttft_ms: failed ? null : ms('time_to_first_token'),
+    e2e_ms: failed ? null : ms('request_latency'),
+    gaps_ms: !failed && output !== null && gaps.length === output - 1 ? gaps : null,
+    chunks: gaps.length > 0 ? gaps.length + 1 : null,
+    input_tokens: numberOf(value('input_sequence_length')) ?? numberOf(value('error_isl')),
+    output_tokens: output,
+    failure: failed
+      ? {
+          status: cancelled ? 'cancelled' : 'failed',
+          error: textOf(error?.['message']) ?? textOf(error?.['type']),
+        }
+      : null,
+    warmup: metadata['benchmark_phase'] === 'warmup',
+  };
+}

@@ -1,0 +1,125 @@
+import type { Issue } from '../../model/document.js';
+import {
+  type JsonObject,
+  type MetricList,
+  metricList,
+  numberOf,
+  objectOf,
+  type OurMetric,
+  textOf,
+  toMs,
+} from './metric-list.js';
+import { allFailed, type ResultFile, unknownClock, warning } from './result-file.js';
+import { readObjects, unreadable } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/** AIPerf's `profile_export_aiperf.json`: metrics are keys whose value has a unit; statistics that are unset are omitted. */
+export const aiperfSummaryImporter = resultsImporter({
+  name: 'aiperf-summary',
+  sniff: (firstBytes) =>
+    /^\s*\{/.test(firstBytes) &&
+    !firstBytes.includes('"request_start_ns"') &&
+    (firstBytes.includes('"aiperf_version"') ||
+      /"(?:request_latency|request_throughput|time_to_first_token)"\s*:\s*\{\s*"unit"\s*:/.test(firstBytes)),
+  read: async (path) => {
+    const [one] = await readObjects(path);
+    return aiperfSummary(one!, path);
+  },
+});
+
+/** AIPerf's names for what we define likewise. Its inter_token_latency is one number a request: our TPOT. */
+export const aiperfOurs: Record<string, OurMetric> = {
+  time_to_first_token: 'ttft',
+  inter_token_latency: 'tpot',
+  request_latency: 'e2e',
+  request_throughput: 'request_throughput',
+  output_token_throughput: 'output_throughput',
+  total_token_throughput: 'total_throughput',
+  benchmark_duration: 'duration',
+  request_count: 'completed',
+  error_request_count: 'failed',
+  total_isl: 'input_tokens',
+  total_osl: 'output_tokens',
+};
+
+const meanings: Record<string, string> = {
+  inter_chunk_latency: 'gap between chunks, whatever number of tokens they hold',
+  output_token_throughput_per_user: '1 / inter_token_latency of a request',
+  time_to_second_token: 'first to second chunk with content',
+  goodput: "requests/s that met the run's own limits",
+};
+
+const statistics: Record<string, string> = { avg: 'mean', p50: 'median', std: 'sd' };
+const kept = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
+
+export function aiperfSummary(file: JsonObject, path: string): ResultFile {
+  const issues: Issue[] = [];
+  const list = metricList('aiperf');
+  for (const [name, value] of Object.entries(file)) put(list, name, objectOf(value));
+  if (list.metrics.length === 0) throw unreadable(path, 'It holds no metric with a unit.');
+  const completed = list.metrics.find(({ name }) => name === 'completed');
+  const errors = Array.isArray(file['error_summary']) ? file['error_summary'] : [];
+  const failed = errors.reduce((sum: number, one) => sum + (numberOf(objectOf(one)?.['count']) ?? 0), 0);
+  if (failed > 0) {
+    if (!list.metrics.some(({ name }) => name === 'failed')) {
+      list.ours('failed', 'value', failed, { source: 'file: error_summary' });
+    }
+    issues.push(warning('requests_failed', 'AIPerf: requests that failed are in no latency.', failed));
+  }
+  const measured = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
+  if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', 'profile'));
+  if (file['was_cancelled'] === true) {
+    issues.push(
+      warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers are of a part of the benchmark.'),
+    );
+  }
+  gpuTelemetry(file, list);
+  const start = Date.parse(textOf(file['start_time']) ?? '');
+  return {
+    tool: { name: 'aiperf', version: textOf(file['aiperf_version']) },
+    realtime_zero_ns: Number.isFinite(start) ? BigInt(start) * 1_000_000n : null,
+    clock: unknownClock,
+    hardware: {},
+    software: { benchmark_model: modelOf(file) },
+    points: [{ label: 'profile', metrics: list.metrics, requests: [], iterations: [] }],
+    issues,
+  };
+}
+
+/** A metric in our unit where it is a time; tokens/sec and requests/sec are ours already. */
+function put(list: MetricList, name: string, metric: JsonObject | null): void {
+  const unit = textOf(metric?.['unit']);
+  if (!metric || unit === null) return;
+  const n = numberOf(metric['count']);
+  const ours = aiperfOurs[name];
+  const factor = ours === 'duration' ? (toMs(unit) ?? 1000) / 1000 : (toMs(unit) ?? 1);
+  const totals = ours !== undefined && !['ttft', 'tpot', 'e2e'].includes(ours);
+  for (const [key, value] of Object.entries(metric)) {
+    if (!kept.test(key)) continue;
+    const statistic = totals && key === 'avg' ? 'value' : (statistics[key] ?? key);
+    const number = numberOf(value);
+    const details = { n, source: `file: ${name}.${key}` };
+    const scaled = number === null ? null : number * factor;
+    if (ours && (!totals || key === 'avg')) list.ours(ours, statistic, scaled, details);
+    else if (!ours) {
+      const shown = toMs(unit) === null ? unit : 'ms';
+      const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
+      list.own(name, shown, definition, statistic, scaled, details);
+    }
+  }
+}
+
+function gpuTelemetry(file: JsonObject, list: MetricList): void {
+  const endpoints = objectOf(objectOf(file['telemetry_data'])?.['endpoints']) ?? {};
+  for (const endpoint of Object.values(endpoints)) {
+    for (const [id, gpu] of Object.entries(objectOf(objectOf(endpoint)?.['gpus']) ?? {})) {
+      const metrics = objectOf(objectOf(gpu)?.['metrics']) ?? objectOf(gpu) ?? {};
+      for (const [name, metric] of Object.entries(metrics)) put(list, `${id}.${name}`, objectOf(metric));
+    }
+  }
+}
+
+function modelOf(file: JsonObject): string | null {
+  const names = objectOf(objectOf(file['input_config'])?.['endpoint'])?.['model_names'];
+  return Array.isArray(names) ? names.filter((name) => typeof name === 'string').join(', ') || null : null;
+}

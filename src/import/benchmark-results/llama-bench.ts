@@ -1,0 +1,75 @@
+import { type JsonObject, metricList, numberOf, numbersOf, textOf } from './metric-list.js';
+import { endToEnd, info, type ResultFile, type ResultPoint } from './result-file.js';
+import { readObjects, unreadable } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/** `llama-bench -o json` (an array of tests) and `-o jsonl`. */
+export const llamaBenchImporter = resultsImporter({
+  name: 'llama-bench',
+  sniff: (firstBytes) =>
+    /^\s*[[{]/.test(firstBytes) &&
+    /"n_prompt"\s*:/.test(firstBytes) &&
+    /"n_gen"\s*:/.test(firstBytes) &&
+    /"avg_ts"\s*:/.test(firstBytes),
+  read: async (path) => llamaBench(await readObjects(path), path),
+});
+
+const definitions = {
+  prompt_processing: 'prompt tokens / time to evaluate them, without sampling: no TTFT',
+  text_generation:
+    'tokens / time to evaluate them one by one, without sampling and without a prompt: no TPOT',
+  prompt_and_generation: 'prompt and generated tokens / time for both',
+};
+
+export function llamaBench(tests: readonly JsonObject[], path: string): ResultFile {
+  const [first] = tests;
+  const starts = tests.map((test) => Date.parse(textOf(test['test_time']) ?? ''));
+  const zero = starts.every(Number.isFinite) ? Math.min(...starts) : null;
+  const points = tests.map((test, i) => pointOf(test, zero === null ? 0 : (starts[i]! - zero) * 1e6, path));
+  const commit = textOf(first!['build_commit']);
+  return {
+    tool: { name: 'llama-bench', version: commit && `${commit} (${String(first!['build_number'] ?? '')})` },
+    realtime_zero_ns: zero === null ? null : BigInt(zero) * 1_000_000n,
+    clock: { name: 'test_time, s', resolution_ns: 1e9, error_bound_ns: zero === null ? null : 1e9 },
+    hardware: { cpu_model: textOf(first!['cpu_info']), gpu_name: textOf(first!['gpu_info']) },
+    software: {
+      benchmark_model: textOf(first!['model_type']) ?? textOf(first!['model_filename']),
+      benchmark_backend: textOf(first!['backends']),
+      benchmark_threads: numberOf(first!['n_threads']),
+      benchmark_gpu_layers: numberOf(first!['n_gpu_layers']),
+    },
+    points,
+    issues: [
+      info(
+        'moments_unknown',
+        'llama-bench tells when each test began and how long its repeats took: repeats were laid end to end.',
+      ),
+    ],
+  };
+}
+
+function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
+  const prompt = numberOf(test['n_prompt']) ?? 0;
+  const generated = numberOf(test['n_gen']) ?? 0;
+  const depth = numberOf(test['n_depth']) ?? 0;
+  if (prompt === 0 && generated === 0) throw unreadable(path, 'A test has neither n_prompt nor n_gen.');
+  const name =
+    generated === 0 ? 'prompt_processing' : prompt === 0 ? 'text_generation' : 'prompt_and_generation';
+  const what = [prompt > 0 ? `pp${prompt}` : '', generated > 0 ? `tg${generated}` : '']
+    .filter(Boolean)
+    .join('+');
+  const list = metricList('llama_bench');
+  const rates = numbersOf(test['samples_ts']);
+  const n = rates.length || null;
+  const put = (statistic: string, value: unknown, source: string) =>
+    list.own(name, 'tok/s', definitions[name], statistic, value, { n, source });
+  put('mean', test['avg_ts'], 'file: avg_ts');
+  put('sd', n === 1 ? null : test['stddev_ts'], 'file: stddev_ts');
+  const times = numbersOf(test['samples_ns']);
+  return {
+    label: depth > 0 ? `${what} @ d${depth}` : what,
+    metrics: list.metrics,
+    requests: [],
+    iterations: endToEnd(times, { batch_size: 1, input_len: prompt, output_len: generated }, from),
+  };
+}

@@ -1,0 +1,89 @@
+import type { ResultMetric } from './result-file.js';
+
+/** Names that mean the same in every session (docs/measurement.md). A metric gets one only where its source agrees. */
+export const ourDefinitions = {
+  ttft: ['ms', 'request sent to the first chunk with generated text'],
+  tpot: [
+    'ms',
+    '(last − first generated text) / (output tokens − 1) of a request; none for less than two tokens',
+  ],
+  itl: ['ms', 'gap between tokens; a chunk of k tokens gives k equal gaps'],
+  e2e: ['ms', 'request sent to its last content'],
+  request_throughput: ['requests/s', 'completed requests / duration'],
+  output_throughput: ['tok/s', 'generated tokens of completed requests / duration'],
+  total_throughput: ['tok/s', 'prompt and generated tokens of completed requests / duration'],
+  duration: ['s', 'first request sent to last one answered'],
+  completed: ['requests', 'requests answered in full'],
+  failed: ['requests', 'requests that ended otherwise'],
+  input_tokens: ['tokens', 'prompt tokens of completed requests'],
+  output_tokens: ['tokens', 'generated tokens of completed requests'],
+} as const;
+
+export type OurMetric = keyof typeof ourDefinitions;
+
+interface Details {
+  n?: number | null;
+  source: string;
+  /** Where the source's definition has a detail that ours leaves open. */
+  note?: string;
+}
+
+export interface MetricList {
+  metrics: ResultMetric[];
+  /** A number defined as ours is. Anything but a finite number is left out. */
+  ours(name: OurMetric, statistic: string, value: unknown, details: Details): void;
+  /** A number with the tool's own meaning, under `tool.name`. */
+  own(
+    name: string,
+    unit: string,
+    definition: string,
+    statistic: string,
+    value: unknown,
+    details: Details,
+  ): void;
+}
+
+/** Collects the metrics of one point. @param tool prefix of names that are not ours */
+export function metricList(tool: string): MetricList {
+  const metrics: ResultMetric[] = [];
+  const put = (metric: Omit<ResultMetric, 'value'>, value: unknown) => {
+    if (typeof value === 'number' && Number.isFinite(value)) metrics.push({ ...metric, value });
+  };
+  return {
+    metrics,
+    ours(name, statistic, value, { n = null, source, note }) {
+      const [unit, text] = ourDefinitions[name];
+      const definition = note === undefined ? text : `${text} (${note})`;
+      put({ name, defined_as_ours: true, statistic, unit, n, definition, source }, value);
+    },
+    own(name, unit, definition, statistic, value, { n = null, source }) {
+      put({ name: `${tool}.${name}`, defined_as_ours: false, statistic, unit, n, definition, source }, value);
+    },
+  };
+}
+
+/** A finite number, else null: "inf", NaN and absent fields are not numbers. */
+export function numberOf(value: unknown): number | null {
+  return typeof value === 'number' && Number.isFinite(value) ? value : null;
+}
+
+export function textOf(value: unknown): string | null {
+  return typeof value === 'string' && value !== '' ? value : null;
+}
+
+export function numbersOf(value: unknown): number[] {
+  return Array.isArray(value)
+    ? value.filter((one): one is number => typeof one === 'number' && Number.isFinite(one))
+    : [];
+}
+
+export type JsonObject = Record<string, unknown>;
+
+export function objectOf(value: unknown): JsonObject | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : null;
+}
+
+/** Factor from a unit that tools write to ms; null when it is no time. */
+export function toMs(unit: string): number | null {
+  return { ms: 1, s: 1000, sec: 1000, seconds: 1000, us: 1e-3, µs: 1e-3, ns: 1e-6 }[unit] ?? null;
+}

@@ -1,0 +1,120 @@
+import type { Issue } from '../../model/document.js';
+import type { Row } from '../../model/tables.js';
+import type { MetricList, OurMetric } from './metric-list.js';
+import { warning } from './result-file.js';
+
+/** One request as we define its times, ms; null where the file does not allow it. */
+export interface RequestSample {
+  /** From the file's zero. */
+  sent_ms: number | null;
+  ttft_ms: number | null;
+  e2e_ms: number | null;
+  /** One gap a token; null when gaps of chunks are all there is. */
+  gaps_ms: readonly number[] | null;
+  input_tokens: number | null;
+  output_tokens: number | null;
+  /** Null for a success. */
+  failure: { status: string; error: string | null } | null;
+  request_id?: string | null;
+  warmup?: boolean;
+  chunks?: number | null;
+}
+
+/** (e2e − TTFT) / (n − 1), ms; null for less than two tokens. */
+export function tpotMs({ ttft_ms, e2e_ms, output_tokens }: RequestSample): number | null {
+  if (ttft_ms === null || e2e_ms === null || output_tokens === null || output_tokens < 2) return null;
+  return (e2e_ms - ttft_ms) / (output_tokens - 1);
+}
+
+/** Mean, sd (n − 1), median, extremes and type 7 percentiles of our metrics, from requests that succeeded. */
+export function recompute(requests: readonly RequestSample[], list: MetricList): void {
+  const good = requests.filter(({ failure, warmup }) => failure === null && !warmup);
+  const source = `recomputed from ${good.length} requests`;
+  const put = (name: OurMetric, values: (number | null)[]) => {
+    const sorted = Float64Array.from(values.filter((value) => value !== null)).sort();
+    const n = sorted.length;
+    if (n === 0) return;
+    for (const [statistic, value] of summaryOf(sorted)) list.ours(name, statistic, value, { n, source });
+  };
+  put(
+    'ttft',
+    good.map(({ ttft_ms }) => ttft_ms),
+  );
+  put('tpot', good.map(tpotMs));
+  put(
+    'e2e',
+    good.map(({ e2e_ms }) => e2e_ms),
+  );
+  if (good.every(({ gaps_ms }) => gaps_ms !== null)) {
+    const gaps: number[] = [];
+    for (const { gaps_ms } of good) for (const gap of gaps_ms!) gaps.push(gap);
+    put('itl', gaps);
+  }
+}
+
+function summaryOf(sorted: Float64Array): [string, number | null][] {
+  const n = sorted.length;
+  const mean = sorted.reduce((sum, value) => sum + value, 0) / n;
+  const squares = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  return [
+    ['mean', mean],
+    ['sd', n > 1 ? Math.sqrt(squares / (n - 1)) : null],
+    ['min', sorted[0]!],
+    ['median', percentile(sorted, 0.5)],
+    ['p90', percentile(sorted, 0.9)],
+    ['p95', percentile(sorted, 0.95)],
+    ['p99', percentile(sorted, 0.99)],
+    ['max', sorted[n - 1]!],
+  ];
+}
+
+/** Linear interpolation between order statistics: type 7, numpy's default. `sorted` ascending, not empty. */
+export function percentile(sorted: ArrayLike<number>, share: number): number {
+  const at = (sorted.length - 1) * share;
+  const low = sorted[Math.floor(at)]!;
+  return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
+}
+
+/** More than rounding, less than what anybody would call the same number. */
+const sameWithin = 0.01;
+
+/** A tool's mean that its own requests do not give: one of the two is not what it says. */
+export function disagreements(list: MetricList, label: string): Issue[] {
+  const means = list.metrics.filter(
+    ({ defined_as_ours, statistic }) => defined_as_ours && statistic === 'mean',
+  );
+  return means.flatMap((told): Issue[] => {
+    if (told.source.startsWith('recomputed')) return [];
+    const made = means.find(({ name, source }) => name === told.name && source.startsWith('recomputed'));
+    if (!made || Math.abs(made.value - told.value) <= sameWithin * Math.abs(made.value)) return [];
+    const text = `${label}: mean ${told.name} is ${told.value.toPrecision(4)} ${told.unit} in the file, but ${made.value.toPrecision(4)} from its own requests.`;
+    return [warning('recomputed_differs', text)];
+  });
+}
+
+const million = 1e6;
+const ns = (ms: number | null): number | null => (ms === null ? null : Math.round(ms * million));
+
+/** Rows of `requests`; moments are null where the file has lengths only. */
+export function requestRows(requests: readonly RequestSample[]): Row<'requests'>[] {
+  return requests.map((request, index) => {
+    const { sent_ms, ttft_ms, e2e_ms, gaps_ms, failure } = request;
+    const after = (ms: number | null) => (sent_ms === null || ms === null ? null : ns(sent_ms + ms));
+    const tpot = tpotMs(request);
+    return {
+      request_id: request.request_id ?? String(index),
+      sent_ns: ns(sent_ms),
+      first_token_ns: after(ttft_ms),
+      end_ns: after(e2e_ms),
+      ttft_ns: ns(ttft_ms),
+      tpot_ns: tpot === null ? null : tpot * million,
+      itl_ns: gaps_ms === null ? null : JSON.stringify(gaps_ms.map(ns)),
+      chunks: request.chunks ?? null,
+      input_tokens: request.input_tokens,
+      output_tokens: request.output_tokens,
+      status: failure?.status ?? 'ok',
+      error: failure?.error ?? null,
+      warmup: request.warmup ?? false,
+    };
+  });
+}

@@ -1,0 +1,102 @@
+import { createReadStream } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { createGunzip } from 'node:zlib';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import { type JsonObject, objectOf } from './metric-list.js';
+
+/** Longest text V8 holds is 2^29 − 24 characters. */
+const largestFile = 500 * 2 ** 20;
+
+export function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    {
+      what: `cannot read the benchmark result ${path}`,
+      why,
+      fix: 'Give the file as the benchmark wrote it; docs/formats.md names the flag of each tool.',
+    },
+    { cause },
+  );
+}
+
+/**
+ * The objects of a result file: one, an array of them, or one a line (files that runs were appended to).
+ * @throws E_TRACE_FILE when it is cut off, too large or holds something else
+ */
+export async function readObjects(path: string): Promise<JsonObject[]> {
+  const { size } = await stat(path);
+  if (size > largestFile) {
+    throw unreadable(
+      path,
+      `It has ${Math.round(size / 2 ** 20)} MiB, more than ${largestFile / 2 ** 20} can be read at once. Write it without generated texts, or split its lines.`,
+    );
+  }
+  const text = await readFile(path, 'utf8');
+  return objectsOf(text, path);
+}
+
+export function objectsOf(text: string, path: string): JsonObject[] {
+  let whole: unknown;
+  try {
+    whole = parseLenient(text);
+  } catch (error) {
+    return linesOf(text, path, error);
+  }
+  const found = (Array.isArray(whole) ? whole : [whole]).map(objectOf);
+  if (found.length === 0 || found.some((one) => one === null))
+    throw unreadable(path, 'It holds no JSON objects.');
+  return found as JsonObject[];
+}
+
+function linesOf(text: string, path: string, cause: unknown): JsonObject[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.map((line, index) => {
+    try {
+      const found = objectOf(parseLenient(line));
+      if (found) return found;
+    } catch (error) {
+      if (index > 0) throw unreadable(path, `Line ${index + 1} is no JSON: ${messageOf(error)}`, error);
+    }
+    throw unreadable(path, `It is no JSON, perhaps cut off: ${messageOf(cause)}`, cause);
+  });
+}
+
+/**
+ * JSON as Python's `json.dumps` writes it: numbers may be bare Infinity and NaN. Infinity becomes the text "inf",
+ * which vLLM writes itself; NaN, a missing number, becomes null.
+ */
+export function parseLenient(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    if (!/\b(?:Infinity|NaN)\b/.test(text)) throw error;
+    // Strings are matched so that a model that says "Infinity" is left alone.
+    const plain = text.replaceAll(/"[^"\\]*(?:\\.[^"\\]*)*"|-?Infinity|NaN/gs, (token) => {
+      if (token.startsWith('"')) return token;
+      return token === 'NaN' ? 'null' : '"inf"';
+    });
+    return JSON.parse(plain) as unknown;
+  }
+}
+
+/** Lines of a JSON Lines file, with their numbers from 1, without the empty ones. */
+export async function* textLines(
+  path: string,
+  signal?: AbortSignal,
+): AsyncGenerator<{ text: string; line: number }> {
+  const bytes = createReadStream(path);
+  const input = path.endsWith('.gz') ? bytes.pipe(createGunzip()) : bytes;
+  let line = 0;
+  for await (const text of createInterface({ input, crlfDelay: Infinity })) {
+    line++;
+    if (signal?.aborted) {
+      throw new InferscopeError('E_INTERRUPTED', {
+        what: `the import of ${path} was interrupted`,
+        why: 'Ctrl-C was pressed.',
+        fix: 'Run it again; nothing was kept of it.',
+      });
+    }
+    if (text.trim() !== '') yield { text, line };
+  }
+}

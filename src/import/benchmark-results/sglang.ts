@@ -1,0 +1,147 @@
+import type { Issue } from '../../model/document.js';
+import {
+  type JsonObject,
+  type MetricList,
+  metricList,
+  numberOf,
+  numbersOf,
+  type OurMetric,
+  textOf,
+} from './metric-list.js';
+import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
+import { allFailed, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
+import { readObjects } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/**
+ * `python -m sglang.bench_serving --output-file`: one JSON object a line, written by Python with bare Infinity.
+ * --output-details adds lists by request, in seconds.
+ */
+export const sglangImporter = resultsImporter({
+  name: 'sglang-bench-serving',
+  sniff: (firstBytes) =>
+    firstBytes.includes('"total_output_tokens_retokenized"') &&
+    /"(?:mean|median)_ttft_ms"\s*:/.test(firstBytes),
+  read: async (path) => sglang(await readObjects(path)),
+});
+
+/** These read SGLang's own protocol, where every chunk tells its tokens and a gap is divided among them. */
+const nativeBackends = new Set(['sglang', 'sglang-native']);
+
+export function sglang(runs: readonly JsonObject[]): ResultFile {
+  const issues: Issue[] = [];
+  return {
+    tool: { name: 'sglang bench_serving', version: null },
+    realtime_zero_ns: null,
+    clock: unknownClock,
+    hardware: {},
+    software: {
+      benchmark_backend: textOf(runs[0]!['backend']),
+      benchmark_dataset: textOf(runs[0]!['dataset_name']),
+    },
+    points: runs.map((run, index) => pointOf(run, labelOf(run, index), issues)),
+    issues,
+  };
+}
+
+function labelOf(run: JsonObject, index: number): string {
+  const { request_rate: rate, max_concurrency: concurrency } = run;
+  const parts = [
+    typeof rate === 'number' || typeof rate === 'string' ? `rate ${String(rate)}` : null,
+    typeof concurrency === 'number' ? `concurrency ${concurrency}` : null,
+  ].filter((part) => part !== null);
+  return parts.join(', ') || `run ${index}`;
+}
+
+const definitions = {
+  e2e_latency: 'request sent to the last event of the stream, [DONE] and usage included',
+  tpot: '(last event of the stream − first text) / (output tokens − 1)',
+  itl: 'gap between chunks, whatever number of tokens they hold',
+  ttft: 'without streaming: the whole answer',
+};
+
+function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
+  const list = metricList('sglang');
+  const completed = numberOf(run['completed']);
+  list.ours('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
+  list.ours('completed', 'value', completed, { source: 'file: completed' });
+  const native = nativeBackends.has(textOf(run['backend']) ?? '');
+  const requests = requestsOf(run, native);
+  const rows = requests ? requestRows(requests) : [];
+  if (completed === 0) {
+    issues.push(allFailed('sglang bench_serving', label));
+    return { label, metrics: list.metrics, requests: rows, iterations: [] };
+  }
+  totals(run, list);
+  const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
+  for (const [key, value] of Object.entries(run)) {
+    const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
+    if (!match) continue;
+    const [, told, metric] = match as unknown as [string, string, keyof typeof definitions];
+    if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
+    const statistic = told === 'std' ? 'sd_population' : told;
+    const n = metric === 'ttft' || metric === 'e2e_latency' ? completed : null;
+    const details = { n, source: `file: ${key}` };
+    if (metric === 'ttft' && streamed) list.ours('ttft', statistic, value, details);
+    else if (metric === 'itl' && native) list.ours('itl', statistic, value, details);
+    else list.own(metric, 'ms', definitions[metric], statistic, value, details);
+  }
+  if (!streamed) {
+    issues.push(
+      warning('not_streamed', `${label}: answers were not streamed, so that there is no first token.`),
+    );
+  }
+  if (requests && streamed) {
+    recompute(requests, list);
+    issues.push(...disagreements(list, label));
+  }
+  return { label, metrics: list.metrics, requests: rows, iterations: [] };
+}
+
+function totals(run: JsonObject, list: MetricList): void {
+  const ours: [OurMetric, string][] = [
+    ['input_tokens', 'total_input_tokens'],
+    ['output_tokens', 'total_output_tokens'],
+    ['request_throughput', 'request_throughput'],
+    ['output_throughput', 'output_throughput'],
+    ['total_throughput', 'total_throughput'],
+  ];
+  for (const [name, key] of ours) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  const own: [string, string, string][] = [
+    ['input_throughput', 'tok/s', 'prompt tokens / duration'],
+    ['total_output_tokens_retokenized', 'tokens', 'tokens of the generated texts by the local tokenizer'],
+    ['concurrency', 'requests', 'sum of end-to-end latencies / duration'],
+    ['accept_length', 'tokens', 'tokens accepted a step of speculative decoding, from the server'],
+  ];
+  for (const [key, unit, definition] of own) {
+    list.own(key, unit, definition, 'value', run[key], { source: `file: ${key}` });
+  }
+}
+
+/**
+ * Lists by request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so
+ * that the last text is at TTFT + their sum; gaps of chunks cover the same time.
+ */
+function requestsOf(run: JsonObject, native: boolean): RequestSample[] | null {
+  const ttfts = run['ttfts'];
+  if (!Array.isArray(ttfts)) return null;
+  const at = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
+  return ttfts.map((value: unknown, index): RequestSample => {
+    const ttft = numberOf(value) ?? 0;
+    const error = textOf(at('errors', index));
+    const failed = error !== null || ttft === 0;
+    const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
+    const output = numberOf(at('output_lens', index));
+    const perToken = native || gaps.length + 1 === output;
+    return {
+      sent_ms: null,
+      ttft_ms: failed ? null : ttft * 1000,
+      e2e_ms: failed ? null : gaps.reduce((sum, gap) => sum + gap, ttft * 1000),
+      gaps_ms: !failed && perToken ? gaps : null,
+      chunks: failed || native ? null : gaps.length + 1,
+      input_tokens: numberOf(at('input_lens', index)),
+      output_tokens: failed ? null : output,
+      failure: failed ? { status: 'failed', error } : null,
+    };
+  });
+}

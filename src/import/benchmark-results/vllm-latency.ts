@@ -1,0 +1,65 @@
+import { type JsonObject, metricList, numberOf, numbersOf, objectOf } from './metric-list.js';
+import { endToEnd, info, type ResultFile, unknownClock } from './result-file.js';
+import { readObjects, unreadable } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/**
+ * `vllm bench latency --output-json`: wall times of `llm.generate()` for one batch, seconds.
+ * ```
+ * {"avg_latency": 1.02, "latencies": [1.01, …], "percentiles": {"10": 1.0, "25": …, "99": 1.1}}
+ * ```
+ */
+export const vllmLatencyImporter = resultsImporter({
+  name: 'vllm-bench-latency',
+  sniff: (firstBytes) => /"avg_latency"\s*:/.test(firstBytes) && /"latencies"\s*:/.test(firstBytes),
+  read: async (path) => {
+    const [one] = await readObjects(path);
+    return vllmLatency(one!, path);
+  },
+});
+
+const definition =
+  'generate() of the whole batch on the host, prompts to last token; the file tells neither batch size nor lengths';
+
+export function vllmLatency(one: JsonObject, path: string): ResultFile {
+  const seconds = numbersOf(one['latencies']);
+  if (seconds.length === 0) throw unreadable(path, '"latencies" is empty: no iteration was timed.');
+  const list = metricList('vllm');
+  const n = seconds.length;
+  const put = (statistic: string, value: number | null, source: string) =>
+    list.own('batch_latency', 'ms', definition, statistic, value === null ? null : value * 1000, {
+      n,
+      source,
+    });
+  put('mean', numberOf(one['avg_latency']), 'file: avg_latency');
+  for (const [share, value] of Object.entries(objectOf(one['percentiles']) ?? {})) {
+    put(share === '50' ? 'median' : `p${share}`, numberOf(value), `file: percentiles.${share}`);
+  }
+  const mean = seconds.reduce((sum, value) => sum + value, 0) / n;
+  const squares = seconds.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+  if (n > 1) put('sd', Math.sqrt(squares / (n - 1)), `recomputed from ${n} iterations`);
+  return {
+    tool: { name: 'vllm bench latency', version: null },
+    realtime_zero_ns: null,
+    clock: unknownClock,
+    hardware: {},
+    software: {},
+    points: [
+      {
+        label: 'latency',
+        metrics: list.metrics,
+        requests: [],
+        iterations: endToEnd(
+          seconds.map((value) => value * 1e9),
+          {},
+        ),
+      },
+    ],
+    issues: [
+      info(
+        'moments_unknown',
+        'vllm bench latency tells how long each iteration took, not when: they were laid end to end.',
+      ),
+    ],
+  };
+}

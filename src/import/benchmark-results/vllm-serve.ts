@@ -1,0 +1,253 @@
+import type { Issue } from '../../model/document.js';
+import {
+  type JsonObject,
+  type MetricList,
+  metricList,
+  numberOf,
+  numbersOf,
+  type OurMetric,
+  textOf,
+} from './metric-list.js';
+import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
+import { allFailed, info, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
+import { readObjects } from './result-text.js';
+import { resultsImporter } from './results-importer.js';
+
+/**
+ * `vllm bench serve --save-result` (also benchmark_serving.py), one JSON object, or one a line with --append-result.
+ * --save-detailed adds lists by request, in seconds, failures included.
+ */
+export const vllmServeImporter = resultsImporter({
+  name: 'vllm-bench-serve',
+  sniff: (firstBytes) =>
+    /"request_throughput"\s*:/.test(firstBytes) &&
+    /"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) &&
+    !firstBytes.includes('"total_output_tokens_retokenized"'),
+  read: async (path) => vllmServe(await readObjects(path)),
+});
+
+/** Backends of vLLM's client that stream completions: there a chunk with choices is one with a token. */
+const completionBackends = new Set([
+  'vllm',
+  'openai',
+  'lmdeploy',
+  'scalellm',
+  'sglang',
+  'llama.cpp',
+  'openai-completions',
+]);
+
+export function vllmServe(runs: readonly JsonObject[]): ResultFile {
+  const issues: Issue[] = [];
+  const points = runs.map((run, index) => pointOf(run, labelOf(run, index, runs.length), issues));
+  const [first] = runs;
+  const told = startOf(first!);
+  if (told !== null) {
+    issues.push(
+      info(
+        'results_local_time',
+        'vllm bench serve writes the local time of its end without zone: the zone of the importing machine and the duration were taken.',
+      ),
+    );
+  }
+  return {
+    tool: { name: 'vllm bench serve', version: null },
+    realtime_zero_ns: told,
+    clock: { ...unknownClock, name: 'perf_counter', error_bound_ns: null },
+    hardware: {},
+    software: {
+      benchmark_model: textOf(first!['model_id']),
+      benchmark_backend: backendOf(first!),
+      benchmark_dataset: textOf(first!['dataset_name']),
+    },
+    points,
+    issues,
+  };
+}
+
+const backendOf = (run: JsonObject): string | null => textOf(run['endpoint_type']) ?? textOf(run['backend']);
+
+function labelOf(run: JsonObject, index: number, of: number): string {
+  const rate = run['request_rate'];
+  const parts = [
+    typeof rate === 'number' || typeof rate === 'string' ? `rate ${String(rate)}` : null,
+    typeof run['max_concurrency'] === 'number' ? `concurrency ${run['max_concurrency']}` : null,
+  ].filter((part) => part !== null);
+  return parts.join(', ') || (of > 1 ? `run ${index}` : 'serve');
+}
+
+/** "20260509-150232" is when the run ended, local time. */
+function startOf(run: JsonObject): bigint | null {
+  const match = /^(\d{4})(\d{2})(\d{2})-(\d{2})(\d{2})(\d{2})$/.exec(textOf(run['date']) ?? '');
+  if (!match) return null;
+  const [year, month, day, hour, minute, second] = match.slice(1).map(Number) as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ];
+  const end = new Date(year, month - 1, day, hour, minute, second).getTime();
+  return BigInt(Math.round(end - (numberOf(run['duration']) ?? 0) * 1000)) * 1_000_000n;
+}
+
+function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
+  const list = metricList('vllm');
+  const completed = numberOf(run['completed']);
+  const failed = numberOf(run['failed']) ?? failedOf(run, completed);
+  const field = (name: string, n: number | null = null) => ({ n, source: `file: ${name}` });
+  list.ours('duration', 'value', numberOf(run['duration']), field('duration'));
+  list.ours('completed', 'value', completed, field('completed'));
+  list.ours(
+    'failed',
+    'value',
+    failed,
+    field(numberOf(run['failed']) === null ? 'num_prompts − completed' : 'failed'),
+  );
+  const requests = requestsOf(run);
+  const rows = requests ? requestRows(requests) : [];
+  if (completed === 0) {
+    issues.push(allFailed('vllm bench serve', label));
+    return { label, metrics: list.metrics, requests: rows, iterations: [] };
+  }
+  if (failed !== null && failed > 0) {
+    issues.push(warning('requests_failed', `${label}: requests that failed are in no latency.`, failed));
+  }
+  totals(run, list);
+  const atToken = completionBackends.has(backendOf(run) ?? '');
+  latencies(run, list, { completed, atToken });
+  if (!atToken) {
+    issues.push(
+      warning(
+        'ttft_defined_otherwise',
+        `${label}: with the backend ${backendOf(run) ?? 'that the file does not name'} vLLM's client stamps the first chunk with choices, which may hold a role and no text. Its TTFT and TPOT are kept as vllm.ttft and vllm.tpot.`,
+      ),
+    );
+  }
+  if (requests) {
+    const gaps = atToken ? requests : requests.map(withoutFirst);
+    recompute(gaps, list);
+    issues.push(...chunkIssue(requests, label), ...disagreements(list, label));
+  }
+  return {
+    label,
+    metrics: list.metrics,
+    requests: atToken ? rows : requestRows((requests ?? []).map(withoutFirst)),
+    iterations: [],
+  };
+}
+
+function failedOf(run: JsonObject, completed: number | null): number | null {
+  const asked = numberOf(run['num_prompts']);
+  return asked === null || completed === null ? null : asked - completed;
+}
+
+/** Where the first chunk may be without text, only the end is ours. */
+function withoutFirst(request: RequestSample): RequestSample {
+  return { ...request, ttft_ms: null, gaps_ms: null };
+}
+
+function totals(run: JsonObject, list: MetricList): void {
+  const ours: [OurMetric, string][] = [
+    ['input_tokens', 'total_input_tokens'],
+    ['output_tokens', 'total_output_tokens'],
+    ['request_throughput', 'request_throughput'],
+    ['output_throughput', 'output_throughput'],
+    ['total_throughput', 'total_token_throughput'],
+  ];
+  for (const [name, key] of ours) list.ours(name, 'value', numberOf(run[key]), { source: `file: ${key}` });
+  const own: [string, string, string][] = [
+    [
+      'request_goodput',
+      'requests/s',
+      "requests that met the run's own --goodput limits, which the file does not tell, / duration",
+    ],
+    ['max_output_tokens_per_s', 'tok/s', 'most tokens received in any whole second'],
+    ['max_concurrent_requests', 'requests', 'most requests under way in any whole second'],
+  ];
+  for (const [key, unit, definition] of own) {
+    // Versions of 2025 wrote "request_goodput:" with the colon.
+    const value = numberOf(run[key]) ?? numberOf(run[`${key}:`]);
+    list.own(key, unit, definition, 'value', value, { source: `file: ${key}` });
+  }
+  for (const [key, value] of Object.entries(run)) {
+    if (key.startsWith('spec_decode_')) {
+      list.own(key, '', "speculative decoding, from the server's counters", 'value', value, {
+        source: `file: ${key}`,
+      });
+    }
+  }
+}
+
+const chunkGap = 'gap between chunks, whatever number of tokens they hold';
+const firstChunk = 'request sent to the first chunk with choices, which may hold a role and no text';
+
+function latencies(
+  run: JsonObject,
+  list: MetricList,
+  { completed, atToken }: { completed: number | null; atToken: boolean },
+): void {
+  for (const [key, value] of Object.entries(run)) {
+    const match = /^(mean|median|std|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el)_ms$/.exec(key);
+    if (!match) continue;
+    const [, told, metric] = match as unknown as [string, string, 'ttft' | 'tpot' | 'itl' | 'e2el'];
+    // numpy's mean of nothing is written as 0: no request had this metric.
+    if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
+    const statistic = told === 'std' ? 'sd_population' : told;
+    const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
+    const details = { n, source: `file: ${key}` };
+    if (metric === 'e2el') list.ours('e2e', statistic, value, details);
+    else if (metric === 'itl') list.own('itl', 'ms', chunkGap, statistic, value, details);
+    else if (atToken) list.ours(metric, statistic, value, details);
+    else if (metric === 'ttft') list.own('ttft', 'ms', firstChunk, statistic, value, details);
+    else
+      list.own(
+        'tpot',
+        'ms',
+        `(last chunk − first chunk with choices) / (output tokens − 1)`,
+        statistic,
+        value,
+        details,
+      );
+  }
+}
+
+/** Lists by request; null for a run without --save-detailed. vLLM's e2e is TTFT and the gaps after it. */
+function requestsOf(run: JsonObject): RequestSample[] | null {
+  const ttfts = run['ttfts'];
+  if (!Array.isArray(ttfts)) return null;
+  const at = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
+  const starts = numbersOf(run['start_times']);
+  const zero = starts.reduce((low, start) => Math.min(low, start), Infinity);
+  return ttfts.map((ttft: unknown, index): RequestSample => {
+    const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
+    const error = textOf(at('errors', index));
+    const output = numberOf(at('output_lens', index));
+    // A failed request has empty entries; before `errors` was written, zeros are all that tells it.
+    const failed = error !== null || (numberOf(ttft) ?? 0) === 0;
+    const start = numberOf(at('start_times', index));
+    const ttft_ms = failed ? null : (numberOf(ttft) ?? 0) * 1000;
+    return {
+      sent_ms: start === null ? null : (start - zero) * 1000,
+      ttft_ms,
+      e2e_ms: ttft_ms === null ? null : gaps.reduce((sum, gap) => sum + gap, ttft_ms),
+      gaps_ms: !failed && output !== null && gaps.length === output - 1 ? gaps : null,
+      chunks: failed ? null : gaps.length + 1,
+      input_tokens: numberOf(at('input_lens', index)),
+      output_tokens: failed ? null : output,
+      failure: failed ? { status: 'failed', error } : null,
+    };
+  });
+}
+
+/** A chunk is not a token: then gaps of chunks say nothing of tokens, and TPOT is the one to read. */
+function chunkIssue(requests: readonly RequestSample[], label: string): Issue[] {
+  const good = requests.filter(({ failure }) => failure === null);
+  const other = good.filter(({ gaps_ms }) => gaps_ms === null);
+  if (other.length === 0) return [];
+  const chunks = good.reduce((sum, one) => sum + (one.chunks ?? 0), 0);
+  const tokens = good.reduce((sum, one) => sum + (one.output_tokens ?? 0), 0);
+  const text = `${label}: ${chunks} chunks hold ${tokens} tokens, so that vllm.itl is a gap of chunks; read tpot instead.`;
+  return [warning('chunk_is_not_token', text, other.length)];
+}
