@@ -1,0 +1,292 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import { parseLenient } from './result-text.js';
+import { fixture, loaded } from './test-load.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-results-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+const written = (name: string, text: string) => {
+  const path = join(folder, name);
+  writeFileSync(path, text);
+  return path;
+};
+const json = (name: string) => JSON.parse(readFileSync(fixture(name), 'utf8')) as Record<string, never>;
+const codes = (found: { issues: { code: string }[] }) => found.issues.map(({ code }) => code);
+const latencies = [
+  ['ttft', 'ttft'],
+  ['tpot', 'tpot'],
+  ['e2e', 'e2el'],
+] as const;
+
+describe('vllm bench serve', () => {
+  test('--save-detailed: our figures from the requests equal numpy, beside those of the file', async () => {
+    const found = await loaded(fixture('vllm-serve-detailed.json'));
+    const file = json('vllm-serve-detailed.json');
+    expect(found.importer).toBe('vllm-bench-serve');
+    for (const [ours, theirs] of latencies) {
+      for (const statistic of ['mean', 'median', 'p90', 'p95', 'p99']) {
+        expect(found.value(ours, statistic)).toBe(file[`${statistic}_${theirs}_ms`]);
+        expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(file[`${statistic}_${theirs}_ms`]!, 6);
+      }
+    }
+    // numpy's std has ddof 0: over 11 requests the sample's is √(11/10) of it.
+    expect(found.value('ttft', 'sd', 'recomputed')).toBeCloseTo(file['std_ttft_ms']! * Math.sqrt(11 / 10), 6);
+    expect(found.value('ttft', 'sd_population')).toBe(file['std_ttft_ms']);
+    // Every chunk was a token here: gaps of chunks are gaps of tokens, and only the recomputed name says so.
+    expect(found.value('itl', 'p99', 'recomputed')).toBeCloseTo(file['p99_itl_ms']!, 6);
+    expect(found.value('vllm.itl', 'p99')).toBe(file['p99_itl_ms']);
+    expect(() => found.value('itl', 'p99', 'file')).toThrow();
+    expect(codes(found)).not.toContain('recomputed_differs');
+  });
+
+  test('requests: moments from start_times, a failure has no latency', async () => {
+    const { requests, value } = await loaded(fixture('vllm-serve-detailed.json'));
+    const file = json('vllm-serve-detailed.json') as unknown as Record<string, number[]>;
+    expect(requests).toHaveLength(12);
+    expect(requests[0]).toMatchObject({
+      sent_ns: 0,
+      status: 'ok',
+      ttft_ns: Math.round(file['ttfts']![0]! * 1e9),
+    });
+    expect(requests[3]).toMatchObject({
+      status: 'failed',
+      error: 'Traceback: ServerDisconnectedError',
+      ttft_ns: null,
+      end_ns: null,
+      output_tokens: null,
+      itl_ns: null,
+    });
+    expect(requests[5]).toMatchObject({ output_tokens: 1, tpot_ns: null });
+    expect(requests[4]!.sent_ns).toBe(
+      Math.round((file['start_times']![4]! - file['start_times']![0]!) * 1e9),
+    );
+    expect([value('completed', 'value'), value('failed', 'value')]).toEqual([11, 1]);
+  });
+
+  test('chat: the first chunk may be a role, so that TTFT and TPOT keep their own names', async () => {
+    const found = await loaded(fixture('vllm-serve-chat-detailed.json'));
+    expect(found.names()).not.toContain('ttft');
+    expect(found.names()).not.toContain('tpot');
+    expect(found.value('vllm.ttft', 'p99')).toBe(json('vllm-serve-chat-detailed.json')['p99_ttft_ms']);
+    expect(found.value('e2e', 'mean', 'recomputed')).toBeGreaterThan(0);
+    expect(found.requests.every(({ ttft_ns }) => ttft_ns === null)).toBe(true);
+    expect(codes(found)).toContain('ttft_defined_otherwise');
+  });
+
+  test('speculative decoding: a chunk is not a token; TPOT counts tokens, ITL is not made up', async () => {
+    const found = await loaded(fixture('vllm-serve-speculative.json'));
+    const file = json('vllm-serve-speculative.json');
+    expect(found.value('tpot', 'mean', 'recomputed')).toBeCloseTo(file['mean_tpot_ms']!, 6);
+    expect(found.names()).not.toContain('itl');
+    expect(found.value('vllm.itl', 'mean')).toBeGreaterThan(2 * file['mean_tpot_ms']!);
+    expect(found.issues.find(({ code }) => code === 'chunk_is_not_token')?.count).toBe(11);
+    expect(found.value('vllm.spec_decode_acceptance_length', 'value')).toBe(2.9);
+  });
+
+  test('appended lines are points; an all-failed one has no zeros', async () => {
+    const found = await loaded(fixture('vllm-serve-appended.json'));
+    expect(found.metrics.map(({ label }) => label)).toContain('rate 4, concurrency 8');
+    expect(found.value('ttft', 'p99', 'file', 0)).toBeGreaterThan(0);
+    expect(found.names(1)).toEqual(['completed', 'duration', 'failed']);
+    expect(found.value('failed', 'value', 'file', 1)).toBe(12);
+    expect(codes(found)).toContain('all_requests_failed');
+  });
+
+  test('an older file: failures from num_prompts, goodput with its colon', async () => {
+    const found = await loaded(fixture('vllm-serve-2025.json'));
+    expect(found.value('failed', 'value')).toBe(1);
+    expect(found.value('vllm.request_goodput', 'value')).toBe(3.5);
+    expect(found.names()).toContain('ttft');
+  });
+
+  test('a mean that its own requests do not give is told', async () => {
+    const file = json('vllm-serve-detailed.json') as Record<string, unknown>;
+    const path = written('wrong.json', JSON.stringify({ ...file, mean_ttft_ms: 1 }));
+    expect(codes(await loaded(path))).toContain('recomputed_differs');
+  });
+});
+
+test('vllm bench latency: seconds a batch, n − 1 deviation, percentiles of the file', async () => {
+  const found = await loaded(fixture('vllm-latency.json'));
+  const file = json('vllm-latency.json') as unknown as {
+    latencies: number[];
+    percentiles: Record<string, number>;
+  };
+  expect(found.iterations).toHaveLength(30);
+  const [, second] = found.iterations;
+  expect(second!.end_ns! - second!.start_ns!).toBeCloseTo(file.latencies[1]! * 1e9, -1);
+  expect(found.value('vllm.batch_latency', 'p99')).toBe(file.percentiles['99']! * 1000);
+  expect(found.names()).toEqual(['vllm.batch_latency']);
+  expect(codes(found)).toEqual(['moments_unknown']);
+});
+
+test('vllm bench throughput: its tokens/s is the total, the output alone is unknown', async () => {
+  const found = await loaded(fixture('vllm-throughput.json'));
+  expect(found.value('total_throughput', 'value')).toBe(12_800);
+  expect(found.names()).not.toContain('output_throughput');
+});
+
+describe('sglang bench_serving', () => {
+  test('bare Infinity is read, also beside a text that says Infinity', async () => {
+    const found = await loaded(fixture('sglang.jsonl'));
+    expect(found.importer).toBe('sglang-bench-serving');
+    expect(found.metrics[0]!.label).toBe('rate inf');
+    expect(parseLenient('{"a": Infinity, "b": "Infinity \\" NaN", "c": NaN, "d": -Infinity}')).toEqual({
+      a: 'inf',
+      b: 'Infinity " NaN',
+      c: null,
+      d: 'inf',
+    });
+  });
+
+  test('its end is that of the stream: e2e and TPOT keep their names; ours come from the details', async () => {
+    const found = await loaded(fixture('sglang.jsonl'));
+    const vllm = json('vllm-serve-detailed.json');
+    expect(found.names(0)).toContain('sglang.tpot');
+    expect(found.names(0)).not.toContain('tpot');
+    expect(found.value('sglang.e2e_latency', 'mean', 'file', 1)).toBeCloseTo(vllm['mean_e2el_ms']! + 2, 6);
+    expect(found.value('e2e', 'mean', 'recomputed', 1)).toBeCloseTo(vllm['mean_e2el_ms']!, 6);
+    expect(found.value('tpot', 'p99', 'recomputed', 1)).toBeCloseTo(vllm['p99_tpot_ms']!, 6);
+    // The native protocol tells the tokens of each chunk, others do not.
+    expect(found.names(0)).toContain('itl');
+    expect(found.names(2)).toContain('sglang.itl');
+    expect(found.names(2)).not.toContain('itl');
+  });
+});
+
+describe('AIPerf', () => {
+  test('summary: unit rules, inter_token_latency is our TPOT, its chunks are not', async () => {
+    const found = await loaded(fixture('aiperf-profile_export_aiperf.json'));
+    const file = json('aiperf-profile_export_aiperf.json') as unknown as Record<
+      string,
+      Record<string, number>
+    >;
+    expect(found.value('ttft', 'p99')).toBeCloseTo(file['time_to_first_token']!['p99']! / 1000, 9);
+    expect(found.value('tpot', 'sd')).toBe(file['inter_token_latency']!['std']);
+    expect(found.value('aiperf.inter_chunk_latency', 'mean')).toBe(file['inter_chunk_latency']!['avg']);
+    expect(found.value('duration', 'value')).toBe(file['benchmark_duration']!['avg']);
+    expect(found.value('aiperf.gpu_0.gpu_power_usage', 'max')).toBe(690);
+    expect(found.names()).not.toContain('itl');
+    expect(found.facts).toMatchObject({
+      purpose: 'results',
+      tool: { name: 'aiperf', version: '0.5.0' },
+      software: { benchmark_model: 'org/model-1b' },
+    });
+  });
+
+  test('requests: the summary comes out of them, the warm-up is left out, ns since 1970 stay exact', async () => {
+    const found = await loaded(fixture('aiperf-profile_export.jsonl'));
+    const summary = await loaded(fixture('aiperf-profile_export_aiperf.json'));
+    for (const name of ['ttft', 'tpot', 'e2e']) {
+      for (const statistic of ['mean', 'median', 'sd', 'p90', 'p99']) {
+        expect(found.value(name, statistic, 'recomputed')).toBeCloseTo(summary.value(name, statistic), 6);
+      }
+    }
+    expect(found.value('completed', 'value', 'recomputed')).toBe(10);
+    expect(found.requests[0]).toMatchObject({ warmup: true, sent_ns: 0 });
+    expect(found.requests[3]).toMatchObject({ status: 'failed', error: 'overloaded', ttft_ns: null });
+    expect(found.facts.realtime_zero_ns).toBe(1_759_813_207_532_900_363n);
+    const later = await loaded(fixture('aiperf-profile_export.jsonl'), 1_759_813_207_532_900_000n);
+    expect(later.requests[0]!.sent_ns).toBe(363);
+  });
+
+  test('a last line that is cut off is left out and told; one in the middle is an error', async () => {
+    const text = readFileSync(fixture('aiperf-profile_export.jsonl'), 'utf8');
+    const cut = await loaded(written('cut.jsonl', text.slice(0, -200)));
+    expect(cut.requests).toHaveLength(11);
+    expect(codes(cut)).toContain('last_line_cut_off');
+    const lines = text.split('\n');
+    const broken = written('broken.jsonl', [lines[0], lines[1]!.slice(0, 50), lines[2]].join('\n'));
+    await expect(loaded(broken)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  });
+});
+
+describe('GuideLLM', () => {
+  test('its ITL is our TPOT; its TPOT, latency and percentiles are its own', async () => {
+    const found = await loaded(fixture('guidellm-benchmarks.json'));
+    const vllm = json('vllm-serve-detailed.json');
+    expect(found.importer).toBe('guidellm');
+    expect(found.value('tpot', 'mean')).toBeCloseTo(vllm['mean_tpot_ms']!, 6);
+    expect(found.value('guidellm.time_per_output_token', 'mean')).toBeGreaterThan(
+      vllm['mean_tpot_ms']! * 1.5,
+    );
+    expect(found.value('guidellm.request_latency', 'mean')).toBeCloseTo(vllm['mean_e2el_ms']! + 3, 6);
+    expect(found.value('ttft', 'p99_step')).toBe(Math.max(...(vllm['ttfts'] as unknown as number[])) * 1000);
+    expect(
+      found.metrics.filter(({ source }) => source!.startsWith('file')).map(({ statistic }) => statistic),
+    ).not.toContain('p99');
+    // The same requests as vLLM's file: our definitions give the same figures (epoch doubles keep about 0.2 µs).
+    expect(found.value('ttft', 'p99', 'recomputed')).toBeCloseTo(vllm['p99_ttft_ms']!, 2);
+    expect(found.value('e2e', 'mean', 'recomputed')).toBeCloseTo(vllm['mean_e2el_ms']!, 2);
+    expect(found.value('output_throughput', 'value', 'recomputed')).toBeCloseTo(
+      vllm['output_throughput']!,
+      6,
+    );
+  });
+
+  test('count 0 is absence: the load point where all failed has no latency', async () => {
+    const found = await loaded(fixture('guidellm-benchmarks.json'));
+    expect(found.names(1)).toEqual(['completed', 'duration', 'failed']);
+    expect(found.metrics.find(({ point }) => point === 1)!.label).toBe('concurrent 16');
+    expect(codes(found)).toContain('all_requests_failed');
+    expect(found.requests.filter(({ status }) => status === 'failed').map(({ error }) => error)).toEqual([
+      'HTTP 503',
+      'HTTP 503',
+    ]);
+  });
+});
+
+test('llama-bench: tests by name and depth, repeats as iterations, nothing called TTFT', async () => {
+  const found = await loaded(fixture('llama-bench.json'));
+  expect(found.metrics.map(({ label }) => label)).toEqual(['pp512', 'pp512', 'tg128 @ d512', 'tg128 @ d512']);
+  expect(found.names(0)).toEqual(['llama_bench.prompt_processing']);
+  // 512 tokens in 74, 72 and 71 ms.
+  const rates = [512 / 0.074, 512 / 0.072, 512 / 0.071];
+  expect(found.value('llama_bench.prompt_processing', 'mean')).toBeCloseTo(
+    rates.reduce((a, b) => a + b) / 3,
+    6,
+  );
+  expect(found.iterations.map((row) => row.end_ns! - row.start_ns!).slice(0, 3)).toEqual([74e6, 72e6, 71e6]);
+  // The second test began one second after the first.
+  expect(found.iterations[3]).toMatchObject({
+    start_ns: 1e9,
+    input_len: 0,
+    output_len: 128,
+  });
+  const [one] = JSON.parse(readFileSync(fixture('llama-bench.json'), 'utf8')) as object[];
+  expect(
+    (await loaded(written('llama.jsonl', `${JSON.stringify(one)}\n${JSON.stringify(one)}\n`))).iterations,
+  ).toHaveLength(6);
+});
+
+test('optimum-benchmark: units to ms and bytes, one value has no deviation, a repeated list is told', async () => {
+  const found = await loaded(fixture('optimum-benchmark_report.json'));
+  const file = json('optimum-benchmark_report.json') as unknown as Record<
+    string,
+    Record<string, Record<string, number>>
+  >;
+  expect(found.importer).toBe('optimum-benchmark');
+  expect(found.value('optimum.prefill_latency', 'p90', 'file', 1)).toBe(
+    file['prefill']!['latency']!['p90']! * 1000,
+  );
+  expect(found.value('optimum.prefill_max_ram', 'max', 'file', 1)).toBeCloseTo(1_395_167_232, 0);
+  expect(found.value('optimum.prefill_energy_gpu', 'value', 'file', 1)).toBe(9e-6);
+  expect(
+    found.metrics.filter(({ point, statistic }) => point === 0 && statistic === 'sd_population'),
+  ).toEqual([]);
+  expect(codes(found)).toEqual(['per_token_repeated']);
+  expect(found.metrics.every(({ defined_as_ours }) => !defined_as_ours)).toBe(true);
+});
+
+test('what is cut off, empty or of another program is an error in three parts', async () => {
+  const cut = written('cut.json', readFileSync(fixture('vllm-serve-detailed.json'), 'utf8').slice(0, 1500));
+  await expect(loaded(cut)).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
+  await expect(loaded(written('none.json', '{"avg_latency": 1, "latencies": []}'))).rejects.toMatchObject({
+    code: 'E_TRACE_FILE',
+  });
+  await expect(loaded(written('other.json', '{"request": 1}'))).rejects.toMatchObject({
+    code: 'E_FORMAT_UNKNOWN',
+  });
+});

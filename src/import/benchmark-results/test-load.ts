@@ -1,0 +1,52 @@
+import { join } from 'node:path';
+import type { Row, TableName } from '../../model/tables.js';
+import { identify } from '../identify.js';
+import type { CaptureFacts, ImportOutcome } from '../importer.js';
+
+export const fixture = (name: string): string => join('test/fixtures/benchmark-results-from-schema', name);
+
+export interface LoadedResults {
+  importer: string;
+  facts: CaptureFacts;
+  issues: ImportOutcome['issues'];
+  metrics: Row<'metrics'>[];
+  requests: Row<'requests'>[];
+  iterations: Row<'iterations'>[];
+  /** The one value of a metric; `from` begins its source. Throws where there is none or several. */
+  value(name: string, statistic: string, from?: 'file' | 'recomputed', point?: number): number;
+  names(point?: number): string[];
+}
+
+/** Identifies and loads a file as `inferscope import` does. */
+export async function loaded(path: string, zero?: bigint): Promise<LoadedResults> {
+  const rows = { metrics: [], requests: [], iterations: [] } as {
+    metrics: Row<'metrics'>[];
+    requests: Row<'requests'>[];
+    iterations: Row<'iterations'>[];
+  };
+  const importer = await identify(path);
+  const facts = await importer.facts(path);
+  const append = (table: TableName, row: object) =>
+    void (rows[table as keyof typeof rows] as object[]).push(row);
+  const { issues } = await importer.load(path, { sink: { append } } as never, {
+    execution_id: 'e',
+    capture_id: 'c',
+    host: 'h',
+    zero: { realtime_ns: zero ?? facts.realtime_zero_ns, monotonic_ns: null },
+  });
+  const of = (point: number) => rows.metrics.filter((metric) => metric.point === point);
+  return {
+    importer: importer.name,
+    facts,
+    issues,
+    ...rows,
+    value(name, statistic, from = 'file', point = 0) {
+      const found = of(point).filter(
+        (one) => one.name === name && one.statistic === statistic && one.source!.startsWith(from),
+      );
+      if (found.length !== 1) throw new Error(`${found.length} of ${name} ${statistic} ${from}`);
+      return found[0]!.value!;
+    },
+    names: (point = 0) => [...new Set(of(point).map(({ name }) => name!))].sort(),
+  };
+}
