@@ -5,7 +5,9 @@ import type { ImportContext } from '../importer.js';
 import { stageNameReader } from '../stage-names.js';
 import { sweepDevices } from './devices.js';
 import { sweepHost } from './host-sweep.js';
-import { attributionIssues } from './issues.js';
+import { attributeHeld } from './held/attribute-held.js';
+import type { HeldTrace } from './held/held-trace.js';
+import { attributionIssues, deviceCounts } from './issues.js';
 import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, opsSql, stagesSql } from './kept-tables.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames, opNames } from './names.js';
@@ -13,6 +15,7 @@ import { attributeOrphans } from './orphans.js';
 import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
 import { isSynchronizing } from './synchronizing-calls.js';
+import { openRows } from './row-writer.js';
 import { dropTextTable, textTable } from './texts.js';
 
 /**
@@ -20,23 +23,42 @@ import { dropTextTable, textTable } from './texts.js';
  * copies, api_calls, ops, stages and gaps. Every event gets its stage, every kernel its launch, operator and class;
  * the devices are swept for exclusive time and idle intervals. The trace tables must be tables, not views;
  * those of the API, kernels and copies are used up.
+ * @param held the events of the API, kernels and copies, where they are in memory instead of in trace tables
  * @returns what was lost, clipped or guessed, counted
  * @throws E_INTERRUPTED
  */
-export async function attribute(workbench: Workbench, context: ImportContext): Promise<{ issues: Issue[] }> {
-  const keep = keeper(workbench, context);
+export async function attribute(
+  workbench: Workbench,
+  context: ImportContext,
+  held: HeldTrace | null = null,
+): Promise<{ issues: Issue[] }> {
   const proceed = (share: number) => {
     if (context.signal?.aborted) throw interrupted();
     context.progress?.(share);
   };
   await dropScratch(workbench);
   await redactNames(workbench, context);
+  const issues = held
+    ? await attributeHeld(workbench, context, held, proceed)
+    : await attributeTables(workbench, context, proceed);
+  await dropScratch(workbench);
+  proceed(1);
+  return { issues };
+}
 
+async function attributeTables(
+  workbench: Workbench,
+  context: ImportContext,
+  proceed: (share: number) => void,
+): Promise<Issue[]> {
+  const keep = keeper(workbench, context);
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
-  const { host, counts, containers } = await sweepHost(workbench, {
+  const { host, counts, containers, stages } = await sweepHost(workbench, {
     stage: await stageNames(workbench, context),
     synchronizing: await synchronizingCodes(workbench),
+    calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
+    placed: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
   });
   proceed(0.3);
   await joinCalls(workbench);
@@ -78,10 +100,8 @@ export async function attribute(workbench: Workbench, context: ImportContext): P
   );
   await keep('ops', opsSql);
 
-  const issues = await attributionIssues(workbench, { counts, orphans, shared, times });
-  await dropScratch(workbench);
-  proceed(1);
-  return { issues };
+  const device = await deviceCounts(workbench);
+  return attributionIssues({ counts, orphans, shared, times, device, stages });
 }
 
 async function apis(workbench: Workbench) {

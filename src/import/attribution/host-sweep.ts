@@ -1,4 +1,4 @@
-import type { Workbench } from '../../model/workbench.js';
+import type { Batch, Workbench } from '../../model/workbench.js';
 import { stageKinds } from '../../model/record.js';
 import type { StageName } from '../stage-names.js';
 import { openCursor, refill, step, type Cursor } from './cursor.js';
@@ -23,26 +23,31 @@ export interface HostCounts {
   unclosedRanges: number;
 }
 
-export interface HostNames {
+export interface HostInput {
   /** Of a code in trace_names that ranges use. */
   stage(name: number): StageName;
   /** Codes of synchronising API calls. */
   synchronizing: ReadonlySet<number>;
+  /** start_ns, dur_ns, pid, tid, name; sorted by start_ns. */
+  calls: AsyncIterable<Batch>;
+  /**
+   * Told of each call in turn: place = stage_id × attributions.length + attribution, NaN outside all stages; and the
+   * operator around it or NaN.
+   */
+  placed: { add(place: number, op: number): void; close(): void };
 }
 
 /**
- * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Needs trace_api
- * sorted by start_ns. Writes
- * - attr_stages: the ranges as stages;
- * - attr_calls (place, op_id), one row a row of trace_api, in its order: place = stage_id × 4 + attribution;
+ * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Writes
+ * - attr_stages: the ranges as stages, numbered from 1 in order of their start;
  * - attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
  * The host that comes back knows how long each thread waited when; `containers` are stages that only hold steps, and
- * have no number of their own.
+ * have no number of their own; `stages` counts all.
  */
 export async function sweepHost(
   workbench: Workbench,
-  names: HostNames,
-): Promise<{ host: Host; counts: HostCounts; containers: ReadonlySet<number> }> {
+  input: HostInput,
+): Promise<{ host: Host; counts: HostCounts; containers: ReadonlySet<number>; stages: number }> {
   const marked = await workbench.query<{ pid: number; tid: number }>(
     'SELECT DISTINCT pid, tid FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
   );
@@ -54,13 +59,13 @@ export async function sweepHost(
   const sweep: Sweep = {
     host,
     counts,
-    names,
+    names: input,
     nextStage: 1,
     containers: new Set(),
     last: null,
     stages: await openRows(workbench, 'attr_stages', stageColumns),
     ops: await openRows(workbench, 'attr_ops', opColumns),
-    calls: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
+    calls: input.placed,
     found: { stage: null, by: 0 },
   };
   const ranges = await openCursor(workbench.scan(rangeScan(counts.unclosedRanges > 0)));
@@ -69,7 +74,7 @@ export async function sweepHost(
       'SELECT start_ns, dur_ns, pid, tid, op_id FROM trace_ops ORDER BY start_ns, dur_ns DESC, op_id',
     ),
   );
-  const calls = await openCursor(workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'));
+  const calls = await openCursor(input.calls);
   for (;;) {
     // At one instant what encloses comes first.
     const [cursor, take] =
@@ -88,7 +93,7 @@ export async function sweepHost(
     if (!left) await refill(cursor);
   }
   closeAll(sweep);
-  return { host, counts, containers: sweep.containers };
+  return { host, counts, containers: sweep.containers, stages: sweep.nextStage - 1 };
 }
 
 const stageColumns = [
@@ -116,13 +121,13 @@ const opColumns = ['op_id', 'parent_op_id', 'stage_id', 'self_dur_ns', 'depth'] 
 interface Sweep {
   host: Host;
   counts: HostCounts;
-  names: HostNames;
+  names: HostInput;
   nextStage: number;
   containers: Set<number>;
   last: { pid: number; tid: number; thread: Thread } | null;
   stages: RowWriter;
   ops: RowWriter;
-  calls: RowWriter;
+  calls: HostInput['placed'];
   found: Found;
 }
 

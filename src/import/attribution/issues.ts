@@ -10,9 +10,12 @@ export interface AttributionCounts {
   /** Calls that shared a correlation id with another. */
   shared: number;
   times: DeviceTimes;
+  device: DeviceCounts;
+  stages: number;
 }
 
-interface DeviceCounts {
+/** Kernels and copies, by what became of them. */
+export interface DeviceCounts {
   activities: number;
   opaque: number;
   by_process: number;
@@ -20,8 +23,8 @@ interface DeviceCounts {
   unstaged: number;
 }
 
-/** Everything attribution had to guess, cut or leave out, counted; needs attr_kernels, attr_copies and attr_stages. */
-export async function attributionIssues(workbench: Workbench, found: AttributionCounts): Promise<Issue[]> {
+/** Of attr_kernels and attr_copies. */
+export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> {
   const [device] = await workbench.query<DeviceCounts>(
     `SELECT count(*) AS activities, count(*) FILTER (opaque_graph) AS opaque,
        count(*) FILTER (attributed_by = 1) AS by_process, count(*) FILTER (attributed_by = 2) AS by_thread,
@@ -29,9 +32,13 @@ export async function attributionIssues(workbench: Workbench, found: Attribution
      FROM (SELECT opaque_graph, attributed_by, stage_id FROM attr_kernels
            UNION ALL SELECT false, attributed_by, stage_id FROM attr_copies)`,
   );
-  const [stages] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_stages');
-  const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = device!;
-  const { counts, orphans, shared, times } = found;
+  return device!;
+}
+
+/** Everything attribution had to guess, cut or leave out, counted. */
+export function attributionIssues(found: AttributionCounts): Issue[] {
+  const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
+  const { counts, orphans, shared, times, stages } = found;
   const of = ` of ${activities} kernels and copies`;
   const issues: (Issue & { count: number })[] = [
     issue(
@@ -89,11 +96,11 @@ export async function attributionIssues(workbench: Workbench, found: Attribution
       (n) =>
         `${n}${of} were launched by threads without ranges and belong to the range another thread of the process was in.`,
     ),
-    issue('outside_stages', 'info', stages!.n > 0 ? unstaged : 0, (n) => `${n}${of} belong to no range.`),
+    issue('outside_stages', 'info', stages > 0 ? unstaged : 0, (n) => `${n}${of} belong to no range.`),
     issue(
       'stages_missing',
       'warning',
-      stages!.n === 0 && activities > 0 ? activities : 0,
+      stages === 0 && activities > 0 ? activities : 0,
       () => 'The capture has no NVTX or record_function ranges: nothing tells prefill from decode.',
     ),
   ];

@@ -1,4 +1,4 @@
-import type { Workbench } from '../../model/workbench.js';
+import type { Batch, Workbench } from '../../model/workbench.js';
 import { openCursor, refill, step } from './cursor.js';
 import { attributions } from './host-threads.js';
 import { openRows } from './row-writer.js';
@@ -34,14 +34,36 @@ export async function attributeOrphans(workbench: Workbench): Promise<OrphanCoun
 
 async function byTime(workbench: Workbench, table: string): Promise<number> {
   const found = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
-  const stages = await openCursor(
-    workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
-  );
-  const activities = await openCursor(
+  const count = await stagesByTime(
+    workbench,
     workbench.scan(
       `SELECT start_ns, pid, activity FROM ${table} WHERE api_start_ns IS NULL ORDER BY start_ns`,
     ),
+    (activity, stage) => found.add(activity, stage),
   );
+  found.close();
+  await workbench.run(
+    `UPDATE ${table} SET stage_id = t.stage_id::INTEGER, attributed_by = ${attributions.indexOf('time')}
+     FROM attr_by_time t WHERE t.activity = ${table}.activity`,
+  );
+  await workbench.run('DROP TABLE attr_by_time');
+  return count;
+}
+
+/**
+ * @param orphans start_ns, pid, activity; sorted by start_ns
+ * @param found told of each that has a stage
+ * @returns how many have
+ */
+export async function stagesByTime(
+  workbench: Workbench,
+  orphans: AsyncIterable<Batch>,
+  found: (activity: number, stage: number) => void,
+): Promise<number> {
+  const stages = await openCursor(
+    workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
+  );
+  const activities = await openCursor(orphans);
   const open = new Map<number, Open[]>();
   let count = 0;
   while (activities.source) {
@@ -56,16 +78,10 @@ async function byTime(workbench: Workbench, table: string): Promise<number> {
     const { columns, row } = activities;
     const around = open.get(columns['pid']![row]!)?.findLast(({ endNs }) => endNs > activities.time);
     if (around) {
-      found.add(columns['activity']![row]!, around.stage);
+      found(columns['activity']![row]!, around.stage);
       count++;
     }
     if (!step(activities)) await refill(activities);
   }
-  found.close();
-  await workbench.run(
-    `UPDATE ${table} SET stage_id = t.stage_id::INTEGER, attributed_by = ${attributions.indexOf('time')}
-     FROM attr_by_time t WHERE t.activity = ${table}.activity`,
-  );
-  await workbench.run('DROP TABLE attr_by_time');
   return count;
 }

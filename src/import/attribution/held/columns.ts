@@ -1,18 +1,16 @@
-import type { Columns, KeptWriter, Workbench } from '../../../model/workbench.js';
+import type { Columns, Workbench } from '../../../model/workbench.js';
 import type { TableName } from '../../../model/tables.js';
 import type { ImportContext } from '../../importer.js';
 
-/** Values of one row; NaN is null. */
-export type ColumnOf = (row: number) => number;
-
+/** A column of a table being kept; NaN is null. Loops over typed arrays, for a call a value costs more than the rest. */
 export interface KeptColumn {
-  value: ColumnOf;
+  fill(into: Float64Array, from: number, count: number): void;
   /** Of a text: its values are indexes into it. */
   texts?: readonly string[];
 }
 
 /** Rows gathered before they are handed on. */
-export const batchRows = 16_384;
+const batchRows = 16_384;
 
 /** Writes rows 0 … `rows` of a table of the model. A column that is one value for all rows is given as that value. */
 export async function keepRows(
@@ -32,29 +30,43 @@ export async function keepRows(
     else constants[name] = column;
   }
   const announced = Object.fromEntries(given.map(([name, { texts }]) => [name, texts ?? null]));
-  const writer: KeptWriter = await workbench.keepColumns(table, context.capture_id, announced, constants);
+  const writer = await workbench.keepColumns(table, context.capture_id, announced, constants);
   const batch: Columns = Object.fromEntries(given.map(([name]) => [name, new Float64Array(batchRows)]));
-  const fills = given.map(([name, { value }]) => filler(value, batch[name]!));
   for (let from = 0; from < rows; from += batchRows) {
     const count = Math.min(batchRows, rows - from);
-    for (const fill of fills) fill(from, count);
+    for (const [name, column] of given) column.fill(batch[name]!, from, count);
     writer.append(batch, count);
   }
   writer.close();
 }
 
-/**
- * A loop of its own for each column: one loop for all would call each time another function, which the compiler does
- * not inline (three times as long).
- */
-function filler(value: ColumnOf, into: Float64Array): (from: number, count: number) => void {
-  // oxlint-disable-next-line no-new-func
-  return (from, count) => {
-    for (let i = 0; i < count; i++) into[i] = value(from + i);
+export function direct(values: Float64Array): KeptColumn {
+  return { fill: (into, from, count) => into.set(values.subarray(from, from + count)) };
+}
+
+/** `values` by an index of each row; −1 is null. */
+export function gathered(index: Int32Array, values: Float64Array, texts?: readonly string[]): KeptColumn {
+  return {
+    fill(into, from, count) {
+      for (let i = 0; i < count; i++) {
+        const at = index[from + i]!;
+        into[i] = at < 0 ? Number.NaN : values[at]!;
+      }
+    },
+    ...(texts && { texts }),
   };
 }
 
-/** A column of the combinations: constant where it is the same in all of them. */
+export function computed(value: (row: number) => number, texts?: readonly string[]): KeptColumn {
+  return {
+    fill(into, from, count) {
+      for (let i = 0; i < count; i++) into[i] = value(from + i);
+    },
+    ...(texts && { texts }),
+  };
+}
+
+/** A column of the combinations: one value where it is the same in all of them. */
 export function ofShape(
   shape: Int32Array,
   values: Float64Array | undefined,
@@ -62,10 +74,7 @@ export function ofShape(
 ): KeptColumn | string | number | null {
   if (!values || values.length === 0) return null;
   const first = values[0]!;
-  if (values.every((value) => value === first || (value !== value && first !== first))) {
-    if (Number.isNaN(first)) return null;
-    return texts ? texts[first]! : first;
-  }
-  const value: ColumnOf = (row) => values[shape[row]!]!;
-  return texts ? { value, texts } : { value };
+  if (!values.every((value) => Object.is(value, first))) return gathered(shape, values, texts);
+  if (Number.isNaN(first)) return null;
+  return texts ? texts[first]! : first;
 }

@@ -29,9 +29,13 @@ export function correlate(calls: HeldEvents, kernels: HeldEvents, copies: HeldEv
     }
     return found;
   };
-  return { kernels: find(kernels), copies: find(copies), get shared() {
-    return shared;
-  } };
+  return {
+    kernels: find(kernels),
+    copies: find(copies),
+    get shared() {
+      return shared;
+    },
+  };
 }
 
 interface CallTable {
@@ -75,8 +79,7 @@ function callTable(
   const dense = new Int32Array(size);
   const sparse = new Map<number, number>();
   const others = new Map<number, number>();
-  const call = (id: number): number =>
-    size > 0 ? (dense[id - least] ?? 0) - 1 : (sparse.get(id) ?? 0) - 1;
+  const call = (id: number): number => (size > 0 ? (dense[id - least] ?? 0) - 1 : (sparse.get(id) ?? 0) - 1);
   const put = (id: number, row: number): void => {
     if (size > 0) dense[id - least] = row + 1;
     else sparse.set(id, row + 1);

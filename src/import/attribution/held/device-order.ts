@@ -19,11 +19,7 @@ function deviceKeys({ shapes }: HeldEvents): { rank: number; device: number; key
  * @param priority of each combination of kernels, for kernels that begin at the same instant
  * @returns devices by rank and number
  */
-export function byDevice(
-  kernels: HeldEvents,
-  copies: HeldEvents,
-  priority: Uint8Array,
-): DeviceActivities[] {
+export function byDevice(kernels: HeldEvents, copies: HeldEvents, priority: Uint8Array): DeviceActivities[] {
   const ofKernel = deviceKeys(kernels);
   const ofCopy = deviceKeys(copies);
   const keys = new Map([...ofKernel, ...ofCopy].map((one) => [one.key, one]));
@@ -51,13 +47,12 @@ function merged(
   let i = 0;
   let j = 0;
   for (let n = 0; n < all.length; n++) {
-    const kernel =
-      j === b.length || (i < a.length && kernels.start_ns[a[i]!]! <= copies.start_ns[b[j]!]!);
+    const kernel = j === b.length || (i < a.length && kernels.start_ns[a[i]!]! <= copies.start_ns[b[j]!]!);
     all[n] = kernel ? a[i++]! : -1 - b[j++]!;
   }
   const startOf = (n: number) => (n < 0 ? copies.start_ns[-1 - n]! : kernels.start_ns[n]!);
   const priorityOf = (n: number) => (n < 0 ? 2 : priority[kernels.shape[n]!]!);
-  for (let from = 0; from < all.length; ) {
+  for (let from = 0; from < all.length;) {
     let to = from + 1;
     const start = startOf(all[from]!);
     while (to < all.length && startOf(all[to]!) === start) to++;

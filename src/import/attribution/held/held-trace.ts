@@ -18,14 +18,12 @@ export interface HeldEvents {
 
 /**
  * A capture small enough to be held: attribution over arrays takes a fifth of the time that it takes over tables.
- * Ranges, which are few, stay in the table trace_ranges; there are no operators.
+ * Names are in trace_names and ranges, which are few, in trace_ranges; there are no operators.
  */
 export interface HeldTrace {
   kernels: HeldEvents;
   copies: HeldEvents;
   calls: HeldEvents;
-  /** By code, as in trace_names. */
-  names: readonly string[];
 }
 
 export type Chunk = Pick<HeldEvents, 'rows' | 'start_ns' | 'dur_ns' | 'correlation' | 'shape' | 'bytes'>;

@@ -1,6 +1,6 @@
 import { opClasses } from '../../../model/classes.js';
 import { kernelLabel, type KernelLabel } from '../../kernel-classes/classify.js';
-import type { HeldTrace } from './held-trace.js';
+import type { HeldEvents } from './held-trace.js';
 
 /** Of each combination of kernels: codes for the kernels' columns; NaN is null. */
 export interface ShapeLabels {
@@ -14,9 +14,9 @@ export interface ShapeLabels {
 }
 
 /** Each distinct name is classified once; a whole graph has the class graph whatever its name. */
-export function labelShapes({ kernels, names }: HeldTrace): ShapeLabels {
-  const ofName = kernels.shapes['name'] ?? new Float64Array();
-  const opaque = kernels.shapes['opaque_graph'] ?? new Float64Array();
+export function labelShapes({ shapes }: HeldEvents, names: readonly string[]): ShapeLabels {
+  const ofName = shapes['name'] ?? new Float64Array();
+  const opaque = shapes['opaque_graph'] ?? new Float64Array();
   const known = new Map<number, KernelLabel>();
   const codes = new Map<string, number>();
   const code = (text: string | null | undefined): number => {
