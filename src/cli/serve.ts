@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Command } from 'commander';
+import { defaultThreads } from '../engines/onnx/decoder.js';
+import { resolveModel } from '../engines/onnx/model-source.js';
+import { serveModel } from '../engines/onnx/server/serve-model.js';
+import { detectCpu } from '../hardware/cpu.js';
+import { parseDType } from '../model/dtype.js';
+import { ensureWritable } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { examples } from './examples.js';
+import { fitsInMemory } from './memory-check.js';
+import { wholeNumber } from './numbers.js';
+import { print, talk, warn } from './output.js';
+import { startProgress } from './progress.js';
+
+interface ServeCommandOptions {
+  model: string;
+  dtype?: string;
+  threads?: number;
+  host: string;
+  port: number;
+  contextLen: number;
+  seed: number;
+  quiet?: boolean;
+}
+
+export function define(command: Command): void {
+  command
+    .option(
+      '--model <spec>',
+      'preset (llama-24m, llama-110m, …), config.json, or a folder with an ONNX export',
+      'llama-24m',
+    )
+    .option('--dtype <dtype>', 'float32 or int4 (default: float32, or what the export has)')
+    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', wholeNumber('--threads', 1, 2))
+    .option('--host <host>', 'address to listen on', '127.0.0.1')
+    .option('--port <n>', 'port, 0 for any free one', wholeNumber('--port', 0, 8000), 8000)
+    .option(
+      '--context-len <n>',
+      'most tokens of a request, prompt and output',
+      wholeNumber('--context-len', 2, 2048),
+      2048,
+    )
+    .option('--seed <n>', 'of random weights', wholeNumber('--seed', 0, 1), 0)
+    .option('--quiet', 'no talk on stderr')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope serve', 'an OpenAI-compatible server on 127.0.0.1:8000; Ctrl-C drains it'],
+        [
+          'inferscope serve --model ./my-onnx-export --port 0',
+          'a trained model with its tokenizer, any port',
+        ],
+      ),
+    )
+    .action(serveCommand);
+}
+
+/** Prints the URL on stdout once it listens, and returns when Ctrl-C has drained it. */
+async function serveCommand(options: ServeCommandOptions): Promise<void> {
+  const home = ensureWritable();
+  const quiet = options.quiet === true;
+  const progress = startProgress(quiet);
+  const model = await resolveModel(options.model, {
+    cacheDir: join(home.cache, 'models'),
+    seed: options.seed,
+    ...(options.dtype === undefined ? {} : { dtype: parseDType(options.dtype) }),
+    accept: (described) =>
+      fitsInMemory(described, { batchSize: 1, inputLen: options.contextLen - 1, outputLen: 1 }),
+    onProgress: ({ doneBytes, totalBytes }) =>
+      progress.update('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+  })
+    .catch((error: unknown) => {
+      throw asStorageFailure(error, { path: home.root, doing: 'write the model', home: true });
+    })
+    .finally(progress.end);
+  const contextLen = Math.min(options.contextLen, model.maxContext ?? options.contextLen);
+  const threads = options.threads ?? defaultThreads(detectCpu().usableCores);
+  const server = await serveModel(model, { host: options.host, port: options.port, threads, contextLen });
+  const shown = server.host.includes(':') ? `[${server.host}]` : server.host;
+  if (!['127.0.0.1', '::1', 'localhost'].includes(server.host))
+    warn(`${server.host} may be reached from other machines; there is no key and no TLS`);
+  print(`http://${shown}:${server.port}/v1`);
+  if (!quiet) {
+    const words =
+      server.tokenizer === 'words' ? 'random weights, one token a word' : "with the model's own tokenizer";
+    talk(
+      `${model.name} (${words}), ${threads} thread${threads === 1 ? '' : 's'}, context ${contextLen}. Requests are computed one at a time, others wait. Ctrl-C drains.`,
+    );
+  }
+  await interrupted();
+  const pending = server.pending();
+  if (!quiet) {
+    const count = pending === 1 ? 'one request' : `${pending} requests`;
+    talk(pending === 0 ? '\nclosing' : `\ndraining ${count} (Ctrl-C again to leave at once)`);
+  }
+  const leave = () => process.exit(130);
+  process.once('SIGINT', leave);
+  await server.drain();
+  process.off('SIGINT', leave);
+}
+
+/** Ending a server is what Ctrl-C is for, so it is no failure. */
+function interrupted(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = () => {
+      process.off('SIGINT', stop);
+      process.off('SIGTERM', stop);
+      resolve();
+    };
+    process.on('SIGINT', stop);
+    process.on('SIGTERM', stop);
+  });
+}

@@ -1,0 +1,183 @@
+import { randomUUID } from 'node:crypto';
+import { Hono } from 'hono';
+import type { z } from 'zod';
+import { messageOf } from '../../../model/errors.js';
+import type { TextTokenizer } from '../tokenizer.js';
+import type { Generated, GenerationQueue, GenerationRequest } from './generation-queue.js';
+import { prometheusText } from './prometheus.js';
+import {
+  chatPrompt,
+  chatSchema,
+  completionSchema,
+  unsupported,
+  type ChatBody,
+  type CompletionBody,
+} from './request-schema.js';
+
+export interface ServedModel {
+  name: string;
+  contextLen: number;
+  vocabSize: number;
+  tokenizer: TextTokenizer;
+  queue: GenerationQueue;
+}
+
+/** max_tokens of a request that names none, as OpenAI's completions have it. */
+const defaultMaxTokens = 16;
+
+/** OpenAI's completions and chat completions over one model; /v1/models, /health, /metrics. */
+export function servedApp(model: ServedModel, draining: () => boolean): Hono {
+  const app = new Hono();
+  const created = Math.floor(Date.now() / 1000);
+  app.get('/health', (context) => (draining() ? context.text('draining', 503) : context.text('ok')));
+  app.get('/metrics', (context) =>
+    context.text(prometheusText(model.queue.metrics, model.name), 200, {
+      'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+    }),
+  );
+  app.get('/v1/models', (context) =>
+    context.json({
+      object: 'list',
+      data: [
+        { id: model.name, object: 'model', created, owned_by: 'inferscope', max_model_len: model.contextLen },
+      ],
+    }),
+  );
+  app.post('/v1/completions', (context) =>
+    answer(context.req.raw, model, draining, completionSchema, 'text'),
+  );
+  app.post('/v1/chat/completions', (context) => answer(context.req.raw, model, draining, chatSchema, 'chat'));
+  app.notFound((context) => refuse(404, `There is no ${context.req.path} here.`));
+  app.onError((error) => refuse(500, messageOf(error)));
+  return app;
+}
+
+function refuse(status: number, message: string): Response {
+  const type = status >= 500 ? 'server_error' : 'invalid_request_error';
+  return Response.json({ error: { message, type, param: null, code: status } }, { status });
+}
+
+type Body = CompletionBody | ChatBody;
+
+async function answer(
+  raw: Request,
+  model: ServedModel,
+  draining: () => boolean,
+  schema: z.ZodType<Body>,
+  kind: 'text' | 'chat',
+): Promise<Response> {
+  if (draining()) return refuse(503, 'The server is shutting down.');
+  const given: unknown = await raw.json().catch(() => null);
+  const parsed = schema.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    return refuse(
+      400,
+      given === null ? 'The body is not JSON.' : `${issue?.path.join('.') || 'body'}: ${issue?.message}`,
+    );
+  }
+  const body = parsed.data;
+  const lacking = unsupported(body);
+  if (lacking.length > 0) return refuse(400, `This engine cannot do: ${lacking.join(', ')}.`);
+  if (body.model !== undefined && body.model !== model.name)
+    return refuse(404, `There is no model ${body.model} here; this server has ${model.name}.`);
+  const prompt = promptTokens(body, model.tokenizer);
+  const maxTokens = body.max_completion_tokens ?? body.max_tokens ?? defaultMaxTokens;
+  if (prompt.length === 0) return refuse(400, 'The prompt has no token.');
+  if (prompt.some((token) => token >= model.vocabSize))
+    return refuse(400, `Tokens must be below ${model.vocabSize}.`);
+  if (prompt.length + maxTokens > model.contextLen)
+    return refuse(
+      400,
+      `${prompt.length} prompt tokens and ${maxTokens} more do not fit the context of ${model.contextLen}.`,
+    );
+  const gone = new AbortController();
+  raw.signal.addEventListener('abort', () => gone.abort(), { once: true });
+  const request: GenerationRequest = {
+    prompt,
+    maxTokens,
+    temperature: body.temperature ?? 1,
+    seed: body.seed ?? Math.floor(Math.random() * 2 ** 32),
+    stop: body.stop,
+    ignoreEos: body.ignore_eos ?? false,
+    signal: gone.signal,
+  };
+  const head = {
+    id: `${kind === 'chat' ? 'chatcmpl' : 'cmpl'}-${randomUUID()}`,
+    created: Math.floor(Date.now() / 1000),
+    model: model.name,
+  };
+  if (body.stream) {
+    const usageWanted = body.stream_options?.include_usage === true;
+    return streamed(model.queue, request, head, kind, usageWanted, gone);
+  }
+  const made = await model.queue.generate(request, () => {});
+  const choice =
+    kind === 'chat'
+      ? { index: 0, message: { role: 'assistant', content: made.text }, logprobs: null }
+      : { index: 0, text: made.text, logprobs: null };
+  return Response.json({
+    ...head,
+    object: kind === 'chat' ? 'chat.completion' : 'text_completion',
+    choices: [{ ...choice, finish_reason: made.finishReason }],
+    usage: usage(prompt.length, made),
+  });
+}
+
+function promptTokens(body: Body, tokenizer: TextTokenizer): number[] {
+  if ('messages' in body) return tokenizer.encode(chatPrompt(body as ChatBody));
+  const { prompt } = body as CompletionBody;
+  if (typeof prompt === 'string') return tokenizer.encode(prompt);
+  return typeof prompt[0] === 'string' ? tokenizer.encode(prompt[0]) : (prompt as number[]);
+}
+
+function usage(promptLen: number, { tokens }: Generated) {
+  return { prompt_tokens: promptLen, completion_tokens: tokens, total_tokens: promptLen + tokens };
+}
+
+/** One event a token, then the finish reason, usage when asked for, and [DONE]. A failure is an event `error`. */
+function streamed(
+  queue: GenerationQueue,
+  request: GenerationRequest,
+  head: object,
+  kind: 'text' | 'chat',
+  usageWanted: boolean,
+  gone: AbortController,
+): Response {
+  const object = kind === 'chat' ? 'chat.completion.chunk' : 'text_completion';
+  const encoder = new TextEncoder();
+  const body = new ReadableStream<Uint8Array>({
+    async start(controller) {
+      const send = (data: string) => {
+        if (!gone.signal.aborted) controller.enqueue(encoder.encode(`data: ${data}\n\n`));
+      };
+      const chunk = (choices: object[], more: object = {}) =>
+        send(JSON.stringify({ ...head, object, choices, ...more }));
+      const piece = (text: string, reason: string | null, role?: string) =>
+        kind === 'chat'
+          ? {
+              index: 0,
+              delta: { ...(role ? { role } : {}), content: text },
+              logprobs: null,
+              finish_reason: reason,
+            }
+          : { index: 0, text, logprobs: null, finish_reason: reason };
+      if (kind === 'chat') chunk([piece('', null, 'assistant')]);
+      try {
+        const made = await queue.generate(request, (text) => chunk([piece(text, null)]));
+        chunk([piece('', made.finishReason)]);
+        if (usageWanted) chunk([], { usage: usage(request.prompt.length, made) });
+      } catch (error) {
+        send(JSON.stringify({ error: { message: messageOf(error), type: 'server_error', code: 500 } }));
+      }
+      send('[DONE]');
+      if (!gone.signal.aborted) controller.close();
+    },
+    cancel() {
+      gone.abort();
+    },
+  });
+  return new Response(body, {
+    headers: { 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+  });
+}

@@ -1,0 +1,145 @@
+import { setImmediate as afterIo } from 'node:timers/promises';
+import type { Decoder } from '../decoder.js';
+import { argmax } from '../sampling.js';
+import type { TextTokenizer } from '../tokenizer.js';
+import { detokenizer } from './detokenizer.js';
+import { sampler } from './temperature.js';
+
+export interface GenerationRequest {
+  prompt: number[];
+  maxTokens: number;
+  /** 0 is greedy. */
+  temperature: number;
+  seed: number;
+  stop: readonly string[];
+  ignoreEos: boolean;
+  /** Aborted when nobody waits for the answer any more. */
+  signal: AbortSignal;
+}
+
+export type FinishReason = 'stop' | 'length' | 'abort';
+
+export interface Generated {
+  text: string;
+  tokens: number;
+  finishReason: FinishReason;
+}
+
+/** Counters and gauges of /metrics. Seconds and tokens. */
+export interface GenerationMetrics {
+  running: number;
+  waiting: number;
+  promptTokens: number;
+  generationTokens: number;
+  finished: Record<FinishReason, number>;
+  /** From the arrival of a request, its wait in the queue included. */
+  ttft: { count: number; sum: number };
+  queueTime: { count: number; sum: number };
+  e2e: { count: number; sum: number };
+}
+
+export interface GenerationQueue {
+  /** @param onText called with each piece of text as its token is computed; empty pieces are left out */
+  generate(request: GenerationRequest, onText: (text: string) => void): Promise<Generated>;
+  metrics: GenerationMetrics;
+  /** Resolves when nothing runs or waits. */
+  idle(): Promise<void>;
+}
+
+/**
+ * Requests run one after the other, in the order they came: the decoder has one KV cache, so there is no batching, and
+ * the wait of a second request is the whole answer of the first. Between steps the event loop gets to send what was
+ * generated and to take what arrived; during a step it is blocked (milliseconds a token, longer for a prefill).
+ */
+export function generationQueue(
+  decoder: Decoder,
+  tokenizer: TextTokenizer,
+  eosTokens: readonly number[],
+): GenerationQueue {
+  const metrics: GenerationMetrics = {
+    running: 0,
+    waiting: 0,
+    promptTokens: 0,
+    generationTokens: 0,
+    finished: { stop: 0, length: 0, abort: 0 },
+    ttft: { count: 0, sum: 0 },
+    queueTime: { count: 0, sum: 0 },
+    e2e: { count: 0, sum: 0 },
+  };
+  const eos = new Set(eosTokens);
+  let tail: Promise<void> = Promise.resolve();
+
+  async function run(
+    request: GenerationRequest,
+    arrived: number,
+    onText: (text: string) => void,
+  ): Promise<Generated> {
+    const pick = request.temperature > 0 ? sampler(request.temperature, request.seed) : greedy;
+    const pieces = detokenizer(tokenizer, request.stop);
+    let text = '';
+    let tokens = 0;
+    let finishReason: FinishReason = 'abort';
+    const emit = (piece: string) => {
+      if (piece === '') return;
+      text += piece;
+      onText(piece);
+    };
+    if (!request.signal.aborted) {
+      observe(metrics.queueTime, arrived);
+      metrics.promptTokens += request.prompt.length;
+      let token = pick((await decoder.prefill([request.prompt])).logits);
+      for (;;) {
+        tokens++;
+        metrics.generationTokens++;
+        if (tokens === 1) observe(metrics.ttft, arrived);
+        if (!request.ignoreEos && eos.has(token)) {
+          finishReason = 'stop';
+          break;
+        }
+        emit(pieces.push(token));
+        if (pieces.stopped()) finishReason = 'stop';
+        else if (tokens === request.maxTokens) finishReason = 'length';
+        if (finishReason !== 'abort') break;
+        await afterIo();
+        if (request.signal.aborted) break;
+        token = pick((await decoder.decode([token])).logits);
+      }
+    }
+    if (finishReason !== 'abort') emit(pieces.rest());
+    metrics.finished[finishReason]++;
+    observe(metrics.e2e, arrived);
+    return { text, tokens, finishReason };
+  }
+
+  return {
+    metrics,
+    idle: () => tail,
+    async generate(request, onText) {
+      const arrived = performance.now();
+      const before = tail;
+      let release = () => {};
+      tail = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      metrics.waiting++;
+      await before;
+      metrics.waiting--;
+      metrics.running++;
+      try {
+        return await run(request, arrived, onText);
+      } finally {
+        metrics.running--;
+        release();
+      }
+    },
+  };
+}
+
+function greedy(logits: Float32Array): number {
+  return argmax(logits, 1)[0]!;
+}
+
+function observe(series: { count: number; sum: number }, sinceMs: number): void {
+  series.count++;
+  series.sum += (performance.now() - sinceMs) / 1000;
+}

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+
+const stop = z
+  .union([z.string(), z.array(z.string()).max(16)])
+  .nullish()
+  .transform((given) =>
+    (given === null || given === undefined ? [] : [given].flat()).filter((text) => text !== ''),
+  );
+
+/** What this engine has of OpenAI's parameters. Those it lacks are refused by `unsupported`, never ignored. */
+const common = {
+  model: z.string().optional(),
+  max_tokens: z.number().int().min(1).nullish(),
+  max_completion_tokens: z.number().int().min(1).nullish(),
+  temperature: z.number().min(0).nullish(),
+  seed: z.number().int().nullish(),
+  stop,
+  stream: z.boolean().nullish(),
+  stream_options: z.looseObject({ include_usage: z.boolean().nullish() }).nullish(),
+  ignore_eos: z.boolean().nullish(),
+};
+
+export const completionSchema = z.looseObject({
+  ...common,
+  prompt: z.union([z.string(), z.array(z.number().int().min(0)).min(1), z.array(z.string()).length(1)]),
+});
+
+const content = z.union([z.string(), z.array(z.looseObject({ type: z.literal('text'), text: z.string() }))]);
+
+export const chatSchema = z.looseObject({
+  ...common,
+  messages: z.array(z.looseObject({ role: z.string(), content })).min(1),
+});
+
+export type CompletionBody = z.infer<typeof completionSchema>;
+export type ChatBody = z.infer<typeof chatSchema>;
+
+/** Parameters that would change the answer and that this engine has not, with the values that change nothing. */
+const neutral: Record<string, readonly unknown[]> = {
+  n: [1],
+  best_of: [1],
+  top_p: [1],
+  top_k: [-1, 0],
+  min_p: [0],
+  presence_penalty: [0],
+  frequency_penalty: [0],
+  repetition_penalty: [1],
+  logprobs: [false],
+  top_logprobs: [0],
+  echo: [false],
+  suffix: [''],
+  tools: [],
+  response_format: [],
+  logit_bias: [],
+  min_tokens: [0],
+};
+
+/** Names of parameters that are set to something this engine cannot do. */
+export function unsupported(body: Record<string, unknown>): string[] {
+  return Object.entries(neutral)
+    .filter(([name, values]) => {
+      const given = body[name];
+      return given !== undefined && given !== null && !values.includes(given);
+    })
+    .map(([name]) => name);
+}
+
+/** Messages as one text. No chat template is applied: the embedded models are there to be measured, not talked to. */
+export function chatPrompt({ messages }: ChatBody): string {
+  const text = (given: ChatBody['messages'][number]['content']) =>
+    typeof given === 'string' ? given : given.map((part) => part.text).join('');
+  return messages.map(({ role, content: given }) => `${role}: ${text(given)}`).join('\n');
+}

@@ -1,0 +1,87 @@
+import type { Server } from 'node:http';
+import type { ServerType } from '@hono/node-server';
+import type { AddressInfo } from 'node:net';
+import { InferscopeError, systemErrorCode } from '../../../model/errors.js';
+import { openDecoder } from '../decoder.js';
+import type { OnnxModel } from '../onnx-model.js';
+import { loadTokenizer } from '../tokenizer.js';
+import { servedApp } from './app.js';
+import { generationQueue } from './generation-queue.js';
+import { wordCodec } from './word-codec.js';
+
+export interface ServeOptions {
+  host: string;
+  /** 0 takes a free one. */
+  port: number;
+  threads: number;
+  contextLen: number;
+}
+
+export interface RunningServer {
+  host: string;
+  port: number;
+  tokenizer: 'tokenizer.json' | 'words';
+  /** Takes no more requests, finishes those it has, and closes. */
+  drain(): Promise<void>;
+  /** Requests running or waiting. */
+  pending(): number;
+}
+
+/**
+ * Loads a model and serves it. Requests are computed one at a time.
+ * @throws E_USAGE when the port is taken, E_LENGTHS and the errors of openDecoder
+ */
+export async function serveModel(model: OnnxModel, options: ServeOptions): Promise<RunningServer> {
+  const { serve } = await import('@hono/node-server');
+  const decoder = await openDecoder(model, options);
+  try {
+    const vocabSize = Number(model.config['vocab_size']);
+    const tokenizer =
+      model.tokenizerPath === null ? wordCodec(vocabSize) : await loadTokenizer(model.tokenizerPath);
+    const eos = [model.config['eos_token_id'] ?? []].flat().map(Number);
+    const queue = generationQueue(decoder, tokenizer, eos);
+    let draining = false;
+    const app = servedApp(
+      { name: model.name, contextLen: options.contextLen, vocabSize, tokenizer, queue },
+      () => draining,
+    );
+    const server = (await new Promise<ServerType>((resolve, reject) => {
+      const started = serve({ fetch: app.fetch, hostname: options.host, port: options.port }, () =>
+        resolve(started),
+      );
+      started.once('error', (error) => reject(listenFailure(error, options)));
+    })) as Server;
+    return {
+      host: options.host,
+      port: (server.address() as AddressInfo).port,
+      tokenizer: model.tokenizerPath === null ? 'words' : 'tokenizer.json',
+      pending: () => queue.metrics.running + queue.metrics.waiting,
+      async drain() {
+        draining = true;
+        const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+        await queue.idle();
+        // A connection counts as idle a moment after its last answer ended.
+        const sweep = setInterval(() => server.closeIdleConnections(), 20);
+        await closed.finally(() => clearInterval(sweep));
+        await decoder.release();
+      },
+    };
+  } catch (error) {
+    await decoder.release();
+    throw error;
+  }
+}
+
+function listenFailure(error: unknown, { host, port }: ServeOptions): unknown {
+  const code = systemErrorCode(error);
+  if (code === null) return error;
+  return new InferscopeError(
+    'E_USAGE',
+    {
+      what: `cannot listen on ${host}:${port}`,
+      why: code === 'EADDRINUSE' ? 'Another program has that port.' : `The system says ${code}.`,
+      fix: 'Take another one with --port (0 takes any that is free), or leave --host out for 127.0.0.1.',
+    },
+    { cause: error },
+  );
+}

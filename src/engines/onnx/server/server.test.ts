@@ -1,0 +1,188 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { testFolder } from '../../../session/test-folder.js';
+import { openDecoder } from '../decoder.js';
+import { resolveModel } from '../model-source.js';
+import type { OnnxModel } from '../onnx-model.js';
+import { argmax } from '../sampling.js';
+import { detokenizer } from './detokenizer.js';
+import { serveModel, type RunningServer } from './serve-model.js';
+import { wordCodec } from './word-codec.js';
+
+const config = {
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_act: 'silu',
+  hidden_size: 64,
+  intermediate_size: 128,
+  num_hidden_layers: 2,
+  num_attention_heads: 4,
+  num_key_value_heads: 2,
+  head_dim: 16,
+  vocab_size: 512,
+  max_position_embeddings: 256,
+  rms_norm_eps: 1e-5,
+  rope_theta: 10_000,
+  tie_word_embeddings: true,
+  eos_token_id: 2,
+};
+
+const folder = testFolder();
+let model: OnnxModel;
+let server: RunningServer;
+let url: string;
+
+beforeAll(async () => {
+  const path = join(folder, 'config.json');
+  writeFileSync(path, JSON.stringify(config));
+  model = await resolveModel(path, { cacheDir: join(folder, 'cache') });
+  server = await serveModel(model, { host: '127.0.0.1', port: 0, threads: 1, contextLen: 128 });
+  url = `http://127.0.0.1:${server.port}`;
+});
+afterAll(() => server.drain());
+
+async function post(path: string, body: object): Promise<{ status: number; json: never }> {
+  const response = await fetch(`${url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ temperature: 0, ignore_eos: true, ...body }),
+  });
+  return { status: response.status, json: (await response.json()) as never };
+}
+
+interface Completion {
+  choices: { text: string; message: { content: string }; finish_reason: string }[];
+  usage: object;
+}
+
+test('greedy completions are the tokens the decoder gives when it is asked directly', async () => {
+  const codec = wordCodec(512);
+  const prompt = 'one two three';
+  const decoder = await openDecoder(model, { threads: 1, contextLen: 128 });
+  const expected: number[] = [];
+  let { logits } = await decoder.prefill([codec.encode(prompt)]);
+  for (let i = 0; i < 6; i++) {
+    const token = argmax(logits, 1)[0]!;
+    expected.push(token);
+    logits = (await decoder.decode([token])).logits;
+  }
+  await decoder.release();
+  const { json } = await post('/v1/completions', { prompt, max_tokens: 6 });
+  const { choices, usage } = json as Completion;
+  expect(choices[0]).toMatchObject({ text: codec.decode(expected), finish_reason: 'length' });
+  expect(codec.encode(choices[0]!.text)).toEqual(expected);
+  expect(usage).toEqual({ prompt_tokens: 3, completion_tokens: 6, total_tokens: 9 });
+
+  // Chat is the same computation over the messages as text.
+  const chat = (await post('/v1/chat/completions', {
+    messages: [{ role: 'user', content: 'hello' }],
+    max_tokens: 3,
+  })) as { json: Completion };
+  const plain = (await post('/v1/completions', { prompt: 'user: hello', max_tokens: 3 })) as {
+    json: Completion;
+  };
+  expect(chat.json.choices[0]!.message.content).toBe(plain.json.choices[0]!.text);
+
+  // A stop string ends before it, wherever the tokens are cut.
+  const [, second] = choices[0]!.text.trim().split(' ');
+  const stopped = (await post('/v1/completions', { prompt, max_tokens: 6, stop: ` ${second}` })) as {
+    json: Completion;
+  };
+  expect(stopped.json.choices[0]).toMatchObject({
+    text: ` ${choices[0]!.text.trim().split(' ')[0]}`,
+    finish_reason: 'stop',
+  });
+});
+
+test('streams: one event a token, usage, [DONE]; requests of one moment run one after the other', async () => {
+  async function stream(): Promise<string[]> {
+    const body = { prompt: 'a b', max_tokens: 5, stream: true, stream_options: { include_usage: true } };
+    const response = await fetch(`${url}/v1/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ temperature: 0, ignore_eos: true, ...body }),
+    });
+    expect(response.headers.get('content-type')).toContain('text/event-stream');
+    return [...(await response.text()).matchAll(/^data: (.*)$/gm)].map(([, data]) => data!);
+  }
+  const [one, two] = await Promise.all([stream(), stream()]);
+  expect(one.at(-1)).toBe('[DONE]');
+  const events = one.slice(0, -1).map((data) => JSON.parse(data) as Completion);
+  expect(events.filter(({ choices }) => choices[0]?.text)).toHaveLength(5);
+  expect(events.at(-2)!.choices[0]!.finish_reason).toBe('length');
+  expect(events.at(-1)).toMatchObject({ choices: [], usage: { completion_tokens: 5, prompt_tokens: 2 } });
+  const texts = (all: string[]) =>
+    all.slice(0, -2).map((data) => (JSON.parse(data) as Completion).choices[0]!.text);
+  expect(texts(two)).toEqual(texts(one));
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/^inferscope:num_requests_running\{model_name="[^"]+"\} 0$/m);
+  expect(
+    Number(/^inferscope:generation_tokens_total\{.*\} (\d+)$/m.exec(metrics)![1]),
+  ).toBeGreaterThanOrEqual(10);
+});
+
+test('what it cannot do is refused, not ignored', async () => {
+  const refused = async (body: object) => {
+    const { status, json } = await post('/v1/completions', { prompt: 'a', max_tokens: 2, ...body });
+    return [status, (json as { error: { message: string } }).error.message];
+  };
+  expect(await refused({ n: 2, top_p: 0.9 })).toEqual([400, 'This engine cannot do: n, top_p.']);
+  expect(await refused({ prompt: '' })).toEqual([400, 'The prompt has no token.']);
+  expect(await refused({ prompt: [600] })).toEqual([400, 'Tokens must be below 512.']);
+  expect((await refused({ max_tokens: 128 }))[1]).toContain('do not fit the context of 128');
+  expect((await refused({ model: 'gpt-4' }))[0]).toBe(404);
+  expect((await refused({ max_tokens: 0 }))[1]).toContain('max_tokens');
+  expect((await post('/v1/embeddings', {})).status).toBe(404);
+  expect(await (await fetch(`${url}/health`)).text()).toBe('ok');
+});
+
+test('a client that goes away stops its generation', async () => {
+  const controller = new AbortController();
+  const response = await fetch(`${url}/v1/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ prompt: 'a', max_tokens: 120, stream: true, ignore_eos: true, temperature: 0 }),
+    signal: controller.signal,
+  });
+  await response.body!.getReader().read();
+  controller.abort();
+  await post('/v1/completions', { prompt: 'a', max_tokens: 1 });
+  const metrics = await (await fetch(`${url}/metrics`)).text();
+  expect(metrics).toMatch(/finished_reason="abort"\} 1$/m);
+});
+
+test('draining finishes what runs and takes nothing new', async () => {
+  const own = await serveModel(model, { host: '127.0.0.1', port: 0, threads: 1, contextLen: 128 });
+  const running = fetch(`http://127.0.0.1:${own.port}/v1/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ prompt: 'a', max_tokens: 100, ignore_eos: true, temperature: 0 }),
+  }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
+  while (own.pending() === 0) await new Promise((resolve) => setTimeout(resolve, 1));
+  await own.drain();
+  expect((await running).usage.completion_tokens).toBe(100);
+  await expect(fetch(`http://127.0.0.1:${own.port}/health`)).rejects.toThrow('fetch failed');
+});
+
+test('words and tokens: generated text encodes to the tokens it came from', () => {
+  for (const vocabSize of [10, 80, 512, 32_000]) {
+    const codec = wordCodec(vocabSize);
+    const tokens = [0, 1, vocabSize - 1, Math.floor(vocabSize / 2)];
+    expect(codec.encode(codec.decode(tokens))).toEqual(tokens);
+    for (const token of codec.encode('Any words, with punctuation!')) expect(token).toBeLessThan(vocabSize);
+  }
+});
+
+test('a character of two tokens waits for both, a stop string is held back across tokens', () => {
+  // Bytes as tokens, as byte-level BPE falls back to.
+  const bytes = {
+    encode: (text: string) => [...Buffer.from(text)],
+    decode: (tokens: ArrayLike<number>) => Buffer.from(Array.from(tokens)).toString('utf8'),
+  };
+  const plain = detokenizer(bytes, []);
+  expect([...Buffer.from('né!')].map((token) => plain.push(token))).toEqual(['n', '', 'é', '!']);
+  const stopping = detokenizer(bytes, ['END']);
+  const given = [...Buffer.from('aEbENDc')].map((token) =>
+    stopping.stopped() ? 'after' : stopping.push(token),
+  );
+  expect(given).toEqual(['', '', 'a', 'E', 'b', '', 'after']);
+  expect(stopping.rest()).toBe('');
+});

@@ -1,0 +1,37 @@
+import type { TextTokenizer } from '../tokenizer.js';
+
+const consonants = 'bdfghklmnprstvwz';
+const vowels = 'aeiou';
+const syllables = [...consonants].flatMap((consonant) => [...vowels].map((vowel) => consonant + vowel));
+
+/**
+ * A tokenizer for a model that has none (random weights): a word is a token. Token n is written as n in base 80, its
+ * digits syllables, with a space before it, so that generated text encodes to the tokens it came from; any other word
+ * gets a token by hash. Prompts therefore have as many tokens as words.
+ */
+export function wordCodec(vocabSize: number): TextTokenizer {
+  const digits = Math.ceil(Math.log(vocabSize) / Math.log(syllables.length));
+  function word(token: number): string {
+    let text = '';
+    for (let rest = token, digit = 0; digit < digits; digit++) {
+      text = syllables[rest % syllables.length]! + text;
+      rest = Math.floor(rest / syllables.length);
+    }
+    return text;
+  }
+  function token(text: string): number {
+    if (text.length === 2 * digits) {
+      let value = 0;
+      for (let at = 0; at < text.length; at += 2)
+        value = value * syllables.length + syllables.indexOf(text.slice(at, at + 2));
+      if (value >= 0 && value < vocabSize && word(value) === text) return value;
+    }
+    let hash = 2166136261;
+    for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 16777619) >>> 0;
+    return hash % vocabSize;
+  }
+  return {
+    encode: (text) => text.split(/\s+/).filter(Boolean).map(token),
+    decode: (tokens) => Array.from(tokens, (one) => ` ${word(one)}`).join(''),
+  };
+}
