@@ -1,5 +1,5 @@
 import type { Change, CompareResult, KernelChange } from '../model/documents/compare.js';
-import { formatMs, formatPercent, noValue } from './format.js';
+import { formatCount, formatMs, formatPercent, noValue } from './format.js';
 
 /** Words of a comparison that terminal and page share. */
 
@@ -39,5 +39,5 @@ export const statusWords: Record<KernelChange, string> = {
 
 /** "15.2", "182": calls in a mean instance. */
 export function countWords(count: number): string {
-  return Number.isInteger(count) || count >= 100 ? String(Math.round(count)) : count.toFixed(1);
+  return Number.isInteger(count) || count >= 100 ? formatCount(Math.round(count)) : count.toFixed(1);
 }

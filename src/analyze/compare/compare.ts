@@ -51,7 +51,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       .filter(({ severity }) => severity !== 'info')
       .map((issue) => ({ ...issue, text: `${id}: ${issue.text}` })),
   );
-  return document('compare', '1.0', compareSides(what!, sides), issues);
+  return document('compare', '1.0', compareSides(what!, sides), [...timingIssues(sides), ...issues]);
 }
 
 /** The comparison itself: no database, no files. */
@@ -85,7 +85,14 @@ const unique = (values: string[]): string[] => [...new Set(values)];
 
 function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   return unique(sides.flatMap(({ stages }) => stages.map(({ phase }) => phase))).map((phase) => {
-    const values = sides.map(({ stages }) => stages.find((one) => one.phase === phase)?.value ?? null);
+    const own = sides.map(({ stages }) => stages.find((one) => one.phase === phase));
+    // A time without a profiler against one under it would compare the profiler.
+    const profiled = own.some((one) => one?.is_clean === false);
+    const values = own.map((one) =>
+      one
+        ? { ...one.value, duration_ms: (profiled ? one.profiled_ms : null) ?? one.value.duration_ms }
+        : null,
+    );
     const first = values[0]?.duration_ms ?? null;
     return {
       phase,
@@ -93,6 +100,25 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
       changes: values.map((value, i) => (i === 0 ? null : figureChange(first, value?.duration_ms ?? null))),
     };
   });
+}
+
+/** What the times are of, where that is not the same for all, and phases whose mean is over several batch sizes. */
+function timingIssues(sides: readonly Side[]): Issue[] {
+  const list: Issue[] = [];
+  const timed = sides.map(({ stages }) => stages.some(({ is_clean }) => is_clean));
+  if (timed.includes(true) && timed.includes(false)) {
+    const lacking = sides.filter((_, i) => !timed[i]).map(({ session }) => session.user.name ?? session.id);
+    const text = `Times are those under the profiler: ${lacking.join(', ')} has no clean execution (inferscope run --evaluator none,nsys).`;
+    list.push({ code: 'times_under_profiler', severity: 'info', text });
+  }
+  for (const { session, stages } of sides) {
+    const mixed = stages.filter(({ batch_sizes: sizes }) => (sizes?.length ?? 0) > 1);
+    if (mixed.length === 0) continue;
+    const sizes = [...new Set(mixed.flatMap(({ batch_sizes }) => batch_sizes ?? []))].join(', ');
+    const text = `${session.user.name ?? session.id} ran several batch sizes (${sizes}): its means are over all of them. To compare sizes, record one session a size.`;
+    list.push({ code: 'several_batch_sizes', severity: 'warning', text });
+  }
+  return list;
 }
 
 /** Intervals are independent: the difference's half width is the root of the sum of squares. */
@@ -171,12 +197,12 @@ type Value = CompareResult['kernels'][number]['values'][number];
 function statusOf(from: Value, to: Value): KernelChange {
   if (!from) return to ? 'new' : 'same';
   if (!to) return 'gone';
-  const time = to.mean_ns / from.mean_ns;
-  if (time < 1 - sameWithin) return 'faster';
-  if (time > 1 + sameWithin) return 'slower';
-  const count = to.count / from.count;
-  if (count > 1 + sameWithin) return 'more';
-  return count < 1 - sameWithin ? 'fewer' : 'same';
+  const [time, count] = [to.mean_ns / from.mean_ns, to.count / from.count];
+  const changed = (ratio: number) => ratio > 1 + sameWithin || ratio < 1 - sameWithin;
+  // What moved the kernel's total: 23 calls instead of one are "more", though each took 8 % less.
+  const byCount = changed(count) && Math.abs(Math.log(count)) > Math.abs(Math.log(time));
+  if (byCount || !changed(time)) return changed(count) ? (count > 1 ? 'more' : 'fewer') : 'same';
+  return time < 1 ? 'faster' : 'slower';
 }
 
 function attentionRows(sides: readonly Side[]): CompareResult['attention'] {

@@ -17,7 +17,9 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
     pattern: /torch|cuda|cublas|cudnn|triton|transformers|vllm|engine|onnxruntime/,
     text: 'other kernels chosen or built',
   },
-  { pattern: /clock|power|temperature/, text: 'clocks scale kernel time directly' },
+  { pattern: /^arguments$/, text: 'what the program was asked to do' },
+  { pattern: /clock/, text: 'clocks scale kernel time directly' },
+  { pattern: /power limit/, text: 'a lower limit lowers clocks under load' },
   {
     pattern: /cpu|node|kernel|python|threads|governor/,
     text: 'host speed: launch overhead and time between steps',
@@ -39,7 +41,7 @@ export function environmentDifferences(sides: readonly Side[]): Difference[] {
     const part = facts.find((one) => one.has(key))!.get(key)!.part;
     return [{ label: key, part, values, could_explain: explanation(key) }];
   });
-  return [...found, ...clockDifferences(sides)];
+  return [...argumentDifference(sides), ...found, ...clockDifferences(sides)];
 }
 
 function explanation(label: string): string | null {
@@ -67,6 +69,31 @@ function factsOf({ workload, hardware, software }: ManifestData) {
   for (const [name, value] of Object.entries(hardware)) put('hardware', name.replaceAll('_', ' '), value);
   for (const [name, value] of Object.entries(software)) put('software', name.replaceAll('_', ' '), value);
   return facts;
+}
+
+/** Words of the profiled commands that are not in all of them, in their order; none where a command is not known. */
+function argumentDifference(sides: readonly Side[]): Difference[] {
+  const commands = sides.map(
+    ({ session }) => session.manifest.executions.find(({ command }) => command.length > 0)?.command ?? null,
+  );
+  const known = commands.filter((command) => command !== null);
+  if (known.length < sides.length) return [];
+  const inAll = (word: string) => known.every((command) => command.includes(word));
+  // An option goes with its value, also where the value alone differs.
+  const values = known.map((command) =>
+    command
+      .filter((word, i) => {
+        const next = command[i + 1];
+        return (
+          !inAll(word) ||
+          (word.startsWith('-') && next !== undefined && !next.startsWith('-') && !inAll(next))
+        );
+      })
+      .join(' '),
+  );
+  if (new Set(values).size < 2) return [];
+  const told = values.map((value) => value || '(not given)');
+  return [{ label: 'arguments', part: 'workload', values: told, could_explain: explanation('arguments') }];
 }
 
 /** Sampled means differ by chance: from 2 % on they could explain a change. */

@@ -1,5 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { CompareResult, StageValue } from '../../model/documents/compare.js';
+import type { Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 
 export interface SideKernel {
@@ -18,7 +19,15 @@ export interface SideKernel {
 export interface Side {
   session: Session;
   source: string;
-  stages: { phase: string; value: NonNullable<StageValue> }[];
+  stages: {
+    phase: string;
+    value: NonNullable<StageValue>;
+    /** Of a timeline: whether duration_ms is of an execution without a profiler, and the time under it in any case. */
+    is_clean?: boolean;
+    profiled_ms?: Figure;
+    /** Where an instance is a mean over several. */
+    batch_sizes?: number[];
+  }[];
   kernels: SideKernel[];
   /** Names of operators, where the capture has them: they tell an attention implementation for sure. */
   operators: string[];

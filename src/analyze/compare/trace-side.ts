@@ -1,4 +1,4 @@
-import { figure, missing } from '../../model/figure.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
 import type { TracePhase } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
@@ -25,7 +25,13 @@ export async function traceSide(session: Session): Promise<Side> {
     return {
       session,
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
-      stages: found.map((phase) => ({ phase: phase.kind, value: stageValue(phase) })),
+      stages: found.map((phase) => ({
+        phase: phase.kind,
+        value: stageValue(phase),
+        is_clean: phase.clean_ms.value !== null,
+        profiled_ms: profiledTime(phase),
+        batch_sizes: phase.by_batch.map(({ batch_size }) => batch_size),
+      })),
       kernels: await kernelsOf(scope, found),
       operators: operators.map(({ name }) => name),
       gemms: await gemmSequences(scope, found),
@@ -36,18 +42,21 @@ export async function traceSide(session: Session): Promise<Side> {
   }
 }
 
-function stageValue(phase: TracePhase): Side['stages'][number]['value'] {
+function profiledTime(phase: TracePhase): Figure {
   const { mean_ns, sd_ns, count } = phase.wall;
   const half = sd_ns === null ? null : (studentT975(count - 1) * sd_ns) / Math.sqrt(count) / 1e6;
   const mean = mean_ns / 1e6;
-  const profiled = figure(mean, 'ms', 'windows under the profiler, within one process', {
+  return figure(mean, 'ms', 'windows under the profiler, within one process', {
     n: count,
     ...(sd_ns === null ? {} : { sd: sd_ns / 1e6 }),
     ...(half === null ? {} : { ci95: [mean - half, mean + half] as [number, number] }),
   });
+}
+
+function stageValue(phase: TracePhase): Side['stages'][number]['value'] {
   return {
     instances: phase.instances,
-    duration_ms: phase.clean_ms.value === null ? profiled : phase.clean_ms,
+    duration_ms: phase.clean_ms.value === null ? profiledTime(phase) : phase.clean_ms,
     busy_ms: phase.busy_ns / 1e6,
     idle_ms: phase.idle_ns / 1e6,
     idle_share: phase.idle_share,
@@ -105,16 +114,21 @@ async function gemmSequences({ database }: TraceScope, found: readonly TracePhas
   return sequences;
 }
 
-/** Mean clocks and power of the GPU while it ran, where sampled. */
+/** Mean clocks and power of the GPU in the compared phases, where sampled there: idle clocks say nothing of a step. */
 async function clocksOf(scope: TraceScope): Promise<Side['clocks']> {
   const found = await telemetry(scope);
   const wanted = new Set(['sm_clock_mhz', 'memory_clock_mhz', 'power_w', 'power_limit_w', 'temperature_c']);
   return (found?.series ?? [])
     .filter(({ metric, scope: whose }) => wanted.has(metric) && /^gpu\d+$/.test(whose))
-    .map(({ scope: whose, metric, mean }) => ({
-      label: `${whose} ${metric.replaceAll('_', ' ')}`,
-      part: 'clocks' as const,
-      values: [String(Math.round(mean))],
-      could_explain: null,
-    }));
+    .map(({ scope: whose, metric, mean, phases: sampled }) => {
+      const own = sampled.filter(({ kind }) => comparedPhases.has(kind));
+      const samples = own.reduce((sum, one) => sum + one.samples, 0);
+      const told = samples > 0 ? own.reduce((sum, one) => sum + one.samples * one.mean, 0) / samples : mean;
+      return {
+        label: `${whose} ${metric.replaceAll('_', ' ')}`,
+        part: 'clocks' as const,
+        values: [String(Math.round(told))],
+        could_explain: null,
+      };
+    });
 }

@@ -87,9 +87,21 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
   const parts = idle_by_cause
     .filter(({ ns }, index) => index === 0 || ns >= 0.1 * idle_ns)
     .slice(0, 3)
-    .map(({ id, ns }) => `${formatShare(ns / idle_ns)} ${causeWords[id] ?? id}${callOf(idle, kind, id)}`);
+    .map(
+      ({ id, ns }, index) =>
+        `${formatShare(ns / idle_ns)} ${index === 0 ? 'passes ' : ''}${causeWords[id] ?? id}${callOf(idle, kind, id)}`,
+    );
   const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
-  return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes)];
+  return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...cleanLine(phase)];
+}
+
+/** What the profiler added is idle time, not work: the device computes as long with and without it. */
+function cleanLine({ kind, clean_ms, wall, busy_ns }: TracePhase): Headline[] {
+  const clean = clean_ms.value === null ? null : 1e6 * clean_ms.value;
+  if (clean === null || clean > 0.95 * wall.mean_ns) return [];
+  const idle = Math.max(0, 1 - busy_ns / clean);
+  const text = `Without the profiler ${named(kind)} takes ${formatNs(clean)}; of that the GPU is idle for ${formatShare(idle)}, given the same ${formatNs(busy_ns)} of work.`;
+  return [line('profiler_overhead', kind, text)];
 }
 
 /** " (cudaGraphLaunch)": the call behind the largest wait of this cause, where it is not the plain launch. */
@@ -116,7 +128,7 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
     perLayer === null || launches.layers.value === null
       ? '' // The model is not known: no layers to set it against.
       : perLayer < 1
-        ? ` for ${launches.layers.value} layers`
+        ? ` (${launches.layers.value} layers)`
         : `: ${formatRate(perLayer)} launches for each of ${launches.layers.value} layers`;
   const every = phase.wall.mean_ns / phase.launches;
   const pace = isLaunchBound(phase)

@@ -2,6 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
 import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
 import { formatFigureWithInterval, formatMs, formatPercent, nbsp, noValue } from '../format.js';
+import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { classNames } from '../names.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
@@ -9,6 +10,7 @@ import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
 
 const kernelsShown = 12;
+const nameWidth = 30;
 /** Keeps numbers with their units. */
 const unbroken = (text: string): string => text.replaceAll(/(\d) (%|ms|µs|s)(?=[\s.,;:)]|$)/g, `$1${nbsp}$2`);
 const right = (head: string) => ({ head, align: 'right' as const });
@@ -39,13 +41,10 @@ export function compareSummary(
     kernelTable(data, width, pair),
   );
   put('GEMM tiles', tileTable(data, width));
-  put('What else differs', environmentTable(data, width));
+  put('What else differs', environmentLines(data, width));
+  const words = { error: colour.red('error:'), warning: colour.yellow('warning:'), info: 'note:' };
   const said = collapsed(issues).flatMap(({ severity, text }) =>
-    hanging(
-      `  ${severity === 'error' ? colour.red('error:') : colour.yellow('warning:')} `,
-      inert(text),
-      width,
-    ),
+    hanging(`  ${words[severity]} `, inert(text), width),
   );
   if (said.length > 0) lines.push('', ...said);
   if (data.stages.some(({ changes }) => changes.some((change) => change?.significant === false))) {
@@ -106,29 +105,33 @@ function classTable({ classes, sessions }: CompareResult, width: number, pair: b
   );
 }
 
-function kernelTable({ kernels, sessions }: CompareResult, width: number, pair: boolean): string {
-  const rows = kernels
-    .filter(({ status }) => status !== 'same' || !pair)
-    .slice(0, kernelsShown)
-    .map(({ phase, short_name, values, changes, status }) => [
-      inert(short_name),
-      phase,
-      ...values.map((value) =>
-        value ? `${countWords(value.count)} × ${formatMs(value.mean_ns / 1e6)}` : noValue,
-      ),
-      ...(pair ? [deltaWords(changes[1]?.delta_ms), statusWords[status]] : []),
-    ]);
-  if (rows.length === 0) return '';
-  return textTable(
+function kernelTable(data: CompareResult, width: number, pair: boolean): string {
+  const { kernels, sessions } = data;
+  const changed = kernels.filter(({ status }) => status !== 'same' || !pair).slice(0, kernelsShown);
+  if (changed.length === 0) return '';
+  // By phase, and within it by what changed most: a column for the phase would leave no room for the names.
+  const phases = [...new Set(changed.map(({ phase }) => phase))];
+  const sorted = phases.flatMap((phase) => changed.filter((row) => row.phase === phase));
+  const rows = sorted.map(({ name, short_name, values, changes, status }) => [
+    cutMiddle(inert(data.what === 'trace' ? kernelLabel(name || short_name) : short_name), nameWidth),
+    ...values.map((value) =>
+      value ? `${countWords(value.count)} × ${formatMs(value.mean_ns / 1e6)}` : noValue,
+    ),
+    ...(pair ? [deltaWords(changes[1]?.delta_ms), statusWords[status]] : []),
+  ]);
+  const [head = '', ...lines] = textTable(
     [
       { head: 'name', flexible: true },
-      { head: 'phase' },
       ...sessions.map((_, i) => right(letter(i))),
       ...(pair ? [right('change'), { head: '' }] : []),
     ],
     rows,
-    { width },
+    { width, indent: 4 },
+  ).split('\n');
+  const titled = lines.flatMap((line, i) =>
+    sorted[i]!.phase === sorted[i - 1]?.phase ? [line] : [`  ${sorted[i]!.phase}`, line],
   );
+  return [head, ...titled].join('\n');
 }
 
 function deltaWords(delta: number | undefined): string {
@@ -145,13 +148,13 @@ function tileTable({ gemm_tiles, sessions }: CompareResult, width: number): stri
   return textTable([{ head: 'phase' }, right('GEMMs'), ...heads], rows, { width });
 }
 
-function environmentTable({ environment, sessions }: CompareResult, width: number): string {
-  if (environment.length === 0) return '';
-  const rows = environment.map(({ label, values, could_explain }) => [
-    label,
-    ...values.map((value) => inert(value ?? noValue)),
-    could_explain ?? '',
-  ]);
-  const heads = sessions.map((_, i) => ({ head: letter(i) }));
-  return textTable([{ head: '' }, ...heads, { head: 'could explain', flexible: true }], rows, { width });
+/** One line a difference: "--mode cudagraph" beside another command line fits no column. */
+function environmentLines({ environment }: CompareResult, width: number): string {
+  return environment
+    .flatMap(({ label, values, could_explain }) => {
+      const why = could_explain === null ? '' : ` (${could_explain})`;
+      const told = values.map((value) => inert(value ?? noValue)).join(' → ');
+      return hanging(`  ${label}: `, `${told}${why}`, width);
+    })
+    .join('\n');
 }

@@ -21,15 +21,16 @@ const kernelWidth = 33;
 
 /** What the GPU waits for, as one reads it below "idle because". */
 const causeLabels: Record<string, string> = {
-  synchronization: 'the host waits for the GPU (synchronisation)',
-  host: 'the host is not yet at the next launch (Python)',
-  'host.start_up': 'the program does not use the GPU yet',
-  'host.shut_down': 'the program is done with the GPU',
-  launch_overhead: 'the host is inside a launch call',
-  launch_latency: 'launched, the kernel is starting (latency)',
-  device_dependency: 'launched, queued behind other work',
-  unattributed: 'its launch was not recorded',
+  synchronization: 'host waits in a synchronising call',
+  host: 'host between launches (Python, framework)',
+  'host.start_up': 'program does not use the GPU yet',
+  'host.shut_down': 'program is done with the GPU',
+  launch_overhead: 'host inside the launch call',
+  launch_latency: 'kernel starting (launch latency)',
+  device_dependency: 'queued behind other work',
+  unattributed: 'launch was not recorded',
 };
+const phaseLabel = (kind: PhaseKind): string => (kind === 'outside' ? 'no phase' : kind);
 const right = (head: string) => ({ head, align: 'right' as const });
 const ms = (ns: number): string => formatMs(ns / 1e6);
 
@@ -45,7 +46,7 @@ function section(title: string, body: string): string[] {
 function phaseTable({ phases }: TraceResult, width: number): string {
   // Sizes below their phase: the mean over them is nobody's.
   const lines = phases.flatMap((phase) => [
-    { ...phase, label: colour.bold(phase.kind) },
+    { ...phase, label: colour.bold(phaseLabel(phase.kind)) },
     ...phase.by_batch.map((size) => ({
       ...size,
       label: `  batch ${size.batch_size}`,
@@ -53,24 +54,25 @@ function phaseTable({ phases }: TraceResult, width: number): string {
       clean_ms: missing('not_by_batch', 'told for all sizes together'),
     })),
   ]);
-  const columns = ['phase', 'n', 'mean', 'sd', 'busy', 'idle', 'idle', 'kernels', 'launches', 'clean'];
-  const rows = lines.map((phase) => [
-    phase.label,
-    formatCount(phase.instances),
-    ms(phase.wall.mean_ns),
-    phase.wall.sd_ns === null ? noValue : ms(phase.wall.sd_ns),
-    ms(phase.busy_ns),
-    ms(phase.idle_ns),
-    formatPercent(phase.idle_share),
-    formatMean(phase.kernels),
-    formatMean(phase.launches),
-    formatFigure(phase.clean_ms),
-  ]);
   const withClean = phases.some(({ clean_ms }) => clean_ms.value !== null);
-  const shown = withClean ? columns.length : columns.length - 1;
+  const all: [head: string, cell: (line: (typeof lines)[number]) => string][] = [
+    ['phase', ({ label }) => label],
+    ['n', ({ instances }) => formatCount(instances)],
+    ['mean', ({ wall }) => ms(wall.mean_ns)],
+    ['sd', ({ wall }) => (wall.sd_ns === null ? noValue : ms(wall.sd_ns))],
+    ['busy', ({ busy_ns }) => ms(busy_ns)],
+    ['idle', ({ idle_ns }) => ms(idle_ns)],
+    ['idle', ({ idle_share }) => formatPercent(idle_share)],
+    ['kernels', ({ kernels }) => formatMean(kernels)],
+    ['launches', ({ launches }) => formatMean(launches)],
+    // Both: what is gained by having no profiler, and what the other columns are of.
+    ['unprofiled', ({ clean_ms }) => formatFigure(clean_ms)],
+  ];
+  // Beside the clean times there is no room for the spread of the profiled ones.
+  const columns = all.filter(([head]) => head !== (withClean ? 'sd' : 'unprofiled'));
   return textTable(
-    columns.slice(0, shown).map((head, i) => (i === 0 ? { head, flexible: true } : right(head))),
-    rows.map((row) => row.slice(0, shown)),
+    columns.map(([head], i) => (i === 0 ? { head, flexible: true } : right(head))),
+    lines.map((line) => columns.map(([, cell]) => cell(line))),
     { width },
   );
 }
@@ -84,7 +86,7 @@ function causeTable({ phases }: TraceResult, width: number): string {
     phase.idle_by_cause
       .filter(({ share }, index) => share >= 0.005 || index === 0)
       .map(({ id, ns, share }, index) => [
-        index === 0 ? phase.kind : '',
+        index === 0 ? phaseLabel(phase.kind) : '',
         causeLabels[id] ?? barLabel(id),
         ms(ns),
         formatPercent(share),
@@ -92,7 +94,7 @@ function causeTable({ phases }: TraceResult, width: number): string {
   );
   if (rows.length === 0) return '';
   return textTable(
-    [{ head: 'phase' }, { head: 'idle because', flexible: true }, right('a mean one'), right('of the phase')],
+    [{ head: 'phase' }, { head: 'idle because', flexible: true }, right('mean'), right('of the phase')],
     rows,
     { width },
   );
@@ -128,7 +130,8 @@ function kernelTable({ kernels, kernels_total }: TraceResult, width: number): st
 /** Kernel time of a mean instance by class, one column a phase. */
 function classTable({ classes, phases }: TraceResult, width: number): string {
   const shown = classes.filter(
-    ({ kind, rows }) => rows.length > 0 && (kind === null || kind !== 'outside' || phases.length === 1),
+    ({ kind, rows }) =>
+      rows.length > 0 && (phases.length === 1 ? kind === phases[0]!.kind : kind !== 'outside'),
   );
   // Few columns fit: those of a served model first.
   const order: (PhaseKind | null)[] = [
@@ -152,7 +155,10 @@ function classTable({ classes, phases }: TraceResult, width: number): string {
     }),
   ]);
   return textTable(
-    [{ head: 'class', flexible: true }, ...columns.flatMap(({ kind }) => [right(kind ?? 'all'), right('')])],
+    [
+      { head: 'class', flexible: true },
+      ...columns.flatMap(({ kind }) => [right(kind === null ? 'all' : phaseLabel(kind)), right('')]),
+    ],
     rows,
     { width },
   );
@@ -189,7 +195,7 @@ function launchTable({ launches }: TraceResult, width: number): string {
   const rows = launches.phases
     .filter(({ launches: own }) => own > 0)
     .map((phase) => [
-      phase.kind,
+      phaseLabel(phase.kind),
       formatMean(phase.launches),
       formatMean(phase.kernels),
       formatMean(phase.graph_launches),
@@ -245,23 +251,23 @@ export function traceSummary(
     ...(data.devices.length > 1 ? [`rank ${focus.rank ?? noValue}, device ${focus.device ?? noValue}`] : []),
     inert(data.session.title),
   ].join(' · ');
-  const lines = [...wrap(title, width), ''];
-  for (const { text } of data.headlines) lines.push(...hanging('  • ', unbroken(inert(text)), width));
-  lines.push(
-    ...section('Phases, a mean instance', phaseTable(data, width)),
-    ...section('Why the GPU is idle', causeTable(data, width)),
-    ...section('Kernels by time, whole capture', kernelTable(data, width)),
-    ...section('Kernel classes, a mean instance', classTable(data, width)),
+  // What is at the end stays on the screen: the details first, then what they come to, then what to do.
+  const lines = [
+    ...wrap(title, width),
     ...section('Copies, whole capture', copyTable(data, width)),
     ...section('Launches, a mean instance', launchTable(data, width)),
-  );
-  if (data.operators && data.operators.rows.length > 0) {
-    lines.push(...section('Operators by host and device time', operatorTable(data.operators, width)));
-  }
+    ...section('Operators by host and device time', operatorTable(data.operators, width)),
+    ...section('Kernels by time, whole capture', kernelTable(data, width)),
+    ...section('Kernel classes, a mean instance', classTable(data, width)),
+    ...section('Why the GPU is idle', causeTable(data, width)),
+    ...section('Phases, a mean instance', phaseTable(data, width)),
+  ];
   const said = noticeLines(document.issues, width);
   if (said.length > 0) lines.push('', ...said);
   const why = data.source.why.flatMap((text) => hanging('  ', inert(text), width));
   if (why.length > 0) lines.push('', ...why);
+  lines.push('', `  ${colour.bold('What it comes to')}`);
+  for (const { text } of data.headlines) lines.push(...hanging('  • ', unbroken(inert(text)), width));
   if (data.next_steps.length > 0) {
     lines.push('', `  ${colour.bold('Next')}`);
     for (const { command, why: reason } of data.next_steps) {
@@ -273,7 +279,9 @@ export function traceSummary(
   return withPlainSpaces(lines.join('\n'));
 }
 
-function operatorTable({ rows, phase }: NonNullable<TraceResult['operators']>, width: number): string {
+function operatorTable(operators: TraceResult['operators'], width: number): string {
+  if (!operators || operators.rows.length === 0) return '';
+  const { rows, phase } = operators;
   return textTable(
     [
       { head: phase ?? 'operator', flexible: true },
