@@ -1,4 +1,5 @@
-import { InferscopeError } from '../../model/errors.js';
+import { statSync } from 'node:fs';
+import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
@@ -11,9 +12,15 @@ import { loadSqlite } from './sqlite-load.js';
 import { bulkTables, type NsysTables } from './tables.js';
 import { dropTraceTables } from '../trace-tables.js';
 import { createTrace } from './trace.js';
+import { holdTrace } from './trace-held.js';
 
 /** Of the time an import takes; the rest is attribution's. */
 const readShare = 0.4;
+
+/** Of a sqlite file: 13 M events, which take 60 bytes each while they are held. */
+const heldBytes = 768 * 2 ** 20;
+/** Events of a parquetdir. */
+const heldEvents = 13_000_000;
 
 /** `nsys export --type sqlite`. */
 export const nsysSqliteImporter: Importer = {
@@ -26,6 +33,7 @@ export const nsysSqliteImporter: Importer = {
       const read = readerOf(file);
       const facts = await nsysFacts(path, read);
       const tables = await loadSqlite(file, target.workbench, {
+        hold: statSync(path).size <= heldBytes,
         ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
         ...(context.signal && { signal: context.signal }),
       });
@@ -42,8 +50,14 @@ export const nsysParquetdirImporter: Importer = {
   load: (path, target, context) =>
     withParquet(path, async (read) => {
       const facts = await nsysFacts(path, read);
-      const tables = await openParquetdir(path, target.workbench);
-      return finish(tables, facts, await collectionIssues(read), target, context);
+      try {
+        const tables = await openParquetdir(path, target.workbench);
+        return await finish(tables, facts, await collectionIssues(read), target, context);
+      } catch (error) {
+        // DuckDB names the file that is not whole.
+        if (error instanceof InferscopeError || !messageOf(error).includes(path)) throw error;
+        throw damaged(path, messageOf(error).split('\n')[0]!, error);
+      }
     }),
 };
 
@@ -73,12 +87,23 @@ async function finish(
   const zero = context.zero.realtime_ns;
   const own = facts.realtime_zero_ns;
   const shared = zero !== null && own !== null;
-  const issues = [...found, ...(await createTrace(workbench, tables, shared ? Number(own - zero) : 0))];
+  const offset_ns = shared ? Number(own - zero) : 0;
+  const events = Object.values(tables.counts).reduce((sum, count) => sum + count, 0);
+  const inTables = Object.entries(tables.rows).some(([kind, rows]) => kind !== 'nvtx' && rows !== null);
+  const { issues: lost, held } =
+    inTables && (events === 0 || events > heldEvents)
+      ? { issues: await createTrace(workbench, tables, offset_ns), held: null }
+      : await holdTrace(workbench, tables, offset_ns);
+  const issues = [...found, ...lost];
   const { progress } = context;
-  const attributed = await attribute(workbench, {
-    ...context,
-    ...(progress && { progress: (share: number) => progress(readShare + share * (1 - readShare)) }),
-  });
+  const attributed = await attribute(
+    workbench,
+    {
+      ...context,
+      ...(progress && { progress: (share: number) => progress(readShare + share * (1 - readShare)) }),
+    },
+    held,
+  );
   await dropTraceTables(workbench);
   return {
     clock: {

@@ -1,0 +1,259 @@
+import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync, cpSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+import { captures, changedKineto, changedSqlite } from './capture-files.js';
+import { expectFailure, inferscope, leftovers, place, sessions, start } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+const run = (...args: string[]) => inferscope(at, ['import', '--quiet', ...args]);
+/** Rows of one query on a session. */
+function rows(query: string, session = '@last'): unknown[][] {
+  const { stdout, stderr } = inferscope(at, ['sql', '--session', session, '--json', query]);
+  expect(stderr).toBe('');
+  return (JSON.parse(stdout) as { data: { rows: unknown[][] } }).data.rows;
+}
+function shown(session = '@last') {
+  const { stdout } = inferscope(at, ['session', 'show', session, '--json']);
+  return (JSON.parse(stdout) as { data: { manifest: Manifest } }).data.manifest;
+}
+interface Manifest {
+  id: string;
+  title: string;
+  captures: { capture_id: string; importer: string; tool: { name: string } }[];
+  artifacts: { path: string; kind: string }[];
+  tables: Record<string, unknown>;
+  workload: { model: { name: string } } | null;
+}
+
+describe('each format becomes a session', () => {
+  const cases: [name: keyof typeof captures, importer: string, table: string, document: string | null][] = [
+    ['sqlite', 'nsys-sqlite', 'kernels', 'trace'],
+    ['graph', 'nsys-sqlite', 'kernels', 'trace'],
+    ['parquetdir', 'nsys-parquetdir', 'kernels', 'trace'],
+    ['kineto', 'kineto', 'kernels', 'trace'],
+    ['ncuRaw', 'ncu-csv', 'counters', 'counters'],
+    ['ncuDetails', 'ncu-csv', 'counters', 'counters'],
+    ['cublas', 'cublas-log', 'gemms', 'gemms'],
+    ['cublaslt', 'cublaslt-log', 'gemms', 'gemms'],
+    ['dmon', 'nvidia-smi-dmon', 'telemetry', null],
+    ['query', 'nvidia-smi-query', 'telemetry', null],
+  ];
+  test.each(cases)('%s', (name, importer, table, document) => {
+    const ran = run(captures[name], '--name', `of-${name}`, '--json');
+    expect(ran.status, ran.stderr).toBe(0);
+    const { captures: kept, artifacts } = shown(`of-${name}`);
+    expect(kept.map((one) => one.importer)).toEqual([importer]);
+    expect(artifacts.map(({ kind }) => kind)).toEqual([importer]);
+    expect(Number(rows(`SELECT count(*) FROM ${table}`, `of-${name}`)[0]![0])).toBeGreaterThan(0);
+    if (document === null) {
+      expect(ran.stdout.trim()).toMatch(/^\d{8}-\d{6}-of-/);
+      return;
+    }
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      schema: expect.stringMatching(`^inferscope/${document}/`),
+    });
+  });
+});
+
+test('--json is a document of the published schema; without it a summary that ends with the report', async () => {
+  const { traceDocumentSchema } = await import('../../src/model/documents/trace.js');
+  traceDocumentSchema.parse(JSON.parse(run(captures.sqlite, '--json').stdout));
+  const { stdout } = run(captures.sqlite);
+  const report = stdout.trimEnd().split('\n').at(-1)!.trim();
+  expect(report).toMatch(/report\.html$/);
+  expect(readFileSync(report, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
+});
+
+test('several recordings of one run are one session; more can be added', () => {
+  const joined = run(
+    captures.sqlite,
+    captures.ncuRaw,
+    captures.cublaslt,
+    captures.dmon,
+    '--name',
+    'joined',
+    '--tag',
+    'h200',
+  );
+  expect(joined.status, joined.stderr).toBe(0);
+  const before = shown('joined');
+  expect(before.captures.map(({ tool }) => tool.name)).toHaveLength(4);
+  expect(Object.keys(before.tables)).toEqual(
+    expect.arrayContaining(['kernels', 'counters', 'gemms', 'telemetry']),
+  );
+  expect(run('--session', 'joined', captures.kineto).status).toBe(0);
+  const after = shown('joined');
+  expect([after.id, after.captures.length]).toEqual([before.id, 5]);
+  // The same file again is another capture, under a name of its own.
+  expect(run('--session', 'joined', captures.kineto, '--no-analyze').status).toBe(0);
+  expect(new Set(shown('joined').captures.map((one) => one.capture_id)).size).toBe(6);
+  expectFailure(run('--session', 'joined', '--name', 'x', '--json', captures.kineto), 2, 'E_USAGE');
+  expectFailure(run('--session', 'none-such', '--json', captures.kineto), 2, 'E_SESSION_NOT_FOUND');
+});
+
+test('--no-raw keeps tables only; --no-analyze prints the id only; --model names what ran', () => {
+  const ran = run(captures.kineto, '--no-raw', '--no-analyze', '--model', at.tiny);
+  const { id, artifacts, workload } = shown();
+  expect([ran.status, ran.stdout, artifacts]).toEqual([0, `${id}\n`, []]);
+  expect(workload?.model.name).toContain('tiny');
+  expect(existsSync(join(at.home, 'sessions', id, 'derived', 'report.html'))).toBe(false);
+});
+
+describe('what is no capture costs one message and leaves nothing', () => {
+  const bad = join(at.scratch, 'bad');
+  mkdirSync(bad);
+  const file = (name: string, content: string | Buffer) => {
+    writeFileSync(join(bad, name), content);
+    return join(bad, name);
+  };
+  const cut = (name: string, from: string, share: number) => {
+    cpSync(from, join(bad, name));
+    truncateSync(join(bad, name), Math.floor(readFileSync(from).length * share));
+    return join(bad, name);
+  };
+  const folder = join(bad, 'folder');
+  mkdirSync(folder);
+  const half = join(bad, 'half.parquetdir');
+  cpSync(captures.parquetdir, half, { recursive: true });
+  truncateSync(join(half, 'StringIds.parquet'), 100);
+  const newer = "UPDATE META_DATA_EXPORT SET value = '99.1.0' WHERE name = 'EXPORT_SCHEMA_VERSION'";
+
+  const cases: [what: string, code: string, path: string][] = [
+    ['a missing file', 'E_TRACE_FILE', join(bad, 'none.sqlite')],
+    ['an empty file', 'E_TRACE_FILE', file('empty.json', '')],
+    ['a folder without a capture', 'E_FORMAT_UNKNOWN', folder],
+    ['a text', 'E_FORMAT_UNKNOWN', file('notes.sqlite', 'Dear diary,\n')],
+    [
+      'random bytes',
+      'E_FORMAT_UNKNOWN',
+      file('random.json.gz', Buffer.from([0x1f, 0x8c, 3, 255, 0, 1, 200])),
+    ],
+    [
+      'broken gzip',
+      'E_TRACE_FILE',
+      file('broken.json.gz', Buffer.from([0x1f, 0x8b, 8, 0, 99, 99, 99, 99, 99])),
+    ],
+    ['a cut-off SQLite capture', 'E_TRACE_FILE', cut('cut.sqlite', captures.sqlite, 0.6)],
+    ['a cut-off Kineto trace', 'E_TRACE_FILE', cut('cut.json.gz', captures.kineto, 0.7)],
+    ['a cut-off ncu page', 'E_TRACE_FILE', cut('cut.csv', captures.ncuRaw, 0.9)],
+    ['a half parquet folder', 'E_TRACE_FILE', half],
+    ['another SQLite database', 'E_TRACE_FILE', changedSqlite(bad, 'other.sqlite', 'DROP TABLE StringIds')],
+    ['a capture of a newer nsys', 'E_TRACE_NEWER', changedSqlite(bad, 'newer.sqlite', newer)],
+    [
+      'a Chrome trace of a browser',
+      'E_FORMAT_UNKNOWN',
+      file('chrome.json', '{"traceEvents":[{"ph":"X","cat":"blink","name":"a","ts":1,"dur":2}]}'),
+    ],
+    [
+      'a Kineto trace without events',
+      'E_TRACE_FILE',
+      file('bare.json', '{"schemaVersion": 1, "traceEvents": []}'),
+    ],
+  ];
+  test.each(cases)('%s: %s', (_, code, path) => {
+    const before = sessions(at).length;
+    const { what, why } = expectFailure(run('--json', path), 5, code);
+    expect(`${what} ${why}`).toContain(path.split('/').at(-1)!);
+    expect(sessions(at)).toHaveLength(before);
+    expect(leftovers(at)).toEqual([]);
+  });
+
+  test('one bad file among good ones: nothing is kept, and an old session stays as it was', () => {
+    run(captures.dmon, '--name', 'old', '--no-analyze');
+    const before = shown('old');
+    expectFailure(
+      run('--json', '--session', 'old', captures.kineto, join(bad, 'cut.sqlite')),
+      5,
+      'E_TRACE_FILE',
+    );
+    expectFailure(run('--json', captures.kineto, join(bad, 'notes.sqlite')), 5, 'E_FORMAT_UNKNOWN');
+    expect(shown('old')).toEqual(before);
+    expect(leftovers(at)).toEqual([]);
+  });
+
+  test('hostile names of files stay names', () => {
+    const names = [
+      '$(touch pwned); rm -rf ~',
+      'a\'b"c;--',
+      '-o',
+      'línea\nnueva',
+      '\u001b[31mred\u001b[0m',
+      '…',
+    ];
+    for (const name of names) {
+      const path = join(bad, `${name}.json.gz`);
+      cpSync(captures.kineto, path);
+      const good = run('--no-analyze', '--', path);
+      expect(good.status, good.stderr).toBe(0);
+      expect(good.stdout).toMatch(/^[\w.-]+\n$/);
+      const damaged = join(bad, `${name}.sqlite`);
+      writeFileSync(damaged, 'SQLite format 3\0 and nothing else');
+      const ran = run('--json', '--', damaged);
+      expectFailure(ran, 5, 'E_TRACE_FILE');
+      expect(ran.stderr).not.toContain('\u001b[31mred');
+    }
+    expect(existsSync(join(at.scratch, 'pwned'))).toBe(false);
+    sessions(at);
+    const summary = run(join(bad, '\u001b[31mred\u001b[0m.json.gz'));
+    expect([summary.status, summary.stdout.includes('\u001b')]).toEqual([0, false]);
+  });
+
+  test('hostile names in a capture reach neither the terminal nor the page as anything but text', () => {
+    const names = [
+      '</script><script>alert(1)</script>',
+      '\u001b]0;title\u0007',
+      "Robert'); DROP TABLE kernels;--",
+      '..\\..\\../../etc/passwd',
+    ];
+    const path = changedKineto(bad, 'hostile.json', (trace) => {
+      const ranges = trace.traceEvents.filter(({ cat }) => cat === 'user_annotation' || cat === 'kernel');
+      ranges.forEach((event, i) => (event.name = names[i % names.length]!));
+    });
+    const { status, stdout, stderr } = run(path);
+    expect(status, stderr).toBe(0);
+    expect(stdout).not.toMatch(/[\u0007\u001b]/);
+    const page = readFileSync(stdout.trimEnd().split('\n').at(-1)!.trim(), 'utf8');
+    expect(page.includes('<script>alert(1)')).toBe(false);
+    expect(
+      Number(rows("SELECT count(*) FROM kernels WHERE name LIKE '%DROP TABLE%'")[0]![0]),
+    ).toBeGreaterThan(0);
+  });
+
+  test('.nsys-rep and .ncu-rep where nsys and ncu are not installed', () => {
+    // Only the tools' own programs read these; nothing on this PATH does.
+    const env = { PATH: join(bad, 'no-tools') };
+    for (const [path, tool] of [
+      [file('a.nsys-rep', 'NVIDIA Tegra Profiler Report 36398880.'), 'nsys'],
+      [file('a.ncu-rep', 'NVR\0'), 'ncu'],
+    ] as const) {
+      const ran = inferscope(at, ['import', '--quiet', '--json', path], env);
+      // A machine with CUDA has them in its usual folders too: then the report is what is wrong.
+      if (ran.stdout.includes('E_TOOL_FAILED')) continue;
+      expect(expectFailure(ran, 3, 'E_TOOL_MISSING').what).toContain(tool);
+    }
+    expect(leftovers(at)).toEqual([]);
+  });
+});
+
+test('Ctrl-C in the middle of an import leaves no session', async () => {
+  const path = changedKineto(at.scratch, 'long.json', ({ traceEvents }) => {
+    const once = traceEvents.filter(({ ph }) => ph === 'X');
+    for (let i = 1; i < 60; i++)
+      for (const event of once) traceEvents.push({ ...event, ts: event.ts + i * 1e6 });
+  });
+  const before = sessions(at).length;
+  const { child, ended } = start(at, ['import', '--json', path]);
+  let talk = '';
+  child.stderr!.on('data', (chunk) => (talk += String(chunk)));
+  while (!talk.includes('reading') && child.exitCode === null) await sleep(5);
+  process.kill(-child.pid!, 'SIGINT');
+  const { status, stdout, stderr } = await ended;
+  expect(status, stderr).toBe(130);
+  expect(JSON.parse(stdout)).toMatchObject({ data: { code: 'E_INTERRUPTED', exit_code: 130 } });
+  expect(sessions(at)).toHaveLength(before);
+  expect(leftovers(at)).toEqual([]);
+});
