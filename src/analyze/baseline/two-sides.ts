@@ -1,0 +1,144 @@
+import { mean, standardDeviation } from '../statistics.js';
+import { studentTwoSidedP, studentTwoSidedT } from './student-t.js';
+
+/** A side's mean logarithm with its standard error. */
+export interface LogMean {
+  mean: number;
+  standard_error: number;
+  degrees_of_freedom: number;
+}
+
+export interface RatioTest {
+  /** Second side / first side. */
+  ratio: number;
+  ci95: [number, number];
+  /** Two-sided. */
+  p: number;
+  degrees_of_freedom: number;
+}
+
+/**
+ * Of repeated values. Times and rates are positive, and their scatter is a share of them: on the logarithm it is even,
+ * and a difference is a ratio. Null for fewer than two values, or one that is not positive.
+ */
+export function logMeanOf(values: readonly number[]): LogMean | null {
+  if (values.length < 2 || values.some((value) => !(value > 0))) return null;
+  const logs = values.map(Math.log);
+  return {
+    mean: mean(logs),
+    standard_error: standardDeviation(logs) / Math.sqrt(logs.length),
+    degrees_of_freedom: logs.length - 1,
+  };
+}
+
+/** Of a figure that kept only its 95 % interval over n values: d ln x = dx / x (delta method). */
+export function logMeanOfInterval(value: number, n: number, ci95: readonly [number, number]): LogMean | null {
+  if (!(value > 0) || n < 2) return null;
+  const half = (ci95[1] - ci95[0]) / 2;
+  const standard_error = half / studentTwoSidedT(0.05, n - 1) / value;
+  return { mean: Math.log(value), standard_error, degrees_of_freedom: n - 1 };
+}
+
+/**
+ * Welch's t-test, which does not take the two scatters as equal (Welch 1947): t = Δ / √(s₁² + s₂²),
+ * ν = (s₁² + s₂²)² / (s₁⁴/ν₁ + s₂⁴/ν₂), s the standard errors.
+ */
+export function ratioTest(from: LogMean, to: LogMean): RatioTest {
+  const delta = to.mean - from.mean;
+  const [a, b] = [from.standard_error ** 2, to.standard_error ** 2];
+  const error = Math.sqrt(a + b);
+  const ratio = Math.exp(delta);
+  // Counts and sizes can be the same in every launch; rounding of their logarithms is no scatter.
+  if (error < 1e-12) {
+    const same = Math.abs(delta) < 1e-12;
+    const freedom = from.degrees_of_freedom + to.degrees_of_freedom;
+    return { ratio, ci95: [ratio, ratio], p: same ? 1 : 0, degrees_of_freedom: freedom };
+  }
+  const freedom = (a + b) ** 2 / (a ** 2 / from.degrees_of_freedom + b ** 2 / to.degrees_of_freedom);
+  const half = studentTwoSidedT(0.05, freedom) * error;
+  return {
+    ratio,
+    ci95: [Math.exp(delta - half), Math.exp(delta + half)],
+    p: studentTwoSidedP(Math.abs(delta) / error, freedom),
+    degrees_of_freedom: freedom,
+  };
+}
+
+const enumerated = 20_000;
+const sampled = 10_000;
+
+/**
+ * Permutation test of the difference of mean logarithms: how often would labels dealt at random differ as much? It
+ * needs no shape of the scatter. All arrangements where there are up to 20 000, else 10 000 drawn with a fixed seed.
+ * @returns two-sided p; null where even the most extreme arrangement could not fall below 0.05
+ */
+export function permutationP(from: readonly number[], to: readonly number[]): number | null {
+  if ([...from, ...to].some((value) => !(value > 0))) return null;
+  const [n, m] = [from.length, to.length];
+  const arrangements = combinations(n + m, n);
+  if ((n === m ? 2 : 1) / arrangements > 0.05) return null;
+  const logs = [...from, ...to].map(Math.log);
+  const whole = logs.reduce((sum, value) => sum + value, 0);
+  const difference = (first: number) => Math.abs(first / n - (whole - first) / m);
+  // Rounding must not make an arrangement less extreme than itself.
+  const observed = difference(logs.slice(0, n).reduce((sum, value) => sum + value, 0)) * (1 - 1e-9);
+  if (arrangements <= enumerated) {
+    let extreme = 0;
+    for (const sum of sumsOfSubsets(logs, n)) if (difference(sum) >= observed) extreme++;
+    return extreme / arrangements;
+  }
+  const random = mulberry32(1);
+  let extreme = 1;
+  for (let draw = 0; draw < sampled; draw++) {
+    for (let i = 0; i < n; i++) {
+      const other = i + Math.floor(random() * (logs.length - i));
+      [logs[i], logs[other]] = [logs[other]!, logs[i]!];
+    }
+    let sum = 0;
+    for (let i = 0; i < n; i++) sum += logs[i]!;
+    if (difference(sum) >= observed) extreme++;
+  }
+  return extreme / (sampled + 1);
+}
+
+function combinations(n: number, k: number): number {
+  let count = 1;
+  for (let i = 1; i <= k; i++) count = (count * (n - k + i)) / i;
+  return Math.round(count);
+}
+
+function* sumsOfSubsets(values: readonly number[], size: number, from = 0, sum = 0): Generator<number> {
+  if (size === 0) {
+    yield sum;
+    return;
+  }
+  for (let i = from; i <= values.length - size; i++) {
+    yield* sumsOfSubsets(values, size - 1, i + 1, sum + values[i]!);
+  }
+}
+
+/** A small generator with a fixed seed: the same data give the same verdict. */
+function mulberry32(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/**
+ * Holm's correction (1979): the chance that any of the tests errs stays below the level. Sorted ascending, the i-th of
+ * m is multiplied by m − i, and none may be smaller than the one before.
+ */
+export function holm(ps: readonly number[]): number[] {
+  const order = ps.map((p, index) => ({ p, index })).toSorted((a, b) => a.p - b.p);
+  const adjusted = Array.from<number>({ length: ps.length });
+  let highest = 0;
+  for (const [rank, { p, index }] of order.entries()) {
+    highest = Math.max(highest, Math.min(1, p * (ps.length - rank)));
+    adjusted[index] = highest;
+  }
+  return adjusted;
+}

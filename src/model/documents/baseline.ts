@@ -1,0 +1,127 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+export const baselineBases = ['launches', 'repeats', 'interval', 'none'] as const;
+
+/** One metric of one side of a comparison, with what is known of its spread. */
+export const sampledMetricSchema = z.object({
+  /** "ttft_ms", "concurrency 8 · ttft": what must be equal for two metrics to be compared. */
+  id: z.string(),
+  /** Load point or sizes; null where the sessions have one. */
+  point: z.string().nullable(),
+  name: z.string(),
+  unit: z.string(),
+  better: z.enum(['lower', 'higher']),
+  /** Mean of `values`, or the figure where there are none. */
+  value: z.number(),
+  /**
+   * launches: `values` are means of process launches, or of separate runs. repeats: of repeats in one process, which
+   * share its memory layout and its moment. interval: only a confidence interval is known. none: one number.
+   */
+  basis: z.enum(baselineBases),
+  values: z.array(z.number()),
+  interval: z
+    .object({
+      n: z.number().int(),
+      ci95: z.tuple([z.number(), z.number()]),
+      /** True when the interval is over process launches. */
+      over_launches: z.boolean(),
+    })
+    .nullable(),
+  source: z.string(),
+});
+
+export const baselineSessionSchema = z.object({
+  id: z.string(),
+  name: z.string().nullable(),
+  title: z.string(),
+  kind: z.string(),
+  started_at: z.string(),
+});
+
+/** What a session was made of: a difference here may be all that a difference in time means. */
+export const identityFactSchema = z.object({ label: z.string(), part: z.string(), value: z.string() });
+
+/** A stored baseline holds its figures itself: it outlives its sessions, and can be kept in git. */
+export const baselineSchema = z.object({
+  name: z.string(),
+  set_at: z.string(),
+  sessions: z.array(baselineSessionSchema),
+  identity: z.array(identityFactSchema),
+  metrics: z.array(sampledMetricSchema),
+});
+
+export const baselineVerdicts = [
+  'regression',
+  'improvement',
+  'within_tolerance',
+  'unchanged',
+  'inconclusive',
+  'within_process',
+  'no_spread',
+  'missing',
+] as const;
+
+const share = z.number();
+
+export const baselineComparisonSchema = z.object({
+  id: z.string(),
+  point: z.string().nullable(),
+  name: z.string(),
+  unit: z.string(),
+  better: z.enum(['lower', 'higher']),
+  baseline: z.number().nullable(),
+  current: z.number().nullable(),
+  /** current / baseline − 1, of geometric means where `values` are compared. */
+  change: share.nullable(),
+  /** 95 % confidence interval of `change`, not corrected for the number of metrics. */
+  change_ci95: z.tuple([share, share]).nullable(),
+  /** Welch's t-test on the logarithms. */
+  p: z.number().nullable(),
+  /** After Holm's correction over the metrics that were tested; the verdict goes by it. */
+  p_adjusted: z.number().nullable(),
+  /** Exact or sampled permutation test; null where so few values cannot reach 0.05. */
+  p_permutation: z.number().nullable(),
+  degrees_of_freedom: z.number().nullable(),
+  /** The weaker of the two sides. */
+  basis: z.enum(baselineBases),
+  /** Values behind each side. */
+  n: z.tuple([z.number().int(), z.number().int()]),
+  verdict: z.enum(baselineVerdicts),
+  text: z.string(),
+});
+
+export const baselineCheckSchema = z.object({
+  baseline: baselineSchema.pick({ name: true, set_at: true, sessions: true }),
+  sessions: z.array(baselineSessionSchema),
+  /** Changes for the worse up to this share pass. */
+  tolerance: share,
+  /** True when repeats of one process were taken as independent (--within-process). */
+  within_process: z.boolean(),
+  /** undecided: no regression was shown, but none could be ruled out either. */
+  result: z.enum(['regression', 'passed', 'undecided']),
+  headline: z.string(),
+  comparisons: z.array(baselineComparisonSchema),
+  differences: z.array(
+    z.object({
+      label: z.string(),
+      part: z.string(),
+      baseline: z.string().nullable(),
+      current: z.string().nullable(),
+    }),
+  ),
+});
+
+export const baselineVersion = '1.0';
+export const baselineDocumentSchema = documentSchema('baseline', baselineVersion, baselineSchema);
+export const baselineCheckDocumentSchema = documentSchema(
+  'baseline-check',
+  baselineVersion,
+  baselineCheckSchema,
+);
+
+export type SampledMetric = z.infer<typeof sampledMetricSchema>;
+export type Baseline = z.infer<typeof baselineSchema>;
+export type BaselineCheck = z.infer<typeof baselineCheckSchema>;
+export type BaselineComparison = z.infer<typeof baselineComparisonSchema>;
+export type BaselineVerdict = (typeof baselineVerdicts)[number];
