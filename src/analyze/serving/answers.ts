@@ -1,0 +1,135 @@
+import type { Issue } from '../../model/document.js';
+import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
+
+/** Users of a closed loop, requests per second of an open one. */
+export function level({ load }: Pick<ServingPoint, 'load'>): number {
+  return load.rate_per_s ?? load.concurrency ?? 0;
+}
+
+export function levelWords({ load }: Pick<ServingPoint, 'load'>): string {
+  if (load.rate_per_s !== null) return `${short(load.rate_per_s)} requests/s`;
+  return load.concurrency === 1 ? '1 user' : `${load.concurrency} users`;
+}
+
+function short(value: number): string {
+  return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
+}
+
+/** Less gain than this for a higher load is none. */
+const gain = 0.05;
+
+/**
+ * Where more load stops giving more: the lowest load within 5 % of the best output rate, when a higher one was tried.
+ * Of an open loop: the first that the server completes at less than 95 % of what was offered.
+ */
+export function saturation(points: readonly ServingPoint[]): ServingResult['saturation'] {
+  const sorted = [...points].sort((x, y) => level(x) - level(y));
+  const rates = sorted.map((point) => point.throughput.output_tokens_per_s.value);
+  if (sorted.length < 2 || rates.some((rate) => rate === null)) {
+    const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
+    return { execution_id: null, text: `Where it saturates is not known: ${why}.` };
+  }
+  const best = Math.max(...rates.map(Number));
+  const knee = rates.findIndex((rate) => rate! >= best * (1 - gain));
+  const point = sorted[knee]!;
+  if (knee === sorted.length - 1)
+    return {
+      execution_id: null,
+      text: `It is not saturated: ${levelWords(point)} still gave more than the load before.`,
+    };
+  const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
+  return {
+    execution_id: point.execution_id,
+    text: `It saturates at ${levelWords(point)} with ${short(rates[knee]!)} output tokens/s: more load gives less than 5 % more and only waits.${limit}`,
+  };
+}
+
+export function bestUnderSlo(
+  points: readonly ServingPoint[],
+  slo: Slo | null,
+): ServingResult['best_under_slo'] {
+  if (slo === null) return null;
+  const bounds = (['ttft_ms', 'tpot_ms', 'e2e_ms'] as const)
+    .filter((name) => slo[name] !== null)
+    .map((name) => `${name.slice(0, -3).toUpperCase()} ≤ ${slo[name]} ms`);
+  const words = `${bounds.join(' and ')} for ${Number((slo.share * 100).toPrecision(4))} % of requests`;
+  const met = points.filter((point) => point.goodput.meets_slo === true);
+  const best = met.reduce<ServingPoint | null>(
+    (high, point) => (high === null || level(point) > level(high) ? point : high),
+    null,
+  );
+  if (best === null) return { execution_id: null, text: `No load met ${words}.` };
+  const above = points.some((point) => level(point) > level(best) && point.goodput.meets_slo === false);
+  return {
+    execution_id: best.execution_id,
+    text: `${above ? 'The highest load' : 'The highest load tried also met it: one'} with ${words} is ${levelWords(best)}.`,
+  };
+}
+
+/** What makes a conclusion doubtful. */
+export function servingIssues(points: readonly ServingPoint[], { prompts, probe }: LoadPlan): Issue[] {
+  const issues: Issue[] = [];
+  const add = (code: string, severity: Issue['severity'], text: string) =>
+    issues.push({ code, severity, text });
+  for (const point of points) {
+    const where = levelWords(point);
+    const { requests, tokens, client } = point;
+    if (requests.counted > 0 && requests.ok === 0)
+      add('all_failed', 'error', `At ${where} every request failed: there are no latencies, not zeros.`);
+    else if (requests.failed > 0)
+      add(
+        'requests_failed',
+        'warning',
+        `At ${where} ${requests.failed} of ${requests.counted} requests failed; latencies are of the others.`,
+      );
+    if (requests.cancelled > 0)
+      add(
+        'requests_cancelled',
+        'warning',
+        `At ${where} ${requests.cancelled} requests were stopped by Ctrl-C and are left out.`,
+      );
+    if (client.bound)
+      add('client_bound', 'warning', `At ${where} this client was a limit: ${client.reasons.join('; ')}.`);
+    if (tokens.shorter > 0)
+      add(
+        'output_shorter',
+        'warning',
+        `At ${where} ${tokens.shorter} of ${requests.ok} outputs were shorter than asked: the server may not know ignore_eos.`,
+      );
+    if (tokens.longer > 0)
+      add(
+        'output_longer',
+        'warning',
+        `At ${where} ${tokens.longer} of ${requests.ok} outputs were longer than max_tokens.`,
+      );
+    if (tokens.chunks_not_tokens > 0)
+      add(
+        'chunks_not_tokens',
+        'info',
+        `At ${where} chunks are not tokens in ${tokens.chunks_not_tokens} of ${requests.ok} requests: TPOT counts tokens, ITL is split evenly or left out.`,
+      );
+    const { tokenizer_difference: apart, cached_share: cached } = tokens;
+    if (apart.value !== null && Math.abs(apart.value) >= 0.5)
+      add(
+        'token_counts_differ',
+        'info',
+        `At ${where} the local tokenizer counts ${apart.value.toFixed(1)} tokens an output more than usage does.`,
+      );
+    const hits = cached.value ?? point.server.prefix_cache_hit_ratio.value;
+    if (hits !== null && hits > 0.05)
+      add(
+        'prefix_cache_carry_over',
+        'warning',
+        `At ${where} ${Math.round(hits * 100)} % of the prompt tokens came from the server's prefix cache although prompts are fresh: TTFT and throughput are flattered.`,
+      );
+  }
+  if (prompts.seed_used_before) {
+    const danger = probe?.caches_prefixes === false ? '' : ' Its prefix cache may hold these prompts.';
+    add(
+      'seed_repeated',
+      probe?.caches_prefixes === false ? 'info' : 'warning',
+      `Seed ${prompts.seed} was sent to this server before.${danger} Leave --seed out for fresh prompts.`,
+    );
+  }
+  return issues;
+}

@@ -1,0 +1,48 @@
+import type { Distribution } from '../../model/documents/serving.js';
+import { missing } from '../../model/figure.js';
+import { mean, percentile, standardDeviation, studentT975 } from '../statistics.js';
+
+const batches = 10;
+
+/**
+ * Requests of one run follow each other and share queues, so they are not independent: the interval is Student's t over
+ * the means of ten consecutive batches (batch means; Law, Simulation Modeling and Analysis, ch. 9).
+ * @param values in the order of time
+ */
+export function distribution(
+  values: readonly number[],
+  unit: string,
+  source: string,
+  absent: string,
+): Distribution {
+  if (values.length === 0) return missing('no_values', absent);
+  const sorted = [...values].sort((x, y) => x - y);
+  const center = mean(values);
+  return {
+    unit,
+    n: values.length,
+    mean: center,
+    sd: values.length < 2 ? null : standardDeviation(values),
+    ci95: values.length < 2 * batches ? null : batchInterval(values, center),
+    min: sorted[0]!,
+    p50: percentile(sorted, 0.5),
+    p90: percentile(sorted, 0.9),
+    p95: percentile(sorted, 0.95),
+    p99: percentile(sorted, 0.99),
+    max: sorted.at(-1)!,
+    source,
+  };
+}
+
+function batchInterval(values: readonly number[], center: number): [number, number] {
+  const means = Array.from({ length: batches }, (_, batch) =>
+    mean(
+      values.slice(
+        Math.floor((batch * values.length) / batches),
+        Math.floor(((batch + 1) * values.length) / batches),
+      ),
+    ),
+  );
+  const half = (studentT975(batches - 1) * standardDeviation(means)) / Math.sqrt(batches);
+  return [center - half, center + half];
+}

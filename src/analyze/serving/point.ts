@@ -1,0 +1,206 @@
+import type { LoadPlan, ServingPoint, Slo } from '../../model/documents/serving.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { mean } from '../statistics.js';
+import { distribution } from './distribution.js';
+import type { RequestRow } from './requests.js';
+
+const noAnswer = 'no counted request was answered';
+
+/** All figures of one load. Failed requests are counted and never averaged in. */
+export function servingPoint(
+  { execution_id: id, load, client }: LoadPlan['points'][number],
+  rows: readonly RequestRow[],
+  slo: Slo | null,
+  server: ReadonlyMap<string, { max: number; grown: number }>,
+): ServingPoint {
+  const counted = rows.filter((row) => row.warmup !== true && row.status !== 'cancelled');
+  const ok = counted.filter((row) => row.status === 'ok');
+  const begin = Math.min(...counted.map((row) => row.sent_ns ?? row.scheduled_ns));
+  const end = Math.max(...counted.map((row) => row.end_ns ?? row.sent_ns ?? row.scheduled_ns));
+  const seconds = counted.length === 0 ? 0 : (end - begin) / 1e9;
+  return {
+    execution_id: id,
+    load,
+    seconds,
+    requests: {
+      counted: counted.length,
+      ok: ok.length,
+      failed: counted.length - ok.length,
+      cancelled: rows.filter((row) => row.status === 'cancelled').length,
+      warmup: rows.filter((row) => row.warmup === true).length,
+      failures: failures(counted),
+    },
+    tokens: tokens(ok),
+    latency: latency(ok),
+    throughput: throughput(ok, seconds),
+    goodput: goodput(counted, slo, seconds),
+    server: serverFigures(server),
+    client,
+  };
+}
+
+function failures(rows: readonly RequestRow[]): ServingPoint['requests']['failures'] {
+  const byKind = new Map<string, { kind: string; count: number; example: string | null }>();
+  for (const { status, error } of rows) {
+    if (status === 'ok') continue;
+    const known = byKind.get(status) ?? { kind: status, count: 0, example: error };
+    known.count++;
+    byKind.set(status, known);
+  }
+  return [...byKind.values()].sort((x, y) => y.count - x.count);
+}
+
+function meanOf(values: (number | null)[], unit: string, source: string, absent: string): Figure {
+  const known = values.filter((value) => value !== null);
+  return known.length === 0
+    ? missing('not_told', absent)
+    : figure(mean(known), unit, source, { n: known.length });
+}
+
+function tokens(ok: readonly RequestRow[]): ServingPoint['tokens'] {
+  const both = ok.filter((row) => row.tokenizer_output_tokens !== null && row.output_tokens !== null);
+  const apart = both.map((row) => row.tokenizer_output_tokens! - row.output_tokens!);
+  const told = ok.filter((row) => row.cached_tokens !== null && row.input_tokens !== null);
+  const cached = told.reduce((sum, row) => sum + row.cached_tokens!, 0);
+  const input = told.reduce((sum, row) => sum + row.input_tokens!, 0);
+  const off = (wrong: (given: number, asked: number) => boolean) =>
+    ok.filter(
+      (row) =>
+        row.output_tokens !== null &&
+        row.requested_output_tokens !== null &&
+        wrong(row.output_tokens, row.requested_output_tokens),
+    ).length;
+  const untold = 'neither usage nor a tokenizer counts tokens';
+  return {
+    input: meanOf(
+      ok.map((row) => row.input_tokens),
+      'tokens',
+      'requests.input_tokens, mean',
+      untold,
+    ),
+    output: meanOf(
+      ok.map((row) => row.output_tokens),
+      'tokens',
+      'requests.output_tokens, mean',
+      untold,
+    ),
+    shorter: off((given, asked) => given < asked),
+    longer: off((given, asked) => given > asked),
+    tokenizer_difference:
+      both.length === 0
+        ? missing('no_tokenizer', 'no local tokenizer was given')
+        : figure(mean(apart), 'tokens', 'tokenizer_output_tokens − output_tokens, mean', { n: both.length }),
+    cached_share:
+      input === 0
+        ? missing('not_told', 'usage does not tell cached tokens')
+        : figure(cached / input, 'share', 'Σ cached_tokens / Σ input_tokens', { n: told.length }),
+    chunks_not_tokens: ok.filter((row) => row.itl_split === true || row.itl_ns === null).length,
+  };
+}
+
+function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
+  const spread = (value: (row: RequestRow) => number | null, source: string, absent = noAnswer) => {
+    const values = ok.map(value).filter((one) => one !== null);
+    return distribution(
+      values.map((ns) => ns / 1e6),
+      'ms',
+      source,
+      ok.length === 0 ? noAnswer : absent,
+    );
+  };
+  const gaps = ok.flatMap((row) => (row.itl_ns === null ? [] : (JSON.parse(row.itl_ns) as number[])));
+  const since = (to: number | null, from: number | null) => (to === null || from === null ? null : to - from);
+  const untold = 'no request with two or more tokens had its tokens counted';
+  return {
+    ttft: spread((row) => row.ttft_ns, 'first_token_ns − sent_ns'),
+    ttft_from_schedule: spread(
+      (row) => since(row.first_token_ns, row.scheduled_ns),
+      'first_token_ns − scheduled_ns',
+    ),
+    tpot: spread((row) => row.tpot_ns, '(end_ns − first_token_ns) / (output_tokens − 1)', untold),
+    itl: distribution(
+      gaps.map((ns) => ns / 1e6),
+      'ms',
+      'gaps between tokens, all requests',
+      ok.length === 0 ? noAnswer : 'it is not known how many tokens a chunk held',
+    ),
+    e2e: spread((row) => since(row.end_ns, row.sent_ns), 'end_ns − sent_ns'),
+    e2e_from_schedule: spread((row) => since(row.end_ns, row.scheduled_ns), 'end_ns − scheduled_ns'),
+  };
+}
+
+function throughput(ok: readonly RequestRow[], seconds: number): ServingPoint['throughput'] {
+  if (ok.length === 0 || seconds === 0) {
+    const none = missing('no_values', noAnswer);
+    return { requests_per_s: none, output_tokens_per_s: none, total_tokens_per_s: none };
+  }
+  const sum = (value: (row: RequestRow) => number | null) =>
+    ok.reduce<number | null>((total, row) => {
+      const one = value(row);
+      return total === null || one === null ? null : total + one;
+    }, 0);
+  const rate = (total: number | null, source: string): Figure =>
+    total === null
+      ? missing('not_told', 'the tokens of some request are not known')
+      : figure(total / seconds, 'tokens/s', source, { n: ok.length });
+  const output = sum((row) => row.output_tokens);
+  const input = sum((row) => row.input_tokens);
+  return {
+    requests_per_s: figure(ok.length / seconds, '1/s', 'answered requests / seconds', { n: ok.length }),
+    output_tokens_per_s: rate(output, 'Σ output_tokens / seconds'),
+    total_tokens_per_s: rate(
+      output === null || input === null ? null : output + input,
+      'Σ (input_tokens + output_tokens) / seconds',
+    ),
+  };
+}
+
+/** A request is good when it was answered and keeps every bound. One token has no TPOT to keep. */
+export function keepsSlo(row: RequestRow, slo: Slo): boolean {
+  const within = (ns: number | null, ms: number | null) => ms === null || (ns !== null && ns / 1e6 <= ms);
+  const e2e = row.end_ns === null || row.sent_ns === null ? null : row.end_ns - row.sent_ns;
+  const tpot = row.tpot_ns ?? (row.output_tokens === 1 ? 0 : null);
+  return (
+    row.status === 'ok' &&
+    within(row.ttft_ns, slo.ttft_ms) &&
+    within(tpot, slo.tpot_ms) &&
+    within(e2e, slo.e2e_ms)
+  );
+}
+
+function goodput(counted: readonly RequestRow[], slo: Slo | null, seconds: number): ServingPoint['goodput'] {
+  if (slo === null || counted.length === 0 || seconds === 0) {
+    const none = slo === null ? missing('no_slo', 'no --slo was given') : missing('no_values', noAnswer);
+    return { requests_per_s: none, share: none, meets_slo: null };
+  }
+  const good = counted.filter((row) => keepsSlo(row, slo)).length;
+  const share = good / counted.length;
+  return {
+    requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),
+    share: figure(share, 'share', 'requests within the SLO / requests, failed ones included', {
+      n: counted.length,
+    }),
+    meets_slo: share >= slo.share,
+  };
+}
+
+function serverFigures(series: ReadonlyMap<string, { max: number; grown: number }>): ServingPoint['server'] {
+  const absent = missing('not_told', 'the server’s /metrics does not tell it');
+  const max = (name: string, unit: string): Figure => {
+    const found = series.get(name);
+    return found ? figure(found.max, unit, `largest ${name} while under load`) : absent;
+  };
+  const hits = series.get('prefix_cache_hits_total');
+  const queries = series.get('prefix_cache_queries_total');
+  const preempted = series.get('preemptions_total');
+  return {
+    requests_running_max: max('requests_running', 'requests'),
+    requests_waiting_max: max('requests_waiting', 'requests'),
+    kv_cache_usage_max: max('kv_cache_usage_ratio', 'share'),
+    prefix_cache_hit_ratio:
+      hits && queries && queries.grown > 0
+        ? figure(hits.grown / queries.grown, 'share', 'growth of prefix_cache_hits_total / queries_total')
+        : max('prefix_cache_hit_ratio', 'share'),
+    preemptions: preempted ? figure(preempted.grown, 'requests', 'growth of preemptions_total') : absent,
+  };
+}

@@ -1,0 +1,61 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { document, type Document } from '../../model/document.js';
+import {
+  type LoadPlan,
+  loadPlanSchema,
+  type ServingPoint,
+  type ServingResult,
+} from '../../model/documents/serving.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import { bestUnderSlo, saturation, servingIssues } from './answers.js';
+import { servingPoint } from './point.js';
+import { requestRows, serverSeries } from './requests.js';
+
+/**
+ * Answers of a load test, from the session's requests and telemetry.
+ * @throws E_USAGE when the session holds no load test
+ */
+export async function analyzeServing(session: Session): Promise<Document<ServingResult>> {
+  const plan = await loadPlanOf(session);
+  const database = await session.connect();
+  try {
+    const points: ServingPoint[] = [];
+    for (const facts of plan.points) {
+      const rows = await requestRows(database, facts.execution_id);
+      const series = await serverSeries(database, facts.execution_id);
+      points.push(servingPoint(facts, rows, plan.slo, series));
+    }
+    const { id, manifest } = session;
+    return document(
+      'serving',
+      '1.0',
+      {
+        session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
+        target: plan.target,
+        prompts: plan.prompts,
+        slo: plan.slo,
+        probe: plan.probe,
+        points,
+        saturation: saturation(points),
+        best_under_slo: bestUnderSlo(points, plan.slo),
+      },
+      [...session.issues, ...servingIssues(points, plan)],
+    );
+  } finally {
+    await database.close();
+  }
+}
+
+async function loadPlanOf(session: Session): Promise<LoadPlan> {
+  const artifact = session.manifest.artifacts.find(({ kind }) => kind === 'load-plan');
+  if (!artifact) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} holds no load test`,
+      why: `It was made by ${session.manifest.kind}.`,
+      fix: 'Take one that `inferscope bench serve` made.',
+    });
+  }
+  return loadPlanSchema.parse(JSON.parse(await readFile(join(session.folder, artifact.path), 'utf8')));
+}

@@ -1,0 +1,173 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+import { figureSchema, missingFigureSchema } from '../figure.js';
+
+/** A distribution over requests (or tokens). Percentiles are linear (type 7), sd is over n − 1. */
+export const spreadSchema = z.object({
+  unit: z.string(),
+  n: z.number().int(),
+  mean: z.number(),
+  sd: z.number().nullable(),
+  /** 95 % interval of the mean, from the means of ten consecutive batches; null below 20 values. */
+  ci95: z.tuple([z.number(), z.number()]).nullable(),
+  min: z.number(),
+  p50: z.number(),
+  p90: z.number(),
+  p95: z.number(),
+  p99: z.number(),
+  max: z.number(),
+  source: z.string(),
+});
+export const distributionSchema = z.union([spreadSchema, missingFigureSchema]);
+
+export const loadSchema = z.object({
+  kind: z.enum(['closed', 'constant', 'poisson', 'ramp', 'trace']),
+  /** Users of a closed loop; requests at once that an open one may have, null for no bound. */
+  concurrency: z.number().int().nullable(),
+  /** Mean offered rate of an open loop; null for a closed one. */
+  rate_per_s: z.number().nullable(),
+  requests: z.number().int(),
+  warmup_requests: z.number().int(),
+  /** Users of a closed loop begin spread over this time. */
+  ramp_s: z.number(),
+  /** No request is begun after it; null for no limit. */
+  seconds: z.number().nullable(),
+});
+
+/** The client's own part (src/load/client-verdict.ts). */
+export const clientSchema = z.object({
+  threads: z.number().int(),
+  send_lag_p50_ms: z.number().nullable(),
+  send_lag_p99_ms: z.number().nullable(),
+  event_loop_delay_p99_ms: z.number(),
+  event_loop_delay_max_ms: z.number(),
+  event_loop_utilization: z.number(),
+  process_cores: z.number(),
+  bound: z.boolean(),
+  reasons: z.array(z.string()),
+});
+
+/** Every bound a request must keep to be good; milliseconds. */
+export const sloSchema = z.object({
+  ttft_ms: z.number().nullable(),
+  tpot_ms: z.number().nullable(),
+  e2e_ms: z.number().nullable(),
+  /** Share of the requests that must keep them for a load to meet the SLO. */
+  share: z.number(),
+});
+
+export const probeSchema = z.object({
+  ttft_ms: z.number().nullable(),
+  /** The same prompt sent again. */
+  repeated_ttft_ms: z.number().nullable(),
+  /** Prompt tokens of the repeat that usage says came from a cache. */
+  repeated_cached_tokens: z.number().nullable(),
+  caches_prefixes: z.boolean().nullable(),
+  usage: z.boolean(),
+});
+
+/** What only the run knows; kept with the session as artifact `load-plan`. */
+export const loadPlanSchema = z.object({
+  target: z.object({
+    url: z.string(),
+    api: z.enum(['completions', 'chat']),
+    model: z.string(),
+    /** Known from its /metrics page; null where it has none that we know. */
+    server: z.string().nullable(),
+    metrics_url: z.string().nullable(),
+  }),
+  prompts: z.object({
+    seed: z.number().int(),
+    seed_used_before: z.boolean(),
+    input_len: z.number().int().nullable(),
+    output_len: z.number().int().nullable(),
+    /** Where lengths are exact; null when prompts are made of words. */
+    tokenizer: z.string().nullable(),
+  }),
+  slo: sloSchema.nullable(),
+  probe: probeSchema.nullable(),
+  points: z.array(
+    z.object({
+      execution_id: z.string(),
+      load: loadSchema,
+      /** Session time, ns. */
+      begin_ns: z.number(),
+      end_ns: z.number(),
+      client: clientSchema,
+    }),
+  ),
+});
+
+export const servingPointSchema = z.object({
+  execution_id: z.string(),
+  load: loadSchema,
+  /** First counted request sent to the last one ended, s. */
+  seconds: z.number(),
+  requests: z.object({
+    counted: z.number().int(),
+    ok: z.number().int(),
+    failed: z.number().int(),
+    cancelled: z.number().int(),
+    warmup: z.number().int(),
+    failures: z.array(
+      z.object({ kind: z.string(), count: z.number().int(), example: z.string().nullable() }),
+    ),
+  }),
+  tokens: z.object({
+    input: figureSchema,
+    output: figureSchema,
+    /** Requests whose output was shorter (longer) than asked. */
+    shorter: z.number().int(),
+    longer: z.number().int(),
+    /** By the local tokenizer where it disagrees with usage: mean of tokenizer − usage over the requests. */
+    tokenizer_difference: figureSchema,
+    cached_share: figureSchema,
+    /** Requests in which a chunk held several tokens, or it is not known how many. */
+    chunks_not_tokens: z.number().int(),
+  }),
+  latency: z.object({
+    ttft: distributionSchema,
+    ttft_from_schedule: distributionSchema,
+    tpot: distributionSchema,
+    itl: distributionSchema,
+    e2e: distributionSchema,
+    e2e_from_schedule: distributionSchema,
+  }),
+  throughput: z.object({
+    requests_per_s: figureSchema,
+    output_tokens_per_s: figureSchema,
+    total_tokens_per_s: figureSchema,
+  }),
+  goodput: z.object({ requests_per_s: figureSchema, share: figureSchema, meets_slo: z.boolean().nullable() }),
+  server: z.object({
+    requests_running_max: figureSchema,
+    requests_waiting_max: figureSchema,
+    kv_cache_usage_max: figureSchema,
+    prefix_cache_hit_ratio: figureSchema,
+    preemptions: figureSchema,
+  }),
+  client: clientSchema,
+});
+
+export const servingResultSchema = z.object({
+  session: z.object({ id: z.string(), title: z.string(), started_at: z.string(), status: z.string() }),
+  target: loadPlanSchema.shape.target,
+  prompts: loadPlanSchema.shape.prompts,
+  slo: sloSchema.nullable(),
+  probe: probeSchema.nullable(),
+  points: z.array(servingPointSchema),
+  /** Load from which more does not give more. */
+  saturation: z.object({ execution_id: z.string().nullable(), text: z.string() }),
+  best_under_slo: z.object({ execution_id: z.string().nullable(), text: z.string() }).nullable(),
+});
+
+export const servingDocumentSchema = documentSchema('serving', '1.0', servingResultSchema);
+
+export type Spread = z.infer<typeof spreadSchema>;
+export type Distribution = z.infer<typeof distributionSchema>;
+export type Load = z.infer<typeof loadSchema>;
+export type Slo = z.infer<typeof sloSchema>;
+export type Probe = z.infer<typeof probeSchema>;
+export type LoadPlan = z.infer<typeof loadPlanSchema>;
+export type ServingPoint = z.infer<typeof servingPointSchema>;
+export type ServingResult = z.infer<typeof servingResultSchema>;
