@@ -77,17 +77,19 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
   clear(f);
   let p = at + 1;
   for (;;) {
-    p = skipSpace(b, p);
-    if (b[p] === comma) p = skipSpace(b, p + 1);
-    const c = b[p]!;
+    // Commas count as space: whether there is one too many is no matter of ours.
+    let c = b[p]!;
+    while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
     if (c === closeBrace) return p < end ? p + 1 : incomplete;
     if (c !== quote) return p >= end ? incomplete : malformed;
     const key = p + 1;
     p = skipString(b, p, end);
     if (p < 0) return p;
     const length = p - 1 - key;
-    p = skipSpace(b, p);
-    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    if (b[p] !== colon) {
+      p = skipSpace(b, p);
+      if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    }
     p = skipSpace(b, p + 1);
     const from = p;
     const first = b[key]!;
@@ -125,17 +127,18 @@ export function readEvent(b: Uint8Array, at: number, end: number, f: EventFields
 function readArgs(b: Uint8Array, at: number, end: number, f: EventFields): number {
   let p = at + 1;
   for (;;) {
-    p = skipSpace(b, p);
-    if (b[p] === comma) p = skipSpace(b, p + 1);
-    const c = b[p]!;
+    let c = b[p]!;
+    while (c === 0x20 || c === comma || c === 0x0a || c === 0x0d || c === 0x09) c = b[++p]!;
     if (c === closeBrace) return p < end ? p + 1 : incomplete;
     if (c !== quote) return p >= end ? incomplete : malformed;
     const key = p + 1;
     p = skipString(b, p, end);
     if (p < 0) return p;
     const length = p - 1 - key;
-    p = skipSpace(b, p);
-    if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    if (b[p] !== colon) {
+      p = skipSpace(b, p);
+      if (b[p] !== colon) return p >= end ? incomplete : malformed;
+    }
     const from = skipSpace(b, p + 1);
     p = skipValue(b, from, end);
     if (p < 0) return p;

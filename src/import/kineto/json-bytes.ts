@@ -23,15 +23,25 @@ export function skipSpace(bytes: Uint8Array, at: number): number {
   return at;
 }
 
+/** Bytes a string is passed over for; 0, quote and backslash stop the loop. */
+const plainByte = 1;
+/** What ends the run of bytes within brackets that say nothing about nesting. */
+const nests = 2;
+const byteClass = new Uint8Array(256).fill(plainByte | nests);
+byteClass[0] = 0;
+byteClass[quote] = 0;
+byteClass[backslash] = nests;
+for (const bracket of [openBrace, closeBrace, openBracket, closeBracket]) byteClass[bracket] = plainByte;
+
 /** @param at of the opening quote. @returns the position after the closing one, or `incomplete` */
 export function skipString(bytes: Uint8Array, at: number, end: number): number {
   let p = at + 1;
   for (;;) {
-    const c = bytes[p]!;
-    if (c === quote) return p < end ? p + 1 : incomplete;
-    if (c === backslash) p += 2;
-    else if (c === 0 && p >= end) return incomplete;
-    else p++;
+    let c = bytes[p]!;
+    while ((byteClass[c]! & plainByte) !== 0) c = bytes[++p]!;
+    if (p >= end) return incomplete;
+    if (c === quote) return p + 1;
+    p += c === backslash ? 2 : 1;
     if (p >= end) return incomplete;
   }
 }
@@ -44,6 +54,11 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
   if (first !== openBracket && first !== openBrace) {
     for (;;) {
       const c = bytes[p]!;
+      // Digits, signs and points, the most of what there is.
+      if (c > comma && c < colon) {
+        p++;
+        continue;
+      }
       if (c === comma || c === closeBrace || c === closeBracket) return p > at && p < end ? p : malformed;
       if (p >= end) return incomplete;
       // A number, true, false, null, NaN: never a quote or an opening bracket.
@@ -53,7 +68,8 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
   }
   let depth = 0;
   for (;;) {
-    const c = bytes[p]!;
+    let c = bytes[p]!;
+    while ((byteClass[c]! & nests) !== 0) c = bytes[++p]!;
     if (c === quote) {
       p = skipString(bytes, p, end);
       if (p < 0) return p;
@@ -63,7 +79,7 @@ export function skipValue(bytes: Uint8Array, at: number, end: number): number {
     if (c === openBracket || c === openBrace) depth++;
     else if (c === closeBracket || c === closeBrace) {
       if (--depth === 0) return p <= end ? p : incomplete;
-    } else if (c === 0 && p > end) return incomplete;
+    } else if (p > end) return incomplete;
   }
 }
 

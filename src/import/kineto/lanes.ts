@@ -1,12 +1,11 @@
 import { Worker } from 'node:worker_threads';
-import { transferList } from './worker-messages.js';
 import type { Batch } from './batch.js';
 import type { TraceClock } from './chunk-parser.js';
-import type { Reply, Request } from './worker-messages.js';
+import type { Request } from './worker-messages.js';
 
 export interface ParsedChunk {
   batch: Batch;
-  buffer: Uint8Array<ArrayBuffer>;
+  buffer: Uint8Array;
   lane: number;
 }
 
@@ -20,10 +19,10 @@ export interface Lanes {
 /** @param entry the built kineto-worker.js */
 export function openLanes(entry: string, count: number, clock: TraceClock): Lanes {
   const lanes = Array.from({ length: count }, (_, lane) => {
-    const waiting: { resolve(chunk: ParsedChunk): void; reject(error: unknown): void }[] = [];
+    const waiting: { resolve(batch: Batch): void; reject(error: unknown): void }[] = [];
     let ended: unknown = null;
     const worker = new Worker(entry, { workerData: clock, env: {} });
-    worker.on('message', ({ batch, buffer }: Reply) => waiting.shift()?.resolve({ batch, buffer, lane }));
+    worker.on('message', (batch: Batch) => waiting.shift()?.resolve(batch));
     const fail = (error: unknown) => {
       ended = error;
       for (const { reject } of waiting.splice(0)) reject(error);
@@ -34,8 +33,8 @@ export function openLanes(entry: string, count: number, clock: TraceClock): Lane
       parse: (request: Request) =>
         new Promise<ParsedChunk>((resolve, reject) => {
           if (ended !== null) return reject(ended);
-          waiting.push({ resolve, reject });
-          worker.postMessage(request, transferList(request.buffer));
+          waiting.push({ resolve: (batch) => resolve({ batch, buffer: request.buffer, lane }), reject });
+          worker.postMessage(request);
         }),
       close: () => worker.terminate(),
     };

@@ -27,21 +27,20 @@ export interface Reading {
 
 /** A growing buffer over a stream: `bytes` holds text from `at` to `end`, with zeros after it. */
 interface Window {
-  bytes: Uint8Array<ArrayBuffer>;
+  bytes: Uint8Array;
   at: number;
   end: number;
 }
 
-const emptyWindow = (capacity: number): Window => ({
-  bytes: new Uint8Array(capacity + sentinelBytes),
-  at: 0,
-  end: 0,
-});
+/** Memory that all threads see: moving megabytes of it to and fro made the collector run at every chunk. */
+const windowBytes = (capacity: number) => new Uint8Array(new SharedArrayBuffer(capacity));
+
+const emptyWindow = (): Window => ({ bytes: windowBytes(2 * chunkBytes + sentinelBytes), at: 0, end: 0 });
 
 function put(window: Window, part: Uint8Array): void {
   const room = window.bytes.length - sentinelBytes - window.end;
   if (part.length > room) {
-    const grown = new Uint8Array(Math.max(2 * window.bytes.length, window.end + part.length + sentinelBytes));
+    const grown = windowBytes(Math.max(2 * window.bytes.length, window.end + part.length + sentinelBytes));
     grown.set(window.bytes.subarray(0, window.end));
     window.bytes = grown;
   }
@@ -65,7 +64,7 @@ function compact(window: Window): void {
 export async function readOnOneThread(reading: Reading, clock: TraceClock): Promise<void> {
   const { path, source, facts } = reading;
   const parser = createChunkParser(clock);
-  const window = emptyWindow(2 * chunkBytes);
+  const window = emptyWindow();
   let state = 'head' as 'head' | 'events' | 'tail' | 'end';
   let started = false;
   let bare = false;
@@ -121,16 +120,16 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
  */
 export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<void> {
   const { path, source, facts } = reading;
-  const free: Uint8Array<ArrayBuffer>[] = [];
+  const free: Uint8Array[] = [];
   const running: Promise<ParsedChunk>[] = [];
   let nextLane = 0;
-  let window = emptyWindow(2 * chunkBytes);
+  let window = emptyWindow();
   let started = false;
 
   function start(end: number, last: boolean): void {
     const { bytes, at } = window;
     const rest = bytes.subarray(end, window.end);
-    const next: Window = { bytes: free.pop() ?? emptyWindow(2 * chunkBytes).bytes, at: 0, end: 0 };
+    const next: Window = { bytes: free.pop() ?? emptyWindow().bytes, at: 0, end: 0 };
     put(next, rest);
     bytes.fill(0, end, end + sentinelBytes);
     running.push(lanes.parse(nextLane, { buffer: bytes, from: at, end, last }));

@@ -1,19 +1,13 @@
 import type { Batch } from './batch.js';
 
-/** A chunk to parse; its memory moves to the worker and back. */
+/** A chunk to parse, in shared memory: the thread that sent it leaves it alone until the reply. */
 export interface Request {
-  buffer: Uint8Array<ArrayBuffer>;
+  buffer: Uint8Array;
   from: number;
   end: number;
   last: boolean;
 }
 
-export interface Reply {
-  batch: Batch;
-  buffer: Uint8Array<ArrayBuffer>;
-}
-
-export function transferList(buffer: Uint8Array<ArrayBuffer>, batch?: Batch): ArrayBuffer[] {
-  const values = batch ? Object.values(batch.tables).map((table) => table.values.buffer) : [];
-  return [buffer.buffer, ...values];
+export function transferList(batch: Batch): ArrayBuffer[] {
+  return Object.values(batch.tables).map((table) => table.values.buffer);
 }
