@@ -4,7 +4,7 @@ import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import { damaged } from './damage.js';
 import { globalColumns } from './sqlite-bulk.js';
-import { bulkTables, type Kind, kinds, type NsysTables } from './tables.js';
+import { bulkTables, type EventKind, type Kind, kinds, type NsysTables } from './tables.js';
 
 /** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
 export function parquetTable(folder: string, table: string): string | null {
@@ -32,6 +32,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
   const rows = { ...none };
   const shapes = { ...none };
+  const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
   const made: string[] = [];
   for (const kind of kinds) {
     const { table, each, shape } = bulkTables[kind];
@@ -43,9 +44,11 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
       rows[kind] = `(SELECT ${list([...each, 'text'])} FROM ${source})`;
       continue;
     }
-    // 64 bits over a table's few thousand combinations: two of them meet once in 10^12 captures.
+    const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${source}`);
+    counts[kind] = found!.n;
+    // 53 bits, which a double holds, over a table's few thousand combinations: two of them meet once in 10^9 captures.
     const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
-    const key = `hash(${present.join(', ') || '0'}) AS shape`;
+    const key = `hash(${present.join(', ') || '0'}) >> 11 AS shape`;
     rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
     await workbench.run(
       `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source}`,
@@ -58,6 +61,8 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
   return {
     rows,
     shapes,
+    events: (kind) => workbench.scan(`SELECT * FROM ${rows[kind]}`),
+    counts,
     strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(value AS VARCHAR) AS value FROM ${strings})`,
     drop: async () => {
       for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);

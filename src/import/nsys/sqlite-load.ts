@@ -1,6 +1,6 @@
 import { InferscopeError } from '../../model/errors.js';
-import type { BulkWriter, Workbench } from '../../model/workbench.js';
-import { bulkTables, type Kind, kinds, type NsysTables } from './tables.js';
+import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
+import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
@@ -15,6 +15,8 @@ const laneCodes = 2 ** 32;
 export interface LoadOptions {
   /** Threads to read with; two, or this one alone when the file is small. */
   lanes?: (file: SqliteFile) => Lane[];
+  /** Keep the events in memory instead of in tables of the workbench. */
+  hold?: boolean;
   progress?: (share: number) => void;
   signal?: AbortSignal;
 }
@@ -43,32 +45,44 @@ export async function loadSqlite(
     options.lanes?.(file) ??
     (bytes < workersFromBytes ? [ownLane(file)] : [workerLane(file.path), workerLane(file.path)]);
   try {
-    const writers = await createTables(workbench, present);
+    const held: HeldBatches = { kernel: [], graph: [], memcpy: [], memset: [], api: [] };
+    const writers = await createTables(workbench, present, options.hold ? held : null);
     const texts = await readAll(requests, lanes, writers, options);
     for (const { rows, shapes } of Object.values(writers)) {
-      rows.close();
+      rows?.close();
       shapes?.close();
     }
     for (const [lane, list] of texts.entries()) await workbench.createNames(`nsys_texts_${lane}`, list);
     await createStrings(file, workbench);
-    return relations(workbench, present, lanes.length);
+    return relations(workbench, present, lanes.length, options.hold ? held : null);
   } finally {
     await Promise.all(lanes.map((lane) => lane.close()));
   }
 }
 
 interface Writers {
-  rows: BulkWriter;
+  /** Null where they are held. */
+  rows: BulkWriter | null;
   shapes: BulkWriter | null;
+  /** By the number of their request, which is the order they have in the file. */
+  held: (Batch | undefined)[] | null;
 }
 
-async function createTables(workbench: Workbench, present: Kind[]): Promise<Partial<Record<Kind, Writers>>> {
+type HeldBatches = Record<EventKind, (Batch | undefined)[]>;
+
+async function createTables(
+  workbench: Workbench,
+  present: Kind[],
+  held: HeldBatches | null,
+): Promise<Partial<Record<Kind, Writers>>> {
   const writers: Partial<Record<Kind, Writers>> = {};
   for (const kind of present) {
     const { each, shape } = bulkTables[kind];
     const extra = kind === 'nvtx' ? ['text'] : ['shape'];
+    const kept = kind === 'nvtx' ? null : (held?.[kind] ?? null);
     writers[kind] = {
-      rows: await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
+      held: kept,
+      rows: kept ? null : await workbench.createTable(`nsys_${kind}`, [...outputs(each), ...extra]),
       shapes:
         shape.length > 0
           ? await workbench.createTable(`nsys_${kind}_shape`, [...outputs(shape), 'code'])
@@ -91,9 +105,10 @@ async function readAll(
   const follow = async (lane: Lane, index: number): Promise<void> => {
     while (next < requests.length) {
       if (signal?.aborted) throw interrupted();
-      const { kind, pages } = requests[next++]!;
+      const number = next++;
+      const { kind, pages } = requests[number]!;
       const batch = await lane.decode(kind, pages);
-      store(writers[kind]!, batch, index * laneCodes);
+      store(writers[kind]!, batch, index * laneCodes, number);
       for (const text of batch.texts) texts[index]!.push(text);
       progress?.(++done / requests.length);
     }
@@ -102,12 +117,18 @@ async function readAll(
   return texts;
 }
 
-function store(writer: Writers, { rows, columns, shapes }: DecodedBatch, offset: number): void {
+function store(
+  writer: Writers,
+  { rows, columns, shapes }: DecodedBatch,
+  offset: number,
+  number: number,
+): void {
   for (const name of ['shape', 'text']) {
     const codes = columns[name];
     if (codes && offset > 0) for (let r = 0; r < rows; r++) codes[r]! += offset;
   }
-  writer.rows.append(columns, rows);
+  if (writer.held) writer.held[number] = { rows, columns };
+  else writer.rows!.append(columns, rows);
   const code = Float64Array.from({ length: shapes.rows }, (_, r) => offset + shapes.first + r);
   writer.shapes?.append({ ...shapes.columns, code }, shapes.rows);
 }
@@ -133,7 +154,12 @@ async function createStrings(file: SqliteFile, workbench: Workbench): Promise<vo
   await workbench.createNames('nsys_string_texts', values);
 }
 
-function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTables {
+function relations(
+  workbench: Workbench,
+  present: Kind[],
+  lanes: number,
+  held: HeldBatches | null,
+): NsysTables {
   const nullable = (names: readonly string[]) =>
     names.map((name) => `CASE WHEN isnan("${name}") THEN NULL ELSE "${name}" END AS "${name}"`).join(', ');
   const texts = Array.from(
@@ -149,7 +175,7 @@ function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTa
         FROM nsys_nvtx AS event LEFT JOIN (${texts}) AS texts ON texts.code = event.text)`;
       continue;
     }
-    rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
+    if (!held) rows[kind] = `(SELECT ${nullable(outputs(each))}, shape FROM nsys_${kind})`;
     shapes[kind] = `(SELECT ${nullable(outputs(shape))}, code AS shape FROM nsys_${kind}_shape)`;
   }
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, null>;
@@ -159,7 +185,11 @@ function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTa
     'nsys_string_ids',
     'nsys_string_texts',
   ];
+  const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
+  for (const kind of eventKinds) for (const batch of held?.[kind] ?? []) counts[kind] += batch?.rows ?? 0;
   return {
+    events: (kind) => (held ? inFileOrder(held[kind]) : workbench.scan(`SELECT * FROM ${rows[kind]}`)),
+    counts,
     rows: { ...none, ...rows },
     shapes: { ...none, ...shapes },
     strings:
@@ -168,6 +198,16 @@ function relations(workbench: Workbench, present: Kind[], lanes: number): NsysTa
       for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
     },
   };
+}
+
+/** Each batch is let go of once it has been taken. */
+// oxlint-disable-next-line require-await
+async function* inFileOrder(batches: (Batch | undefined)[]): AsyncGenerator<Batch> {
+  for (let number = 0; number < batches.length; number++) {
+    const batch = batches[number];
+    batches[number] = undefined;
+    if (batch) yield batch;
+  }
 }
 
 function interrupted(): InferscopeError {

@@ -1,3 +1,4 @@
+import type { Batch } from '../../model/workbench.js';
 import type { BulkTable } from './sqlite-bulk.js';
 
 /** The tables with a row an event, and the columns wanted of them; what changes from row to row is listed first. */
@@ -63,7 +64,9 @@ export const bulkTables = {
 } as const satisfies Record<string, BulkTable>;
 
 export type Kind = keyof typeof bulkTables;
+export type EventKind = Exclude<Kind, 'nvtx'>;
 export const kinds = Object.keys(bulkTables) as Kind[];
+export const eventKinds = kinds.filter((kind): kind is EventKind => kind !== 'nvtx');
 
 /**
  * A capture's raw rows as the second half (trace.ts) sees them, whatever the file was: SQL whose columns have nsys's
@@ -71,12 +74,19 @@ export const kinds = Object.keys(bulkTables) as Kind[];
  * `endTid`). Of nvtx there are whole rows, `text` as text.
  */
 export interface NsysTables {
-  /** The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows. */
+  /**
+   * The columns `each` of bulkTables and `shape`, a key into shapes. Null when the capture has no such rows, or, but
+   * for nvtx, when they are in memory.
+   */
   rows: Record<Kind, string | null>;
   /** `shape` and the columns of bulkTables[].shape, which many rows share. */
   shapes: Record<Kind, string | null>;
   /** (id BIGINT, value VARCHAR). */
   strings: string;
+  /** Rows of a kind as batches: start, end, correlationId, bytes of copies, and `shape`; not of nvtx. Read once. */
+  events(kind: EventKind): AsyncIterable<Batch>;
+  /** How many these are where they are in memory or in a Parquet file, whose footer tells; else 0. */
+  counts: Record<EventKind, number>;
   /** Removes what they read from. */
   drop(): Promise<void>;
 }

@@ -26,39 +26,43 @@ export interface HeldTrace {
   calls: HeldEvents;
 }
 
-export type Chunk = Pick<HeldEvents, 'rows' | 'start_ns' | 'dur_ns' | 'correlation' | 'shape' | 'bytes'>;
-
-/** Chunks as they were read, put together and sorted by start where they are not. */
-export function holdEvents(chunks: readonly Chunk[], shapes: Columns, withBytes: boolean): HeldEvents {
-  const rows = chunks.reduce((sum, chunk) => sum + chunk.rows, 0);
-  const start_ns = joined(chunks, rows, (chunk) => chunk.start_ns);
-  const order = startOrder(start_ns);
-  const column = (of: (chunk: Chunk) => Float64Array) => inOrder(joined(chunks, rows, of), order);
-  const shape = new Int32Array(rows);
-  let at = 0;
-  for (const chunk of chunks) {
-    shape.set(chunk.shape.subarray(0, chunk.rows), at);
-    at += chunk.rows;
-  }
-  return {
-    rows,
-    start_ns: inOrder(start_ns, order),
-    dur_ns: column((chunk) => chunk.dur_ns),
-    correlation: column((chunk) => chunk.correlation),
-    shape: order ? Int32Array.from(order, (from) => shape[from]!) : shape,
-    bytes: withBytes ? column((chunk) => chunk.bytes!) : null,
-    shapes,
-  };
+/** Fills the arrays of a table whose rows were counted before. */
+export interface HeldBuilder {
+  add(start_ns: number, dur_ns: number, correlation: number, shape: number, bytes: number): void;
+  /** Sorts by start what is not in order. */
+  finish(shapes: Columns): HeldEvents;
 }
 
-function joined(chunks: readonly Chunk[], rows: number, of: (chunk: Chunk) => Float64Array): Float64Array {
-  const whole = new Float64Array(rows);
-  let at = 0;
-  for (const chunk of chunks) {
-    whole.set(of(chunk).subarray(0, chunk.rows), at);
-    at += chunk.rows;
-  }
-  return whole;
+/** @param capacity rows at most */
+export function heldEvents(capacity: number, withBytes: boolean): HeldBuilder {
+  const start_ns = new Float64Array(capacity);
+  const dur_ns = new Float64Array(capacity);
+  const correlation = new Float64Array(capacity);
+  const shape = new Int32Array(capacity);
+  const bytes = withBytes ? new Float64Array(capacity) : null;
+  let rows = 0;
+  return {
+    add(start, dur, id, code, size) {
+      start_ns[rows] = start;
+      dur_ns[rows] = dur;
+      correlation[rows] = id;
+      shape[rows] = code;
+      if (bytes) bytes[rows] = size;
+      rows++;
+    },
+    finish(shapes) {
+      const order = startOrder(start_ns.subarray(0, rows));
+      return {
+        rows,
+        start_ns: inOrder(start_ns, rows, order),
+        dur_ns: inOrder(dur_ns, rows, order),
+        correlation: inOrder(correlation, rows, order),
+        shape: order ? Int32Array.from(order, (from) => shape[from]!) : shape.subarray(0, rows),
+        bytes: bytes && inOrder(bytes, rows, order),
+        shapes,
+      };
+    },
+  };
 }
 
 /** Null when they are in order; of equal ones the first stays first. */
@@ -69,9 +73,9 @@ function startOrder(start: Float64Array): Uint32Array | null {
   return Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]! || a - b);
 }
 
-function inOrder(values: Float64Array, order: Uint32Array | null): Float64Array {
-  if (!order) return values;
-  const moved = new Float64Array(values.length);
-  for (let i = 0; i < order.length; i++) moved[i] = values[order[i]!]!;
+function inOrder(values: Float64Array, rows: number, order: Uint32Array | null): Float64Array {
+  if (!order) return values.subarray(0, rows);
+  const moved = new Float64Array(rows);
+  for (let i = 0; i < rows; i++) moved[i] = values[order[i]!]!;
   return moved;
 }

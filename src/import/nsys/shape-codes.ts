@@ -1,0 +1,40 @@
+/** Keys of combinations (integers to 2^53) to their codes: a Map boxes and hashes each double it is asked for. */
+export interface ShapeCodes {
+  set(key: number, code: number): void;
+  /** −1: not set. */
+  get(key: number): number;
+}
+
+export function shapeCodes(): ShapeCodes {
+  let keys = new Float64Array(1024);
+  let codes = new Int32Array(1024).fill(-1);
+  let count = 0;
+
+  function place(key: number): number {
+    const mask = keys.length - 1;
+    let at = ((key | 0) ^ Math.imul((key / 2 ** 32) | 0, 0x9e3779b1)) & mask;
+    while (codes[at]! >= 0 && keys[at] !== key) at = (at + 1) & mask;
+    return at;
+  }
+
+  return {
+    set(key, code) {
+      if (count * 2 >= keys.length) {
+        const [oldKeys, oldCodes] = [keys, codes];
+        keys = new Float64Array(oldKeys.length * 2);
+        codes = new Int32Array(oldCodes.length * 2).fill(-1);
+        for (let i = 0; i < oldKeys.length; i++) {
+          if (oldCodes[i]! < 0) continue;
+          const at = place(oldKeys[i]!);
+          keys[at] = oldKeys[i]!;
+          codes[at] = oldCodes[i]!;
+        }
+      }
+      const at = place(key);
+      keys[at] = key;
+      codes[at] = code;
+      count++;
+    },
+    get: (key) => codes[place(key)]!,
+  };
+}

@@ -1,0 +1,98 @@
+import type { Workbench } from '../../model/workbench.js';
+import { traceTables, type TraceTable } from '../trace-tables.js';
+import { type EventKind, eventKinds, type NsysTables } from './tables.js';
+import { eventTexts, type Texts } from './trace-texts.js';
+
+/** Columns of the trace tables that come from a shape, in nsys's columns and the texts of trace-texts.ts. */
+const device = { device: 'deviceId', context: 'contextId', stream: 'streamId' };
+export const fromShape: Record<EventKind, { table: TraceTable; columns: Record<string, string> }> = {
+  kernel: {
+    table: 'trace_kernels',
+    columns: {
+      ...device,
+      registers: 'registersPerThread',
+      shared_mem_bytes: 'coalesce(staticSharedMemory, 0) + coalesce(dynamicSharedMemory, 0)',
+      graph_id: 'graphId',
+      graph_node: 'graphNodeId',
+      opaque_graph: '0',
+    },
+  },
+  graph: { table: 'trace_kernels', columns: { ...device, graph_id: 'graphId', opaque_graph: '1' } },
+  memcpy: { table: 'trace_copies', columns: { ...device, graph_node: 'graphNodeId' } },
+  memset: { table: 'trace_copies', columns: { ...device, graph_node: 'graphNodeId' } },
+  api: { table: 'trace_api', columns: { tid: 'tid' } },
+};
+
+/** trace_names, and nsys_texts (kind, shape, and the text columns of its trace table) for createShapes. */
+export async function createNames(workbench: Workbench, tables: NsysTables): Promise<void> {
+  const texts = eventTexts(tables);
+  const columns = [
+    'name',
+    'short_name',
+    'grid',
+    'block',
+    'kind_text',
+    'src_kind',
+    'dst_kind',
+    'api',
+  ] as const;
+  const selects = texts.map(({ kind, from, columns: given }: Texts) => {
+    const list = columns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
+    return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
+  });
+  const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${columns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
+  await workbench.run(`CREATE TABLE nsys_texts AS ${[none, ...selects].join(' UNION ALL ')}`);
+  const all = columns.map((column) => `SELECT ${column} AS text FROM nsys_texts`);
+  await workbench.run(
+    `CREATE TABLE trace_names AS SELECT row_number() OVER () - 1 AS code, text
+     FROM (SELECT text FROM trace_ranges_text UNION ${all.join(' UNION ')}) WHERE text IS NOT NULL`,
+  );
+  await workbench.run(`CREATE TABLE trace_ranges AS
+    SELECT r.* EXCLUDE (text), CAST(n.code AS DOUBLE) AS name
+    FROM trace_ranges_text r LEFT JOIN trace_names n USING (text) ORDER BY start_ns, end_ns DESC`);
+  await workbench.run('DROP TABLE trace_ranges_text');
+}
+
+/** nsys_<kind>_trace: for each shape what its rows have in the trace table, in narrow types. */
+export async function createShapes(
+  workbench: Workbench,
+  { shapes }: NsysTables,
+  kind: EventKind,
+  rank: string,
+): Promise<void> {
+  const { table, columns } = fromShape[kind];
+  const codes = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
+    string,
+    string
+  >;
+  Object.assign(codes, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
+  const joins: string[] = [];
+  const given = traceTables[table].flatMap((column) => {
+    if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
+    if (column === 'pid') return ['CAST(pid AS BIGINT) AS pid'];
+    if (column === 'rank') return [`${rank} AS rank`];
+    if (columns[column]) return [`CAST(${columns[column]} AS BIGINT) AS ${column}`];
+    const text = codes[column];
+    if (!text) return [`NULL::BIGINT AS ${column}`];
+    joins.push(`LEFT JOIN trace_names AS names_${column} ON names_${column}.text = t.${text}`);
+    return [`names_${column}.code AS ${column}`];
+  });
+  await workbench.run(`CREATE TABLE nsys_${kind}_trace AS
+    SELECT u.shape, ${given.join(', ')} FROM ${shapes[kind]} u
+    JOIN nsys_texts t ON t.of = '${kind}' AND t.shape = CAST(u.shape AS UBIGINT) ${joins.join(' ')}`);
+  const names = given.map((column) => /(\w+)$/.exec(column)![1]!);
+  const [range] = await workbench.query<Record<string, number | null>>(
+    `SELECT ${names.map((name) => `max(abs(${name}))::DOUBLE AS ${name}`).join(', ')} FROM nsys_${kind}_trace`,
+  );
+  for (const name of names) {
+    const most = range![name] ?? 0;
+    const type = most < 2 ** 7 ? 'TINYINT' : most < 2 ** 15 ? 'SMALLINT' : most < 2 ** 31 ? 'INTEGER' : null;
+    if (type) await workbench.run(`ALTER TABLE nsys_${kind}_trace ALTER ${name} TYPE ${type}`);
+  }
+}
+
+/** Removes what createNames and createShapes made but trace_names. */
+export async function dropShapes(workbench: Workbench): Promise<void> {
+  for (const kind of eventKinds) await workbench.run(`DROP TABLE IF EXISTS nsys_${kind}_trace`);
+  await workbench.run('DROP TABLE nsys_texts');
+}
