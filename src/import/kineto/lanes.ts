@@ -34,7 +34,7 @@ export function openLanes(entry: string, count: number, clock: TraceClock): Lane
         new Promise<ParsedChunk>((resolve, reject) => {
           if (ended !== null) return reject(ended);
           waiting.push({ resolve: (batch) => resolve({ batch, buffer: request.buffer, lane }), reject });
-          worker.postMessage(request);
+          worker.postMessage(request, []);
         }),
       close: () => worker.terminate(),
     };

@@ -59,10 +59,10 @@ function plainSource(path: string, size: number): Source {
       try {
         const buffers = [Buffer.allocUnsafeSlow(blockBytes), Buffer.allocUnsafeSlow(blockBytes)];
         pending = file.read(buffers[0]!, 0, blockBytes, 0);
-        for (let turn = 1; !stopped; turn++) {
+        for (let turn = 1; ; turn++) {
           const { bytesRead, buffer } = await pending;
           pending = null;
-          if (bytesRead === 0) return;
+          if (bytesRead === 0 || stopped) return;
           position += bytesRead;
           pending = file.read(buffers[turn % 2]!, 0, blockBytes, position);
           yield buffer.subarray(0, bytesRead);

@@ -1,0 +1,58 @@
+import { basename, dirname } from 'node:path';
+import { apiCalls } from '../../src/analyze/trace/api-calls.js';
+import { attribution } from '../../src/analyze/trace/attribution.js';
+import { classes } from '../../src/analyze/trace/classes.js';
+import { copies } from '../../src/analyze/trace/copies.js';
+import { devices } from '../../src/analyze/trace/devices.js';
+import { idle } from '../../src/analyze/trace/idle.js';
+import { kernels } from '../../src/analyze/trace/kernels.js';
+import { launches } from '../../src/analyze/trace/launches.js';
+import { operators } from '../../src/analyze/trace/operators.js';
+import { overlap } from '../../src/analyze/trace/overlap.js';
+import { phases } from '../../src/analyze/trace/phases.js';
+import { traceScope } from '../../src/analyze/trace/scope.js';
+import { shortKernels } from '../../src/analyze/trace/short-kernels.js';
+import { telemetry } from '../../src/analyze/trace/telemetry.js';
+import { timeline } from '../../src/analyze/trace/timeline.js';
+import { makeWindows } from '../../src/analyze/trace/windows.js';
+import { homeFolders } from '../../src/session/home.js';
+import { openSession } from '../../src/session/open.js';
+
+// Each analysis of a session's timeline on its own, the views before it included once: node time.js SESSION-FOLDER
+
+const folder = process.argv[2] ?? '';
+const session = await openSession(
+  basename(folder),
+  homeFolders({ INFERSCOPE_HOME: dirname(dirname(folder)) }),
+);
+const { manifest } = session;
+const database = await session.connect();
+
+async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
+  const cpu = process.cpuUsage();
+  const began = performance.now();
+  const result = await work();
+  const wall = (performance.now() - began) / 1000;
+  const { user, system } = process.cpuUsage(cpu);
+  console.log(`${name.padEnd(20)} ${wall.toFixed(3)} s wall  ${((user + system) / 1e6).toFixed(3)} s CPU`);
+  return result;
+}
+
+const scope = await timed('scope and views', () => traceScope(database, manifest));
+const windows = await timed('windows', () => makeWindows(scope));
+const found = await timed('phases', () => phases(scope, windows));
+await timed('devices', () => devices(scope, manifest));
+await timed('kernels', () => kernels(scope, found));
+await timed('classes', () => classes(scope, found));
+await timed('copies', () => copies(scope));
+await timed('api calls', () => apiCalls(scope));
+await timed('launches', () => launches(scope, found, manifest.workload));
+await timed('idle', () => idle(scope));
+await timed('overlap', () => overlap(scope));
+await timed('operators', () => operators(scope, found));
+await timed('short kernels', () => shortKernels(scope));
+await timed('attribution', () => attribution(scope, session.issues));
+await timed('timeline', () => timeline(scope));
+await timed('telemetry', () => telemetry(scope));
+await database.close();
+console.log(`${Math.round(process.resourceUsage().maxRSS / 1024)} MB peak RSS`);
