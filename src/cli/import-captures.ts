@@ -8,7 +8,7 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
-import { redactCommand, redactJson, redactText } from '../model/redaction.js';
+import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
 
@@ -110,7 +110,10 @@ export async function importCaptures(
   imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
 
-  const secrets = [...new Set(known.flatMap((one) => one.secrets))];
+  const secrets = known.flatMap(({ secrets, facts }) => [
+    ...secrets,
+    ...secretsOfCommand(facts.command ?? []),
+  ]);
   const redact = (text: string) => redactText(options.redact?.(text) ?? text, secrets);
   const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');

@@ -2,7 +2,7 @@ import process from 'node:process';
 import { talkColour } from '../report/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
-import { redactText, secretsOfEnvironment } from '../model/redaction.js';
+import { redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 
 /** stdout is data: one JSON document, or the text the user asked for. */
@@ -35,7 +35,7 @@ export function terminalWidth(): number {
 export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
-  const secrets = secretsOfEnvironment(process.env);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(process.argv)];
   const clean = (text: string) => printable(redactText(text, secrets));
   const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,

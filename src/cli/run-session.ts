@@ -6,7 +6,7 @@ import type { RunCapture, RunOptions, RunProgress } from '../capture/run/run-opt
 import { shellExitCode } from '../capture/run/run-program.js';
 import { describeEnvironment } from '../hardware/environment.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
+import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { createSession, type SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -25,7 +25,7 @@ export async function runCommand(command: string[], options: RunCommandOptions):
   const chosen = asked.length > 0 ? { evaluators: asked, because: null } : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
-  const secrets = secretsOfEnvironment(process.env);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const session = await createSession({
     label: options.name ?? programName(command),

@@ -1,5 +1,11 @@
 import { expect, test } from 'vitest';
-import { redactCommand, redactText, secretsOfEnvironment } from './redaction.js';
+import {
+  redactCommand,
+  redactJson,
+  redactText,
+  secretsOfCommand,
+  secretsOfEnvironment,
+} from './redaction.js';
 
 const hf = 'hf_AbCdEfGhIjKlMnOpQrStUvWx';
 
@@ -82,4 +88,33 @@ test('values of the environment vanish from any text', () => {
 test('a text without secrets comes back as it is', () => {
   const text = 'aten::mm took 3 ms at https://host/path?batch=8, tokens=128 key=7 (author: x)';
   expect(redactText(text)).toBe(text);
+});
+
+test('values of options on the command line are secrets wherever else they stand', () => {
+  const argv = [
+    'serve',
+    '--api-key',
+    'abcdefgh1',
+    '--hf-token=ijklmnop2',
+    'WANDB_API_KEY=qrstuvwx3',
+    '--max-tokens',
+    '10000000',
+  ];
+  argv.push('https://me:yzabcdef4@host/', '--token', '--verbose', '--password', 'short');
+  expect(secretsOfCommand(argv).sort()).toEqual(['abcdefgh1', 'ijklmnop2', 'qrstuvwx3', 'yzabcdef4']);
+});
+
+test('JSON: texts under secret names go, special tokens of a vocabulary and numbers stay', () => {
+  const config = {
+    hf_token: 'abcdefghij',
+    image_token: '<image>',
+    eos_token_id: 2,
+    list: ['x', 'key=hf_aaaaaaaaaaaaaaaaaaaa'],
+  };
+  expect(redactJson(config, (text) => redactText(text))).toEqual({
+    hf_token: '***',
+    image_token: '<image>',
+    eos_token_id: 2,
+    list: ['x', 'key=***'],
+  });
 });

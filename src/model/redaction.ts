@@ -69,6 +69,30 @@ export function redactCommand(argv: readonly string[], secrets: readonly string[
   });
 }
 
+/**
+ * The values that redactCommand hides by the name of their option, of at least 8 characters: a program may print them
+ * again without the option.
+ */
+export function secretsOfCommand(argv: readonly string[]): string[] {
+  const found = new Set<string>();
+  argv.forEach((word, i) => {
+    const next = argv[i + 1];
+    const [, name, value] = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word) ?? [];
+    const given =
+      name === undefined
+        ? /^--?[A-Za-z][\w.-]*$/.test(word) && isSecretName(word) && !next?.startsWith('--')
+          ? next
+          : undefined
+        : isSecretName(name)
+          ? value
+          : undefined;
+    const password = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]+)@/i.exec(word)?.[1];
+    for (const secret of [given, password])
+      if (secret !== undefined && secret.length >= 8 && !secret.startsWith('/')) found.add(secret);
+  });
+  return [...found].sort((a, b) => b.length - a.length);
+}
+
 /** A text without the given values and without what looks like a secret by itself. */
 export function redactText(text: string, secrets: readonly string[] = []): string {
   let result = text;

@@ -7,7 +7,19 @@ import { packageRoot } from '../../src/model/installation.js';
 import { cli, environment, expectFailure, inferscope, place } from './profile-cli.js';
 
 const at = place();
-const verbs = ['profile', 'roofline', 'estimate', 'export', 'report', 'session', 'sql', 'doctor', 'schema'];
+const verbs = [
+  'profile',
+  'run',
+  'import',
+  'roofline',
+  'estimate',
+  'export',
+  'report',
+  'session',
+  'sql',
+  'doctor',
+  'schema',
+];
 const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
   version: string;
 };
@@ -56,6 +68,26 @@ describe('wrong words', () => {
     expect([status, stdout]).toEqual([2, '']);
     for (const verb of ['list', 'show', 'verify', 'export']) expect(stderr).toContain(verb);
     expect(stderr).toContain('inferscope session --help');
+  });
+
+  test('what stands behind -- is another program’s: its --json does not change our errors', () => {
+    const ran = inferscope(at, ['run', '--evaluator', 'nothing', '--', 'prog', '--json', 'profile']);
+    expect([ran.status, ran.stdout]).toEqual([2, '']);
+    expect(ran.stderr).toContain('(E_USAGE)');
+  });
+
+  test('run without a program, without --, or with an option that is not ours', () => {
+    expect(expectFailure(inferscope(at, ['run', '--json']), 2, 'E_USAGE').why).toContain(
+      'run [options] -- command',
+    );
+    expect(expectFailure(inferscope(at, ['run', '--json', 'python', 'x.py']), 2, 'E_USAGE').fix).toContain(
+      'inferscope run [options] -- python x.py',
+    );
+    const unknown = inferscope(at, ['run', '--json', '--batch-size', '8', '--', 'true']);
+    expect(expectFailure(unknown, 2, 'E_USAGE').fix).toContain('behind --');
+    expect(expectFailure(inferscope(at, ['session', 'compare', '--json']), 2, 'E_USAGE').why).toContain(
+      'inferscope session compare [options] <sessions...>',
+    );
   });
 
   test('a report of nothing', () => {

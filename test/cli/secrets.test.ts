@@ -1,0 +1,210 @@
+import { spawnSync } from 'node:child_process';
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, expect, test } from 'vitest';
+import { captures, changedKineto, changedSqlite, filesBelow } from './capture-files.js';
+import { environment, inferscope, place, start } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+/** Known by its shape alone; known only because a variable named like a secret holds it; known by its option. */
+const planted = {
+  shaped: 'hf_PlantedPlantedPlantedPlanted',
+  variable: 'planted-value-0f3c9a',
+  option: 'planted-option-77ab21',
+};
+const secrets = Object.values(planted);
+
+/** As an unscrubbed report has it: capture options, device environment, one NUL-parted text; and names of ranges. */
+const plantSql = `
+  INSERT INTO META_DATA_CAPTURE VALUES ('PROCESS_0:ENVIRONMENT_VARIABLE', 'MY_TOKEN="${planted.variable}"'),
+    ('PROCESS_0:ENVIRONMENT_VARIABLE', 'HF_TOKEN="${planted.shaped}"'),
+    ('PROCESS_0:ARGUMENT_90', '--api-key'), ('PROCESS_0:ARGUMENT_91', '${planted.option}'),
+    ('PROCESS_0:ARGUMENT_92', '${planted.variable}');
+  INSERT INTO TARGET_INFO_SYSTEM_ENV (globalVid, devStateName, name, nameEnum, value)
+    VALUES (0, 'Local (CLI)', 'DeviceEnvironment', 610, 'SHELL=/bin/sh;MY_TOKEN=${planted.variable};HF_TOKEN=${planted.shaped}');
+  INSERT INTO StringIds VALUES (900000, 'A=1' || char(0) || 'MY_TOKEN=${planted.variable}' || char(0) || 'X=2');
+  UPDATE NVTX_EVENTS SET textId = NULL, text = 'decode ${planted.shaped} ${planted.variable} --token=${planted.option}'
+    WHERE rowid IN (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 LIMIT 3);`;
+
+/** Files whose kind says that a profiler wrote them: kept as they are, and left out of exports. */
+const rawFolders = /\/artifacts\/[^/]*(nsys|torch|kineto|ncu|cublas)[^/]*\//;
+const own = (path: string) => !rawFolders.test(path) || /\/(stdout|stderr)\.log$|record.*\.jsonl$/.test(path);
+
+/** Parquet, gzip and text alike. */
+function holds(content: Buffer): string[] {
+  const text = content[0] === 0x1f && content[1] === 0x8b ? gunzipSync(content) : content;
+  return secrets.filter((secret) => text.includes(secret));
+}
+
+function lookEverywhere(session: string, env: NodeJS.ProcessEnv = {}): void {
+  const said = (...args: string[]) => {
+    const { status, stdout, stderr } = inferscope(at, args, env);
+    expect(status, `${args.join(' ')}: ${stderr}`).toBe(0);
+    expect([args, holds(Buffer.from(stdout + stderr))]).toEqual([args, []]);
+    return stdout;
+  };
+  const { data } = JSON.parse(said('session', 'show', session, '--json')) as {
+    data: { folder: string; manifest: { tables: Record<string, unknown> } };
+  };
+  said('session', 'show', session);
+  said('session', 'list', '--json');
+  const tables = Object.keys(data.manifest.tables);
+  if (tables.includes('kernels')) said('report', '--session', session);
+  for (const table of tables)
+    said('sql', '--session', session, '--json', `SELECT * FROM ${table} LIMIT 5000`);
+  // Parquet is compressed: DuckDB looks at every row. The query itself has the secrets reversed.
+  const anywhere = secrets.map(
+    (one) => `contains(CAST(t AS VARCHAR), reverse('${[...one].reverse().join('')}'))`,
+  );
+  const counts = tables.map(
+    (table) => `SELECT '${table}', count(*) FROM ${table} t WHERE ${anywhere.join(' OR ')}`,
+  );
+  const found = said('sql', '--session', session, '--json', counts.join(' UNION ALL '));
+  expect(JSON.parse(found).data.rows.filter(([, n]: [string, number]) => n > 0)).toEqual([]);
+  const out = join(at.scratch, `exports-${session}`);
+  mkdirSync(out);
+  said('export', '-s', session, '--format', 'csv', '-o', join(out, 'csv'));
+  said('export', '-s', session, '--format', 'parquet', '-o', join(out, 'parquet'));
+  if (tables.includes('kernels')) {
+    said('export', '-s', session, '--format', 'chrome-trace', '-o', join(out, 'trace.json'));
+    said('export', '-s', session, '--format', 'speedscope', '-o', join(out, 'speedscope.json'));
+  }
+  said('export', '-s', session, '--format', 'openmetrics', '-o', join(out, 'metrics.txt'));
+  const archive = join(out, 'archive');
+  mkdirSync(archive);
+  said('session', 'export', session, '-o', join(out, 'all.tar.gz'), '--derived');
+  const untar = spawnSync('tar', ['-xzf', join(out, 'all.tar.gz'), '-C', archive]);
+  expect(untar.status).toBe(0);
+  rmSync(join(out, 'all.tar.gz'));
+  const files = [...filesBelow(out), ...filesBelow(data.folder).filter(own)];
+  expect(files.length).toBeGreaterThan(15);
+  expect(files.filter((path) => holds(readFileSync(path)).length > 0)).toEqual([]);
+}
+
+test('import: nsys SQLite with a whole environment, tokens in names of ranges and on the command line', () => {
+  const path = changedSqlite(join(at.scratch, 'in'), 'secret.sqlite', plantSql);
+  expect(holds(readFileSync(path))).toEqual(secrets);
+  const ran = inferscope(at, ['import', path, '--name', 'nsys']);
+  expect(ran.status, ran.stderr).toBe(0);
+  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
+  lookEverywhere('nsys');
+  const { stdout } = inferscope(at, ['session', 'show', 'nsys', '--json']);
+  expect(JSON.parse(stdout).data.manifest.executions[0].command.slice(-3)).toEqual([
+    '--api-key',
+    '***',
+    '***',
+  ]);
+  // The raw report has them still: taking it along is warned of.
+  const raw = inferscope(at, ['session', 'export', 'nsys', '--raw', '-o', join(at.scratch, 'raw.tar.gz')]);
+  expect(raw.stderr).toContain('warning:');
+  expect(raw.stderr).toContain('secret.sqlite');
+});
+
+test('import: nsys parquet folder', async () => {
+  const folder = join(at.scratch, 'in', 'secret.parquetdir');
+  cpSync(captures.parquetdir, folder, { recursive: true });
+  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const connection = await (await DuckDBInstance.create(':memory:')).connect();
+  const rewrite = async (table: string, select: string) => {
+    const file = join(folder, `${table}.parquet`);
+    await connection.run(`CREATE OR REPLACE TABLE t AS SELECT * FROM read_parquet('${file}')`);
+    await connection.run(`COPY (${select}) TO '${file}' (FORMAT parquet)`);
+  };
+  await rewrite(
+    'META_DATA_CAPTURE',
+    `SELECT * FROM t UNION ALL BY NAME SELECT 'PROCESS_0:ENVIRONMENT_VARIABLE' AS name, 'MY_TOKEN="${planted.variable}"' AS value`,
+  );
+  await rewrite(
+    'StringIds',
+    `SELECT id, CASE WHEN value IN ('decode', 'prefill', 'sampling') OR value LIKE 'inferscope:%' THEN value || ' ${planted.shaped} ${planted.variable}' ELSE value END AS value FROM t`,
+  );
+  await rewrite(
+    'NVTX_EVENTS',
+    `SELECT * REPLACE (CASE WHEN text IS NULL THEN text ELSE text || ' ${planted.variable} ${planted.shaped}' END AS text) FROM t`,
+  );
+  connection.closeSync();
+  const ran = inferscope(at, ['import', folder, '--name', 'parquet']);
+  expect(ran.status, ran.stderr).toBe(0);
+  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
+  lookEverywhere('parquet');
+});
+
+test('import: Kineto, with the secret in the environment of whoever imports', () => {
+  const path = changedKineto(join(at.scratch, 'in'), 'secret.json.gz', ({ traceEvents }) => {
+    const named = traceEvents.filter(({ cat }) => cat === 'user_annotation' || cat === 'cpu_op');
+    named.slice(0, 400).forEach((event, i) => {
+      if (i % 3 === 0) event.name += ` ${planted.variable} token=${planted.option} ${planted.shaped}`;
+    });
+  });
+  const env = { MY_TOKEN: planted.variable };
+  const ran = inferscope(at, ['import', path, '--name', 'kineto'], env);
+  expect(ran.status, ran.stderr).toBe(0);
+  expect(holds(Buffer.from(ran.stdout + ran.stderr))).toEqual([]);
+  lookEverywhere('kineto', env);
+});
+
+test('run: environment, command line, output, record, and errors', () => {
+  const record = {
+    v: 1,
+    type: 'stage',
+    pid: 1,
+    rank: 0,
+    t_ns: 5,
+    dur_ns: 5,
+    kind: 'decode',
+    note: `key ${planted.shaped}`,
+  };
+  const program = join(at.scratch, 'program.mjs');
+  writeFileSync(
+    program,
+    `import { appendFileSync } from 'node:fs';
+     console.log('hello', process.env.MY_TOKEN, process.argv.slice(2).join(' '));
+     console.error(process.env.HF_TOKEN);
+     appendFileSync(process.env.INFERSCOPE_RECORD, JSON.stringify(${JSON.stringify(record)}) + '\\n');
+     if (process.argv.includes('--fail')) throw new Error('refused: ' + process.env.MY_TOKEN);`,
+  );
+  const env = { MY_TOKEN: planted.variable, HF_TOKEN: planted.shaped };
+  const command = [
+    process.execPath,
+    program,
+    '--api-key',
+    planted.option,
+    `--url=https://u:${planted.option}@host/`,
+  ];
+  const ran = inferscope(at, ['run', '--evaluator', 'none', '--name', 'ran', '--', ...command], env);
+  expect(ran.status, ran.stderr).toBe(0);
+  // What the program itself prints is shown as it is; nothing of it is kept.
+  expect(ran.stdout).toContain(planted.variable);
+  lookEverywhere('ran', env);
+  const failed = inferscope(
+    at,
+    ['run', '--evaluator', 'none', '--json', '--name', 'failed', '--', ...command, '--fail'],
+    env,
+  );
+  expect(failed.status).toBe(4);
+  const last = JSON.parse(failed.stdout.slice(failed.stdout.indexOf('{'))) as { data: unknown };
+  expect(holds(Buffer.from(JSON.stringify(last)))).toEqual([]);
+  lookEverywhere('failed', env);
+});
+
+test('errors quote files and words without the secrets in them', async () => {
+  const path = join(at.scratch, 'in', 'dotenv.json');
+  writeFileSync(path, `HF_TOKEN=${planted.shaped}\n`);
+  for (const args of [
+    ['import', path],
+    ['import', '--json', path],
+    ['run', `--api-key=${planted.option}`, '--', 'true'],
+    ['session', 'show', planted.shaped],
+  ]) {
+    const { status, stdout, stderr } = inferscope(at, args);
+    expect(status).toBeGreaterThan(0);
+    expect([args[0], holds(Buffer.from(stdout + stderr))]).toEqual([args[0], []]);
+  }
+  expect(environment(at)['MY_TOKEN']).toBeUndefined();
+  const { ended } = start(at, ['session', 'list']);
+  expect((await ended).status).toBe(0);
+});

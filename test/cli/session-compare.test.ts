@@ -1,0 +1,68 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { compareDocumentSchema } from '../../src/model/documents/compare.js';
+import { captures, changedSqlite } from './capture-files.js';
+import { expectFailure, inferscope, place } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+/** Every kernel twice as long: what a slower device would have recorded. */
+const slower = 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET "end" = start + 2 * ("end" - start)';
+
+beforeAll(() => {
+  const files = {
+    eager: captures.sqlite,
+    graph: captures.graph,
+    slow: changedSqlite(join(at.scratch, 'in'), 'slow.sqlite', slower),
+  };
+  for (const [name, path] of Object.entries(files)) {
+    const ran = inferscope(at, ['import', path, '--no-analyze', '--quiet', '--name', name]);
+    expect(ran.status, ran.stderr).toBe(0);
+  }
+});
+
+const compare = (...args: string[]) => inferscope(at, ['session', 'compare', ...args]);
+function compared(...names: string[]) {
+  const { status, stdout, stderr } = compare(...names, '--json');
+  expect([status, stderr]).toEqual([0, '']);
+  return compareDocumentSchema.parse(JSON.parse(stdout)).data;
+}
+
+test('every kernel of twice the length is slower, none is new or gone', () => {
+  const { kernels, classes } = compared('eager', 'slow');
+  expect(kernels.length).toBeGreaterThan(5);
+  for (const { values } of kernels) {
+    const [before, after] = values;
+    expect([after!.count, after!.mean_ns]).toEqual([before!.count, 2 * before!.mean_ns]);
+  }
+  for (const { changes } of classes) expect(changes[1]!.ratio).toBeCloseTo(2, 9);
+});
+
+test('a text for people, and a page', () => {
+  const page = join(at.scratch, 'pages', 'compare.html');
+  const { status, stdout, stderr } = compare('eager', 'slow', '--html', page);
+  expect([status, stderr]).toEqual([0, `page written: ${page}\n`]);
+  for (const word of ['A eager', 'B slow', 'Stages', 'Classes', 'slower']) expect(stdout).toContain(word);
+  expect(readFileSync(page, 'utf8').slice(0, 15)).toBe('<!DOCTYPE html>');
+  expect(Math.max(...stdout.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+});
+
+test('three sessions are a matrix', () => {
+  const { sessions, stages } = compared('eager', 'slow', 'graph');
+  expect(sessions.map(({ name }) => name)).toEqual(['eager', 'slow', 'graph']);
+  for (const { values } of stages) expect(values).toHaveLength(3);
+  expect(compare('eager', 'slow', 'graph').stdout).toContain('C graph');
+});
+
+test('what cannot be compared is said', () => {
+  expectFailure(compare('eager', '--json'), 2, 'E_USAGE');
+  expectFailure(compare('eager', 'eager', '--json'), 2, 'E_USAGE');
+  expectFailure(compare('eager', 'none-such', '--json'), 2, 'E_SESSION_NOT_FOUND');
+  expectFailure(compare('--json'), 2, 'E_USAGE');
+  inferscope(at, ['import', captures.dmon, '--no-analyze', '--quiet', '--name', 'log']);
+  const { status, stderr } = compare('eager', 'log');
+  expect([status > 0 || stderr.length > 0]).toEqual([true]);
+  expect(compare('--help').stdout.match(/^ {2}\$ inferscope session compare /gm)).toHaveLength(2);
+});
