@@ -18,7 +18,8 @@ export interface CapturesResult {
 export async function analyzeCaptures(session: Session): Promise<CapturesResult> {
   const has = (table: TableName) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
   return {
-    trace: has('kernels') ? await analyzeTrace(session) : null,
+    // Operators alone are a timeline of a program that uses no GPU.
+    trace: has('kernels') || has('ops') ? await analyzeTrace(session) : null,
     counters: has('counters') ? await analyzeCounters(session) : null,
     gemms: has('gemms') || (has('kernels') && has('ops')) ? await analyzeGemms(session) : null,
   };

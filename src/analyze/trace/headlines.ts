@@ -3,6 +3,7 @@ import { formatNs, formatRate, formatShare } from './words.js';
 
 type Parts = Pick<
   TraceResult,
+  | 'source'
   | 'phases'
   | 'classes'
   | 'launches'
@@ -49,6 +50,7 @@ const capital = (text: string): string => text.charAt(0).toUpperCase() + text.sl
 
 /** Sentences for someone in a hurry: launches against layers, shares of the classes, idle time and its cause (A9). */
 export function headlines(parts: Parts): Headline[] {
+  if (!parts.source.gpu_used) return [...cpuLines(parts), ...operatorLine(parts)];
   const told = parts.phases.filter(({ kind }) => ['decode', 'mixed', 'prefill', 'outside'].includes(kind));
   // A decode step is what a served model does all day: it comes first.
   const ordered = told.toSorted((a, b) => rank(a) - rank(b));
@@ -65,6 +67,16 @@ export function headlines(parts: Parts): Headline[] {
     ...copyLines(parts),
     ...overlapLine(parts),
     ...(parts.telemetry?.events ?? []).slice(0, 3).map((event) => line('throttling', null, event.text)),
+  ];
+}
+
+function cpuLines({ phases }: Parts): Headline[] {
+  const text = 'No GPU was used: nothing ran on a device in this capture.';
+  const passes = phases.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
+  const times = passes.map(({ kind, wall }) => `${named(kind)} takes ${formatNs(wall.mean_ns)}`);
+  return [
+    line('no_gpu', null, text),
+    ...(times.length > 0 ? [line('cpu_phases', null, `${capital(listed(times))}.`)] : []),
   ];
 }
 

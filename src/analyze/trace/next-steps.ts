@@ -5,6 +5,14 @@ type Parts = Pick<TraceResult, 'session' | 'phases' | 'classes' | 'operators' | 
 /** What to type next, from what this capture shows and lacks. */
 export function nextSteps({ session, phases, classes, operators, source }: Parts): TraceResult['next_steps'] {
   const steps: TraceResult['next_steps'] = [];
+  if (!source.gpu_used) {
+    return [
+      {
+        command: 'inferscope doctor',
+        why: 'tells whether this machine has a GPU and a torch that sees it; the program must also put its model there',
+      },
+    ];
+  }
   const decode = phases.find(({ kind }) => kind === 'decode') ?? phases.find(({ kind }) => kind === 'mixed');
   const opaque = classes[0]?.rows.some((row) => row.class === 'graph') ?? false;
   const name = session.name ?? session.id;

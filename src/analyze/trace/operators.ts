@@ -1,5 +1,5 @@
 import type { Operator, Operators, TracePhase } from '../../model/documents/trace.js';
-import { formatShare } from './words.js';
+import { formatNs, formatShare } from './words.js';
 import { phaseFilter } from './kernels.js';
 import type { TraceScope } from './scope.js';
 
@@ -33,7 +33,7 @@ interface OperatorRow {
  * time is, `scheduling` when the host's own time around them is.
  */
 export async function operators(
-  { database }: TraceScope,
+  { database, source }: TraceScope,
   phases: readonly TracePhase[],
 ): Promise<Operators | null> {
   const [any] = await database.query<{ n: number }>(
@@ -83,25 +83,44 @@ export async function operators(
       .filter(({ name }) => name === row.name)
       .map(({ input_shapes, count, device_ns }) => ({ input_shapes, count, device_ns })),
     call_path: paths.get(sample_op_id) ?? [],
-    verdict: verdictOf(row),
+    verdict: source.gpu_used ? verdictOf(row) : ('cpu' as const),
   }));
   const [all] = await database.query<Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>>(
     `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
             coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
   );
+  if (!source.gpu_used && all)
+    return {
+      phase: phase ?? null,
+      rows: made,
+      verdict: 'cpu',
+      text: cpuText(made, all.self_cpu_ns, phase ?? null),
+    };
   const verdict = all && made.length > 0 ? verdictOf(all) : null;
   return { phase: phase ?? null, rows: made, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 
+/** Where no GPU is used an operator's own host time is its computation. */
+function cpuText(rows: readonly Operator[], total: number, phase: string | null): string {
+  const told = rows
+    .slice(0, 3)
+    .map(({ name, self_cpu_ns }) => `${name} ${formatShare(total > 0 ? self_cpu_ns / total : 0)}`);
+  const where = phase === null ? '' : ` of ${phase}`;
+  return `The operators${where} take ${formatNs(total)} of CPU time of their own: ${told.join(', ')}.`;
+}
+
 type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>;
 
-function verdictOf({ self_cpu_ns, device_ns, allocation_ns }: Costs): Operator['verdict'] {
+function verdictOf({ self_cpu_ns, device_ns, allocation_ns }: Costs): Exclude<Operator['verdict'], 'cpu'> {
   const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
   if (allocation_ns > Math.max(scheduling, device_ns)) return 'allocation';
   return device_ns >= scheduling ? 'kernels' : 'scheduling';
 }
 
-function verdictText(verdict: Operator['verdict'], { self_cpu_ns, device_ns, allocation_ns }: Costs): string {
+function verdictText(
+  verdict: Exclude<Operator['verdict'], 'cpu'>,
+  { self_cpu_ns, device_ns, allocation_ns }: Costs,
+): string {
   const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
   const sum = scheduling + device_ns + allocation_ns;
   const parts = `host ${formatShare(scheduling / sum)}, kernels ${formatShare(device_ns / sum)}, allocation ${formatShare(allocation_ns / sum)}`;

@@ -78,7 +78,22 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
       rows: await instanceRows(scope, kind),
     });
   }
-  return results;
+  return scope.source.gpu_used ? results : results.map(withoutGpu);
+}
+
+/** No device, no idle time of one: only the wall times are told. */
+function withoutGpu(phase: TracePhase): TracePhase {
+  const none = { busy_ns: 0, compute_ns: 0, exposed_comm_ns: 0, exposed_copy_ns: 0 };
+  const of = ({ wall_ns }: PhaseInstance) => ({ ...none, idle_ns: wall_ns, idle_share: 1 });
+  return {
+    ...phase,
+    ...none,
+    idle_ns: phase.wall.mean_ns,
+    idle_share: 1,
+    idle_by_cause: [],
+    main_cause: null,
+    rows: phase.rows.map((row) => ({ ...row, ...of(row) })),
+  };
 }
 
 function split(wall: number, row: Record<string, number | string | null>) {
@@ -115,8 +130,9 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
      copy AS (${exposed('focus_copies', 'true', 'copy')}),
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
-     beyond AS (SELECT stage_id, greatest(0, least(end_ns, ${source.start_ns}) - start_ns)::DOUBLE AS start_up,
-                  greatest(0, end_ns - greatest(start_ns, ${source.end_ns}))::DOUBLE AS shut_down FROM windows)
+     edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM focus_gaps),
+     beyond AS (SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS start_up,
+                  greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS shut_down FROM windows, edge)
      SELECT w.*, w.end_ns - w.start_ns AS wall_ns, start_up, shut_down, ${gapParts
        .map((part) => `coalesce(${part}, 0)::DOUBLE AS ${part}`)
        .join(', ')},

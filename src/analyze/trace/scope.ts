@@ -55,6 +55,8 @@ export async function traceScope(
             min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns
      FROM kernels GROUP BY ALL ORDER BY ALL`,
   );
+  const gpuUsed = counts.length > 0;
+  if (!gpuUsed) counts.push(...(await operatorCounts(database)));
   if (counts.length === 0) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${manifest.id} has no GPU timeline`,
@@ -62,9 +64,18 @@ export async function traceScope(
       fix: 'Record one: inferscope run --evaluator nsys -- command, or inferscope import FILE.',
     });
   }
-  const source = await chooseSource(database, manifest, counts, options);
+  const source = { ...(await chooseSource(database, manifest, counts, options)), gpu_used: gpuUsed };
   await createViews(database, source);
   return { database, source };
+}
+
+/** A program that uses no GPU still has operators under PyTorch's profiler. */
+async function operatorCounts(database: SessionDatabase): Promise<KernelCount[]> {
+  return database.query<KernelCount>(
+    `SELECT execution_id, capture_id, rank, NULL AS device, count(*) AS kernels, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS kernel_ns,
+            min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns
+     FROM ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL GROUP BY ALL ORDER BY ALL`,
+  );
 }
 
 async function chooseSource(
@@ -72,7 +83,7 @@ async function chooseSource(
   manifest: ManifestData,
   counts: KernelCount[],
   { rank, device }: ScopeOptions,
-): Promise<TraceSource> {
+): Promise<Omit<TraceSource, 'gpu_used'>> {
   const kernelsOf = (captureId: string) =>
     counts.filter((row) => row.capture_id === captureId).reduce((sum, row) => sum + row.kernels, 0);
   const candidates = manifest.captures

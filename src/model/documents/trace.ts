@@ -35,6 +35,8 @@ export const traceSourceSchema = z.object({
   }),
   /** Execution whose wall times count; null where only the profiled one has stages, and times hold its overhead. */
   timing: z.object({ execution_id: z.string() }).nullable(),
+  /** False where the capture has operators and nothing ran on a device: all that is left are phases and operators. */
+  gpu_used: z.boolean(),
   /** One rank and one device: everything below but `devices` is of them. */
   focus: z.object({ rank: count.nullable(), device: count.nullable() }),
   /** Why these, in sentences. */
@@ -296,6 +298,8 @@ export const overlapSchema = z.object({
   text: z.string(),
 });
 
+export const operatorVerdictSchema = z.enum(['scheduling', 'kernels', 'allocation', 'cpu']);
+
 export const operatorSchema = z.object({
   name: z.string(),
   op_type: z.string().nullable(),
@@ -314,14 +318,14 @@ export const operatorSchema = z.object({
   shapes: z.array(z.object({ input_shapes: z.string(), count, device_ns: z.number() })),
   /** Enclosing operators and Python frames of its costliest call, outermost first. */
   call_path: z.array(z.string()),
-  /** What costs: host time of its own against time on the device against allocator calls. */
-  verdict: z.enum(['scheduling', 'kernels', 'allocation']),
+  /** What costs: host time of its own against time on the device against allocator calls; cpu where no GPU was used. */
+  verdict: operatorVerdictSchema,
 });
 
 export const operatorsSchema = z.object({
   phase: phaseKindSchema.nullable(),
   rows: z.array(operatorSchema),
-  verdict: z.enum(['scheduling', 'kernels', 'allocation']).nullable(),
+  verdict: operatorVerdictSchema.nullable(),
   text: z.string(),
 });
 

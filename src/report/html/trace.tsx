@@ -26,6 +26,9 @@ const workSections: TraceSection[] = [
   traceOperatorsSection,
 ];
 
+/** Sections that say nothing of a program that uses no GPU. */
+const ofGpu = new Set(workSections.filter((one) => one !== traceOperatorsSection).map(({ id }) => id));
+
 /** After what other captures of the session say. */
 const contextSections: TraceSection[] = [
   gpuTelemetrySection,
@@ -45,6 +48,7 @@ const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] 
     ? []
     : sections
         .filter(({ applies }) => applies?.(trace) ?? true)
+        .filter(({ id }) => trace.data.source.gpu_used || !ofGpu.has(id))
         .map(({ id, title, render }) => ({ id, title, body: render(trace) }));
 
 /**

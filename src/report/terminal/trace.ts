@@ -18,6 +18,7 @@ export interface TraceSummaryOptions {
 
 const kernelsShown = 10;
 const kernelWidth = 33;
+const cpuOperatorsShown = 12;
 
 /** What the GPU waits for, as one reads it below "idle because". */
 const causeLabels: Record<string, string> = {
@@ -235,6 +236,57 @@ function noticeLines(issues: Issue[], width: number): string[] {
     });
 }
 
+/** What is at the end stays on the screen: the details first, then what they come to, then what to do. */
+function gpuSections(data: TraceResult, width: number): string[] {
+  return [
+    ...section('Copies, whole capture', copyTable(data, width)),
+    ...section('Launches, a mean instance', launchTable(data, width)),
+    ...section('Operators by host and device time', operatorTable(data.operators, width)),
+    ...section('Kernels by time, whole capture', kernelTable(data, width)),
+    ...section('Kernel classes, a mean instance', classTable(data, width)),
+    ...section('Why the GPU is idle', causeTable(data, width)),
+    ...section('Phases, a mean instance', phaseTable(data, width)),
+  ];
+}
+
+function cpuSections(data: TraceResult, width: number): string[] {
+  const phases = data.phases.map(({ kind, instances, wall }) => [
+    colour.bold(phaseLabel(kind)),
+    formatCount(instances),
+    ms(wall.mean_ns),
+    wall.sd_ns === null ? noValue : ms(wall.sd_ns),
+  ]);
+  const heads = [{ head: 'phase' }, right('n'), right('mean'), right('sd')];
+  return [
+    ...section('Operators by CPU time of their own', cpuOperatorTable(data.operators, width)),
+    ...section('Phases, a mean instance', phases.length > 0 ? textTable(heads, phases, { width }) : ''),
+  ];
+}
+
+function cpuOperatorTable(operators: TraceResult['operators'], width: number): string {
+  if (!operators || operators.rows.length === 0) return '';
+  const all = operators.rows.reduce((sum, { self_cpu_ns }) => sum + self_cpu_ns, 0);
+  return textTable(
+    [
+      { head: operators.phase ?? 'operator' },
+      right('calls'),
+      right('own'),
+      right('share'),
+      { head: 'most frequent shapes', flexible: true },
+    ],
+    operators.rows
+      .slice(0, cpuOperatorsShown)
+      .map((row) => [
+        cutMiddle(inert(row.name), kernelWidth),
+        formatCount(row.count),
+        ms(row.self_cpu_ns),
+        formatPercent(all > 0 ? row.self_cpu_ns / all : 0),
+        inert(row.shapes[0]?.input_shapes ?? noValue),
+      ]),
+    { width },
+  );
+}
+
 /** What a GPU session says at the end of `run`, `import` and `analyze`: at most 80 columns, readable without colour. */
 export function traceSummary(
   document: Document<TraceResult>,
@@ -247,21 +299,12 @@ export function traceSummary(
   const title = [
     `inferscope ${document.tool_version}`,
     attribution.tool,
-    device?.name ?? 'unknown GPU',
+    data.source.gpu_used ? (device?.name ?? 'unknown GPU') : 'no GPU used',
     ...(data.devices.length > 1 ? [`rank ${focus.rank ?? noValue}, device ${focus.device ?? noValue}`] : []),
     inert(data.session.title),
   ].join(' · ');
-  // What is at the end stays on the screen: the details first, then what they come to, then what to do.
-  const lines = [
-    ...wrap(title, width),
-    ...section('Copies, whole capture', copyTable(data, width)),
-    ...section('Launches, a mean instance', launchTable(data, width)),
-    ...section('Operators by host and device time', operatorTable(data.operators, width)),
-    ...section('Kernels by time, whole capture', kernelTable(data, width)),
-    ...section('Kernel classes, a mean instance', classTable(data, width)),
-    ...section('Why the GPU is idle', causeTable(data, width)),
-    ...section('Phases, a mean instance', phaseTable(data, width)),
-  ];
+  const sections = data.source.gpu_used ? gpuSections(data, width) : cpuSections(data, width);
+  const lines = [...wrap(title, width), ...sections];
   const said = noticeLines(document.issues, width);
   if (said.length > 0) lines.push('', ...said);
   const why = data.source.why.flatMap((text) => hanging('  ', inert(text), width));

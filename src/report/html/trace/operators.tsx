@@ -3,7 +3,12 @@ import { formatBytes, formatCount, noValue } from '../../format.js';
 import { DataTable } from '../parts.js';
 import type { TraceSection } from './inputs.js';
 
-const verdictWords = { scheduling: 'scheduling', kernels: 'kernels', allocation: 'allocation' };
+const verdictWords = {
+  scheduling: 'scheduling',
+  kernels: 'kernels',
+  allocation: 'allocation',
+  cpu: 'computing on the CPU',
+};
 
 export const traceOperatorsSection: TraceSection = {
   id: 'operators',

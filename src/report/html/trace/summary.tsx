@@ -52,14 +52,14 @@ export const TraceSummary: FC<{ trace: TraceDocument }> = ({ trace }) => {
         {cards.slice(0, 8).map((phase) => (
           <li>
             <p class="label">
-              <a href="#phases">{phaseName(phase.kind)}</a>
+              {source.gpu_used ? <a href="#phases">{phaseName(phase.kind)}</a> : phaseName(phase.kind)}
             </p>
             <p class="value">{formatNs(phase.wall.mean_ns)}</p>
             <p class="note">
               n{nbsp}={nbsp}
               {phase.instances}
-              {phase.clean_ms.value === null ? ', profiled' : `, ${formatFigure(phase.clean_ms)} clean`}; idle{' '}
-              {formatPercent(phase.idle_share)}
+              {phase.clean_ms.value === null ? ', profiled' : `, ${formatFigure(phase.clean_ms)} clean`}
+              {source.gpu_used && `; idle ${formatPercent(phase.idle_share)}`}
               {phase.main_cause && `, mostly ${causeName(phase.main_cause)}`}
             </p>
           </li>

@@ -1,0 +1,74 @@
+import { readFileSync } from 'node:fs';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Document } from '../../model/document.js';
+import { type TraceResult, traceDocumentSchema } from '../../model/documents/trace.js';
+import { traceSummary } from '../../report/terminal/trace.js';
+import { testHome } from '../../session/test-folder.js';
+import { analyzeCaptures } from '../captures.js';
+import { fixture, imported } from './test-import.js';
+
+const home = testHome();
+
+interface KeyAverage {
+  key: string;
+  count: number;
+  self_cpu_time_us: number;
+  cpu_time_us: number;
+}
+
+/** A capture with operators and no work on a device, against torch's own key_averages() of it. */
+describe('a program that uses no GPU', () => {
+  let trace: Document<TraceResult>;
+  const oracle = JSON.parse(
+    readFileSync(fixture('kineto-torch2.11-cpu/layer.key_averages.json'), 'utf8'),
+  ) as KeyAverage[];
+
+  beforeAll(async () => {
+    const session = await imported(home, 'kineto', fixture('kineto-torch2.11-cpu/layer.json.gz'));
+    const found = await analyzeCaptures(session);
+    expect(found.trace).not.toBeNull();
+    trace = found.trace!;
+  }, 60_000);
+
+  test('is a document of its schema and says that no GPU was used', () => {
+    traceDocumentSchema.parse(trace);
+    expect(trace.data.source.gpu_used).toBe(false);
+    expect(trace.data.headlines.map(({ id }) => id)).toEqual(['no_gpu', 'cpu_phases', 'operators']);
+    expect(trace.data.phases.map(({ kind, instances }) => [kind, instances])).toEqual([
+      ['prefill', 1],
+      ['decode', 3],
+    ]);
+    expect(trace.data.phases.flatMap(({ idle_by_cause }) => idle_by_cause)).toEqual([]);
+  });
+
+  test('phases last as long as torch says its ranges do', () => {
+    const total = (pattern: RegExp) =>
+      oracle.filter(({ key }) => pattern.test(key)).reduce((sum, { cpu_time_us }) => sum + cpu_time_us, 0);
+    const prefill = trace.data.phases.find(({ kind }) => kind === 'prefill')!;
+    expect(prefill.wall.mean_ns / 1e3).toBeCloseTo(total(/^inferscope:prefill/), 0);
+  });
+
+  test('operators of the decode steps: calls and shapes, and no more CPU time than torch counts for all phases', () => {
+    const { operators } = trace.data;
+    expect(operators).toMatchObject({ phase: 'decode', verdict: 'cpu' });
+    // Every pass makes the same calls: three of four passes are decode steps.
+    for (const name of ['aten::mm', 'aten::addmm', 'aten::native_layer_norm']) {
+      const row = operators!.rows.find((one) => one.name === name)!;
+      const whole = oracle.find(({ key }) => key === name)!;
+      expect(row.count, name).toBe((whole.count * 3) / 4);
+      expect(row.self_cpu_ns, name).toBeGreaterThan(0);
+      expect(row.self_cpu_ns / 1e3, name).toBeLessThan(whole.self_cpu_time_us);
+      expect(row.shapes[0]!.input_shapes, name).toContain('64');
+      expect(row.verdict).toBe('cpu');
+    }
+  });
+
+  test('in the terminal: operators, no word of idle, at most 80 columns', () => {
+    const text = traceSummary(trace, { reportPath: null, width: 80 });
+    expect(text).toContain('no GPU used');
+    expect(text).toContain('Operators by CPU time of their own');
+    expect(text).toContain('aten::addmm');
+    expect(text).not.toMatch(/idle|launch/);
+    for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
+  });
+});
