@@ -1,0 +1,47 @@
+import { writeFile } from 'node:fs/promises';
+import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+
+type Cell = string | number | boolean | null;
+
+function cells(point: ServingPoint): Record<string, Cell> {
+  const { load, requests, latency, throughput, goodput, client } = point;
+  const row: Record<string, Cell> = {
+    execution_id: point.execution_id,
+    kind: load.kind,
+    concurrency: load.concurrency,
+    rate_per_s: load.rate_per_s,
+    seconds: point.seconds,
+    requests: requests.counted,
+    ok: requests.ok,
+    failed: requests.failed,
+    requests_per_s: throughput.requests_per_s.value,
+    output_tokens_per_s: throughput.output_tokens_per_s.value,
+    total_tokens_per_s: throughput.total_tokens_per_s.value,
+  };
+  for (const [name, spread] of Object.entries(latency)) {
+    const known = 'p50' in spread ? spread : null;
+    for (const statistic of ['mean', 'sd', 'p50', 'p90', 'p95', 'p99'] as const)
+      row[`${name}_${statistic}_ms`] = known?.[statistic] ?? null;
+  }
+  return {
+    ...row,
+    goodput_requests_per_s: goodput.requests_per_s.value,
+    goodput_share: goodput.share.value,
+    send_lag_p99_ms: client.send_lag_p99_ms,
+    event_loop_delay_p99_ms: client.event_loop_delay_p99_ms,
+    client_bound: client.bound,
+  };
+}
+
+/** One row a load; what is missing is an empty cell. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
+export async function servingCsv({ points }: ServingResult, path: string): Promise<void> {
+  const rows = points.map(cells);
+  const lines = [
+    Object.keys(rows[0] ?? {}),
+    ...rows.map((row) => Object.values(row).map((cell) => cell ?? '')),
+  ];
+  await writeFile(path, `${lines.map((line) => line.join(',')).join('\n')}\n`).catch((error: unknown) => {
+    throw asStorageFailure(error, { path, doing: 'write the CSV' });
+  });
+}

@@ -1,0 +1,126 @@
+import { readFile } from 'node:fs/promises';
+import { loadLevel, type LoadShape } from '../load/load-shape.js';
+import { nextLevel, type SweepPoint } from '../load/sweep.js';
+import { parseTraceFile, type TracedRequest } from '../load/trace-file.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+
+export interface LoadOptions {
+  concurrency?: number[];
+  rate?: number[];
+  arrivals: 'poisson' | 'constant';
+  rampRate?: { from: number; to: number };
+  trace?: string;
+  maxConcurrency?: number;
+  sweep?: boolean;
+  sweepMax: number;
+  requests?: number;
+  duration?: number;
+  warmupRequests?: number;
+  ramp: number;
+}
+
+export interface PlannedLoad {
+  shape: LoadShape;
+  requests: number;
+  seconds: number;
+  warmup: number;
+  /** Users of a closed loop, or the bound of an open one. */
+  concurrency: number | null;
+  traced?: TracedRequest[];
+}
+
+const openSeconds = 30;
+/** Prompts are made before the load; a closed loop bounded by time alone gets this many at most. */
+const mostRequests = 20_000;
+
+function closed(users: number, options: LoadOptions): PlannedLoad {
+  const timed = options.duration !== undefined && options.requests === undefined;
+  return {
+    shape: { kind: 'closed', concurrency: users, ramp_s: options.ramp },
+    requests: options.requests ?? (timed ? Math.min(mostRequests, users * 500) : Math.max(32, 8 * users)),
+    seconds: options.duration ?? Number.POSITIVE_INFINITY,
+    warmup: options.warmupRequests ?? users,
+    concurrency: users,
+  };
+}
+
+function open(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]): PlannedLoad {
+  const seconds =
+    options.duration ??
+    (options.requests === undefined && shape.kind !== 'trace' ? openSeconds : Number.POSITIVE_INFINITY);
+  const expected = Math.min(
+    options.requests ?? Number.POSITIVE_INFINITY,
+    shape.kind === 'trace' ? shape.arrivals_s.length : loadLevel(shape) * seconds,
+  );
+  return {
+    shape,
+    requests: options.requests ?? Number.POSITIVE_INFINITY,
+    seconds,
+    warmup: options.warmupRequests ?? Math.ceil(expected * 0.05),
+    concurrency: options.maxConcurrency ?? null,
+    ...(traced ? { traced } : {}),
+  };
+}
+
+/**
+ * The loads to run, one after the other: a list, or a sweep that decides by what it saw.
+ * @throws E_USAGE for flags that exclude each other, E_FORMAT_UNKNOWN for a trace
+ */
+export async function loadSequence(
+  options: LoadOptions,
+  slo: boolean,
+): Promise<(seen: readonly SweepPoint[]) => PlannedLoad | null> {
+  const chosen = [
+    ['--concurrency', options.concurrency],
+    ['--rate', options.rate],
+    ['--ramp-rate', options.rampRate],
+    ['--trace', options.trace],
+  ].filter(([, value]) => value !== undefined);
+  if (chosen.length > 1) {
+    throw new InferscopeError('E_USAGE', {
+      what: `${chosen.map(([flag]) => String(flag)).join(' and ')} exclude each other`,
+      why: 'A run has one kind of load.',
+      fix: 'Leave all but one of them out.',
+    });
+  }
+  const rateLoad = (rate: number) => open({ kind: options.arrivals, rate_per_s: rate }, options);
+  if (options.sweep) {
+    if (options.trace !== undefined || options.rampRate !== undefined) {
+      throw new InferscopeError('E_USAGE', {
+        what: '--sweep needs users or a rate',
+        why: 'A trace or a ramp has no level that could be doubled.',
+        fix: 'Take --concurrency 1 --sweep, or --rate 1 --sweep.',
+      });
+    }
+    const whole = options.rate === undefined;
+    const from = options.rate?.[0] ?? options.concurrency?.[0] ?? 1;
+    return (seen) => {
+      const level = nextLevel(seen, { from, most: options.sweepMax, whole, slo });
+      if (level === null) return null;
+      return whole ? closed(level, options) : rateLoad(level);
+    };
+  }
+  const loads = await listed(options, rateLoad);
+  return (seen) => (seen.at(-1)?.stopped ? null : (loads[seen.length] ?? null));
+}
+
+async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedLoad): Promise<PlannedLoad[]> {
+  if (options.rate) return options.rate.map(rateLoad);
+  if (options.rampRate) {
+    const { from, to } = options.rampRate;
+    return [open({ kind: 'ramp', from_per_s: from, to_per_s: to }, options)];
+  }
+  if (options.trace !== undefined) {
+    const path = options.trace;
+    const text = await readFile(path, 'utf8').catch((error: unknown) => {
+      throw new InferscopeError('E_FORMAT_UNKNOWN', {
+        what: `cannot read the trace ${path}`,
+        why: messageOf(error),
+        fix: 'Check the path.',
+      });
+    });
+    const traced = parseTraceFile(text, path);
+    return [open({ kind: 'trace', arrivals_s: traced.map(({ at_s: at }) => at) }, options, traced)];
+  }
+  return (options.concurrency ?? [1]).map((users) => closed(users, options));
+}

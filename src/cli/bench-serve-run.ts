@@ -1,0 +1,235 @@
+import { stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { analyzeServing } from '../analyze/serving/serving.js';
+import { levelWords } from '../analyze/serving/answers.js';
+import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
+import { loadTokenizer } from '../engines/onnx/tokenizer.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import type { PromptTokenizer } from '../load/prompts.js';
+import { probeServer } from '../load/probe.js';
+import { partSeed, seededRandom } from '../load/random.js';
+import { scrapeServer } from '../load/server-sampler.js';
+import type { SweepPoint } from '../load/sweep.js';
+import type { Document, Issue } from '../model/document.js';
+import type { LoadPlan, ServingResult, Slo } from '../model/documents/serving.js';
+import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { toolVersion } from '../model/version.js';
+import { createSession, type SessionWriter } from '../session/create.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { loadSequence, type LoadOptions } from './bench-serve-loads.js';
+import { mostThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
+import { freshSeed, usedBefore } from './bench-serve-seed.js';
+import { targetOf, type TargetOptions } from './bench-serve-target.js';
+import { startProgress, type Progress } from './progress.js';
+
+export interface ServingCommandOptions extends TargetOptions, LoadOptions {
+  inputLen: number;
+  outputLen: number;
+  tokenizer?: string;
+  seed?: number;
+  slo: Slo | null;
+  threads?: number;
+  metricsUrl?: string;
+  probe: boolean;
+  name?: string;
+  tag: string[];
+  quiet?: boolean;
+}
+
+/**
+ * Target → probe → loads → session → analysis. What is wrong with input or server is found before a session is made;
+ * what was measured is kept whatever happens after.
+ */
+export async function runServing(
+  url: string,
+  options: ServingCommandOptions,
+  signal: AbortSignal,
+): Promise<{ document: Document<ServingResult>; interrupted: boolean }> {
+  const home = ensureWritable();
+  const progress = startProgress(options.quiet === true);
+  try {
+    const next = await loadSequence(options, options.slo !== null);
+    const tokenizer = options.tokenizer === undefined ? undefined : await tokenizerAt(options.tokenizer);
+    const target = await targetOf(url, options);
+    const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
+    const scraped = await scrapeServer(metricsUrl);
+    const seed = options.seed ?? freshSeed();
+    const used = { url: target.baseUrl, model: target.model, seed, input_len: options.inputLen };
+    progress.done(`${target.model} at ${target.baseUrl}`, scraped?.server ?? 'no /metrics');
+    const probe = options.probe
+      ? await probeServer(target, options, seededRandom(partSeed(freshSeed(), 'probe')), tokenizer, signal)
+      : null;
+    const plan: LoadPlan = {
+      target: {
+        url: target.baseUrl,
+        api: target.api,
+        model: target.model,
+        server: scraped?.server ?? null,
+        metrics_url: scraped ? metricsUrl : null,
+      },
+      prompts: {
+        seed,
+        seed_used_before: await usedBefore(home.cache, used),
+        input_len: options.inputLen,
+        output_len: options.outputLen,
+        tokenizer: options.tokenizer === undefined ? null : 'tokenizer.json',
+      },
+      slo: options.slo,
+      probe,
+      points: [],
+    };
+    const session = await createSession({
+      label: `serve-${target.model}`,
+      kind: 'bench',
+      name: options.name ?? null,
+      tags: options.tag,
+    });
+    const context: PointContext = {
+      target,
+      seed,
+      tokenizer,
+      slo: options.slo,
+      originNs: monotonicNs(),
+      inputLen: options.inputLen,
+      outputLen: options.outputLen,
+      threads: options.threads ?? null,
+      metricsUrl: scraped ? metricsUrl : null,
+    };
+    const kept = await measure(session, plan, context, next, { signal, progress });
+    return { document: await analyzeServing(await openSession(kept, home)), interrupted: signal.aborted };
+  } catch (error) {
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the load test', home: true });
+  } finally {
+    progress.end();
+  }
+}
+
+async function tokenizerAt(path: string): Promise<PromptTokenizer> {
+  const found = await stat(path).catch(() => null);
+  return loadTokenizer(found?.isDirectory() ? join(path, 'tokenizer.json') : path);
+}
+
+type Next = Awaited<ReturnType<typeof loadSequence>>;
+
+async function measure(
+  session: SessionWriter,
+  plan: LoadPlan,
+  context: PointContext,
+  next: Next,
+  { signal, progress }: { signal: AbortSignal; progress: Progress },
+): Promise<string> {
+  const begun = { at: new Date(), pair: clockPair() };
+  const issues: Issue[] = [];
+  try {
+    const seen: SweepPoint[] = [];
+    let threads = context.threads;
+    for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
+      const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
+      const words = () => `${load!.shape.kind} ${levelWords({ load: asLoad(load!) })}`;
+      const run = await runServingPoint(
+        session,
+        id,
+        load,
+        { ...context, threads },
+        {
+          signal,
+          onProgress: ({ done, failed, in_flight: flying, tokens }) =>
+            progress.update(words(), `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`),
+        },
+      );
+      plan.points.push(run.facts);
+      issues.push(...run.issues);
+      const { client } = run.facts;
+      const rate = `${run.seen.output_rate.toFixed(0)} tok/s${client.bound ? ', CLIENT-BOUND' : ''}`;
+      progress.done(words(), rate);
+      // One thread was not enough: the same load again with more, unless their number was chosen.
+      const more = Math.min(mostThreads(), 2 * client.threads);
+      if (
+        client.bound &&
+        client.event_loop_utilization > 0.9 &&
+        context.threads === null &&
+        more > client.threads
+      )
+        threads = more;
+      else seen.push(run.seen);
+    }
+    return await finish(session, plan, begun, issues, signal.aborted);
+  } catch (error) {
+    await session.abandon();
+    throw error;
+  }
+}
+
+function asLoad({ shape, concurrency, requests }: NonNullable<ReturnType<Next>>) {
+  const rate =
+    shape.kind === 'closed' || shape.kind === 'trace' || shape.kind === 'ramp' ? null : shape.rate_per_s;
+  const base = { warmup_requests: 0, ramp_s: 0, seconds: null, requests };
+  return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, rate_per_s: rate };
+}
+
+async function finish(
+  session: SessionWriter,
+  plan: LoadPlan,
+  begun: { at: Date; pair: ReturnType<typeof clockPair> },
+  issues: Issue[],
+  interrupted: boolean,
+): Promise<string> {
+  const environment = describeEnvironment();
+  await session.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
+    kind: 'load-plan',
+    captureId: null,
+    name: 'load-plan.json',
+  });
+  const clock = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
+  const { target, prompts } = plan;
+  const { id } = await session.finish(
+    {
+      title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plan.points.length} load${plan.points.length === 1 ? '' : 's'}`,
+      status: interrupted ? 'interrupted' : 'complete',
+      started_at: begun.at.toISOString(),
+      ended_at: new Date().toISOString(),
+      clock_pairs: [begun.pair, clockPair()],
+      command: redactCommand(process.argv.slice(2), secretsOfEnvironment(process.env)),
+      workload: {
+        model: null,
+        engine: {
+          name: target.server ?? 'openai-compatible',
+          version: null,
+          options: { url: target.url, api: target.api, model: target.model, seed: prompts.seed },
+        },
+        device: 'server',
+        threads: null,
+        batch_size: null,
+        input_len: prompts.input_len,
+        output_len: prompts.output_len,
+        tensor_parallel_size: 1,
+      },
+      hardware: environment.hardware,
+      software: environment.software,
+      executions: plan.points.map(({ execution_id, begin_ns, end_ns }) => ({
+        execution_id,
+        purpose: 'clean' as const,
+        command: [],
+        exit_code: 0,
+        start_ns: begin_ns,
+        end_ns,
+      })),
+      captures: plan.points.map(({ execution_id }) => ({
+        capture_id: execution_id,
+        execution_id,
+        tool: { name: 'inferscope bench serve', version: toolVersion },
+        importer: 'load',
+        clock,
+      })),
+    },
+    [...environment.issues, ...issues],
+  );
+  return id;
+}
+
+function clockPair() {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}

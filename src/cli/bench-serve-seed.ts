@@ -1,0 +1,27 @@
+import { randomInt } from 'node:crypto';
+import { appendFile, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What makes prompts alike: the same server, model, seed and length. */
+export interface PromptSeed {
+  url: string;
+  model: string;
+  seed: number;
+  input_len: number;
+}
+
+export function freshSeed(): number {
+  return randomInt(2 ** 31);
+}
+
+const fileName = 'load-seeds.jsonl';
+
+/** Notes that these prompts are sent, and tells whether they were before: a prefix cache may then hold them. */
+export async function usedBefore(cacheDir: string, used: PromptSeed): Promise<boolean> {
+  const path = join(cacheDir, fileName);
+  const line = JSON.stringify([used.url, used.model, used.seed, used.input_len]);
+  const known = await readFile(path, 'utf8').catch(() => '');
+  if (known.split('\n').includes(line)) return true;
+  await appendFile(path, `${line}\n`);
+  return false;
+}

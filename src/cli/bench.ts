@@ -1,0 +1,6 @@
+import type { Command } from 'commander';
+import { defineServe } from './bench-serve.js';
+
+export function define(command: Command): void {
+  defineServe(command.command('serve <url>'));
+}

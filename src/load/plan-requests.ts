@@ -1,0 +1,45 @@
+import { arrivals } from './arrivals.js';
+import { type LoadShape, type PlannedRequest } from './load-shape.js';
+import { makePrompt, type PromptTokenizer } from './prompts.js';
+import { partSeed, seededRandom } from './random.js';
+import type { TracedRequest } from './trace-file.js';
+
+export interface RequestPlan {
+  shape: LoadShape;
+  /** Counted ones; warm-up comes on top. */
+  requests: number;
+  seconds: number;
+  warmup: number;
+  inputLen: number;
+  outputLen: number;
+  seed: number;
+  /** Names this load, so that no two loads of a run share a prompt. */
+  part: string;
+  tokenizer?: PromptTokenizer;
+  /** Lengths of a trace, where it has them. */
+  traced?: readonly TracedRequest[];
+}
+
+/** The requests of one load: due times, fresh prompts, lengths. The same seed and part give the same. */
+export function planRequests(plan: RequestPlan): PlannedRequest[] {
+  const { shape, warmup, traced } = plan;
+  const prompts = seededRandom(partSeed(plan.seed, `prompts ${plan.part}`));
+  const total = plan.requests + warmup;
+  const due = arrivals(
+    shape,
+    { requests: total, seconds: plan.seconds },
+    seededRandom(partSeed(plan.seed, `arrivals ${plan.part}`)),
+  );
+  const count = due === null ? total : due.length;
+  return Array.from({ length: count }, (_, index) => {
+    const prompt = makePrompt(traced?.[index]?.input_tokens ?? plan.inputLen, prompts, plan.tokenizer);
+    return {
+      index,
+      prompt: prompt.text,
+      input_tokens: prompt.tokens,
+      output_tokens: traced?.[index]?.output_tokens ?? plan.outputLen,
+      warmup: index < Math.min(warmup, count - 1),
+      due_ns: due === null ? null : Math.round(due[index]! * 1e9),
+    };
+  });
+}

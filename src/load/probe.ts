@@ -1,0 +1,95 @@
+import { InferscopeError } from '../model/errors.js';
+import type { Probe } from '../model/documents/serving.js';
+import { monotonicNs } from './clock.js';
+import type { Exchange } from './exchange.js';
+import { failureWords } from './failure-kind.js';
+import { makePrompt, type PromptTokenizer } from './prompts.js';
+import type { Random } from './random.js';
+import { runPoint } from './run-point.js';
+import type { LoadTarget } from './target.js';
+
+/** A repeat this much faster than a fresh prompt of its length came from a prefix cache. */
+const cachedBelow = 0.5;
+
+/**
+ * Three requests before any load: a fresh prompt (warms connection and server), another one, and that one again. Shows
+ * that the server answers as asked, and whether it caches prefixes.
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED when the first request fails
+ */
+export async function probeServer(
+  target: LoadTarget,
+  shape: { inputLen: number; outputLen: number },
+  random: Random,
+  tokenizer: PromptTokenizer | undefined,
+  signal: AbortSignal,
+): Promise<Probe> {
+  const [warm, fresh] = [0, 1].map(() => makePrompt(shape.inputLen, random, tokenizer));
+  const seen: Exchange[] = [];
+  for (const [index, prompt] of [warm!, fresh!, fresh!].entries()) {
+    const request = {
+      index,
+      prompt: prompt.text,
+      input_tokens: prompt.tokens,
+      output_tokens: Math.min(shape.outputLen, 4),
+      warmup: true,
+      due_ns: null,
+    };
+    const plan = { target, requests: [request], concurrency: 1, loop: 'closed' as const, ramp_s: 0 };
+    const { exchanges } = await runPoint(
+      { ...plan, seconds: Number.POSITIVE_INFINITY, begin_ns: monotonicNs() },
+      { signal },
+    );
+    const one = exchanges[0]!;
+    if (one.status !== 'ok') throw probeFailure(one, target);
+    seen.push(one);
+  }
+  const ttft = (one: Exchange) => (one.chunk_ns[0]! - one.sent_ns!) / 1e6;
+  const [first, again] = [ttft(seen[1]!), ttft(seen[2]!)];
+  const cached = seen[2]!.usage?.cached_tokens ?? null;
+  return {
+    ttft_ms: first,
+    repeated_ttft_ms: again,
+    repeated_cached_tokens: cached,
+    // A few ms of difference is noise of the connection.
+    caches_prefixes: (cached ?? 0) > 0 || (again < first * cachedBelow && first - again > 5),
+    usage: seen[0]!.usage?.output_tokens !== null && seen[0]!.usage !== null,
+  };
+}
+
+function probeFailure({ status, error }: Exchange, target: LoadTarget): InferscopeError {
+  const url = `${target.baseUrl}/${target.api === 'chat' ? 'chat/completions' : 'completions'}`;
+  const said = error ? `: ${error}` : '';
+  if (status === 'cancelled') {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: 'stopped before any load',
+      why: 'There is nothing to keep yet, so no session was made.',
+      fix: 'Run it again.',
+    });
+  }
+  if (status === 'connect' || status === 'tls' || status === 'disconnected' || status === 'timeout') {
+    return new InferscopeError('E_SERVER_UNREACHABLE', {
+      what: `no answer from ${url}`,
+      why: `${failureWords(status)}${said}`,
+      fix: {
+        connect: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
+        tls: 'Check the certificate, or NODE_EXTRA_CA_CERTS for one of your own.',
+        disconnected: 'Look at the server’s log; it closed the connection.',
+        timeout: 'Raise --timeout, or look whether the server hangs.',
+      }[status],
+    });
+  }
+  const other = target.api === 'chat' ? 'completions' : 'chat';
+  const fixes: Record<string, string> = {
+    http_401: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key of this server.',
+    http_403: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key that may use this model.',
+    http_404: `Check the URL (it ends in /v1 for most servers) and --model, or try --api ${other}.`,
+    http_429: 'Wait, or ask for a higher limit: a load test would only measure the limiter.',
+    not_streamed: 'Check that the server (or the gateway before it) can stream.',
+    empty: 'Check --model and --output-len: the answer held no text.',
+  };
+  return new InferscopeError('E_SERVER_RESPONSE', {
+    what: `${url} does not answer as it should`,
+    why: `${failureWords(status)}${said}`,
+    fix: fixes[status] ?? 'Look at the server’s log, and try one request with curl.',
+  });
+}
