@@ -4,7 +4,7 @@ import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 import { stageNameReader } from '../stage-names.js';
 import { sweepDevices } from './devices.js';
-import { sweepHost } from './host-sweep.js';
+import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
 import { attributionIssues, deviceCounts } from './issues.js';
@@ -59,6 +59,7 @@ async function attributeTables(
     synchronizing: await synchronizingCodes(workbench),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
     placed: await openRows(workbench, 'attr_calls', ['place', 'op_id']),
+    stages: await openRows(workbench, 'attr_stages', stageColumns),
   });
   proceed(0.3);
   await joinCalls(workbench);

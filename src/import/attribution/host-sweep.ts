@@ -35,12 +35,13 @@ export interface HostInput {
    * operator around it or NaN.
    */
   placed: { add(place: number, op: number): void; close(): void };
+  /** Takes the ranges as stages, in the order of stageColumns, numbered from 1 in order of their start. */
+  stages: RowWriter;
 }
 
 /**
  * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Writes
- * - attr_stages: the ranges as stages, numbered from 1 in order of their start;
- * - attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
+ * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
  * The host that comes back knows how long each thread waited when; `containers` are stages that only hold steps, and
  * have no number of their own; `stages` counts all.
  */
@@ -63,7 +64,7 @@ export async function sweepHost(
     nextStage: 1,
     containers: new Set(),
     last: null,
-    stages: await openRows(workbench, 'attr_stages', stageColumns),
+    stages: input.stages,
     ops: await openRows(workbench, 'attr_ops', opColumns),
     calls: input.placed,
     found: { stage: null, by: 0 },
@@ -96,7 +97,7 @@ export async function sweepHost(
   return { host, counts, containers: sweep.containers, stages: sweep.nextStage - 1 };
 }
 
-const stageColumns = [
+export const stageColumns = [
   'stage_id',
   'parent_id',
   'phase_id',

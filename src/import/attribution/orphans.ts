@@ -35,7 +35,7 @@ export async function attributeOrphans(workbench: Workbench): Promise<OrphanCoun
 async function byTime(workbench: Workbench, table: string): Promise<number> {
   const found = await openRows(workbench, 'attr_by_time', ['activity', 'stage_id']);
   const count = await stagesByTime(
-    workbench,
+    workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
     workbench.scan(
       `SELECT start_ns, pid, activity FROM ${table} WHERE api_start_ns IS NULL ORDER BY start_ns`,
     ),
@@ -51,18 +51,17 @@ async function byTime(workbench: Workbench, table: string): Promise<number> {
 }
 
 /**
+ * @param ofStages start_ns, end_ns, pid, stage_id; sorted by start_ns, stage_id
  * @param orphans start_ns, pid, activity; sorted by start_ns
  * @param found told of each that has a stage
  * @returns how many have
  */
 export async function stagesByTime(
-  workbench: Workbench,
+  ofStages: AsyncIterable<Batch>,
   orphans: AsyncIterable<Batch>,
   found: (activity: number, stage: number) => void,
 ): Promise<number> {
-  const stages = await openCursor(
-    workbench.scan('SELECT start_ns, end_ns, pid, stage_id FROM attr_stages ORDER BY start_ns, stage_id'),
-  );
+  const stages = await openCursor(ofStages);
   const activities = await openCursor(orphans);
   const open = new Map<number, Open[]>();
   let count = 0;

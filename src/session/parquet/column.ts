@@ -38,22 +38,19 @@ export function columnEncoder(
   rows: number,
 ): (values: Float64Array, count: number) => ColumnChunk {
   const out = createOutput(outputSize(rows));
-  const dense = new Float64Array(rows + 8);
+  const compact = new Float64Array(rows + 8);
   const codes = new Float64Array(rows + 8);
   const local = new Int32Array(spec.type === 'VARCHAR' ? spec.texts.length : 0).fill(-1);
   const textBytes: (Uint8Array | undefined)[] = [];
 
   function encode(values: Float64Array, count: number): ColumnChunk {
-    let present = 0;
-    for (let i = 0; i < count; i++) {
-      const value = values[i]!;
-      dense[present] = value;
-      if (value === value) present++;
-    }
+    const seen = survey(values, count);
+    const { present } = seen;
+    const dense = present === count ? values : without(values, count, present, compact);
     let at = definitionLevels(out, values, count, present);
     if (present === 0) return chunkOf(spec, count, [dataPage(out, at, count, encodings.plain)], { present });
     if (spec.type === 'VARCHAR') {
-      const used = localCodes(present);
+      const used = localCodes(dense, present);
       at = codesInto(out, at, codes, present, used.length);
       const dictionary = dictionaryPage(textPlain(used), used.length);
       return chunkOf(spec, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], { present });
@@ -62,22 +59,18 @@ export function columnEncoder(
       at = plain(out, at, dense, present, spec.type);
       return chunkOf(spec, count, [dataPage(out, at, count, encodings.plain)], { present });
     }
-    const range = rangeOf(dense, present);
     const distinct = fewDistinct(dense, present, codes);
     if (distinct) {
       at = codesInto(out, at, codes, present, distinct.length);
       const dictionary = dictionaryPage(numbersPlain(distinct, spec.type), distinct.length);
-      return chunkOf(spec, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], {
-        present,
-        ...range,
-      });
+      return chunkOf(spec, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], seen);
     }
     at = deltaPacked(out, at, dense, present);
-    return chunkOf(spec, count, [dataPage(out, at, count, encodings.delta)], { present, ...range });
+    return chunkOf(spec, count, [dataPage(out, at, count, encodings.delta)], seen);
   }
 
   /** Codes of this row group alone, in the order they are met. @returns the texts' own codes */
-  function localCodes(present: number): number[] {
+  function localCodes(dense: Float64Array, present: number): number[] {
     const used: number[] = [];
     for (let i = 0; i < present; i++) {
       const code = dense[i]!;
@@ -177,15 +170,28 @@ function fewDistinct(values: Float64Array, count: number, codes: Float64Array): 
   return [...known.keys()];
 }
 
-function rangeOf(values: Float64Array, count: number): { least: number; most: number } {
+/** How many are not null, and their bounds. */
+function survey(values: Float64Array, count: number): Required<Seen> {
+  let present = 0;
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
+    if (value !== value) continue;
+    present++;
     if (value < least) least = value;
     if (value > most) most = value;
   }
-  return { least, most };
+  return { present, least, most };
+}
+
+function without(values: Float64Array, count: number, present: number, into: Float64Array): Float64Array {
+  let at = 0;
+  for (let i = 0; i < count && at < present; i++) {
+    const value = values[i]!;
+    if (value === value) into[at++] = value;
+  }
+  return into;
 }
 
 function numbersPlain(values: readonly number[], type: ColumnType): Uint8Array {

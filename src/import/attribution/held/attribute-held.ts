@@ -4,19 +4,19 @@ import type { ImportContext } from '../../importer.js';
 import { stageNameReader } from '../../stage-names.js';
 import { sweepHost } from '../host-sweep.js';
 import { attributionIssues, type DeviceCounts } from '../issues.js';
-import { keeper, stagesSql } from '../kept-tables.js';
 import type { OrphanCounts } from '../orphans.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
 import { attributionOf, callBatches, keepCalls, lastCalls } from './calls.js';
 import { keepRows } from './columns.js';
 import { correlate } from './correlate.js';
+import { heldStages, keepStages } from './held-stages.js';
 import { sweepHeldDevices } from './held-devices.js';
 import type { HeldTrace } from './held-trace.js';
 import { keepCopies, keepKernels } from './keep-activities.js';
 import { keepGaps } from './keep-gaps.js';
 import { labelShapes } from './kernel-labels.js';
 import { type Launched, launched } from './launched.js';
-import { rollUpHeldStages } from './stage-work.js';
+import { stageWork } from './stage-work.js';
 import { attributions } from '../host-threads.js';
 
 /** As `attribute`, by the same rules, for a capture that is held. Needs the tables trace_ranges, trace_ops, trace_names. */
@@ -35,7 +35,8 @@ export async function attributeHeld(
   const waits = [...new Set(calls.shapes['name'])].filter(
     (code) => !Number.isNaN(code) && isSynchronizing(names[code]!),
   );
-  const { host, counts, containers, stages } = await sweepHost(workbench, {
+  const stages = heldStages();
+  const { host, counts, containers } = await sweepHost(workbench, {
     stage: cached((code) => read(names[code] ?? '')),
     synchronizing: new Set(waits),
     calls: callBatches(calls),
@@ -45,12 +46,13 @@ export async function attributeHeld(
       },
       close: () => {},
     },
+    stages,
   });
   proceed(0.25);
   const related = correlate(calls, trace.kernels, trace.copies);
   const orphans: OrphanCounts = { orphans: 0, byTime: 0 };
-  const kernels = await launched(workbench, trace.kernels, related.kernels, places, orphans);
-  const copies = await launched(workbench, trace.copies, related.copies, places, orphans);
+  const kernels = await launched(stages, trace.kernels, related.kernels, places, orphans);
+  const copies = await launched(stages, trace.copies, related.copies, places, orphans);
   const labels = labelShapes(trace.kernels, names);
   const times = sweepHeldDevices(host, calls, kernels, copies, labels.priority);
   proceed(0.4);
@@ -61,19 +63,17 @@ export async function attributeHeld(
   await keepKernels(workbench, context, { calls, names }, kernels, times.exclusive.kernels, labels);
   await keepCopies(workbench, context, { calls, names }, copies, times.exclusive.copies);
   proceed(0.85);
-  await rollUpHeldStages(
-    workbench,
-    stages,
+  const work = stageWork(
+    stages.column('parent_id'),
     [kernels, copies].map(({ events, place }) => ({
       events,
       stageOf: (row) => Math.floor(place[row]! / attributions.length),
     })),
   );
-  const keep = keeper(workbench, context);
-  await keep('stages', stagesSql(containers));
+  await keepStages(workbench, context, stages, containers, work, names);
   await keepRows(workbench, context, 'ops', 0, {});
   const device = deviceCounts(kernels, copies);
-  return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages });
+  return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages: stages.rows });
 }
 
 async function namesByCode(workbench: Workbench): Promise<string[]> {

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Columns, Workbench } from '../../../model/workbench.js';
 import type { TableName } from '../../../model/tables.js';
 import type { ImportContext } from '../../importer.js';
@@ -36,6 +37,8 @@ export async function keepRows(
     const count = Math.min(batchRows, rows - from);
     for (const [name, column] of given) column.fill(batch[name]!, from, count);
     writer.append(batch, count);
+    // So that Ctrl-C is heard.
+    if (from % (batchRows * 32) === 0) await setImmediate();
   }
   writer.close();
 }

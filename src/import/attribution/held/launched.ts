@@ -1,7 +1,7 @@
-import type { Workbench } from '../../../model/workbench.js';
 import { attributions } from '../host-threads.js';
 import { stagesByTime } from '../orphans.js';
 import type { OrphanCounts } from '../orphans.js';
+import { type HeldStages, stageBatches } from './held-stages.js';
 import type { HeldEvents } from './held-trace.js';
 
 /** What the host sweep found for each call: place = stage_id × attributions + how; 0 is no stage. */
@@ -18,7 +18,7 @@ export interface Launched {
 
 /** Orphans get the stage that is open when they begin. */
 export async function launched(
-  workbench: Workbench,
+  stages: HeldStages,
   events: HeldEvents,
   call: Int32Array,
   places: Places,
@@ -36,7 +36,7 @@ export async function launched(
   counts.orphans += orphans;
   const time = attributions.indexOf('time');
   counts.byTime += await stagesByTime(
-    workbench,
+    stageBatches(stages),
     batch(orphans, (columns) => {
       let n = 0;
       for (let i = 0; i < rows; i++) {

@@ -1,21 +1,26 @@
-import type { Workbench } from '../../../model/workbench.js';
-import { openRows } from '../row-writer.js';
 import type { HeldEvents } from './held-trace.js';
 
+/** Of stage n in row n − 1; NaN: no device work. */
+export interface StageWork {
+  /** The busiest, of equal ones the lowest. */
+  device: Float64Array;
+  device_start_ns: Float64Array;
+  device_end_ns: Float64Array;
+}
+
 /**
- * Device work of each stage, of ranges inside it included: table attr_stage_device (stage_id, device, device_start_ns,
- * device_end_ns); device is the busiest, of equal ones the lowest.
+ * Device work of each stage, of ranges inside it included.
+ * @param parents of stage n in row n − 1; NaN: none
  * @param stageOf stage of an activity's row, 0: none
  */
-export async function rollUpHeldStages(
-  workbench: Workbench,
-  stages: number,
+export function stageWork(
+  parents: Float64Array,
   parts: readonly { events: HeldEvents; stageOf: (row: number) => number }[],
-): Promise<void> {
+): StageWork {
+  const stages = parents.length;
   const devices = [...new Set(parts.flatMap(({ events }) => [...(events.shapes['device'] ?? [])]))]
     .filter((device) => !Number.isNaN(device))
     .sort((a, b) => a - b);
-  const parents = await parentsOf(workbench, stages);
   const first = new Float64Array(stages + 1).fill(Number.POSITIVE_INFINITY);
   const last = new Float64Array(stages + 1).fill(Number.NEGATIVE_INFINITY);
   const busy = devices.map(() => new Float64Array(stages + 1));
@@ -34,27 +39,24 @@ export async function rollUpHeldStages(
   }
   // A range that holds another began before it and has the lower number.
   for (let stage = stages; stage > 0; stage--) {
-    const parent = parents[stage]!;
-    if (parent === 0) continue;
+    const parent = parents[stage - 1]!;
+    if (Number.isNaN(parent)) continue;
     if (first[stage]! < first[parent]!) first[parent] = first[stage]!;
     if (last[stage]! > last[parent]!) last[parent] = last[stage]!;
     for (const time of busy) time[parent]! += time[stage]!;
   }
-  const columns = ['stage_id', 'device', 'device_start_ns', 'device_end_ns'];
-  const rows = await openRows(workbench, 'attr_stage_device', columns);
+  const work: StageWork = {
+    device: new Float64Array(stages).fill(Number.NaN),
+    device_start_ns: new Float64Array(stages).fill(Number.NaN),
+    device_end_ns: new Float64Array(stages).fill(Number.NaN),
+  };
   for (let stage = 1; stage <= stages; stage++) {
     if (last[stage] === Number.NEGATIVE_INFINITY) continue;
     let busiest = 0;
     for (let d = 1; d < busy.length; d++) if (busy[d]![stage]! > busy[busiest]![stage]!) busiest = d;
-    rows.add(stage, devices[busiest] ?? Number.NaN, first[stage]!, last[stage]!);
+    work.device[stage - 1] = devices[busiest] ?? Number.NaN;
+    work.device_start_ns[stage - 1] = first[stage]!;
+    work.device_end_ns[stage - 1] = last[stage]!;
   }
-  rows.close();
-}
-
-async function parentsOf(workbench: Workbench, stages: number): Promise<Int32Array> {
-  const parents = new Int32Array(stages + 1);
-  for await (const { rows, columns } of workbench.scan('SELECT stage_id, parent_id FROM attr_stages')) {
-    for (let r = 0; r < rows; r++) parents[columns['stage_id']![r]!] = columns['parent_id']![r]! || 0;
-  }
-  return parents;
+  return work;
 }
