@@ -28,7 +28,7 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
 ];
 
 /** Facts that bear on no time. */
-const irrelevant = /^(inferscope|v8|distribution|memory total|memory limit)/;
+export const irrelevant = /^(inferscope|v8|distribution|memory total|memory limit)/;
 
 /** What differs between the sessions' workloads, engines, machines and clocks; what is the same is left out. */
 export function environmentDifferences(sides: readonly Side[]): Difference[] {
@@ -48,7 +48,7 @@ function explanation(label: string): string | null {
   return explanations.find(({ pattern }) => pattern.test(label))?.text ?? null;
 }
 
-function factsOf({ workload, hardware, software }: ManifestData) {
+export function factsOf({ workload, hardware, software }: ManifestData) {
   const facts = new Map<string, { part: Difference['part']; value: string }>();
   const put = (part: Difference['part'], label: string, value: unknown) => {
     if (value !== null && value !== undefined) facts.set(label, { part, value: String(value) });

@@ -51,11 +51,17 @@ export const baselineSchema = z.object({
   metrics: z.array(sampledMetricSchema),
 });
 
+/**
+ * regression, improvement, within_tolerance: a real change. unchanged: none beyond the tolerance either way; no_worse:
+ * none for the worse. inconclusive: a change for the worse beyond it is possible. within_process, no_spread: nothing is
+ * claimed, because the spread between launches is not known.
+ */
 export const baselineVerdicts = [
   'regression',
   'improvement',
   'within_tolerance',
   'unchanged',
+  'no_worse',
   'inconclusive',
   'within_process',
   'no_spread',

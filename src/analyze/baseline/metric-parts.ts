@@ -1,0 +1,61 @@
+import { mean } from '../statistics.js';
+import type { SampledMetric } from '../../model/documents/baseline.js';
+
+/** One session's share of a metric. */
+export interface MetricPart {
+  point: string | null;
+  name: string;
+  unit: string;
+  better: 'lower' | 'higher';
+  value: number;
+  /** Means of its process launches, or values of separate runs; empty where it has one. */
+  launches: number[];
+  /** Repeats inside one process. */
+  repeats: number[];
+  interval: SampledMetric['interval'];
+  source: string;
+}
+
+export const idOf = ({ point, name }: Pick<MetricPart, 'point' | 'name'>): string =>
+  point === null ? name : `${point} · ${name}`;
+
+/**
+ * The parts of several sessions as one metric. Every session is a launch of its own at least: three sessions of one
+ * process each tell what no number of repeats inside one of them can.
+ */
+export function pooled(parts: readonly MetricPart[]): SampledMetric {
+  const [first] = parts;
+  const { point, name, unit, better, source, interval } = first!;
+  const known = { id: idOf(first!), point, name, unit, better, source };
+  const launches = parts.flatMap((part) => (part.launches.length > 0 ? part.launches : [part.value]));
+  if (launches.length > 1) {
+    return { ...known, value: mean(launches), basis: 'launches', values: launches, interval: null };
+  }
+  const { value, repeats } = first!;
+  if (repeats.length > 1) return { ...known, value, basis: 'repeats', values: repeats, interval: null };
+  if (interval) return { ...known, value, basis: 'interval', values: [], interval };
+  return { ...known, value, basis: 'none', values: [], interval: null };
+}
+
+/** Repeats with the launch each ran in. */
+export function partOfRepeats(
+  what: Pick<MetricPart, 'point' | 'name' | 'unit' | 'better' | 'source'>,
+  repeats: readonly { launch: string; value: number }[],
+): MetricPart[] {
+  if (repeats.length === 0) return [];
+  const values = repeats.map(({ value }) => value);
+  const launches = [...new Set(repeats.map(({ launch }) => launch))];
+  const means = launches.map((name) =>
+    mean(repeats.filter(({ launch }) => launch === name).map(({ value }) => value)),
+  );
+  const several = means.length > 1;
+  return [
+    {
+      ...what,
+      value: mean(several ? means : values),
+      launches: several ? means : [],
+      repeats: several ? [] : values,
+      interval: null,
+    },
+  ];
+}

@@ -1,0 +1,90 @@
+import type { SessionDatabase } from '../../session/query.js';
+import { mean, studentT975 } from '../statistics.js';
+import type { MetricPart } from './metric-parts.js';
+
+interface MetricRow {
+  capture_id: string;
+  point: number;
+  label: string;
+  name: string;
+  statistic: string;
+  value: number;
+  unit: string;
+  n: number | null;
+  recomputed: boolean;
+}
+
+/** What changes for the better or worse; counts and lengths are conditions. */
+const directions: Record<string, MetricPart['better']> = {
+  ms: 'lower',
+  s: 'lower',
+  B: 'lower',
+  kWh: 'lower',
+  'tok/s': 'higher',
+  'requests/s': 'higher',
+  'tokens/s': 'higher',
+  'samples/s': 'higher',
+  'tokens/kWh': 'higher',
+};
+/** How long a benchmark ran is its own choice. */
+const conditions = new Set(['duration']);
+const compared = new Set(['value', 'mean', 'median', 'p99', 'max']);
+
+/**
+ * Figures of result files. A name stands for one definition, so that only equal definitions meet. What was recomputed
+ * from requests comes before what the file says; files or lines with the same label are repeated runs.
+ */
+export async function resultParts(database: SessionDatabase): Promise<MetricPart[]> {
+  const rows = await database.query<MetricRow>(
+    `SELECT capture_id, point, label, name, statistic, value, unit, n, source LIKE 'recomputed%' AS recomputed FROM metrics
+     ORDER BY capture_id, point, recomputed DESC`,
+  );
+  const labels = new Set(rows.map(({ label }) => label));
+  const keys = new Map<string, MetricRow[]>();
+  for (const row of rows) {
+    if (!directions[row.unit] || conditions.has(row.name) || !compared.has(row.statistic)) continue;
+    // "max" is a condition of latencies but the point of memory.
+    if (row.statistic === 'max' && row.unit !== 'B') continue;
+    const key = [row.label, row.name, row.statistic, row.unit].join('\n');
+    keys.set(key, [...(keys.get(key) ?? []), row]);
+  }
+  return [...keys.values()].map((all): MetricPart => {
+    const runs = all.filter(
+      (row, i) => all.findIndex((one) => one.capture_id === row.capture_id && one.point === row.point) === i,
+    );
+    const [first] = runs as [MetricRow, ...MetricRow[]];
+    const values = runs.map(({ value }) => value);
+    const several = values.length > 1;
+    return {
+      point: labels.size > 1 ? first.label : null,
+      name: ['mean', 'value'].includes(first.statistic) ? first.name : `${first.name}.${first.statistic}`,
+      unit: first.unit,
+      better: directions[first.unit]!,
+      value: mean(values),
+      launches: several ? values : [],
+      repeats: [],
+      interval: several ? null : intervalOf(first, rows),
+      source: 'metrics',
+    };
+  });
+}
+
+/** Mean ± t · sd / √n, within the run; null where the file has no sample deviation. */
+function intervalOf(row: MetricRow, rows: readonly MetricRow[]): MetricPart['interval'] {
+  const { n, value } = row;
+  if (row.statistic !== 'mean' || n === null || n < 2) return null;
+  const same = (statistic: string) =>
+    rows.find(
+      (one) =>
+        one.capture_id === row.capture_id &&
+        one.point === row.point &&
+        one.name === row.name &&
+        one.recomputed === row.recomputed &&
+        one.statistic === statistic,
+    )?.value;
+  const population = same('sd_population');
+  const sd = same('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));
+  if (sd === undefined) return null;
+  const half = (studentT975(n - 1) * sd) / Math.sqrt(n);
+  return { n, ci95: [value - half, value + half], over_launches: false };
+}

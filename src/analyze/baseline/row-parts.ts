@@ -1,0 +1,123 @@
+import type { SessionDatabase } from '../../session/query.js';
+import { type MetricPart, partOfRepeats } from './metric-parts.js';
+
+const listed = `list_contains(string_split($1, ','), execution_id)`;
+/** Result files bring figures of their own, with their definitions (result-parts.ts). */
+const notOfResultFiles = `capture_id NOT IN (SELECT DISTINCT capture_id FROM metrics)`;
+
+interface IterationRow {
+  launch: string;
+  batch_size: number | null;
+  input_len: number | null;
+  output_len: number | null;
+  ttft_ns: number | null;
+  tpot_ns: number | null;
+  e2e_ns: number;
+}
+
+/** TTFT, TPOT, end to end and output tokens/s of timed repeats, one metric a size of the workload. */
+export async function iterationParts(
+  database: SessionDatabase,
+  executions: readonly string[],
+): Promise<MetricPart[]> {
+  const rows = await database.query<IterationRow>(
+    `SELECT concat_ws(' ', execution_id, capture_id, pid, launch) AS launch, batch_size, input_len, output_len, ttft_ns, tpot_ns,
+            end_ns - start_ns AS e2e_ns
+     FROM iterations WHERE ${listed} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND end_ns > start_ns
+     ORDER BY execution_id, capture_id, launch, iteration`,
+    [executions.join(',')],
+  );
+  const sizes = new Set(rows.map(sizeOf));
+  return [...sizes].flatMap((size) => {
+    const own = rows.filter((row) => sizeOf(row) === size);
+    const part = (
+      name: string,
+      unit: string,
+      better: MetricPart['better'],
+      value: (row: IterationRow) => number | null,
+    ) =>
+      partOfRepeats(
+        { point: sizes.size > 1 ? size : null, name, unit, better, source: 'iterations' },
+        own.flatMap((row) => {
+          const found = value(row);
+          return found === null ? [] : [{ launch: row.launch, value: found }];
+        }),
+      );
+    const ms = (ns: number | null) => (ns === null ? null : ns / 1e6);
+    return [
+      ...part('ttft_ms', 'ms', 'lower', (row) => ms(row.ttft_ns)),
+      ...part('tpot_ms', 'ms', 'lower', (row) => ms(row.tpot_ns)),
+      ...part('e2e_ms', 'ms', 'lower', (row) => ms(row.e2e_ns)),
+      ...part('output_tokens_per_s', 'tok/s', 'higher', ({ batch_size, output_len, e2e_ns }) =>
+        batch_size === null || !output_len ? null : (batch_size * output_len * 1e9) / e2e_ns,
+      ),
+    ];
+  });
+}
+
+function sizeOf({ batch_size, input_len, output_len }: IterationRow): string {
+  return `batch ${batch_size ?? '?'}, ${input_len ?? '?'} → ${output_len ?? '?'}`;
+}
+
+interface RequestRow {
+  execution_id: string;
+  ttft_ns: number | null;
+  tpot_ns: number | null;
+  e2e_ns: number | null;
+}
+
+/** Latencies of requests that succeeded. Requests of one run share its load and are repeats, not launches. */
+export async function requestParts(
+  database: SessionDatabase,
+  executions: readonly string[],
+): Promise<MetricPart[]> {
+  const rows = await database.query<RequestRow>(
+    `SELECT execution_id, ttft_ns, tpot_ns, end_ns - sent_ns AS e2e_ns FROM requests
+     WHERE ${listed} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND status = 'ok' ORDER BY execution_id, sent_ns`,
+    [executions.join(',')],
+  );
+  const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
+  return points.flatMap((execution) => {
+    const own = rows.filter(({ execution_id }) => execution_id === execution);
+    return (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
+      partOfRepeats(
+        {
+          point: points.length > 1 ? execution : null,
+          name: `${name}_ms`,
+          unit: 'ms',
+          better: 'lower',
+          source: 'requests',
+        },
+        own.flatMap((row) => {
+          const ns = row[`${name}_ns`];
+          return ns === null ? [] : [{ launch: execution, value: ns / 1e6 }];
+        }),
+      ),
+    );
+  });
+}
+
+/** Peak memory of each process, host and devices apart. */
+export async function memoryParts(
+  database: SessionDatabase,
+  executions: readonly string[],
+): Promise<MetricPart[]> {
+  const rows = await database.query<{ launch: string; device: number | null; bytes: number }>(
+    `SELECT concat_ws(' ', execution_id, pid) AS launch, device, max(bytes) AS bytes FROM memory
+     WHERE ${listed} AND point = 'peak' GROUP BY execution_id, pid, device ORDER BY 1, 2`,
+    [executions.join(',')],
+  );
+  const devices = [...new Set(rows.map(({ device }) => device))];
+  return devices.flatMap((device) =>
+    partOfRepeats(
+      {
+        point: device === null ? null : `device ${device}`,
+        name: 'peak_memory_bytes',
+        unit: 'B',
+        better: 'lower',
+        source: 'memory, peak',
+      },
+      rows.filter((row) => row.device === device).map(({ launch, bytes }) => ({ launch, value: bytes })),
+    ),
+  );
+}

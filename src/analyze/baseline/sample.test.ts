@@ -1,0 +1,133 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import type { Row } from '../../model/tables.js';
+import { homeFolders } from '../../session/home.js';
+import { wholeRows } from '../test-rows.js';
+import { type Rows, sessionOf } from '../test-session.js';
+import { checkBaseline } from './check.js';
+import { sampleSessions } from './sample.js';
+
+const root = mkdtempSync(join(tmpdir(), 'inferscope-baseline-'));
+const home = homeFolders({ INFERSCOPE_HOME: root });
+afterAll(() => rmSync(root, { recursive: true }));
+
+const kept = (rows: Rows) => sessionOf(home, rows, {});
+const keyed = (found: Awaited<ReturnType<typeof sampleSessions>>) =>
+  Object.fromEntries(found.metrics.map((metric) => [metric.id, metric]));
+
+test('a profile: launches are the unit, warm-up and the profiled pass are left out', async () => {
+  const found = keyed(await sampleSessions([await kept(wholeRows())]));
+  // test-rows.ts: prefill 9, 11 | 19, 21 ms and a sampling of 1 ms each; means of the launches 11 and 21.
+  expect(found['ttft_ms']).toMatchObject({ basis: 'launches', values: [11, 21], value: 16, better: 'lower' });
+  // Two steps of 4 + 6 | 8 + 10 ms, each with 0.5 sampling, and three gaps of 0.25 ms.
+  expect(found['tpot_ms']!.values).toEqual([(10 + 1 + 0.75) / 2, (18 + 1 + 0.75) / 2]);
+  expect(found['output_tokens_per_s']).toMatchObject({ better: 'higher', basis: 'launches' });
+  // Peak memory is known of both processes: 850 000 and 9e9 bytes.
+  expect(found['peak_memory_bytes']!.values.toSorted((a, b) => a - b)).toEqual([850_000, 9e9]);
+  expect(Object.keys(found).some((id) => id.includes('profiled'))).toBe(false);
+});
+
+test('sizes are points of their own', async () => {
+  const iteration = (batch_size: number, launch: number, ms: number): Row<'iterations'> => ({
+    launch,
+    batch_size,
+    input_len: 10,
+    output_len: 5,
+    start_ns: 0,
+    end_ns: ms * 1e6,
+    ttft_ns: 1e6,
+    warmup: false,
+  });
+  const rows = [iteration(1, 0, 10), iteration(1, 1, 12), iteration(8, 0, 20), iteration(8, 1, 22)];
+  const found = keyed(await sampleSessions([await kept({ iterations: rows })]));
+  expect(found['batch 1, 10 → 5 · e2e_ms']!.values).toEqual([10, 12]);
+  // 8 sequences × 5 tokens in 20 and 22 ms.
+  expect(found['batch 8, 10 → 5 · output_tokens_per_s']!.values).toEqual([2000, 40 / 0.022]);
+});
+
+test('requests of one run are repeats; several sessions are launches', async () => {
+  const request = (ttft: number): Row<'requests'> => ({
+    status: 'ok',
+    sent_ns: 0,
+    ttft_ns: ttft * 1e6,
+    end_ns: ttft * 2e6,
+  });
+  const failed: Row<'requests'> = { status: 'failed', sent_ns: 0, ttft_ns: 1, end_ns: 2 };
+  const run = (first: number) => kept({ requests: [request(first), request(first + 2), failed] });
+  const [a, b] = [await run(10), await run(20)];
+  expect(keyed(await sampleSessions([a]))['ttft_ms']).toMatchObject({ basis: 'repeats', values: [10, 12] });
+  expect(keyed(await sampleSessions([a, b]))['ttft_ms']).toMatchObject({
+    basis: 'launches',
+    values: [11, 21],
+  });
+});
+
+const metricRow = (change: Row<'metrics'>): Row<'metrics'> => ({
+  capture_id: 'r0',
+  point: 0,
+  label: 'rate inf',
+  name: 'ttft',
+  defined_as_ours: true,
+  statistic: 'mean',
+  value: 10,
+  unit: 'ms',
+  n: 100,
+  definition: '',
+  source: 'file: mean_ttft_ms',
+  ...change,
+});
+
+test('result files: our recomputed figure comes first, its deviation gives the interval within the run', async () => {
+  const recomputed = { source: 'recomputed from 100 requests' };
+  const found = keyed(
+    await sampleSessions([
+      await kept({
+        metrics: [
+          metricRow({}),
+          metricRow({ ...recomputed, value: 11 }),
+          metricRow({ ...recomputed, statistic: 'sd', value: 2 }),
+          metricRow({ name: 'completed', statistic: 'value', unit: 'requests' }),
+          metricRow({ name: 'duration', statistic: 'value', unit: 's' }),
+        ],
+      }),
+    ]),
+  );
+  expect(Object.keys(found)).toEqual(['ttft']);
+  // t(99) = 1.98422 × 2 / √100
+  expect(found['ttft']).toMatchObject({ value: 11, basis: 'interval' });
+  expect(found['ttft']!.interval!.ci95[1]).toBeCloseTo(11.396844, 5);
+  expect(found['ttft']!.interval!.over_launches).toBe(false);
+});
+
+test('repeated runs of one label are launches: appended lines, or several files', async () => {
+  const run = (values: number[]) =>
+    kept({
+      metrics: values.flatMap((value, i) => [
+        metricRow({ capture_id: `r${i}`, value }),
+        metricRow({
+          capture_id: `r${i}`,
+          value: 100 / value,
+          unit: 'tok/s',
+          name: 'output_throughput',
+          statistic: 'value',
+        }),
+      ]),
+    });
+  const base = await sampleSessions([await run([10.1, 10.3, 9.9, 10.2])]);
+  const now = await sampleSessions([await run([11.0, 10.6, 11.3, 10.9, 11.1])]);
+  expect(keyed(base)['ttft']).toMatchObject({ basis: 'launches', values: [10.1, 10.3, 9.9, 10.2] });
+  const found = checkBaseline({ name: 'main', set_at: '2026-11-21T00:00:00.000Z', ...base }, now, {
+    tolerance: 0.05,
+    withinProcess: false,
+  });
+  expect(found.comparisons.map(({ id, verdict }) => [id, verdict])).toEqual([
+    ['ttft', 'regression'],
+    ['output_throughput', 'regression'],
+  ]);
+});
+
+test('a session without anything measured is refused', async () => {
+  await expect(sampleSessions([await kept({})])).rejects.toMatchObject({ code: 'E_USAGE' });
+});

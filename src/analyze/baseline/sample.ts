@@ -1,0 +1,75 @@
+import type { Baseline } from '../../model/documents/baseline.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { ManifestData } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import { factsOf, irrelevant } from '../compare/environment.js';
+import { idOf, type MetricPart, pooled } from './metric-parts.js';
+import { iterationParts, memoryParts, requestParts } from './row-parts.js';
+import { resultParts } from './result-parts.js';
+import { traceParts } from './trace-parts.js';
+
+export type Sampled = Pick<Baseline, 'sessions' | 'identity' | 'metrics'>;
+
+/**
+ * What of sessions can be held against others: figures with the scatter that is known of them. Several sessions are
+ * runs of one thing and are pooled, each a launch of its own.
+ * @throws E_USAGE when they hold nothing that is better when lower or higher
+ */
+export async function sampleSessions(sessions: readonly Session[]): Promise<Sampled> {
+  const parts = new Map<string, MetricPart[]>();
+  for (const session of sessions) {
+    for (const part of await partsOf(session)) {
+      const id = idOf(part);
+      parts.set(id, [...(parts.get(id) ?? []), part]);
+    }
+  }
+  if (parts.size === 0) {
+    throw new InferscopeError('E_USAGE', {
+      what: `nothing to hold against a baseline in ${sessions.map(({ id }) => id).join(', ')}`,
+      why: 'There are no timed repeats, no phases, no requests and no results of a benchmark.',
+      fix: 'Choose another: inferscope session list shows them.',
+    });
+  }
+  return {
+    sessions: sessions.map(({ id, user, manifest }) => ({
+      id,
+      name: user.name,
+      title: manifest.title,
+      kind: manifest.kind,
+      started_at: manifest.started_at,
+    })),
+    identity: identityOf(sessions.map(({ manifest }) => manifest)),
+    metrics: [...parts.values()].map(pooled),
+  };
+}
+
+async function partsOf(session: Session): Promise<MetricPart[]> {
+  const has = (table: string) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
+  const unprofiled = session.manifest.executions
+    .filter(({ purpose }) => purpose === 'clean' || purpose === 'imported')
+    .map(({ execution_id }) => execution_id);
+  const database = await session.connect();
+  try {
+    const rows = [
+      ...(await iterationParts(database, unprofiled)),
+      ...(await requestParts(database, unprofiled)),
+      ...(await resultParts(database)),
+      ...(await memoryParts(database, unprofiled)),
+    ];
+    return has('kernels') ? [...rows, ...(await traceParts(session, database))] : rows;
+  } finally {
+    await database.close();
+  }
+}
+
+/** Facts that all of the sessions agree on; where they do not, all values are told. */
+function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
+  const facts = manifests.map(factsOf);
+  const labels = [...new Set(facts.flatMap((one) => [...one.keys()]))].filter(
+    (label) => !irrelevant.test(label),
+  );
+  return labels.map((label) => {
+    const found = facts.flatMap((one) => one.get(label) ?? []);
+    return { label, part: found[0]!.part, value: [...new Set(found.map(({ value }) => value))].join(' | ') };
+  });
+}
