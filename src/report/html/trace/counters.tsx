@@ -3,6 +3,7 @@ import type { Document } from '../../../model/document.js';
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
 import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
+import { kernelLabel } from '../../kernel-label.js';
 import { Behind, DataTable, FigureText, Notice } from '../parts.js';
 
 const boundWord = ({ bound }: KernelCounters): string =>
@@ -30,6 +31,7 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
         filter
         columns={[
           { head: 'kernel' },
+          { head: 'phase' },
           { head: 'bound by' },
           { head: 'launches', numeric: true },
           { head: 'time', numeric: true },
@@ -48,8 +50,9 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
         ]}
         rows={kernels.map((kernel) => [
           <code title={`${kernel.name.slice(0, 400)}\n${kernel.grid ?? ''} × ${kernel.block ?? ''}`}>
-            {kernel.name}
+            {kernelLabel(kernel.name)}
           </code>,
+          kernel.stage ?? noValue,
           <span title={kernel.bound.text}>{boundWord(kernel)}</span>,
           formatCount(kernel.launches),
           kernel.duration_ns.value === null ? (
@@ -71,7 +74,8 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
           stallWords(kernel),
         ])}
         sortKeys={kernels.map((kernel) => [
-          kernel.name,
+          kernelLabel(kernel.name),
+          kernel.stage,
           kernel.bound.by,
           kernel.launches,
           kernel.duration_ns.value,
@@ -94,7 +98,7 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
           caption="NVIDIA’s speed-of-light logic, and the largest stall"
           columns={[{ head: 'kernel' }, { head: 'why', wraps: true }, { head: 'largest stall', wraps: true }]}
           rows={kernels.map((kernel) => [
-            <code>{kernel.name}</code>,
+            <code title={kernel.name.slice(0, 400)}>{kernelLabel(kernel.name)}</code>,
             kernel.bound.text,
             kernel.stalls[0]
               ? `${kernel.stalls[0].reason.replaceAll('_', ' ')}: ${kernel.stalls[0].meaning}`

@@ -3,18 +3,12 @@ import type { Document } from '../../../model/document.js';
 import type { Gemm, GemmsResult } from '../../../model/documents/gemms.js';
 import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatQuantity, noValue } from '../../format.js';
+import { gemmSourceNames, leftOutText, oncePerShape } from '../../gemm-rows.js';
 import { missingReasons } from '../../words.js';
 import { Behind, DataTable, FigureText, MissingNotes, Notice } from '../parts.js';
 
 /** Rows shown without a click. */
 const atOnce = 20;
-
-const sourceNames: Record<Gemm['source'], string> = {
-  profiler: 'profiler',
-  'cublas-log': 'cuBLAS log',
-  'cublaslt-log': 'cuBLASLt log',
-  log: 'log',
-};
 
 const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) => (
   <DataTable
@@ -60,7 +54,7 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
         <code title={gemm.made_by.map(({ name, calls }) => `${calls} × ${name}`).join('\n')}>
           {gemm.made_by[0]?.name ?? noValue}
         </code>,
-        sourceNames[gemm.source],
+        gemmSourceNames[gemm.source],
         gemm.alignment_faults.join('; ') || 'fine',
       ];
     })}
@@ -87,12 +81,12 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
 
 /** Matrix multiplications by shape: how often, how fast, with which tiles. */
 export const GemmsSection: FC<{ gemms: Document<GemmsResult> }> = ({ gemms: { data, issues } }) => {
-  const { gemms } = data;
+  const { rows: gemms, leftOut } = oncePerShape(data.gemms);
   return (
     <>
       <p>
-        {formatCount(gemms.length)} shapes; m is tokens, n output features, k the inner dimension. Rows of two
-        sources may be the same calls and are never added up.
+        {formatCount(gemms.length)} shapes; m is tokens, n output features, k the inner dimension.{' '}
+        {leftOutText(leftOut)}
       </p>
       <GemmTable caption="By time, then by FLOP" gemms={gemms.slice(0, atOnce)} />
       {gemms.length > atOnce && (
