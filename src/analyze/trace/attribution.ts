@@ -10,12 +10,12 @@ export async function attribution(
 ): Promise<TraceAttribution> {
   const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(
     `SELECT attributed_by AS how, count(*) AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
-     FROM focus_kernels GROUP BY attributed_by ORDER BY kernels DESC`,
+     FROM own_kernels GROUP BY attributed_by ORDER BY kernels DESC`,
   );
   const [row] = await database.query<{ orphans: number; total: number; classified: number | null }>(
     `SELECT count_if(api_start_ns IS NULL) AS orphans, sum(dur_ns)::DOUBLE AS total,
             sum(dur_ns) FILTER (class IS NOT NULL AND class NOT IN ('other', 'graph'))::DOUBLE AS classified
-     FROM focus_kernels`,
+     FROM own_kernels`,
   );
   return {
     methods,

@@ -23,18 +23,19 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
        SELECT row_number() OVER () AS id, * FROM (
          SELECT g.phase, g.cause, o.name AS operator, count(*) AS count, sum(g.dur_ns)::DOUBLE AS total_ns, max(g.dur_ns) AS longest_ns,
                 max_by({pid: g.pid, correlation: g.correlation}, g.dur_ns, ${callsAsked}) AS calls
-         FROM focus_gaps g LEFT JOIN (SELECT op_id, name FROM focus_ops) o ON o.op_id = g.before_op_id
+         FROM focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id
          GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown})),
      asked AS (SELECT id, unnest(calls, recursive := true) FROM grouped WHERE cause IN ('host', 'launch_overhead', 'synchronization')),
      named AS (
        SELECT id, mode(a.name) AS api_name
-       FROM asked JOIN focus_api a USING (pid, correlation) GROUP BY id)
+       FROM asked JOIN own_api a USING (pid, correlation) GROUP BY id)
      SELECT phase, cause, operator, api_name, count, total_ns, longest_ns FROM grouped LEFT JOIN named USING (id) ORDER BY total_ns DESC`,
   );
   const longest = await database.query<GapRow & { start_ns: number; dur_ns: number }>(
-    `WITH top AS (SELECT pid, phase, cause, start_ns, dur_ns, before_op_id, correlation FROM focus_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
+    `WITH longest AS (SELECT * FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown}),
+     top AS (SELECT l.*, coalesce(p.kind, 'outside') AS phase FROM longest l LEFT JOIN phase_of p ON p.stage_id = l.stage_id)
      SELECT g.phase, g.cause, g.start_ns, g.dur_ns, any_value(o.name) AS operator, any_value(a.name) AS api_name
-     FROM top g LEFT JOIN focus_ops o ON o.op_id = g.before_op_id LEFT JOIN focus_api a ON a.correlation = g.correlation AND a.pid = g.pid
+     FROM top g LEFT JOIN own_ops o ON o.op_id = g.before_op_id LEFT JOIN own_api a ON a.correlation = g.correlation AND a.pid = g.pid
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
   return {

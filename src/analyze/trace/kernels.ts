@@ -20,13 +20,13 @@ export async function kernels(
   phases: readonly TracePhase[],
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
   const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
-    `SELECT count(DISTINCT name) AS names, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns FROM focus_kernels`,
+    `SELECT count(DISTINCT name) AS names, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns FROM own_kernels`,
   );
   const total = all?.total_ns ?? 0;
   const rows = await database.query<KernelRow>(
     `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
             any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}
-     FROM focus_kernels GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
+     FROM own_kernels GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
   );
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
     `SELECT coalesce(name, short_name, '') AS name, phase, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns

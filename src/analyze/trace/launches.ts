@@ -80,23 +80,35 @@ export function decoderLayers(workload: Workload | null): Figure {
 
 async function launchedKernels(database: TraceScope['database']): Promise<LaunchKernel[]> {
   // Medians of few: the kernels are chosen by time first. One launch tells the name of the call for all of its kind.
-  const rows = await database.query<{ kernel: string; short_name: string | null; api_name: string | null }>(
+  const rows = await database.query<{
+    kernel: string;
+    short_name: string | null;
+    correlation: number | null;
+    pid: number | null;
+  }>(
     `WITH costly AS (
-       SELECT name, graph_node IS NOT NULL AS in_graph FROM focus_kernels WHERE api_start_ns IS NOT NULL
-       GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT ${kernelsShown}),
-     spreads AS (
-       SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS of_pid,
-              ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
-              ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
-       FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM focus_kernels WHERE api_start_ns IS NOT NULL)
-       SEMI JOIN costly USING (name, in_graph) GROUP BY name, in_graph)
-     SELECT s.*, (SELECT arg_min(a.name, a.dur_ns) FROM focus_api a WHERE a.correlation = s.correlation AND a.pid = s.of_pid) AS api_name
-     FROM spreads s ORDER BY kernel_total_ns DESC`,
+       SELECT name, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL
+       GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT ${kernelsShown})
+     SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS pid,
+            ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
+            ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
+     FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL)
+     SEMI JOIN costly USING (name, in_graph) GROUP BY name, in_graph ORDER BY kernel_total_ns DESC`,
   );
+  // A question of its own: ids that are written out let the file pass over what cannot hold them.
+  const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));
+  const calls =
+    ids.length === 0
+      ? []
+      : await database.query<{ pid: number | null; correlation: number; name: string | null }>(
+          `SELECT pid, correlation, arg_min(name, dur_ns) AS name FROM own_api
+           WHERE correlation IN (${ids.join(', ')}) GROUP BY pid, correlation`,
+        );
   return rows.map((row) => ({
     kernel: row.kernel,
     short_name: row.short_name ?? row.kernel,
-    api_name: row.api_name,
+    api_name:
+      calls.find(({ pid, correlation }) => pid === row.pid && correlation === row.correlation)?.name ?? null,
     count: spreadOf(row, 'kernel_')!.count,
     total: spreadOf(row, 'total_')!,
     api: spreadOf(row, 'api_')!,

@@ -13,18 +13,18 @@ export async function overlap({ database }: TraceScope): Promise<Overlap> {
     `SELECT context, stream, sum(kernels) AS kernels, coalesce(sum(kernel_ns), 0)::DOUBLE AS kernel_ns, sum(copies) AS copies,
             coalesce(sum(copy_ns), 0)::DOUBLE AS copy_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
      FROM (SELECT context, stream, count(*) AS kernels, sum(dur_ns) AS kernel_ns, 0 AS copies, 0 AS copy_ns,
-                  min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM focus_kernels GROUP BY 1, 2
+                  min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM own_kernels GROUP BY 1, 2
            UNION ALL
-           SELECT context, stream, 0, 0, count(*), sum(dur_ns), min(start_ns), max(start_ns + dur_ns) FROM focus_copies GROUP BY 1, 2)
+           SELECT context, stream, 0, 0, count(*), sum(dur_ns), min(start_ns), max(start_ns + dur_ns) FROM own_copies GROUP BY 1, 2)
      GROUP BY context, stream ORDER BY kernel_ns DESC, copy_ns DESC, stream`,
   );
   const kernels = await database.query<{ comm: boolean; dur: number; alone: number }>(
     `SELECT coalesce(class = 'communication', false) AS comm, sum(dur_ns)::DOUBLE AS dur,
             coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone
-     FROM focus_kernels GROUP BY 1`,
+     FROM own_kernels GROUP BY 1`,
   );
   const [copies] = await database.query<{ dur: number | null; alone: number | null }>(
-    `SELECT sum(dur_ns)::DOUBLE AS dur, coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM focus_copies`,
+    `SELECT sum(dur_ns)::DOUBLE AS dur, coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM own_copies`,
   );
   const compute = kernels.find(({ comm }) => !comm) ?? { dur: 0, alone: 0 };
   const comm = kernels.find(({ comm }) => comm) ?? { dur: 0, alone: 0 };

@@ -40,6 +40,8 @@ function toolRank({ tool, importer }: Capture): number {
 /**
  * Chooses what is analysed and makes the views the analyses read: `phase_of` (stage_id → kind, phase_id, step_id),
  * and `focus_kernels`, `focus_copies`, `focus_gaps`, `focus_stages` (rank and device), `focus_api`, `focus_ops` (rank).
+ * Each but `focus_stages` has a twin without the phase, `own_kernels` and so on, for questions that ask for none: the
+ * database cannot know that the join adds no rows, and would make it for nothing.
  *
  * A phase inside a warm-up or marked as one is of kind warmup; what is in no phase is `outside`. step_id is the phase,
  * or the prefill or decode step around it: sampling inside a step belongs to the step.
@@ -191,16 +193,17 @@ async function createViews(database: SessionDatabase, { attribution, focus }: Tr
      SELECT s.stage_id, p.kind, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
      FROM named s JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id`,
   );
-  for (const [view, table, filter] of [
-    ['focus_kernels', 'kernels', ofDevice],
-    ['focus_copies', 'copies', ofDevice],
-    ['focus_gaps', 'gaps', ofDevice],
-    ['focus_api', 'api_calls', ofRank],
-    ['focus_ops', 'ops', ofRank],
+  for (const [name, table, filter] of [
+    ['kernels', 'kernels', ofDevice],
+    ['copies', 'copies', ofDevice],
+    ['gaps', 'gaps', ofDevice],
+    ['api', 'api_calls', ofRank],
+    ['ops', 'ops', ofRank],
   ]) {
+    await database.query(`CREATE TEMP VIEW own_${name} AS SELECT * FROM ${table} WHERE ${filter}`);
     await database.query(
-      `CREATE TEMP VIEW ${view} AS SELECT t.*, coalesce(p.kind, 'outside') AS phase, p.phase_id, p.step_id
-       FROM (SELECT * FROM ${table} WHERE ${filter}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
+      `CREATE TEMP VIEW focus_${name} AS SELECT t.*, coalesce(p.kind, 'outside') AS phase, p.phase_id, p.step_id
+       FROM own_${name} t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
     );
   }
   await database.query(

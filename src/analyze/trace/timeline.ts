@@ -36,10 +36,10 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     ['kernels', 'copies', 'api', 'idle']
       .map((what) => {
         const [table, lane, name, opClass] = {
-          kernels: ['focus_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
-          copies: ['focus_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
-          api: ['focus_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
-          idle: ['focus_gaps', "'idle'", 'cause', 'NULL'],
+          kernels: ['own_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
+          copies: ['own_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
+          api: ['own_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
+          idle: ['own_gaps', "'idle'", 'cause', 'NULL'],
         }[what]!;
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
           greatest(0, count(*) OVER () - ${eventsShown}) AS dropped FROM ${table} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
@@ -100,8 +100,8 @@ async function density(
   const bin = Math.max(1, Math.ceil((end_ns - start_ns) / bins));
   const rows = await database.query<{ class: OpClass | 'copies'; bin: number; ns: number }>(
     `SELECT class, bin, sum(ns)::DOUBLE AS ns FROM (
-       SELECT coalesce(class, 'other') AS class, (start_ns - ${start_ns}) // ${bin} AS bin, coalesce(exclusive_ns, dur_ns) AS ns FROM focus_kernels
-       UNION ALL SELECT 'copies', (start_ns - ${start_ns}) // ${bin}, coalesce(exclusive_ns, dur_ns) FROM focus_copies)
+       SELECT coalesce(class, 'other') AS class, (start_ns - ${start_ns}) // ${bin} AS bin, coalesce(exclusive_ns, dur_ns) AS ns FROM own_kernels
+       UNION ALL SELECT 'copies', (start_ns - ${start_ns}) // ${bin}, coalesce(exclusive_ns, dur_ns) FROM own_copies)
      WHERE bin BETWEEN 0 AND ${bins - 1} GROUP BY class, bin`,
   );
   const classes = [...new Set(rows.map((row) => row.class))].sort();
