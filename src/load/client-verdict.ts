@@ -45,9 +45,11 @@ export function clientVerdict(
   const reasons: string[] = [];
   if (busy > clientLimits.event_loop_utilization)
     reasons.push(`its event loop was busy ${Math.round(busy * 100)} % of the time`);
+  // Late and yet idle: it waited for a core, not for itself.
+  const starved = busy < 0.5 ? ' (other programs had the cores)' : '';
   if (delay > allowed)
     reasons.push(
-      `its event loop was ${delay.toFixed(1)} ms late at p99, ${allowed.toFixed(1)} ms are allowed`,
+      `its event loop was ${delay.toFixed(1)} ms late at p99, ${allowed.toFixed(1)} ms are allowed${starved}`,
     );
   if (lag !== null && lag > allowed)
     reasons.push(`requests were sent ${lag.toFixed(1)} ms late at p99, ${allowed.toFixed(1)} ms are allowed`);

@@ -1,0 +1,156 @@
+import { expect, test } from 'vitest';
+import type { LoadPlan } from '../../model/documents/serving.js';
+import { bestUnderSlo, saturation, servingIssues } from './answers.js';
+import { distribution } from './distribution.js';
+import { keepsSlo, servingPoint } from './point.js';
+import type { RequestRow } from './requests.js';
+
+const client = {
+  threads: 1,
+  send_lag_p50_ms: 0,
+  send_lag_p99_ms: 0,
+  event_loop_delay_p99_ms: 0,
+  event_loop_delay_max_ms: 0,
+  event_loop_utilization: 0.1,
+  process_cores: 0.1,
+  bound: false,
+  reasons: [],
+};
+
+function facts(concurrency: number): LoadPlan['points'][number] {
+  const closed = { kind: 'closed' as const, rate_per_s: null, ramp_s: 0, seconds: null };
+  const load = { ...closed, concurrency, requests: 4, warmup_requests: 1 };
+  return { execution_id: `load-${concurrency}`, load, begin_ns: 0, end_ns: 1e9, client };
+}
+
+/** 4 tokens, the first at `ttft` ms, one every `gap` ms, scheduled `lag` ms before it was sent at `sent` ms. */
+function row(sent: number, ttft: number, gap: number, change: Partial<RequestRow> = {}): RequestRow {
+  return {
+    scheduled_ns: (sent - 5) * 1e6,
+    sent_ns: sent * 1e6,
+    first_token_ns: (sent + ttft) * 1e6,
+    end_ns: (sent + ttft + 3 * gap) * 1e6,
+    ttft_ns: ttft * 1e6,
+    tpot_ns: gap * 1e6,
+    itl_ns: JSON.stringify([gap * 1e6, gap * 1e6, gap * 1e6]),
+    itl_split: false,
+    input_tokens: 10,
+    output_tokens: 4,
+    requested_output_tokens: 4,
+    tokenizer_output_tokens: null,
+    cached_tokens: null,
+    status: 'ok',
+    error: null,
+    warmup: false,
+    ...change,
+  };
+}
+
+const failed: Partial<RequestRow> = {
+  status: 'http_500',
+  error: 'worker died',
+  first_token_ns: null,
+  end_ns: null,
+  ttft_ns: null,
+  tpot_ns: null,
+  itl_ns: null,
+  output_tokens: null,
+};
+const slo = { ttft_ms: 50, tpot_ms: 12, e2e_ms: null, share: 0.6 };
+
+test('figures of a load by hand; warm-up and failures are not averaged in', () => {
+  const rows = [
+    row(0, 500, 100, { warmup: true }),
+    row(100, 40, 10),
+    row(200, 60, 10),
+    row(300, 20, 20),
+    row(400, 0, 0, failed),
+  ];
+  const point = servingPoint(facts(1), rows, slo, new Map());
+  expect(point.requests).toMatchObject({ counted: 4, ok: 3, failed: 1, warmup: 1 });
+  expect(point.requests.failures).toEqual([{ kind: 'http_500', count: 1, example: 'worker died' }]);
+  expect(point.latency.ttft).toMatchObject({ n: 3, mean: 40, sd: 20, p50: 40, min: 20, max: 60, ci95: null });
+  expect(point.latency.ttft_from_schedule).toMatchObject({ p50: 45 });
+  expect(point.latency.tpot).toMatchObject({ p50: 10, p90: 18 });
+  expect(point.latency.itl).toMatchObject({ n: 9 });
+  expect(point.latency.e2e).toMatchObject({ p50: 80, max: 90 });
+  // From the first one sent (100 ms) to the last that is known of (the failed one was sent at 400 ms): 0.3 s.
+  expect(point.seconds).toBeCloseTo(0.3, 12);
+  expect(point.throughput.output_tokens_per_s.value).toBeCloseTo(12 / 0.3, 9);
+  expect(point.throughput.total_tokens_per_s.value).toBeCloseTo(42 / 0.3, 9);
+  // Good: the first only. The second misses TTFT, the third TPOT, the fourth failed.
+  expect(rows.map((one) => keepsSlo(one, slo))).toEqual([false, true, false, false, false]);
+  expect(point.goodput).toMatchObject({ share: { value: 0.25, n: 4 }, meets_slo: false });
+});
+
+test('all failed is no zero', () => {
+  const point = servingPoint(facts(1), [row(0, 0, 0, failed), row(9, 0, 0, failed)], slo, new Map());
+  for (const one of Object.values(point.latency)) expect(one).toMatchObject({ value: null });
+  for (const one of Object.values(point.throughput)) expect(one).toMatchObject({ value: null });
+  expect(point.goodput.share.value).toBe(0);
+  const plan = { prompts: { seed_used_before: false }, probe: null } as unknown as LoadPlan;
+  expect(servingIssues([point], plan)[0]).toMatchObject({ code: 'all_failed', severity: 'error' });
+});
+
+test('tokens that nobody counted leave rates and TPOT missing, not guessed', () => {
+  const blind = row(0, 20, 10, { output_tokens: null, tpot_ns: null, itl_ns: null, input_tokens: null });
+  const point = servingPoint(facts(1), [blind], null, new Map());
+  expect(point.throughput.requests_per_s.value).toBeGreaterThan(0);
+  expect(point.throughput.output_tokens_per_s).toMatchObject({ value: null });
+  expect(point.latency.tpot).toMatchObject({ value: null });
+  expect(point.tokens.chunks_not_tokens).toBe(1);
+});
+
+test('saturation and the highest load under an SLO, in words', () => {
+  const at = (users: number, gap: number) =>
+    servingPoint(
+      facts(users),
+      Array.from({ length: users }, (_, i) => row(i, 20, gap)),
+      slo,
+      new Map(),
+    );
+  // 16 tokens in 3 + 20 + 30 ms are 302 a second, 32 in 7 + 20 + 63 are 356: still more.
+  const points = [at(4, 10), at(8, 21)];
+  expect(saturation(points)).toMatchObject({ execution_id: null });
+  const full = [at(4, 10), at(8, 10), at(16, 25)];
+  const rates = full.map((point) => point.throughput.output_tokens_per_s.value!);
+  expect(rates[2]!).toBeLessThan(rates[1]! * 1.05);
+  expect(saturation(full)).toMatchObject({ execution_id: 'load-8' });
+  expect(saturation([points[0]!]).execution_id).toBeNull();
+  expect(bestUnderSlo(full, slo)).toEqual({
+    execution_id: 'load-8',
+    text: 'The highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests is 8 users.',
+  });
+  expect(bestUnderSlo([full[2]!], slo)!.execution_id).toBeNull();
+});
+
+test('prefix-cache carry-over is found in usage and in the server’s counters', () => {
+  const plan = { prompts: { seed: 7, seed_used_before: true }, probe: null } as unknown as LoadPlan;
+  const codes = (point: ReturnType<typeof servingPoint>) =>
+    servingIssues([point], plan).map(({ code }) => code);
+  const cached = servingPoint(facts(1), [row(0, 20, 10, { cached_tokens: 9 })], null, new Map());
+  expect(cached.tokens.cached_share.value).toBeCloseTo(0.9, 12);
+  expect(codes(cached)).toEqual(['prefix_cache_carry_over', 'seed_repeated']);
+  const counters = new Map([
+    ['prefix_cache_hits_total', { max: 500, grown: 80 }],
+    ['prefix_cache_queries_total', { max: 900, grown: 100 }],
+  ]);
+  const told = servingPoint(facts(1), [row(0, 20, 10)], null, counters);
+  expect(told.server.prefix_cache_hit_ratio.value).toBeCloseTo(0.8, 12);
+  expect(codes(told)).toContain('prefix_cache_carry_over');
+});
+
+test('the interval is over ten consecutive batches: a drift widens it, as it should', () => {
+  // Batch means 0.5, 2.5, …, 18.5: sd of 0, 2, …, 18 is 6.0553; t(9) = 2.2622; half = 2.2622 · 6.0553 / √10 = 4.3318.
+  const drifting = distribution(
+    Array.from({ length: 20 }, (_, i) => i),
+    'ms',
+    's',
+    '',
+  );
+  if (!('p50' in drifting)) throw new Error('no values');
+  expect(drifting.mean).toBe(9.5);
+  expect(drifting.ci95![0]).toBeCloseTo(9.5 - 4.3318, 3);
+  expect(drifting.ci95![1]).toBeCloseTo(9.5 + 4.3318, 3);
+  expect(distribution([1, 2], 'ms', 's', '')).toMatchObject({ ci95: null, p99: 1.99 });
+});
