@@ -41,6 +41,11 @@ const commands: CommandEntry[] = [
   },
   { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
+  {
+    name: 'baseline',
+    summary: 'keep figures of a session, and say which later changes are real',
+    load: () => import('./baseline.js'),
+  },
   { name: 'sql', summary: "query sessions' tables with SQL (read-only)", load: () => import('./sql.js') },
   {
     name: 'export',

@@ -1,0 +1,102 @@
+import { mkdir, readdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { document } from '../model/document.js';
+import { type Baseline, baselineDocumentSchema, baselineVersion } from '../model/documents/baseline.js';
+import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { ensureWritable, type Home, homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+
+const namePattern = /^[A-Za-z0-9][\w.-]{0,63}$/;
+
+const folderOf = (home: Home): string => join(home.root, 'baselines');
+
+/** @throws E_USAGE for a name that could not be a file's */
+export function checkBaselineName(name: string): void {
+  if (namePattern.test(name) && !name.endsWith('.json')) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `a baseline cannot be called "${name}"`,
+    why: 'Names have 1 to 64 letters, digits, dots, dashes and underscores, and do not end in .json (that is a file).',
+    fix: 'For example: inferscope baseline set @last --name main',
+  });
+}
+
+/**
+ * Keeps a baseline by its name, or in a file of the user's, whole or not at all. @returns the path
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL
+ */
+export async function writeBaseline(
+  baseline: Baseline,
+  file: string | undefined,
+  home: Home = homeFolders(),
+): Promise<string> {
+  const path = file === undefined ? join(folderOf(home), `${baseline.name}.json`) : resolve(file);
+  const text = `${JSON.stringify(document('baseline', baselineVersion, baseline), null, 2)}\n`;
+  try {
+    if (file === undefined) ensureWritable(home);
+    await mkdir(dirname(path), { recursive: true });
+    const temporary = `${path}.${process.pid}.tmp`;
+    await writeFile(temporary, text);
+    await rename(temporary, path);
+  } catch (error) {
+    throw asStorageFailure(error, { path, doing: 'keep the baseline', home: file === undefined });
+  }
+  return path;
+}
+
+/**
+ * @param which a name, or the path of a file (it ends in .json or holds a slash)
+ * @throws E_USAGE when there is none of the name, E_RECORD_FILE when the file holds something else
+ */
+export async function readBaseline(which: string, home: Home = homeFolders()): Promise<Baseline> {
+  const isFile = which.endsWith('.json') || which.includes('/');
+  if (!isFile) checkBaselineName(which);
+  const path = isFile ? resolve(which) : join(folderOf(home), `${which}.json`);
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if (systemErrorCode(error) !== 'ENOENT') throw unreadable(path, messageOf(error), error);
+    const names = await baselineNames(home);
+    throw new InferscopeError('E_USAGE', {
+      what: isFile ? `there is no baseline file ${path}` : `there is no baseline "${which}"`,
+      why: names.length > 0 ? `Kept are: ${names.join(', ')}.` : 'None is kept yet.',
+      fix: `Set it with: inferscope baseline set SESSION ${isFile ? `--file ${which}` : `--name ${which}`}`,
+    });
+  }
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(path, `It is no JSON: ${messageOf(error)}`, error);
+  }
+  const checked = baselineDocumentSchema.safeParse(found);
+  if (checked.success) return checked.data.data;
+  const [first] = checked.error.issues;
+  throw unreadable(
+    path,
+    `${first?.path.join('.') ?? ''}: ${first?.message ?? checked.error.message}`,
+    checked.error,
+  );
+}
+
+export async function baselineNames(home: Home = homeFolders()): Promise<string[]> {
+  try {
+    const files = await readdir(folderOf(home));
+    return files
+      .filter((file) => file.endsWith('.json'))
+      .map((file) => file.slice(0, -'.json'.length))
+      .sort();
+  } catch (error) {
+    if (systemErrorCode(error) === 'ENOENT') return [];
+    throw error;
+  }
+}
+
+function unreadable(path: string, why: string, cause: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_RECORD_FILE',
+    { what: `${path} is no baseline`, why, fix: 'Set it again with: inferscope baseline set SESSION' },
+    { cause },
+  );
+}

@@ -1,0 +1,161 @@
+import process from 'node:process';
+import type { Command } from 'commander';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import type { Session } from '../session/open.js';
+import { examples } from './examples.js';
+import { print, printDocument, terminalWidth } from './output.js';
+
+const selectorHelp = 'id or its unique beginning, name, @last, @last~1';
+
+interface SetOptions {
+  name: string;
+  file?: string;
+  json?: boolean;
+}
+
+interface CheckCommandOptions {
+  baseline: string;
+  tolerance: number;
+  withinProcess?: boolean;
+  json?: boolean;
+}
+
+export function define(command: Command): void {
+  defineSet(command);
+  defineCheck(command);
+  defineList(command);
+  command.addHelpText(
+    'after',
+    examples(
+      ['inferscope baseline set llm-b1 --name main', 'what later runs are held against'],
+      ['inferscope baseline check @last --baseline main --tolerance 5%', 'exit code 1 on a regression'],
+    ),
+  );
+}
+
+function defineSet(command: Command): void {
+  command
+    .command('set')
+    .description('keep the figures of a session, or of several runs of one thing, as a baseline')
+    .argument('<sessions...>', selectorHelp)
+    .option('--name <name>', 'what to call it', 'default')
+    .option('--file <file>', 'write it there instead, for example into a git repository')
+    .option('--json', 'print one inferscope/baseline document')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope baseline set @last', 'the newest session becomes the default baseline'],
+        [
+          'inferscope baseline set run1 run2 run3 --file perf/baseline.json',
+          'three runs, so that their scatter is known; to be committed',
+        ],
+      ),
+    )
+    .action(async (selectors: string[], options: SetOptions) => {
+      const { checkBaselineName, writeBaseline } = await import('./baseline-store.js');
+      checkBaselineName(options.name);
+      const sampled = await sampleOf(selectors);
+      const baseline = { name: options.name, set_at: new Date().toISOString(), ...sampled };
+      const path = await writeBaseline(baseline, options.file);
+      if (options.json) {
+        const { document } = await import('../model/document.js');
+        printDocument(document('baseline', '1.0', baseline));
+        return;
+      }
+      const { baselineText } = await import('../report/terminal/baseline.js');
+      print(baselineText(baseline, path, terminalWidth()));
+    });
+}
+
+function defineCheck(command: Command): void {
+  command
+    .command('check')
+    .description('hold sessions against a baseline: which change is real; exit code 1 on a regression')
+    .argument('[sessions...]', `${selectorHelp} (default: @last)`)
+    .option('--baseline <name>', 'name of a baseline, or its file', 'default')
+    .option('--tolerance <share>', 'by how much a metric may become worse', shareOf, 0.05)
+    .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
+    .option('--json', 'print one inferscope/baseline-check document')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope baseline check', 'the newest session against the default baseline'],
+        [
+          'inferscope baseline check new1 new2 new3 --baseline perf/baseline.json --tolerance 3%',
+          'three runs against a file, in CI',
+        ],
+      ),
+    )
+    .action(async (selectors: string[], options: CheckCommandOptions) => {
+      const { readBaseline } = await import('./baseline-store.js');
+      const baseline = await readBaseline(options.baseline);
+      const current = await sampleOf(selectors.length > 0 ? selectors : ['@last']);
+      const own = current.sessions.find(({ id }) => baseline.sessions.some((one) => one.id === id));
+      if (own) {
+        throw new InferscopeError('E_USAGE', {
+          what: `session ${own.id} is part of the baseline ${baseline.name}`,
+          why: 'A session does not differ from itself.',
+          fix: 'Run the program again and check that session: inferscope baseline check @last',
+        });
+      }
+      const { checkBaseline } = await import('../analyze/baseline/check.js');
+      const { document } = await import('../model/document.js');
+      const found = document(
+        'baseline-check',
+        '1.0',
+        checkBaseline(baseline, current, {
+          tolerance: options.tolerance,
+          withinProcess: options.withinProcess === true,
+        }),
+      );
+      if (options.json) printDocument(found);
+      else {
+        const { baselineCheckSummary } = await import('../report/terminal/baseline.js');
+        print(baselineCheckSummary(found, terminalWidth()));
+      }
+      if (found.data.result === 'regression') process.exitCode = exitCodeOf.E_CHECK_FAILED;
+    });
+}
+
+function defineList(command: Command): void {
+  command
+    .command('list')
+    .alias('ls')
+    .description('names of the baselines that are kept')
+    .addHelpText(
+      'after',
+      examples(['inferscope baseline list', 'one name a line'], ['inferscope baseline ls', 'the same']),
+    )
+    .action(async () => {
+      const { baselineNames } = await import('./baseline-store.js');
+      const names = await baselineNames();
+      print(
+        names.length > 0 ? names.join('\n') : 'no baseline is kept; inferscope baseline set @last keeps one',
+      );
+    });
+}
+
+async function sampleOf(selectors: readonly string[]) {
+  const [{ openSession }, { sampleSessions }] = await Promise.all([
+    import('../session/open.js'),
+    import('../analyze/baseline/sample.js'),
+  ]);
+  const sessions: Session[] = [];
+  for (const selector of selectors) {
+    const session = await openSession(selector);
+    if (!sessions.some(({ id }) => id === session.id)) sessions.push(session);
+  }
+  return sampleSessions(sessions);
+}
+
+/** "5%", "5 %" or "0.05". */
+function shareOf(text: string): number {
+  const match = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim());
+  const value = match ? Number(match[1]) / (match[2] ? 100 : 1) : Number.NaN;
+  if (value >= 0 && value < 1) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `--tolerance ${text} is no share`,
+    why: 'It takes a percentage below 100 %, or a share below 1.',
+    fix: 'Type for example: --tolerance 5% (the same as 0.05)',
+  });
+}
