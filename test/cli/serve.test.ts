@@ -1,0 +1,100 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { servingDocumentSchema } from '../../src/model/documents/serving.js';
+import { cli, environment, expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
+
+const at = place();
+let server: ChildProcess;
+let url: string;
+
+/** Starts `inferscope serve` and waits for its one line on stdout. */
+async function serve(args: string[] = []): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(
+    process.execPath,
+    [cli, 'serve', '--model', at.tiny, '--threads', '1', '--port', '0', '--context-len', '128', ...args],
+    { cwd: at.scratch, env: environment(at), stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  return { child, url: line.toString().trim() };
+}
+
+beforeAll(async () => {
+  ({ child: server, url } = await serve());
+});
+afterAll(() => server.kill('SIGKILL'));
+
+const small = ['--requests', '4', '--input-len', '8', '--output-len', '6', '--timeout', '30s'];
+
+test('serve binds to loopback and is measured by bench serve: a session, its requests, its CSV', async () => {
+  expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/v1$/);
+  const args = ['bench', 'serve', url, '--concurrency', '1,2', ...small, '--seed', '5'];
+  const slo = ['--slo', 'ttft=60s,tpot=10s', '--csv', 'out.csv', '--name', 'loaded'];
+  const { status, stdout, stderr } = inferscope(at, [...args, ...slo, '--json']);
+  expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  const { data } = servingDocumentSchema.parse(JSON.parse(stdout));
+  expect(data.target).toMatchObject({ api: 'completions', server: 'inferscope serve' });
+  expect(data.points.map(({ load }) => load.concurrency)).toEqual([1, 2]);
+  for (const point of data.points) {
+    expect(point.requests).toMatchObject({ counted: 4, ok: 4, failed: 0 });
+    expect(point.tokens).toMatchObject({ input: { value: 8 }, output: { value: 6 }, chunks_not_tokens: 0 });
+    expect(point.latency.itl).toMatchObject({ n: 4 * 5 });
+    expect(point.goodput.meets_slo).toBe(true);
+    expect(point.server.requests_running_max.value).not.toBeNull();
+  }
+  expect(readFileSync(join(at.scratch, 'out.csv'), 'utf8').trim().split('\n')).toHaveLength(3);
+  expect(sessions(at).map(({ name }) => name)).toEqual(['loaded']);
+  const sql =
+    'SELECT count(*) AS n, count(DISTINCT input_tokens) AS lengths, bool_and(ttft_ns = first_token_ns - sent_ns) AS fits FROM requests WHERE NOT warmup';
+  const asked = inferscope(at, ['sql', '--session', '@last', sql, '--json']);
+  expect(asked.stdout).toContain('true');
+
+  // The same seed again is told.
+  const again = inferscope(at, [...args, '--json']);
+  expect(JSON.parse(again.stdout)).toMatchObject({ data: { prompts: { seed_used_before: true } } });
+  const { stdout: text } = inferscope(at, [
+    'bench',
+    'serve',
+    url,
+    '--rate',
+    '20',
+    '--requests',
+    '5',
+    ...small.slice(2),
+  ]);
+  expect(text).toContain('poisson 20.0/s');
+  for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(110);
+});
+
+test('what cannot work says why, and leaves nothing', async () => {
+  const before = sessions(at).length;
+  const run = (...args: string[]) => inferscope(at, ['bench', 'serve', ...args, '--json']);
+  expectFailure(run('http://127.0.0.1:1'), 4, 'E_SERVER_UNREACHABLE');
+  expectFailure(run('http://127.0.0.1:1', '--model', 'x'), 4, 'E_SERVER_UNREACHABLE');
+  expect(expectFailure(run(url, '--model', 'gpt-4'), 4, 'E_SERVER_RESPONSE').why).toContain('HTTP 404');
+  expectFailure(run(url, '--input-len', '500'), 4, 'E_SERVER_RESPONSE');
+  expectFailure(run('ftp://x'), 2, 'E_USAGE');
+  expectFailure(run(url, '--slo', 'ttft=fast'), 2, 'E_USAGE');
+  expectFailure(run(url, '--rate', '1', '--concurrency', '1'), 2, 'E_USAGE');
+  expect(sessions(at)).toHaveLength(before);
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('Ctrl-C drains: what runs is finished, and the exit code is 0', async () => {
+  const own = await serve();
+  const answer = fetch(`${own.url}/completions`, {
+    method: 'POST',
+    body: JSON.stringify({ prompt: 'a b', max_tokens: 120, temperature: 0, ignore_eos: true }),
+  }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
+  for (;;) {
+    const metrics = await (await fetch(`${new URL(own.url).origin}/metrics`)).text();
+    if (/num_requests_running\{.*\} 1|generation_tokens_total\{.*\} [1-9]/.test(metrics)) break;
+  }
+  own.child.kill('SIGINT');
+  expect((await answer).usage.completion_tokens).toBe(120);
+  const [code] = (await once(own.child, 'exit')) as [number];
+  expect(code).toBe(0);
+});
