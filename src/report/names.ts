@@ -85,6 +85,11 @@ const metricNames: Record<string, string> = {
   rss_bytes: 'resident memory',
   power_w: 'power',
   temperature_c: 'temperature',
+  sm_clock_mhz: 'SM clock',
+  memory_clock_mhz: 'memory clock',
+  memory_utilization_percent: 'memory busy',
+  compute_processes: 'processes on the GPU',
+  throttle_bits: 'throttle reasons, bits (1: idle)',
 };
 
 /** A telemetry metric in words: its table name without the unit, which stands beside it. */

@@ -39,15 +39,19 @@ export function engineWords({ engine, device, threads }: Workload): string {
   return `${engine.name}${version}${nbsp}${where}${threads === null ? '' : `, ${plural(threads, 'thread')}`}`;
 }
 
-/** "batch 1, 128 in + 32 out tokens". */
+/** "batch 1, 128 in + 32 out tokens"; "" where a session does not say (another tool's capture, a sweep). */
 export function shapeWords({ batch_size, input_len, output_len }: Workload): string {
-  const batch = batch_size === null ? 'batch unknown' : `batch${nbsp}${batch_size}`;
-  return `${batch}, ${input_len ?? noValue}${nbsp}in${nbsp}+${nbsp}${output_len ?? noValue}${nbsp}out${nbsp}tokens`;
+  const batch = batch_size === null ? null : `batch${nbsp}${batch_size}`;
+  const tokens =
+    input_len === null && output_len === null
+      ? null
+      : `${input_len ?? noValue}${nbsp}in${nbsp}+${nbsp}${output_len ?? noValue}${nbsp}out${nbsp}tokens`;
+  return [batch, tokens].filter((part) => part !== null).join(', ');
 }
 
 /** What ran, on what, in which shape: a session's title unless it was given another. */
 export function identityWords(workload: Workload): string {
-  return `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`;
+  return [modelWords(workload), engineWords(workload), shapeWords(workload)].filter(Boolean).join(' · ');
 }
 
 export function boundWords(stage: StageResult): string {

@@ -1,10 +1,17 @@
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
 import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
+import type { Figure } from '../../../model/figure.js';
 import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { kernelLabel } from '../../kernel-label.js';
 import { Behind, DataTable, FigureText, Notice } from '../parts.js';
+
+/** Of one launch there is no spread to tell. */
+const single = (figure: Figure): Figure =>
+  figure.value === null || figure.n !== 1
+    ? figure
+    : { value: figure.value, unit: figure.unit, source: figure.source };
 
 const boundWord = ({ bound }: KernelCounters): string =>
   bound.by === null ? noValue : `${bound.by}${bound.cause === 'near_peak' ? ', near its peak' : ''}`;
@@ -60,17 +67,17 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
           ) : (
             formatNs(kernel.duration_ns.value)
           ),
-          <FigureText figure={kernel.sm_throughput} />,
-          <FigureText figure={kernel.memory_throughput} />,
-          <FigureText figure={kernel.dram_throughput} />,
-          <FigureText figure={kernel.l2_hit_rate} />,
-          <FigureText figure={kernel.occupancy.achieved} />,
-          <FigureText figure={kernel.occupancy.theoretical} />,
+          <FigureText figure={single(kernel.sm_throughput)} />,
+          <FigureText figure={single(kernel.memory_throughput)} />,
+          <FigureText figure={single(kernel.dram_throughput)} />,
+          <FigureText figure={single(kernel.l2_hit_rate)} />,
+          <FigureText figure={single(kernel.occupancy.achieved)} />,
+          <FigureText figure={single(kernel.occupancy.theoretical)} />,
           kernel.occupancy.limited_by.join(', ') || noValue,
-          <FigureText figure={kernel.tensor_pipe} />,
-          <FigureText figure={kernel.waves} />,
-          <FigureText figure={kernel.roofline.arithmetic_intensity} />,
-          <FigureText figure={kernel.roofline.roof_share} />,
+          <FigureText figure={single(kernel.tensor_pipe)} />,
+          <FigureText figure={single(kernel.waves)} />,
+          <FigureText figure={single(kernel.roofline.arithmetic_intensity)} />,
+          <FigureText figure={single(kernel.roofline.roof_share)} />,
           stallWords(kernel),
         ])}
         sortKeys={kernels.map((kernel) => [

@@ -76,6 +76,35 @@ export const phasesSection: TraceSection = {
             formatNumber(phase.launches),
           ])}
         />
+        {phases.some(({ by_batch }) => by_batch.length > 0) && (
+          <DataTable
+            caption="By batch size: the means above are over all sizes"
+            columns={[
+              { head: 'phase' },
+              { head: 'batch', numeric: true },
+              { head: 'n', numeric: true },
+              { head: 'wall, mean', numeric: true },
+              { head: 'busy', numeric: true },
+              { head: 'idle', numeric: true },
+              { head: 'idle share', numeric: true },
+              { head: 'kernels', numeric: true },
+              { head: 'launches', numeric: true },
+            ]}
+            rows={phases.flatMap(({ kind, by_batch }) =>
+              by_batch.map((size) => [
+                phaseName(kind),
+                formatCount(size.batch_size),
+                formatCount(size.wall.count),
+                formatNs(size.wall.mean_ns),
+                formatNs(size.busy_ns),
+                formatNs(size.idle_ns),
+                formatPercent(size.idle_share),
+                formatNumber(size.kernels),
+                formatNumber(size.launches),
+              ]),
+            )}
+          />
+        )}
         <MissingNotes
           reasons={missingReasons(
             phases.map((phase): [string, typeof phase.clean_ms] => [

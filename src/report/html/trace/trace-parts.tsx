@@ -1,3 +1,4 @@
+import { kernelLabel } from '../../kernel-label.js';
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { TraceResult } from '../../../model/documents/trace.js';
 import type { Chart } from '../../charts/chart.js';
@@ -31,7 +32,9 @@ const longestTitle = 400;
 
 /** A kernel by its short name, the full one on hover. */
 export const KernelName: FC<{ name: string; shortName: string }> = ({ name, shortName }) => (
-  <code title={name.length > longestTitle ? `${name.slice(0, longestTitle)}…` : name}>{shortName}</code>
+  <code title={name.length > longestTitle ? `${name.slice(0, longestTitle)}…` : name}>
+    {kernelLabel(name || shortName)}
+  </code>
 );
 
 interface Entry {
