@@ -1,0 +1,108 @@
+import { document, type Document } from '../../model/document.js';
+import {
+  type BenchmarkMetric,
+  type BenchmarkPoint,
+  type BenchmarkResults,
+  resultsVersion,
+} from '../../model/documents/results.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+interface MetricRow {
+  capture_id: string;
+  point: number;
+  label: string;
+  name: string;
+  defined_as_ours: boolean;
+  statistic: string;
+  value: number;
+  unit: string;
+  n: number | null;
+  definition: string;
+  source: string;
+}
+
+interface RequestRow {
+  capture_id: string;
+  ok: number;
+  failed: number;
+}
+
+/** Imported results of other benchmark tools; null where the session has none. */
+export async function analyzeResults(session: Session): Promise<Document<BenchmarkResults> | null> {
+  const { manifest } = session;
+  if (!(manifest.tables['metrics'] ?? []).some(({ rows }) => rows > 0)) return null;
+  const database = await session.connect();
+  try {
+    const rows = await database.query<MetricRow>(
+      `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics`,
+    );
+    const requests = await requestCounts(database);
+    const captures = manifest.captures
+      .map(({ capture_id, tool }) => {
+        const own = rows.filter((row) => row.capture_id === capture_id);
+        return { capture_id, tool, points: pointsOf(own, requests.get(capture_id) ?? null) };
+      })
+      .filter(({ points }) => points.length > 0);
+    const told = {
+      id: session.id,
+      name: session.user.name,
+      title: manifest.title,
+      started_at: manifest.started_at,
+    };
+    return document('results', resultsVersion, { session: told, captures }, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+async function requestCounts(database: SessionDatabase): Promise<Map<string, RequestRow>> {
+  const rows = await database.query<RequestRow>(
+    `SELECT capture_id, count_if(status = 'ok') AS ok, count_if(status <> 'ok') AS failed FROM requests
+     WHERE NOT coalesce(warmup, false) GROUP BY capture_id`,
+  );
+  return new Map(rows.map((row) => [row.capture_id, row]));
+}
+
+/** Requests are counted where a file has one point: rows do not tell theirs. */
+function pointsOf(rows: readonly MetricRow[], requests: RequestRow | null): BenchmarkPoint[] {
+  const points = [...new Set(rows.map(({ point }) => point))].sort((a, b) => a - b);
+  return points.map((point) => {
+    const own = rows.filter((row) => row.point === point);
+    return {
+      label: own[0]!.label,
+      requests: requests && points.length === 1 ? { ok: requests.ok, failed: requests.failed } : null,
+      metrics: metricsOf(own),
+    };
+  });
+}
+
+function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
+  const names = [...new Set(rows.map(({ name }) => name))];
+  const metrics = names.map((name): BenchmarkMetric => {
+    const own = rows.filter((row) => row.name === name);
+    const statistics = (recomputed: boolean) =>
+      own
+        .filter(({ source }) => source.startsWith('recomputed') === recomputed)
+        .map(({ statistic, value, n, source }) => ({ statistic, value, n, source }));
+    const [{ unit, definition, defined_as_ours }] = own as [MetricRow];
+    return {
+      name,
+      unit,
+      definition,
+      defined_as_ours,
+      file: statistics(false),
+      recomputed: statistics(true),
+    };
+  });
+  return metrics.toSorted((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+}
+
+const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
+
+/** Ours first, in the order in which a request meets them. */
+function rank({ name, defined_as_ours }: BenchmarkMetric): number {
+  const known = order.indexOf(name);
+  if (known >= 0) return known;
+  return defined_as_ours ? order.length : order.length + 1;
+}

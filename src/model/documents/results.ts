@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+/** What benchmark tools' result files say, metric by metric, with its definition. */
+export const resultStatisticSchema = z.object({
+  /** value, mean, median, sd (n − 1), sd_population, min, max, p99 (type 7), p99_step (not interpolated), … */
+  statistic: z.string(),
+  value: z.number(),
+  n: z.number().int().nullable(),
+  /** Field of the file, or what it was recomputed from. */
+  source: z.string(),
+});
+
+export const resultMetricSchema = z.object({
+  name: z.string(),
+  unit: z.string(),
+  definition: z.string(),
+  /** True when it may be held against ours of the same name. */
+  defined_as_ours: z.boolean(),
+  /** As the file has them. */
+  file: z.array(resultStatisticSchema),
+  /** Ours, from the file's requests; empty where it has none. */
+  recomputed: z.array(resultStatisticSchema),
+});
+
+export const resultPointSchema = z.object({
+  label: z.string(),
+  requests: z.object({ ok: z.number().int(), failed: z.number().int() }).nullable(),
+  metrics: z.array(resultMetricSchema),
+});
+
+export const benchmarkResultsSchema = z.object({
+  session: z.object({
+    id: z.string(),
+    name: z.string().nullable(),
+    title: z.string(),
+    started_at: z.string(),
+  }),
+  captures: z.array(
+    z.object({
+      capture_id: z.string(),
+      tool: z.object({ name: z.string(), version: z.string().nullable() }),
+      points: z.array(resultPointSchema),
+    }),
+  ),
+});
+
+export const resultsVersion = '1.0';
+export const resultsDocumentSchema = documentSchema('results', resultsVersion, benchmarkResultsSchema);
+
+export type BenchmarkResults = z.infer<typeof benchmarkResultsSchema>;
+export type BenchmarkPoint = z.infer<typeof resultPointSchema>;
+export type BenchmarkMetric = z.infer<typeof resultMetricSchema>;
