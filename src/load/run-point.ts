@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ThreadHealth, watchThread } from './client-health.js';
 import { monotonicNs } from './clock.js';
@@ -39,6 +40,8 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   const { Agent } = await import('undici');
   // As many connections as requests at once: a pool that waits would look like a slow server.
   const agent = new Agent({ connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: 60_000 });
+  // Every user that waits listens to it.
+  setMaxListeners(0, control.signal);
   const inFlight = new Set<ExchangeHandle>();
   const exchanges: Exchange[] = [];
   let failed = 0;
