@@ -82,9 +82,10 @@ function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
 function tell(progress: RunProgress): void {
   if (progress.type === 'start') talk(`— ${progress.words}`);
   else {
-    const { execution_id, start_ns, end_ns, exit_code, signal } = progress.execution;
+    const { execution_id, start_ns, end_ns, exit_code, signal, issues } = progress.execution;
     const how = signal ?? (exit_code === null ? 'not started' : `exit code ${exit_code}`);
     talk(`— ${execution_id} ended: ${how}, ${((end_ns - start_ns) / 1e9).toFixed(1)} s`);
+    for (const { severity, text } of issues) if (severity === 'warning') warn(text);
   }
 }
 

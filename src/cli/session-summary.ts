@@ -45,9 +45,9 @@ export async function showSession(
   const analysed = await analyzeSession(session);
   const [first] = documentsOf(analysed);
   if (!first) {
-    talk(
-      `session ${id} has no kernels, counters or matrix products to sum up; inferscope sql reads its tables`,
-    );
+    const { showResults } = await import('./results.js');
+    if (await showResults(id, { json: json === true })) return;
+    talk(nothingToSumUp(session));
     print(id);
     return;
   }
@@ -74,4 +74,14 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
     trace ? traceSummary(trace, how) : `  Session ${id} kept · report:\n  ${path}`,
   ];
   return parts.filter((part) => part !== null).join('\n\n');
+}
+
+/** A program that used no GPU, or one that no profiler was around. */
+function nothingToSumUp({ id, manifest }: Session): string {
+  const kept = Object.keys(manifest.tables).join(', ') || 'no table';
+  const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
+  const why = alone
+    ? 'no profiler was around the program: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, CPU too)'
+    : 'no kernels, counters or matrix products were recorded';
+  return `nothing to sum up: ${why}\n  session ${id} holds ${kept}; inferscope sql reads them`;
 }

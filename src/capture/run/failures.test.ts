@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { recogniseFailure, recognisers } from './failures.js';
 import type { Ended } from './recogniser.js';
 import { usesCpuByAccident } from './empty-capture.js';
+import { downloadedModel } from './first-download.js';
 
 const ended = (change: Partial<Ended>): Ended => ({
   execution_id: 'clean',
@@ -258,4 +259,15 @@ test('a fall-back to the CPU is noticed', () => {
     "UserWarning: User provided device_type of 'cuda', but CUDA is not available. Disabling\n  warnings.warn(";
   expect(usesCpuByAccident(torch)?.code).toBe('cpu_by_accident');
   expect(usesCpuByAccident('CUDA is available')).toBeNull();
+});
+
+test('a model that is downloaded while the program is measured', () => {
+  // huggingface_hub 0.36 and transformers 5 write such bars to stderr, with carriage returns.
+  const bar =
+    'model.safetensors:   0%|          | 0.00/2.20G [00:00<?, ?B/s]\r' +
+    'model.safetensors:  48%|████▊     | 1.06G/2.20G [00:10<00:10, 104MB/s]\r' +
+    'model.safetensors: 100%|██████████| 2.20G/2.20G [00:21<00:00, 104MB/s]\n';
+  expect(downloadedModel(bar)?.text).toMatch(/model\.safetensors, 2\.20GB in 00:21.*run it again/s);
+  expect(downloadedModel('Loading weights: 100%|████| 201/201 [00:00<00:00, 999it/s]')).toBeNull();
+  expect(downloadedModel('prompts.json: 100%|████| 1.2k/1.2k [00:00<00:00, 1.1MB/s]')).toBeNull();
 });

@@ -8,6 +8,7 @@ import { openNvml, type Nvml } from '../nvml.js';
 import { monotonicNs, realtimeNs, recordVariable } from '../record-writer.js';
 import { startHostSampler } from '../telemetry.js';
 import { startDeviceSampler } from './device-sampler.js';
+import { downloadedModel } from './first-download.js';
 import { recogniseFailure } from './failures.js';
 import { emptyCapture, usesCpuByAccident } from './empty-capture.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from './memory-cleared.js';
@@ -89,8 +90,8 @@ async function execute(
   // Stopped by Ctrl-C is no failure of the program.
   const failure = options.signal.aborted ? null : (recogniseFailure(ended) ?? emptyCapture(plan, files, log));
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
-  const accident = usesCpuByAccident(ended.output);
-  if (accident) issues.push(accident);
+  for (const issue of [usesCpuByAccident(ended.output), downloadedModel(ended.output)])
+    if (issue) issues.push(issue);
   if (prepared.bounds) issues.push({ code: 'profiling_bounded', severity: 'info', text: prepared.bounds });
   return {
     execution_id: plan.execution_id,

@@ -31,7 +31,11 @@ export function teeOutput(
   let pending = '';
   let tail = '';
   let diskFailure = false;
-  file.on('error', () => (diskFailure = true));
+  file.on('error', () => {
+    diskFailure = true;
+    // Nothing drains a file that failed: the program must not wait for it.
+    source.resume();
+  });
 
   function keep(text: string): void {
     if (text === '') return;
@@ -70,7 +74,11 @@ export function teeOutput(
       if (words) show(words.end());
       keep(pending + decoder.end());
       pending = '';
-      await new Promise<void>((resolve) => (diskFailure ? resolve() : file.end(resolve)));
+      await new Promise<void>((resolve) => {
+        if (diskFailure) return resolve();
+        file.once('error', () => resolve());
+        file.end(resolve);
+      });
       return tail;
     },
   };

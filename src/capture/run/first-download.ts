@@ -1,0 +1,19 @@
+import type { Issue } from '../../model/document.js';
+
+/**
+ * A bar of huggingface_hub or transformers at a file of weights:
+ * `model.safetensors: 100%|██████████| 2.20G/2.20G [00:21<00:00, 104MB/s]`
+ */
+const weightsBar =
+  /([\w./-]+\.(?:safetensors|bin|gguf|pth?)):\s+\d+%\|[^\r\n]*?\s([\d.]+[kMGT]?)\/([\d.]+[kMGT]?)\s\[([\d:]+)<[^\r\n]*?B\/s\]/g;
+
+/** Whether the program fetched its model while it ran: what was measured then holds the download. */
+export function downloadedModel(output: string): Issue | null {
+  const bar = [...output.matchAll(weightsBar)].at(-1);
+  if (!bar) return null;
+  const [, file, , size, took] = bar;
+  const text =
+    `The program downloaded its model while it was measured (${file}, ${size}B in ${took}). ` +
+    'Its total and loading time hold that; run it again and the model comes from the cache.';
+  return { code: 'first_download', severity: 'warning', text };
+}
