@@ -156,12 +156,15 @@ function sweepPoint(
   const tokens = ok.reduce((sum, row) => sum + (row.output_tokens ?? row.chunks ?? 0), 0);
   const within = (ns: number | null | undefined, ms: number | null) =>
     ms === null || (ns !== null && ns !== undefined && ns / 1e6 <= ms);
+  // As the analysis has it (keepsSlo): an open loop counts from when a request was due.
+  const since = (row: Row<'requests'>, at: number | null | undefined) =>
+    at! - (load.shape.kind === 'closed' ? row.sent_ns! : row.scheduled_ns!);
   const good = ok.filter(
     (row) =>
       slo !== null &&
-      within(row.ttft_ns, slo.ttft_ms) &&
+      within(since(row, row.first_token_ns), slo.ttft_ms) &&
       (row.output_tokens === 1 || within(row.tpot_ns, slo.tpot_ms)) &&
-      within(row.end_ns! - row.sent_ns!, slo.e2e_ms),
+      within(since(row, row.end_ns), slo.e2e_ms),
   );
   return {
     level: loadLevel(load.shape),

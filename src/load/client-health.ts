@@ -3,6 +3,7 @@ import process from 'node:process';
 
 /** How one thread of the client fared. Milliseconds. */
 export interface ThreadHealth {
+  seconds: number;
   /** Beyond the sampler's own period; a stamp can be late by as much. */
   event_loop_delay_p50_ms: number;
   event_loop_delay_p99_ms: number;
@@ -29,6 +30,7 @@ export function watchThread(): () => ThreadHealth {
     // The histogram holds intervals between ticks, which are the period when nothing is late.
     const beyond = (ns: number) => (Number.isFinite(ns) ? Math.max(0, ns - periodNs) / 1e6 : 0);
     return {
+      seconds: wallMs / 1000,
       event_loop_delay_p50_ms: beyond(delay.percentile(50)),
       event_loop_delay_p99_ms: beyond(delay.percentile(99)),
       event_loop_delay_max_ms: delay.count === 0 ? 0 : beyond(delay.max),

@@ -43,7 +43,9 @@ export function clientVerdict(
   const allowed = Math.max(clientLimits.least_ms, clientLimits.share_of_ttft * (medianTtftMs ?? 0));
   const lag = at(0.99);
   const reasons: string[] = [];
-  if (busy > clientLimits.event_loop_utilization)
+  // Starting up keeps a loop busy for a moment; a run shorter than that says nothing.
+  const long = threads.some(({ seconds }) => seconds > 0.3);
+  if (long && busy > clientLimits.event_loop_utilization)
     reasons.push(`its event loop was busy ${Math.round(busy * 100)} % of the time`);
   // Late and yet idle: it waited for a core, not for itself.
   const starved = busy < 0.5 ? ' (other programs had the cores)' : '';

@@ -144,6 +144,7 @@ test('TTFT, TPOT and ITL by hand; a chunk is not a token', () => {
 
 test('the verdict names why the client was the limit', () => {
   const well = {
+    seconds: 10,
     event_loop_delay_p50_ms: 0.1,
     event_loop_delay_p99_ms: 1.2,
     event_loop_delay_max_ms: 9,

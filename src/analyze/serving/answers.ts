@@ -24,6 +24,7 @@ const gain = 0.05;
  */
 export function saturation(points: readonly ServingPoint[]): ServingResult['saturation'] {
   const sorted = [...points].sort((x, y) => level(x) - level(y));
+  if (sorted.length > 0 && sorted.every(({ load }) => load.kind !== 'closed')) return fallsBehind(sorted);
   const rates = sorted.map((point) => point.throughput.output_tokens_per_s.value);
   if (sorted.length < 2 || rates.some((rate) => rate === null)) {
     const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
@@ -41,6 +42,26 @@ export function saturation(points: readonly ServingPoint[]): ServingResult['satu
   return {
     execution_id: point.execution_id,
     text: `It saturates at ${levelWords(point)} with ${short(rates[knee]!)} output tokens/s: more load gives less than 5 % more and only waits.${limit}`,
+  };
+}
+
+function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation'] {
+  const behind = sorted.find((point) => {
+    const { requests_per_s: done, offered_requests_per_s: offered } = point.throughput;
+    const { e2e } = point.latency;
+    if (done.value === null || offered.value === null || !('p50' in e2e)) return false;
+    // The last answer takes its time after the last arrival: that is no backlog.
+    const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - e2e.p50 / 1000);
+    return completed < offered.value * (1 - gain);
+  });
+  if (!behind) {
+    const text = `It keeps up with ${sorted.length === 1 ? 'this load' : 'every load tried'}: it is not saturated.`;
+    return { execution_id: null, text };
+  }
+  const limit = behind.client.bound ? ' The client was a limit there, too.' : '';
+  return {
+    execution_id: behind.execution_id,
+    text: `It falls behind at ${levelWords(behind)}: it completes ${short(behind.throughput.requests_per_s.value!)} requests/s, and the queue grows.${limit}`,
   };
 }
 
@@ -62,7 +83,9 @@ export function bestUnderSlo(
   const above = points.some((point) => level(point) > level(best) && point.goodput.meets_slo === false);
   return {
     execution_id: best.execution_id,
-    text: `${above ? 'The highest load' : 'The highest load tried also met it: one'} with ${words} is ${levelWords(best)}.`,
+    text: above
+      ? `${levelWords(best)} is the highest load with ${words}.`
+      : `${levelWords(best)}, the highest load tried, has ${words}.`,
   };
 }
 

@@ -32,8 +32,8 @@ export function servingPoint(
     },
     tokens: tokens(ok),
     latency: latency(ok),
-    throughput: throughput(ok, seconds),
-    goodput: goodput(counted, slo, seconds),
+    throughput: { offered_requests_per_s: offered(counted, load.kind), ...throughput(ok, seconds) },
+    goodput: goodput(counted, slo, seconds, load.kind !== 'closed'),
     server: serverFigures(server),
     client,
   };
@@ -129,7 +129,18 @@ function latency(ok: readonly RequestRow[]): ServingPoint['latency'] {
   };
 }
 
-function throughput(ok: readonly RequestRow[], seconds: number): ServingPoint['throughput'] {
+function offered(counted: readonly RequestRow[], kind: string): Figure {
+  if (kind === 'closed') return missing('closed_loop', 'users of a closed loop offer what is answered');
+  const span = ((counted.at(-1)?.scheduled_ns ?? 0) - (counted[0]?.scheduled_ns ?? 0)) / 1e9;
+  if (!(span > 0)) return missing('no_values', 'less than two requests were due');
+  return figure((counted.length - 1) / span, '1/s', '(requests − 1) / (last due − first due)', {
+    n: counted.length,
+  });
+}
+
+type Rates = Omit<ServingPoint['throughput'], 'offered_requests_per_s'>;
+
+function throughput(ok: readonly RequestRow[], seconds: number): Rates {
   if (ok.length === 0 || seconds === 0) {
     const none = missing('no_values', noAnswer);
     return { requests_per_s: none, output_tokens_per_s: none, total_tokens_per_s: none };
@@ -155,25 +166,34 @@ function throughput(ok: readonly RequestRow[], seconds: number): ServingPoint['t
   };
 }
 
-/** A request is good when it was answered and keeps every bound. One token has no TPOT to keep. */
-export function keepsSlo(row: RequestRow, slo: Slo): boolean {
+/**
+ * A request is good when it was answered and keeps every bound. One token has no TPOT to keep. In an open loop TTFT and
+ * e2e count from when the request was due: who waits for a slot waits for the server (coordinated omission).
+ */
+export function keepsSlo(row: RequestRow, slo: Slo, open: boolean): boolean {
   const within = (ns: number | null, ms: number | null) => ms === null || (ns !== null && ns / 1e6 <= ms);
-  const e2e = row.end_ns === null || row.sent_ns === null ? null : row.end_ns - row.sent_ns;
+  const from = open ? row.scheduled_ns : row.sent_ns;
+  const since = (at: number | null) => (at === null || from === null ? null : at - from);
   const tpot = row.tpot_ns ?? (row.output_tokens === 1 ? 0 : null);
   return (
     row.status === 'ok' &&
-    within(row.ttft_ns, slo.ttft_ms) &&
+    within(since(row.first_token_ns), slo.ttft_ms) &&
     within(tpot, slo.tpot_ms) &&
-    within(e2e, slo.e2e_ms)
+    within(since(row.end_ns), slo.e2e_ms)
   );
 }
 
-function goodput(counted: readonly RequestRow[], slo: Slo | null, seconds: number): ServingPoint['goodput'] {
+function goodput(
+  counted: readonly RequestRow[],
+  slo: Slo | null,
+  seconds: number,
+  open: boolean,
+): ServingPoint['goodput'] {
   if (slo === null || counted.length === 0 || seconds === 0) {
     const none = slo === null ? missing('no_slo', 'no --slo was given') : missing('no_values', noAnswer);
     return { requests_per_s: none, share: none, meets_slo: null };
   }
-  const good = counted.filter((row) => keepsSlo(row, slo)).length;
+  const good = counted.filter((row) => keepsSlo(row, slo, open)).length;
   const share = good / counted.length;
   return {
     requests_per_s: figure(good / seconds, '1/s', 'requests within the SLO / seconds', { n: counted.length }),

@@ -79,7 +79,9 @@ test('figures of a load by hand; warm-up and failures are not averaged in', () =
   expect(point.throughput.output_tokens_per_s.value).toBeCloseTo(12 / 0.3, 9);
   expect(point.throughput.total_tokens_per_s.value).toBeCloseTo(42 / 0.3, 9);
   // Good: the first only. The second misses TTFT, the third TPOT, the fourth failed.
-  expect(rows.map((one) => keepsSlo(one, slo))).toEqual([false, true, false, false, false]);
+  expect(rows.map((one) => keepsSlo(one, slo, false))).toEqual([false, true, false, false, false]);
+  // In an open loop the 5 ms before it was sent count: 46 + 5 ms miss 50 ms.
+  expect([false, true].map((open) => keepsSlo(row(0, 46, 10), slo, open))).toEqual([true, false]);
   expect(point.goodput).toMatchObject({ share: { value: 0.25, n: 4 }, meets_slo: false });
 });
 
@@ -119,9 +121,25 @@ test('saturation and the highest load under an SLO, in words', () => {
   expect(saturation([points[0]!]).execution_id).toBeNull();
   expect(bestUnderSlo(full, slo)).toEqual({
     execution_id: 'load-8',
-    text: 'The highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests is 8 users.',
+    text: '8 users is the highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests.',
   });
   expect(bestUnderSlo([full[2]!], slo)!.execution_id).toBeNull();
+});
+
+test('an open loop that cannot keep up falls behind', () => {
+  const open = (e2eGap: number) => {
+    const load = { ...facts(1).load, kind: 'poisson' as const, rate_per_s: 10, concurrency: 1 };
+    // Due every 100 ms; one slot of 50 + 3 gaps each: the k-th is sent when the one before is done.
+    const takes = 50 + 3 * e2eGap;
+    const rows = Array.from({ length: 20 }, (_, k) =>
+      row(Math.max(k * 100, k * takes), 50, e2eGap, { scheduled_ns: k * 100e6 }),
+    );
+    return servingPoint({ ...facts(1), load }, rows, slo, new Map());
+  };
+  expect(open(10).throughput.offered_requests_per_s.value).toBeCloseTo(10, 9);
+  expect(saturation([open(10)])).toMatchObject({ execution_id: null });
+  // 200 ms each: 5 a second of 10 that are due.
+  expect(saturation([open(50)]).text).toContain('completes 5 requests/s');
 });
 
 test('prefix-cache carry-over is found in usage and in the server’s counters', () => {

@@ -134,6 +134,8 @@ export const servingPointSchema = z.object({
     e2e_from_schedule: distributionSchema,
   }),
   throughput: z.object({
+    /** Of an open loop: the rate at which requests were due. */
+    offered_requests_per_s: figureSchema,
     requests_per_s: figureSchema,
     output_tokens_per_s: figureSchema,
     total_tokens_per_s: figureSchema,

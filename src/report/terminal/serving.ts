@@ -102,7 +102,7 @@ export function servingSummary(document: Document<ServingResult>, { width }: { w
   ].join(' · ');
   const lines = [...wrap(title, width), '', pointTable(points, slo !== null, width), ''];
   const answer = (text: string) => lines.push(...hanging('  ', text, width));
-  if (points.length > 1) answer(saturation.text);
+  if (points.length > 1 || saturation.execution_id !== null) answer(saturation.text);
   if (best) answer(best.text);
   if (probe?.caches_prefixes)
     answer(
@@ -110,7 +110,8 @@ export function servingSummary(document: Document<ServingResult>, { width }: { w
     );
   const last = points.at(-1);
   if (last) {
-    lines.push('', `  ${colour.bold(loadWords(last))}`);
+    if (lines.at(-1) !== '') lines.push('');
+    lines.push(`  ${colour.bold(loadWords(last))}`);
     for (const [name, text] of detail(last)) lines.push(...hanging(`    ${name.padEnd(14)}`, text, width));
   }
   if (document.issues.length > 0) lines.push('');
