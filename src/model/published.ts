@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
 import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
 import { profileDocumentSchema } from './documents/profile.js';
+import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
 import * as session from './documents/session.js';
 import { traceDocumentSchema } from './documents/trace.js';
@@ -36,6 +38,9 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   counters: countersDocumentSchema,
   gemms: gemmsDocumentSchema,
   compare: compareDocumentSchema,
+  results: resultsDocumentSchema,
+  baseline: baselineDocumentSchema,
+  'baseline-check': baselineCheckDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,

@@ -283,7 +283,7 @@ export const tables = {
         'value, mean, median, sd (n − 1), sd_population, min, max, p90 (type 7), p90_step (not interpolated), …',
       ),
       value: num('value'),
-      unit: text('ms, s, tok/s, requests/s, tokens, …'),
+      unit: text('ms, s, tok/s, req/s, tokens, …'),
       n: int('how many values it sums up; null when the file does not tell'),
       definition: text('what was measured, in words'),
       source: text('field of the file, or recomputed from its requests'),

@@ -105,11 +105,12 @@ describe('one metric', () => {
     expect(check([known(10, true)], [known(11, false)]).comparisons[0]!.verdict).toBe('within_process');
   });
 
-  test('what one side lacks is told and decides nothing', () => {
-    const found = check([metric(before)], [metric(after, { id: 'ttft_ms', name: 'ttft_ms' })]);
-    expect(found.result).toBe('undecided');
-    expect(found.comparisons.map(({ verdict }) => verdict)).toEqual(['missing', 'missing']);
-    expect(found.headline).toContain('no metric in common');
+  test('what one side lacks is told and decides nothing; nothing in common is an error', () => {
+    const ttft = (values: number[]) => metric(values, { id: 'ttft_ms', name: 'ttft_ms' });
+    const found = check([metric(before), ttft(before)], [metric(before)]);
+    expect(found.result).toBe('passed');
+    expect(found.comparisons.map(({ verdict }) => verdict)).toEqual(['unchanged', 'missing']);
+    expect(() => check([metric(before)], [ttft(after)])).toThrow('no metric in common');
   });
 });
 

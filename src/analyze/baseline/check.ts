@@ -5,6 +5,7 @@ import type {
   BaselineVerdict,
   SampledMetric,
 } from '../../model/documents/baseline.js';
+import { InferscopeError } from '../../model/errors.js';
 import type { Sampled } from './sample.js';
 import {
   holm,
@@ -37,6 +38,7 @@ interface Tested {
  * Later sessions against a stored baseline. A change is real when Welch's test says so after Holm's correction, and the
  * permutation test, where it has enough values, does not disagree. A scatter that is known within one process only says
  * nothing of the next process, and no spread at all says nothing: both are told and claim nothing.
+ * @throws E_USAGE when the two have no metric in common
  */
 export function checkBaseline(
   baseline: Baseline,
@@ -44,6 +46,9 @@ export function checkBaseline(
   { tolerance, withinProcess }: CheckOptions,
 ): BaselineCheck {
   const ids = [...new Set([...baseline.metrics, ...current.metrics].map(({ id }) => id))];
+  if (!baseline.metrics.some(({ id }) => current.metrics.some((metric) => metric.id === id))) {
+    throw nothingInCommon(baseline, current);
+  }
   const tested = ids.map((id): Tested => {
     const base = baseline.metrics.find((metric) => metric.id === id) ?? null;
     const now = current.metrics.find((metric) => metric.id === id) ?? null;
@@ -73,6 +78,19 @@ export function checkBaseline(
     comparisons,
     differences: differencesOf(baseline.identity, current.identity),
   };
+}
+
+function nothingInCommon(baseline: Baseline, current: Sampled): InferscopeError {
+  const some = (metrics: readonly SampledMetric[]) =>
+    metrics
+      .slice(0, 4)
+      .map(({ id }) => id)
+      .join(', ');
+  return new InferscopeError('E_USAGE', {
+    what: `the baseline ${baseline.name} and these sessions have no metric in common`,
+    why: `It has ${some(baseline.metrics)}; they have ${some(current.metrics)}.`,
+    fix: 'Check sessions of the same kind and sizes as the baseline, or set another one: inferscope baseline set SESSION --name NAME',
+  });
 }
 
 function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
@@ -198,7 +216,6 @@ function headlineOf(
   const why = [
     silent.length > 0 ? `no spread between launches is known for ${names(silent)}` : '',
     open.length > 0 ? `the launches scatter too much for ${names(open)}` : '',
-    comparisons.every(({ verdict }) => verdict === 'missing') ? 'the two have no metric in common' : '',
   ].filter(Boolean);
   return `Undecided: ${why.join('; ')}.${gained}`;
 }

@@ -19,10 +19,9 @@ const directions: Record<string, MetricPart['better']> = {
   ms: 'lower',
   s: 'lower',
   B: 'lower',
-  kWh: 'lower',
+  J: 'lower',
   'tok/s': 'higher',
-  'requests/s': 'higher',
-  'tokens/s': 'higher',
+  'req/s': 'higher',
   'samples/s': 'higher',
   'tokens/kWh': 'higher',
 };
@@ -73,14 +72,15 @@ export async function resultParts(database: SessionDatabase): Promise<MetricPart
 function intervalOf(row: MetricRow, rows: readonly MetricRow[]): MetricPart['interval'] {
   const { n, value } = row;
   if (row.statistic !== 'mean' || n === null || n < 2) return null;
+  // Rows are sorted so that our own deviation is found first; both are over the same n values.
   const same = (statistic: string) =>
     rows.find(
       (one) =>
         one.capture_id === row.capture_id &&
         one.point === row.point &&
         one.name === row.name &&
-        one.recomputed === row.recomputed &&
-        one.statistic === statistic,
+        one.statistic === statistic &&
+        one.n === n,
     )?.value;
   const population = same('sd_population');
   const sd = same('sd') ?? (population === undefined ? undefined : population * Math.sqrt(n / (n - 1)));

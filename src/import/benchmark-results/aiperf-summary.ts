@@ -9,7 +9,7 @@ import {
   textOf,
   toMs,
 } from './metric-list.js';
-import { allFailed, type ResultFile, unknownClock, warning } from './result-file.js';
+import { allFailed, failures, type ResultFile, unknownClock, warning } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -42,11 +42,17 @@ export const aiperfOurs: Record<string, OurMetric> = {
   total_osl: 'output_tokens',
 };
 
+const units: Record<string, string> = {
+  'requests/sec': 'req/s',
+  'tokens/sec': 'tok/s',
+  'tokens/sec/user': 'tok/s/user',
+};
+
 const meanings: Record<string, string> = {
   inter_chunk_latency: 'gap between chunks, whatever number of tokens they hold',
   output_token_throughput_per_user: '1 / inter_token_latency of a request',
   time_to_second_token: 'first to second chunk with content',
-  goodput: "requests/s that met the run's own limits",
+  goodput: "req/s that met the run's own limits",
 };
 
 const statistics: Record<string, string> = { avg: 'mean', p50: 'median', std: 'sd' };
@@ -64,7 +70,7 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
     if (!list.metrics.some(({ name }) => name === 'failed')) {
       list.ours('failed', 'value', failed, { source: 'file: error_summary' });
     }
-    issues.push(warning('requests_failed', 'AIPerf: requests that failed are in no latency.', failed));
+    issues.push(failures('AIPerf', failed));
   }
   const measured = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
   if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', 'profile'));
@@ -102,7 +108,7 @@ function put(list: MetricList, name: string, metric: JsonObject | null): void {
     const scaled = number === null ? null : number * factor;
     if (ours && (!totals || key === 'avg')) list.ours(ours, statistic, scaled, details);
     else if (!ours) {
-      const shown = toMs(unit) === null ? unit : 'ms';
+      const shown = toMs(unit) === null ? (units[unit] ?? unit) : 'ms';
       const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
       list.own(name, shown, definition, statistic, scaled, details);
     }

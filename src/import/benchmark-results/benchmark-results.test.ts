@@ -272,7 +272,8 @@ test('optimum-benchmark: units to ms and bytes, one value has no deviation, a re
     file['prefill']!['latency']!['p90']! * 1000,
   );
   expect(found.value('optimum.prefill_max_ram', 'max', 'file', 1)).toBeCloseTo(1_395_167_232, 0);
-  expect(found.value('optimum.prefill_energy_gpu', 'value', 'file', 1)).toBe(9e-6);
+  // 9e-6 kWh × 3.6e6 J/kWh
+  expect(found.value('optimum.prefill_energy_gpu', 'value', 'file', 1)).toBeCloseTo(32.4, 9);
   expect(
     found.metrics.filter(({ point, statistic }) => point === 0 && statistic === 'sd_population'),
   ).toEqual([]);

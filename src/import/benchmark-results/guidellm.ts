@@ -1,7 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import { type JsonObject, metricList, numberOf, objectOf, textOf } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, info, type ResultFile, type ResultPoint, warning } from './result-file.js';
+import { allFailed, failures, info, type ResultFile, type ResultPoint, warning } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -54,7 +54,7 @@ function labelOf(benchmark: JsonObject, index: number): string {
   const streams = numberOf(strategy?.['streams']) ?? numberOf(strategy?.['max_concurrency']);
   const rate = numberOf(strategy?.['rate']);
   if (kind === null) return `benchmark ${index}`;
-  if (rate !== null) return `${kind} ${rate} requests/s`;
+  if (rate !== null) return `${kind} ${rate} req/s`;
   return streams === null || kind === 'synchronous' ? kind : `${kind} ${streams}`;
 }
 
@@ -69,7 +69,7 @@ const meanings: Record<string, ['ttft' | 'tpot' | null, string, number, string]>
     '(last token − request sent) / output tokens: the time to the first token is in it',
   ],
   request_latency: [null, 'ms', 1000, 'request sent to the end of the response, not to its last content'],
-  requests_per_second: [null, 'requests/s', 1, 'rate of completions, weighted by time'],
+  requests_per_second: [null, 'req/s', 1, 'rate of completions, weighted by time'],
   request_concurrency: [null, 'requests', 1, 'requests under way, weighted by time'],
   output_tokens_per_second: [null, 'tok/s', 1, 'rate of generated tokens, weighted by time'],
   tokens_per_second: [null, 'tok/s', 1, 'rate of prompt and generated tokens, weighted by time'],
@@ -115,12 +115,11 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
     issues.push(
       warning(
         'requests_incomplete',
-        `${label}: requests cut off by the end of the benchmark are in no latency.`,
+        `${label}: ${cut} requests cut off by the end of the benchmark are in no latency.`,
         cut,
       ),
     );
-  if (errored)
-    issues.push(warning('requests_failed', `${label}: requests that failed are in no latency.`, errored));
+  if (errored) issues.push(failures(label, errored));
   issues.push(...disagreements(list, label));
   return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
 }

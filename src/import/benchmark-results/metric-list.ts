@@ -9,7 +9,7 @@ export const ourDefinitions = {
   ],
   itl: ['ms', 'gap between tokens; a chunk of k tokens gives k equal gaps'],
   e2e: ['ms', 'request sent to its last content'],
-  request_throughput: ['requests/s', 'completed requests / duration'],
+  request_throughput: ['req/s', 'completed requests / duration'],
   output_throughput: ['tok/s', 'generated tokens of completed requests / duration'],
   total_throughput: ['tok/s', 'prompt and generated tokens of completed requests / duration'],
   duration: ['s', 'first request sent to last one answered'],

@@ -110,17 +110,13 @@ function others(stage: string, measured: JsonObject, list: ReturnType<typeof met
     );
   }
   const energy = objectOf(measured['energy']);
+  const joules = { kWh: 3.6e6, J: 1 }[textOf(energy?.['unit']) ?? ''];
   for (const [key, value] of Object.entries(energy ?? {})) {
-    list.own(
-      `${stage}_energy_${key}`,
-      textOf(energy?.['unit']) ?? '',
-      `energy of ${key} during ${stage}`,
-      'value',
-      value,
-      {
-        source: `file: ${stage}.energy.${key}`,
-      },
-    );
+    const number = numberOf(value);
+    if (joules === undefined || number === null) continue;
+    list.own(`${stage}_energy_${key}`, 'J', `energy of ${key} during ${stage}`, 'value', number * joules, {
+      source: `file: ${stage}.energy.${key}`,
+    });
   }
 }
 

@@ -50,6 +50,14 @@ export const allFailed = (tool: string, label: string): Issue => ({
   text: `${tool}, ${label}: no request completed. The zeros the tool writes then are not measurements and were left out.`,
 });
 
+/** Failures are told, never averaged in. */
+export const failures = (label: string, failed: number): Issue =>
+  warning(
+    'requests_failed',
+    `${label}: ${failed} ${failed === 1 ? 'request that failed is' : 'requests that failed are'} in no latency.`,
+    failed,
+  );
+
 /**
  * Repeats of known length at unknown moments: laid end to end from the file's zero, so that `end_ns − start_ns` is
  * what was measured.

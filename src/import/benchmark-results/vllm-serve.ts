@@ -9,7 +9,15 @@ import {
   textOf,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, info, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
+import {
+  allFailed,
+  failures,
+  info,
+  type ResultFile,
+  type ResultPoint,
+  unknownClock,
+  warning,
+} from './result-file.js';
 import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -112,7 +120,7 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
   }
   if (failed !== null && failed > 0) {
-    issues.push(warning('requests_failed', `${label}: requests that failed are in no latency.`, failed));
+    issues.push(failures(label, failed));
   }
   totals(run, list);
   const atToken = completionBackends.has(backendOf(run) ?? '');
@@ -160,7 +168,7 @@ function totals(run: JsonObject, list: MetricList): void {
   const own: [string, string, string][] = [
     [
       'request_goodput',
-      'requests/s',
+      'req/s',
       "requests that met the run's own --goodput limits, which the file does not tell, / duration",
     ],
     ['max_output_tokens_per_s', 'tok/s', 'most tokens received in any whole second'],

@@ -94,13 +94,14 @@ export function baselineCheckSummary(
 }
 
 function metricTable(comparisons: readonly BaselineComparison[], width: number): string {
+  const uniform = new Set(comparisons.map(({ n }) => n.join())).size === 1;
   const rows = comparisons.map(({ id, unit, baseline, current, change, change_ci95, n, verdict }) => [
     inert(id),
     shown(baseline, unit),
     shown(current, unit),
     change === null ? noValue : signed(change),
-    change_ci95 === null ? noValue : `[${signed(change_ci95[0])}, ${signed(change_ci95[1])}]`,
-    `${n[0]}, ${n[1]}`,
+    change_ci95 === null ? noValue : `${signed(change_ci95[0])} to ${signed(change_ci95[1])}`,
+    ...(uniform ? [] : [`${n[0]}, ${n[1]}`]),
     verdict === 'regression' ? colour.red(verdictWords[verdict]) : verdictWords[verdict],
   ]);
   return textTable(
@@ -110,7 +111,7 @@ function metricTable(comparisons: readonly BaselineComparison[], width: number):
       right('now'),
       right('change'),
       right('95 %'),
-      right('n'),
+      ...(uniform ? [] : [right('n')]),
       { head: '' },
     ],
     rows,
@@ -121,9 +122,10 @@ function metricTable(comparisons: readonly BaselineComparison[], width: number):
 const signed = (share: number): string => `${share > 0 ? '+' : ''}${formatPercent(share)}`;
 
 function notes({ comparisons, tolerance, within_process }: BaselineCheck): string[] {
+  const sizes = [...new Set(comparisons.map(({ n }) => n.join(' and ')))];
   const has = (verdict: BaselineVerdict) => comparisons.some((one) => one.verdict === verdict);
   return [
-    `A change is called real when Welch's test on the logarithms says so after Holm's correction for ${comparisons.filter(({ p_adjusted }) => p_adjusted !== null).length} metrics; worse by up to ${formatPercent(tolerance)} is tolerated.`,
+    `A change is called real when Welch's test on the logarithms says so after Holm's correction for ${comparisons.filter(({ p_adjusted }) => p_adjusted !== null).length} metrics; worse by up to ${formatPercent(tolerance)} is tolerated.${sizes.length === 1 ? ` Values behind each side: ${sizes[0]}.` : ''}`,
     ...(has('within_process') || has('no_spread')
       ? [
           'no claim: the spread between launches is not known on both sides. Give several sessions to set and check, or profile with more --launches.',

@@ -1,6 +1,6 @@
 import type { Document } from '../../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../../model/documents/results.js';
-import { formatCount, formatQuantity, noValue } from '../format.js';
+import { formatCount, formatQuantity, nbsp, noValue } from '../format.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -42,6 +42,9 @@ export function resultsSummary(
       ...hanging('  ', '* recomputed from the requests of the file; the rest is as the tool wrote it', width),
     );
   }
+  if (data.captures.some(({ points }) => points.some(isStepped))) {
+    lines.push(...hanging('  ', '† a step of the distribution, not interpolated', width));
+  }
   const said = collapsed(issues).flatMap(({ severity, text }) =>
     hanging(
       severity === 'error'
@@ -55,6 +58,9 @@ export function resultsSummary(
   return withPlainSpaces(lines.join('\n'));
 }
 
+const isStepped = ({ metrics }: BenchmarkPoint): boolean =>
+  metrics.some(({ file }) => file.some(({ statistic }) => statistic.endsWith('_step')));
+
 const isRecomputed = ({ metrics }: BenchmarkPoint): boolean =>
   metrics.some(({ recomputed }) => recomputed.length > 0);
 
@@ -63,9 +69,9 @@ function pointTable({ metrics }: BenchmarkPoint, width: number): string {
     const cell = (...names: string[]) => shown(metric, names);
     return [
       inert(metric.name),
-      cell('mean', 'value', 'sum'),
+      cell('mean', 'value', 'max'),
       cell('median', 'median_step'),
-      cell('p99', 'p99_step', 'max'),
+      cell('p99', 'p99_step'),
     ];
   });
   return textTable([{ head: 'metric', flexible: true }, right('mean'), right('median'), right('p99')], rows, {
@@ -81,8 +87,10 @@ function shown({ file, recomputed, unit }: BenchmarkMetric, names: readonly stri
   ] as const) {
     const found = names.map((name) => list.find(({ statistic }) => statistic === name)).find((one) => one);
     if (!found) continue;
-    const kind = found.statistic.endsWith('_step') ? ' (step)' : found.statistic === 'max' ? ' (max)' : '';
-    return `${formatQuantity(found.value, unit)}${kind}${mark}`;
+    const kind = found.statistic.endsWith('_step') ? ' †' : found.statistic === 'max' ? ' (max)' : '';
+    const counted = (unit === 'requests' || unit === 'tokens') && Number.isInteger(found.value);
+    const value = counted ? `${formatCount(found.value)}${nbsp}${unit}` : formatQuantity(found.value, unit);
+    return `${value}${kind}${mark}`;
   }
   return noValue;
 }
