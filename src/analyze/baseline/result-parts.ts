@@ -1,4 +1,5 @@
 import type { SessionDatabase } from '../../session/query.js';
+import { rank } from '../benchmark-results/results.js';
 import { mean, studentT975 } from '../statistics.js';
 import type { MetricPart } from './metric-parts.js';
 
@@ -7,6 +8,7 @@ interface MetricRow {
   point: number;
   label: string;
   name: string;
+  defined_as_ours: boolean;
   statistic: string;
   value: number;
   unit: string;
@@ -27,7 +29,7 @@ const directions: Record<string, MetricPart['better']> = {
 };
 /** How long a benchmark ran is its own choice. */
 const conditions = new Set(['duration']);
-const compared = new Set(['value', 'mean', 'median', 'p99', 'max']);
+const compared = ['value', 'mean', 'median', 'p99', 'max'];
 
 /**
  * Figures of result files. A name stands for one definition, so that only equal definitions meet. What was recomputed
@@ -35,19 +37,26 @@ const compared = new Set(['value', 'mean', 'median', 'p99', 'max']);
  */
 export async function resultParts(database: SessionDatabase): Promise<MetricPart[]> {
   const rows = await database.query<MetricRow>(
-    `SELECT capture_id, point, label, name, statistic, value, unit, n, source LIKE 'recomputed%' AS recomputed FROM metrics
-     ORDER BY capture_id, point, recomputed DESC`,
+    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, source LIKE 'recomputed%' AS recomputed FROM metrics
+     ORDER BY capture_id, point, recomputed DESC, name, statistic`,
   );
   const labels = new Set(rows.map(({ label }) => label));
   const keys = new Map<string, MetricRow[]>();
   for (const row of rows) {
-    if (!directions[row.unit] || conditions.has(row.name) || !compared.has(row.statistic)) continue;
+    if (!directions[row.unit] || conditions.has(row.name) || !compared.includes(row.statistic)) continue;
     // "max" is a condition of latencies but the point of memory.
     if (row.statistic === 'max' && row.unit !== 'B') continue;
     const key = [row.label, row.name, row.statistic, row.unit].join('\n');
     keys.set(key, [...(keys.get(key) ?? []), row]);
   }
-  return [...keys.values()].map((all): MetricPart => {
+  const told = [...keys.values()].toSorted(
+    ([a], [b]) =>
+      a!.point - b!.point ||
+      rank(a!) - rank(b!) ||
+      a!.name.localeCompare(b!.name) ||
+      compared.indexOf(a!.statistic) - compared.indexOf(b!.statistic),
+  );
+  return told.map((all): MetricPart => {
     const runs = all.filter(
       (row, i) => all.findIndex((one) => one.capture_id === row.capture_id && one.point === row.point) === i,
     );

@@ -35,7 +35,8 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
   const database = await session.connect();
   try {
     const rows = await database.query<MetricRow>(
-      `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics`,
+      `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
+       ORDER BY capture_id, point, name, source LIKE 'recomputed%', statistic, source`,
     );
     const requests = await requestCounts(database);
     const captures = manifest.captures
@@ -101,7 +102,7 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
 const order = ['ttft', 'tpot', 'itl', 'e2e', 'request_throughput', 'output_throughput', 'total_throughput'];
 
 /** Ours first, in the order in which a request meets them. */
-function rank({ name, defined_as_ours }: BenchmarkMetric): number {
+export function rank({ name, defined_as_ours }: { name: string; defined_as_ours: boolean }): number {
   const known = order.indexOf(name);
   if (known >= 0) return known;
   return defined_as_ours ? order.length : order.length + 1;

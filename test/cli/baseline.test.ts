@@ -1,0 +1,100 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { baselineCheckDocumentSchema } from '../../src/model/documents/baseline.js';
+import { inferscope, place, tinyArgs } from './profile-cli.js';
+
+const at = place();
+
+/** A run of vllm bench serve whose TPOTs are `factor` times the fixture's, scattered by a few percent. */
+function serveRun(name: string, factor: number, run: number): string {
+  const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
+  const file = JSON.parse(readFileSync(fixture, 'utf8')) as Record<string, number>;
+  const scatter = 1 + 0.01 * ((run * 7) % 4);
+  for (const key of Object.keys(file)) {
+    if (key.endsWith('_ms')) file[key]! *= scatter * (key.includes('tpot') ? factor : 1);
+  }
+  const path = join(at.scratch, `${name}-${run}.json`);
+  writeFileSync(path, JSON.stringify(file));
+  return path;
+}
+
+function imported(name: string, factor: number): void {
+  const files = [1, 2, 3, 4].map((run) => serveRun(name, factor, run));
+  const { status, stderr, stdout } = inferscope(at, ['import', ...files, '--name', name, '--quiet']);
+  expect(status, stderr).toBe(0);
+  expect(stdout).toContain('vllm bench serve · rate inf, concurrency 8');
+}
+
+const check = (...args: string[]) => inferscope(at, ['baseline', 'check', ...args]);
+const parsed = (stdout: string) => baselineCheckDocumentSchema.parse(JSON.parse(stdout)).data;
+
+beforeAll(() => {
+  imported('before', 1);
+  imported('slower', 1.12);
+  imported('again', 1.001);
+  const { status, stderr } = inferscope(at, ['baseline', 'set', 'before', '--name', 'main']);
+  expect(status, stderr).toBe(0);
+});
+
+test('a regression is exit code 1, in text and as a document; the tolerance decides', () => {
+  const text = check('slower', '--baseline', 'main');
+  expect([text.status, text.stderr]).toEqual([1, '']);
+  expect(text.stdout).toContain('Regression: tpot, tpot.median, tpot.p99.');
+  const json = check('slower', '--baseline', 'main', '--json');
+  expect(json.status).toBe(1);
+  const data = parsed(json.stdout);
+  expect(data.comparisons.filter(({ verdict }) => verdict === 'regression').map(({ id }) => id)).toEqual([
+    'tpot',
+    'tpot.median',
+    'tpot.p99',
+  ]);
+  expect(data.comparisons.find(({ id }) => id === 'tpot')!.change).toBeCloseTo(0.12, 9);
+  expect(check('slower', '--baseline', 'main', '--tolerance', '20%').status).toBe(0);
+});
+
+test('the same again passes', () => {
+  const { status, stdout } = check('again', '--baseline', 'main', '--json');
+  expect(status).toBe(0);
+  expect(parsed(stdout).result).toBe('passed');
+});
+
+test('a baseline in a file of the repository serves as well', () => {
+  const file = join(at.scratch, 'perf', 'baseline.json');
+  expect(inferscope(at, ['baseline', 'set', 'before', '--file', file]).status).toBe(0);
+  expect(check('slower', '--baseline', file).status).toBe(1);
+});
+
+test('usage errors: no such baseline, a session against itself, other kinds, a tolerance that is none', () => {
+  expect(check('slower', '--baseline', 'nope').stderr).toContain('Kept are: main.');
+  expect(check('before', '--baseline', 'main').stderr).toContain('part of the baseline');
+  expect(check('slower', '--baseline', 'main', '--tolerance', 'much')).toMatchObject({
+    status: 2,
+    stdout: '',
+  });
+  expect(inferscope(at, ['baseline', 'set', 'before', '--name', '../x']).status).toBe(2);
+});
+
+test('profiles of the embedded engine: launches carry the claim, other kinds have nothing in common', () => {
+  for (const name of ['p1', 'p2']) {
+    const ran = inferscope(at, tinyArgs(at, '--launches', '3', '--name', name));
+    expect(ran.status, ran.stderr).toBe(0);
+  }
+  expect(inferscope(at, ['baseline', 'set', 'p1', '--name', 'profile']).stdout).toMatch(
+    /tpot_ms .* 3 +launches/,
+  );
+  const { stdout, status } = check('p2', '--baseline', 'profile', '--json');
+  const { result, comparisons } = parsed(stdout);
+  expect(status).toBe(result === 'regression' ? 1 : 0);
+  const ids = comparisons.map(({ id }) => id);
+  for (const id of ['ttft_ms', 'tpot_ms', 'e2e_ms', 'output_tokens_per_s', 'peak_memory_bytes']) {
+    expect(ids).toContain(id);
+  }
+  expect(comparisons.every(({ p_adjusted, verdict }) => p_adjusted !== null || verdict === 'missing')).toBe(
+    true,
+  );
+  expect(check('p2', '--baseline', 'main')).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('no metric in common'),
+  });
+});
