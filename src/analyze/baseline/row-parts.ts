@@ -64,37 +64,47 @@ interface RequestRow {
   ttft_ns: number | null;
   tpot_ns: number | null;
   e2e_ns: number | null;
+  sent_ns: number | null;
+  output_tokens: number | null;
 }
 
-/** Latencies of requests that succeeded. Requests of one run share its load and are repeats, not launches. */
+/** Latencies of requests that succeeded, and their tokens a second. Requests of one run share its load and are repeats, not launches. */
 export async function requestParts(
   database: SessionDatabase,
   executions: readonly string[],
 ): Promise<MetricPart[]> {
   const rows = await database.query<RequestRow>(
-    `SELECT execution_id, ttft_ns, tpot_ns, end_ns - sent_ns AS e2e_ns FROM requests
+    `SELECT execution_id, ttft_ns, tpot_ns, end_ns - sent_ns AS e2e_ns, sent_ns, output_tokens FROM requests
      WHERE ${listed} AND ${notOfResultFiles} AND NOT coalesce(warmup, false) AND status = 'ok' ORDER BY execution_id, sent_ns`,
     [executions.join(',')],
   );
   const points = [...new Set(rows.map(({ execution_id }) => execution_id))];
   return points.flatMap((execution) => {
     const own = rows.filter(({ execution_id }) => execution_id === execution);
-    return (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
+    const point = points.length > 1 ? execution : null;
+    const latencies = (['ttft', 'tpot', 'e2e'] as const).flatMap((name) =>
       partOfRepeats(
-        {
-          point: points.length > 1 ? execution : null,
-          name: `${name}_ms`,
-          unit: 'ms',
-          better: 'lower',
-          source: 'requests',
-        },
+        { point, name: `${name}_ms`, unit: 'ms', better: 'lower', source: 'requests' },
         own.flatMap((row) => {
           const ns = row[`${name}_ns`];
           return ns === null ? [] : [{ launch: execution, value: ns / 1e6 }];
         }),
       ),
     );
+    return [...latencies, ...outputRate(own, point)];
   });
+}
+
+/** Generated tokens / first sent to last content: one number a run, without a spread of its own. */
+function outputRate(rows: readonly RequestRow[], point: string | null): MetricPart[] {
+  const timed = rows.filter(({ sent_ns, e2e_ns }) => sent_ns !== null && e2e_ns !== null);
+  const begin = timed.reduce((low, { sent_ns }) => Math.min(low, sent_ns!), Infinity);
+  const end = timed.reduce((high, { sent_ns, e2e_ns }) => Math.max(high, sent_ns! + e2e_ns!), -Infinity);
+  const tokens = timed.reduce((sum, { output_tokens }) => sum + (output_tokens ?? 0), 0);
+  if (tokens === 0 || end <= begin) return [];
+  const value = (tokens * 1e9) / (end - begin);
+  const rate = { name: 'output_tokens_per_s', unit: 'tok/s', better: 'higher' as const };
+  return [{ ...rate, point, value, launches: [], repeats: [], interval: null, source: 'requests' }];
 }
 
 /** Peak memory of each process, host and devices apart. */

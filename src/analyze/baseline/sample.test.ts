@@ -53,11 +53,17 @@ test('requests of one run are repeats; several sessions are launches', async () 
     sent_ns: 0,
     ttft_ns: ttft * 1e6,
     end_ns: ttft * 2e6,
+    output_tokens: 6,
   });
   const failed: Row<'requests'> = { status: 'failed', sent_ns: 0, ttft_ns: 1, end_ns: 2 };
   const run = (first: number) => kept({ requests: [request(first), request(first + 2), failed] });
   const [a, b] = [await run(10), await run(20)];
   expect(keyed(await sampleSessions([a]))['ttft_ms']).toMatchObject({ basis: 'repeats', values: [10, 12] });
+  // Twelve tokens; the later of the two ends is at 2 × 12 ms.
+  expect(keyed(await sampleSessions([a]))['output_tokens_per_s']).toMatchObject({
+    value: 500,
+    basis: 'none',
+  });
   expect(keyed(await sampleSessions([a, b]))['ttft_ms']).toMatchObject({
     basis: 'launches',
     values: [11, 21],
