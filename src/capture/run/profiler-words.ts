@@ -17,6 +17,7 @@ interface Message {
 /** As printed by nsys 2025.3; the report is always called nsys.nsys-rep. */
 const nsysMessages: Message[] = [
   { start: 'Collecting data...\n', whole: /Collecting data\.\.\.\n/y, next: "Generating '/" },
+  { start: 'Processing events...\n', whole: /Processing events\.\.\.\n/y, next: "Generating '/" },
   { start: "Generating '/", whole: /Generating '\/[^'\n]*nsys-report-\w+\.qdstrm'\n/y },
   { start: '\r[1/1] [', whole: /\r\[1\/1\] \[=*\d{1,3}% *\] nsys\.nsys-rep\n?/y, over: /[\r\n]/ },
   { start: 'Generated:\n', whole: /Generated:\n\s+\/[^\n]*\/nsys\.nsys-rep\n/y },

@@ -54,14 +54,19 @@ export async function createTrace(
   return issues;
 }
 
-/** With one process its rank is 0; of several nsys knows no order. */
+/**
+ * SQL for the rank of a row's process: with one process on GPUs 0; of several by the order of their first devices, as
+ * launchers place ranks. Processes without GPU work have none.
+ */
 export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Promise<string> {
   const parts = [shapes.kernel, shapes.graph, shapes.memcpy, shapes.memset].filter((part) => part !== null);
   if (parts.length === 0) return '0';
-  const [row] = await workbench.query<{ n: number }>(
-    `SELECT count(DISTINCT pid) AS n FROM (${parts.map((part) => `SELECT pid FROM ${part}`).join(' UNION ALL ')})`,
+  const union = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
+  const processes = await workbench.query<{ pid: number }>(
+    `SELECT CAST(pid AS BIGINT) AS pid FROM (${union}) GROUP BY ALL ORDER BY min(device), pid`,
   );
-  return row!.n > 1 ? 'NULL::BIGINT' : '0';
+  if (processes.length < 2) return '0';
+  return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
 }
 
 /** Rows that cannot be, of the kinds given. */

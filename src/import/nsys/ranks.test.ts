@@ -1,0 +1,48 @@
+import Database from 'libsql';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../session/test-folder.js';
+import { importedBy } from '../attribution/test-import.js';
+import { nsysSqliteImporter } from './importers.js';
+
+const fixture = 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite';
+
+test('of several processes on GPUs each has the rank of its device; a launcher has none', async () => {
+  const path = join(testFolder(), 'two.sqlite');
+  copyFileSync(fixture, path);
+  const database = new Database(path);
+  const other = 7 * 2 ** 24;
+  // A second process, with a smaller pid and on device 1, does all the first one does; a third only has a range.
+  const copy = (table: string, changes: Record<string, string>) => {
+    const names = (database.prepare(`PRAGMA table_info(${table})`).all() as { name: string }[]).map(
+      ({ name }) => name,
+    );
+    const values = names.map((name) => changes[name] ?? `"${name}"`);
+    database.exec(`INSERT INTO ${table} SELECT ${values.join(', ')} FROM ${table}`);
+  };
+  const process = { globalPid: `${other}`, deviceId: '1' };
+  copy('CUPTI_ACTIVITY_KIND_KERNEL', process);
+  copy('CUPTI_ACTIVITY_KIND_MEMCPY', process);
+  copy('CUPTI_ACTIVITY_KIND_RUNTIME', { globalTid: `${other} + (globalTid & 16777215)` });
+  copy('NVTX_EVENTS', { globalTid: `${other} + (globalTid & 16777215)` });
+  database.exec(`UPDATE NVTX_EVENTS SET globalTid = ${3 * 2 ** 24 + 3}
+    WHERE rowid = (SELECT rowid FROM NVTX_EVENTS WHERE eventType = 59 AND "end" IS NOT NULL LIMIT 1)`);
+  database.close();
+
+  const imported = await importedBy((target, context) => nsysSqliteImporter.load(path, target, context));
+  expect(
+    await imported.database.query(
+      'SELECT pid, device, rank, count(*) AS n FROM kernels GROUP BY ALL ORDER BY rank',
+    ),
+  ).toEqual([
+    { pid: 475, device: 0, rank: 0, n: expect.any(Number) },
+    { pid: 7, device: 1, rank: 1, n: expect.any(Number) },
+  ]);
+  expect(await imported.database.query('SELECT DISTINCT pid, rank FROM stages ORDER BY pid')).toEqual([
+    { pid: 3, rank: null },
+    { pid: 7, rank: 1 },
+    { pid: 475, rank: 0 },
+  ]);
+  await imported.database.close();
+});
