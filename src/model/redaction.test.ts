@@ -61,9 +61,25 @@ test.each([
 
 test('options of language models that speak of tokens and keys stay', () => {
   const command = [
-    ...['python', 'run.py', '--max-tokens', '64', '--max-new-tokens=8', '--num-batched-tokens', '2048'],
-    ...['--pad-token', '</s>', '--key', 'batch', '--sort-key=name', '--tokens', '5', '--tokenizer', 'x'],
-    ...['--num-key-value-heads=8', '--dtype', 'float16'],
+    'python',
+    'run.py',
+    '--max-tokens',
+    '64',
+    '--max-new-tokens=8',
+    '--num-batched-tokens',
+    '2048',
+    '--pad-token',
+    '</s>',
+    '--key',
+    'batch',
+    '--sort-key=name',
+    '--tokens',
+    '5',
+    '--tokenizer',
+    'x',
+    '--num-key-value-heads=8',
+    '--dtype',
+    'float16',
   ];
   expect(redactCommand(command)).toEqual(command);
 });

@@ -1,0 +1,96 @@
+import type { Execution } from '../../model/manifest.js';
+import type { Row, TableName } from '../../model/tables.js';
+import { createSession } from '../../session/create.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { summary } from '../../session/test-session.js';
+
+const home = testHome();
+export type Rows = { [T in TableName]?: Row<T>[] };
+export const us = 1000;
+
+/** A session of these rows: capture `nsys` of execution `profiled`, pid 7, thread 7, rank 0, device 0 unless they say otherwise. */
+export async function sessionOf(
+  rows: Rows,
+  purposes: Record<string, Execution['purpose']> = {},
+): Promise<Session> {
+  const writer = await createSession({ home, label: 'hand', kind: 'import' });
+  for (const table of Object.keys(rows) as TableName[]) {
+    for (const row of rows[table] ?? []) {
+      const keys = { execution_id: 'profiled', capture_id: 'nsys', host: 'h', pid: 7, tid: 7, rank: 0 };
+      writer.sink.append(table, {
+        ...keys,
+        ...(table === 'stages' ? {} : { device: 0 }),
+        ...row,
+      } as Row<'kernels'>);
+    }
+  }
+  const executions = Object.entries({ profiled: 'profiled' as const, ...purposes }).map(
+    ([execution_id, purpose]) => ({
+      execution_id,
+      purpose,
+      command: [],
+      exit_code: 0,
+      start_ns: null,
+      end_ns: null,
+    }),
+  );
+  const captures = executions.map(({ execution_id }) => ({
+    ...summary.captures[0]!,
+    capture_id: execution_id === 'profiled' ? 'nsys' : `${execution_id}-record`,
+    execution_id,
+    tool: { name: execution_id === 'profiled' ? 'nsys' : 'record', version: null },
+    importer: execution_id === 'profiled' ? 'nsys' : 'record',
+  }));
+  const { id } = await writer.finish({ ...summary, executions, captures });
+  return openSession(id, home);
+}
+
+export const stage = (
+  stage_id: number,
+  kind: string,
+  from: number,
+  to: number,
+  more: Row<'stages'> = {},
+): Row<'stages'> => ({
+  stage_id,
+  phase_id: kind === 'other' ? null : stage_id,
+  kind,
+  raw_name: kind,
+  start_ns: from * us,
+  end_ns: to * us,
+  iteration: 0,
+  warmup: kind === 'warmup',
+  ...more,
+});
+
+let correlation = 0;
+/** A kernel, times in µs, launched by a call of 5 µs that returned when it began unless told otherwise. */
+export const kernel = (
+  stage_id: number | null,
+  from: number,
+  long: number,
+  more: Row<'kernels'> = {},
+): Row<'kernels'> => ({
+  stage_id,
+  start_ns: from * us,
+  dur_ns: long * us,
+  exclusive_ns: long * us,
+  stream: 1,
+  context: 1,
+  name: 'k',
+  short_name: 'k',
+  class: 'gemm',
+  correlation: ++correlation,
+  api_start_ns: (from - 5) * us,
+  api_dur_ns: 5 * us,
+  attributed_by: 'api',
+  ...more,
+});
+
+/** An idle interval and how long its parts are, µs. */
+export const gap = (from: number, parts: Record<string, number>): Row<'gaps'> => {
+  const columns = Object.entries(parts).map(([part, long]) => [`${part}_ns`, long * us]);
+  const dur = Object.values(parts).reduce((sum, long) => sum + long, 0);
+  return { start_ns: from * us, dur_ns: dur * us, cause: 'host', ...Object.fromEntries(columns) };
+};
