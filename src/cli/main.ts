@@ -30,6 +30,16 @@ const commands: CommandEntry[] = [
     load: () => import('./import.js'),
   },
   {
+    name: 'bench',
+    summary: 'load an OpenAI-compatible server: latencies, throughput, what load it bears',
+    load: () => import('./bench.js'),
+  },
+  {
+    name: 'serve',
+    summary: 'the embedded model behind an OpenAI-compatible endpoint, to try bench on',
+    load: () => import('./serve.js'),
+  },
+  {
     name: 'roofline',
     summary: "measure this machine's peak FLOP/s and memory bandwidth",
     load: () => import('./roofline.js'),

@@ -8,6 +8,7 @@ import { gemmsDocumentSchema } from './documents/gemms.js';
 import { profileDocumentSchema } from './documents/profile.js';
 import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
+import { servingDocumentSchema } from './documents/serving.js';
 import * as session from './documents/session.js';
 import { traceDocumentSchema } from './documents/trace.js';
 import { documentSchema } from './document.js';
@@ -41,6 +42,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   results: resultsDocumentSchema,
   baseline: baselineDocumentSchema,
   'baseline-check': baselineCheckDocumentSchema,
+  serving: servingDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,
