@@ -3,8 +3,8 @@ import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
 const decodeStepsShown = 3;
-/** Of each kind of event; what is beyond is counted in `dropped`. */
-const eventsShown = 2500;
+/** Of each kind of event; where one kind has more, the detail ends there for all. What is beyond is counted in `dropped`. */
+const eventsShown = 4000;
 const bins = 400;
 const phasesShown = 400;
 /** Without phases: so much from the first kernel on. */
@@ -24,7 +24,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const { database, source } = scope;
   const span = await detailSpan(scope);
   const inside = `start_ns < ${span.end_ns} AND start_ns + dur_ns > ${span.start_ns}`;
-  const stages = await database.query<TraceTimeline['stages'][number]>(
+  const marked = await database.query<TraceTimeline['stages'][number]>(
     `WITH own AS (SELECT s.*, s.phase AS kind FROM focus_stages s
                   WHERE start_ns < ${span.end_ns} AND coalesce(end_ns, start_ns) > ${span.start_ns})
      SELECT coalesce(raw_name, kind) AS label, coalesce(kind, 'outside') AS kind,
@@ -32,7 +32,7 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
             start_ns - ${span.start_ns} AS start_ns, coalesce(end_ns, start_ns) - start_ns AS dur_ns
      FROM own ORDER BY start_ns, dur_ns DESC LIMIT 400`,
   );
-  const rows = await database.query<EventRow & { dropped: number }>(
+  const found = await database.query<EventRow & { beyond: number }>(
     ['kernels', 'copies', 'api', 'idle']
       .map((what) => {
         const [table, lane, name, opClass] = {
@@ -42,10 +42,18 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
           idle: ['own_gaps', "'idle'", 'cause', 'NULL'],
         }[what]!;
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
-          greatest(0, count(*) OVER () - ${eventsShown}) AS dropped FROM ${table} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
+          greatest(0, count(*) OVER () - ${eventsShown}) AS beyond FROM ${table} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
       })
       .join(' UNION ALL '),
   );
+  const end_ns = wholeUntil(found, span.end_ns);
+  const rows = found.filter((row) => row.start_ns < end_ns);
+  const stages = marked
+    .filter((stage) => span.start_ns + stage.start_ns < end_ns)
+    .map((stage) => ({
+      ...stage,
+      dur_ns: Math.min(stage.dur_ns, end_ns - span.start_ns - stage.start_ns),
+    }));
   const lanes = [...new Map(rows.map(({ what, lane }) => [lane, what]))].map(([label, what]) => ({
     label,
     what,
@@ -55,11 +63,11 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const laneOf = new Map(lanes.map(({ label }, index) => [label, index]));
   const names = [...new Set(rows.map(({ name }) => name ?? ''))];
   const nameOf = new Map(names.map((name, index) => [name, index]));
-  const dropped = new Map(rows.map(({ what, dropped: count }) => [what, count]));
+  const beyond = new Map(found.map((row) => [row.what, row.beyond]));
   return {
     origin_ns: span.start_ns,
-    dur_ns: span.end_ns - span.start_ns,
-    dropped: [...dropped.values()].reduce((sum, count) => sum + count, 0),
+    dur_ns: end_ns - span.start_ns,
+    dropped: [...beyond.values()].reduce((sum, count) => sum + count, found.length - rows.length),
     stages,
     lanes,
     names,
@@ -72,6 +80,13 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
     })),
     density: await density(database, source),
   };
+}
+
+/** Where the first kind of event that was cut ends: a lane that stops early would look idle. */
+function wholeUntil(rows: (EventRow & { beyond: number })[], end_ns: number): number {
+  const last = new Map<string, number>();
+  for (const { what, beyond, start_ns } of rows) if (beyond > 0) last.set(what, start_ns);
+  return Math.min(end_ns, ...last.values());
 }
 
 async function detailSpan({ database, source }: TraceScope): Promise<{ start_ns: number; end_ns: number }> {
