@@ -20,7 +20,8 @@ export function define(command: Command): void {
     .argument(
       '<file...>',
       'what a profiler wrote: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
-        '.ncu-rep or CSV; cuBLAS logs; nvidia-smi logs; inferscope records',
+        '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, GuideLLM, llama-bench, ' +
+        'optimum-benchmark; inferscope records',
     )
     .option('--session <selector>', 'add them to this session instead of making one')
     .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
@@ -28,7 +29,7 @@ export function define(command: Command): void {
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--no-raw', 'keep the tables only, not the files themselves')
     .option('--no-analyze', 'only import: no summary, no report')
-    .option('--json', 'print one inferscope/trace document')
+    .option('--json', 'print one document: inferscope/trace, counters, gemms or results')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
       'after',

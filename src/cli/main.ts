@@ -26,7 +26,7 @@ const commands: CommandEntry[] = [
   },
   {
     name: 'import',
-    summary: 'read what nsys, ncu, the PyTorch profiler or nvidia-smi recorded',
+    summary: 'read what nsys, ncu, the PyTorch profiler and others recorded',
     load: () => import('./import.js'),
   },
   {
