@@ -1,13 +1,14 @@
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
+  type GpuSample,
+  loadSamples,
   localTimeNs,
   memoryUsed,
   type Metric,
   metric,
   metricOf,
   noSamples,
-  Samples,
   type SampleTime,
   smiLines,
 } from './samples.js';
@@ -39,32 +40,11 @@ export const nvidiaSmiDmonImporter = {
       purpose: 'telemetry',
     };
   },
-  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
-    const samples = new Samples(sink, context);
-    let cutOff = 0;
-    let dated = false;
-    for await (const { time, gpu, values } of rounds(path, () => cutOff++, context.signal)) {
-      dated ||= time.realtime_ns !== null;
-      const t_ns = samples.sessionTime(time);
-      for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
-    }
-    if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
-    const clock = {
-      name: 'CLOCK_REALTIME, whole seconds',
-      resolution_ns: 1e9,
-      error_bound_ns: dated ? 1e9 : null,
-    };
-    return samples.outcome(clock, { cutOff, undated: !dated, local: dated });
-  },
+  load: (path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> =>
+    loadSamples(path, sink, context, rounds, { name: 'CLOCK_REALTIME, whole seconds', resolution_ns: 1e9 }),
 } satisfies Importer;
 
-interface Sample {
-  time: SampleTime;
-  gpu: number;
-  values: [Metric, string][];
-}
-
-async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<Sample> {
+async function* rounds(path: string, cutOff: () => void, signal?: AbortSignal): AsyncGenerator<GpuSample> {
   let names: string[] = [];
   let metrics: (Metric | null)[] = [];
   let header = false;

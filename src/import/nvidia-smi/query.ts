@@ -1,14 +1,14 @@
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
 import {
+  type GpuSample,
+  loadSamples,
   localTimeNs,
   memoryUsed,
   type Metric,
   metric,
   metricOf,
   noSamples,
-  Samples,
-  type SampleTime,
   smiLines,
 } from './samples.js';
 
@@ -50,28 +50,14 @@ export const nvidiaSmiQueryImporter = {
       purpose: 'telemetry',
     };
   },
-  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
-    const samples = new Samples(sink, context);
-    let cutOff = 0;
-    let dated = false;
-    for await (const { time, gpu, values } of samplesOf(path, () => cutOff++, context.signal)) {
-      dated ||= time.realtime_ns !== null;
-      const t_ns = samples.sessionTime(time);
-      for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
-    }
-    if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
-    const clock = { name: 'CLOCK_REALTIME, ms', resolution_ns: 1e6, error_bound_ns: dated ? 1e6 : null };
-    return samples.outcome(clock, { cutOff, undated: !dated, local: dated });
-  },
+  load: (path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> =>
+    loadSamples(path, sink, context, samplesOf, { name: 'CLOCK_REALTIME, ms', resolution_ns: 1e6 }),
 } satisfies Importer;
 
 const queryField =
   /^(utilization\.|memory\.(used|total|free)|power\.|clocks|temperature\.|fan\.speed|pstate|pcie\.)/;
 
-interface Sample {
-  time: SampleTime;
-  gpu: number;
-  values: [Metric, string][];
+interface Sample extends GpuSample {
   texts: Map<string, string>;
 }
 

@@ -66,7 +66,7 @@ export interface SampleTime {
 }
 
 /** Writes samples, and knows at the end what was missing. */
-export class Samples {
+class Samples {
   private readonly missing = new Map<string, number>();
   private readonly present = new Set<string>();
   private firstRealtime: bigint | null = null;
@@ -160,4 +160,37 @@ export function noSamples(path: string, why: string): InferscopeError {
     why,
     fix: 'Record with: nvidia-smi dmon -o DT -s pucvmet > FILE, or nvidia-smi --query-gpu=timestamp,index,utilization.gpu,power.draw --format=csv -lms 200 > FILE',
   });
+}
+
+/** One line of a log: a GPU at a moment. */
+export interface GpuSample {
+  time: SampleTime;
+  gpu: number;
+  values: [Metric, string][];
+}
+
+type ReadSamples = (path: string, cutOff: () => void, signal?: AbortSignal) => AsyncIterable<GpuSample>;
+
+/**
+ * Puts every sample of a log into the tables; the clock's error is its resolution where lines carry a date.
+ * @throws E_TRACE_FILE when there is none
+ */
+export async function loadSamples(
+  path: string,
+  sink: TableSink,
+  context: ImportContext,
+  read: ReadSamples,
+  clock: { name: string; resolution_ns: number },
+): Promise<ImportOutcome> {
+  const samples = new Samples(sink, context);
+  let cutOff = 0;
+  let dated = false;
+  for await (const { time, gpu, values } of read(path, () => cutOff++, context.signal)) {
+    dated ||= time.realtime_ns !== null;
+    const t_ns = samples.sessionTime(time);
+    for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
+  }
+  if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');
+  const error_bound_ns = dated ? clock.resolution_ns : null;
+  return samples.outcome({ ...clock, error_bound_ns }, { cutOff, undated: !dated, local: dated });
 }
