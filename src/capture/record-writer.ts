@@ -1,16 +1,16 @@
 import { appendFileSync } from 'node:fs';
 import process from 'node:process';
-import type { RecordLine } from '../model/record.js';
+import type { RecordLineInput } from '../model/record.js';
 
 /** Names the file that a workload appends its lines to. */
 export const recordVariable = 'INFERSCOPE_RECORD';
 
 type Own = 'v' | 'execution_id' | 'rank' | 'pid' | 't_ns';
-type Body<L extends RecordLine> = L extends RecordLine ? Omit<L, Own> & { t_ns?: number } : never;
+type Body<L extends RecordLineInput> = L extends RecordLineInput ? Omit<L, Own> & { t_ns?: number } : never;
 
 export interface RecordWriter {
   /** Keeps a line in memory; t_ns is now unless given. */
-  add(line: Body<RecordLine>): void;
+  add(line: Body<RecordLineInput>): void;
   /** Appends what was kept. Called between timed regions: writing inside one would be measured. */
   flush(): void;
   /** One of the (monotonic, realtime) pairs that tie this recorder's clock to the wall. */

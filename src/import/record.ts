@@ -220,6 +220,7 @@ function put(
         new_tokens: line.new_tokens,
         context_tokens_sum: line.context_tokens_sum,
         warmup: line.warmup,
+        device_dur_ns: line.device_dur_ns,
       });
       return;
     }
@@ -238,7 +239,21 @@ function put(
         end_ns: at(line.end_ns),
         ttft_ns,
         tpot_ns: line.output_len > 1 ? (line.end_ns - line.first_token_ns) / (line.output_len - 1) : null,
+        point: line.point,
       });
+      return;
+    }
+    case 'point': {
+      const { point, launch, text, warmup_iterations, stable, interleaved } = line;
+      const { memory_bytes, memory_source } = line;
+      const how = { outcome: line.outcome, text, warmup_iterations, stable, interleaved };
+      sink.append('points', { ...keys, point, launch, ...how, memory_bytes, memory_source });
+      return;
+    }
+    case 'device_work': {
+      const { point, launch, kind, stages, kernels, kernel_ns, copies, copy_ns, busy_ns, wall_ns } = line;
+      const work = { stages, kernels, kernel_ns, copies, copy_ns, busy_ns, wall_ns };
+      sink.append('device_work', { ...keys, point, launch, kind, ...work });
       return;
     }
     case 'memory':

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
+import { benchDocumentSchema } from './documents/bench.js';
 import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
@@ -42,6 +43,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   results: resultsDocumentSchema,
   baseline: baselineDocumentSchema,
   'baseline-check': baselineCheckDocumentSchema,
+  bench: benchDocumentSchema,
   serving: servingDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,

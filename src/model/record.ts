@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pointOutcomes } from './bench.js';
 
 /**
  * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
@@ -46,6 +47,8 @@ export const stageLineSchema = z.object({
   new_tokens: z.number().int().nullable(),
   context_tokens_sum: z.number().int().nullable(),
   warmup: z.boolean(),
+  /** Between two events of the device around its work, ns (CUDA events); null where the engine has none. */
+  device_dur_ns: z.number().nullable().default(null),
 });
 
 /** One request or batch, begin (t_ns) to last token (end_ns). */
@@ -60,6 +63,47 @@ export const requestLineSchema = z.object({
   output_len: z.number().int(),
   first_token_ns: z.number(),
   end_ns: z.number(),
+  /** BenchPoint.point of a benchmark. */
+  point: z.string().nullable().default(null),
+});
+
+/** How a point of a benchmark ended in a launch; t_ns is when. */
+export const pointLineSchema = z.object({
+  ...common,
+  type: z.literal('point'),
+  point: z.string(),
+  launch: z.number().int(),
+  outcome: z.enum(pointOutcomes),
+  /** Why, in the engine's words; null when measured. */
+  text: z.string().nullable().default(null),
+  warmup_iterations: z.number().int().nullable().default(null),
+  /** Whether warm-up settled within its bound. */
+  stable: z.boolean().nullable().default(null),
+  /** False when its repeats ran in a row because it did not fit beside the others. */
+  interleaved: z.boolean().default(true),
+  /** Most memory the point needed on the device, model included, by the engine's own allocator. */
+  memory_bytes: z.number().nullable().default(null),
+  memory_source: z.string().nullable().default(null),
+});
+
+/**
+ * Device work of the stages of one kind in one iteration that the framework's profiler watched (after the timed ones).
+ * kernel_ns is the sum of durations, busy_ns the union of their intervals, both over `stages` stages of that kind.
+ */
+export const deviceWorkLineSchema = z.object({
+  ...common,
+  type: z.literal('device_work'),
+  point: z.string(),
+  launch: z.number().int(),
+  kind: z.enum(stageKinds),
+  stages: z.number().int(),
+  kernels: z.number().int(),
+  kernel_ns: z.number(),
+  copies: z.number().int(),
+  copy_ns: z.number(),
+  busy_ns: z.number(),
+  /** Host time of these stages while they were watched. */
+  wall_ns: z.number(),
 });
 
 export const memoryLineSchema = z.object({
@@ -86,6 +130,8 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   requestLineSchema,
   memoryLineSchema,
   errorLineSchema,
+  pointLineSchema,
+  deviceWorkLineSchema,
 ]);
 
 /** Types this version knows; lines of others are counted and left out. */
@@ -94,6 +140,8 @@ export const recordLineTypes: readonly string[] = recordLineSchema.options.map(
 );
 
 export type RecordLine = z.infer<typeof recordLineSchema>;
+/** As writers give it: fields with a default may be left out. */
+export type RecordLineInput = z.input<typeof recordLineSchema>;
 export type StageLine = z.infer<typeof stageLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;
 export type ModelLine = z.infer<typeof modelLineSchema>;

@@ -1,0 +1,221 @@
+import { z } from 'zod';
+import { benchParts, pointOutcomes } from '../bench.js';
+import { documentSchema } from '../document.js';
+import { figureSchema, missingFigureSchema } from '../figure.js';
+
+/** Over the timed repeats of a point (or, for itl, over its tokens). Percentiles are linear (type 7), sd is over n − 1. */
+export const benchSpreadSchema = z.object({
+  unit: z.string(),
+  n: z.number().int(),
+  launches: z.number().int(),
+  mean: z.number(),
+  /** 95 % interval of the mean over the launches' means (Student); over repeats when there was one launch. */
+  ci95: z.tuple([z.number(), z.number()]).nullable(),
+  /** True when ci95 is over process launches: only then it says what the next process may do. */
+  ci95_over_launches: z.boolean(),
+  sd: z.number().nullable(),
+  min: z.number(),
+  p50: z.number(),
+  p90: z.number(),
+  p95: z.number(),
+  p99: z.number(),
+  max: z.number(),
+  /** Values beyond Tukey's fences: counted and marked, never removed. */
+  outliers: z.number().int(),
+  source: z.string(),
+});
+export const benchDistributionSchema = z.union([benchSpreadSchema, missingFigureSchema]);
+
+export const benchFlagSchema = z.object({
+  /** low_utilization, good_utilization, no_scaling, high_variance, throttling, other_process, cpu_by_accident, unstable_warmup, … */
+  code: z.string(),
+  severity: z.enum(['good', 'info', 'warning']),
+  text: z.string(),
+});
+
+/** What the roofline leads one to expect: the lower bound, and what eager programs commonly reach of it. */
+export const benchExpectationSchema = z.union([
+  z.object({ unit: z.literal('ms'), low: z.number(), high: z.number(), how: z.string() }),
+  missingFigureSchema,
+]);
+
+export const benchPointSchema = z.object({
+  point: z.string(),
+  parts: z.array(z.enum(benchParts)),
+  batch_size: z.number().int(),
+  input_len: z.number().int(),
+  output_len: z.number().int(),
+  outcome: z.enum(pointOutcomes),
+  /** Why it was not measured, or not in all launches. */
+  text: z.string().nullable(),
+  warmup: z.object({ iterations: figureSchema, stable: z.boolean().nullable() }),
+  interleaved: z.boolean(),
+  latency: z.object({
+    ttft_ms: benchDistributionSchema,
+    tpot_ms: benchDistributionSchema,
+    itl_ms: benchDistributionSchema,
+    e2e_ms: benchDistributionSchema,
+    /** Between device events around the stage. */
+    prefill_device_ms: benchDistributionSchema,
+    decode_device_ms: benchDistributionSchema,
+  }),
+  throughput: z.object({
+    /** batch × output tokens / end to end. */
+    output_tokens_per_s: figureSchema,
+    /** Prompt tokens too. */
+    total_tokens_per_s: figureSchema,
+    /** batch / TPOT. */
+    decode_tokens_per_s: figureSchema,
+    prefill_tokens_per_s: figureSchema,
+    requests_per_s: figureSchema,
+  }),
+  /** Of one prefill and of a mean decode step. */
+  device_work: z.object({
+    prefill_kernel_ms: figureSchema,
+    decode_kernel_ms: figureSchema,
+    decode_kernels: figureSchema,
+    /** 1 − busy / host time of the clean stage. */
+    prefill_idle_share: figureSchema,
+    decode_idle_share: figureSchema,
+  }),
+  machine: z.object({
+    gpu_utilization_percent: figureSchema,
+    gpu_memory_used_bytes: figureSchema,
+    /** By the engine's own allocator, or peak resident memory of the process. */
+    memory_bytes: figureSchema,
+    power_w: figureSchema,
+    sm_clock_mhz: figureSchema,
+    cpu_cores_busy: figureSchema,
+    joules_per_output_token: figureSchema,
+    kv_cache_usage: figureSchema,
+  }),
+  model_utilization: z.object({
+    prefill_mfu: figureSchema,
+    prefill_mbu: figureSchema,
+    decode_mfu: figureSchema,
+    decode_mbu: figureSchema,
+    /** memory, compute, or null with no roofline. */
+    prefill_bound: z.enum(['memory', 'compute']).nullable(),
+    decode_bound: z.enum(['memory', 'compute']).nullable(),
+  }),
+  expected: z.object({ ttft: benchExpectationSchema, tpot: benchExpectationSchema }),
+  flags: z.array(benchFlagSchema),
+});
+
+/** A fitted line with its error; x and y are named. */
+export const benchFitSchema = z.object({
+  id: z.enum(['prompt', 'output', 'batch_ttft', 'batch_tpot']),
+  x: z.string(),
+  y: z.string(),
+  unit: z.string(),
+  /** y = coefficients[0] + coefficients[1] x (+ coefficients[2] x²). */
+  coefficients: z.array(z.number()),
+  n: z.number().int(),
+  r2: z.number(),
+  /** Root mean square of the residuals as a share of the mean of y. */
+  rms_error: z.number(),
+  at: z.array(z.object({ x: z.number(), measured: z.number(), fitted: z.number() })),
+});
+
+/** A question of D6 and its answer in words with numbers. */
+export const benchAnswerSchema = z.object({
+  id: z.enum([
+    'latency',
+    'batch_knee',
+    'scaling',
+    'utilization',
+    'prompt_cost',
+    'output_cost',
+    'regimes',
+    'idle',
+    'bound',
+    'variants',
+  ]),
+  question: z.string(),
+  answer: z.string(),
+  figures: z.record(z.string(), figureSchema),
+});
+
+/** One engine configuration: an execution of the session. */
+export const benchVariantSchema = z.object({
+  execution_id: z.string(),
+  /** `defaults`, or the engine arguments that differ, e.g. mode=cudagraph. */
+  label: z.string(),
+  engine_args: z.record(z.string(), z.string()),
+  launches: z.number().int(),
+  points: z.array(benchPointSchema),
+  fits: z.array(benchFitSchema),
+  answers: z.array(benchAnswerSchema),
+  flags: z.array(benchFlagSchema),
+});
+
+export const benchResultSchema = z.object({
+  session: z.object({
+    id: z.string(),
+    name: z.string().nullable(),
+    title: z.string(),
+    started_at: z.string(),
+    status: z.string(),
+  }),
+  parts: z.array(z.enum(benchParts)),
+  engine: z.object({
+    name: z.string(),
+    version: z.string().nullable(),
+    model: z.string(),
+    dtype: z.string().nullable(),
+    quantization: z.string().nullable(),
+    weights: z.string(),
+    device: z.string(),
+    device_name: z.string().nullable(),
+    tensor_parallel_size: z.number().int(),
+    threads: z.number().int().nullable(),
+  }),
+  protocol: z.object({
+    launches: z.number().int(),
+    repeats: z.number().int(),
+    seed: z.number().int(),
+    sampling: z.string(),
+    warmup: z.string(),
+  }),
+  variants: z.array(benchVariantSchema),
+  /** Between variants; empty with one. */
+  answers: z.array(benchAnswerSchema),
+  /** What the engine could not measure, said once. */
+  cannot: z.array(z.object({ figure: z.string(), code: z.string(), text: z.string() })),
+});
+
+export const benchDocumentSchema = documentSchema('bench', '1.0', benchResultSchema);
+
+/** What only the run knows; kept with the session as artifact `bench-plan`. */
+export const benchPlanSchema = z.object({
+  parts: z.array(z.enum(benchParts)),
+  protocol: benchResultSchema.shape.protocol,
+  variants: z.array(
+    z.object({
+      execution_id: z.string(),
+      label: z.string(),
+      engine_args: z.record(z.string(), z.string()),
+      points: z.array(
+        z.object({
+          point: z.string(),
+          parts: z.array(z.enum(benchParts)),
+          batch_size: z.number().int(),
+          input_len: z.number().int(),
+          output_len: z.number().int(),
+        }),
+      ),
+    }),
+  ),
+  cannot: benchResultSchema.shape.cannot,
+});
+
+export type BenchSpread = z.infer<typeof benchSpreadSchema>;
+export type BenchDistribution = z.infer<typeof benchDistributionSchema>;
+export type BenchFlag = z.infer<typeof benchFlagSchema>;
+export type BenchExpectation = z.infer<typeof benchExpectationSchema>;
+export type BenchPointResult = z.infer<typeof benchPointSchema>;
+export type BenchFit = z.infer<typeof benchFitSchema>;
+export type BenchAnswer = z.infer<typeof benchAnswerSchema>;
+export type BenchVariant = z.infer<typeof benchVariantSchema>;
+export type BenchResult = z.infer<typeof benchResultSchema>;
+export type BenchPlan = z.infer<typeof benchPlanSchema>;
