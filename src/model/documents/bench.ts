@@ -100,6 +100,18 @@ export const benchPointSchema = z.object({
   }),
   expected: z.object({ ttft: benchExpectationSchema, tpot: benchExpectationSchema }),
   flags: z.array(benchFlagSchema),
+  /** Every timed repeat in the order they ran: what the distributions are made of. */
+  repeats: z
+    .array(
+      z.object({
+        launch: z.number().int(),
+        iteration: z.number().int(),
+        ttft_ms: z.number().nullable(),
+        tpot_ms: z.number().nullable(),
+        e2e_ms: z.number(),
+      }),
+    )
+    .optional(),
 });
 
 /** A fitted line with its error; x and y are named. */
@@ -182,6 +194,19 @@ export const benchResultSchema = z.object({
   answers: z.array(benchAnswerSchema),
   /** What the engine could not measure, said once. */
   cannot: z.array(z.object({ figure: z.string(), code: z.string(), text: z.string() })),
+  /** Host and GPUs while it ran, thinned to what a chart shows; times since the session began. */
+  telemetry: z
+    .array(
+      z.object({
+        scope: z.string(),
+        metric: z.string(),
+        unit: z.string(),
+        points: z.array(z.tuple([z.number(), z.number()])),
+      }),
+    )
+    .optional(),
+  /** Facts of the manifest about machine and software. */
+  environment: z.array(z.object({ label: z.string(), value: z.string() })).optional(),
 });
 
 export const benchDocumentSchema = documentSchema('bench', '1.0', benchResultSchema);
