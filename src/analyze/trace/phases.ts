@@ -24,6 +24,10 @@ const edges = ['start_up', 'shut_down'] as const;
 const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
 const columnOf = (id: string): string => id.replace('host.', '');
 
+/** Sampling lies inside steps: its windows are a level of their own. */
+const stepsLevel = "kind <> 'sampling'";
+const samplingLevel = "kind = 'sampling'";
+
 const rowsShown = 512;
 export const phaseOrder: readonly PhaseKind[] = [
   'load',
@@ -112,9 +116,8 @@ function split(wall: number, row: Record<string, number | string | null>) {
 async function splitWindows({ database, source }: TraceScope): Promise<void> {
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
-  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows("kind <> 'sampling'")}`);
-  // Sampling lies inside steps: its windows are a level of their own.
-  if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows("kind = 'sampling'")}`);
+  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel)}`);
+  if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
   // Communication and copies: their exposed time, in proportion where a window cuts them.
   const exposed = (table: string, filter: string, name: string) =>
     `SELECT stage_id, sum(a.exclusive_ns * (least(w.end_ns, a.end_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)) AS ${name}
@@ -145,26 +148,35 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
 }
 
 /**
- * Idle time by part of each window of a level, whose windows do not overlap. One pass: a gap inside the window it begins
- * in is summed; the others, few, are kept one by one and clipped part by part in every window they reach into.
+ * Idle time by part of each window of a level, whose windows do not overlap. One pass: nearly every gap lies inside the
+ * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
+ * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
  */
 function gapsOfWindows(level: string): string {
-  const columns = gapParts.map((part) => `${part}_ns`);
-  const windows = `SELECT stage_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}`;
+  const columns = gapParts.map((part) => `${part}_ns AS ${part}`);
+  const sums = gapParts.map((part) => `sum(${part}) AS ${part}`);
+  const windows = `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}`;
   const clipped = gapParts.map((part, i) => {
     const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
     return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;
   });
-  return `WITH w AS (${windows}), sorted AS (
-      SELECT CASE WHEN g_start + dur_ns <= w_end THEN stage_id END AS inside,
-             CASE WHEN g_start + dur_ns <= w_end THEN NULL ELSE g_start END AS g_start,
-             max(CASE WHEN g_start + dur_ns <= w_end THEN NULL ELSE g_start + dur_ns END) AS g_end,
-             ${columns.map((column, i) => `coalesce(sum(${column}), 0) AS ${gapParts[i]}`).join(', ')}
-      FROM (SELECT start_ns AS g_start, dur_ns, ${columns.join(', ')} FROM focus_gaps) g
-      ASOF LEFT JOIN w ON g.g_start >= w.w_start GROUP BY 1, 2)
-    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM sorted WHERE g_start IS NULL
+  return `WITH w AS (${windows}),
+    likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'}),
+    gap AS (
+      SELECT start_ns AS g_start, start_ns + dur_ns AS g_end, ${columns.map((column) => `coalesce(${column.replace(' AS ', ', 0) AS ')}`).join(', ')},
+        CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
+      FROM own_gaps g LEFT JOIN likely USING (stage_id)),
+    known AS (
+      SELECT inside, CASE WHEN inside IS NULL THEN g_start END AS g_start, CASE WHEN inside IS NULL THEN g_end END AS g_end, ${sums.join(', ')}
+      FROM gap GROUP BY ALL),
+    looked AS (SELECT k.* EXCLUDE (inside), CASE WHEN g_end <= w_end THEN window_id END AS inside
+      FROM known k ASOF LEFT JOIN w ON k.g_start >= w.w_start WHERE k.inside IS NULL)
+    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM known WHERE inside IS NOT NULL
     UNION ALL
-    SELECT w.stage_id, ${clipped.join(', ')} FROM sorted JOIN w ON g_start < w_end AND g_end > w_start GROUP BY w.stage_id`;
+    SELECT inside AS stage_id, ${gapParts.join(', ')} FROM looked WHERE inside IS NOT NULL
+    UNION ALL
+    SELECT w.window_id AS stage_id, ${clipped.join(', ')} FROM looked JOIN w ON g_start < w_end AND g_end > w_start
+    WHERE inside IS NULL GROUP BY w.window_id`;
 }
 
 /**
