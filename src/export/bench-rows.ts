@@ -1,0 +1,136 @@
+import {
+  type BaselineColumn,
+  baselineColumns,
+  type BaselineRow,
+  spreadColumns,
+} from '../model/documents/baseline-metrics.js';
+import type {
+  BenchDistribution,
+  BenchExpectation,
+  BenchPointResult,
+  BenchVariant,
+} from '../model/documents/bench.js';
+import { figure, missing, type Figure } from '../model/figure.js';
+
+/** A number of a row, or why there is none. */
+type Cells = Record<BaselineColumn, Figure>;
+
+const latencies = ['ttft_ms', 'tpot_ms', 'itl_ms', 'e2e_ms'] as const;
+
+/** One statistic of a distribution; `what` says what a null one would have needed. */
+function statistic(of: BenchDistribution, name: (typeof spreadColumns)[number]): Figure {
+  if ('value' in of) return of;
+  if (name === 'ci95_low' || name === 'ci95_high') {
+    const bound = of.ci95?.[name === 'ci95_low' ? 0 : 1];
+    return bound === undefined ? missing('too_few_repeats', 'one repeat has no interval') : plain(bound);
+  }
+  const value = of[name];
+  return value === null ? missing('too_few_repeats', 'one repeat has no spread') : plain(value);
+}
+
+const plain = (value: number): Figure => figure(value, '', 'bench');
+
+const counted = (of: BenchDistribution, name: 'n' | 'launches'): Figure =>
+  'value' in of ? of : plain(of[name]);
+
+function expected(of: BenchExpectation, end: 'low' | 'high'): Figure {
+  return 'value' in of ? of : plain(of[end]);
+}
+
+function bound(of: Figure, end: 0 | 1): Figure {
+  if (of.value === null) return of;
+  return of.ci95 ? plain(of.ci95[end]) : missing('too_few_repeats', 'it has no interval');
+}
+
+/**
+ * Throughput over that of the smallest measured batch of the same lengths, and that factor over the batch's: 1 is
+ * scaling without loss.
+ */
+export function scaling(
+  point: BenchPointResult,
+  points: readonly BenchPointResult[],
+): { factor: Figure; efficiency: Figure } {
+  const none = (code: string, text: string) => ({
+    factor: missing(code, text),
+    efficiency: missing(code, text),
+  });
+  if (!point.parts.includes('throughput')) return none('not_in_part', 'the point is not in the batch sweep');
+  const [smallest] = points
+    .filter(
+      ({ parts, input_len, output_len, throughput }) =>
+        parts.includes('throughput') &&
+        input_len === point.input_len &&
+        output_len === point.output_len &&
+        throughput.output_tokens_per_s.value !== null,
+    )
+    .toSorted((a, b) => a.batch_size - b.batch_size);
+  const own = point.throughput.output_tokens_per_s;
+  if (own.value === null) return { factor: own, efficiency: own };
+  const least = smallest?.throughput.output_tokens_per_s.value;
+  if (!smallest || !least) return none('no_base', 'no smaller batch was measured');
+  const factor = own.value / least;
+  return { factor: plain(factor), efficiency: plain((factor * smallest.batch_size) / point.batch_size) };
+}
+
+function cellsOf(point: BenchPointResult, points: readonly BenchPointResult[]): Cells {
+  const { latency, throughput, device_work, machine, model_utilization: model, warmup } = point;
+  const { factor, efficiency } = scaling(point, points);
+  const spreads = Object.fromEntries(
+    latencies.flatMap((name) =>
+      spreadColumns.map((column) => [`${name}_${column}`, statistic(latency[name], column)]),
+    ),
+  );
+  const { prefill_bound: _prefill, decode_bound: _decode, ...utilization } = model;
+  return {
+    n: counted(latency.e2e_ms, 'n'),
+    launches: counted(latency.e2e_ms, 'launches'),
+    ...(spreads as Pick<Cells, BaselineColumn & `${(typeof latencies)[number]}_${string}`>),
+    prefill_device_ms_mean: statistic(latency.prefill_device_ms, 'mean'),
+    decode_device_ms_mean: statistic(latency.decode_device_ms, 'mean'),
+    ...throughput,
+    output_tokens_per_s_ci95_low: bound(throughput.output_tokens_per_s, 0),
+    output_tokens_per_s_ci95_high: bound(throughput.output_tokens_per_s, 1),
+    scaling_factor: factor,
+    scaling_efficiency: efficiency,
+    ...device_work,
+    ...machine,
+    ...utilization,
+    ttft_expected_low_ms: expected(point.expected.ttft, 'low'),
+    ttft_expected_high_ms: expected(point.expected.ttft, 'high'),
+    tpot_expected_low_ms: expected(point.expected.tpot, 'low'),
+    tpot_expected_high_ms: expected(point.expected.tpot, 'high'),
+    warmup_iterations: warmup.iterations,
+  };
+}
+
+/** A point as a flat row: numbers, and beside them why any is null. */
+export function baselineRow(variant: BenchVariant, point: BenchPointResult): BaselineRow {
+  const cells = cellsOf(point, variant.points);
+  const columns = Object.keys(baselineColumns) as BaselineColumn[];
+  const numbers = Object.fromEntries(columns.map((name) => [name, cells[name].value])) as Record<
+    BaselineColumn,
+    number | null
+  >;
+  const reasons = columns.flatMap((name) => {
+    const cell = cells[name];
+    return cell.value === null ? [[name, cell.reason.text]] : [];
+  });
+  return {
+    variant: variant.label,
+    engine_args: variant.engine_args,
+    point: point.point,
+    parts: point.parts,
+    batch_size: point.batch_size,
+    input_len: point.input_len,
+    output_len: point.output_len,
+    outcome: point.outcome,
+    outcome_text: point.text,
+    ...numbers,
+    prefill_bound: point.model_utilization.prefill_bound,
+    decode_bound: point.model_utilization.decode_bound,
+    warmup_stable: point.warmup.stable,
+    interleaved: point.interleaved,
+    flags: point.flags.map(({ code }) => code),
+    missing: Object.fromEntries(reasons) as Record<string, string>,
+  };
+}
