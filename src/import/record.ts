@@ -2,7 +2,13 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
-import { type ModelLine, recordLineSchema, recordLineTypes, type RecordLine } from '../model/record.js';
+import {
+  type ModelLine,
+  recordLineSchema,
+  recordLineTypes,
+  type RecordLine,
+  type RequestLine,
+} from '../model/record.js';
 import type { TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
@@ -238,7 +244,7 @@ function put(
         start_ns: at(line.t_ns),
         end_ns: at(line.end_ns),
         ttft_ns,
-        tpot_ns: line.output_len > 1 ? (line.end_ns - line.first_token_ns) / (line.output_len - 1) : null,
+        tpot_ns: tpotOf(line),
         point: line.point,
       });
       return;
@@ -256,6 +262,11 @@ function put(
       sink.append('device_work', { ...keys, point, launch, kind, ...work });
       return;
     }
+    case 'telemetry': {
+      const { scope, metric, value } = line;
+      sink.append('telemetry', { ...keys, t_ns: at(line.t_ns), scope, metric, value });
+      return;
+    }
     case 'memory':
       sink.append('memory', {
         ...keys,
@@ -268,4 +279,8 @@ function put(
       });
       return;
   }
+}
+
+function tpotOf({ tpot_ns, output_len, first_token_ns, end_ns }: RequestLine): number | null {
+  return tpot_ns ?? (output_len > 1 ? (end_ns - first_token_ns) / (output_len - 1) : null);
 }

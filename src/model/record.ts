@@ -63,6 +63,11 @@ export const requestLineSchema = z.object({
   output_len: z.number().int(),
   first_token_ns: z.number(),
   end_ns: z.number(),
+  /**
+   * Mean over the sequences of (last − first token) / (tokens − 1), for engines whose sequences are not in step; null
+   * where the times above say it.
+   */
+  tpot_ns: z.number().nullable().default(null),
   /** BenchPoint.point of a benchmark. */
   point: z.string().nullable().default(null),
 });
@@ -116,6 +121,16 @@ export const memoryLineSchema = z.object({
   source: z.string(),
 });
 
+/** What an engine or a server knows about itself at a moment, by the names of server-metrics: kv_cache_usage_ratio, … */
+export const telemetryLineSchema = z.object({
+  ...common,
+  type: z.literal('telemetry'),
+  /** engine, server, gpu0, … */
+  scope: z.string(),
+  metric: z.string(),
+  value: z.number(),
+});
+
 export const errorLineSchema = z.object({
   ...common,
   type: z.literal('error'),
@@ -132,6 +147,7 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   errorLineSchema,
   pointLineSchema,
   deviceWorkLineSchema,
+  telemetryLineSchema,
 ]);
 
 /** Types this version knows; lines of others are counted and left out. */
