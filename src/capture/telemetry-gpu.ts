@@ -1,0 +1,119 @@
+/**
+ * A GPU as the sampler sees it, whatever reads it: NVML, amd-smi or rocm-smi. Every field is null where the source has
+ * no answer, and `missing` has what it said instead.
+ */
+
+/** What every sample reads: cheap enough for 50 Hz. */
+export interface GpuSample {
+  /** Allocated by processes, without the driver's own share where the driver tells it apart (NVIDIA 510+). */
+  memoryUsedBytes: number | null;
+  memoryFreeBytes: number | null;
+  /** Held by driver and firmware; null where it is inside memoryUsedBytes (NVIDIA before 510, AMD). */
+  memoryReservedBytes: number | null;
+  /** nvmlDeviceGetPowerUsage: mean over the last second on Ampere (except GA100) and newer, instantaneous before. */
+  powerW: number | null;
+  /** At this moment, where the driver tells it (NVML_FI_DEV_POWER_INSTANT). */
+  powerInstantW: number | null;
+  /** Counter since the driver was loaded; differences are energy. */
+  energyJ: number | null;
+  smClockMhz: number | null;
+  memoryClockMhz: number | null;
+  /** Share of the driver's last sample period (1/6 to 1 s) in which any kernel ran; not how full the GPU was. */
+  utilizationPercent: number | null;
+  memoryUtilizationPercent: number | null;
+  temperatureC: number | null;
+  /** nvmlClocksEventReasons bits; throttleReasonNames() reads them. AMD's violations are put into the same bits. */
+  throttleBits: number | null;
+  computeProcesses: number | null;
+}
+
+/** What takes milliseconds or hardly changes: read once a second, and only where it was asked for. */
+export interface GpuDetails {
+  /** Sent by and received by the GPU, 10^6 bytes a second: since the last reading, or over 20 ms (see `pcieWindow`). */
+  pcieTxMbPerS: number | null;
+  pcieRxMbPerS: number | null;
+  /** between_readings: by byte counters. ms_20: nvmlDeviceGetPcieThroughput, a sample of 20 ms each. */
+  pcieWindow: 'between_readings' | 'ms_20' | null;
+  pcieLinkGen: number | null;
+  pcieLinkWidth: number | null;
+  /** All links together, since the last reading. */
+  nvlinkTxMbPerS: number | null;
+  nvlinkRxMbPerS: number | null;
+  fanPercent: number | null;
+  memoryTemperatureC: number | null;
+  /** The limit in force, of all that apply. */
+  powerLimitW: number | null;
+  /** Null where the source does not list them; an empty list in a container may mean that they are hidden. */
+  processes: GpuProcess[] | null;
+}
+
+export interface GpuProcess {
+  /** As the driver counts processes: in a container this may be the host's number. */
+  pid: number;
+  /** Null where the driver does not tell (WDDM, some containers). */
+  usedBytes: number | null;
+}
+
+export interface GpuDevice {
+  index: number;
+  name: string | null;
+  /** Names this very board: for matching devices in memory only, never written to a manifest. */
+  uuid: string | null;
+  pciBusId: string | null;
+  memoryTotalBytes: number | null;
+  /** e.g. "9.0" */
+  computeCapability: string | null;
+  powerLimitW: number | null;
+  powerDefaultLimitW: number | null;
+  maxSmClockMhz: number | null;
+  maxMemoryClockMhz: number | null;
+  /** Null where the GPU has no MIG. */
+  migEnabled: boolean | null;
+  /** Instances of a partitioned GPU; empty without MIG. They have memory and processes; the rest is the whole GPU's. */
+  migDevices: GpuDevice[];
+  /** The source's answer for every field that is null, by field name. */
+  missing: Record<string, string>;
+  /** Reads everything that changes. The same object is filled again each time: copy what you keep. */
+  sample(): Readonly<GpuSample>;
+  /**
+   * CLOCK_MONOTONIC at which the values of `sample()` were read, where they are not read at that very moment (AMD's
+   * tools take a second). The same time twice is the same sample.
+   */
+  readonly sampledNs?: number | null;
+  /** Reads the slow values; call it at most once a second. */
+  details(): Promise<GpuDetails>;
+}
+
+export function emptyGpuSample(): GpuSample {
+  return {
+    memoryUsedBytes: null,
+    memoryFreeBytes: null,
+    memoryReservedBytes: null,
+    powerW: null,
+    powerInstantW: null,
+    energyJ: null,
+    smClockMhz: null,
+    memoryClockMhz: null,
+    utilizationPercent: null,
+    memoryUtilizationPercent: null,
+    temperatureC: null,
+    throttleBits: null,
+    computeProcesses: null,
+  };
+}
+
+export function emptyGpuDetails(): GpuDetails {
+  return {
+    pcieTxMbPerS: null,
+    pcieRxMbPerS: null,
+    pcieWindow: null,
+    pcieLinkGen: null,
+    pcieLinkWidth: null,
+    nvlinkTxMbPerS: null,
+    nvlinkRxMbPerS: null,
+    fanPercent: null,
+    memoryTemperatureC: null,
+    powerLimitW: null,
+    processes: null,
+  };
+}
