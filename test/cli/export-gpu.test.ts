@@ -1,0 +1,262 @@
+import { DuckDBInstance } from '@duckdb/node-api';
+import Database from 'libsql';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { captures } from './capture-files.js';
+import { inferscope, place } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+/** Rows and device time as the profiler's own file has them, counted without our importers. */
+interface Oracle {
+  kernels: number;
+  copies: number;
+  api_calls: number;
+  ops: number;
+  kernelNs: number;
+}
+
+function ofSqlite(): Oracle {
+  const database = new Database(captures.sqlite, { readonly: true });
+  const one = (sql: string) => Number(Object.values(database.prepare(sql).get() as object)[0]);
+  const count = (table: string) => one(`SELECT count(*) FROM CUPTI_ACTIVITY_KIND_${table}`);
+  const oracle = {
+    kernels: count('KERNEL'),
+    copies: count('MEMCPY') + count('MEMSET'),
+    api_calls: count('RUNTIME'),
+    ops: 0,
+    kernelNs: one('SELECT sum("end" - start) FROM CUPTI_ACTIVITY_KIND_KERNEL'),
+  };
+  database.close();
+  return oracle;
+}
+
+function ofKineto(): Oracle {
+  const { traceEvents } = JSON.parse(gunzipSync(readFileSync(captures.kineto)).toString()) as {
+    traceEvents: { ph: string; cat?: string; dur: number }[];
+  };
+  const of = (...cats: string[]) => traceEvents.filter(({ ph, cat }) => ph === 'X' && cats.includes(cat!));
+  return {
+    kernels: of('kernel').length,
+    copies: of('gpu_memcpy', 'gpu_memset').length,
+    api_calls: of('cuda_runtime', 'cuda_driver').length,
+    ops: of('cpu_op', 'python_function').length,
+    kernelNs: of('kernel').reduce((sum, { dur }) => sum + Math.round(dur * 1000), 0),
+  };
+}
+
+interface Event {
+  ph: string;
+  name: string;
+  cat?: string;
+  pid: number;
+  tid: number;
+  ts: number;
+  dur: number;
+  id?: number;
+  bp?: string;
+  args?: Record<string, unknown>;
+}
+
+interface Speedscope {
+  $schema: string;
+  shared: { frames: { name: string }[] };
+  profiles: {
+    type: string;
+    name: string;
+    unit: string;
+    startValue: number;
+    endValue: number;
+    events: { type: string; frame: number; at: number }[];
+  }[];
+}
+
+describe.each([
+  ['nsys', captures.sqlite, ofSqlite],
+  ['kineto', captures.kineto, ofKineto],
+] as const)('%s', (name, file, oracleOf) => {
+  const oracle = oracleOf();
+  const counted = (['kernels', 'copies', 'api_calls', 'ops'] as const).filter((table) => oracle[table] > 0);
+
+  beforeAll(() => {
+    const ran = inferscope(at, ['import', '--quiet', file, '--name', name]);
+    expect(ran.status, ran.stderr).toBe(0);
+  });
+
+  function exported(format: string): string {
+    const ran = inferscope(at, ['export', '--session', name, '--format', format]);
+    expect(ran.status, ran.stderr).toBe(0);
+    return ran.stdout;
+  }
+  function exportedFolder(format: string): string {
+    const folder = join(at.scratch, `${name}-${format}`);
+    const ran = inferscope(at, ['export', '--session', name, '--format', format, '--output', folder]);
+    expect([ran.status, ran.stdout], ran.stderr).toEqual([0, `${folder}\n`]);
+    return folder;
+  }
+
+  test('chrome-trace keeps the rules of the trace event format and loses no row', () => {
+    const { traceEvents } = JSON.parse(exported('chrome-trace')) as { traceEvents: Event[] };
+    expect(traceEvents.filter((event) => breaksTheRules(event))).toEqual([]);
+    const spans = traceEvents.filter(({ ph }) => ph === 'X');
+    for (const table of counted) {
+      expect(spans.filter(({ cat }) => cat === table).length, table).toBe(oracle[table]);
+    }
+    const ns = spans
+      .filter(({ cat }) => cat === 'kernels')
+      .reduce((sum, { dur }) => sum + Math.round(dur * 1000), 0);
+    expect(ns).toBe(oracle.kernelNs);
+    const ids = (ph: string) => traceEvents.filter((event) => event.ph === ph).map(({ id }) => id!);
+    expect(new Set(ids('s')).size).toBe(ids('s').length);
+    expect(ids('f').toSorted((a, b) => a - b)).toEqual(ids('s').toSorted((a, b) => a - b));
+    expect(ids('s').length).toBeGreaterThan(0);
+    noPartialOverlap(spans);
+  });
+
+  test('speedscope: what its schema and its importer ask for', () => {
+    const text = JSON.parse(exported('speedscope')) as Speedscope;
+    expect(text.$schema).toBe('https://www.speedscope.app/file-format-schema.json');
+    for (const frame of text.shared.frames) expect(frame.name).toBeTypeOf('string');
+    expect(text.profiles.length).toBeGreaterThan(1);
+    const names: string[] = [];
+    for (const profile of text.profiles) {
+      expect([profile.type, profile.unit]).toEqual(['evented', 'nanoseconds']);
+      expect(profile.name.length).toBeGreaterThan(0);
+      const open: number[] = [];
+      let last = profile.startValue;
+      for (const { type, frame, at: when } of profile.events) {
+        if (when < last) throw new Error(`${profile.name}: ${when} comes after ${last}`);
+        last = when;
+        if (type === 'O') {
+          const found = text.shared.frames[frame];
+          if (!found) throw new Error(`${profile.name}: no frame ${frame}`);
+          if (profile.name.includes(', stream ')) names.push(found.name);
+          open.push(frame);
+        } else if (type !== 'C' || open.pop() !== frame) {
+          // "Tried to leave frame … while frame … was at the top" is how speedscope refuses a file.
+          throw new Error(`${profile.name}: ${type} of ${frame} at ${when} is not of the innermost frame`);
+        }
+      }
+      expect(open).toEqual([]);
+      expect(last).toBeLessThanOrEqual(profile.endValue);
+    }
+    expect(names.length).toBeGreaterThanOrEqual(oracle.kernels + oracle.copies);
+  });
+
+  test('csv and parquet: DuckDB reads every table with all its rows, and both say the same', async () => {
+    const [csv, parquet] = [exportedFolder('csv'), exportedFolder('parquet')];
+    const database = await (await DuckDBInstance.create(':memory:')).connect();
+    const one = async (sql: string) => Number((await (await database.run(sql)).getRowsJS())[0]![0]);
+    const tables = readdirSync(csv).map((path) => path.replace(/\.csv$/, ''));
+    expect(tables).toEqual(expect.arrayContaining([...counted, 'stages', 'gaps']));
+    for (const table of tables) {
+      const fromCsv = `read_csv('${join(csv, `${table}.csv`)}', header = true, all_varchar = true)`;
+      const fromParquet = `read_parquet('${join(parquet, table, '*.parquet')}', union_by_name = true)`;
+      const rows = await one(`SELECT count(*) FROM ${fromCsv}`);
+      expect(rows, table).toBe(await one(`SELECT count(*) FROM ${fromParquet}`));
+      if (table in oracle) expect(rows, table).toBe(oracle[table as keyof Oracle]);
+      // Columns in the same order, and the same cells: an empty unquoted field is null in both.
+      const described = async (from: string) =>
+        (await (await database.run(`DESCRIBE FROM ${from}`)).getRowsJS()).map(([column]) => String(column));
+      const columns = await described(fromCsv);
+      expect(await described(fromParquet)).toEqual(columns);
+      const same = columns.filter(
+        (column) => !column.startsWith('api_') && /_(ns|id)$|^name$|^bytes$/.test(column),
+      );
+      const list = same.map((column) => `CAST("${column}" AS VARCHAR)`).join(', ');
+      const differing = `(SELECT ${list} FROM ${fromCsv} EXCEPT ALL SELECT ${list} FROM ${fromParquet})`;
+      expect(await one(`SELECT count(*) FROM ${differing}`), table).toBe(0);
+    }
+    const kernelNs = `SELECT sum(dur_ns) FROM read_parquet('${join(parquet, 'kernels', '*.parquet')}')`;
+    expect(await one(kernelNs)).toBe(oracle.kernelNs);
+    database.closeSync();
+  });
+
+  test('openmetrics: families in one piece, each sample named, labelled and typed as the text format wants', () => {
+    const text = exported('openmetrics');
+    expect(text.endsWith('\n# EOF\n')).toBe(true);
+    const closed = new Set<string>();
+    const series = new Set<string>();
+    let family = '';
+    let kernelSeconds = 0;
+    const types = new Map<string, string>();
+    for (const line of text.slice(0, -'# EOF\n'.length).split('\n').slice(0, -1)) {
+      const described = /^# (TYPE|UNIT|HELP) ([a-z_:][a-z0-9_:]*) (.+)$/.exec(line);
+      if (described) {
+        const [, what, of = '', value = ''] = described;
+        if (of !== family) {
+          expect(closed, 'a family is not continued after another').not.toContain(of);
+          closed.add(family);
+          family = of;
+        }
+        if (what === 'TYPE') types.set(of, value);
+        // The unit is the end of the name.
+        if (what === 'UNIT') expect(of.endsWith(`_${value}`)).toBe(true);
+        continue;
+      }
+      const sample =
+        /^([a-z_:][a-z0-9_:]*)\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\} (-?[0-9.e+-]+|NaN)$/.exec(line);
+      expect(sample, line).not.toBeNull();
+      const [, metric = '', labels = '', value = ''] = sample!;
+      expect(series).not.toContain(`${metric}{${labels}}`);
+      series.add(`${metric}{${labels}}`);
+      expect(Number.isFinite(Number(value))).toBe(true);
+      expect(types.get(family), family).toMatch(/^(summary|gauge|info)$/);
+      const suffix = metric.slice(family.length);
+      expect(metric.startsWith(family)).toBe(true);
+      if (types.get(family) === 'gauge') expect(suffix).toBe('');
+      else if (types.get(family) === 'info') expect([suffix, value]).toEqual(['_info', '1']);
+      else expect(['', '_sum', '_count']).toContain(suffix);
+      const quantile = /quantile="([^"]+)"/.exec(labels);
+      expect(quantile !== null).toBe(types.get(family) === 'summary' && suffix === '');
+      if (quantile) expect(Number(quantile[1])).toBeLessThanOrEqual(1);
+      if (metric === 'inferscope_kernel_seconds_sum') kernelSeconds += Number(value);
+    }
+    // Warm-up is left out of the sums, so that they are at most what the file holds.
+    expect(kernelSeconds).toBeGreaterThan(0);
+    expect(kernelSeconds * 1e9).toBeLessThanOrEqual(oracle.kernelNs + 1);
+  });
+});
+
+/** Trace Event Format: what an event of each phase must have. */
+function breaksTheRules({ ph, name, pid, tid, ts, dur, bp, args }: Event): boolean {
+  if (typeof name !== 'string' || !Number.isInteger(pid)) return true;
+  if (ph === 'M') return !/^(process|thread)_(name|sort_index|labels)$/.test(name);
+  if (typeof ts !== 'number') return true;
+  const values = Object.values(args ?? {});
+  switch (ph) {
+    case 'X':
+      return !Number.isInteger(tid) || !(dur >= 0);
+    case 'C':
+      return values.length === 0 || values.some((value) => typeof value !== 'number');
+    case 's':
+      return !Number.isInteger(tid);
+    case 'f':
+      // Perfetto binds a flow's end to the slice around it only so.
+      return !Number.isInteger(tid) || bp !== 'e';
+    default:
+      return true;
+  }
+}
+
+/** Perfetto keeps a stack of slices a track and drops one that ends after its parent. */
+function noPartialOverlap(spans: readonly Event[]): void {
+  const tracks = new Map<string, [from: number, to: number][]>();
+  for (const { pid, tid, ts, dur } of spans) {
+    const key = `${pid}/${tid}`;
+    const from = Math.round(ts * 1000);
+    if (!tracks.has(key)) tracks.set(key, []);
+    tracks.get(key)!.push([from, from + Math.round(dur * 1000)]);
+  }
+  for (const [track, own] of tracks) {
+    const open: number[] = [];
+    for (const [from, to] of own.toSorted((a, b) => a[0] - b[0] || b[1] - a[1])) {
+      while (open.length > 0 && open.at(-1)! <= from) open.pop();
+      if (open.length > 0 && to > open.at(-1)!) throw new Error(`${track}: overlap at ${from} ns`);
+      open.push(to);
+    }
+  }
+}
