@@ -1,9 +1,9 @@
-import type { Dispatcher } from 'undici';
+import type { ArrivalQueue } from './arrival-queue.js';
 import { monotonicNs } from './clock.js';
+import type { Connections } from './connections.js';
 import { failureKind } from './failure-kind.js';
 import type { PlannedRequest } from './load-shape.js';
 import { errorText, eventReader, type StreamEvent, type StreamUsage } from './sse.js';
-import { requestBody, requestHeaders, requestPath, type LoadTarget } from './target.js';
 
 /** What was seen of one request. Times are CLOCK_MONOTONIC, ns. */
 export interface Exchange {
@@ -16,7 +16,7 @@ export interface Exchange {
   /** When its bytes were given to a connected socket. */
   sent_ns: number | null;
   first_byte_ns: number | null;
-  /** Arrival of each chunk with generated text. */
+  /** Arrival of each chunk with generated text: when the read of its last byte returned, before anything was parsed. */
   chunk_ns: number[];
   /** Tokens generated up to and with each chunk, where the server tells with every one; else null. */
   chunk_totals: number[] | null;
@@ -31,22 +31,13 @@ export interface Exchange {
   requested_output_tokens: number;
 }
 
-/** Chunks stamped and not yet parsed. Parsing waits until every socket that is ready was read, so that no stamp does. */
-const stamped: { take(bytes: Buffer, atNs: number): void; bytes: Buffer; atNs: number }[] = [];
-let parsing = false;
-
-function parseLater(take: (bytes: Buffer, atNs: number) => void, bytes: Buffer, atNs: number): void {
-  stamped.push({ take, bytes, atNs });
-  if (parsing) return;
-  parsing = true;
-  // The check phase follows the poll phase, in which all waiting sockets are read and stamped.
-  setImmediate(parseStamped);
-}
-
-function parseStamped(): void {
-  parsing = false;
-  const waiting = stamped.splice(0);
-  for (const { take, bytes, atNs } of waiting) take(bytes, atNs);
+/** What a thread sends with. */
+export interface Sender {
+  connections: Connections;
+  /** Where chunks wait until the sockets were read. */
+  arrivals: ArrivalQueue;
+  /** The bytes of a request. */
+  encode(request: PlannedRequest): string;
 }
 
 export interface ExchangeHandle {
@@ -58,13 +49,100 @@ export interface ExchangeHandle {
 
 /** Sends one request and reads its stream. Never rejects: a failure is a status. */
 export function exchange(
-  dispatcher: Dispatcher,
-  target: LoadTarget,
+  { connections, arrivals, encode }: Sender,
   request: PlannedRequest,
   scheduledNs: number,
 ): ExchangeHandle {
   const dispatchedNs = monotonicNs();
-  const seen: Exchange = {
+  const seen = unseen(request, scheduledNs, dispatchedNs);
+  let done = false;
+  let ended = false;
+  let resolve: (seen: Exchange) => void;
+  const result = new Promise<Exchange>((settle) => {
+    resolve = settle;
+  });
+
+  function fail(status: string, error: string | null): void {
+    if (seen.status === 'ok') [seen.status, seen.error] = [status, error];
+  }
+  /** Ends it after the chunks that were stamped before. @param judge sets the status */
+  function close(atNs: number, judge: () => void): void {
+    if (ended) return;
+    ended = true;
+    seen.closed_ns = atNs;
+    arrivals.after(() => {
+      judge();
+      resolve(seen);
+    });
+  }
+
+  let atNs = 0;
+  const reader = eventReader((event) => {
+    done ||= event.done;
+    take(seen, event, atNs);
+    if (event.error) fail(event.error.kind, event.error.text);
+  });
+  const parse = (bytes: Buffer, from: number, to: number, at: number) => {
+    atNs = at;
+    reader.feed(bytes, from, to);
+  };
+
+  let status = 0;
+  let streamed = false;
+  const body: Buffer[] = [];
+  function judgeAnswer(): void {
+    if (status !== 200) {
+      fail(`http_${status}`, bodyText(body));
+    } else if (!streamed) {
+      fail('not_streamed', `The server answered without streaming: ${bodyText(body)}`);
+    } else if (!done && seen.finish_reason === null) {
+      fail('stream_cut', 'The stream ended without [DONE] and without a finish_reason.');
+    } else if (seen.chunk_ns.length === 0) {
+      fail('empty', 'The stream was complete and held no generated text.');
+    }
+  }
+
+  const drop = connections.send(encode(request), {
+    onSend: (at) => {
+      seen.sent_ns = at;
+    },
+    onHead(code, headers, at) {
+      seen.first_byte_ns = at;
+      status = code;
+      streamed = code === 200 && (headers.get('content-type') ?? '').includes('text/event-stream');
+    },
+    onBody(bytes, from, to, at) {
+      if (streamed) arrivals.put(parse, bytes, from, to, at);
+      else if (body.length < mostBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));
+    },
+    onEnd: (at) => close(at, judgeAnswer),
+    onFailure: (error, at) =>
+      close(at, () => {
+        const answered = seen.first_byte_ns !== null;
+        const text = error === null ? 'The server closed the connection.' : error.message || error.name;
+        fail(failureKind(error, answered, seen.sent_ns !== null), text);
+      }),
+  });
+
+  return {
+    result,
+    dispatched_ns: dispatchedNs,
+    abort(reason) {
+      drop();
+      const text =
+        seen.sent_ns === null
+          ? 'No connection was made by its time limit.'
+          : 'It had not ended by its time limit.';
+      close(monotonicNs(), () => fail(reason, reason === 'timeout' ? text : null));
+    },
+  };
+}
+
+/** Error pages are shown in part; a server that sends more than that is not asked for it. */
+const mostBodyPieces = 16;
+
+function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: number): Exchange {
+  return {
     index: request.index,
     warmup: request.warmup,
     scheduled_ns: scheduledNs,
@@ -82,125 +160,20 @@ export function exchange(
     requested_input_tokens: request.input_tokens,
     requested_output_tokens: request.output_tokens,
   };
-  let settled = false;
-  let done = false;
-  let aborted: 'timeout' | 'cancelled' | null = null;
-  let controller: Dispatcher.DispatchController | null = null;
-  let resolve: (seen: Exchange) => void;
-  const result = new Promise<Exchange>((settle) => {
-    resolve = settle;
-  });
+}
 
-  function fail(status: string, error: string | null): void {
-    if (seen.status === 'ok') [seen.status, seen.error] = [status, error];
+function take(seen: Exchange, { text, usage, finishReason }: StreamEvent, atNs: number): void {
+  if (text !== '') {
+    seen.chunk_ns.push(atNs);
+    seen.text += text;
+    const total = usage?.output_tokens;
+    if (typeof total === 'number') (seen.chunk_totals ??= []).push(total);
   }
-  function settle(): void {
-    if (settled) return;
-    settled = true;
-    resolve(seen);
+  if (usage) {
+    const cached = usage.cached_tokens ?? seen.usage?.cached_tokens ?? null;
+    seen.usage = { ...usage, cached_tokens: cached };
   }
-
-  let atNs = 0;
-  function take(event: StreamEvent): void {
-    if (event.error) fail(event.error.kind, event.error.text);
-    if (event.done) done = true;
-    if (event.text !== '') {
-      seen.chunk_ns.push(atNs);
-      seen.text += event.text;
-      const total = event.usage?.output_tokens;
-      if (typeof total === 'number') (seen.chunk_totals ??= []).push(total);
-    }
-    if (event.usage)
-      seen.usage = {
-        ...event.usage,
-        cached_tokens: event.usage.cached_tokens ?? seen.usage?.cached_tokens ?? null,
-      };
-    if (event.finishReason !== null) seen.finish_reason = event.finishReason;
-  }
-
-  const reader = eventReader(take);
-  let status = 0;
-  let streamed = false;
-  const body: Buffer[] = [];
-  const feed = (bytes: Buffer, at: number) => {
-    atNs = at;
-    reader.feed(bytes);
-  };
-
-  function finish(): void {
-    if (status !== 200) {
-      fail(`http_${status}`, bodyText(body));
-    } else if (!streamed) {
-      fail('not_streamed', `The server answered without streaming: ${bodyText(body)}`);
-    } else if (!done && seen.finish_reason === null) {
-      fail('stream_cut', 'The stream ended without [DONE] and without a finish_reason.');
-    } else if (seen.chunk_ns.length === 0) {
-      fail('empty', 'The stream was complete and held no generated text.');
-    }
-    settle();
-  }
-
-  try {
-    dispatcher.dispatch(
-      {
-        origin: new URL(target.baseUrl).origin,
-        path: requestPath(target),
-        method: 'POST',
-        headers: requestHeaders(target),
-        body: requestBody(target, request.prompt, request.output_tokens),
-        headersTimeout: 0,
-        bodyTimeout: 0,
-      },
-      {
-        onRequestStart(control) {
-          controller = control;
-          seen.sent_ns = monotonicNs();
-          if (aborted) control.abort(new Error(aborted));
-        },
-        onResponseStart(_, statusCode, headers) {
-          seen.first_byte_ns = monotonicNs();
-          status = statusCode;
-          streamed = statusCode === 200 && String(headers['content-type']).includes('text/event-stream');
-        },
-        onResponseData(_, chunk) {
-          const at = monotonicNs();
-          if (streamed) parseLater(feed, chunk, at);
-          else body.push(chunk);
-        },
-        onResponseEnd() {
-          seen.closed_ns = monotonicNs();
-          // After the chunks that were stamped before it.
-          setImmediate(finish);
-        },
-        onResponseError(_, error) {
-          seen.closed_ns = monotonicNs();
-          setImmediate(() => {
-            if (aborted) fail(aborted, aborted === 'timeout' ? 'It had not ended by its time limit.' : null);
-            else fail(failureKind(error, seen.first_byte_ns !== null), error.message || error.name);
-            settle();
-          });
-        },
-      },
-    );
-  } catch (error) {
-    fail('connect', String(error));
-    settle();
-  }
-
-  return {
-    result,
-    dispatched_ns: dispatchedNs,
-    abort(reason) {
-      aborted = reason;
-      if (controller) controller.abort(new Error(reason));
-      else {
-        // Still waiting for a connection: it is counted now, and ends when it would be sent.
-        seen.closed_ns = monotonicNs();
-        fail(reason, reason === 'timeout' ? 'No connection was free or made by its time limit.' : null);
-        settle();
-      }
-    },
-  };
+  if (finishReason !== null) seen.finish_reason = finishReason;
 }
 
 function bodyText(body: Buffer[]): string {

@@ -1,15 +1,19 @@
-/** The kind of a failed exchange, from the error Node or undici gives. */
-export function failureKind(error: Error & { code?: string }, answered: boolean): string {
-  const code = error.code ?? (error.cause as { code?: string } | undefined)?.code ?? '';
-  const tls = /^(?:ERR_TLS|ERR_SSL|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|EPROTO)/.test(code);
-  if (tls || /certificate|SSL routines/i.test(error.message)) return 'tls';
+import { MalformedResponse } from './http-response.js';
+
+/**
+ * The kind of a failed exchange.
+ * @param error Node's error of the socket, or what the answer's reader threw; null when the server closed
+ */
+export function failureKind(error: Error | null, answered: boolean, sent: boolean): string {
+  if (error instanceof MalformedResponse) return 'malformed';
+  const code = (error as NodeJS.ErrnoException | null)?.code ?? '';
+  const tls = /^(?:ERR_TLS|ERR_SSL|ERR_OSSL|CERT_|SELF_SIGNED|DEPTH_ZERO|UNABLE_TO_|HOSTNAME_|EPROTO)/.test(
+    code,
+  );
+  if (tls || /certificate|SSL routines|TLS connection/i.test(error?.message ?? '')) return 'tls';
   // A socket that closes in the middle of an answer is another fault than one that never opened.
   if (answered) return 'stream_cut';
-  if (code === 'UND_ERR_CONNECT_TIMEOUT') return 'connect';
-  if (['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'ETIMEDOUT'].includes(code))
-    return 'connect';
-  if (code.startsWith('HPE_')) return 'malformed';
-  return 'disconnected';
+  return sent ? 'disconnected' : 'connect';
 }
 
 const words: Record<string, string> = {

@@ -1,10 +1,12 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type ThreadHealth, watchThread } from './client-health.js';
+import { arrivalQueue } from './arrival-queue.js';
 import { monotonicNs } from './clock.js';
-import { exchange, type Exchange, type ExchangeHandle } from './exchange.js';
+import { openConnections, originOf } from './connections.js';
+import { exchange, type Exchange, type ExchangeHandle, type Sender } from './exchange.js';
 import type { PlannedRequest } from './load-shape.js';
-import type { LoadTarget } from './target.js';
+import { type LoadTarget, requestEncoder } from './target.js';
 
 /** One thread's share of one load. */
 export interface PointPlan {
@@ -37,9 +39,13 @@ export interface PointControl {
 
 /** Sends the requests of a plan as it says and waits for all answers. Aborting ends those under way. */
 export async function runPoint(plan: PointPlan, control: PointControl): Promise<PointOutcome> {
-  const { Agent } = await import('undici');
-  // As many connections as requests at once: a pool that waits would look like a slow server.
-  const agent = new Agent({ connections: null, pipelining: 1, allowH2: false, keepAliveTimeout: 60_000 });
+  const connections = openConnections(originOf(plan.target.baseUrl));
+  const encodeBody = requestEncoder(plan.target);
+  const sender: Sender = {
+    connections,
+    arrivals: arrivalQueue(),
+    encode: ({ prompt, output_tokens: tokens }) => encodeBody(prompt, tokens),
+  };
   // Every user that waits listens to it.
   setMaxListeners(0, control.signal);
   const inFlight = new Set<ExchangeHandle>();
@@ -58,7 +64,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   control.signal.addEventListener('abort', cancel, { once: true });
 
   async function send(request: PlannedRequest, scheduledNs: number): Promise<void> {
-    const handle = exchange(agent, plan.target, request, scheduledNs);
+    const handle = exchange(sender, request, scheduledNs);
     inFlight.add(handle);
     const seen = await handle.result;
     inFlight.delete(handle);
@@ -75,7 +81,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   }
   const health = healthOf();
   const end = exchanges.reduce((last, { closed_ns }) => Math.max(last, closed_ns), plan.begin_ns);
-  await agent.destroy();
+  connections.close();
   return { exchanges, health, begin_ns: plan.begin_ns, end_ns: end };
 }
 

@@ -40,8 +40,12 @@ interface OpenAiChunk {
 }
 
 /** Feeds the bytes of an event stream, split anywhere, and calls back once an event. */
-export function eventReader(onEvent: (event: StreamEvent) => void): { feed(bytes: Buffer): void } {
+export function eventReader(onEvent: (event: StreamEvent) => void): {
+  feed(bytes: Buffer, from: number, to: number): void;
+} {
   const decoder = new StringDecoder('utf8');
+  /** The piece before ended in the middle of a character. */
+  let split = false;
   const parser = createParser({
     onEvent: ({ data, event }) => onEvent(readEvent(data, event)),
     onError: (error) => {
@@ -50,7 +54,15 @@ export function eventReader(onEvent: (event: StreamEvent) => void): { feed(bytes
       onEvent(failed('malformed', error.line ?? error.message));
     },
   });
-  return { feed: (bytes) => parser.feed(decoder.write(bytes)) };
+  return {
+    feed(bytes, from, to) {
+      const before = split;
+      split = to > from && bytes[to - 1]! >= 0x80;
+      parser.feed(
+        before || split ? decoder.write(bytes.subarray(from, to)) : bytes.toString('utf8', from, to),
+      );
+    },
+  };
 }
 
 const nothing: StreamEvent = { text: '', usage: null, finishReason: null, done: false, error: null };

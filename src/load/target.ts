@@ -29,6 +29,19 @@ export function requestHeaders(target: LoadTarget): Record<string, string> {
   };
 }
 
+/** Encodes requests to a target as HTTP/1.1. */
+export function requestEncoder(target: LoadTarget): (prompt: string, outputTokens: number) => string {
+  const headers = { host: new URL(target.baseUrl).host, ...requestHeaders(target) };
+  const head = [
+    `POST ${requestPath(target)} HTTP/1.1`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ].join('\r\n');
+  return (prompt, outputTokens) => {
+    const body = requestBody(target, prompt, outputTokens);
+    return `${head}\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
+  };
+}
+
 /** The body both APIs share: greedy unless told, exactly `outputTokens` where the server knows ignore_eos. */
 export function requestBody(target: LoadTarget, prompt: string, outputTokens: number): string {
   return JSON.stringify({

@@ -1,0 +1,16 @@
+const block = 16;
+const seen = new Set();
+
+/** Words of this prompt that lie in leading blocks of 16 seen before, as a paged prefix cache has it; remembers them. */
+export function cachedWords(prompt) {
+  const words = prompt.split(' ');
+  let cached = 0;
+  let known = true;
+  for (let end = block; end <= words.length; end += block) {
+    const prefix = words.slice(0, end).join(' ');
+    known &&= seen.has(prefix);
+    if (known) cached = end;
+    else seen.add(prefix);
+  }
+  return cached;
+}

@@ -1,0 +1,141 @@
+import { connect as connectTcp, isIP, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { monotonicNs } from './clock.js';
+import { type ResponseHeaders, responseReader } from './http-response.js';
+
+/** Who sent the request that a connection carries. Times are CLOCK_MONOTONIC, ns, taken as bytes leave the kernel. */
+export interface Receiver {
+  /** The connected socket is about to be given the request's bytes. */
+  onSend(atNs: number): void;
+  onHead(status: number, headers: ResponseHeaders, atNs: number): void;
+  /** Valid during the call only. */
+  onBody(bytes: Buffer, from: number, to: number, atNs: number): void;
+  onEnd(atNs: number): void;
+  /** Nothing follows. @param error of the socket or of reading the answer; null when the server closed in the middle */
+  onFailure(error: Error | null, atNs: number): void;
+}
+
+export interface Origin {
+  tls: boolean;
+  host: string;
+  port: number;
+}
+
+export interface Connection {
+  /** Sends now, or as soon as it is connected. One request at a time. */
+  send(request: string, receiver: Receiver): void;
+  /** Closes it; whoever waits is told nothing. */
+  destroy(): void;
+}
+
+/** A host that answers no SYN: as long as undici and most other clients wait. */
+const connectMs = 10_000;
+
+/**
+ * All sockets of a thread read into this one: their callbacks run one after the other and copy what they keep. A buffer
+ * per read is what makes streams of small chunks expensive.
+ */
+const shared = Buffer.allocUnsafeSlow(65_536);
+
+/**
+ * Opens a connection to `origin`.
+ * @param onIdle called when an answer is complete and the connection can carry the next request
+ * @param onGone called once when it no longer can
+ */
+export function openConnection(
+  { tls, host, port }: Origin,
+  onIdle: (connection: Connection) => void,
+  onGone: (connection: Connection) => void,
+): Connection {
+  let receiver: Receiver | null = null;
+  let waiting: string | null = null;
+  let connected = false;
+  let gone = false;
+  let atNs = 0;
+
+  const reader = responseReader({
+    onHead: (status, headers) => receiver?.onHead(status, headers, atNs),
+    onBody: (bytes, from, to) => receiver?.onBody(bytes, from, to, atNs),
+    onEnd(reusable) {
+      const ended = receiver;
+      receiver = null;
+      ended?.onEnd(atNs);
+      if (!reusable) leave();
+      else if (!gone) onIdle(connection);
+    },
+  });
+
+  function fail(error: Error | null): void {
+    const failed = receiver;
+    receiver = null;
+    leave();
+    failed?.onFailure(error, atNs);
+  }
+  function leave(): void {
+    if (gone) return;
+    gone = true;
+    clearTimeout(patience);
+    socket.destroy();
+    onGone(connection);
+  }
+  function read(length: number): boolean {
+    atNs = monotonicNs();
+    if (gone) return false;
+    // Bytes that nobody asked for: the server is not where we think it is.
+    if (receiver === null) leave();
+    else
+      try {
+        reader.feed(shared, 0, length);
+      } catch (error) {
+        fail(error as Error);
+      }
+    return !gone;
+  }
+  function write(): void {
+    if (waiting === null || !connected) return;
+    const request = waiting;
+    waiting = null;
+    receiver!.onSend(monotonicNs());
+    socket.write(request);
+  }
+
+  const onread = { buffer: shared, callback: read };
+  const options = { host, port, onread };
+  const socket: Socket = tls
+    ? connectTls({ ...options, ALPNProtocols: ['http/1.1'], ...(isIP(host) ? {} : { servername: host }) })
+    : connectTcp({ ...options, noDelay: true });
+  if (tls) socket.setNoDelay(true);
+  const patience = setTimeout(() => {
+    atNs = monotonicNs();
+    fail(Object.assign(new Error(`no connection within ${connectMs / 1000} s`), { code: 'ETIMEDOUT' }));
+  }, connectMs);
+  socket.on(tls ? 'secureConnect' : 'connect', () => {
+    clearTimeout(patience);
+    connected = true;
+    write();
+  });
+  socket.on('error', (error) => {
+    atNs = monotonicNs();
+    fail(error);
+  });
+  const closed = () => {
+    if (gone) return;
+    atNs = monotonicNs();
+    if (receiver === null || !reader.close()) fail(null);
+  };
+  socket.on('end', closed);
+  socket.on('close', closed);
+
+  const connection: Connection = {
+    send(request, to) {
+      receiver = to;
+      waiting = request;
+      write();
+    },
+    destroy() {
+      receiver = null;
+      leave();
+    },
+  };
+  return connection;
+}

@@ -1,0 +1,58 @@
+import { monotonicNs } from './clock.js';
+import { type Connection, type Origin, openConnection, type Receiver } from './connection.js';
+
+/** Connections to one server: as many as there are requests at once, for a pool that waits would look like a slow server. */
+export interface Connections {
+  /** Sends over an idle connection or a new one. @returns closes the connection in the middle of the exchange */
+  send(request: string, receiver: Receiver): () => void;
+  /** Closes all of them. */
+  close(): void;
+}
+
+/** Servers close connections that idle for 5 s (uvicorn, vLLM's) or longer: one is not used again after this. */
+const idleNs = 4e9;
+
+export function originOf(baseUrl: string): Origin {
+  const { protocol, hostname, port } = new URL(baseUrl);
+  const tls = protocol === 'https:';
+  return {
+    tls,
+    // An IPv6 address is written in brackets in a URL only.
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? (tls ? 443 : 80) : Number(port),
+  };
+}
+
+export function openConnections(origin: Origin): Connections {
+  const open = new Set<Connection>();
+  /** The last one used is used first, so that the others may grow old. */
+  const idle: { connection: Connection; sinceNs: number }[] = [];
+
+  function take(): Connection {
+    const last = idle.pop();
+    if (last !== undefined && monotonicNs() - last.sinceNs < idleNs) return last.connection;
+    for (const { connection } of [...idle, ...(last ? [last] : [])]) connection.destroy();
+    const connection = openConnection(
+      origin,
+      (free) => idle.push({ connection: free, sinceNs: monotonicNs() }),
+      (gone) => {
+        open.delete(gone);
+        const at = idle.findIndex((one) => one.connection === gone);
+        if (at >= 0) idle.splice(at, 1);
+      },
+    );
+    open.add(connection);
+    return connection;
+  }
+
+  return {
+    send(request, receiver) {
+      const connection = take();
+      connection.send(request, receiver);
+      return () => connection.destroy();
+    },
+    close() {
+      for (const connection of open) connection.destroy();
+    },
+  };
+}

@@ -1,0 +1,166 @@
+/** Headers of an answer, names in lower case; the last of several of one name. */
+export type ResponseHeaders = ReadonlyMap<string, string>;
+
+export interface ResponseListener {
+  onHead(status: number, headers: ResponseHeaders): void;
+  /** A piece of the body, transfer coding removed: bytes[from, to). Valid during the call only. */
+  onBody(bytes: Buffer, from: number, to: number): void;
+  /** The answer is complete. @param reusable whether the connection can carry another request */
+  onEnd(reusable: boolean): void;
+}
+
+/** What is no HTTP/1.1. */
+export class MalformedResponse extends Error {}
+
+const mostHeadBytes = 65_536;
+const [lf, cr, semicolon] = [10, 13, 59];
+
+type State = 'head' | 'length' | 'close' | 'size' | 'extension' | 'chunk' | 'chunk_end' | 'trailer';
+
+/**
+ * Reads the answers of one HTTP/1.1 connection (RFC 9112, sections 2 to 7), one after the other, cut anywhere.
+ * By hand, because a token must cost microseconds: bench/load/README.md has what undici costs beside it.
+ */
+export function responseReader(listener: ResponseListener) {
+  let state: State = 'head';
+  let head = Buffer.alloc(0);
+  /** Bytes left of the body or the chunk. */
+  let left = 0;
+  let digits = 0;
+  let keepAlive = true;
+  let trailerBytes = 0;
+
+  function end(reusable: boolean): void {
+    state = 'head';
+    listener.onEnd(reusable && keepAlive);
+  }
+
+  /** @returns where the body begins, or `to` when the head is not complete */
+  function readHead(bytes: Buffer, from: number, to: number): number {
+    const known = head.length;
+    head = Buffer.concat([head, bytes.subarray(from, to)]);
+    const at = head.indexOf('\r\n\r\n', Math.max(0, known - 3));
+    const begin = head.subarray(0, 7).toString('latin1');
+    if (!'HTTP/1.'.startsWith(begin)) throw new MalformedResponse(`it begins with ${JSON.stringify(begin)}`);
+    if (at < 0) {
+      if (head.length > mostHeadBytes) throw new MalformedResponse('its head has no end');
+      return to;
+    }
+    const lines = head.toString('latin1', 0, at).split('\r\n');
+    head = Buffer.alloc(0);
+    readFields(lines);
+    return from + at + 4 - known;
+  }
+
+  function readFields([statusLine = '', ...lines]: string[]): void {
+    const [, version, code] = /^HTTP\/1\.(\d) (\d{3})(?: |$)/.exec(statusLine) ?? [];
+    if (code === undefined) throw new MalformedResponse(`its first line is ${JSON.stringify(statusLine)}`);
+    const headers = new Map<string, string>();
+    for (const line of lines) {
+      const colon = line.indexOf(':');
+      if (colon <= 0) throw new MalformedResponse(`it has the header ${JSON.stringify(line)}`);
+      headers.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
+    }
+    const status = Number(code);
+    // 100 Continue, 103 Early Hints: the answer follows.
+    if (status < 200) return;
+    const connection = headers.get('connection')?.toLowerCase() ?? '';
+    keepAlive = version === '1' ? !connection.includes('close') : connection.includes('keep-alive');
+    const length = headers.get('content-length');
+    if (length !== undefined && !/^\d+$/.test(length))
+      throw new MalformedResponse(`its content-length is ${JSON.stringify(length)}`);
+    listener.onHead(status, headers);
+    if (status === 204 || status === 304) end(true);
+    else if (/(?:^|[ ,])chunked$/i.test(headers.get('transfer-encoding') ?? '')) {
+      state = 'size';
+      [left, digits] = [0, 0];
+    } else if (length === undefined) state = 'close';
+    else {
+      left = Number(length);
+      if (left === 0) end(true);
+      else state = 'length';
+    }
+  }
+
+  function readSize(byte: number): void {
+    const digit = hexDigit(byte);
+    if (digit >= 0) {
+      // 2^48 bytes are more than any chunk has.
+      if (++digits > 12) throw new MalformedResponse('a chunk has no sensible size');
+      left = left * 16 + digit;
+    } else if (digits > 0 && byte === lf) beginChunk();
+    else if (digits > 0 && (byte === semicolon || byte === 32)) state = 'extension';
+    else if (digits === 0 || byte !== cr) throw new MalformedResponse('a chunk has no size');
+  }
+
+  function beginChunk(): void {
+    digits = 0;
+    trailerBytes = 0;
+    state = left === 0 ? 'trailer' : 'chunk';
+  }
+
+  /** Bytes of one line of the trailer; an empty line ends the answer. */
+  function readTrailer(byte: number): void {
+    if (byte === lf) {
+      if (trailerBytes === 0) end(true);
+      trailerBytes = 0;
+    } else if (byte !== cr) trailerBytes++;
+  }
+
+  return {
+    /** @throws MalformedResponse */
+    feed(bytes: Buffer, from: number, to: number): void {
+      let at = from;
+      while (at < to) {
+        switch (state) {
+          case 'head':
+            at = readHead(bytes, at, to);
+            break;
+          case 'size':
+            readSize(bytes[at++]!);
+            break;
+          case 'extension':
+            if (bytes[at++] === lf) beginChunk();
+            break;
+          case 'chunk_end':
+            if (bytes[at] !== cr && bytes[at] !== lf)
+              throw new MalformedResponse('a chunk is longer than told');
+            if (bytes[at++] === lf) state = 'size';
+            break;
+          case 'trailer':
+            readTrailer(bytes[at++]!);
+            break;
+          case 'close':
+            listener.onBody(bytes, at, to);
+            at = to;
+            break;
+          case 'length':
+          case 'chunk': {
+            const stop = Math.min(to, at + left);
+            left -= stop - at;
+            const begin = at;
+            at = stop;
+            listener.onBody(bytes, begin, stop);
+            if (left === 0) {
+              if (state === 'chunk') state = 'chunk_end';
+              else end(true);
+            }
+            break;
+          }
+        }
+      }
+    },
+    /** The connection was closed. Ends an answer that lasts until then; @returns false when one was cut off. */
+    close(): boolean {
+      if (state !== 'close') return false;
+      end(false);
+      return true;
+    },
+  };
+}
+
+function hexDigit(byte: number): number {
+  if (byte >= 48 && byte <= 57) return byte - 48;
+  const lower = byte | 32;
+  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+}
