@@ -1,0 +1,193 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { programmedServer, type ProgrammedServer } from '../../load/test-server.js';
+import { type BenchOrder, benchPoint, type BenchProgress } from '../../model/bench.js';
+import type { EngineRequest } from '../../model/engine.js';
+import { type RecordLine, recordLineSchema } from '../../model/record.js';
+import { openaiEngine } from './engine.js';
+import { batchTimes } from './measure-batch.js';
+import { notesOf } from './run-round.js';
+
+let server: ProgrammedServer;
+const root = mkdtempSync(join(tmpdir(), 'inferscope-openai-'));
+beforeAll(async () => {
+  server = await programmedServer();
+});
+afterAll(() => {
+  server.stop();
+  rmSync(root, { recursive: true });
+});
+
+const asked = (engineArgs: Record<string, string> = {}, change: Partial<EngineRequest> = {}) =>
+  openaiEngine.prepare({
+    model: '',
+    weights: null,
+    dtype: null,
+    device: null,
+    threads: null,
+    engineArgs,
+    url: server.url,
+    python: null,
+    ...change,
+  });
+
+let records = 0;
+async function round(
+  engineArgs: Record<string, string>,
+  points: BenchOrder['points'],
+  { repeats = 3, signal = new AbortController().signal } = {},
+) {
+  const engine = await asked(engineArgs);
+  const recordPath = join(root, `record-${records++}.jsonl`);
+  const progress: BenchProgress[] = [];
+  const order: BenchOrder = {
+    v: 1,
+    execution_id: 'bench-1',
+    launch: 1,
+    first_iteration: 40,
+    model: '',
+    weights: 'trained',
+    dtype: null,
+    device: null,
+    engine_args: engineArgs,
+    points,
+    repeats,
+    warmup: { min: 1, max: 2, within: 0.5 },
+    device_work: false,
+    seed: 1,
+  };
+  const ended = await engine.launch(order, {
+    recordPath,
+    scratch: root,
+    signal,
+    onProgress: (one) => progress.push(one),
+  }).ended;
+  const lines = readFileSync(recordPath, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line): RecordLine => recordLineSchema.parse(JSON.parse(line)));
+  const of = <T extends RecordLine['type']>(type: T) =>
+    lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
+  return { engine, ended, progress, of };
+}
+
+const body = (fields: Record<string, unknown>) => ({ extra_body: JSON.stringify(fields) });
+
+describe('a round against a server of known delays', () => {
+  test('figures agree with the server’s own log; repeats of the points take turns', async () => {
+    await server.log();
+    const points = [benchPoint(['latency'], 1, 12, 8), benchPoint(['throughput'], 3, 12, 8)];
+    const { ended, of, progress, engine } = await round(body({ first_ms: 40, gap_ms: 5 }), points);
+    expect(ended.failure).toBeNull();
+    expect(engine.cannot).toHaveProperty('launches');
+    expect(of('model')[0]).toMatchObject({ name: 'programmed', engine: { name: 'vLLM', version: null } });
+    const requests = of('request');
+    const timed = requests.filter(({ warmup }) => !warmup);
+    expect(timed.map(({ point }) => point)).toEqual(
+      Array.from({ length: 3 }, () => ['b1-p12-o8', 'b3-p12-o8']).flat(),
+    );
+    expect(requests.map(({ iteration }) => iteration)).toEqual(requests.map((_, index) => 40 + index));
+    expect(requests.every(({ launch, input_len }) => launch === 1 && input_len === 12)).toBe(true);
+    // The server's clock is ours: what it wrote between this batch's first send and last content belongs to it.
+    const log = await server.log();
+    for (const { t_ns, end_ns, first_token_ns, tpot_ns, batch_size } of timed) {
+      const own = log.filter(({ read_ns }) => read_ns >= t_ns && read_ns <= end_ns);
+      expect(own).toHaveLength(batch_size);
+      const truth = (pick: (one: (typeof own)[number]) => number) =>
+        own.reduce((sum, one) => sum + pick(one), 0) / own.length;
+      // Sends and receipts are around the server's stamps, by what the machine takes.
+      const ttft = truth(({ read_ns, writes_ns }) => writes_ns[0]! - read_ns);
+      expect(first_token_ns - t_ns).toBeGreaterThanOrEqual(ttft);
+      expect(first_token_ns - t_ns - ttft).toBeLessThan(25e6);
+      const tpot = truth(({ writes_ns }) => (writes_ns.at(-1)! - writes_ns[0]!) / 7);
+      expect(Math.abs(tpot_ns! - tpot)).toBeLessThan(4e6);
+      expect(end_ns).toBeGreaterThanOrEqual(Math.max(...own.map(({ writes_ns }) => writes_ns.at(-1)!)));
+    }
+    expect(of('point').map(({ outcome }) => outcome)).toEqual(['measured', 'measured']);
+    expect(of('point')[0]!.warmup_iterations).toBe(
+      requests.filter(({ point, warmup }) => warmup && point === 'b1-p12-o8').length,
+    );
+    expect(
+      of('telemetry').some(({ scope, metric }) => scope === 'server' && metric === 'requests_running'),
+    ).toBe(true);
+    expect(of('clock')).toHaveLength(2);
+    expect(progress.filter(({ type }) => type === 'point')).toHaveLength(2);
+  });
+
+  test.each([
+    [
+      'ignores_max',
+      'failed',
+      'a stream had 24 tokens, not the 8 asked for (finish_reason length): it ignores max_tokens',
+    ],
+    ['no_usage', 'failed', '--engine-arg tokenizer=PATH'],
+    ['busy', 'failed', '2 of 2 streams failed: HTTP 429: slow down'],
+    ['cut', 'failed', 'stream cut off'],
+    ['empty', 'failed', 'no generated text'],
+  ])('%s fails the point with its reason, and measures nothing', async (fault, outcome, text) => {
+    const { of, ended } = await round(body({ fault }), [benchPoint(['latency'], 2, 4, 8)]);
+    expect(of('request')).toEqual([]);
+    expect(of('point')).toMatchObject([{ outcome, stable: false }]);
+    expect(of('point')[0]!.text).toContain(text);
+    expect(ended.log).toContain(text);
+  });
+
+  test('a batch with other prompts than asked for, or with cached ones, says so', () => {
+    const point = benchPoint(['latency'], 2, 6, 2);
+    expect(notesOf({ input_tokens: 6, cached_tokens: 0 }, point)).toEqual([]);
+    expect(notesOf({ input_tokens: 7, cached_tokens: 12 }, point)).toEqual([
+      "prompts had 7 tokens by the server's count, not 6: --engine-arg tokenizer=PATH makes them exact",
+      'the server took 12 prompt tokens of a batch from its prefix cache',
+    ]);
+  });
+
+  test('stopping ends the batch under way; what was measured stays', async () => {
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 400);
+    const { of, ended } = await round(
+      body({ first_ms: 50, gap_ms: 10 }),
+      [benchPoint(['latency'], 1, 4, 8)],
+      { repeats: 1000, signal: controller.signal },
+    );
+    expect(ended.failure).toBeNull();
+    expect(of('request').length).toBeGreaterThan(0);
+    expect(of('point')).toMatchObject([{ outcome: 'stopped' }]);
+  });
+});
+
+test('times of a batch by hand: two streams sent at 0 and 2, first content at 10 and 14, last at 40 and 34', () => {
+  const times = batchTimes(
+    [
+      { sent_ns: 100, chunk_ns: [110, 120, 130, 140] },
+      { sent_ns: 102, chunk_ns: [114, 134] },
+    ],
+    4,
+  );
+  // TTFT 10 and 12: mean 11. TPOT 30/3 and 20/3: mean 25/3.
+  expect(times).toEqual({ begin_ns: 100, first_token_ns: 111, end_ns: 140, tpot_ns: 25 / 3 });
+  expect(batchTimes([{ sent_ns: 5, chunk_ns: [9] }], 1).tpot_ns).toBeNull();
+});
+
+describe('what prepare refuses', () => {
+  test.each([
+    [{ url: null }, {}, 'E_USAGE', '--url'],
+    [{ url: 'ftp://x' }, {}, 'E_USAGE', '--url'],
+    [{ dtype: 'float16' }, {}, 'E_USAGE', '--dtype'],
+    [{ model: 'other' }, {}, 'E_MODEL_NOT_FOUND', '--model programmed'],
+    [{ url: 'http://127.0.0.1:1' }, {}, 'E_SERVER_UNREACHABLE', '--url'],
+    [{}, { modes: 'eager' }, 'E_USAGE', 'tokenizer'],
+    [{}, { api: 'grpc' }, 'E_USAGE', 'api'],
+    [{}, { extra_body: '[1]' }, 'E_USAGE', 'extra_body'],
+    [{}, { tokenizer: join(root, 'none') }, 'E_MODEL_FILE', 'tokenizer.json'],
+  ])('%j %j: %s', async (change, args, code, fix) => {
+    await expect(asked(args as Record<string, string>, change)).rejects.toMatchObject({
+      code,
+      parts: { fix: expect.stringContaining(fix) },
+    });
+  });
+  test('the server’s first model is taken where none is named', async () => {
+    expect((await asked()).workload.engine.options['model']).toBe('programmed');
+  });
+});

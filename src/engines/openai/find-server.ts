@@ -1,0 +1,100 @@
+import process from 'node:process';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+
+export interface ServedModel {
+  id: string;
+  /** vLLM and SGLang tell; null elsewhere. */
+  maxContext: number | null;
+}
+
+/** http://host:8000 is meant as http://host:8000/v1; an endpoint's own URL is cut to its base. @throws E_USAGE */
+export function baseOf(text: string): string {
+  let url: URL | null = null;
+  try {
+    url = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
+  } catch {
+    // Told below, like a URL that is not HTTP.
+  }
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new InferscopeError('E_USAGE', {
+      what: `${text} is no URL of a server`,
+      why: 'It must be http:// or https:// with a host, and usually ends in /v1.',
+      fix: 'Type for example: --engine openai --url http://127.0.0.1:8000/v1',
+    });
+  }
+  const path = url.pathname.replace(/\/(?:chat\/)?completions\/?$/, '').replace(/\/+$/, '');
+  return `${url.origin}${path === '' ? '/v1' : path}`;
+}
+
+/** A key comes from the environment only. */
+export function keyOfEnvironment(): string | null {
+  return process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
+}
+
+/**
+ * What the server says it serves; null where it has no such page.
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE when it wants a key
+ */
+export async function servedModels(baseUrl: string, apiKey: string | null): Promise<ServedModel[] | null> {
+  const url = `${baseUrl}/models`;
+  const { request } = await import('undici');
+  let status: number;
+  let text: string;
+  try {
+    const answered = await request(url, {
+      headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
+      signal: AbortSignal.timeout(10_000),
+    });
+    status = answered.statusCode;
+    text = await answered.body.text();
+  } catch (error) {
+    throw new InferscopeError(
+      'E_SERVER_UNREACHABLE',
+      {
+        what: `no answer from ${url}`,
+        why: messageOf(error) || String((error as { code?: string }).code ?? error),
+        fix: 'Start the server, or check --url. `inferscope serve` starts one to try.',
+      },
+      { cause: error },
+    );
+  }
+  if (status === 401 || status === 403) {
+    throw new InferscopeError('E_SERVER_RESPONSE', {
+      what: `${url} wants a key`,
+      why: `It answered ${status}${text === '' ? '' : `: ${text.slice(0, 200)}`}`,
+      fix: 'Set OPENAI_API_KEY (or INFERSCOPE_API_KEY) to a key of this server.',
+    });
+  }
+  if (status !== 200) return null;
+  try {
+    const { data } = JSON.parse(text) as { data: { id: unknown; max_model_len?: unknown }[] };
+    return data.map(({ id, max_model_len }) => ({
+      id: String(id),
+      maxContext: typeof max_model_len === 'number' ? max_model_len : null,
+    }));
+  } catch {
+    return null;
+  }
+}
+
+/** The model to ask for. @param wanted empty takes the first one. @throws E_MODEL_NOT_FOUND, E_SERVER_RESPONSE */
+export function chooseModel(wanted: string, served: ServedModel[] | null, baseUrl: string): ServedModel {
+  if (served === null || served.length === 0) {
+    if (wanted !== '') return { id: wanted, maxContext: null };
+    throw new InferscopeError('E_SERVER_RESPONSE', {
+      what: `${baseUrl}/models lists no model`,
+      why: 'So the name to ask for is not known.',
+      fix: 'Check --url (it ends in /v1 for most servers), or name the model with --model.',
+    });
+  }
+  const found = wanted === '' ? served[0] : served.find(({ id }) => id === wanted);
+  if (found) return found;
+  throw new InferscopeError('E_MODEL_NOT_FOUND', {
+    what: `${baseUrl} does not serve "${wanted}"`,
+    why: `It serves ${served
+      .slice(0, 8)
+      .map(({ id }) => id)
+      .join(', ')}.`,
+    fix: `Type for example: --model ${served[0]!.id}`,
+  });
+}

@@ -1,0 +1,195 @@
+import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
+import type { LaunchControl } from '../../model/engine.js';
+import { monotonicNs } from '../../load/clock.js';
+import type { PromptTokenizer } from '../../load/prompts.js';
+import { partSeed, seededRandom } from '../../load/random.js';
+import { startServerSampler } from '../../load/server-sampler.js';
+import type { LoadTarget } from '../../load/target.js';
+import { appendRecord, type RecordBody } from '../record-lines.js';
+import { type Batch, measureBatch } from './measure-batch.js';
+
+export interface ServerFacts {
+  target: LoadTarget;
+  tokenizer: PromptTokenizer | undefined;
+  /** What it calls itself: vLLM, SGLang, …; openai-compatible where nothing tells. */
+  server: string;
+  /** Its Prometheus page; null where there is none. */
+  metricsUrl: string | null;
+}
+
+/** How a point stands in this round. */
+interface Standing {
+  point: BenchPoint;
+  outcome: PointOutcome;
+  text: string | null;
+  warmups: number;
+  stable: boolean | null;
+  notes: Set<string>;
+  timed: number;
+  /** Why the client was too late in a timed repeat, one entry each. */
+  clientBound: string[];
+}
+
+const metricsPeriodMs = 1000;
+
+/**
+ * One round over all points of an order: warm-up of each, then their timed repeats in turn. Writes the lines of the
+ * recording protocol as an engine's process would. @returns what happened, a line an event
+ */
+export async function runRound(
+  facts: ServerFacts,
+  order: BenchOrder,
+  { recordPath, signal, onProgress }: LaunchControl,
+): Promise<string> {
+  const log: string[] = [];
+  const record = (...lines: RecordBody[]) => appendRecord(recordPath, order.execution_id, lines);
+  // A server outlives the run: prompts of an earlier one with the same seed may still be in its prefix cache.
+  const random = seededRandom(partSeed(order.seed, `${order.execution_id} ${order.launch} ${Date.now()}`));
+  let iteration = order.first_iteration;
+  record(modelLine(facts), clockLine());
+  const sampler = facts.metricsUrl === null ? null : startServerSampler(facts.metricsUrl, metricsPeriodMs);
+  const standings = order.points.map((point): Standing => ({
+    point,
+    outcome: 'measured',
+    text: null,
+    warmups: 0,
+    stable: null,
+    notes: new Set(),
+    timed: 0,
+    clientBound: [],
+  }));
+
+  async function repeat(standing: Standing, warmup: boolean): Promise<number | null> {
+    const { point } = standing;
+    const measured = await measureBatch(facts.target, point, random, facts.tokenizer, signal);
+    if (!('batch' in measured)) {
+      [standing.outcome, standing.text] = [measured.outcome, measured.text];
+      log.push(`${point.point}: ${measured.outcome}: ${measured.text}`);
+      return null;
+    }
+    const { batch } = measured;
+    for (const note of notesOf(batch, point)) standing.notes.add(note);
+    if (!warmup) {
+      standing.timed++;
+      if (batch.client.bound) standing.clientBound.push(batch.client.reasons.join(', '));
+    }
+    record(requestLine(batch, point, { iteration, launch: order.launch, warmup }));
+    const e2e_ms = (batch.end_ns - batch.begin_ns) / 1e6;
+    onProgress({ type: 'iteration', point: point.point, iteration, warmup, e2e_ms });
+    iteration++;
+    return e2e_ms;
+  }
+
+  onProgress({ type: 'phase', phase: 'warmup' });
+  for (const standing of standings) await warmUp(standing, order, (one) => repeat(one, true));
+  onProgress({ type: 'phase', phase: 'timed' });
+  for (let round = 0; round < order.repeats; round++) {
+    for (const standing of standings) if (standing.outcome === 'measured') await repeat(standing, false);
+  }
+  for (const standing of standings) {
+    const { point, outcome, text, warmups, stable, notes, timed, clientBound } = standing;
+    if (clientBound.length > 0)
+      notes.add(`client-bound in ${clientBound.length} of ${timed} repeats: ${clientBound[0]}`);
+    const told = [...(text === null ? [] : [text]), ...notes];
+    const words = told.length === 0 ? null : told.join('; ');
+    record({
+      type: 'point',
+      t_ns: monotonicNs(),
+      point: point.point,
+      launch: order.launch,
+      outcome,
+      text: words,
+      warmup_iterations: warmups,
+      stable,
+      interleaved: true,
+    });
+    onProgress({ type: 'point', point: point.point, outcome, text: words });
+    if (notes.size > 0) log.push(`${point.point}: ${[...notes].join('; ')}`);
+  }
+  if (sampler) record(...telemetryLines(await sampler.stop()));
+  record(clockLine());
+  return log.join('\n');
+}
+
+/** Until two repeats in a row are within the bound of each other, at most as often as allowed. */
+async function warmUp(
+  standing: Standing,
+  { warmup: { min, max, within } }: BenchOrder,
+  repeat: (standing: Standing) => Promise<number | null>,
+): Promise<void> {
+  let before: number | null = null;
+  standing.stable = false;
+  while (standing.warmups < max && !(standing.stable && standing.warmups >= min)) {
+    const now = await repeat(standing);
+    if (now === null) return;
+    standing.warmups++;
+    standing.stable = before !== null && Math.abs(now - before) <= within * Math.min(now, before);
+    before = now;
+  }
+}
+
+/** What makes a batch another one than the point asked for. */
+export function notesOf(
+  batch: Pick<Batch, 'input_tokens' | 'cached_tokens'>,
+  { input_len }: BenchPoint,
+): string[] {
+  const notes: string[] = [];
+  if (batch.input_tokens !== null && batch.input_tokens !== input_len)
+    notes.push(
+      `prompts had ${batch.input_tokens} tokens by the server's count, not ${input_len}: --engine-arg tokenizer=PATH makes them exact`,
+    );
+  if ((batch.cached_tokens ?? 0) > 0)
+    notes.push(`the server took ${batch.cached_tokens} prompt tokens of a batch from its prefix cache`);
+  return notes;
+}
+
+function modelLine({ target, server }: ServerFacts): RecordBody {
+  return {
+    type: 'model',
+    t_ns: monotonicNs(),
+    name: target.model,
+    config: {},
+    dtype: 'unknown',
+    quantization: null,
+    weights: 'unknown',
+    weight_bytes: null,
+    engine: { name: server, version: null },
+    device: 'server',
+  };
+}
+
+function clockLine(): RecordBody {
+  const realtimeUs = Math.round((performance.timeOrigin + performance.now()) * 1000);
+  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: `${BigInt(realtimeUs) * 1000n}` };
+}
+
+function requestLine(
+  batch: Batch,
+  { point, batch_size, input_len, output_len }: BenchPoint,
+  of: { iteration: number; launch: number; warmup: boolean },
+): RecordBody {
+  return {
+    type: 'request',
+    ...of,
+    t_ns: batch.begin_ns,
+    batch_size,
+    input_len: batch.input_tokens ?? input_len,
+    output_len,
+    first_token_ns: batch.first_token_ns,
+    end_ns: batch.end_ns,
+    tpot_ns: batch.tpot_ns,
+    point,
+  };
+}
+
+function telemetryLines(readings: { t_ns: number; reading: Record<string, number> }[]): RecordBody[] {
+  return readings.flatMap(({ t_ns, reading }) =>
+    Object.entries(reading).map(([metric, value]) => ({
+      type: 'telemetry' as const,
+      t_ns,
+      scope: 'server',
+      metric,
+      value,
+    })),
+  );
+}
