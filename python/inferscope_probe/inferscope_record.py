@@ -92,8 +92,12 @@ class Recorder:
         new_tokens: Optional[int] = None,
         context_tokens_sum: Optional[int] = None,
         warmup: bool = False,
+        device_dur_ns: Optional[int] = None,
     ) -> None:
-        """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences."""
+        """`kind`: prefill, decode, mixed, sampling, load, warmup or other; tokens are summed over sequences.
+
+        `device_dur_ns`: between two events of the device around its work.
+        """
         self._add(
             "stage",
             t_ns,
@@ -106,6 +110,7 @@ class Recorder:
             new_tokens=new_tokens,
             context_tokens_sum=context_tokens_sum,
             warmup=warmup,
+            device_dur_ns=device_dur_ns,
         )
 
     def request(
@@ -118,20 +123,57 @@ class Recorder:
         input_len: int,
         output_len: int,
         warmup: bool = False,
+        launch: int = 0,
+        point: Optional[str] = None,
     ) -> None:
-        """One batch from its start to its last token; lengths are tokens a sequence."""
+        """One batch from its start to its last token; lengths are tokens a sequence. `point` is a benchmark's."""
         self._add(
             "request",
             t_ns,
             iteration=iteration,
-            launch=0,
+            launch=launch,
             warmup=warmup,
             batch_size=batch_size,
             input_len=input_len,
             output_len=output_len,
             first_token_ns=first_token_ns,
             end_ns=end_ns,
+            point=point,
         )
+
+    def point(
+        self,
+        point: str,
+        launch: int,
+        outcome: str,
+        text: Optional[str] = None,
+        warmup_iterations: Optional[int] = None,
+        stable: Optional[bool] = None,
+        interleaved: bool = True,
+        memory_bytes: Optional[int] = None,
+        memory_source: Optional[str] = None,
+    ) -> None:
+        """How a point of a benchmark ended: measured, out_of_memory, failed, skipped or stopped; `text` says why."""
+        self._add(
+            "point",
+            None,
+            point=point,
+            launch=launch,
+            outcome=outcome,
+            text=text,
+            warmup_iterations=warmup_iterations,
+            stable=stable,
+            interleaved=interleaved,
+            memory_bytes=memory_bytes,
+            memory_source=memory_source,
+        )
+
+    def device_work(self, point: str, launch: int, kind: str, **sums: int) -> None:
+        """Device work of the stages of one kind in one watched iteration.
+
+        `sums`: stages, kernels, kernel_ns (sum), copies, copy_ns (sum), busy_ns (union), wall_ns (host).
+        """
+        self._add("device_work", None, point=point, launch=launch, kind=kind, **sums)
 
     def memory(
         self, kind: str, bytes_: int, source: str, device: Optional[int] = None, point: Optional[str] = None

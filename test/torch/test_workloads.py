@@ -9,7 +9,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
-WORKLOADS = Path(__file__).resolve().parents[2] / "python" / "workloads"
+PYTHON = Path(__file__).resolve().parents[2] / "python"
+WORKLOADS, PROBE = PYTHON / "workloads", PYTHON / "inferscope_probe"
 SMALL = ["--weights", "random", "--model", "tiny", "--max-tokens", "4", "--input-len", "8", "--dtype", "float32"]
 
 
@@ -93,12 +94,12 @@ class WorkloadTest(unittest.TestCase):
         self.assertIn("no-such/model could not be loaded", done.stderr)
         self.assertIn("--weights random", done.stderr)
         self.assertEqual([l["code"] for l in lines if l["type"] == "error"], ["E_MODEL_NOT_FOUND"])
-        sys.path.insert(0, str(WORKLOADS))
-        from generation import _load_error
+        sys.path.insert(0, str(PROBE))
+        from inferscope_decoder import load_error
 
         # transformers 5: the text of its OSError for a gated repository without a token
         text = "You are trying to access a gated repo.\nMake sure to have access to it. 401 Client Error."
-        self.assertEqual(_load_error("meta-llama/x", OSError(text)).code, "E_MODEL_ACCESS")
+        self.assertEqual(load_error("meta-llama/x", OSError(text)).code, "E_MODEL_ACCESS")
 
 
 if __name__ == "__main__":
