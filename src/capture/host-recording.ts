@@ -14,13 +14,22 @@ const otherWindowNs = 1e9;
 
 type Keys = Row<'telemetry'>;
 
-/** Rows of one recording, times as sampled. */
-export function hostTelemetryRows(samples: HostSample[], others: OtherLoad, keys: Keys): Row<'telemetry'>[] {
+/**
+ * Rows of one recording, times as sampled.
+ * @param goesOn the first sample ended the part before: only rates since it are new
+ */
+export function hostTelemetryRows(
+  samples: HostSample[],
+  others: OtherLoad,
+  keys: Keys,
+  goesOn = false,
+): Row<'telemetry'>[] {
   const rows: Row<'telemetry'>[] = [];
   for (const [at, { tNs, reading }] of samples.entries()) {
     const put = (scope: string, metric: string, value: number | null) => {
       if (value !== null && Number.isFinite(value)) rows.push({ ...keys, t_ns: tNs, scope, metric, value });
     };
+    if (at === 0 && goesOn) continue;
     reading.clockMhz?.forEach((mhz, index) =>
       put(`cpu${reading.cores[index]?.id ?? index}`, 'clock_mhz', mhz),
     );
@@ -101,12 +110,12 @@ export function otherLoad(all: HostSample[]): OtherLoad {
 }
 
 /** Memory of the tree at each sample, and the kernel's own peak of each process once. */
-export function hostMemoryRows(samples: HostSample[], keys: Keys): Row<'memory'>[] {
+export function hostMemoryRows(samples: HostSample[], keys: Keys, goesOn = false): Row<'memory'>[] {
   const rows: Row<'memory'>[] = [];
   // Pages shared between processes of the tree are counted once in each: the sum is an upper bound then.
   const source =
     process.platform === 'linux' ? '/proc/<pid>/status, summed over the process tree' : 'process.memoryUsage';
-  for (const { tNs, reading } of samples) {
+  for (const { tNs, reading } of goesOn ? samples.slice(1) : samples) {
     const memory = reading.tree?.memory;
     if (!memory) continue;
     const put = (kind: string, bytes: number | null) => {
@@ -139,6 +148,8 @@ export interface Circumstances {
   periodNs: number;
   others: OtherLoad;
   pid: number;
+  /** Samples of the whole recording, where not all of them are at hand. */
+  samples?: number;
 }
 
 /** What makes the figures of this recording doubtful. */
@@ -165,7 +176,7 @@ export function hostIssues(samples: HostSample[], about: Circumstances): Issue[]
     });
   }
   if (about.missedSamples > 0) {
-    const share = about.missedSamples / (about.missedSamples + samples.length);
+    const share = about.missedSamples / (about.missedSamples + (about.samples ?? samples.length));
     issues.push({
       code: 'late_samples',
       severity: share > 0.1 ? 'warning' : 'info',

@@ -4,6 +4,7 @@ import { openLinuxHost } from './host.js';
 import { openPortableHost } from './host-portable.js';
 import type { HostSample } from './host-recording.js';
 import { hostIssues, hostMemoryRows, hostTelemetryRows, otherLoad } from './host-recording.js';
+import { startTicks } from './telemetry-ticks.js';
 
 export interface HostSamplerOptions {
   /** The process to watch, with all its descendants. */
@@ -34,66 +35,80 @@ export interface HostRecording {
 }
 
 export interface HostSampler {
+  /**
+   * The rows since the last call, which are kept no longer: for recordings of any length. Without peak_rss, which comes
+   * at the end. At least a second should lie between two calls, or the load of other processes is not known.
+   */
+  drain(): Pick<HostRecording, 'telemetry' | 'memory'>;
   /** Takes a last sample, closes every file and gives the rows. t_ns is CLOCK_MONOTONIC; call it once. */
   stop(): HostRecording;
 }
 
-/**
- * Samples the host until stop(). The timer does not keep the process alive, and it is aimed at absolute due times,
- * so that late samples do not add up; each due time that went by is counted and told as an issue.
- */
+/** Samples the host until stop(). Each due time that went by unsampled is counted and told as an issue. */
 export function startHostSampler(options: HostSamplerOptions): HostSampler {
   const periodNs = 1e9 / Math.max(10, options.hz ?? 20);
   const reader = process.platform === 'linux' ? openLinuxHost(options.pid) : openPortableHost(options.pid);
-  const samples: HostSample[] = [];
-  let missedSamples = 0;
+  let samples: HostSample[] = [];
+  /** All of the recording, where `samples` has what was not drained: what the issues are told from. */
+  let count = 0;
+  let first: HostSample | null = null;
+  let firstAlive: HostSample | null = null;
+  let lastAlive: HostSample | null = null;
+  let drained = false;
+  let othersMax = 0;
   let costSumNs = 0;
   let costMaxNs = 0;
 
   function take(): void {
     const tNs = Number(process.hrtime.bigint());
-    samples.push({ tNs, reading: reader.read(tNs) });
+    const sample = { tNs, reading: reader.read(tNs) };
+    samples.push(sample);
+    count++;
+    first ??= sample;
+    if (sample.reading.tree) {
+      firstAlive ??= sample;
+      lastAlive = sample;
+    }
     const costNs = Number(process.hrtime.bigint()) - tNs;
     costSumNs += costNs;
     costMaxNs = Math.max(costMaxNs, costNs);
   }
 
   take();
-  let dueNs = samples[0]!.tNs + periodNs;
-  let timer: NodeJS.Timeout;
-  function schedule(): void {
-    const waitNs = dueNs - Number(process.hrtime.bigint());
-    timer = setTimeout(
-      () => {
-        take();
-        const lateNs = Number(process.hrtime.bigint()) - dueNs;
-        const missed = Math.max(0, Math.floor(lateNs / periodNs));
-        missedSamples += missed;
-        dueNs += (missed + 1) * periodNs;
-        schedule();
-      },
-      Math.max(0, waitNs / 1e6),
-    );
-    timer.unref();
-  }
-  schedule();
+  const ticks = startTicks(periodNs, samples[0]!.tNs, take);
+  const keys = { rank: 0, ...options.keys, pid: options.pid };
 
   return {
+    drain() {
+      const part = samples;
+      const others = otherLoad(part);
+      othersMax = Math.max(othersMax, others.max ?? 0);
+      const telemetry = hostTelemetryRows(part, others, keys, drained);
+      const memory = hostMemoryRows(part, keys, drained).filter(({ kind }) => kind !== 'peak_rss');
+      // Rates need the sample before: the last one begins the next part, and its own values are out already.
+      samples = part.slice(-1);
+      drained = true;
+      return { telemetry, memory };
+    },
     stop() {
-      clearTimeout(timer);
+      ticks.stop();
       take();
       reader.close();
-      const keys = { rank: 0, ...options.keys, pid: options.pid };
-      const others = otherLoad(samples);
-      const costUs = { mean: costSumNs / samples.length / 1000, max: costMaxNs / 1000 };
+      const part = otherLoad(samples);
+      const whole = drained ? otherLoad([firstAlive, lastAlive].filter((sample) => sample !== null)) : part;
+      const others = { ...whole, max: whole.mean === null ? null : Math.max(othersMax, part.max ?? 0) };
+      const costUs = { mean: costSumNs / count / 1000, max: costMaxNs / 1000 };
+      const missedSamples = ticks.missed();
+      const about = { missedSamples, costUs, periodNs, others, pid: options.pid, samples: count };
+      const span = drained ? [first!, lastAlive ?? first!, samples.at(-1)!] : samples;
       return {
-        telemetry: hostTelemetryRows(samples, others, keys),
-        memory: hostMemoryRows(samples, keys),
+        telemetry: hostTelemetryRows(samples, part, keys, drained),
+        memory: hostMemoryRows(samples, keys, drained),
         issues: [
           ...reader.notes.map((note): Issue => ({ ...note, severity: 'info' })),
-          ...hostIssues(samples, { missedSamples, costUs, periodNs, others, pid: options.pid }),
+          ...hostIssues(span, about),
         ],
-        samples: samples.length,
+        samples: count,
         missedSamples,
         costUs,
         otherCoresMean: others.mean,

@@ -1,18 +1,40 @@
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
-import type { Nvml, NvmlSample } from '../nvml.js';
 import { monotonicNs } from '../record-writer.js';
+import type { GpuDetails, GpuDevice, GpuProcess, GpuSample } from '../telemetry-gpu.js';
+import { startTicks } from '../telemetry-ticks.js';
+
+export interface DeviceRows {
+  telemetry: Row<'telemetry'>[];
+  memory: Row<'memory'>[];
+}
+
+/** What a live view shows of one GPU. */
+export interface DeviceNow {
+  scope: string;
+  device: GpuDevice;
+  sample: Readonly<GpuSample>;
+  details: GpuDetails | null;
+}
 
 export interface DeviceSampler {
-  /** Takes a last sample and gives the rows; t_ns is CLOCK_MONOTONIC. */
-  stop(): { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[]; issues: Issue[] };
+  /** The rows since the last call, which are kept no longer: for recordings of any length. */
+  drain(): DeviceRows;
+  /** The latest values, without reading anything. */
+  latest(): DeviceNow[];
+  /** What taking a sample of all GPUs costs this process, microseconds. */
+  costUs(): { mean: number; max: number };
+  /** Takes a last sample and gives the rows that were not drained; t_ns is CLOCK_MONOTONIC. */
+  stop(): DeviceRows & { issues: Issue[] };
 }
 
 /** The same names that importers of nvidia-smi logs write. */
-const metrics: [field: keyof NvmlSample, metric: string][] = [
+const metrics: [field: keyof GpuSample, metric: string][] = [
   ['utilizationPercent', 'utilization_percent'],
   ['memoryUtilizationPercent', 'memory_utilization_percent'],
   ['powerW', 'power_w'],
+  ['powerInstantW', 'power_instant_w'],
+  ['energyJ', 'energy_j'],
   ['smClockMhz', 'sm_clock_mhz'],
   ['memoryClockMhz', 'memory_clock_mhz'],
   ['temperatureC', 'temperature_c'],
@@ -20,71 +42,150 @@ const metrics: [field: keyof NvmlSample, metric: string][] = [
   ['computeProcesses', 'compute_processes'],
 ];
 
+const detailMetrics: [field: Exclude<keyof GpuDetails, 'processes' | 'pcieWindow'>, metric: string][] = [
+  ['pcieTxMbPerS', 'pcie_tx_mb_per_s'],
+  ['pcieRxMbPerS', 'pcie_rx_mb_per_s'],
+  ['pcieLinkGen', 'pcie_link_gen_current'],
+  ['pcieLinkWidth', 'pcie_link_width_current'],
+  ['nvlinkTxMbPerS', 'nvlink_tx_mb_per_s'],
+  ['nvlinkRxMbPerS', 'nvlink_rx_mb_per_s'],
+  ['fanPercent', 'fan_speed_percent'],
+  ['memoryTemperatureC', 'memory_temperature_c'],
+  ['powerLimitW', 'power_limit_enforced_w'],
+];
+
+/** PCIe throughput takes 20 ms a direction, lists of processes walk all of them: never at the rate of samples. */
+const detailPeriodNs = 1e9;
+
 /**
- * Samples every GPU until stop(), at least 10 times a second. The timer does not keep this process alive.
+ * Samples every GPU until stop(). The timer does not keep this process alive.
  * @param hz 20 unless told
+ * @param withDetails also PCIe and NVLink traffic, link width, fan, memory temperature, power limit and processes, once
+ *   a second; and the size of memory and the highest clock, once
  */
 export function startDeviceSampler(
-  nvml: Pick<Nvml, 'devices'>,
+  gpus: { devices: readonly GpuDevice[] },
   keys: Pick<Row<'telemetry'>, 'execution_id' | 'capture_id' | 'host'>,
   hz = 20,
+  withDetails = false,
 ): DeviceSampler {
-  const periodMs = 1000 / Math.max(10, hz);
-  const telemetry: Row<'telemetry'>[] = [];
-  const memory: Row<'memory'>[] = [];
   const common = { ...keys, pid: null, rank: 0 };
+  const sources = gpus.devices.flatMap((device) => [
+    { scope: `gpu${device.index}`, device, instance: false },
+    ...device.migDevices.map((part) => ({
+      scope: `gpu${device.index}.mig${part.index}`,
+      device: part,
+      instance: true,
+    })),
+  ]);
+  const latest = sources.map(({ scope, device }): DeviceNow => ({
+    scope,
+    device,
+    sample: device.sample(),
+    details: null,
+  }));
+  let rows: DeviceRows = { telemetry: [], memory: [] };
+  const lastNs = sources.map(() => -1);
   let samples = 0;
+  let costSumNs = 0;
+  let costMaxNs = 0;
   const began = monotonicNs();
 
+  function put(scope: string, t_ns: number, metric: string, value: number | null): void {
+    if (value !== null) rows.telemetry.push({ ...common, t_ns, scope, metric, value });
+  }
+
+  function used(device: number, t_ns: number, kind: string, bytes: number, pid: number | null): void {
+    const place = { device, t_ns, kind, bytes, point: null, source: 'GPU driver' };
+    rows.memory.push({ ...common, ...place, pid });
+  }
+
   function take(): void {
+    const startNs = monotonicNs();
     samples++;
-    for (const device of nvml.devices) {
+    sources.forEach(({ scope, device, instance }, at) => {
       const sample = device.sample();
+      latest[at]!.sample = sample;
+      const t_ns = device.sampledNs ?? monotonicNs();
+      // AMD's tools answer once a second: the same reading again is no sample.
+      if (t_ns === lastNs[at]) return;
+      lastNs[at] = t_ns;
+      for (const [field, metric] of metrics) put(scope, t_ns, metric, sample[field]);
+      // An instance's memory is part of its GPU's: in the table `memory` it would count twice.
+      if (instance) put(scope, t_ns, 'memory_used_bytes', sample.memoryUsedBytes);
+      else if (sample.memoryUsedBytes !== null)
+        used(device.index, t_ns, 'used', sample.memoryUsedBytes, null);
+    });
+    const cost = monotonicNs() - startNs;
+    costSumNs += cost;
+    costMaxNs = Math.max(costMaxNs, cost);
+  }
+
+  let reading = false;
+  let stopped = false;
+  async function takeDetails(): Promise<void> {
+    if (reading) return;
+    reading = true;
+    for (const [at, { scope, device, instance }] of sources.entries()) {
+      const details = await device.details();
+      // After stop() nobody collects rows any more, and the library may be closed before the next device.
+      if (stopped) return;
+      latest[at]!.details = details;
       const t_ns = monotonicNs();
-      const scope = `gpu${device.index}`;
-      for (const [field, metric] of metrics) {
-        const value = sample[field];
-        if (value !== null) telemetry.push({ ...common, t_ns, scope, metric, value });
-      }
-      if (sample.memoryUsedBytes !== null) {
-        const bytes = sample.memoryUsedBytes;
-        memory.push({
-          ...common,
-          device: device.index,
-          t_ns,
-          kind: 'used',
-          bytes,
-          point: null,
-          source: 'NVML',
-        });
-      }
+      for (const [field, metric] of detailMetrics) put(scope, t_ns, metric, details[field]);
+      if (!instance) processRows(device, t_ns, details.processes ?? []);
     }
+    reading = false;
+  }
+
+  function processRows(device: GpuDevice, t_ns: number, processes: GpuProcess[]): void {
+    for (const { pid, usedBytes } of processes)
+      if (usedBytes !== null) used(device.index, t_ns, 'process', usedBytes, pid);
   }
 
   take();
-  const timer = setInterval(take, periodMs);
-  timer.unref();
+  if (withDetails) {
+    for (const { scope, device } of sources) {
+      put(scope, began, 'memory_total_bytes', device.memoryTotalBytes);
+      put(scope, began, 'max_sm_clock_mhz', device.maxSmClockMhz);
+    }
+    void takeDetails();
+  }
+  const ticks = startTicks(1e9 / hz, began, take);
+  const slow = withDetails ? startTicks(detailPeriodNs, began, () => void takeDetails()) : null;
+
+  function drain(): DeviceRows {
+    const drained = rows;
+    rows = { telemetry: [], memory: [] };
+    return drained;
+  }
 
   return {
+    drain,
+    latest: () => latest,
+    costUs: () => ({ mean: costSumNs / samples / 1000, max: costMaxNs / 1000 }),
     stop() {
-      clearInterval(timer);
+      ticks.stop();
+      slow?.stop();
+      stopped = true;
       take();
       const seconds = (monotonicNs() - began) / 1e9;
       const issues: Issue[] = [];
-      if (seconds > 1 && samples / seconds < 10) {
+      if (seconds > 1 && samples / seconds < hz / 2) {
         const rate = (samples / seconds).toFixed(1);
         const text = `GPUs were sampled ${rate} times a second instead of ${hz}: this machine was too busy.`;
         issues.push({ code: 'telemetry_sparse', severity: 'warning', text });
       }
-      for (const device of nvml.devices) {
+      const names = [...metrics, ...(withDetails ? detailMetrics : [])];
+      for (const { scope, device } of sources) {
         const fields = Object.entries(device.missing).filter(([field]) =>
-          metrics.some(([one]) => one === field),
+          names.some(([one]) => one === field),
         );
         if (fields.length === 0) continue;
-        const text = `gpu${device.index} does not tell ${fields.map(([field, code]) => `${field} (${code})`).join(', ')}.`;
+        const text = `${scope} does not tell ${fields.map(([field, code]) => `${field} (${code})`).join(', ')}.`;
         issues.push({ code: 'telemetry_missing', severity: 'info', text, count: fields.length });
       }
-      return { telemetry, memory, issues };
+      return { ...drain(), issues };
     },
   };
 }

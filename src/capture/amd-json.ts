@@ -1,0 +1,58 @@
+/** Readers of the JSON that AMD's tools print. */
+
+export type Json = unknown;
+
+/** The document in a tool's output: warnings may stand before it. @throws SyntaxError */
+export function toolJson(stdout: string): Json {
+  const start = stdout.search(/[[{]\s*["{[\]}]/);
+  if (start < 0) throw new SyntaxError('the tool printed no JSON');
+  return JSON.parse(stdout.slice(start)) as Json;
+}
+
+export function fieldOf(value: Json, name: string): Json {
+  return typeof value === 'object' && value !== null ? (value as Record<string, Json>)[name] : undefined;
+}
+
+/** `path` of keys into nested objects; undefined where the way ends ("usage": "N/A"). */
+export function at(value: Json, ...path: string[]): Json {
+  return path.reduce<Json>((inner, name) => fieldOf(inner, name), value);
+}
+
+export interface Quantity {
+  value: number;
+  unit: string;
+}
+
+/** `{"value": 42, "unit": "%"}`, 42, "42", "42 W", "(1090Mhz)". Null for "N/A" and what is not there. */
+export function quantity(value: Json): Quantity | null {
+  if (typeof value === 'number') return Number.isFinite(value) ? { value, unit: '' } : null;
+  if (typeof value === 'string') {
+    const match = /^\(?(-?\d+(?:\.\d+)?)\s*([A-Za-z%/]*)\)?$/.exec(value.trim());
+    return match ? { value: Number(match[1]), unit: match[2] ?? '' } : null;
+  }
+  const inner = fieldOf(value, 'value');
+  if (inner === undefined) return null;
+  const unit = fieldOf(value, 'unit');
+  const read = quantity(inner);
+  return read && { value: read.value, unit: typeof unit === 'string' ? unit : read.unit };
+}
+
+/** The number alone. */
+export function amount(value: Json): number | null {
+  return quantity(value)?.value ?? null;
+}
+
+/** AMD's tools write MB and mean 2^20: an MI300X has 196592 of them, which is 192 GiB less what the firmware holds. */
+const byteUnits: Record<string, number> = { B: 1, KB: 2 ** 10, MB: 2 ** 20, GB: 2 ** 30 };
+
+/** @param bare unit of a number that has none */
+export function bytes(value: Json, bare: keyof typeof byteUnits = 'MB'): number | null {
+  const read = quantity(value);
+  if (!read) return null;
+  const factor = byteUnits[read.unit.toUpperCase().replace('IB', 'B') || bare];
+  return factor === undefined ? null : read.value * factor;
+}
+
+export function textOf(value: Json): string | null {
+  return typeof value === 'string' && value !== '' && value !== 'N/A' ? value : null;
+}

@@ -1,0 +1,122 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messageOf } from '../model/errors.js';
+import { toolJson } from './amd-json.js';
+import { rocmSmiArguments, rocmSmiCards } from './amd-rocm-smi.js';
+import { amdSmiMetric, amdSmiProcesses, type AmdReading, amdSmiStatic } from './amd-smi.js';
+import { failureLine, runTool } from './doctor/run-tool.js';
+import { monotonicNs } from './record-writer.js';
+import {
+  emptyGpuDetails,
+  emptyGpuSample,
+  type GpuDetails,
+  type GpuDevice,
+  type GpuProcess,
+  type GpuSample,
+} from './telemetry-gpu.js';
+
+/** Both tools are Python programs that take about a second: one reading a second, one after the other. */
+const periodMs = 1000;
+const timeoutMs = 10_000;
+/** Listing processes is a program of its own. */
+const processPeriodNs = 5e9;
+
+export interface AmdTool {
+  name: 'amd-smi' | 'rocm-smi';
+  path: string;
+}
+
+export interface AmdGpus {
+  devices: GpuDevice[];
+  close(): void;
+}
+
+interface Answer extends AmdReading {
+  name?: string | null;
+}
+
+/**
+ * Opens AMD's GPUs through a tool: reads once, then goes on in the background until close().
+ * @throws Error with what the tool said, when it has no GPU to tell of
+ */
+export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
+  const ask = async (...args: string[]) => {
+    const run = await runTool(tool.path, args, { timeoutMs });
+    if (!run.ok) throw new Error(failureLine(run));
+    return toolJson(run.stdout);
+  };
+  const read = async (): Promise<Answer[]> =>
+    tool.name === 'amd-smi'
+      ? amdSmiMetric(await ask('metric', '--json'))
+      : rocmSmiCards(await ask(...rocmSmiArguments));
+  const first = await read();
+  if (first.length === 0) throw new Error('it lists no GPU');
+  const facts = tool.name === 'amd-smi' ? amdSmiStatic(await ask('static', '--json').catch(() => null)) : [];
+
+  const latest = new Map(first.map((answer) => [answer.index, answer]));
+  let sampledNs = monotonicNs();
+  let failure: string | null = null;
+  let closed = false;
+  const poll = async () => {
+    for (;;) {
+      await sleep(periodMs, undefined, { ref: false });
+      if (closed) return;
+      try {
+        for (const answer of await read()) latest.set(answer.index, answer);
+        sampledNs = monotonicNs();
+        failure = null;
+      } catch (error) {
+        failure = messageOf(error);
+      }
+    }
+  };
+  void poll();
+
+  let processes = new Map<number, GpuProcess[]>();
+  let processesNs = -Infinity;
+  async function readProcesses(index: number): Promise<GpuProcess[] | null> {
+    if (tool.name !== 'amd-smi') return null;
+    if (monotonicNs() - processesNs >= processPeriodNs) {
+      processesNs = monotonicNs();
+      try {
+        processes = amdSmiProcesses(await ask('process', '--json'));
+      } catch {
+        return null;
+      }
+    }
+    return processes.get(index) ?? null;
+  }
+
+  const devices = first.map(({ index, name, details, memoryTotalBytes }): GpuDevice => {
+    const about = facts.find((one) => one.index === index);
+    const powerLimitW = about?.powerLimitW ?? details.powerLimitW;
+    const kept: GpuSample = emptyGpuSample();
+    return {
+      index,
+      name: about?.name ?? name ?? null,
+      uuid: null,
+      pciBusId: null,
+      memoryTotalBytes,
+      computeCapability: null,
+      powerLimitW,
+      powerDefaultLimitW: null,
+      maxSmClockMhz: null,
+      maxMemoryClockMhz: null,
+      migEnabled: null,
+      migDevices: [],
+      get missing() {
+        const why = failure ?? `${tool.name} does not tell it`;
+        const nulls = Object.entries(kept).filter(([, value]) => value === null);
+        return Object.fromEntries(nulls.map(([field]) => [field, why]));
+      },
+      get sampledNs() {
+        return sampledNs;
+      },
+      sample: () => Object.assign(kept, latest.get(index)?.sample ?? emptyGpuSample()),
+      async details(): Promise<GpuDetails> {
+        const now = latest.get(index)?.details ?? emptyGpuDetails();
+        return { ...now, powerLimitW: now.powerLimitW ?? powerLimitW, processes: await readProcesses(index) };
+      },
+    };
+  });
+  return { devices, close: () => (closed = true) };
+}

@@ -1,0 +1,61 @@
+import process from 'node:process';
+import { messageOf } from '../model/errors.js';
+import { type AmdTool, openAmd } from './amd.js';
+import { onPath } from './doctor/find-tool.js';
+import { openNvml } from './nvml.js';
+import type { GpuDevice } from './telemetry-gpu.js';
+
+/** The GPUs of this machine through whatever can read them; what the sampler takes. */
+export interface Gpus {
+  source: 'NVML' | AmdTool['name'];
+  driverVersion: string | null;
+  devices: GpuDevice[];
+  close(): void;
+}
+
+export type GpusOpened =
+  | { gpus: Gpus; reason: null }
+  | {
+      gpus: null;
+      /** permission: the driver is there and refuses this user. no_gpu: it is there and has no GPU for us. */
+      reason: { code: 'no_driver' | 'permission' | 'no_gpu' | 'failed'; text: string };
+    };
+
+/** NVML first; where it is missing, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
+export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOpened> {
+  const { nvml, reason } = await openNvml();
+  if (nvml && nvml.devices.length > 0) {
+    const { driverVersion, devices } = nvml;
+    return { gpus: { source: 'NVML', driverVersion, devices, close: () => nvml.close() }, reason: null };
+  }
+  nvml?.close();
+  const failures: string[] = [];
+  for (const name of ['amd-smi', 'rocm-smi'] as const) {
+    const found = onPath(name, path);
+    if (found === null) continue;
+    try {
+      const { devices, close } = await openAmd({ name, path: found });
+      return { gpus: { source: name, driverVersion: null, devices, close }, reason: null };
+    } catch (error) {
+      failures.push(`${name}: ${messageOf(error)}`);
+    }
+  }
+  const amd = failures.length > 0 ? ` ${failures.join('; ')}.` : '';
+  if (!reason)
+    return none(
+      'no_gpu',
+      `The NVIDIA driver answers and shows no GPU (CUDA_VISIBLE_DEVICES does not matter to it; a container may hide them).${amd}`,
+    );
+  if (reason.text.includes('NO_PERMISSION')) return none('permission', `${reason.text}.${amd}`);
+  if (failures.length > 0) return none('failed', `No NVIDIA driver.${amd}`);
+  if (reason.code === 'library_missing')
+    return none(
+      'no_driver',
+      'The NVIDIA driver’s library (libnvidia-ml.so.1) is not installed, and neither amd-smi nor rocm-smi is on PATH.',
+    );
+  return none('no_driver', `${reason.text}.`);
+}
+
+function none(code: 'no_driver' | 'permission' | 'no_gpu' | 'failed', text: string): GpusOpened {
+  return { gpus: null, reason: { code, text } };
+}
