@@ -1,6 +1,6 @@
 import type { DoctorFacts, ToolFacts } from './facts.js';
 import type { Verdict } from './row.js';
-import { gib, rowsOf } from './row.js';
+import { gib, rowsOf, runWith } from './row.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('nvidia');
 
@@ -76,16 +76,19 @@ function cuda(facts: DoctorFacts): Verdict {
     : missing('cuda', 'CUDA', 'the driver does not tell its CUDA version', driverFix(facts));
 }
 
-function toolRow(id: string, label: string, tool: ToolFacts): Verdict {
+function toolRow(id: 'nsys' | 'ncu', label: string, tool: ToolFacts): Verdict {
   if (tool.version === null) {
-    return warning(id, label, `${tool.path} does not tell its version`, `Try: ${tool.path} --version`);
+    const fix = `Try: ${tool.path} --version   (${runWith(id)} starts this one)`;
+    return warning(id, label, `${tool.path} does not tell its version`, fix);
   }
   return ok(id, label, tool.onPath ? tool.version : `${tool.version}, not on PATH: ${tool.path}`);
 }
 
 function nsys(facts: DoctorFacts): Verdict {
   if (facts.nsys) return toolRow('nsys', 'nsys', facts.nsys);
-  const fix = 'sudo apt install nsight-systems-cli   (or developer.nvidia.com/nsight-systems)';
+  const fix =
+    'sudo apt install nsight-systems-cli   (or developer.nvidia.com/nsight-systems), ' +
+    `then: ${runWith('nsys')}`;
   return noGpu(facts)
     ? notApplicable('nsys', 'nsys', 'not installed; no NVIDIA GPU', fix)
     : missing('nsys', 'nsys', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
@@ -94,7 +97,9 @@ function nsys(facts: DoctorFacts): Verdict {
 function nsysSampling(facts: DoctorFacts): Verdict {
   const [id, label] = ['nsys_sampling', 'nsys CPU sampling'];
   const { perfEventParanoid: level, sysAdmin } = facts.nvidia;
-  const fix = `sudo sysctl kernel.perf_event_paranoid=${paranoidLimit}   (CUDA tracing works without it)`;
+  const fix =
+    `sudo sysctl kernel.perf_event_paranoid=${paranoidLimit}   ` +
+    `(CUDA tracing works without it: ${runWith('nsys')})`;
   if (!facts.nsys) return notApplicable(id, label, 'nsys is not installed', fix);
   if (level === null)
     return warning(id, label, 'this kernel has no perf events; CUDA tracing works without', fix);
@@ -109,7 +114,9 @@ function nsysSampling(facts: DoctorFacts): Verdict {
 
 function ncu(facts: DoctorFacts): Verdict {
   if (facts.ncu) return toolRow('ncu', 'ncu', facts.ncu);
-  const fix = 'sudo apt install nsight-compute   (or developer.nvidia.com/nsight-compute)';
+  const fix =
+    'sudo apt install nsight-compute   (or developer.nvidia.com/nsight-compute), ' +
+    `then: ${runWith('nsys', 'ncu')}`;
   return noGpu(facts)
     ? notApplicable('ncu', 'ncu', 'not installed; no NVIDIA GPU', fix)
     : missing('ncu', 'ncu', 'not on PATH, not in /opt/nvidia, not in /usr/local/cuda*', fix);
@@ -122,7 +129,7 @@ function ncuCounters(facts: DoctorFacts): Verdict {
   const fix =
     'Run as root (in a container: docker run --cap-add=SYS_ADMIN), or ask an administrator for the line ' +
     '"options nvidia NVreg_RestrictProfilingToAdminUsers=0" in /etc/modprobe.d/nvidia.conf and a reboot. ' +
-    'nsys and the torch profiler work without it';
+    `Without it: ${runWith('nsys')}, or --evaluator torch`;
   if (noGpu(facts)) return notApplicable(id, label, 'no NVIDIA GPU', fix);
   if (countersAdminOnly === false) return ok(id, label, 'every user may read them');
   if (sysAdmin) return ok(id, label, 'for administrators only, and this process is one');

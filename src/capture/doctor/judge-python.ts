@@ -1,7 +1,7 @@
 import type { DoctorFacts, PythonFacts } from './facts.js';
 import { hasNvidiaGpu } from './judge-nvidia.js';
 import type { Verdict } from './row.js';
-import { rowsOf } from './row.js';
+import { rowsOf, runWith } from './row.js';
 
 const { ok, warning, missing, notApplicable } = rowsOf('python');
 
@@ -39,8 +39,10 @@ function installed(name: string, python: PythonFacts | null): Verdict {
 
 function torch(python: PythonFacts | null): Verdict {
   const version = python?.packages['torch'];
-  if (!python || !version)
-    return missing('torch', 'torch', python ? 'not installed' : 'no Python', pip(python, 'torch'));
+  if (!python || !version) {
+    const fix = `${pip(python, 'torch')}   (then: ${runWith('torch')})`;
+    return missing('torch', 'torch', python ? 'not installed' : 'no Python', fix);
+  }
   return ok('torch', 'torch', `${version} (${torchBuild(python)})`);
 }
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { detectCpu } from '../../hardware/cpu.js';
 import { doctorDataSchema } from '../../model/documents/doctor.js';
 import type { DoctorFacts, NvidiaFacts, PythonFacts } from './facts.js';
+import { evaluators } from '../run/run-options.js';
 import { doctorIds, judge } from './judge.js';
 
 const noNvidia: NvidiaFacts = {
@@ -180,6 +181,41 @@ describe('NVIDIA', () => {
     const device = { ...h200.nvidia.nvml!.devices[0]!, computeProcesses: 1 };
     const many = with_({ nvml: { ...h200.nvidia.nvml!, devices: Array.from({ length: 8 }, () => device) } });
     expect(rowOf(many, 'gpu').found).toMatch(/^8 × NVIDIA H200, .*8 compute processes running$/);
+  });
+});
+
+describe('rows of tools that `run` starts', () => {
+  const bare: DoctorFacts = { ...h200, nsys: null, ncu: null, python: { ...torch, packages: {} } };
+  const mute: DoctorFacts = {
+    ...h200,
+    nvidia: { ...h200.nvidia, sysAdmin: false },
+    nsys: { ...h200.nsys!, version: null },
+    ncu: { ...h200.ncu!, version: null },
+  };
+  test.each([
+    ['nsys', bare, 'nsys'],
+    ['nsys', laptop, 'nsys'],
+    ['nsys', mute, 'nsys'],
+    ['nsys_sampling', mute, 'nsys'],
+    ['ncu', bare, 'nsys,ncu'],
+    ['ncu', mute, 'ncu'],
+    // What works although counters do not.
+    ['ncu_counters', mute, 'nsys'],
+    ['torch', bare, 'torch'],
+    ['torch', laptop, 'torch'],
+  ])('%s names the command', (id, facts, list) => {
+    const row = rowOf(facts, id);
+    expect(row.status).not.toBe('ok');
+    expect(row.fix).toContain(`inferscope run --evaluator ${list} -- command…`);
+  });
+
+  test('every --evaluator that a fix names is one that run takes', () => {
+    const fixes = [laptop, bare, mute].flatMap((facts) => judge(facts).rows.map(({ fix }) => fix ?? ''));
+    const named = fixes.flatMap((fix) =>
+      [...fix.matchAll(/--evaluator ([a-z,]+)/g)].map((found) => found[1]!),
+    );
+    expect(named.length).toBeGreaterThan(8);
+    for (const word of named.flatMap((list) => list.split(','))) expect(evaluators).toContain(word);
   });
 });
 

@@ -1,4 +1,5 @@
 import type { DoctorGroup, DoctorRow } from '../../model/documents/doctor.js';
+import type { Evaluator } from '../run/run-options.js';
 
 /** A row before it is known whether it is required. `fix` is kept for every status but ok. */
 export type Verdict = Omit<DoctorRow, 'required'>;
@@ -30,4 +31,9 @@ export function gib(bytes: number): string {
 export function mib(bytes: number): string {
   const value = bytes / 2 ** 20;
   return value >= 1 ? `${Number(value.toFixed(1))} MiB` : `${bytes / 1024} KiB`;
+}
+
+/** What to type to use a tool of `run`, for the end of a fix. */
+export function runWith(...evaluators: Evaluator[]): string {
+  return `inferscope run --evaluator ${evaluators.join(',')} -- command…`;
 }
