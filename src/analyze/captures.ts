@@ -4,6 +4,7 @@ import type { GemmsResult } from '../model/documents/gemms.js';
 import type { TraceResult } from '../model/documents/trace.js';
 import type { TableName } from '../model/tables.js';
 import type { Session } from '../session/open.js';
+import { remembered } from '../session/remembered.js';
 import { analyzeCounters } from './counters/counters.js';
 import { analyzeGemms } from './gemms/gemms.js';
 import { analyzeTrace } from './trace/trace.js';
@@ -19,8 +20,13 @@ export async function analyzeCaptures(session: Session): Promise<CapturesResult>
   const has = (table: TableName) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
   return {
     // Operators alone are a timeline of a program that uses no GPU.
-    trace: has('kernels') || has('ops') ? await analyzeTrace(session) : null,
+    trace: has('kernels') || has('ops') ? await traceOf(session) : null,
     counters: has('counters') ? await analyzeCounters(session) : null,
     gemms: has('gemms') || (has('kernels') && has('ops')) ? await analyzeGemms(session) : null,
   };
+}
+
+async function traceOf(session: Session): Promise<Document<TraceResult>> {
+  const { traceDocumentSchema } = await import('../model/documents/trace.js');
+  return remembered(session, 'trace', traceDocumentSchema, () => analyzeTrace(session));
 }

@@ -24,11 +24,11 @@ export interface BulkWriter {
 export interface KeptWriter {
   /**
    * The first `rows` values of each column that was announced; NaN is null. Integers only where the column is one.
-   * Copied at once.
+   * Copied at once; settles when there is room for more.
    */
-  append(columns: Columns, rows: number): void;
-  /** @returns rows written */
-  close(): number;
+  append(columns: Columns, rows: number): Promise<void>;
+  /** No more rows come. The file may be finished later: see Workbench.written. */
+  close(): Promise<void>;
 }
 
 /**
@@ -67,7 +67,11 @@ export interface Workbench {
     captureId: string,
     columns: Record<string, readonly string[] | null>,
     constants: Record<string, string | number | null>,
+    /** About how many rows will come: many are written by another thread. */
+    rows: number,
   ): Promise<KeptWriter>;
+  /** Settles when every table given to `keepColumns` and closed is on disk. @throws what went wrong with one */
+  written(): Promise<void>;
   /** Fewer threads also bound the memory further: sorts and joins take some for each. */
   limit(limits: { threads?: number; memory_bytes?: number }): Promise<void>;
 }

@@ -74,9 +74,9 @@ export async function createStaging(
       }
       return files;
     },
-    close: () => {
-      workbench.close();
-      return database.close();
+    close: async () => {
+      await workbench.close();
+      await database.close();
     },
   };
 }

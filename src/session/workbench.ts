@@ -5,17 +5,22 @@ import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
 import type { Batch, BulkWriter, Columns, KeptWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
-import { type FileColumn, openParquet } from './parquet/file.js';
+import type { FileColumn } from './parquet/file.js';
+import { type ParquetThread, startParquetThread } from './parquet/thread.js';
+import { writeTable, writeTableOn } from './parquet/write-table.js';
 import { queryRows } from './query.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
 /** DuckDB's own chunk size. */
 const chunkRows = 2048;
 
+/** Tables of fewer rows are written before a thread has started. */
+const threadFromRows = 500_000;
+
 export interface OpenWorkbench extends Workbench {
   /** What `keep` has written. */
   kept(): StagedFile[];
-  close(): void;
+  close(): Promise<void>;
 }
 
 /** @param folder of the session being written; Parquet files go below its tables/ */
@@ -26,6 +31,8 @@ export function createWorkbench(
   folder: string,
 ): OpenWorkbench {
   const kept: StagedFile[] = [];
+  const writing: Promise<void>[] = [];
+  let thread: ParquetThread | null = null;
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
@@ -35,7 +42,10 @@ export function createWorkbench(
   }
   return {
     kept: () => kept,
-    close: () => connection.closeSync(),
+    async close() {
+      await thread?.close();
+      connection.closeSync();
+    },
     async run(sql) {
       await connection.run(sql);
     },
@@ -77,12 +87,23 @@ export function createWorkbench(
       kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
       return result.rowsChanged;
     },
-    async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
+    async keepColumns(table, captureId, columns, constants, rows): Promise<KeptWriter> {
       const path = await freshPath(table, captureId);
       const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
-      return openParquet(join(folder, path), specs, (rows, digest) => {
-        kept.push({ table, capture_id: captureId, path, rows, digest });
-      });
+      const own =
+        rows < threadFromRows
+          ? writeTable(join(folder, path), specs)
+          : writeTableOn((thread ??= startParquetThread()), join(folder, path), specs);
+      const file = (async () => {
+        kept.push({ table, capture_id: captureId, path, ...(await own.written) });
+      })();
+      // Told by `written`; before that a failure must not end the process.
+      file.catch(() => {});
+      writing.push(file);
+      return own.writer;
+    },
+    async written() {
+      await Promise.all(writing.splice(0));
     },
     async limit({ threads, memory_bytes: bytes }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);

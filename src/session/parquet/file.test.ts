@@ -1,9 +1,11 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { digestFile, type Digest } from '../kept-file.js';
+import { digestFile } from '../kept-file.js';
 import { testFolder } from '../test-folder.js';
-import { type FileColumn, openParquet } from './file.js';
+import type { FileColumn } from './file.js';
+import { startParquetThread } from './thread.js';
+import { writeTable, writeTableOn, type WrittenTable } from './write-table.js';
 
 /** The oracle: another program's reader. */
 async function read(path: string, select: string): Promise<unknown[][]> {
@@ -43,6 +45,29 @@ const kinds: Record<string, (row: number) => number> = {
 };
 
 test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB reads them', async (rows) => {
+  await writtenAndRead(rows, writeTable);
+});
+
+test.each([5, 260_001])('%i rows by a thread of its own', async (rows) => {
+  const thread = startParquetThread();
+  await writtenAndRead(rows, (path, columns) => writeTableOn(thread, path, columns));
+  await thread.close();
+});
+
+test('a thread tells what it cannot write, and a file that nobody closes', async () => {
+  const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
+  const thread = startParquetThread();
+  const lost = writeTableOn(thread, join(testFolder(), 'no-such-folder', 'a.parquet'), columns);
+  await expect(lost.written).rejects.toMatchObject({ code: 'ENOENT' });
+  const open = writeTableOn(thread, join(testFolder(), 'a.parquet'), columns);
+  await open.writer.append({ start_ns: Float64Array.of(1) }, 1);
+  await thread.close();
+});
+
+async function writtenAndRead(
+  rows: number,
+  write: (path: string, columns: readonly FileColumn[]) => WrittenTable,
+): Promise<void> {
   const columns: FileColumn[] = Object.keys(kinds).map((name) => ({ name, type: 'BIGINT', texts: [] }));
   columns.push(
     { name: 'small', type: 'INTEGER', texts: [] },
@@ -67,16 +92,15 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB r
     ]),
   );
   const path = join(testFolder(), 'a.parquet');
-  const ends: { rows: number; digest: Digest }[] = [];
-  const writer = openParquet(path, columns, (written, digest) => ends.push({ rows: written, digest }));
+  const { writer, written } = write(path, columns);
   for (let from = 0; from < rows; from += 40_000) {
     const part = Object.fromEntries(
       Object.entries(values).map(([name, all]) => [name, all.subarray(from, from + 40_000)]),
     );
-    writer.append(part, Math.min(40_000, rows - from));
+    await writer.append(part, Math.min(40_000, rows - from));
   }
-  expect(writer.close()).toBe(rows);
-  expect(ends).toEqual([{ rows, digest: await digestFile(path) }]);
+  await writer.close();
+  expect(await written).toMatchObject({ rows, digest: await digestFile(path) });
 
   const got = await read(path, columns.map(({ name }) => `"${name}"`).join(', '));
   expect(got.length).toBe(rows);
@@ -92,7 +116,7 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB r
     });
   });
   expect(differences.slice(0, 5)).toEqual([]);
-});
+}
 
 test('types, a table without rows, and rows found by their bounds', async () => {
   const path = join(testFolder(), 'b.parquet');
@@ -100,17 +124,17 @@ test('types, a table without rows, and rows found by their bounds', async () => 
     { name: 'start_ns', type: 'BIGINT', texts: [] },
     { name: 'name', type: 'VARCHAR', texts: ['a'] },
   ];
-  openParquet(path, columns, () => {}).close();
+  await writeTable(path, columns).writer.close();
   expect(await read(path, 'count(*)')).toEqual([[0n]]);
 
   const large = join(testFolder(), 'c.parquet');
-  const writer = openParquet(large, columns, () => {});
+  const { writer } = writeTable(large, columns);
   const rows = 300_000;
-  writer.append(
+  await writer.append(
     { start_ns: Float64Array.from({ length: rows }, (_, i) => i * 10), name: new Float64Array(rows) },
     rows,
   );
-  writer.close();
+  await writer.close();
   expect(
     await read(
       large,

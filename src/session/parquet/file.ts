@@ -1,28 +1,35 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { Columns, KeptWriter } from '../../model/workbench.js';
+import type { Columns } from '../../model/workbench.js';
 import type { Digest } from '../kept-file.js';
 import { columnEncoder, type ColumnSpec, constantChunk, physicalTypes } from './column.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** DuckDB's own size of a row group: one thread reads one. */
-const groupRows = 122_880;
+export const groupRows = 122_880;
 
 /** A column given row by row, or (`constant`) one value in all rows; a text's constant is an index into its texts. */
 export interface FileColumn extends ColumnSpec {
   constant?: number | null;
 }
 
+/** A file being written, row group by row group. */
+export interface ParquetFile {
+  /** The first `rows` values of every column that is not constant. */
+  writeGroup(columns: Columns, rows: number): void;
+  close(): { rows: number; digest: Digest };
+}
+
+/** Columns that are given row by row. */
+export const varyingColumns = (columns: readonly FileColumn[]): readonly FileColumn[] =>
+  columns.filter(({ constant }) => constant === undefined);
+
 /**
- * Writes a Parquet file of numbers and dictionary texts, row group by row group, from columns of doubles. DuckDB's own
- * writer looks at every value of every column, hashing most: a table of the model, most of whose columns are constant
- * or codes already, takes it five times as long (bench/nsys-import/README.md).
+ * Writes a Parquet file of numbers and dictionary texts from columns of doubles. DuckDB's own writer looks at every
+ * value of every column, hashing most: a table of the model, most of whose columns are constant or codes already, takes
+ * it five times as long (bench/nsys-import/README.md).
  */
-export function openParquet(
-  path: string,
-  columns: readonly FileColumn[],
-  done: (rows: number, digest: Digest) => void,
-): KeptWriter {
+export function createParquet(path: string, columns: readonly FileColumn[]): ParquetFile {
   const hash = createHash('sha256');
   const file = openSync(path, 'wx');
   let bytes = 0;
@@ -32,61 +39,43 @@ export function openParquet(
     bytes += part.length;
   };
   write(Buffer.from('PAR1'));
-  const varying = columns.filter(({ constant }) => constant === undefined);
-  const buffers: Columns = Object.fromEntries(varying.map(({ name }) => [name, new Float64Array(groupRows)]));
-  const encoders = new Map(varying.map((spec) => [spec.name, columnEncoder(spec, groupRows)]));
+  const encoders = new Map(
+    varyingColumns(columns).map((spec) => [spec.name, columnEncoder(spec, groupRows)]),
+  );
   const groups: ThriftStruct[] = [];
-  let filled = 0;
   let total = 0;
 
-  function flush(): void {
-    if (filled === 0) return;
-    const begin = bytes;
-    const chunks = columns.map((spec) => {
-      const { pages, metadata } =
-        spec.constant === undefined
-          ? encoders.get(spec.name)!(buffers[spec.name]!, filled)
-          : constantChunk(spec, spec.constant, filled);
-      const at = bytes;
-      for (const page of pages) write(page);
-      const offsets: ThriftStruct =
-        pages.length > 1
-          ? [
-              [9, i64(at + pages[0]!.length)],
-              [11, i64(at)],
-            ]
-          : [[9, i64(at)]];
-      const meta = [...metadata.slice(0, -1), ...offsets, metadata.at(-1)!];
-      return struct([
-        [2, i64(at)],
-        [3, struct(meta)],
-      ]);
-    });
-    groups.push([
-      [1, list(chunks)],
-      [2, i64(bytes - begin)],
-      [3, i64(filled)],
-    ]);
-    total += filled;
-    filled = 0;
-  }
-
   return {
-    append(given, rows) {
-      for (let from = 0; from < rows;) {
-        const n = Math.min(rows - from, groupRows - filled);
-        for (const { name } of varying) {
-          const source = given[name];
-          if (!source) throw new Error(`column ${name} was announced and is not given`);
-          buffers[name]!.set(n === source.length ? source : source.subarray(from, from + n), filled);
-        }
-        filled += n;
-        from += n;
-        if (filled === groupRows) flush();
-      }
+    writeGroup(given, rows) {
+      const begin = bytes;
+      const chunks = columns.map((spec) => {
+        const { pages, metadata } =
+          spec.constant === undefined
+            ? encoders.get(spec.name)!(given[spec.name]!, rows)
+            : constantChunk(spec, spec.constant, rows);
+        const at = bytes;
+        for (const page of pages) write(page);
+        const offsets: ThriftStruct =
+          pages.length > 1
+            ? [
+                [9, i64(at + pages[0]!.length)],
+                [11, i64(at)],
+              ]
+            : [[9, i64(at)]];
+        const meta = [...metadata.slice(0, -1), ...offsets, metadata.at(-1)!];
+        return struct([
+          [2, i64(at)],
+          [3, struct(meta)],
+        ]);
+      });
+      groups.push([
+        [1, list(chunks)],
+        [2, i64(bytes - begin)],
+        [3, i64(rows)],
+      ]);
+      total += rows;
     },
     close() {
-      flush();
       const footer = encodeThrift([
         [1, i32(1)],
         [2, list([root(columns.length), ...columns.map(element)])],
@@ -100,8 +89,7 @@ export function openParquet(
       write(length);
       write(Buffer.from('PAR1'));
       closeSync(file);
-      done(total, { bytes, sha256: hash.digest('hex') });
-      return total;
+      return { rows: total, digest: { bytes, sha256: hash.digest('hex') } };
     },
   };
 }

@@ -49,15 +49,15 @@ export async function attributeHeld(
     stages,
   });
   proceed(0.25);
+  // The first table to be known is the largest: it is encoded while the devices are swept.
+  await keepCalls(workbench, context, calls, places, names);
   const related = correlate(calls, trace.kernels, trace.copies);
   const orphans: OrphanCounts = { orphans: 0, byTime: 0 };
   const kernels = await launched(stages, trace.kernels, related.kernels, places, orphans);
   const copies = await launched(stages, trace.copies, related.copies, places, orphans);
   const labels = labelShapes(trace.kernels, names);
   const times = sweepHeldDevices(host, calls, kernels, copies, labels.priority);
-  proceed(0.4);
-  await keepCalls(workbench, context, calls, places, names);
-  proceed(0.55);
+  proceed(0.5);
   await keepGaps(workbench, context, calls, kernels, copies, times);
   proceed(0.7);
   await keepKernels(workbench, context, { calls, names }, kernels, times.exclusive.kernels, labels);
@@ -72,6 +72,7 @@ export async function attributeHeld(
   );
   await keepStages(workbench, context, stages, containers, work, names);
   await keepRows(workbench, context, 'ops', 0, {});
+  await workbench.written();
   const device = deviceCounts(kernels, copies);
   return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages: stages.rows });
 }

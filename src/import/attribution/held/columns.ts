@@ -13,7 +13,7 @@ export interface KeptColumn {
 /** Rows gathered before they are handed on. */
 const batchRows = 16_384;
 
-/** Writes rows 0 … `rows` of a table of the model. A column that is one value for all rows is given as that value. */
+/** Writes rows 0 … `rows` of a table of the model; it is on disk when Workbench.written says so. A column that is one value for all rows is given as that value. */
 export async function keepRows(
   workbench: Workbench,
   context: ImportContext,
@@ -31,16 +31,16 @@ export async function keepRows(
     else constants[name] = column;
   }
   const announced = Object.fromEntries(given.map(([name, { texts }]) => [name, texts ?? null]));
-  const writer = await workbench.keepColumns(table, context.capture_id, announced, constants);
+  const writer = await workbench.keepColumns(table, context.capture_id, announced, constants, rows);
   const batch: Columns = Object.fromEntries(given.map(([name]) => [name, new Float64Array(batchRows)]));
   for (let from = 0; from < rows; from += batchRows) {
     const count = Math.min(batchRows, rows - from);
     for (const [name, column] of given) column.fill(batch[name]!, from, count);
-    writer.append(batch, count);
+    await writer.append(batch, count);
     // So that Ctrl-C is heard.
     if (from % (batchRows * 32) === 0) await setImmediate();
   }
-  writer.close();
+  await writer.close();
 }
 
 export function direct(values: Float64Array): KeptColumn {

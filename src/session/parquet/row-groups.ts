@@ -1,0 +1,52 @@
+import type { Columns } from '../../model/workbench.js';
+import { type FileColumn, groupRows, varyingColumns } from './file.js';
+
+/** Gathers rows into row groups. */
+export interface RowGroups {
+  /** The first `rows` values of each column that is not constant; copied at once. */
+  append(columns: Columns, rows: number): Promise<void>;
+  /** Hands on what is left. */
+  flush(): Promise<void>;
+}
+
+/**
+ * @param buffers gives the arrays that the next row group is gathered in
+ * @param full takes a row group; its arrays are not touched again unless `buffers` gives them
+ */
+export function rowGroups(
+  columns: readonly FileColumn[],
+  buffers: () => Columns,
+  full: (group: Columns, rows: number) => void | Promise<void>,
+): RowGroups {
+  const varying = varyingColumns(columns);
+  let group: Columns | null = null;
+  let filled = 0;
+  async function flush(): Promise<void> {
+    if (group === null || filled === 0) return;
+    const [ready, rows] = [group, filled];
+    group = null;
+    filled = 0;
+    await full(ready, rows);
+  }
+  return {
+    async append(given, rows) {
+      for (let from = 0; from < rows;) {
+        group ??= buffers();
+        const n = Math.min(rows - from, groupRows - filled);
+        for (const { name } of varying) {
+          const source = given[name];
+          if (!source) throw new Error(`column ${name} was announced and is not given`);
+          group[name]!.set(n === source.length ? source : source.subarray(from, from + n), filled);
+        }
+        filled += n;
+        from += n;
+        if (filled === groupRows) await flush();
+      }
+    },
+    flush,
+  };
+}
+
+export function emptyGroup(columns: readonly FileColumn[]): Columns {
+  return Object.fromEntries(varyingColumns(columns).map(({ name }) => [name, new Float64Array(groupRows)]));
+}

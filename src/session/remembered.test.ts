@@ -1,0 +1,52 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { z } from 'zod';
+import type { Session } from './open.js';
+import { remembered } from './remembered.js';
+import { testFolder } from './test-folder.js';
+
+const schema = z.object({ kernels: z.number() });
+
+/** What `remembered` reads of a session. */
+function session(rows: number, name: string | null = null, sha256 = 'a'): Session {
+  const file = {
+    path: 'tables/kernels/nsys.parquet',
+    bytes: 1,
+    sha256: '0'.repeat(64),
+    capture_id: 'nsys',
+    rows,
+  };
+  const manifest = { tables: { kernels: [file] } } as unknown as Session['manifest'];
+  return { folder, sha256, manifest, user: { name, tags: [], notes: [] } } as unknown as Session;
+}
+const folder = testFolder();
+let asked = 0;
+const count = () => Promise.resolve({ kernels: ++asked });
+
+test('a large session is asked once, until it, its name or the file changes', async () => {
+  const large = session(600_000);
+  expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
+  expect(await remembered(large, 'trace', schema, count)).toEqual({ kernels: 1 });
+  expect(await remembered(session(600_000, 'b1'), 'trace', schema, count)).toEqual({ kernels: 2 });
+  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 3 });
+
+  const path = join(folder, 'derived', 'trace.json');
+  const kept = JSON.parse(readFileSync(path, 'utf8')) as { key: string };
+  writeFileSync(path, JSON.stringify({ ...kept, answer: { kernels: 'many' } }));
+  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 4 });
+  writeFileSync(path, '{"key": "cut');
+  expect(await remembered(session(600_000, 'b1', 'b'), 'trace', schema, count)).toEqual({ kernels: 5 });
+});
+
+test('a small one is asked every time, and nothing is written where nothing can be', async () => {
+  asked = 0;
+  await remembered(session(100), 'small', schema, count);
+  await remembered(session(100), 'small', schema, count);
+  expect(asked).toBe(2);
+  expect(existsSync(join(folder, 'derived', 'small.json'))).toBe(false);
+
+  const blocked = { ...session(600_000), folder: join(testFolder(), 'file') };
+  writeFileSync(blocked.folder, '');
+  expect(await remembered(blocked, 'trace', schema, count)).toEqual({ kernels: 3 });
+});

@@ -1,0 +1,63 @@
+import { randomBytes } from 'node:crypto';
+import { statSync } from 'node:fs';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { z } from 'zod';
+import { childEntry } from '../model/installation.js';
+import { toolVersion } from '../model/version.js';
+import type { Session } from './open.js';
+
+/** Below it an answer is there before its file would be read. */
+const worthRows = 500_000;
+
+/**
+ * An answer about a large session, kept beside it in derived/. A session never changes, so its answer holds as long as
+ * its manifest, its name and this installation are the same. A file that cannot be read or written costs time only.
+ * @param name of the file, without .json
+ */
+export async function remembered<T>(
+  session: Session,
+  name: string,
+  schema: z.ZodType<T>,
+  compute: () => Promise<T>,
+): Promise<T> {
+  const rows = Object.values(session.manifest.tables).flat();
+  if (rows.reduce((sum, file) => sum + file.rows, 0) < worthRows) return compute();
+  const folder = join(session.folder, 'derived');
+  const path = join(folder, `${name}.json`);
+  const key = [session.sha256, session.user.name ?? '', toolVersion, installed()].join(' ');
+  const known = await read(path, key, schema);
+  if (known !== null) return known;
+  const answer = await compute();
+  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    await mkdir(folder, { recursive: true });
+    await writeFile(fresh, JSON.stringify({ key, answer }));
+    await rename(fresh, path);
+  } catch {
+    // A store that may only be read, or a full disk: the answer is given all the same.
+    await rm(fresh, { force: true }).catch(() => {});
+  }
+  return answer;
+}
+
+async function read<T>(path: string, key: string, schema: z.ZodType<T>): Promise<T | null> {
+  try {
+    const kept = JSON.parse(await readFile(path, 'utf8')) as { key?: unknown; answer?: unknown };
+    if (kept.key !== key) return null;
+    // derived/ is outside the checksums, and may come from somebody else's archive.
+    const checked = schema.safeParse(kept.answer);
+    return checked.success ? checked.data : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Tells builds of one version apart. */
+function installed(): string {
+  try {
+    return String(statSync(childEntry('cli')).mtimeMs);
+  } catch {
+    return '';
+  }
+}
