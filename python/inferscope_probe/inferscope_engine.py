@@ -1,0 +1,376 @@
+"""The transformers engine of `inferscope bench`: python inferscope_engine.py ORDER.json
+
+Reads a BenchOrder (src/model/bench.ts), measures every point of it in this process and writes record lines to
+INFERSCOPE_RECORD. stdout carries progress as JSON lines and nothing else; talk goes to stderr. SIGINT and SIGTERM end it
+after the iteration at work. Warm-up iterations are numbered from -1 downwards.
+"""
+
+import difflib
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Dict, List, Optional
+
+from inferscope_decoder import ATTENTIONS, DTYPES, MODES, ModelError, check_mode, choose_device, load_model
+from inferscope_record import recorder
+
+# Of every engine argument: its values, the default first; None: a number from 1 up.
+ENGINE_ARGS: Dict[str, Any] = {
+    "mode": MODES,
+    "attn": ATTENTIONS,
+    "sync": ("step", "end"),
+    "tf32": ("false", "true"),
+    "threads": None,
+}
+NOT_HERE = {
+    "quantization": "Every quantisation of transformers needs a package of its own; a model that was published quantised "
+    "runs with --weights trained where its package is installed.",
+}
+
+
+def usage(what: str, why: str, fix: str) -> ModelError:
+    return ModelError("E_USAGE", what, why, fix)
+
+
+def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
+    """Checked engine arguments with their defaults; `threads` is a number or None."""
+    for key, value in given.items():
+        typed = "--engine-arg %s=%s" % (key, value)
+        if key in NOT_HERE:
+            raise usage("the transformers engine has no %s" % typed, NOT_HERE[key], "Leave it out.")
+        if key not in ENGINE_ARGS:
+            near = (difflib.get_close_matches(key, ENGINE_ARGS, 1, 0) or ["mode"])[0]
+            raise usage(
+                "unknown %s" % typed,
+                "The transformers engine takes %s." % ", ".join(ENGINE_ARGS),
+                "Did you mean --engine-arg %s=%s?" % (near, (ENGINE_ARGS[near] or ("4",))[0]),
+            )
+        values = ENGINE_ARGS[key]
+        if values is None:
+            if not value.isdigit() or int(value) < 1:
+                raise usage(typed + " is no number from 1 up", "It counts threads.", "Type: --engine-arg %s=4" % key)
+        elif value not in values:
+            near = (difflib.get_close_matches(value, values, 1, 0) or [values[0]])[0]
+            raise usage(
+                typed + " is not known", "%s is one of %s." % (key, ", ".join(values)), "Did you mean --engine-arg %s=%s?" % (key, near)
+            )
+    chosen = {key: values[0] if values else None for key, values in ENGINE_ARGS.items()}
+    chosen.update(given)
+    chosen["threads"] = int(chosen["threads"]) if chosen["threads"] else None
+    return chosen
+
+
+def out_of_memory(error: BaseException) -> bool:
+    import torch
+
+    text = str(error).lower()
+    return (
+        isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError))
+        or "out of memory" in text
+        or "cublas_status_alloc_failed" in text
+        or "can't allocate memory" in text
+    )
+
+
+class Fault:
+    """Why an attempt broke off, without the frames of the exception, which would hold on to device memory."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.memory = out_of_memory(error)
+        self.text = ("%s: %s" % (type(error).__name__, " ".join(str(error).split())))[:2000]
+
+
+class Point:
+    """One shape and how far its measurement is."""
+
+    def __init__(self, spec: Dict[str, Any]) -> None:
+        self.name: str = spec["point"]
+        self.batch_size, self.input_len, self.output_len = (spec[key] for key in ("batch_size", "input_len", "output_len"))
+        self.decoder: Any = None
+        self.warmups, self.stable = 0, None  # type: int, Optional[bool]
+        self.interleaved = True
+        self.memory_bytes: Optional[int] = None
+        self.done = 0
+        self.outcome: Optional[str] = None
+
+
+class Engine:
+    """Measures the points of an order with a loaded model."""
+
+    def __init__(self, order: Dict[str, Any], runner: Any, tell: Callable[..., None]) -> None:
+        self.order, self.runner, self.tell = order, runner, tell
+        self.points = [Point(spec) for spec in order["points"]]
+        self.launch: int = order["launch"]
+        self.stopping = False
+        self._next = order["first_iteration"]
+        self._next_warmup = -1 - self.launch * 10_000
+        self._peak_bytes = 0
+        self._weights_bytes = runner.allocated()
+
+    def run(self) -> None:
+        self.tell("phase", phase="warmup")
+        self._prepare_together()
+        recorder().cuda_memory("post_warmup")
+        self.tell("phase", phase="timed")
+        self._measure_together()
+        self._measure_alone()
+        measured = [point for point in self.points if point.outcome is None]
+        for point in measured:
+            whole = point.done == self.order["repeats"]
+            self._end(point, "measured" if whole else "stopped", None if whole else "stopped after %d repeats" % point.done)
+        if self.order["device_work"] and self.runner.gpu and not self.stopping:
+            self.tell("phase", phase="device_work")
+            self._watch([point for point in measured if point.outcome == "measured"])
+        self._keep_peak()
+        self.runner.record_peak(self._peak_bytes)
+        recorder().flush()
+
+    def _together(self) -> List[Point]:
+        return [point for point in self.points if point.interleaved and point.outcome is None]
+
+    def _prepare_together(self) -> None:
+        # A point that does not fit frees all others, so it is gone through until none is left to prepare.
+        while not self.stopping:
+            waiting = [point for point in self._together() if point.decoder is None]
+            if not waiting:
+                return
+            self._prepare(waiting[0])
+
+    def _measure_together(self) -> None:
+        for repeat in range(self.order["repeats"]):
+            together = self._together()
+            turn = (repeat + self.launch) % max(1, len(together))
+            for point in together[turn:] + together[:turn]:
+                if self.stopping:
+                    return
+                if point.decoder is None:
+                    self._prepare(point)
+                if point.interleaved and point.outcome is None and not self.stopping:
+                    self._repeat(point)
+
+    def _measure_alone(self) -> None:
+        for point in self.points:
+            if point.interleaved or point.outcome is not None or self.stopping:
+                continue
+            self.free()
+            self._attempt_alone(point)
+            while point.done < self.order["repeats"] and point.outcome is None and not self.stopping:
+                self._repeat(point)
+            self.free()
+
+    def _prepare(self, point: Point) -> None:
+        """Builds and warms up a point beside the others; alone where it does not fit."""
+        fault = self._attempt(point, self._warm_up)
+        if fault is None:
+            return
+        if not fault.memory:
+            self._end(point, "failed", fault.text)
+            return
+        self.free()
+        self._attempt_alone(point)
+        if point.outcome is None:
+            point.interleaved = False
+            self.free()
+
+    def _attempt_alone(self, point: Point) -> None:
+        fault = self._attempt(point, self._warm_up)
+        if fault is not None:
+            self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
+            self.free()
+
+    def _repeat(self, point: Point) -> None:
+        iteration = self._next
+        fault = self._attempt(point, lambda at: self._iterate(at, iteration))
+        self._next += 1
+        if fault is None:
+            point.done += 1
+        elif not fault.memory or not point.interleaved:
+            self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
+        else:  # what is missing is measured alone
+            point.interleaved = False
+            self.free()
+
+    def _attempt(self, point: Point, action: Callable[[Point], None]) -> Optional[Fault]:
+        try:
+            action(point)
+            return None
+        except BrokenPipeError:  # nobody listens any more
+            raise
+        except Exception as error:
+            traceback.print_exc()
+            fault = Fault(error)
+        point.decoder = None
+        self.runner.release_memory()
+        return fault
+
+    def _warm_up(self, point: Point) -> None:
+        bounds = self.order["warmup"]
+        self._keep_peak()
+        beside = self.runner.allocated() - self._weights_bytes
+        point.decoder = self.runner.decoder(point)
+        point.warmups, point.stable, before = 0, False, None
+        while point.warmups < bounds["max"] and not self.stopping:
+            took = self._iterate(point, self._next_warmup)
+            self._next_warmup -= 1
+            point.warmups += 1
+            point.stable = before is not None and abs(took - before) <= bounds["within"] * before
+            if point.stable and point.warmups >= bounds["min"]:
+                break
+            before = took
+        peak = self.runner.peak()
+        point.memory_bytes = None if peak is None else peak - beside
+
+    def _iterate(self, point: Point, iteration: int) -> float:
+        """-> seconds end to end; negative iterations are warm-up"""
+        run = self.runner.generate(point, iteration)
+        warmup = iteration < 0
+        e2e_ns = run.record(point, self.launch, warmup)
+        recorder().flush()
+        self.tell("iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
+        return e2e_ns / 1e9
+
+    def _watch(self, points: List[Point]) -> None:
+        for point in points:
+            if self.stopping:
+                return
+            if not point.interleaved:
+                self.free()
+            if point.decoder is None and self._attempt(point, self._warm_up) is not None:
+                continue
+            self._attempt(point, lambda at: self.runner.watch(at, self.launch, self._next))
+            self._next += 1
+            recorder().flush()
+
+    def free(self) -> None:
+        """Caches and graphs of all points."""
+        for point in self.points:
+            point.decoder = None
+        self.runner.release_memory()
+
+    def _keep_peak(self) -> None:
+        self._peak_bytes = max(self._peak_bytes, self.runner.peak() or 0)
+        self.runner.reset_peak()
+
+    def _end(self, point: Point, outcome: str, text: Optional[str]) -> None:
+        point.outcome = outcome
+        recorder().point(
+            point.name,
+            self.launch,
+            outcome,
+            text,
+            point.warmups or None,
+            point.stable,
+            point.interleaved,
+            point.memory_bytes,
+            None if point.memory_bytes is None else "torch.cuda.max_memory_allocated",
+        )
+        recorder().flush()
+        self.tell("point", point=point.name, outcome=outcome, text=text)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def load(order: Dict[str, Any]) -> Any:
+    """Checks the order, loads the model. -> the runner of its iterations"""
+    args = engine_args(order["engine_args"])
+    asked = order["device"]
+    if asked is not None and asked.split(":")[0] not in ("cpu", "cuda"):
+        raise usage("--device %s is not known" % asked, "It is cpu, cuda or cuda:N.", "Take --device cuda.")
+    if order["dtype"] not in (None,) + DTYPES:
+        raise ModelError("E_DTYPE", "no dtype %s" % order["dtype"], "torch runs %s." % ", ".join(DTYPES), "Take one of these.")
+    if args["mode"] != "eager":  # as torch.profiler does it for CUDA graphs, which do not survive the end of CUPTI
+        os.environ.update(DISABLE_CUPTI_LAZY_REINIT="1", TEARDOWN_CUPTI="0")
+    import torch
+
+    device = choose_device(asked)
+    check_mode(args["mode"], args["attn"], device, "--engine-arg %s=%s")
+    if device == "cpu" and args["sync"] == "end":
+        raise usage("--engine-arg sync=end needs a GPU", "On the CPU the host cannot run ahead.", "Leave it out.")
+    if args["threads"]:
+        torch.set_num_threads(args["threads"])
+    torch.set_float32_matmul_precision("high" if args["tf32"] == "true" else "highest")
+    torch.backends.cudnn.allow_tf32 = args["tf32"] == "true"
+    if args["mode"] == "compile":  # one code object is compiled once for every point
+        for name in ("recompile_limit", "cache_size_limit"):
+            if hasattr(torch._dynamo.config, name):
+                setattr(torch._dynamo.config, name, 8 + 2 * len(order["points"]))
+    dtype = order["dtype"] or ("float32" if device == "cpu" else "float16")
+    where = order["model"]
+    model = load_model(
+        where, device, dtype, order["weights"], args["attn"], order["seed"], order.get("name") or where, order.get("config")
+    )
+    from inferscope_iteration import Runner
+
+    return Runner(model, device, args, order["seed"])
+
+
+def main(path: str) -> int:
+    order = json.loads(Path(path).read_text(encoding="utf8"))
+    os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
+    # Libraries print what they like; progress keeps stdout for itself.
+    progress = os.fdopen(os.dup(1), "w", encoding="utf8")
+    os.dup2(2, 1)
+
+    def tell(type_: str, **fields: Any) -> None:
+        progress.write(json.dumps(dict(fields, type=type_)) + "\n")
+        progress.flush()
+
+    engine: Optional[Engine] = None
+    interrupted = False
+
+    def stop(_signal: int, _frame: Any) -> None:
+        nonlocal interrupted
+        first, interrupted = not interrupted, True
+        if engine is not None:
+            engine.stopping = True
+        elif first:
+            raise Interrupted()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, stop)
+    recorder()
+    try:
+        tell("phase", phase="load")
+        runner = load(order)
+        import torch
+
+        engine = Engine(order, runner, tell)
+        engine.stopping = interrupted
+        with torch.inference_mode():
+            engine.run()
+        return 0
+    except Interrupted:
+        for spec in order["points"]:
+            recorder().point(spec["point"], order["launch"], "stopped", "stopped while the model was loaded")
+            tell("point", point=spec["point"], outcome="stopped", text="stopped while the model was loaded")
+        return 0
+    except ModelError as error:
+        failure, code = error, 2 if error.code == "E_USAGE" else 1
+    except Exception as error:
+        traceback.print_exc()
+        failure, code = _unexpected(error, order), 1
+    recorder().error(failure.code, str(failure))
+    sys.stderr.write("error: %s\n" % failure)
+    return code
+
+
+def _unexpected(error: Exception, order: Dict[str, Any]) -> ModelError:
+    what, why = "%s could not be loaded" % order["model"], " ".join(str(error).split())[:600] or repr(error)
+    if isinstance(error, ModuleNotFoundError):
+        fix = "Type: %s -m pip install torch transformers" % sys.executable
+        return ModelError("E_ENGINE_MISSING", "Python has no module %s" % error.name, "%s ran." % sys.executable, fix)
+    if "torch" in sys.modules and out_of_memory(error):
+        fix = "Use a smaller dtype (float16) or model, or end other programs on the GPU (nvidia-smi lists them)."
+        return ModelError("E_OUT_OF_MEMORY", what + ": its weights do not fit", why, fix)
+    return ModelError("E_WORKLOAD_FAILED", what, "%s: %s" % (type(error).__name__, why), "Its whole output is in the log of the launch.")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,269 @@
+"""One greedy generation of the transformers engine: its clock stamps, device times and device work.
+
+sync=step: the tokens of a step reach the host before the next step begins, as a server that streams needs them. A stage
+ends when they are there; between two stages the device is idle.
+sync=end: the host runs ahead and waits once, after the last step. Stages are then the intervals between events of the
+device, laid onto the host's clock at the start of the iteration, when the device was idle.
+"""
+
+import gc
+import sys
+import time
+from typing import Any, Dict, List, Optional, Tuple
+
+from inferscope_decoder import Decoder, random_prompt, synchronize
+from inferscope_record import mark_name, recorder
+
+# Between the stages of a watched iteration, s: far longer than the clocks of profiler and host are apart.
+PAUSE = 0.0003
+
+Interval = Tuple[int, int]
+
+
+class Stage:
+    """`step` is None for the prefill."""
+
+    def __init__(self, step: Optional[int], start_ns: int, end_ns: int, device_dur_ns: Optional[int] = None) -> None:
+        self.step, self.start_ns, self.end_ns, self.device_dur_ns = step, start_ns, end_ns, device_dur_ns
+
+    @property
+    def kind(self) -> str:
+        return "prefill" if self.step is None else "decode"
+
+
+class Iteration:
+    """What one generation took. `tokens`: [output_len][batch_size] token ids."""
+
+    def __init__(self, number: int, start_ns: int, end_ns: int, stages: List[Stage], tokens: List[List[int]]) -> None:
+        self.number, self.start_ns, self.end_ns, self.stages, self.tokens = number, start_ns, end_ns, stages, tokens
+
+    def record(self, point: Any, launch: int, warmup: bool) -> int:
+        """Writes its lines. -> ns end to end"""
+        batch = point.batch_size
+        for stage in self.stages:
+            step = 0 if stage.step is None else stage.step
+            prefill = stage.step is None
+            new = batch * point.input_len if prefill else batch
+            context = new if prefill else batch * (point.input_len + step + 1)
+            recorder().stage(
+                stage.kind, stage.start_ns, stage.end_ns, self.number, step, batch, new, context, warmup, stage.device_dur_ns
+            )
+        first_ns = self.stages[0].end_ns
+        sizes = (batch, point.input_len, point.output_len)
+        recorder().request(self.start_ns, first_ns, self.end_ns, self.number, *sizes, warmup, launch, point.name)
+        return self.end_ns - self.start_ns
+
+
+class Runner:
+    """Iterations of one model on one device."""
+
+    def __init__(self, model: Any, device: str, args: Dict[str, Any], seed: int) -> None:
+        self.model, self.device, self.args, self.seed = model, device, args, seed
+        self.gpu = device != "cpu"
+        self._events: List[Any] = []
+        if self.gpu:  # the workspace of cuBLAS belongs to every point, not to the first
+            import torch
+
+            with torch.inference_mode():
+                model(input_ids=torch.zeros(1, 2, dtype=torch.long, device=device), use_cache=False)
+
+    def decoder(self, point: Any) -> Decoder:
+        mode, attn = self.args["mode"], self.args["attn"]
+        return Decoder(self.model, self.device, mode, attn, point.batch_size, point.input_len, point.output_len)
+
+    def generate(self, point: Any, number: int, pause: float = 0.0) -> Iteration:
+        """One generation with a prompt of its own. `pause`: idle time between the stages, which then end on the host."""
+        decoder = point.decoder
+        prompt = random_prompt(self.model.config.vocab_size, point.batch_size, point.input_len, self.seed, number)
+        steps = range(point.output_len)
+        stepwise = self.args["sync"] == "step" or pause > 0
+        events = self._timers(len(steps)) if self.gpu else []
+        stamps: List[Interval] = []
+        tokens: List[Any] = []
+        token: Any = None
+        synchronize(self.device)
+        start_ns = time.monotonic_ns()
+        for step in steps:
+            begin_ns = time.monotonic_ns() if step else start_ns
+            if events:
+                _range_push(mark_name("decode" if step else "prefill", number, max(0, step - 1)))
+                events[2 * step].record()
+            if step:
+                logits = decoder.decode(token)
+            else:
+                logits = decoder.prefill(prompt.to(self.device))
+            token = logits.argmax(-1, keepdim=True)
+            if events:
+                events[2 * step + 1].record()
+            tokens.append(token.flatten().tolist() if stepwise else token)
+            stamps.append((begin_ns, time.monotonic_ns()))
+            if events:
+                _range_pop()
+            if pause:
+                time.sleep(pause)
+        if not stepwise:
+            import torch
+
+            rows = torch.cat(tokens, 1).tolist()
+            tokens = [list(column) for column in zip(*rows)]
+        end_ns = stamps[-1][1] if stepwise else time.monotonic_ns()
+        decoder.rest()
+        stages = [Stage(step - 1 if step else None, *stamps[step]) for step in steps]
+        if events:
+            _read_timers(stages, events, None if stepwise else start_ns)
+        return Iteration(number, start_ns, end_ns, stages, tokens)
+
+    def watch(self, point: Any, launch: int, number: int) -> None:
+        """One generation under torch.profiler, device activities only, and its device_work lines."""
+        import torch
+
+        synchronize(self.device)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
+            before = _realtime_offset_ns()
+            run = self.generate(point, number, PAUSE)
+            after = _realtime_offset_ns()
+            synchronize(self.device)
+        offset_ns = (before + after) // 2
+        stages = [Stage(stage.step, stage.start_ns + offset_ns, stage.end_ns + offset_ns) for stage in run.stages]
+        activities = device_activities(profile.profiler.kineto_results.events())
+        work = work_by_kind(stages, activities)
+        if isinstance(work, str):
+            sys.stderr.write("device work of %s is not known: %s\n" % (point.name, work))
+            return
+        for kind, sums in work.items():
+            recorder().device_work(point.name, launch, kind, **sums)
+
+    def _timers(self, stages: int) -> List[Any]:
+        import torch
+
+        while len(self._events) < 2 * stages:
+            self._events.append(torch.cuda.Event(enable_timing=True))
+        return self._events[: 2 * stages]
+
+    def allocated(self) -> int:
+        """Bytes that torch's allocator has given out."""
+        import torch
+
+        return int(torch.cuda.memory_allocated()) if self.gpu else 0
+
+    def peak(self) -> Optional[int]:
+        """Most bytes given out since `reset_peak`; None on the CPU, whose allocator does not count."""
+        import torch
+
+        return int(torch.cuda.max_memory_allocated()) if self.gpu else None
+
+    def reset_peak(self) -> None:
+        import torch
+
+        if self.gpu:
+            torch.cuda.reset_peak_memory_stats()
+
+    def record_peak(self, peak_bytes: int) -> None:
+        import torch
+
+        if self.gpu:
+            source = "torch.cuda.max_memory_allocated"
+            recorder().memory("max_memory_allocated", peak_bytes, source, torch.cuda.current_device(), "peak")
+
+    def release_memory(self) -> None:
+        """Gives unused memory of the allocator back to the device."""
+        import torch
+
+        gc.collect()
+        if self.gpu:
+            torch.cuda.empty_cache()
+
+
+def _range_push(name: str) -> None:
+    import torch
+
+    torch.cuda.nvtx.range_push(name)
+
+
+def _range_pop() -> None:
+    import torch
+
+    torch.cuda.nvtx.range_pop()
+
+
+def _read_timers(stages: List[Stage], events: List[Any], host_start_ns: Optional[int]) -> None:
+    """Device times of the stages; with `host_start_ns` their intervals too, counted from the first event."""
+    for number, stage in enumerate(stages):
+        begin, end = events[2 * number], events[2 * number + 1]
+        stage.device_dur_ns = round(begin.elapsed_time(end) * 1e6)
+        if host_start_ns is not None:
+            stage.start_ns = host_start_ns + (round(events[0].elapsed_time(begin) * 1e6) if number else 0)
+            stage.end_ns = host_start_ns + round(events[0].elapsed_time(end) * 1e6)
+
+
+def _realtime_offset_ns() -> int:
+    """CLOCK_REALTIME - CLOCK_MONOTONIC, from the shortest of five readings."""
+    readings = []
+    for _ in range(5):
+        before = time.monotonic_ns()
+        realtime = time.time_ns()
+        after = time.monotonic_ns()
+        readings.append((after - before, realtime - (before + after) // 2))
+    return min(readings)[1]
+
+
+Activity = Tuple[int, int, bool]
+
+
+def device_activities(events: List[Any]) -> List[Activity]:
+    """Of a profile's events those that ran on the device. -> (start, end, whether it is a copy or memset), by start"""
+    from torch.autograd import DeviceType
+
+    found = []
+    for event in events:
+        if event.device_type() == DeviceType.CPU or event.is_user_annotation():
+            continue
+        start_ns, name = event.start_ns(), event.name()
+        found.append((start_ns, start_ns + event.duration_ns(), name.startswith(("Memcpy", "Memset", "CopyDevice", "Fill"))))
+    return sorted(found)
+
+
+def work_by_kind(stages: List[Stage], activities: List[Activity]) -> Any:
+    """Sums by stage kind, or what is wrong.
+
+    The device is idle between two stages for a pause, so the middle of the pause divides what they launched exactly, as
+    long as the clocks are closer than half of it. That they are shows in the check: nothing lies across a boundary or
+    outside of all stages, and no stage is without work.
+    """
+    half = int(PAUSE * 1e9) // 2
+    bounds = [stages[0].start_ns - half] + [stage.end_ns + half for stage in stages]
+    work: Dict[str, Dict[str, int]] = {}
+    position = 0
+    if activities and activities[0][0] < bounds[0]:
+        return "the profiler saw work %.3f ms before the first stage" % ((bounds[0] - activities[0][0]) / 1e6)
+    for number, stage in enumerate(stages):
+        own = []
+        while position < len(activities) and activities[position][0] < bounds[number + 1]:
+            own.append(activities[position])
+            position += 1
+        if not own:
+            return "the profiler saw no work in stage %d of %d" % (number + 1, len(stages))
+        if max(end for _, end, _ in own) > bounds[number + 1]:
+            return "work lies across the end of stage %d" % (number + 1)
+        names = ("stages", "kernels", "kernel_ns", "copies", "copy_ns", "busy_ns", "wall_ns")
+        sums = work.setdefault(stage.kind, dict.fromkeys(names, 0))
+        sums["stages"] += 1
+        sums["wall_ns"] += stage.end_ns - stage.start_ns
+        sums["busy_ns"] += union_ns([(start, end) for start, end, _ in own])
+        for start, end, copy in own:
+            sums["copies" if copy else "kernels"] += 1
+            sums["copy_ns" if copy else "kernel_ns"] += end - start
+    if position < len(activities):
+        return "the profiler saw work after the last stage"
+    return work
+
+
+def union_ns(intervals: List[Interval]) -> int:
+    """Time covered by at least one of them; sorted by start."""
+    total, until = 0, None  # type: int, Optional[int]
+    for start, end in intervals:
+        if until is None or start > until:
+            total, until = total + end - start, end
+        elif end > until:
+            total, until = total + end - until, end
+    return total

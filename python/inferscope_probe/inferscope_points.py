@@ -1,0 +1,163 @@
+"""A benchmark's order and its points, for engines in Python: read, measured in turn, told (src/model/bench.ts).
+
+Figures are lines of the record file. Progress is a JSON line each on what was stdout when `claim_stdout` was called;
+everything else that the process or its children print goes to stderr.
+"""
+
+import json
+import os
+import signal
+import sys
+from typing import Any, Callable, Dict, Iterator, List, Optional
+
+from inferscope_record import Recorder
+
+Point = Dict[str, Any]
+_progress_fd = 1
+
+
+class EngineError(Exception):
+    """A failure with a code of docs/formats.md and three lines: what broke, why, what to type."""
+
+    def __init__(self, code: str, what: str, why: str, fix: str) -> None:
+        super().__init__(what)
+        self.code, self.what, self.why, self.fix = code, what, why, fix
+
+
+def claim_stdout() -> None:
+    """Keeps stdout for progress: engines log to stdout, also from processes that they fork."""
+    global _progress_fd
+    sys.stdout.flush()
+    _progress_fd = os.dup(1)
+    os.dup2(2, 1)
+
+
+def tell(**fields: Any) -> None:
+    """One line of progress; a reader that is gone ends nothing."""
+    try:
+        os.write(_progress_fd, (json.dumps(fields) + "\n").encode())
+    except OSError:
+        pass
+
+
+def tell_failure(error: EngineError) -> None:
+    tell(type="failure", code=error.code, what=error.what, why=error.why, fix=error.fix)
+
+
+def read_order(path: str) -> Dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        order: Dict[str, Any] = json.load(file)
+    if order.get("v") != 1:
+        raise EngineError(
+            "E_INTERNAL", "the order %s is of version %s" % (path, order.get("v")), "This probe knows version 1.",
+            "Take probe and inferscope of one version.",
+        )
+    return order
+
+
+class StopFlag:
+    """Set by the first SIGINT or SIGTERM: the repeat under way is finished, nothing is begun after it."""
+
+    def __init__(self) -> None:
+        self.stopped = False
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, self._stop)
+
+    def _stop(self, number: int, _frame: Any) -> None:
+        if self.stopped:
+            raise KeyboardInterrupt
+        self.stopped = True
+
+
+def by_size(points: List[Point]) -> List[Point]:
+    """Small ones first, so that what a point needs beyond all before it shows."""
+    def size(point: Point) -> Any:
+        context = point["input_len"] + point["output_len"]
+        return (point["batch_size"] * context, point["batch_size"] * point["input_len"])
+
+    return sorted(points, key=size)
+
+
+def interleaved(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
+    """Round by round, each begun one point further: drift of the machine hits all points alike."""
+    for turn in range(repeats):
+        for i in range(len(points)):
+            yield points[(i + turn + first) % len(points)]
+
+
+def measure_points(
+    order: Dict[str, Any],
+    records: Recorder,
+    measure: Callable[[Point, int, bool], int],
+    classify: Callable[[BaseException], Optional[str]],
+    stopped: Callable[[], bool],
+) -> None:
+    """Warms every point up and then times all of them in turn.
+
+    `measure(point, iteration, warmup)` runs one repeat, writes its lines and returns its end to end time in ns.
+    `classify(error)` is out_of_memory or failed for an error that ends the point only; None lets it through, after all
+    points that were open are told as failed.
+    """
+    bounds = order["warmup"]
+    state = {p["point"]: {"outcome": None, "warmups": 0, "stable": False, "done": 0} for p in order["points"]}
+    count = [int(order["first_iteration"])]
+
+    def end(point: Point, outcome: str, text: Optional[str]) -> None:
+        own = state[point["point"]]
+        own["outcome"] = outcome
+        records.point(
+            point["point"], order["launch"], outcome, text,
+            warmup_iterations=own["warmups"], stable=own["stable"],
+        )
+        records.flush()
+        tell(type="point", point=point["point"], outcome=outcome, text=text)
+
+    def repeat(point: Point, warmup: bool) -> Optional[int]:
+        try:
+            took = measure(point, count[0], warmup)
+        except Exception as error:
+            outcome = classify(error)
+            words = first_line(error)
+            if outcome is None:
+                for other in order["points"]:
+                    if state[other["point"]]["outcome"] is None:
+                        end(other, "failed", words)
+                raise
+            end(point, outcome, words)
+            return None
+        records.flush()
+        tell(type="iteration", point=point["point"], iteration=count[0], warmup=warmup, e2e_ms=took / 1e6)
+        count[0] += 1
+        return took
+
+    tell(type="phase", phase="warmup")
+    for point in by_size(order["points"]):
+        own, before = state[point["point"]], None
+        while own["warmups"] < bounds["max"] and not stopped():
+            took = repeat(point, True)
+            if took is None:
+                break
+            own["warmups"] += 1
+            own["stable"] = before is not None and abs(took - before) <= bounds["within"] * before
+            if own["stable"] and own["warmups"] >= bounds["min"]:
+                break
+            before = took
+    tell(type="phase", phase="timed")
+    for point in interleaved(order["points"], order["repeats"], order["launch"]):
+        own = state[point["point"]]
+        if stopped():
+            break
+        if own["outcome"] is not None or repeat(point, False) is None:
+            continue
+        own["done"] += 1
+        if own["done"] == order["repeats"]:
+            end(point, "measured", None)
+    for point in order["points"]:
+        own = state[point["point"]]
+        if own["outcome"] is None:
+            end(point, "stopped", "Stopped after %d of %d timed repeats." % (own["done"], order["repeats"]))
+
+
+def first_line(error: BaseException) -> str:
+    text = str(error).strip().split("\n")[0]
+    return (text or repr(error))[:500]
