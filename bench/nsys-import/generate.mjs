@@ -2,7 +2,6 @@
 // parquetdir and as sqlite. Names of kernels are those of our H200 capture; one step is 520 launches among 709 calls.
 // node bench/nsys-import/generate.mjs FOLDER [--steps 7154] [--no-sqlite]
 import { DuckDBInstance } from '@duckdb/node-api';
-import Database from 'libsql';
 import { mkdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -92,6 +91,7 @@ for (const [table, sql] of Object.entries(tables))
 if (!values['no-sqlite']) {
   const path = join(folder, 'synthetic.sqlite');
   rmSync(path, { force: true });
+  const { default: Database } = await import('libsql');
   const out = new Database(path);
   out.exec('PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF');
   for (const table of Object.keys(tables)) {

@@ -3,7 +3,7 @@
 // node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js]
 import { DuckDBInstance } from '@duckdb/node-api';
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { performance } from 'node:perf_hooks';
@@ -100,6 +100,7 @@ for (const [name, goal] of [
   ['synthetic.sqlite', 20],
 ]) {
   const path = join(folder, name);
+  if (!existsSync(path)) continue;
   const { seconds, peak } = await timed(['import', path, '--no-raw', '--json']);
   const size = statSync(path).isFile()
     ? statSync(path).size
