@@ -1,11 +1,21 @@
 import { barsChart } from './bars.js';
+import type { BenchResult } from '../../model/documents/bench.js';
+import type { ServingResult } from '../../model/documents/serving.js';
 import type { TraceResult } from '../../model/documents/trace.js';
+import { benchBatchChart } from './bench/batch.js';
+import { benchFitChart } from './bench/fit.js';
+import { benchMachineChart } from './bench/machine.js';
+import { benchSpreadChart } from './bench/spread.js';
+import { benchTelemetryChart } from './bench/telemetry.js';
+import { benchVariantsChart } from './bench/variants.js';
 import type { Chart } from './chart.js';
 import { classesChart } from './classes.js';
 import { repeatsChart, stepsChart } from './latency.js';
 import { layersChart } from './layers.js';
 import { memoryChart } from './memory.js';
 import { rooflineChart } from './roofline.js';
+import { servingLatencyChart } from './serving/latency.js';
+import { servingRateChart } from './serving/rate.js';
 import { telemetryChart } from './telemetry.js';
 import { timelineChart } from './timeline.js';
 import { traceClassesChart } from './trace/classes.js';
@@ -36,11 +46,34 @@ export const traceCharts = {
   gpu_telemetry: gpuTelemetryChart,
 } satisfies Record<string, Chart<TraceResult>>;
 
+/** Those of the report of a benchmark. */
+export const benchCharts = {
+  bench_batch: benchBatchChart,
+  bench_spread: benchSpreadChart,
+  bench_fit: benchFitChart,
+  bench_machine: benchMachineChart,
+  bench_variants: benchVariantsChart,
+  bench_telemetry: benchTelemetryChart,
+} satisfies Record<string, Chart<BenchResult>>;
+
+/** Those of the report of a load test. */
+export const servingCharts = {
+  serving_latency: servingLatencyChart,
+  serving_rate: servingRateChart,
+} satisfies Record<string, Chart<ServingResult>>;
+
 export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
+export type BenchChartName = keyof typeof benchCharts;
+export type ServingChartName = keyof typeof servingCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
 export function chartNamed(name: string): Chart<unknown> | undefined {
-  const all: Record<string, Chart<never>> = { ...charts, ...traceCharts };
+  const all: Record<string, Chart<never>> = {
+    ...charts,
+    ...traceCharts,
+    ...benchCharts,
+    ...servingCharts,
+  };
   return all[name] as Chart<unknown> | undefined;
 }

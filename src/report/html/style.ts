@@ -6,7 +6,7 @@ const variables = (theme: Theme): string => `
   --ink: ${theme.ink}; --muted: ${theme.muted}; --line: ${theme.line}; --surface: ${theme.surface};
   --page: ${theme.dark ? '#0f1217' : '#f6f7f9'}; --raised: ${theme.dark ? '#1e232c' : '#f1f3f6'};
   --link: ${theme.dark ? '#7db8ff' : '#0b5cad'}; --error: ${theme.dark ? '#ff8f7a' : '#b3261e'};
-  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};`;
+  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --good: ${theme.dark ? '#4cc9a0' : '#00714f'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};`;
 
 const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');
 
@@ -78,6 +78,7 @@ p { margin: .25rem 0 .75rem; max-width: 75ch; overflow-wrap: anywhere; }
 .notice { border-left: 3px solid var(--muted); padding: .375rem .75rem; margin: 0 0 .5rem; background: var(--raised); overflow-wrap: anywhere; }
 .notice.error { border-color: var(--error); } .notice.error strong { color: var(--error); }
 .notice.warning { border-color: var(--warning); } .notice.warning strong { color: var(--warning); }
+.notice.good { border-color: var(--good); } .notice.good strong { color: var(--good); }
 .notice strong { text-transform: capitalize; }
 .notice code { color: var(--muted); }
 .absent { color: var(--muted); } .absent strong { color: var(--ink); }
@@ -112,6 +113,9 @@ td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; whit
 dl.definitions { display: grid; grid-template-columns: minmax(8rem, max-content) minmax(0, 1fr); gap: .5rem 1.25rem; margin: .5rem 0 1rem; }
 dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
 @media (max-width: 600px) { dl.definitions { grid-template-columns: minmax(0, 1fr); gap: 0; } dl.definitions dd { margin: 0 0 .625rem; } }
+.answers { margin: 0 0 .5rem; } .answers div { padding: .5rem 0; border-top: 1px solid var(--line); break-inside: avoid; } .answers div:first-child { border-top: 0; }
+.answers dt { color: var(--muted); font-size: .875rem; } .answers dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
+.line-key { vertical-align: -1px; margin-right: .35em; }
 .help { padding-left: 1.25rem; } .help li { margin: .375rem 0; max-width: 75ch; overflow-wrap: anywhere; }
 .help small { color: var(--muted); display: block; font-size: .875rem; }
 footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }

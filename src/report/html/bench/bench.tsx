@@ -1,0 +1,49 @@
+import type { Document } from '../../../model/document.js';
+import type { BenchResult } from '../../../model/documents/bench.js';
+import { documentPage } from '../document-page.js';
+import { answersSection } from './answers.js';
+import { batchSection } from './batch.js';
+import type { BenchSection } from './bench-parts.js';
+import { benchDefinitionsSection, protocolSection } from './definitions.js';
+import { efficiencySection } from './efficiency.js';
+import { machineSection } from './machine.js';
+import { pointsSection } from './points.js';
+import { sequenceSection } from './sequence.js';
+import { spreadSection } from './spread.js';
+import { BenchSummary } from './summary.js';
+import { benchTelemetrySection } from './telemetry.js';
+import { variantsSection } from './variants.js';
+
+/** In the order of reading: what someone in a hurry needs is first. */
+const sections: BenchSection[] = [
+  answersSection,
+  pointsSection,
+  batchSection,
+  sequenceSection,
+  variantsSection,
+  spreadSection,
+  machineSection,
+  efficiencySection,
+  benchTelemetrySection,
+  protocolSection,
+  benchDefinitionsSection,
+];
+
+/**
+ * The HTML report of a benchmark: one page without any remote asset.
+ * @param clientScript text of dist/report-client.js, which draws the charts
+ */
+export function benchReport(
+  document: Document<BenchResult>,
+  { clientScript }: { clientScript: string },
+): string {
+  const { session } = document.data;
+  return documentPage({
+    title: session.title,
+    document,
+    session,
+    summary: <BenchSummary document={document} />,
+    sections,
+    clientScript,
+  });
+}

@@ -1,0 +1,47 @@
+import type { Child } from 'hono/jsx';
+import type { Document } from '../../model/document.js';
+import { Page } from './page.js';
+import type { Section } from './section.js';
+
+/** A part of a page of one document; absent from page and contents where `applies` says so. */
+export interface PageSection<T> extends Section<T> {
+  applies?: (document: Document<T>) => boolean;
+}
+
+interface PageFacts<T> {
+  title: string;
+  document: Document<T>;
+  session: { id: string; started_at: string };
+  summary: Child;
+  sections: PageSection<T>[];
+  clientScript: string;
+}
+
+/** One page of one document, without any remote asset: what someone in a hurry reads, then its sections. */
+export function documentPage<T>(facts: PageFacts<T>): string {
+  const { document, session } = facts;
+  const sections = facts.sections.filter(({ applies }) => applies?.(document) ?? true);
+  const page = (
+    <Page
+      title={`${facts.title} · inferscope`}
+      contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
+      data={document}
+      clientScript={facts.clientScript}
+    >
+      {facts.summary}
+      {sections.map((section) => (
+        <section id={section.id} aria-labelledby={`${section.id}-title`}>
+          <h2 id={`${section.id}-title`}>
+            <a href={`#${section.id}`}>{section.title}</a>
+          </h2>
+          {section.render(document)}
+        </section>
+      ))}
+      <footer>
+        inferscope {document.tool_version} · session {session.id} · {session.started_at} · the page holds its
+        data as {document.schema} JSON in <code>#profile-data</code>
+      </footer>
+    </Page>
+  );
+  return `<!DOCTYPE html>\n${String(page)}\n`;
+}
