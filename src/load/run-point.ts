@@ -31,10 +31,18 @@ export interface PointOutcome {
   end_ns: number;
 }
 
+export interface PointCounts {
+  done: number;
+  failed: number;
+  in_flight: number;
+  /** Chunks of the requests that are done. */
+  tokens: number;
+}
+
 export interface PointControl {
   signal: AbortSignal;
   /** Called a few times a second. */
-  onProgress?: (counts: { done: number; failed: number; in_flight: number; tokens: number }) => void;
+  onProgress?: (counts: PointCounts) => void;
 }
 
 /** Sends the requests of a plan as it says and waits for all answers. Aborting ends those under way. */

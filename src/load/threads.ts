@@ -3,8 +3,8 @@ import { childEntry } from '../model/installation.js';
 import type { ThreadHealth } from './client-health.js';
 import { monotonicNs } from './clock.js';
 import type { Exchange } from './exchange.js';
-import { type PointControl, type PointOutcome, type PointPlan, runPoint } from './run-point.js';
-import type { LoadReply, LoadRequest } from './worker-messages.js';
+import type { PointControl, PointCounts, PointOutcome } from './run-point.js';
+import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';
 
 export interface LoadOutcome {
   exchanges: Exchange[];
@@ -14,34 +14,42 @@ export interface LoadOutcome {
   end_ns: number;
 }
 
-/** Workers need this long to start and load the client; the load begins after it, in all of them at once. */
-const startMs = 400;
+/** From "begin" to the first request: the message must have reached every thread. */
+const leadNs = 20e6;
 
-/** Runs a plan in this thread, or spread over several. @param entry the built load-worker.js */
+/**
+ * Runs a plan in threads that do nothing else: progress, samplers and the garbage of this thread delay no stamp.
+ * @param entry the built load-worker.js
+ */
 export async function runLoad(
-  plan: Omit<PointPlan, 'begin_ns'>,
+  plan: ThreadPlan,
   threads: number,
   control: PointControl,
   entry = childEntry('load-worker'),
 ): Promise<LoadOutcome> {
-  if (threads <= 1) {
-    const outcome = await runPoint({ ...plan, begin_ns: monotonicNs() }, control);
-    return merge([outcome]);
-  }
-  const begin_ns = monotonicNs() + startMs * 1e6;
-  const counts = Array.from({ length: threads }, () => ({ done: 0, failed: 0, in_flight: 0, tokens: 0 }));
-  const outcomes = await Promise.all(
-    shares({ ...plan, begin_ns }, threads).map((share, number) =>
-      inWorker(share, control.signal, entry, (own) => {
-        counts[number] = own;
-        control.onProgress?.(sum(counts));
-      }),
-    ),
+  const parts = shares(plan, threads);
+  const counts = parts.map((): PointCounts => ({ done: 0, failed: 0, in_flight: 0, tokens: 0 }));
+  const workers = parts.map((part, number) =>
+    startThread(part, entry, (own) => {
+      counts[number] = own;
+      control.onProgress?.(sum(counts));
+    }),
   );
-  return merge(outcomes);
+  const stop = () => workers.forEach((worker) => worker.post({ type: 'stop' }));
+  control.signal.addEventListener('abort', stop, { once: true });
+  if (control.signal.aborted) stop();
+  try {
+    await Promise.all(workers.map(({ ready }) => ready));
+    const begin_ns = monotonicNs() + leadNs;
+    for (const worker of workers) worker.post({ type: 'begin', begin_ns });
+    return merge(await Promise.all(workers.map(({ outcome }) => outcome)));
+  } finally {
+    control.signal.removeEventListener('abort', stop);
+    await Promise.all(workers.map((worker) => worker.terminate()));
+  }
 }
 
-function sum(counts: { done: number; failed: number; in_flight: number; tokens: number }[]) {
+function sum(counts: PointCounts[]): PointCounts {
   const total = { done: 0, failed: 0, in_flight: 0, tokens: 0 };
   for (const one of counts)
     for (const key of ['done', 'failed', 'in_flight', 'tokens'] as const) total[key] += one[key];
@@ -49,7 +57,7 @@ function sum(counts: { done: number; failed: number; in_flight: number; tokens: 
 }
 
 /** Requests in turn, users (or slots) as evenly as they go. */
-export function shares(plan: PointPlan, threads: number): PointPlan[] {
+export function shares(plan: ThreadPlan, threads: number): ThreadPlan[] {
   const { concurrency } = plan;
   const used = Math.max(1, Math.min(threads, concurrency ?? threads, plan.requests.length));
   return Array.from({ length: used }, (_, number) => ({
@@ -59,30 +67,27 @@ export function shares(plan: PointPlan, threads: number): PointPlan[] {
   }));
 }
 
-function inWorker(
-  plan: PointPlan,
-  signal: AbortSignal,
-  entry: string,
-  onProgress: NonNullable<PointControl['onProgress']>,
-): Promise<PointOutcome> {
-  const worker = new Worker(entry, { env: {} });
+function startThread(plan: ThreadPlan, entry: string, onProgress: (counts: PointCounts) => void) {
+  const worker = new Worker(entry);
   const post = (message: LoadRequest) => worker.postMessage(message, []);
-  const stop = () => post({ type: 'stop' });
-  return new Promise<PointOutcome>((resolve, reject) => {
+  let begin = () => {};
+  const ready = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const outcome = new Promise<PointOutcome>((resolve, reject) => {
     worker.on('message', (reply: LoadReply) => {
-      if (reply.type === 'progress') onProgress(reply.counts);
+      if (reply.type === 'ready') begin();
+      else if (reply.type === 'progress') onProgress(reply.counts);
       else if (reply.type === 'outcome') resolve(reply.outcome);
       else reject(new Error(reply.text));
     });
     worker.on('error', reject);
     worker.on('exit', (code) => reject(new Error(`a thread of the load generator ended with ${code}`)));
-    signal.addEventListener('abort', stop, { once: true });
-    post({ type: 'run', plan });
-    if (signal.aborted) stop();
-  }).finally(async () => {
-    signal.removeEventListener('abort', stop);
-    await worker.terminate();
   });
+  // Told by whoever awaits the outcome; a thread that ends first must not wait for it.
+  outcome.catch(begin);
+  post({ type: 'prepare', plan });
+  return { post, ready, outcome, terminate: () => worker.terminate() };
 }
 
 function merge(outcomes: PointOutcome[]): LoadOutcome {

@@ -1,8 +1,13 @@
-import type { PointOutcome, PointPlan } from './run-point.js';
+import type { PointCounts, PointOutcome, PointPlan } from './run-point.js';
 
-export type LoadRequest = { type: 'run'; plan: PointPlan } | { type: 'stop' };
+/** A thread's share of a load; it begins when every thread is ready. */
+export type ThreadPlan = Omit<PointPlan, 'begin_ns'>;
+
+export type LoadRequest =
+  { type: 'prepare'; plan: ThreadPlan } | { type: 'begin'; begin_ns: number } | { type: 'stop' };
 
 export type LoadReply =
-  | { type: 'progress'; counts: { done: number; failed: number; in_flight: number; tokens: number } }
+  | { type: 'ready' }
+  | { type: 'progress'; counts: PointCounts }
   | { type: 'outcome'; outcome: PointOutcome }
   | { type: 'error'; text: string };

@@ -1,21 +1,23 @@
 import { parentPort } from 'node:worker_threads';
 import { messageOf } from '../model/errors.js';
-import { runPoint } from './run-point.js';
-import type { LoadReply, LoadRequest } from './worker-messages.js';
+import { runPoint, type PointCounts } from './run-point.js';
+import type { LoadReply, LoadRequest, ThreadPlan } from './worker-messages.js';
 
-// Built as dist/load-worker.js: one of several threads that send and read, when one is not enough.
+// Built as dist/load-worker.js: a thread that sends and reads and does nothing else.
 const controller = new AbortController();
+let prepared: ThreadPlan | null = null;
 const reply = (message: LoadReply) => parentPort!.postMessage(message, []);
 
 parentPort!.on('message', (request: LoadRequest) => {
-  if (request.type === 'stop') {
-    controller.abort();
-    return;
+  if (request.type === 'stop') controller.abort();
+  else if (request.type === 'prepare') {
+    prepared = request.plan;
+    reply({ type: 'ready' });
+  } else if (prepared !== null) {
+    const onProgress = (counts: PointCounts) => reply({ type: 'progress', counts });
+    runPoint({ ...prepared, begin_ns: request.begin_ns }, { signal: controller.signal, onProgress }).then(
+      (outcome) => reply({ type: 'outcome', outcome }),
+      (error: unknown) => reply({ type: 'error', text: messageOf(error) }),
+    );
   }
-  const onProgress = (counts: { done: number; failed: number; in_flight: number; tokens: number }) =>
-    reply({ type: 'progress', counts });
-  runPoint(request.plan, { signal: controller.signal, onProgress }).then(
-    (outcome) => reply({ type: 'outcome', outcome }),
-    (error: unknown) => reply({ type: 'error', text: messageOf(error) }),
-  );
 });

@@ -1,0 +1,61 @@
+// What run.mjs and peers.mjs share: the client built from src/load, the programmed server, one load.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { build } from 'tsdown';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export const busyNow = () => loadavg()[0].toFixed(1);
+export const machineWords = () =>
+  `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${busyNow()} before`;
+
+/** Builds the client into a folder of its own; `close` removes it. */
+export async function buildClient() {
+  const folder = mkdtempSync(join(tmpdir(), 'load-bench-'));
+  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+  await build({
+    cwd: root,
+    config: false,
+    entry: { client: 'bench/load/client.ts', 'load-worker': 'src/load/worker.ts' },
+    outDir: folder,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    dts: false,
+    clean: false,
+    logLevel: 'error',
+    outExtensions: () => ({ js: '.mjs' }),
+  });
+  return { folder, close: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+export async function startServer() {
+  const child = spawn(process.execPath, [join(root, 'bench/load/server.mjs')], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const [line] = await once(child.stdout, 'data');
+  const url = `http://127.0.0.1:${JSON.parse(line).port}`;
+  return {
+    url,
+    /** What it wrote and when since the last call. */
+    log: async () => (await fetch(`${url}/log`)).json(),
+    close: () => child.kill(),
+  };
+}
+
+/** One load in a process of its own, ended by force when it takes four times as long as it should. */
+export async function load(folder, url, { streams, rate, seconds, threads = 1 }) {
+  const args = [url, streams, rate, seconds, threads, join(folder, 'load-worker.mjs')].map(String);
+  const { stdout } = await promisify(execFile)(process.execPath, [join(folder, 'client.mjs'), ...args], {
+    maxBuffer: 1 << 26,
+    timeout: (30 + 4 * 3 * seconds) * 1000,
+    killSignal: 'SIGKILL',
+  });
+  return JSON.parse(stdout);
+}
