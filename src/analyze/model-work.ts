@@ -5,6 +5,7 @@ import { quantizedWeights } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
 import { blocks, floatStorage, type Storage } from '../llm/storage.js';
 import { stageWork } from '../llm/work.js';
+import { type DType, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { missing, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
@@ -20,12 +21,20 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
   if (!model) return missing('no_model', 'the workload did not say which model it ran');
   try {
     const architecture = readArchitecture(model.config);
+    const stored = dtypes.find((one) => one === model.dtype);
+    // ONNX Runtime on the CPU computes float16 exports in float32; other engines compute in what they store.
+    if (!workload.engine.name.startsWith('onnx') && model.quantization === null && isFloat(stored)) {
+      return { architecture, storage: floatStorage(stored) };
+    }
     return { architecture, storage: storageOf(model, architecture) };
   } catch (error) {
     if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
     throw error;
   }
 }
+
+const isFloat = (dtype: DType | undefined): dtype is DType =>
+  dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
 
 /**
  * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { document, type Document, type Issue } from '../model/document.js';
 import type { ProfileResult, StageResult } from '../model/documents/profile.js';
-import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
 import { InferscopeError } from '../model/errors.js';
 import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
+import { storedRoofline } from './artifact.js';
 import { diagnosis, doubtfulUnattributed } from './diagnosis.js';
 import { latency } from './latency.js';
 import { memory } from './memory.js';
@@ -76,22 +73,6 @@ function attributionIssues(found: readonly StageResult[]): Issue[] {
       },
     ];
   });
-}
-
-/** The roofline the session was measured beside: a machine's roofs drift, so each session keeps its own. */
-async function storedRoofline(session: Session): Promise<MachineRoofline | null> {
-  const artifact = session.manifest.artifacts.find(({ kind }) => kind === 'roofline');
-  if (!artifact) return null;
-  const bytes = await readFile(join(session.folder, artifact.path)).catch(() => null);
-  const sha256 = bytes && createHash('sha256').update(bytes).digest('hex');
-  if (bytes === null || sha256 !== artifact.sha256) {
-    throw new InferscopeError('E_SESSION_CORRUPT', {
-      what: `session ${session.id} is damaged: ${artifact.path} ${bytes === null ? 'is missing' : 'does not match its checksum'}`,
-      why: 'It holds the roofline that the session was measured beside.',
-      fix: `inferscope session verify ${session.id} lists every damaged file.`,
-    });
-  }
-  return machineRooflineSchema.parse(JSON.parse(bytes.toString('utf8')));
 }
 
 function environment({ hardware, software }: ManifestData): ProfileResult['environment'] {

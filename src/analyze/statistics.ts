@@ -62,6 +62,19 @@ export function percentile(sorted: readonly number[], share: number): number {
   return sorted[low]! + (sorted[high]! - sorted[low]!) * (at - low);
 }
 
+/** What every distribution tells beside its mean; percentiles are linear (type 7). At least one value. */
+export function orderStatistics(values: readonly number[]) {
+  const sorted = [...values].sort((x, y) => x - y);
+  return {
+    min: sorted[0]!,
+    p50: percentile(sorted, 0.5),
+    p90: percentile(sorted, 0.9),
+    p95: percentile(sorted, 0.95),
+    p99: percentile(sorted, 0.99),
+    max: sorted.at(-1)!,
+  };
+}
+
 /** Tukey's fences: outside 1.5 interquartile ranges of the quartiles. Outliers are marked, never removed. */
 export function outlierTest(values: readonly number[]): (value: number) => boolean {
   if (values.length < 4) return () => false;

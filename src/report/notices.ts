@@ -8,7 +8,7 @@ const severities: Issue['severity'][] = ['error', 'warning', 'info'];
 const number = /\d+(?:\.\d+)?/g;
 
 /** One text for several that differ in their numbers only: each number becomes "1.03 to 1.14" where they differ. */
-function rangedText(texts: string[]): string {
+export function rangedText(texts: string[]): string {
   const found = texts.map((text) => text.match(number) ?? []);
   let at = 0;
   return (texts[0] ?? '').replaceAll(number, (own) => {

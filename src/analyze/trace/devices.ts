@@ -47,7 +47,7 @@ export async function devices(
 }
 
 /** gpu1_name of device 1 where there is one, else gpu_name, which speaks of all. */
-function factOf(hardware: ManifestData['hardware'], device: number | null, fact: string) {
+export function factOf(hardware: ManifestData['hardware'], device: number | null, fact: string) {
   return (device === null ? null : hardware[`gpu${device}_${fact}`]) ?? hardware[`gpu_${fact}`] ?? null;
 }
 

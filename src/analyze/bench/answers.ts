@@ -1,0 +1,241 @@
+import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
+import { figure, type Figure, missing } from '../../model/figure.js';
+import { formatShare } from '../trace/words.js';
+import { batchAnswers } from './batch-answers.js';
+import { valueAt } from './fits.js';
+import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
+import { listed, ms, msWords, number, pointWords, rateWords, times } from './words.js';
+
+type Points = readonly BenchPointResult[];
+
+/** The questions of a benchmark, answered in words with numbers; what was not measured is said to be missing. */
+export function benchAnswers(points: Points, fits: readonly BenchFit[]): BenchVariant['answers'] {
+  const reference = referencePoint(points);
+  if (!reference) return [];
+  return [
+    latencyAnswer(reference),
+    ...batchAnswers(points, fits),
+    promptAnswer(points, fits),
+    outputAnswer(points, fits),
+    regimesAnswer(reference),
+    idleAnswer(points, reference),
+    boundAnswer(points, reference),
+  ].filter((answer) => answer !== null);
+}
+
+/** Whether any point was measured to answer a question; who did not ask is not told that nothing is known. */
+const asked = (points: Points, part: BenchPointResult['parts'][number]): boolean =>
+  points.some(({ parts }) => parts.includes(part));
+
+function latencyAnswer(point: BenchPointResult): BenchAnswer {
+  const { latency, throughput, expected } = point;
+  const figures: Record<string, Figure> = { output_tokens_per_s: throughput.output_tokens_per_s };
+  const parts: string[] = [];
+  for (const [name, words] of [
+    ['ttft_ms', 'TTFT'],
+    ['tpot_ms', 'TPOT'],
+    ['e2e_ms', 'end to end'],
+  ] as const) {
+    const spread = latency[name];
+    if (!('p50' in spread)) continue;
+    figures[name] = asFigure(spread);
+    parts.push(`${words} ${msWords(figures[name])}`);
+  }
+  const rate = rateWords(throughput.output_tokens_per_s);
+  const range = [
+    rangeWords('TTFT', latency.ttft_ms, expected.ttft),
+    rangeWords('TPOT', latency.tpot_ms, expected.tpot),
+  ].filter((words) => words !== null);
+  return {
+    id: 'latency',
+    question: 'How long does one request take?',
+    answer: `At ${pointWords(point)}: ${[...parts, rate].filter(Boolean).join(', ')}.${range.length > 0 ? ` ${range.join(' ')}` : ''}`,
+    figures,
+  };
+}
+
+type Spread = Extract<BenchPointResult['latency']['ttft_ms'], { p50: number }>;
+
+function asFigure({ mean, unit, source, n, ci95 }: Spread): Figure {
+  return figure(mean, unit, source, { n, ...(ci95 === null ? {} : { ci95 }) });
+}
+
+function rangeWords(
+  name: string,
+  spread: BenchPointResult['latency']['ttft_ms'],
+  expected: BenchPointResult['expected']['ttft'],
+): string | null {
+  if (!('p50' in spread) || !('low' in expected)) return null;
+  const { mean } = spread;
+  const range = `${ms(expected.low)} to ${ms(expected.high)}`;
+  if (mean < expected.low)
+    return `${name} is below the ${range} that the roofline allows: an accounting fault.`;
+  if (mean > expected.high) return `${name} is above the ${range} that the roofline leads one to expect.`;
+  return `${name} is within the ${range} that the roofline leads one to expect.`;
+}
+
+const notEnough = (id: BenchAnswer['id'], question: string, what: string): BenchAnswer => ({
+  id,
+  question,
+  answer: `Not enough data: ${what}.`,
+  figures: {},
+});
+
+function promptAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | null {
+  return growthAnswer(points, fits, {
+    id: 'prompt_cost',
+    question: 'What does twice the prompt cost?',
+    size: 'input_len',
+    spread: 'ttft_ms',
+    name: 'TTFT',
+    things: 'prompt tokens',
+  });
+}
+
+function outputAnswer(points: Points, fits: readonly BenchFit[]): BenchAnswer | null {
+  return growthAnswer(points, fits, {
+    id: 'output_cost',
+    question: 'What does twice the output cost?',
+    size: 'output_len',
+    spread: 'e2e_ms',
+    name: 'end to end',
+    things: 'output tokens',
+  });
+}
+
+interface Growth {
+  id: 'prompt_cost' | 'output_cost';
+  question: string;
+  size: Size;
+  spread: 'ttft_ms' | 'e2e_ms';
+  name: string;
+  things: string;
+}
+
+/** Measured pairs first, brought to one doubling; then the fit, which tells the fixed part from what each token adds. */
+function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth): BenchAnswer | null {
+  const { id, question, size, spread, name, things } = growth;
+  const sweep = (sweepOver(points, size) ?? []).flatMap((point) => {
+    const one = point.latency[spread];
+    return 'p50' in one ? [{ x: point[size], mean: one.mean, point }] : [];
+  });
+  if (sweep.length < 2) {
+    return asked(points, 'sequence')
+      ? notEnough(id, question, `fewer than two numbers of ${things} were measured`)
+      : null;
+  }
+  const figures: Record<string, Figure> = {};
+  const pairs = sweep.slice(1).map((to, i) => {
+    const from = sweep[i]!;
+    const ratio = perDoubling(to.mean / from.mean, from.x, to.x);
+    figures[`doubling_${from.x}_${to.x}`] = figure(
+      ratio,
+      'ratio',
+      `(${name} at ${to.x} / at ${from.x}) ^ (1 / log2(${to.x} / ${from.x}))`,
+    );
+    return `${from.x} → ${to.x}: ${ms(from.mean)} → ${ms(to.mean)}${to.x === 2 * from.x ? ` (${times(ratio)})` : ` (${times(ratio)} a doubling)`}`;
+  });
+  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
+  const at = fixed.map(
+    (one) =>
+      `${{ batch_size: 'batch', input_len: 'prompt', output_len: 'output' }[one]} ${sweep[0]!.point[one]}`,
+  );
+  const fit = fits.find((one) => one.id === (id === 'prompt_cost' ? 'prompt' : 'output'));
+  return {
+    id,
+    question,
+    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${at.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, things, figures)}` : ''}`,
+    figures,
+  };
+}
+
+/** A fit's coefficients as costs, and what doubling to the largest size measured costs by it. */
+function fitWords(
+  { coefficients, rms_error, at }: BenchFit,
+  things: string,
+  figures: Record<string, Figure>,
+): string {
+  const [fixed = 0, slope = 0, square = 0] = coefficients;
+  const largest = at.at(-1)!.x;
+  const [half, whole] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];
+  figures['fixed_ms'] = figure(fixed, 'ms', 'fit: coefficient 0');
+  figures['per_token_ms'] = figure(slope + 2 * square * largest, 'ms', `fit: slope at ${largest}`);
+  figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
+  const curve = square === 0 ? '' : `, growing with the length (the square is worth its parameter by AICc)`;
+  return `By the fit (error ${formatShare(rms_error)}) ${ms(fixed)} are fixed and a hundred ${things} more cost ${ms(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${number(largest / 2)} → ${largest} costs ${ms(whole - half)} more, ${times(whole / half)}.`;
+}
+
+function regimesAnswer(point: BenchPointResult): BenchAnswer {
+  const { prefill_tokens_per_s: prefill, decode_tokens_per_s: decode } = point.throughput;
+  const { prefill_bound, decode_bound } = point.model_utilization;
+  const question = 'How fast are prefill and decode?';
+  const [first, second] = [rateWords(prefill), rateWords(decode)];
+  if (first === null || second === null || !prefill.value || !decode.value) {
+    return notEnough('regimes', question, 'both need a timed repeat with two or more output tokens');
+  }
+  const bound = (of: string | null) => (of === null ? '' : ` (${of}-bound)`);
+  return {
+    id: 'regimes',
+    question,
+    answer: `At ${pointWords(point)}: prefill ${first}${bound(prefill_bound)}, decode ${second}${bound(decode_bound)}: a prompt token costs ${number(decode.value / prefill.value, 2)} of an output token.`,
+    figures: { prefill_tokens_per_s: prefill, decode_tokens_per_s: decode },
+  };
+}
+
+function idleAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
+  const question = 'Does the device wait between steps?';
+  const sweep = sweepOver(points, 'batch_size') ?? [reference];
+  const figures: Record<string, Figure> = {};
+  const told = sweep.flatMap((point) => {
+    const { decode_idle_share: idle } = point.device_work;
+    const period = 'p50' in point.latency.itl_ms ? point.latency.itl_ms : point.latency.tpot_ms;
+    if (idle.value === null || !('p50' in period)) return [];
+    figures[`idle_share_batch_${point.batch_size}`] = idle;
+    figures[`idle_ms_batch_${point.batch_size}`] = figure(
+      idle.value * period.mean,
+      'ms',
+      'idle share × period of a decode step',
+    );
+    return [
+      `at batch ${point.batch_size} ${formatShare(idle.value)} of a decode step (${ms(idle.value * period.mean)} of ${ms(period.mean)})`,
+    ];
+  });
+  if (told.length === 0) {
+    const { decode_idle_share: idle } = reference.device_work;
+    return notEnough('idle', question, idle.value === null ? idle.reason.text : 'no decode step was timed');
+  }
+  const shown = told.length > 3 ? [told[0]!, told[Math.floor(told.length / 2)]!, told.at(-1)!] : told;
+  return { id: 'idle', question, answer: `The device is idle ${listed(shown)}.`, figures };
+}
+
+function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
+  const question = 'Compute- or memory-bound?';
+  const sweep = sweepOver(points, 'batch_size') ?? [reference];
+  const shown = sweep.length > 1 ? [sweep[0]!, sweep.at(-1)!] : sweep;
+  const figures: Record<string, Figure> = {};
+  const told = shown.flatMap((point) =>
+    (['prefill', 'decode'] as const).flatMap((stage) => {
+      const bound = point.model_utilization[`${stage}_bound`];
+      const [mfu, mbu] = [point.model_utilization[`${stage}_mfu`], point.model_utilization[`${stage}_mbu`]];
+      if (bound === null || mfu.value === null || mbu.value === null) return [];
+      figures[`${stage}_mfu_batch_${point.batch_size}`] = mfu;
+      figures[`${stage}_mbu_batch_${point.batch_size}`] = mbu;
+      const reached = bound === 'compute' ? `MFU ${formatShare(mfu.value)}` : `MBU ${formatShare(mbu.value)}`;
+      const far =
+        Math.max(mfu.value, mbu.value) < 0.3
+          ? ', far from either roof: what limits it is not the hardware'
+          : '';
+      return [`${stage} at batch ${point.batch_size} is ${bound}-bound by its work (${reached}${far})`];
+    }),
+  );
+  if (told.length === 0) {
+    const { decode_mbu: why } = reference.model_utilization;
+    return notEnough(
+      'bound',
+      question,
+      why.value === null ? why.reason.text : missing('', 'no roofline is known').reason.text,
+    );
+  }
+  const text = `${told.join('; ')}.`;
+  return { id: 'bound', question, answer: text.charAt(0).toUpperCase() + text.slice(1), figures };
+}

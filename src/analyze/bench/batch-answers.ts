@@ -1,0 +1,145 @@
+import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/documents/bench.js';
+import { figure, type Figure } from '../../model/figure.js';
+import { formatShare } from '../trace/words.js';
+import { perDoubling, sweepOver } from './sweeps.js';
+import { listed, ms, number, times } from './words.js';
+
+/** A batch is past the knee when doubling it gives less than this. */
+export const kneeGain = 1.5;
+
+interface Rate {
+  point: BenchPointResult;
+  batch: number;
+  decode: number;
+  output: number;
+}
+
+/** Where batching pays: the knee, scaling, and whether it raised utilisation. */
+export function batchAnswers(points: readonly BenchPointResult[], fits: readonly BenchFit[]): BenchAnswer[] {
+  const rates = (sweepOver(points, 'batch_size') ?? []).flatMap((point): Rate[] => {
+    const { output_tokens_per_s: output, decode_tokens_per_s: decode } = point.throughput;
+    if (!output.value) return [];
+    return [{ point, batch: point.batch_size, output: output.value, decode: decode.value ?? output.value }];
+  });
+  if (rates.length < 2) {
+    if (!points.some(({ parts }) => parts.includes('throughput'))) return [];
+    const answer = 'Not enough data: fewer than two batch sizes were measured.';
+    return [{ id: 'batch_knee', question: kneeQuestion, answer, figures: {} }];
+  }
+  return [kneeAnswer(rates, fits), scalingAnswer(rates), utilizationAnswer(rates)];
+}
+
+const kneeQuestion = 'Up to which batch does batching pay?';
+
+function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAnswer {
+  const steps = rates.slice(1).map((to, i) => {
+    const from = rates[i]!;
+    return { from, to, gain: perDoubling(to.decode / from.decode, from.batch, to.batch) };
+  });
+  const figures: Record<string, Figure> = {};
+  for (const { from, to, gain } of steps) {
+    figures[`gain_${from.batch}_${to.batch}`] = figure(
+      gain,
+      'ratio',
+      'decode tokens/s, for each doubling of the batch',
+    );
+  }
+  const knee = steps.find(({ gain }) => gain < kneeGain);
+  const last = rates.at(-1)!;
+  const sentences = [
+    knee
+      ? `Up to batch ${knee.from.batch}: from ${knee.from.batch} to ${knee.to.batch} doubling the batch gives ${number(knee.gain)} times the decode tokens/s, less than ${kneeGain} (${number(knee.from.decode)} → ${number(knee.to.decode)} tok/s).`
+      : `There is no knee up to batch ${last.batch}, the largest measured: every doubling gave at least ${number(Math.min(...steps.map(({ gain }) => gain)))} times the decode tokens/s.`,
+  ];
+  if (knee)
+    figures['knee_batch'] = figure(
+      knee.from.batch,
+      'sequences',
+      `largest batch before a doubling gives less than ${kneeGain} times`,
+    );
+  const tpot = fits.find(({ id }) => id === 'batch_tpot');
+  const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
+  if (tpot && fixed > 0 && each > 0) {
+    const crossover = fixed / each;
+    figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
+    const far = crossover > 2 * last.batch ? ', far beyond what was measured' : '';
+    sentences.push(
+      `By the fit (error ${formatShare(tpot.rms_error)}) a decode step takes ${ms(fixed)} and ${ms(each)} a sequence: the sequences cost as much as the fixed part at batch ${number(crossover, 2)}${far}.`,
+    );
+  } else if (tpot && each <= 0) {
+    sentences.push('By the fit TPOT does not grow with the batch.');
+  }
+  return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };
+}
+
+function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
+  const [first] = rates as [Rate, ...Rate[]];
+  const figures: Record<string, Figure> = {};
+  const told = rates.slice(1).map(({ batch, output }) => {
+    const factor = output / first.output;
+    const efficiency = factor / (batch / first.batch);
+    figures[`scaling_factor_${batch}`] = figure(
+      factor,
+      'ratio',
+      `output tokens/s at batch ${batch} / at batch ${first.batch}`,
+    );
+    figures[`scaling_efficiency_${batch}`] = figure(
+      efficiency,
+      'ratio',
+      `scaling factor / (${batch} / ${first.batch})`,
+    );
+    return `${number(factor)} times at batch ${batch} (${formatShare(efficiency)} of ideal)`;
+  });
+  const slow = rates.slice(1).find(({ batch, output }, i) => {
+    const from = rates[i]!;
+    return perDoubling(output / from.output, from.batch, batch) < kneeGain;
+  });
+  const where = slow
+    ? ` It slows from batch ${rates[rates.indexOf(slow) - 1]!.batch} to ${slow.batch}, where a doubling gives less than ${kneeGain} times.`
+    : '';
+  return {
+    id: 'scaling',
+    question: 'How does throughput scale with the batch?',
+    answer: `Output tokens/s against batch ${first.batch} (${number(first.output)} tok/s): ${listed(told)}.${where}`,
+    figures,
+  };
+}
+
+/** The measures of use that both ends of the sweep have, the device's own first. */
+function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
+  const question = 'Did batching raise utilisation?';
+  const [first, last] = [rates[0]!, rates.at(-1)!];
+  const figures: Record<string, Figure> = {};
+  const measures: [name: string, of: (point: BenchPointResult) => Figure, unit: number][] = [
+    ['GPU utilisation', ({ machine }) => machine.gpu_utilization_percent, 100],
+    ['decode MFU', ({ model_utilization }) => model_utilization.decode_mfu, 1],
+    ['decode MBU', ({ model_utilization }) => model_utilization.decode_mbu, 1],
+  ];
+  let raised: boolean | null = null;
+  const told = measures.flatMap(([name, of, unit]) => {
+    const [from, to] = [of(first.point), of(last.point)];
+    if (from.value === null || to.value === null) return [];
+    const key = name.toLowerCase().replaceAll(' ', '_');
+    figures[`${key}_batch_${first.batch}`] = from;
+    figures[`${key}_batch_${last.batch}`] = to;
+    // Less than a twentieth is what two samplings of the same differ by.
+    raised ??= to.value > 1.05 * from.value;
+    return [`${name} ${formatShare(from.value / unit)} → ${formatShare(to.value / unit)}`];
+  });
+  if (told.length === 0 || raised === null) {
+    const { gpu_utilization_percent: why } = first.point.machine;
+    const text = why.value === null ? why.reason.text : 'no measure of use is known at both ends';
+    return {
+      id: 'utilization',
+      question,
+      answer: `Not enough data: ${text}, and no roofline is known.`,
+      figures,
+    };
+  }
+  return {
+    id: 'utilization',
+    question,
+    answer: `${raised ? 'Yes' : 'No'}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${times(last.output / first.output)}.`,
+    figures,
+  };
+}

@@ -1,0 +1,167 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { BenchPlan, BenchResult, BenchVariant } from '../../model/documents/bench.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { MissingFigure } from '../../model/figure.js';
+import type { ManifestData, Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { storedRoofline } from '../artifact.js';
+import type { WorkloadModel } from '../model-work.js';
+import { benchAnswers } from './answers.js';
+import { benchFits } from './fits.js';
+import { variantFlags } from './flags.js';
+import { benchTelemetry, onCpu } from './machine.js';
+import { benchPlanOf } from './plan.js';
+import { pointResult } from './point.js';
+import { benchModel, gpuName, type Roofs, roofsOf } from './roof.js';
+import { benchRows } from './rows.js';
+import { benchSeries } from './series.js';
+import { variantAnswers } from './variants.js';
+
+interface Context {
+  session: Session;
+  plan: BenchPlan;
+  workload: Workload;
+  model: WorkloadModel | MissingFigure;
+  roofs: Roofs | MissingFigure;
+}
+
+/**
+ * What a benchmark says: distributions, throughput, device, machine and roofline of every point, how times grow with each
+ * size, and the questions answered in words. One execution is one variant; nothing is summed over executions.
+ * @throws E_USAGE when the session holds no benchmark
+ */
+export async function analyzeBench(session: Session): Promise<Document<BenchResult>> {
+  const plan = await benchPlanOf(session);
+  const { manifest } = session;
+  const { workload } = manifest;
+  if (!workload) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} does not say what it ran`,
+      why: 'It ended before the engine told its model.',
+      fix: 'Run the benchmark again; the log among its artifacts tells why it ended.',
+    });
+  }
+  const roofs = roofsOf({ workload, hardware: manifest.hardware }, await storedRoofline(session));
+  const context: Context = { session, plan, workload, model: benchModel(workload), roofs };
+  const database = await session.connect();
+  try {
+    const variants: BenchVariant[] = [];
+    for (const one of plan.variants) variants.push(await variantOf(database, one, context));
+    const result: BenchResult = {
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: manifest.title,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
+      parts: plan.parts,
+      engine: engineOf(workload, manifest),
+      protocol: plan.protocol,
+      variants,
+      answers: variantAnswers(variants),
+      cannot: plan.cannot,
+      telemetry: await benchSeries(database),
+      environment: Object.entries({ ...manifest.hardware, ...manifest.software })
+        .filter(([, value]) => value !== null)
+        .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) })),
+    };
+    return document('bench', '1.0', result, [...session.issues, ...benchIssues(result)]);
+  } finally {
+    await database.close();
+  }
+}
+
+async function variantOf(
+  database: SessionDatabase,
+  { execution_id, label, engine_args, points: facts }: BenchPlan['variants'][number],
+  { session, plan, workload, model, roofs }: Context,
+): Promise<BenchVariant> {
+  const { manifest } = session;
+  const rows = await benchRows(database, execution_id);
+  const telemetry = await benchTelemetry(database, execution_id, workload.tensor_parallel_size);
+  const seen = new Set([...rows.iterations, ...rows.points].map(({ launch }) => launch));
+  const about = { workload, plan, model, roofs, telemetry, launches: seen.size, status: manifest.status };
+  const points = facts.map((point) => pointResult(point, rows, about));
+  const fits = benchFits(points);
+  const used = await usedBefore(database, execution_id);
+  const flags = variantFlags(points, {
+    workload,
+    plan,
+    command: manifest.command,
+    hardware: manifest.hardware,
+    usedBefore: used.filter(({ device }) => telemetry.gpus.includes(`gpu${device}`)),
+  });
+  const timed = new Set(rows.iterations.filter(({ warmup }) => !warmup).map(({ launch }) => launch));
+  return {
+    execution_id,
+    label,
+    engine_args,
+    launches: timed.size,
+    points,
+    fits,
+    answers: benchAnswers(points, fits),
+    flags,
+  };
+}
+
+/** Memory of each GPU at the first sample, where that was taken before the first repeat began. */
+function usedBefore(
+  database: SessionDatabase,
+  executionId: string,
+): Promise<{ device: number; bytes: number }[]> {
+  return database.query(
+    `SELECT device, arg_min(bytes, t_ns) AS bytes FROM memory
+     WHERE execution_id = $1 AND kind = 'used' AND device IS NOT NULL
+       AND t_ns < (SELECT min(start_ns) FROM (SELECT start_ns FROM stages WHERE execution_id = $1 AND kind = 'load'
+                                              UNION ALL SELECT start_ns FROM iterations WHERE execution_id = $1))
+     GROUP BY device ORDER BY device`,
+    [executionId],
+  );
+}
+
+function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['engine'] {
+  const { model, engine, device, threads, tensor_parallel_size } = workload;
+  const cpu = hardware['cpu_model'];
+  return {
+    name: engine.name,
+    version: engine.version,
+    model: model?.name ?? 'unknown model',
+    dtype: model?.dtype ?? null,
+    quantization: model?.quantization ?? null,
+    weights: model?.weights ?? 'unknown',
+    device,
+    device_name: onCpu(workload) ? (typeof cpu === 'string' ? cpu : null) : gpuName(workload, hardware),
+    tensor_parallel_size,
+    threads,
+  };
+}
+
+function benchIssues({ variants, session }: BenchResult): Issue[] {
+  const issues: Issue[] = [];
+  const points = variants.flatMap((variant) => variant.points);
+  const measured = points.filter(({ outcome }) => outcome === 'measured').length;
+  if (measured === 0 && points.length > 0) {
+    issues.push({
+      code: 'nothing_measured',
+      severity: 'error',
+      text: `No point was measured: ${points[0]!.text ?? 'no launch came to one'}.`,
+    });
+  } else if (measured < points.length) {
+    issues.push({
+      code: 'points_missing',
+      severity: 'warning',
+      text: `${points.length - measured} of ${points.length} points were not measured${session.status === 'interrupted' ? ': the run was stopped' : ''}.`,
+      count: points.length - measured,
+    });
+  }
+  if (measured > 0 && variants.every(({ launches }) => launches < 2)) {
+    issues.push({
+      code: 'one_launch',
+      severity: 'info',
+      text: 'There was one launch: intervals are over its repeats and do not say what the next process does.',
+    });
+  }
+  return issues;
+}

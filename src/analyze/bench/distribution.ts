@@ -1,0 +1,52 @@
+import type { BenchDistribution } from '../../model/documents/bench.js';
+import type { MissingFigure } from '../../model/figure.js';
+import { meanOverLaunches, orderStatistics, outlierTest, type Repeat } from '../statistics.js';
+
+/**
+ * Of repeated values, with the interval over launches' means. Tokens of one repeat follow each other: where `values` are
+ * tokens, `repeats` holds the mean of each repeat, which is what an interval within one launch may count.
+ */
+export function benchDistribution(
+  values: readonly Repeat[],
+  unit: string,
+  source: string,
+  absent: MissingFigure,
+  repeats: readonly Repeat[] = values,
+): BenchDistribution {
+  if (values.length === 0) return absent;
+  const numbers = values.map(({ value }) => value);
+  const over = meanOverLaunches(values, unit, source);
+  const launches = new Set(values.map(({ launch }) => launch)).size;
+  const interval = launches > 1 ? over : meanOverLaunches(repeats, unit, source);
+  const isOutlier = outlierTest(numbers);
+  return {
+    unit,
+    n: numbers.length,
+    launches,
+    mean: over.value!,
+    ci95: ('ci95' in interval ? interval.ci95 : undefined) ?? null,
+    ci95_over_launches: launches > 1,
+    sd: ('sd' in over ? over.sd : undefined) ?? null,
+    ...orderStatistics(numbers),
+    outliers: numbers.filter(isOutlier).length,
+    source,
+  };
+}
+
+/** Mean of each group of consecutive values with the same key. */
+export function meansBy<T>(
+  rows: readonly T[],
+  key: (row: T) => string | number,
+  of: (row: T) => Repeat,
+): Repeat[] {
+  const groups = new Map<string | number, Repeat[]>();
+  for (const row of rows) {
+    const group = groups.get(key(row));
+    if (group) group.push(of(row));
+    else groups.set(key(row), [of(row)]);
+  }
+  return [...groups.values()].map((group) => ({
+    launch: group[0]!.launch,
+    value: group.reduce((sum, { value }) => sum + value, 0) / group.length,
+  }));
+}

@@ -1,0 +1,106 @@
+import type { BenchFit, BenchPointResult } from '../../model/documents/bench.js';
+import { mean } from '../statistics.js';
+import { type Size, sweepOver, unitsOf } from './sweeps.js';
+
+export interface Fitted {
+  /** y = c[0] + c[1] x + c[2] x². */
+  coefficients: number[];
+  rss: number;
+}
+
+/** Least squares by the normal equations, x scaled to at most 1 so that a square of 1000 loses no digits. */
+export function leastSquares(xs: readonly number[], ys: readonly number[], degree: 1 | 2): Fitted {
+  const scale = Math.max(...xs.map(Math.abs)) || 1;
+  const size = degree + 1;
+  const rows = Array.from({ length: size }, (_, i) => [
+    ...Array.from({ length: size }, (__, j) => sum(xs, (x) => (x / scale) ** (i + j))),
+    xs.reduce((total, x, k) => total + (x / scale) ** i * ys[k]!, 0),
+  ]);
+  for (let i = 0; i < size; i++) {
+    const pivot = rows.slice(i).reduce((best, row) => (Math.abs(row[i]!) > Math.abs(best[i]!) ? row : best));
+    rows.splice(rows.indexOf(pivot), 1);
+    rows.splice(i, 0, pivot);
+    for (let k = 0; k < size; k++) {
+      if (k === i) continue;
+      const factor = rows[k]![i]! / pivot[i]!;
+      rows[k] = rows[k]!.map((value, j) => value - factor * pivot[j]!);
+    }
+  }
+  const coefficients = rows.map((row, i) => row[size]! / row[i]! / scale ** i);
+  const rss = xs.reduce((total, x, k) => total + (ys[k]! - valueAt(coefficients, x)) ** 2, 0);
+  return { coefficients, rss };
+}
+
+const sum = (values: readonly number[], of: (value: number) => number): number =>
+  values.reduce((total, value) => total + of(value), 0);
+
+export function valueAt(coefficients: readonly number[], x: number): number {
+  return coefficients.reduce((total, c, power) => total + c * x ** power, 0);
+}
+
+/**
+ * Akaike's criterion for few values (Hurvich and Tsai 1989): n ln(RSS / n) + 2k + 2k(k + 1) / (n − k − 1), k counting the
+ * coefficients and the variance. Infinite where n leaves nothing to judge by.
+ */
+export function aicc(n: number, coefficients: number, rss: number): number {
+  const k = coefficients + 1;
+  if (n - k - 1 <= 0) return Infinity;
+  return n * Math.log(rss / n) + 2 * k + (2 * k * (k + 1)) / (n - k - 1);
+}
+
+/** A parabola only when four or more sizes were measured and AICc says that it is worth its parameter. */
+function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fitted {
+  const line = leastSquares(xs, ys, 1);
+  // What is left is rounding: nothing for a square to explain.
+  const exact = line.rss <= 1e-20 * sum(ys, (y) => y * y);
+  if (!square || exact || new Set(xs).size < 4) return line;
+  const parabola = leastSquares(xs, ys, 2);
+  return aicc(xs.length, 3, parabola.rss) < aicc(xs.length, 2, line.rss) ? parabola : line;
+}
+
+const asked: {
+  id: BenchFit['id'];
+  size: Size;
+  x: string;
+  y: string;
+  of: 'ttft_ms' | 'tpot_ms' | 'e2e_ms';
+}[] = [
+  { id: 'prompt', size: 'input_len', x: 'prompt tokens', y: 'TTFT', of: 'ttft_ms' },
+  { id: 'output', size: 'output_len', x: 'output tokens', y: 'end to end', of: 'e2e_ms' },
+  { id: 'batch_tpot', size: 'batch_size', x: 'batch size', y: 'TPOT', of: 'tpot_ms' },
+  { id: 'batch_ttft', size: 'batch_size', x: 'batch size', y: 'TTFT', of: 'ttft_ms' },
+];
+
+/** How times grow with each size that was swept: over the means of the launches, so scatter between them is in the error. */
+export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
+  return asked.flatMap(({ id, size, x, y, of }): BenchFit[] => {
+    const sweep = sweepOver(points, size) ?? [];
+    const own = sweep
+      .map((point) => ({ x: point[size], values: unitsOf(point, (repeat) => repeat[of]) }))
+      .filter(({ values }) => values.length > 0);
+    // Two sizes always lie on a line: it has no error to tell.
+    if (own.length < 3) return [];
+    const xs = own.flatMap((one) => one.values.map(() => one.x));
+    const ys = own.flatMap(({ values }) => values);
+    const { coefficients, rss } = fit(xs, ys, id === 'prompt');
+    const center = mean(ys);
+    const spread = sum(ys, (value) => (value - center) ** 2);
+    return [
+      {
+        id,
+        x,
+        y,
+        unit: 'ms',
+        coefficients,
+        n: xs.length,
+        r2: spread > 0 ? 1 - rss / spread : 1,
+        rms_error: Math.sqrt(rss / xs.length) / center,
+        at: own.map((one) => ({
+          x: one.x,
+          measured: mean(one.values),
+          fitted: valueAt(coefficients, one.x),
+        })),
+      },
+    ];
+  });
+}

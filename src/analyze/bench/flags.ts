@@ -1,0 +1,213 @@
+import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
+import type { ManifestData, Workload } from '../../model/manifest.js';
+import { mean, standardDeviation } from '../statistics.js';
+import { formatShare } from '../trace/words.js';
+import { onCpu, type Telemetry } from './machine.js';
+import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
+import { number, pointWords } from './words.js';
+
+/** Thresholds of D7; docs/measurement.md names them. */
+const lowUtilization = 50;
+const goodUtilization = 70;
+const largeVariation = 0.05;
+/** Share of samples from which throttling is worth a warning. */
+const someThrottling = 0.02;
+/** Growth of tokens/s for each doubling of the batch under which throughput does not scale. */
+const leastGain = 1.1;
+/** What a driver and a display hold of an idle GPU is less. */
+const foreignBytes = 2 * 2 ** 30;
+
+interface PointFacts {
+  workload: Workload;
+  telemetry: Telemetry;
+}
+
+/** What makes a point's figures doubtful, or reassuring. */
+export function pointFlags(point: BenchPointResult, { workload, telemetry }: PointFacts): BenchFlag[] {
+  if (point.outcome !== 'measured') return [];
+  return [
+    ...utilization(point, workload),
+    ...variance(point),
+    ...warmup(point),
+    ...throttling(point, telemetry),
+    ...neighbours(point, telemetry),
+    ...(point.interleaved
+      ? []
+      : [
+          flag(
+            'not_interleaved',
+            'info',
+            'its repeats ran in a row, not in turn with the other points: slow drift of the machine is in the comparison',
+          ),
+        ]),
+  ];
+}
+
+const flag = (code: string, severity: BenchFlag['severity'], text: string): BenchFlag => ({
+  code,
+  severity,
+  text,
+});
+
+function utilization(point: BenchPointResult, { device, threads }: Workload): BenchFlag[] {
+  const gpu = point.machine.gpu_utilization_percent.value;
+  const cores = point.machine.cpu_cores_busy.value;
+  const percent = gpu ?? (device === 'cpu' && threads && cores !== null ? (100 * cores) / threads : null);
+  if (percent === null) return [];
+  const what =
+    gpu === null
+      ? `${number(cores!, 2)} of ${threads} threads busy`
+      : `GPU utilisation ${Math.round(percent)} %`;
+  if (percent > goodUtilization) return [flag('good_utilization', 'good', what)];
+  if (percent >= lowUtilization) return [];
+  return point.batch_size === 1
+    ? [flag('low_utilization', 'info', `${what}: usual for one sequence`)]
+    : [
+        flag(
+          'low_utilization',
+          'warning',
+          `${what}, under ${lowUtilization} %: the device waits for the host`,
+        ),
+      ];
+}
+
+function variance(point: BenchPointResult): BenchFlag[] {
+  const repeats = point.repeats ?? [];
+  const launches = [...new Set(repeats.map(({ launch }) => launch))];
+  const cv = (values: readonly number[]) => standardDeviation(values) / mean(values);
+  const found: BenchFlag[] = [];
+  if (launches.length > 1) {
+    const between = cv(unitsOf(point, ({ e2e_ms }) => e2e_ms));
+    if (between > largeVariation) {
+      found.push(
+        flag(
+          'high_variance',
+          'warning',
+          `launches differ by ${formatShare(between)} (standard deviation of their end-to-end means)`,
+        ),
+      );
+    }
+  }
+  const within = launches.flatMap((launch) => {
+    const own = repeats.filter((repeat) => repeat.launch === launch).map(({ e2e_ms }) => e2e_ms);
+    return own.length > 1 ? [cv(own)] : [];
+  });
+  const pooled = Math.sqrt(mean(within.map((one) => one * one)));
+  if (within.length > 0 && pooled > largeVariation) {
+    found.push(
+      flag('high_variance', 'warning', `repeats of one launch differ by ${formatShare(pooled)} end to end`),
+    );
+  }
+  return found;
+}
+
+function warmup({ warmup: { stable, iterations } }: BenchPointResult): BenchFlag[] {
+  if (stable !== false) return [];
+  const after = iterations.value === null ? '' : ` after ${number(iterations.value, 2)} repeats`;
+  return [
+    flag(
+      'unstable_warmup',
+      'warning',
+      `warm-up had not settled${after} in some launch: the first repeats may be slow`,
+    ),
+  ];
+}
+
+function throttling({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
+  return telemetry.throttled
+    .filter((row) => row.point === point && row.share >= someThrottling)
+    .map(({ scope, text, share }) =>
+      flag('throttling', 'warning', `${scope}: ${text} in ${formatShare(share)} of the samples`),
+    );
+}
+
+function neighbours({ point }: BenchPointResult, telemetry: Telemetry): BenchFlag[] {
+  return telemetry.metrics
+    .filter(
+      (row) =>
+        row.point === point &&
+        row.metric === 'compute_processes' &&
+        telemetry.gpus.includes(row.scope) &&
+        row.largest > 1,
+    )
+    .map(({ scope, largest }) =>
+      flag(
+        'other_process',
+        'warning',
+        `${scope} had ${largest} compute processes: something else may have used it`,
+      ),
+    );
+}
+
+export interface VariantFacts {
+  workload: Workload;
+  command: readonly string[];
+  hardware: ManifestData['hardware'];
+  /** Memory of each GPU used before the first repeat began, at the first sample. */
+  usedBefore: { device: number; bytes: number }[];
+  plan: BenchPlan;
+}
+
+/** What holds for all of a variant: its limits, its scaling, and what it should not have met. */
+export function variantFlags(points: readonly BenchPointResult[], facts: VariantFacts): BenchFlag[] {
+  return [...cpuByAccident(facts), ...usedBefore(facts), ...scaling(points), ...limits(points)];
+}
+
+function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag[] {
+  const gpuEngine = /transformers|vllm|torch/.test(workload.engine.name);
+  const asked = command.some((word) => /^--device(=|$)/.test(word));
+  if (!gpuEngine || !onCpu(workload) || asked) return [];
+  const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'];
+  const why = gpu ? `although this machine has ${gpu}` : 'because it found no GPU';
+  return [
+    flag(
+      'cpu_by_accident',
+      'warning',
+      `${workload.engine.name} computed on the CPU ${why}; --device cpu says that it is meant`,
+    ),
+  ];
+}
+
+function usedBefore({ usedBefore: devices, workload }: VariantFacts): BenchFlag[] {
+  if (onCpu(workload)) return [];
+  return devices
+    .filter(({ bytes }) => bytes > foreignBytes)
+    .map(({ device, bytes }) =>
+      flag(
+        'other_process',
+        'warning',
+        `gpu${device} had ${number(bytes / 2 ** 30, 2)} GiB in use before the engine was loaded: another process holds it`,
+      ),
+    );
+}
+
+function scaling(points: readonly BenchPointResult[]): BenchFlag[] {
+  const sweep = sweepOver(points, 'batch_size') ?? [];
+  return sweep.slice(1).flatMap((to, i): BenchFlag[] => {
+    const from = sweep[i]!;
+    const [low, high] = [from, to].map(({ throughput }) => throughput.output_tokens_per_s.value);
+    if (!low || !high) return [];
+    const gain = perDoubling(high / low, from.batch_size, to.batch_size);
+    if (gain >= leastGain) return [];
+    const text = `throughput does not scale from batch ${from.batch_size} to ${to.batch_size}: ${number(low)} → ${number(high)} tok/s`;
+    return [flag('no_scaling', 'warning', text)];
+  });
+}
+
+/** The largest batch that ran beside the smallest that did not, of every prompt and output length. */
+function limits(points: readonly BenchPointResult[]): BenchFlag[] {
+  return points
+    .filter(({ outcome }) => outcome === 'out_of_memory')
+    .map((point) => {
+      const fitting = points.filter(
+        (one) =>
+          one.outcome === 'measured' &&
+          one.input_len === point.input_len &&
+          one.output_len === point.output_len,
+      );
+      const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
+      const [first] = (point.text ?? 'out of memory').split('\n');
+      const least = fitting.length > 0 ? `; largest measured ${largest}` : '';
+      return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${least}`);
+    });
+}

@@ -1,0 +1,31 @@
+import { type BenchPlan, benchPlanSchema } from '../../model/documents/bench.js';
+import { InferscopeError } from '../../model/errors.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import { artifactJson } from '../artifact.js';
+
+/**
+ * What the run alone knows: variants, points, protocol, and what the engine cannot measure.
+ * @throws E_USAGE when the session holds no benchmark of ours
+ */
+export async function benchPlanOf(session: Session): Promise<BenchPlan> {
+  const found = await artifactJson(session, 'bench-plan', 'what the benchmark was to measure');
+  if (found === null) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} holds no benchmark`,
+      why: `It was made by ${session.manifest.kind}.`,
+      fix: 'Take one that `inferscope bench latency`, `throughput`, `sequence` or `suite` made.',
+    });
+  }
+  return benchPlanSchema.parse(found);
+}
+
+/** Why a figure is missing: what the engine said it cannot measure under one of these names, else `otherwise`. */
+export type Because = (names: readonly string[], otherwise: MissingFigure) => MissingFigure;
+
+export function reasons(cannot: BenchPlan['cannot']): Because {
+  return (names, otherwise) => {
+    const found = cannot.find(({ figure }) => names.includes(figure));
+    return found ? missing(found.code, found.text) : otherwise;
+  };
+}

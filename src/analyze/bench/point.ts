@@ -1,0 +1,304 @@
+import type { BenchPoint, PointOutcome } from '../../model/bench.js';
+import type { BenchDistribution, BenchPlan, BenchPointResult } from '../../model/documents/bench.js';
+import { figure, type Figure, mapFigure, missing, type MissingFigure } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
+import type { WorkloadModel } from '../model-work.js';
+import { mean, meanOverLaunches, type Repeat } from '../statistics.js';
+import { benchDistribution, meansBy } from './distribution.js';
+import { pointFlags } from './flags.js';
+import { machineFigures, type Telemetry } from './machine.js';
+import { type Because, reasons } from './plan.js';
+import { pointRoof, type Roofs } from './roof.js';
+import type { BenchRows, DeviceWorkRow, IterationRow, PointRow } from './rows.js';
+
+export interface PointContext {
+  workload: Workload;
+  plan: BenchPlan;
+  model: WorkloadModel | MissingFigure;
+  roofs: Roofs | MissingFigure;
+  telemetry: Telemetry;
+  /** Process launches that left anything of this variant. */
+  launches: number;
+  status: string;
+}
+
+/** All figures of one point of one variant. What a launch did not finish is in `text`, never averaged in. */
+export function pointResult(facts: BenchPoint, all: BenchRows, context: PointContext): BenchPointResult {
+  const { plan, workload } = context;
+  const of = <T extends { point: string | null }>(rows: readonly T[]) =>
+    rows.filter(({ point }) => point === facts.point);
+  const iterations = of(all.iterations);
+  const timed = iterations.filter(({ warmup }) => !warmup);
+  const outcomes = of(all.points);
+  const because = reasons(plan.cannot);
+  const { outcome, text } = outcomeOf(outcomes, timed.length, context);
+  const absent = missing('not_measured', text ?? 'no timed repeat was completed');
+  const latency = latencies(
+    timed,
+    { ...all, steps: of(all.steps), prefills: of(all.prefills) },
+    absent,
+    because,
+  );
+  const ttft = meanOf(latency.ttft_ms);
+  const tpot = meanOf(latency.tpot_ms);
+  const period = !('p50' in latency.itl_ms) ? tpot : meanOf(latency.itl_ms);
+  const work = timed.length === 0 ? noWork(absent) : deviceWork(of(all.work), ttft, period, because);
+  const tokens = facts.batch_size * facts.output_len;
+  const seconds = mean(timed.map(({ e2e_ns }) => e2e_ns / 1e9));
+  const result: BenchPointResult = {
+    ...facts,
+    outcome,
+    text,
+    warmup: warmupOf(iterations, outcomes, because),
+    interleaved: outcomes.every(({ interleaved }) => interleaved !== false),
+    latency,
+    throughput: throughput(facts, timed, ttft, tpot, absent),
+    device_work: work,
+    machine: machineFigures({ memory: all.memory, outcomes }, context.telemetry, {
+      point: facts.point,
+      secondsPerToken: timed.length === 0 ? null : seconds / tokens,
+      workload,
+      plan,
+    }),
+    ...pointRoof(facts, { ttft, tpot, decodeKernels: work.decode_kernels }, context.model, context.roofs),
+    flags: [],
+    repeats: timed.map((row) => ({
+      launch: row.launch,
+      iteration: row.iteration,
+      ttft_ms: row.ttft_ns / 1e6,
+      tpot_ms: row.tpot_ns === null ? null : row.tpot_ns / 1e6,
+      e2e_ms: row.e2e_ns / 1e6,
+    })),
+  };
+  return { ...result, flags: pointFlags(result, context) };
+}
+
+/** Mean of a distribution with its interval. */
+export function meanOf(spread: BenchDistribution): Figure {
+  if (!('p50' in spread)) return spread;
+  return figure(spread.mean, spread.unit, spread.source, {
+    n: spread.n,
+    ...(spread.sd === null ? {} : { sd: spread.sd }),
+    ...(spread.ci95 === null ? {} : { ci95: spread.ci95 }),
+  });
+}
+
+const gravest: PointOutcome[] = ['out_of_memory', 'failed', 'stopped', 'skipped'];
+
+function outcomeOf(
+  rows: readonly PointRow[],
+  repeats: number,
+  { launches, status }: PointContext,
+): { outcome: PointOutcome; text: string | null } {
+  const ended = rows.filter(({ outcome }) => outcome !== 'measured');
+  const worst = gravest.flatMap((outcome) => ended.filter((row) => row.outcome === outcome))[0];
+  if (repeats > 0) {
+    const text = worst
+      ? `${words(worst.outcome)} in ${ended.length} of ${launches} launches${worst.text ? `: ${worst.text}` : ''}`
+      : null;
+    return { outcome: 'measured', text };
+  }
+  if (worst) return { outcome: worst.outcome, text: worst.text ?? words(worst.outcome) };
+  return status === 'interrupted'
+    ? { outcome: 'stopped', text: 'the run was stopped before it' }
+    : { outcome: 'failed', text: 'no launch came to it' };
+}
+
+function words(outcome: PointOutcome): string {
+  return outcome === 'out_of_memory' ? 'out of memory' : outcome;
+}
+
+function warmupOf(
+  iterations: readonly IterationRow[],
+  outcomes: readonly PointRow[],
+  because: Because,
+): BenchPointResult['warmup'] {
+  const told = outcomes.filter(({ warmup_iterations }) => warmup_iterations !== null);
+  const launches = new Set(iterations.map(({ launch }) => launch)).size;
+  const seen = iterations.filter(({ warmup }) => warmup).length;
+  const known = outcomes.filter(({ stable }) => stable !== null);
+  return {
+    iterations:
+      told.length > 0
+        ? figure(
+            mean(told.map((row) => row.warmup_iterations!)),
+            'repeats',
+            'points.warmup_iterations, mean of the launches',
+            {
+              n: told.length,
+            },
+          )
+        : launches > 0
+          ? figure(seen / launches, 'repeats', 'iterations.warmup, mean of the launches', { n: launches })
+          : because(['warmup'], missing('not_told', 'the engine does not tell its warm-up')),
+    stable: known.length === 0 ? null : known.every(({ stable }) => stable),
+  };
+}
+
+function latencies(
+  timed: readonly IterationRow[],
+  { steps, prefills }: Pick<BenchRows, 'steps' | 'prefills'>,
+  absent: MissingFigure,
+  because: Because,
+): BenchPointResult['latency'] {
+  const none = timed.length === 0;
+  const spread = (
+    name: string,
+    ns: (row: IterationRow) => number | null,
+    source: string,
+    otherwise = absent,
+  ) =>
+    benchDistribution(
+      timed.flatMap((row): Repeat[] => {
+        const value = ns(row);
+        return value === null ? [] : [{ launch: row.launch, value: value / 1e6 }];
+      }),
+      'ms',
+      source,
+      none ? absent : because([name, `${name}_ms`], otherwise),
+    );
+  /** Of steps: the interval of a single launch is over the means of its repeats. */
+  const overSteps = (
+    names: string[],
+    source: string,
+    of: (step: BenchRows['steps'][number]) => number | null,
+    otherwise: MissingFigure,
+  ) => {
+    const known = steps.filter((step) => of(step) !== null);
+    const repeat = (step: BenchRows['steps'][number]) => ({ launch: step.launch, value: of(step)! });
+    return benchDistribution(
+      known.map(repeat),
+      'ms',
+      source,
+      none ? absent : because(names, otherwise),
+      meansBy(known, ({ iteration }) => iteration, repeat),
+    );
+  };
+  const oneToken = missing('one_token', 'it needs at least two output tokens');
+  const several = timed.some(({ output_len }) => output_len > 1);
+  const noEvents = missing('no_device_time', 'the engine records no device events');
+  return {
+    ttft_ms: spread('ttft', (row) => row.ttft_ns, 'iterations.ttft_ns'),
+    tpot_ms: spread('tpot', (row) => row.tpot_ns, 'iterations.tpot_ns', several ? absent : oneToken),
+    itl_ms: overSteps(
+      ['itl', 'itl_ms'],
+      'stages: start of a decode step to the start of the next, the last to the end of the repeat; every token',
+      ({ period_ms }) => period_ms,
+      several ? missing('no_steps', 'the engine does not record its decode steps') : oneToken,
+    ),
+    e2e_ms: spread('e2e', (row) => row.e2e_ns, 'iterations.end_ns − start_ns'),
+    prefill_device_ms: benchDistribution(
+      prefills.map(({ launch, device_ms: value }) => ({ launch, value })),
+      'ms',
+      'stages.device_dur_ns, prefill',
+      none ? absent : because(['prefill_device_ms', 'device_time'], noEvents),
+    ),
+    decode_device_ms: overSteps(
+      ['decode_device_ms', 'device_time'],
+      'stages.device_dur_ns, every decode step',
+      ({ device_ms }) => device_ms,
+      several ? noEvents : oneToken,
+    ),
+  };
+}
+
+function throughput(
+  { batch_size: batch, input_len: input, output_len: output }: BenchPoint,
+  timed: readonly IterationRow[],
+  ttft: Figure,
+  tpot: Figure,
+  absent: MissingFigure,
+): BenchPointResult['throughput'] {
+  const source = 'batch × output tokens / end to end, mean of the repeats';
+  const rate: Figure =
+    timed.length === 0
+      ? absent
+      : meanOverLaunches(
+          timed.map((row) => ({
+            launch: row.launch,
+            value: (row.batch_size * row.output_len * 1e9) / row.e2e_ns,
+          })),
+          'tok/s',
+          source,
+        );
+  return {
+    output_tokens_per_s: rate,
+    total_tokens_per_s: mapFigure(
+      rate,
+      'tok/s',
+      'batch × (prompt + output tokens) / end to end',
+      (tokens) => (tokens * (input + output)) / output,
+    ),
+    decode_tokens_per_s: mapFigure(tpot, 'tok/s', 'batch / TPOT', (ms) => (1e3 * batch) / ms),
+    prefill_tokens_per_s: mapFigure(
+      ttft,
+      'tok/s',
+      'batch × prompt tokens / TTFT',
+      (ms) => (1e3 * batch * input) / ms,
+    ),
+    requests_per_s: mapFigure(rate, 'req/s', 'batch / end to end', (tokens) => tokens / output),
+  };
+}
+
+type DeviceWork = BenchPointResult['device_work'];
+
+function noWork(why: MissingFigure): DeviceWork {
+  return {
+    prefill_kernel_ms: why,
+    decode_kernel_ms: why,
+    decode_kernels: why,
+    prefill_idle_share: why,
+    decode_idle_share: why,
+  };
+}
+
+/** Of the watched repeat of each launch; the time it is held against is that of the clean repeats. */
+function deviceWork(
+  rows: readonly DeviceWorkRow[],
+  ttft: Figure,
+  period: Figure,
+  because: Because,
+): DeviceWork {
+  const unwatched = missing('not_watched', "the device's work was not recorded");
+  const per = (
+    kind: string,
+    unit: string,
+    source: string,
+    of: (row: DeviceWorkRow) => number,
+    names: string[],
+  ): Figure => {
+    const own = rows.filter((row) => row.kind === kind);
+    return own.length === 0
+      ? because([...names, 'device_work'], unwatched)
+      : meanOverLaunches(
+          own.map((row) => ({ launch: row.launch, value: of(row) / row.stages })),
+          unit,
+          source,
+        );
+  };
+  const idle = (kind: string, clean: Figure, against: string): Figure => {
+    const busy = per(kind, 'ms', 'device_work.busy_ns', ({ busy_ns }) => busy_ns / 1e6, [
+      `${kind}_idle_share`,
+      'idle_share',
+    ]);
+    if (busy.value === null) return busy;
+    return mapFigure(
+      clean,
+      'ratio',
+      `1 − device_work.busy_ns / stages / ${against} of the clean repeats`,
+      (ms) => 1 - busy.value / ms,
+    );
+  };
+  const kernelMs = ({ kernel_ns }: DeviceWorkRow) => kernel_ns / 1e6;
+  return {
+    prefill_kernel_ms: per('prefill', 'ms', 'device_work.kernel_ns / stages', kernelMs, [
+      'prefill_kernel_ms',
+    ]),
+    decode_kernel_ms: per('decode', 'ms', 'device_work.kernel_ns / stages', kernelMs, ['decode_kernel_ms']),
+    decode_kernels: per('decode', 'kernels', 'device_work.kernels / stages', ({ kernels }) => kernels, [
+      'decode_kernels',
+    ]),
+    prefill_idle_share: idle('prefill', ttft, 'TTFT'),
+    decode_idle_share: idle('decode', period, 'period of a decode step'),
+  };
+}

@@ -1,0 +1,96 @@
+import type { PointOutcome } from '../../model/bench.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { decodeSteps, type StepRow } from '../steps.js';
+
+export interface IterationRow {
+  point: string;
+  iteration: number;
+  launch: number;
+  warmup: boolean;
+  batch_size: number;
+  input_len: number;
+  output_len: number;
+  ttft_ns: number;
+  tpot_ns: number | null;
+  e2e_ns: number;
+}
+
+export interface PointRow {
+  point: string;
+  launch: number;
+  outcome: PointOutcome;
+  text: string | null;
+  warmup_iterations: number | null;
+  stable: boolean | null;
+  interleaved: boolean | null;
+  memory_bytes: number | null;
+  memory_source: string | null;
+}
+
+export interface DeviceWorkRow {
+  point: string;
+  launch: number;
+  kind: string;
+  stages: number;
+  kernels: number;
+  kernel_ns: number;
+  busy_ns: number;
+}
+
+/** Device time of the prefill of one timed repeat. */
+export interface PrefillRow {
+  point: string;
+  launch: number;
+  device_ms: number;
+}
+
+/** Most memory of a kind while a point's timed repeats ran; device null is the host. */
+export interface MemoryRow {
+  point: string;
+  device: number | null;
+  kind: string;
+  bytes: number;
+}
+
+/** Rows of one variant (an execution); of several ranks the first speaks. */
+export interface BenchRows {
+  iterations: IterationRow[];
+  points: PointRow[];
+  steps: StepRow[];
+  prefills: PrefillRow[];
+  work: DeviceWorkRow[];
+  memory: MemoryRow[];
+}
+
+export async function benchRows(database: SessionDatabase, executionId: string): Promise<BenchRows> {
+  const of = <T extends object>(sql: string) => database.query<T>(sql, [executionId]);
+  const firstRank = `execution_id = $1 AND coalesce(rank, 0) = 0`;
+  return {
+    iterations: await of(
+      `SELECT point, iteration, launch, coalesce(warmup, false) AS warmup, batch_size, input_len, output_len, ttft_ns, tpot_ns,
+              end_ns - start_ns AS e2e_ns
+       FROM iterations WHERE ${firstRank} AND point IS NOT NULL ORDER BY start_ns`,
+    ),
+    points: await of(
+      `SELECT point, launch, outcome, text, warmup_iterations, stable, interleaved, memory_bytes, memory_source
+       FROM points WHERE ${firstRank} ORDER BY launch`,
+    ),
+    steps: await decodeSteps(database, executionId),
+    prefills: await of(
+      `SELECT i.point, i.launch, sum(s.device_dur_ns) / 1e6 AS device_ms
+       FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
+       WHERE s.execution_id = $1 AND s.kind = 'prefill' AND NOT s.warmup AND s.device_dur_ns IS NOT NULL
+         AND coalesce(i.rank, 0) = 0
+       GROUP BY i.point, i.launch, s.pid, s.iteration ORDER BY s.iteration`,
+    ),
+    work: await of(
+      `SELECT point, launch, kind, stages, kernels, kernel_ns, busy_ns FROM device_work
+       WHERE ${firstRank} AND stages > 0 ORDER BY launch`,
+    ),
+    memory: await of(
+      `SELECT i.point, m.device, m.kind, max(m.bytes) AS bytes
+       FROM memory m JOIN iterations i ON m.execution_id = i.execution_id AND NOT i.warmup AND m.t_ns BETWEEN i.start_ns AND i.end_ns
+       WHERE m.execution_id = $1 AND m.kind IN ('used', 'rss') AND i.point IS NOT NULL GROUP BY ALL`,
+    ),
+  };
+}

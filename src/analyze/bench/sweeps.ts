@@ -1,0 +1,46 @@
+import type { BenchPointResult } from '../../model/documents/bench.js';
+import { mean } from '../statistics.js';
+
+export type Size = 'batch_size' | 'input_len' | 'output_len';
+type Timed = NonNullable<BenchPointResult['repeats']>[number];
+
+/** Points that differ in one size only, ascending; the largest such set, null when none has two. */
+export function sweepOver(points: readonly BenchPointResult[], size: Size): BenchPointResult[] | null {
+  const fixed = (['batch_size', 'input_len', 'output_len'] as const).filter((one) => one !== size);
+  const groups = new Map<string, BenchPointResult[]>();
+  for (const point of points) {
+    if (point.outcome !== 'measured') continue;
+    const key = fixed.map((one) => point[one]).join(' ');
+    groups.set(key, [...(groups.get(key) ?? []), point]);
+  }
+  const [largest] = [...groups.values()].toSorted((x, y) => y.length - x.length);
+  return largest && largest.length > 1 ? largest.toSorted((x, y) => x[size] - y[size]) : null;
+}
+
+/** The point that speaks for a single request: that of `bench latency`, else the smallest batch measured. */
+export function referencePoint(points: readonly BenchPointResult[]): BenchPointResult | null {
+  const measured = points.filter(({ outcome }) => outcome === 'measured');
+  return (
+    measured.find(({ parts }) => parts.includes('latency')) ??
+    measured.toSorted((x, y) => x.batch_size - y.batch_size)[0] ??
+    null
+  );
+}
+
+/** Independent values of a metric: the mean of each process launch; of a single launch its repeats. */
+export function unitsOf(point: BenchPointResult, of: (repeat: Timed) => number | null): number[] {
+  const known = (point.repeats ?? []).flatMap((repeat) => {
+    const value = of(repeat);
+    return value === null ? [] : [{ launch: repeat.launch, value }];
+  });
+  const launches = [...new Set(known.map(({ launch }) => launch))];
+  if (launches.length < 2) return known.map(({ value }) => value);
+  return launches.map((launch) =>
+    mean(known.filter((one) => one.launch === launch).map(({ value }) => value)),
+  );
+}
+
+/** Growth from `low` to `high` as growth for each doubling of the size: 4 times over two doublings is 2. */
+export function perDoubling(ratio: number, low: number, high: number): number {
+  return ratio ** (1 / Math.log2(high / low));
+}

@@ -1,0 +1,105 @@
+import type { BenchAnswer, BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
+import { figure, type Figure } from '../../model/figure.js';
+import { holm, logMeanOf, permutationP, ratioTest, type RatioTest } from '../baseline/two-sides.js';
+import { referencePoint, unitsOf } from './sweeps.js';
+import { listed, number, pointWords } from './words.js';
+
+type Repeats = NonNullable<BenchPointResult['repeats']>[number];
+
+const compared: {
+  name: string;
+  key: string;
+  of: (repeat: Repeats, point: BenchPointResult) => number | null;
+}[] = [
+  { name: 'TTFT', key: 'ttft_ms', of: ({ ttft_ms }) => ttft_ms },
+  { name: 'TPOT', key: 'tpot_ms', of: ({ tpot_ms }) => tpot_ms },
+  {
+    name: 'output tokens/s',
+    key: 'output_tokens_per_s',
+    of: ({ e2e_ms }, { batch_size, output_len }) => (1e3 * batch_size * output_len) / e2e_ms,
+  },
+];
+
+interface Comparison {
+  name: string;
+  key: string;
+  point: BenchPointResult;
+  test: RatioTest;
+  /** Holm's p below 0.05, and a permutation test that could tell does not disagree. */
+  real: boolean;
+}
+
+/** Each variant against the first, at every point that both have. */
+export function variantAnswers(variants: readonly BenchVariant[]): BenchAnswer[] {
+  const [base, ...others] = variants;
+  return base ? others.map((other) => comparison(base, other)) : [];
+}
+
+function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
+  const question = `${other.label} against ${base.label}`;
+  const pairs = base.points.flatMap((from): [BenchPointResult, BenchPointResult][] => {
+    const to = other.points.find(({ point, outcome }) => point === from.point && outcome === 'measured');
+    return to && from.outcome === 'measured' ? [[from, to]] : [];
+  });
+  const figures: Record<string, Figure> = {};
+  const nothing = (why: string): BenchAnswer => ({
+    id: 'variants',
+    question,
+    answer: `Not enough data: ${why}.`,
+    figures,
+  });
+  if (pairs.length === 0) return nothing('no point was measured with both');
+  if (base.launches < 2 || other.launches < 2) {
+    return nothing('whether a difference is real can be told from two launches of each on (--launches)');
+  }
+  const tested = compared.flatMap(({ name, key, of }) =>
+    pairs.flatMap(([from, to]) => {
+      const [before, after] = [from, to].map((point) => unitsOf(point, (repeat) => of(repeat, point)));
+      const [one, two] = [logMeanOf(before!), logMeanOf(after!)];
+      if (!one || !two) return [];
+      return [
+        { name, key, point: from, test: ratioTest(one, two), permutation: permutationP(before!, after!) },
+      ];
+    }),
+  );
+  const adjusted = holm(tested.map(({ test }) => test.p));
+  const results = tested.map((one, i): Comparison => ({
+    ...one,
+    real: adjusted[i]! < 0.05 && (one.permutation === null || one.permutation < 0.05),
+  }));
+  for (const { key, point, test } of results) {
+    figures[`${key}_${point.point}`] = figure(test.ratio, 'ratio', `${other.label} / ${base.label}`, {
+      ci95: test.ci95,
+    });
+  }
+  const reference = referencePoint(pairs.map(([from]) => from))!;
+  const there = results.filter(({ point }) => point === reference);
+  const first = `${question}, at ${pointWords(reference)}: ${listed(there.map(comparisonWords))}.`;
+  const elsewhere = results.filter(({ point }) => point !== reference);
+  return {
+    id: 'variants',
+    question,
+    answer: [first, restWords(elsewhere)].filter(Boolean).join(' '),
+    figures,
+  };
+}
+
+function comparisonWords({ name, test, real }: Comparison): string {
+  const interval = `${number(test.ci95[0])} to ${number(test.ci95[1])}`;
+  return real
+    ? `${name} ${number(test.ratio)} times (95 % ${interval})`
+    : `${name} no real difference (${number(test.ratio)} times, 95 % ${interval})`;
+}
+
+/** The other points in a line a metric: how far the ratios reach, and how many of them are real. */
+function restWords(rest: readonly Comparison[]): string {
+  const told = compared.flatMap(({ name }) => {
+    const own = rest.filter((one) => one.name === name);
+    if (own.length === 0) return [];
+    const ratios = own.map(({ test }) => test.ratio).toSorted((x, y) => x - y);
+    const [low, high] = [number(ratios[0]!), number(ratios.at(-1)!)];
+    const real = own.filter((one) => one.real).length;
+    return [`${name} ${low === high ? low : `${low} to ${high}`} times (${real} of ${own.length} real)`];
+  });
+  return told.length === 0 ? '' : `At the other points ${listed(told)}.`;
+}

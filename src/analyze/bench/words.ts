@@ -1,0 +1,36 @@
+import type { BenchPoint } from '../../model/bench.js';
+import type { Figure } from '../../model/figure.js';
+import { formatNs, formatRate } from '../trace/words.js';
+
+/** "batch 4, 128 → 64". */
+export const pointWords = ({
+  batch_size,
+  input_len,
+  output_len,
+}: Omit<BenchPoint, 'point' | 'parts'>): string => `batch ${batch_size}, ${input_len} → ${output_len}`;
+
+export const ms = (value: number): string =>
+  value < 0 ? `−${formatNs(-value * 1e6)}` : formatNs(value * 1e6);
+
+/** "1.9", "0.043", "12". */
+export const number = (value: number, digits = 3): string =>
+  Math.abs(value) >= 100 ? formatRate(value) : String(Number(value.toPrecision(digits))).replace('-', '−');
+
+export const times = (value: number): string => `${number(value, value >= 10 ? 3 : 2)} times`;
+
+/** "12.3 ms ± 0.4"; null when there is no value. */
+export function msWords(figure: Figure): string | null {
+  if (figure.value === null) return null;
+  const half = figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
+  return half === null ? ms(figure.value) : `${ms(figure.value)} ± ${ms(half)}`;
+}
+
+export function rateWords(figure: Figure): string | null {
+  if (figure.value === null) return null;
+  const half = figure.ci95 ? (figure.ci95[1] - figure.ci95[0]) / 2 : null;
+  return `${number(figure.value)}${half === null ? '' : ` ± ${number(half, 2)}`} tok/s`;
+}
+
+/** "a, b and c". */
+export const listed = (words: readonly string[]): string =>
+  words.length < 2 ? (words[0] ?? '') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;

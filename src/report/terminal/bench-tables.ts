@@ -1,0 +1,198 @@
+import type { BenchDistribution, BenchExpectation, BenchPointResult } from '../../model/documents/bench.js';
+import { type Figure, figure } from '../../model/figure.js';
+import {
+  formatFigure,
+  formatFigureWithInterval,
+  formatMs,
+  formatNumber,
+  formatUtilization,
+  nbsp,
+  noValue,
+} from '../format.js';
+import { colour } from './colour.js';
+import { type TextColumn, textTable } from './table.js';
+import { hanging, inert } from './text.js';
+
+type Points = readonly BenchPointResult[];
+type Cell = (point: BenchPointResult) => string;
+
+const right = (head: string): TextColumn => ({ head, align: 'right' });
+const measured = (points: Points) => points.filter(({ outcome }) => outcome === 'measured');
+
+/** "4.40 ms ± 0.02". */
+function meanCell(spread: BenchDistribution): string {
+  if (!('p50' in spread)) return noValue;
+  const { mean, unit, source, ci95 } = spread;
+  return formatFigureWithInterval(figure(mean, unit, source, ci95 === null ? {} : { ci95 }));
+}
+
+const bare = (of: Figure): string => (of.value === null ? noValue : formatNumber(of.value));
+
+/** A point a row; a column in which nothing is known is left out. */
+function pointTable(points: Points, columns: [head: string, cell: Cell][], width: number): string {
+  if (points.length === 0) return '';
+  const cells = columns.map(([, cell]) => points.map(cell));
+  const known = columns.flatMap((_, i) =>
+    cells[i]!.some((one) => one !== noValue && one !== '') ? [i] : [],
+  );
+  return textTable(
+    known.map((i) => right(columns[i]![0])),
+    points.map((_, row) => known.map((i) => cells[i]![row]!)),
+    { width },
+  );
+}
+
+/** All of the distribution, a table a point: who measures latency wants its spread. */
+export function latencyTables(points: Points, width: number): { title: string; text: string }[] {
+  return measured(points).map(({ batch_size, input_len, output_len, latency, throughput }) => {
+    const named: [string, BenchDistribution][] = [
+      ['TTFT', latency.ttft_ms],
+      ['TPOT', latency.tpot_ms],
+      ['ITL', latency.itl_ms],
+      ['end to end', latency.e2e_ms],
+      ['prefill, device', latency.prefill_device_ms],
+      ['decode, device', latency.decode_device_ms],
+    ];
+    const rows = named.flatMap(([name, spread]) =>
+      'p50' in spread
+        ? [
+            [
+              name,
+              meanCell(spread),
+              spread.sd === null ? noValue : formatMs(spread.sd),
+              formatMs(spread.p50),
+              formatMs(spread.p95),
+              formatMs(spread.p99),
+              `${spread.n}${spread.outliers > 0 ? `${nbsp}(${spread.outliers}${nbsp}out)` : ''}`,
+            ],
+          ]
+        : [],
+    );
+    const rates = [
+      `output ${formatFigureWithInterval(throughput.output_tokens_per_s)}`,
+      `total ${formatFigure(throughput.total_tokens_per_s)}`,
+      `prefill ${formatFigure(throughput.prefill_tokens_per_s)}`,
+      `decode ${formatFigure(throughput.decode_tokens_per_s)}`,
+    ];
+    const heads = [{ head: '', flexible: true }, ...['mean', 'sd', 'p50', 'p95', 'p99', 'n'].map(right)];
+    return {
+      title: `Latency: batch ${batch_size}, ${input_len} in → ${output_len} out`,
+      text: [textTable(heads, rows, { width }), ...hanging('  ', rates.join(' · '), width)].join('\n'),
+    };
+  });
+}
+
+/** Output tokens/s is the headline; use of the device stands beside every batch. */
+export function throughputTable(points: Points, width: number): string {
+  const sorted = measured(points).toSorted((x, y) => x.batch_size - y.batch_size);
+  const first = sorted[0]?.throughput.output_tokens_per_s.value ?? null;
+  const lengths = new Set(sorted.map(({ input_len, output_len }) => `${input_len} → ${output_len}`));
+  const columns: [string, Cell][] = [
+    ['batch', ({ batch_size }) => String(batch_size)],
+    ...(lengths.size > 1
+      ? [['in → out', ({ input_len, output_len }) => `${input_len} → ${output_len}`] as [string, Cell]]
+      : []),
+    ['output tok/s', ({ throughput }) => withoutUnit(throughput.output_tokens_per_s)],
+    ['total', ({ throughput }) => bare(throughput.total_tokens_per_s)],
+    ['scaling', ({ throughput }) => scaling(throughput.output_tokens_per_s, first)],
+    ['TPOT', ({ latency }) => ('p50' in latency.tpot_ms ? formatMs(latency.tpot_ms.mean) : noValue)],
+    ['util', ({ machine }) => formatFigure(machine.gpu_utilization_percent)],
+    [
+      'cores',
+      ({ machine }) =>
+        machine.gpu_utilization_percent.value === null ? bare(machine.cpu_cores_busy) : noValue,
+    ],
+    ['idle', ({ device_work }) => formatFigure(device_work.decode_idle_share)],
+    ['memory', ({ machine }) => formatFigure(machine.memory_bytes)],
+    ['J/token', ({ machine }) => bare(machine.joules_per_output_token)],
+  ];
+  return pointTable(sorted, columns, width);
+}
+
+const withoutUnit = (rate: Figure): string => formatFigureWithInterval(rate).replace(`${nbsp}tok/s`, '');
+
+function scaling({ value }: Figure, first: number | null): string {
+  return value === null || !first ? noValue : `${formatNumber(value / first)}×`;
+}
+
+export function sequenceTable(points: Points, width: number): string {
+  return pointTable(
+    measured(points),
+    [
+      [
+        'batch',
+        ({ batch_size }) => (points.some((one) => one.batch_size !== 1) ? String(batch_size) : noValue),
+      ],
+      ['in', ({ input_len }) => String(input_len)],
+      ['out', ({ output_len }) => String(output_len)],
+      ['TTFT', ({ latency }) => meanCell(latency.ttft_ms)],
+      ['TPOT', ({ latency }) => meanCell(latency.tpot_ms)],
+      ['end to end', ({ latency }) => meanCell(latency.e2e_ms)],
+      ['prefill tok/s', ({ throughput }) => bare(throughput.prefill_tokens_per_s)],
+      ['decode', ({ throughput }) => bare(throughput.decode_tokens_per_s)],
+    ],
+    width,
+  );
+}
+
+const spreadMean = (spread: BenchDistribution): number | null => ('p50' in spread ? spread.mean : null);
+
+/** "0.51–24 ms", coloured when the measured value is outside. */
+function rangeCell(expected: BenchExpectation, value: number | null): string {
+  if (!('low' in expected)) return noValue;
+  const text = `${formatMs(expected.low)}–${formatMs(expected.high)}`;
+  if (value === null) return text;
+  return value < expected.low || value > expected.high ? colour.yellow(text) : text;
+}
+
+/** Each point beside the range that the roofline leads one to expect. */
+export function roofTable(points: Points, width: number): string {
+  const known = measured(points).filter(({ expected }) => 'low' in expected.ttft || 'low' in expected.tpot);
+  const bound = (of: 'memory' | 'compute' | null) => (of === null ? noValue : of);
+  const table = pointTable(
+    known,
+    [
+      ['point', ({ point }) => point],
+      ['TTFT', ({ latency }) => number(spreadMean(latency.ttft_ms))],
+      ['expected', ({ expected, latency }) => rangeCell(expected.ttft, spreadMean(latency.ttft_ms))],
+      ['MFU', ({ model_utilization }) => formatUtilization(model_utilization.prefill_mfu)],
+      ['TPOT', ({ latency }) => number(spreadMean(latency.tpot_ms))],
+      ['expected', ({ expected, latency }) => rangeCell(expected.tpot, spreadMean(latency.tpot_ms))],
+      ['MBU', ({ model_utilization }) => formatUtilization(model_utilization.decode_mbu)],
+    ],
+    width,
+  );
+  const [first] = known;
+  if (!first) return '';
+  const { prefill_bound, decode_bound } = first.model_utilization;
+  const how =
+    'how' in first.expected.tpot
+      ? first.expected.tpot.how
+      : 'how' in first.expected.ttft
+        ? first.expected.ttft.how
+        : '';
+  const words = `MFU of prefill (${bound(prefill_bound)}-bound), MBU of decode (${bound(decode_bound)}-bound), at ${first.point}. Expected: ${how}.`;
+  return [table, ...hanging('  ', words, width)].join('\n');
+}
+
+const number = (value: number | null): string => (value === null ? noValue : formatMs(value));
+
+export function outcomeLines(points: Points, width: number): string[] {
+  const names = {
+    measured: 'in part',
+    out_of_memory: 'out of memory',
+    failed: 'failed',
+    skipped: 'skipped',
+    stopped: 'stopped',
+  };
+  return points
+    .filter(({ text }) => text !== null)
+    .flatMap(({ point, outcome, text }) => {
+      const [first = ''] = inert(text!.split('\n')[0]!).split('\n');
+      return hanging(
+        `  ${point.padEnd(15)} `,
+        `${colour.yellow(names[outcome])}: ${first.slice(0, 300)}`,
+        width,
+      );
+    });
+}
