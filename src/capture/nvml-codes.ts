@@ -2,6 +2,8 @@
  * Constants of nvml.h (read from API version 13, 2026; the values have not changed since they were added).
  */
 
+export { isThrottled, throttleReasonNames } from '../model/throttle-reasons.js';
+
 /** nvmlReturn_t. */
 const returnNames: Record<number, string> = {
   0: 'NVML_SUCCESS',
@@ -46,29 +48,6 @@ export function nvmlReturnName(code: number): string {
 export function isPermanent(code: number): boolean {
   // not supported, no permission, function not found, struct version refused, deprecated
   return code === 3 || code === 4 || code === 13 || code === 25 || code === 26;
-}
-
-/** nvmlClocksEventReason… bits (nvmlClocksThrottleReason… before driver 535). */
-const throttleBits: [bit: number, name: string, limits: boolean][] = [
-  [0x001, 'gpu_idle', false],
-  [0x002, 'applications_clocks_setting', true],
-  [0x004, 'sw_power_cap', true],
-  [0x008, 'hw_slowdown', true],
-  [0x010, 'sync_boost', true],
-  [0x020, 'sw_thermal_slowdown', true],
-  [0x040, 'hw_thermal_slowdown', true],
-  [0x080, 'hw_power_brake_slowdown', true],
-  [0x100, 'display_clock_setting', true],
-];
-
-/** Names of the set bits; an idle GPU is named too, though nothing throttles it. */
-export function throttleReasonNames(bits: number): string[] {
-  return throttleBits.filter(([bit]) => (bits & bit) !== 0).map(([, name]) => name);
-}
-
-/** True when something holds the clocks below what the GPU would run at; idling is no throttling. */
-export function isThrottled(bits: number): boolean {
-  return throttleBits.some(([bit, , limits]) => limits && (bits & bit) !== 0);
 }
 
 /** CUDA versions are 1000·major + 10·minor: 13000 → "13.0", 12040 → "12.4". */

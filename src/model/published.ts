@@ -6,6 +6,7 @@ import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
+import { monitorDocumentSchema } from './documents/monitor.js';
 import { profileDocumentSchema } from './documents/profile.js';
 import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
@@ -45,6 +46,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   'baseline-check': baselineCheckDocumentSchema,
   bench: benchDocumentSchema,
   serving: servingDocumentSchema,
+  monitor: monitorDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,

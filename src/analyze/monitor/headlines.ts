@@ -1,0 +1,63 @@
+import type { MonitorDevice, MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
+
+const percent = (share: number) =>
+  `${100 * share >= 9.95 || share === 0 ? Math.round(100 * share) : (100 * share).toFixed(1)} %`;
+
+function meanOf(metrics: readonly MonitorMetric[], metric: string): number | null {
+  return metrics.find((one) => one.metric === metric)?.mean ?? null;
+}
+
+/** One sentence a GPU: busy or not, and what held it back. */
+export function deviceHeadline(device: MonitorDevice): string {
+  const parts: string[] = [];
+  const utilization = meanOf(device.metrics, 'utilization_percent');
+  if (utilization !== null) parts.push(`${Math.round(utilization)} % busy on average`);
+  const { share, count } = device.idle;
+  if (share.value !== null && count > 0)
+    parts.push(`idle for ${percent(share.value)} of the time in ${count} period${count === 1 ? '' : 's'}`);
+  const [worst] = device.throttling.reasons;
+  if (worst) {
+    const drop = dropOf(device);
+    const clock = drop === null ? '' : `, the SM clock ${percent(drop)} lower meanwhile`;
+    parts.push(
+      `held down for ${percent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
+    );
+  }
+  const power = meanOf(device.metrics, 'power_w') ?? meanOf(device.metrics, 'power_instant_w');
+  if (power !== null) {
+    const limit = device.power.limit_w.value;
+    parts.push(`${Math.round(power)} W${limit === null ? '' : ` of ${Math.round(limit)} W`}`);
+  }
+  return parts.length === 0
+    ? `${device.scope}: the source tells neither utilisation nor power.`
+    : `${device.scope}: ${parts.join(', ')}.`;
+}
+
+/** Mean drop over the throttled time; null where no usual clock is known, or there was none. */
+function dropOf({ throttling }: MonitorDevice): number | null {
+  const known = throttling.periods.flatMap(({ dur_ns, clock_drop }) =>
+    clock_drop === null ? [] : [{ dur_ns, clock_drop }],
+  );
+  const total = known.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
+  if (total === 0) return null;
+  const drop = known.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop, 0) / total;
+  return drop > 0.005 ? drop : null;
+}
+
+export function headlines(data: MonitorResult): string[] {
+  const found = data.devices.map(({ headline }) => headline);
+  const cpu = data.host.metrics.find(
+    ({ scope, metric }) => scope === 'host' && metric === 'utilization_percent',
+  );
+  const idlest = data.devices.find(({ idle }) => (idle.share.value ?? 0) > 0.2);
+  if (cpu && cpu.mean > 80 && idlest)
+    found.push(
+      `The host's CPUs were ${Math.round(cpu.mean)} % busy while ${idlest.scope} waited: the host may be what it waited for.`,
+    );
+  const grown = data.devices.find(({ memory }) => (memory.growth_bytes.value ?? 0) > 2 ** 30);
+  if (grown)
+    found.push(
+      `Memory in use on ${grown.scope} grew by ${((grown.memory.growth_bytes.value ?? 0) / 2 ** 30).toFixed(1)} GiB from first to last sample.`,
+    );
+  return found;
+}

@@ -1,0 +1,45 @@
+import type { MonitorDevice, MonitorMetric, MonitorPlan } from '../../model/documents/monitor.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+export async function memoryOf(
+  database: SessionDatabase,
+  scope: string,
+  metrics: readonly MonitorMetric[],
+): Promise<MonitorDevice['memory']> {
+  const used = metrics.find(({ metric }) => metric === 'memory_used_bytes');
+  const [total] = await database.query<{ bytes: number | null }>(
+    `SELECT max(value) AS bytes FROM monitor_samples WHERE scope = $1 AND metric = 'memory_total_bytes'`,
+    [scope],
+  );
+  const none = missing('no_memory', 'The source does not tell the memory in use.');
+  const of = (value: number | undefined): Figure =>
+    value === undefined ? none : figure(value, 'B', 'memory in use on the device', { n: used!.n });
+  return {
+    total_bytes:
+      total && total.bytes !== null
+        ? figure(total.bytes, 'B', 'telemetry: memory_total_bytes')
+        : missing('no_memory_total', 'The source does not tell the size of the memory.'),
+    first_bytes: of(used?.first),
+    peak_bytes: of(used?.max),
+    last_bytes: of(used?.last),
+    growth_bytes: of(used && used.last - used.first),
+  };
+}
+
+/** Processes by the most memory they held. */
+export async function processesOf(
+  database: SessionDatabase,
+  scope: string,
+  plan: MonitorPlan,
+): Promise<MonitorDevice['processes']> {
+  const rows = await database.query<{ pid: number; peak_bytes: number; last_bytes: number }>(
+    `SELECT pid, max(bytes) AS peak_bytes, arg_max(bytes, t_ns) AS last_bytes FROM memory
+     WHERE kind = 'process' AND 'gpu' || device = $1 AND pid IS NOT NULL GROUP BY pid ORDER BY peak_bytes DESC, pid`,
+    [scope],
+  );
+  return rows.map((row) => {
+    const known = plan.processes.find(({ pid }) => pid === row.pid);
+    return { ...row, name: known?.name ?? null, here: known?.here ?? null };
+  });
+}

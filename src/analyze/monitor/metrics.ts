@@ -1,0 +1,49 @@
+import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { unitOf } from './samples.js';
+
+const pointsShown = 600;
+
+/** Facts that are written once, and counters: their mean says nothing. */
+const notSeries = new Set([
+  'throttle_bits',
+  'energy_j',
+  'memory_total_bytes',
+  'max_sm_clock_mhz',
+  'max_memory_clock_mhz',
+]);
+
+/** Statistics of every series, by scope. */
+export async function metricsOf(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
+  const rows = await database.query<Omit<MonitorMetric, 'unit'> & { scope: string }>(
+    `SELECT scope, metric, count(*) AS n,
+       coalesce(sum(value * held_ns) / nullif(sum(held_ns), 0), avg(value)) AS mean, min(value) AS min,
+       quantile_cont(value, 0.05) AS p5, median(value) AS median, quantile_cont(value, 0.95) AS p95, max(value) AS max,
+       arg_min(value, t_ns) AS first, arg_max(value, t_ns) AS last
+     FROM monitor_samples GROUP BY scope, metric ORDER BY scope, metric`,
+  );
+  const found = new Map<string, MonitorMetric[]>();
+  for (const { scope, ...row } of rows) {
+    if (notSeries.has(row.metric)) continue;
+    found.set(scope, [...(found.get(scope) ?? []), { ...row, unit: unitOf(row.metric) }]);
+  }
+  return found;
+}
+
+/** Series for charts, thinned to means of equal spans. */
+export async function seriesOf(database: SessionDatabase): Promise<MonitorResult['series']> {
+  const rows = await database.query<{ scope: string; metric: string; t_ns: number; value: number }>(
+    `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM monitor_samples)
+     SELECT scope, metric, (avg(t_ns))::BIGINT AS t_ns, avg(value) AS value FROM monitor_samples, span
+     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
+  );
+  const found = new Map<string, MonitorResult['series'][number]>();
+  for (const { scope, metric, t_ns, value } of rows) {
+    if (notSeries.has(metric)) continue;
+    const key = `${scope} ${metric}`;
+    const one = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
+    one.points.push([t_ns, value]);
+    found.set(key, one);
+  }
+  return [...found.values()].filter(({ points }) => points.length > 1);
+}

@@ -1,0 +1,202 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Importer } from '../../import/importer.js';
+import { nvidiaSmiDmonImporter } from '../../import/nvidia-smi/dmon.js';
+import { nvidiaSmiQueryImporter } from '../../import/nvidia-smi/query.js';
+import { monitorDocumentSchema } from '../../model/documents/monitor.js';
+import type { Row } from '../../model/tables.js';
+import { createSession } from '../../session/create.js';
+import { openSession } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { summary } from '../../session/test-session.js';
+import { sessionOf } from '../test-session.js';
+import { analyzeMonitor } from './monitor.js';
+
+const home = testHome();
+const second = 1e9;
+
+const telemetryRow = (t: number, metric: string, value: number, scope = 'gpu0'): Row<'telemetry'> => ({
+  t_ns: Math.round(t * second),
+  scope,
+  metric,
+  value,
+});
+const used = (t: number, gib: number): Row<'memory'> => ({
+  t_ns: Math.round(t * second),
+  device: 0,
+  kind: 'used',
+  bytes: gib * 2 ** 30,
+});
+
+/** 4 s at 10 Hz: busy 1 s, idle 1 s, busy 0.2 s, idle 0.3 s (too short to count), busy; capped from 3.0 to 3.5 s. */
+function handRows() {
+  const telemetry: Row<'telemetry'>[] = [telemetryRow(0, 'memory_total_bytes', 80 * 2 ** 30)];
+  const memory: Row<'memory'>[] = [];
+  for (let tick = 0; tick <= 40; tick++) {
+    const t = tick / 10;
+    const idle = (tick >= 10 && tick < 20) || (tick >= 22 && tick < 25);
+    const capped = tick >= 30 && tick < 35;
+    const busy = tick < 20 || tick >= 25 ? 100 : 80;
+    telemetry.push(
+      telemetryRow(t, 'utilization_percent', idle ? 0 : busy),
+      telemetryRow(t, 'throttle_bits', idle ? 1 : capped ? 4 : 0),
+      telemetryRow(t, 'sm_clock_mhz', idle ? 345 : capped ? 1485 : 1980),
+      telemetryRow(t, 'power_w', idle ? 80 : capped ? 700 : 500),
+      telemetryRow(t, 'power_limit_enforced_w', 700),
+      telemetryRow(t, 'energy_j', 1000 + 300 * t),
+    );
+    memory.push(used(t, tick < 20 ? 10 : 14), {
+      ...used(t, tick < 20 ? 9 : 13),
+      kind: 'process',
+      pid: 4242,
+    });
+  }
+  return { telemetry, memory };
+}
+
+describe('a recording made by hand', () => {
+  test('idle periods, throttling with its clock drop, power, energy, memory', async () => {
+    const session = await sessionOf(home, handRows(), { kind: 'monitor', roofline: null });
+    const found = await analyzeMonitor(session);
+    expect(monitorDocumentSchema.parse(found)).toEqual(found);
+    const { data } = found;
+    expect(data.duration_s.value).toBe(4);
+    expect(data.sample_hz.value).toBe(10);
+    const [gpu] = data.devices;
+    expect(gpu!.idle).toMatchObject({
+      share: { value: 0.25 },
+      count: 1,
+      longest_ms: 1000,
+      periods: [{ start_ns: second, dur_ns: second }],
+    });
+    expect(gpu!.throttling.share.value).toBeCloseTo(0.125, 12);
+    expect(gpu!.throttling.reasons).toEqual([
+      { reason: 'sw_power_cap', words: 'power cap', share: expect.closeTo(0.125, 12) },
+    ]);
+    expect(gpu!.throttling.periods).toEqual([
+      {
+        start_ns: 3 * second,
+        dur_ns: 0.5 * second,
+        reasons: ['sw_power_cap'],
+        clock_mhz: 1485,
+        clock_drop: 0.25,
+      },
+    ]);
+    expect(gpu!.clock.usual_mhz.value).toBe(1980);
+    // Busy: 0–1, 2–2.2, 2.5–4 s, of which 0.5 s were capped.
+    expect(gpu!.clock.dropped_share.value).toBeCloseTo(0.5 / 2.7, 12);
+    expect(gpu!.power.limit_w.value).toBe(700);
+    expect(gpu!.power.near_limit_share.value).toBeCloseTo(0.125, 12);
+    expect(gpu!.power.capped_share.value).toBeCloseTo(0.125, 12);
+    expect(gpu!.power.energy_j).toMatchObject({ value: 1200, source: 'energy counter, last − first sample' });
+    expect(gpu!.memory).toMatchObject({
+      total_bytes: { value: 80 * 2 ** 30 },
+      first_bytes: { value: 10 * 2 ** 30 },
+      peak_bytes: { value: 14 * 2 ** 30 },
+      growth_bytes: { value: 4 * 2 ** 30 },
+    });
+    expect(gpu!.processes).toEqual([
+      { pid: 4242, name: null, here: null, peak_bytes: 13 * 2 ** 30, last_bytes: 13 * 2 ** 30 },
+    ]);
+    const utilization = gpu!.metrics.find(({ metric }) => metric === 'utilization_percent');
+    // 1.0 + 1.5 s at 100 %, 0.2 s at 80 %, of 4 s
+    expect(utilization!.mean).toBeCloseTo((2.5 * 100 + 0.2 * 80) / 4, 9);
+    expect(utilization).toMatchObject({ n: 41, min: 0, max: 100, first: 100, last: 100 });
+    expect(gpu!.headline).toBe(
+      'gpu0: 67 % busy on average, idle for 25 % of the time in 1 period, held down for 13 % of the time (mostly power cap, the SM clock 25 % lower meanwhile), 389 W of 700 W.',
+    );
+    expect(data.headlines.join(' ')).toContain('Memory in use on gpu0 grew by 4.0 GiB');
+  });
+
+  test('thresholds are what was asked for', async () => {
+    const session = await sessionOf(home, handRows(), { kind: 'monitor', roofline: null });
+    const { data } = await analyzeMonitor(session, { idlePercent: 90, idleMs: 100 });
+    expect(data.thresholds).toMatchObject({ idle_percent: 90, idle_ms: 100 });
+    // 80 % counts as idle now: one stretch from 1.0 to 2.5 s
+    expect(data.devices[0]!.idle).toMatchObject({ count: 1, longest_ms: 1500 });
+  });
+
+  test('without counter and limit: the integral of power, and reasons for what is missing', async () => {
+    const telemetry = [0, 1, 2, 3].map((t) => telemetryRow(t, 'power_w', 100 + 100 * t, 'gpu1'));
+    const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
+    const [gpu] = data.devices;
+    expect(gpu!.scope).toBe('gpu1');
+    // Trapezoids: 150 + 250 + 350
+    expect(gpu!.power.energy_j).toMatchObject({
+      value: 750,
+      source: expect.stringContaining('integral of power_w'),
+    });
+    expect(gpu!.power.limit_w).toMatchObject({ value: null, reason: { code: 'no_power_limit' } });
+    expect(gpu!.idle.share).toMatchObject({ value: null, reason: { code: 'no_utilization' } });
+    expect(gpu!.throttling.share).toMatchObject({ value: null, reason: { code: 'no_throttle_reasons' } });
+    expect(gpu!.memory.peak_bytes.value).toBeNull();
+  });
+
+  test('a pause of the recorder is not bridged: a sample stands for three usual periods at most', async () => {
+    const at = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
+    const telemetry = at.map((t) => telemetryRow(t, 'utilization_percent', 0));
+    const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
+    // 0 to 0.4 s and 0.3 s more; 10 to 10.2 s, which is too short
+    expect(data.devices[0]!.idle.periods).toEqual([{ start_ns: 0, dur_ns: expect.closeTo(0.7e9, -3) }]);
+    expect(data.devices[0]!.idle.share.value).toBeCloseTo(0.7 / 0.9, 9);
+  });
+
+  test('the host alone', async () => {
+    const telemetry = [0, 1, 2].map((t) => telemetryRow(t, 'utilization_percent', 50, 'host'));
+    const { data } = await analyzeMonitor(await sessionOf(home, { telemetry }, { roofline: null }));
+    expect(data.devices).toEqual([]);
+    expect(data.host.metrics).toMatchObject([{ scope: 'host', mean: 50, n: 3 }]);
+    await expect(analyzeMonitor(await sessionOf(home, {}, { roofline: null }))).rejects.toMatchObject({
+      code: 'E_USAGE',
+    });
+  });
+});
+
+describe('recordings of nvidia-smi on an H200', () => {
+  async function imported(importer: Importer, name: string) {
+    const path = join('test/fixtures/nvidia-smi-580-h200', name);
+    const writer = await createSession({ home, label: 'smi', kind: 'import' });
+    await importer.load(path, writer, {
+      execution_id: 'nvidia-smi',
+      capture_id: 'nvidia-smi',
+      host: 'h',
+      zero: { realtime_ns: null, monotonic_ns: null },
+    });
+    const { id } = await writer.finish({ ...summary, hardware: { gpu_name: 'NVIDIA H200' } });
+    return { data: (await analyzeMonitor(await openSession(id, home))).data, path };
+  }
+  const columns = (path: string) =>
+    readFileSync(path, 'utf8')
+      .split('\n')
+      .filter((line) => /^\s*\d/.test(line))
+      .map((line) => line.trim().split(/\s+/).map((cell) => Number.parseFloat(cell)));
+
+  test('dmon -o TD', async () => {
+    const { data, path } = await imported(nvidiaSmiDmonImporter, 'nvidia-smi-dmon-TD.txt');
+    const watts = columns(path.trim()).map((cells) => cells[3]!);
+    const [gpu] = data.devices;
+    const power = gpu!.metrics.find(({ metric }) => metric === 'power_w')!;
+    expect(power.n).toBe(watts.length);
+    expect(power.max).toBe(Math.max(...watts));
+    // The last sample stands for no time.
+    const held = watts.slice(0, -1);
+    expect(power.mean).toBeCloseTo(held.reduce((a, b) => a + b) / held.length, 9);
+    expect(gpu!.name).toBe('NVIDIA H200');
+    expect(data.sample_hz.value).toBeCloseTo(1, 9);
+    expect(gpu!.idle.count).toBe(1);
+    expect(gpu!.power.energy_j.value).toBeCloseTo(
+      watts.slice(1).reduce((sum, w, i) => sum + (w + watts[i]!) / 2, 0),
+      6,
+    );
+  });
+
+  test('--query-gpu: 5 Hz, idle all the time, the idle bit is no throttling', async () => {
+    const { data } = await imported(nvidiaSmiQueryImporter, 'nvidia-smi-query.csv');
+    const [gpu] = data.devices;
+    expect(data.sample_hz.value!).toBeCloseTo(5, 0);
+    expect(gpu!.throttling.share.value!).toBeLessThan(0.5);
+    expect(gpu!.memory.total_bytes.value).toBe(143_771 * 2 ** 20);
+    expect(data.plan.source).toBe('files');
+  });
+});

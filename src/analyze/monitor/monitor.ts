@@ -1,0 +1,154 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { document, type Document } from '../../model/document.js';
+import {
+  type MonitorDevice,
+  type MonitorMetric,
+  type MonitorPlan,
+  monitorPlanSchema,
+  type MonitorResult,
+  monitorVersion,
+} from '../../model/documents/monitor.js';
+import { InferscopeError } from '../../model/errors.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { deviceHeadline, headlines } from './headlines.js';
+import { idleOf } from './idle.js';
+import { memoryOf, processesOf } from './memory.js';
+import { metricsOf, seriesOf } from './metrics.js';
+import { powerOf } from './power.js';
+import { gpuScope, layOutSamples } from './samples.js';
+import { clockOf, throttlingOf } from './throttling.js';
+
+export interface MonitorThresholds {
+  /** Utilisation below it is idle. */
+  idlePercent: number;
+  /** For at least so long. */
+  idleMs: number;
+}
+
+/** NVIDIA's utilisation is a whole number over 1/6 to 1 s: under 5 % is a rare small kernel, a clock, a heartbeat. */
+export const usualThresholds: MonitorThresholds = { idlePercent: 5, idleMs: 500 };
+const fixed = { busy_percent: 50, clock_drop: 0.9, near_limit: 0.95 };
+
+/**
+ * What GPUs and host did during a recording, of `inferscope monitor` or of nvidia-smi.
+ * @throws E_USAGE when the session holds no samples
+ */
+export async function analyzeMonitor(
+  session: Session,
+  thresholds: MonitorThresholds = usualThresholds,
+): Promise<Document<MonitorResult>> {
+  const plan = await planOf(session);
+  const database = await session.connect();
+  try {
+    await layOutSamples(database);
+    const metrics = await metricsOf(database);
+    if (metrics.size === 0) throw noSamples(session);
+    const devices: MonitorDevice[] = [];
+    for (const scope of [...metrics.keys()].filter((one) => one.startsWith('gpu')).sort(byNumber))
+      devices.push(await deviceOf(database, scope, metrics.get(scope)!, plan, thresholds));
+    const { id, manifest } = session;
+    const span = await spanOf(database);
+    const data: MonitorResult = {
+      session: { id, title: manifest.title, started_at: manifest.started_at, status: manifest.status },
+      plan,
+      ...span,
+      thresholds: { idle_percent: thresholds.idlePercent, idle_ms: thresholds.idleMs, ...fixed },
+      headlines: [],
+      devices,
+      host: {
+        metrics: [...metrics]
+          .filter(([scope]) => !scope.startsWith('gpu'))
+          .flatMap(([scope, list]) => list.map((metric) => ({ scope, ...metric }))),
+      },
+      series: await seriesOf(database),
+    };
+    data.headlines = headlines(data);
+    return document('monitor', monitorVersion, data, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+async function deviceOf(
+  database: SessionDatabase,
+  scope: string,
+  metrics: MonitorMetric[],
+  plan: MonitorPlan,
+  { idlePercent, idleMs }: MonitorThresholds,
+): Promise<MonitorDevice> {
+  const clock = await clockOf(database, scope, { busyPercent: fixed.busy_percent, drop: fixed.clock_drop });
+  const device: MonitorDevice = {
+    scope,
+    name: plan.gpus.find((gpu) => gpu.scope === scope)?.name ?? null,
+    headline: '',
+    metrics,
+    idle: await idleOf(database, scope, { percent: idlePercent, ms: idleMs }),
+    throttling: await throttlingOf(database, scope, clock.usual_mhz),
+    clock,
+    power: await powerOf(database, scope, fixed.near_limit),
+    memory: await memoryOf(database, scope, metrics),
+    processes: await processesOf(database, scope, plan),
+  };
+  return { ...device, headline: deviceHeadline(device) };
+}
+
+/** gpu2 before gpu10. */
+function byNumber(a: string, b: string): number {
+  return a.localeCompare(b, 'en', { numeric: true });
+}
+
+async function spanOf(database: SessionDatabase): Promise<{ duration_s: Figure; sample_hz: Figure }> {
+  const [span] = await database.query<{ seconds: number | null }>(
+    'SELECT (max(t_ns) - min(t_ns)) / 1e9 AS seconds FROM monitor_samples',
+  );
+  const [rate] = await database.query<{ hz: number | null; n: number; what: string }>(
+    `SELECT (count(*) - 1) / nullif((max(t_ns) - min(t_ns)) / 1e9, 0) AS hz, count(*) AS n, scope || ' ' || metric AS what
+     FROM monitor_samples WHERE metric IN ('utilization_percent', 'power_w')
+     GROUP BY scope, metric ORDER BY ${gpuScope} DESC, metric DESC, scope LIMIT 1`,
+  );
+  return {
+    duration_s:
+      span && span.seconds !== null
+        ? figure(span.seconds, 's', 'first to last sample')
+        : missing('no_samples', 'There is no sample.'),
+    sample_hz:
+      rate && rate.hz !== null
+        ? figure(rate.hz, 'Hz', `samples of ${rate.what} / their time`, { n: rate.n })
+        : missing('too_short', 'One sample has no rate.'),
+  };
+}
+
+/** Recordings of other tools have no plan: what is known of them is in the manifest. */
+async function planOf({ manifest, folder }: Session): Promise<MonitorPlan> {
+  const artifact = manifest.artifacts.find(({ kind }) => kind === 'monitor');
+  if (artifact) {
+    const text = await readFile(join(folder, artifact.path), 'utf8');
+    return monitorPlanSchema.parse(JSON.parse(text));
+  }
+  const name = manifest.hardware['gpu_name'];
+  const driver = manifest.software['nvidia_driver'];
+  return {
+    source: 'files',
+    tool: [...new Set(manifest.captures.map(({ tool }) => tool.name))].join(', ') || null,
+    driver: typeof driver === 'string' ? driver : null,
+    files: manifest.artifacts.map(({ path }) => path),
+    hz: null,
+    sample_cost_us: { gpus: null, host: null },
+    gpus: typeof name === 'string' ? [{ scope: 'gpu0', name }] : [],
+    no_gpus: null,
+    program: null,
+    processes: [],
+    pid_namespace: 'unknown',
+  };
+}
+
+function noSamples({ id, manifest }: Session): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `session ${id} holds no samples of GPUs or host`,
+    why: `It was made by ${manifest.kind}, and its tables telemetry and memory are empty.`,
+    fix: 'Take one that `inferscope monitor --record` made, or record again.',
+  });
+}

@@ -1,0 +1,87 @@
+import type { MonitorDevice } from '../../model/documents/monitor.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** Energy, and how close to the limit the power was. */
+export async function powerOf(
+  database: SessionDatabase,
+  scope: string,
+  nearLimit: number,
+): Promise<MonitorDevice['power']> {
+  const limit = await limitOf(database, scope);
+  const near = limit.value === null ? limit : await nearOf(database, scope, limit.value * nearLimit);
+  return {
+    limit_w: limit,
+    near_limit_share: near,
+    capped_share: await cappedOf(database, scope),
+    energy_j: await energyOf(database, scope),
+  };
+}
+
+/** The lowest limit that was in force. */
+async function limitOf(database: SessionDatabase, scope: string): Promise<Figure> {
+  for (const metric of ['power_limit_enforced_w', 'power_limit_w']) {
+    const [row] = await database.query<{ w: number | null }>(
+      `SELECT min(value) AS w FROM monitor_samples WHERE scope = $1 AND metric = $2`,
+      [scope, metric],
+    );
+    if (row && row.w !== null) return figure(row.w, 'W', `telemetry: ${metric}`);
+  }
+  return missing('no_power_limit', 'The source does not tell the power limit.');
+}
+
+/** By the power of the moment, where the source tells it: the mean over a second hides short peaks. */
+async function powerMetric(database: SessionDatabase, scope: string): Promise<string | null> {
+  for (const metric of ['power_instant_w', 'power_w', 'power_average_w']) {
+    const [row] = await database.query<{ n: number }>(
+      `SELECT count(*) AS n FROM monitor_samples WHERE scope = $1 AND metric = $2`,
+      [scope, metric],
+    );
+    if (row && row.n > 1) return metric;
+  }
+  return null;
+}
+
+const noPower = missing('no_power', 'The source does not tell the power of this device.');
+
+async function nearOf(database: SessionDatabase, scope: string, watts: number): Promise<Figure> {
+  const metric = await powerMetric(database, scope);
+  if (metric === null) return noPower;
+  const [row] = await database.query<{ near: number | null; total: number | null; n: number }>(
+    `SELECT sum(held_ns) FILTER (value >= ${watts}) AS near, sum(held_ns) AS total, count(*) AS n
+     FROM monitor_samples WHERE scope = $1 AND metric = $2`,
+    [scope, metric],
+  );
+  if (!row?.total) return noPower;
+  return figure((row.near ?? 0) / row.total, 'share', `telemetry: ${metric}`, { n: row.n });
+}
+
+async function cappedOf(database: SessionDatabase, scope: string): Promise<Figure> {
+  const [row] = await database.query<{ capped: number | null; total: number | null; n: number }>(
+    `SELECT sum(held_ns) FILTER ((bits & 4) <> 0) AS capped, sum(held_ns) AS total, count(*) AS n
+     FROM monitor_reasons WHERE scope = $1`,
+    [scope],
+  );
+  if (!row?.total)
+    return missing('no_throttle_reasons', 'The source does not tell what holds the clocks down.');
+  return figure((row.capped ?? 0) / row.total, 'share', 'telemetry: sw_power_cap', { n: row.n });
+}
+
+async function energyOf(database: SessionDatabase, scope: string): Promise<Figure> {
+  const [counter] = await database.query<{ j: number | null; n: number; backwards: boolean | null }>(
+    `SELECT arg_max(value, t_ns) - arg_min(value, t_ns) AS j, count(*) AS n, bool_or(next_value < value) AS backwards
+     FROM monitor_samples WHERE scope = $1 AND metric = 'energy_j'`,
+    [scope],
+  );
+  if (counter && counter.n > 1 && counter.j !== null && counter.backwards !== true)
+    return figure(counter.j, 'J', 'energy counter, last − first sample', { n: counter.n });
+  const metric = await powerMetric(database, scope);
+  if (metric === null) return noPower;
+  const [integral] = await database.query<{ j: number | null; n: number }>(
+    `SELECT sum((value + next_value) / 2 * held_ns) / 1e9 AS j, count(*) AS n
+     FROM monitor_samples WHERE scope = $1 AND metric = $2`,
+    [scope, metric],
+  );
+  if (!integral || integral.j === null) return noPower;
+  return figure(integral.j, 'J', `integral of ${metric} (trapezoids between samples)`, { n: integral.n });
+}

@@ -1,0 +1,63 @@
+import { limitingBits, throttleReasons } from '../../model/throttle-reasons.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** A sample stands for the time to the next one of its series, but for no longer than this many usual periods. */
+const longestHold = 3;
+
+export const gpuScope = String.raw`scope SIMILAR TO 'gpu\d+(\.mig\d+)?'`;
+const hostScopes = "scope IN ('host', 'process', 'other_processes', 'inferscope')";
+
+const units: readonly [RegExp, string][] = [
+  [/_percent$/, '%'],
+  [/_mhz$/, 'MHz'],
+  [/_mb_per_s$/, 'MB/s'],
+  [/_w$/, 'W'],
+  [/_j$/, 'J'],
+  [/_c$/, '°C'],
+  [/_bytes$/, 'B'],
+  [/^cores_busy$/, 'cores'],
+];
+
+export function unitOf(metric: string): string {
+  return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
+}
+
+/**
+ * Lays out what the questions about a recording share: `monitor_samples` (every sample of GPUs and host with the time
+ * it stands for; a new `stretch` begins after each pause of the recorder; memory in use is a metric too) and
+ * `monitor_reasons` (what held the clocks down, as NVML's bits, whatever form the source has it in).
+ */
+export async function layOutSamples(database: SessionDatabase): Promise<void> {
+  await database.query(
+    `CREATE TEMP TABLE monitor_samples AS
+     WITH all_samples AS (
+       SELECT scope, metric, t_ns, value FROM telemetry WHERE value IS NOT NULL AND t_ns IS NOT NULL AND (${gpuScope} OR ${hostScopes})
+       UNION ALL
+       SELECT 'gpu' || device, 'memory_used_bytes', t_ns, bytes::DOUBLE FROM memory
+       WHERE kind = 'used' AND device IS NOT NULL AND bytes IS NOT NULL AND t_ns IS NOT NULL),
+     spaced AS (
+       SELECT *, lead(t_ns) OVER (PARTITION BY scope, metric ORDER BY t_ns) - t_ns AS next_ns,
+         lead(value) OVER (PARTITION BY scope, metric ORDER BY t_ns) AS next_value FROM all_samples),
+     usual AS (SELECT scope, metric, median(next_ns) AS usual_ns FROM spaced GROUP BY scope, metric)
+     SELECT scope, metric, t_ns, value, next_value,
+       CASE WHEN next_ns IS NULL THEN 0 ELSE least(next_ns, ${longestHold} * usual_ns) END AS held_ns,
+       coalesce(sum(CASE WHEN next_ns > ${longestHold} * usual_ns THEN 1 ELSE 0 END) OVER (
+         PARTITION BY scope, metric ORDER BY t_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS stretch
+     FROM spaced JOIN usual USING (scope, metric)`,
+  );
+  const named = throttleReasons
+    .map(({ bit, name }) => `WHEN metric SIMILAR TO 'clocks_(event|throttle)_reasons_${name}' THEN ${bit}`)
+    .join(' ');
+  await database.query(
+    `CREATE TEMP TABLE monitor_reasons AS
+     SELECT scope, t_ns, max(held_ns) AS held_ns, max(stretch) AS stretch, bit_or(bits) & ${limitingBits} AS bits FROM (
+       SELECT scope, t_ns, held_ns, stretch, CASE
+           WHEN metric = 'throttle_bits' THEN value::BIGINT
+           WHEN value = 0 THEN 0
+           WHEN metric = 'power_violation_percent' THEN 4
+           WHEN metric = 'thermal_violation' THEN 32
+           ${named} END AS bits
+       FROM monitor_samples WHERE ${gpuScope}) WHERE bits IS NOT NULL
+     GROUP BY scope, t_ns`,
+  );
+}

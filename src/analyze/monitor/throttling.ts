@@ -1,0 +1,103 @@
+import type { MonitorDevice } from '../../model/documents/monitor.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { throttleReasonNames, throttleReasons } from '../../model/throttle-reasons.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { periodsKept } from './idle.js';
+
+const noReasons = missing('no_throttle_reasons', 'The source does not tell what holds the clocks down.');
+
+interface Period {
+  start_ns: number;
+  dur_ns: number;
+  bits: number;
+  clock_mhz: number | null;
+}
+
+/** Periods in which something held the clocks down, why, and what became of the clock. @param usualMhz of clockOf() */
+export async function throttlingOf(
+  database: SessionDatabase,
+  scope: string,
+  usualMhz: Figure,
+): Promise<MonitorDevice['throttling']> {
+  const [all] = await database.query<{ n: number; total_ns: number | null; limited_ns: number | null }>(
+    `SELECT count(*) AS n, sum(held_ns) AS total_ns, sum(held_ns) FILTER (bits <> 0) AS limited_ns
+     FROM monitor_reasons WHERE scope = $1`,
+    [scope],
+  );
+  if (!all?.n || !all.total_ns) return { share: noReasons, count: 0, reasons: [], periods: [] };
+  const periods = await database.query<Period>(
+    `WITH flagged AS (
+       SELECT t_ns, held_ns, stretch, bits, row_number() OVER (ORDER BY t_ns)
+         - row_number() OVER (PARTITION BY bits <> 0 ORDER BY t_ns) AS island
+       FROM monitor_reasons WHERE scope = $1),
+     spans AS (
+       SELECT min(t_ns) AS start_ns, max(t_ns + held_ns) AS end_ns, max(t_ns) AS last_ns, bit_or(bits) AS bits
+       FROM flagged WHERE bits <> 0 GROUP BY stretch, island)
+     SELECT start_ns, (end_ns - start_ns)::DOUBLE AS dur_ns, bits,
+       (SELECT avg(value) FROM monitor_samples c WHERE c.scope = $1 AND c.metric = 'sm_clock_mhz'
+          AND c.t_ns BETWEEN start_ns AND last_ns) AS clock_mhz
+     FROM spans ORDER BY dur_ns DESC`,
+    [scope],
+  );
+  const reasons: MonitorDevice['throttling']['reasons'] = [];
+  for (const { bit, name, words, limits } of throttleReasons) {
+    if (!limits) continue;
+    const [row] = await database.query<{ ns: number | null; n: number }>(
+      `SELECT sum(held_ns) AS ns, count(*) AS n FROM monitor_reasons WHERE scope = $1 AND (bits & ${bit}) <> 0`,
+      [scope],
+    );
+    if (row?.n) reasons.push({ reason: name, words, share: (row.ns ?? 0) / all.total_ns });
+  }
+  const usual = usualMhz.value;
+  return {
+    share: figure((all.limited_ns ?? 0) / all.total_ns, 'share', 'telemetry: throttle reasons', { n: all.n }),
+    count: periods.length,
+    reasons: reasons.sort((a, b) => b.share - a.share),
+    periods: periods
+      .slice(0, periodsKept)
+      .sort((a, b) => a.start_ns - b.start_ns)
+      .map(({ start_ns, dur_ns, bits, clock_mhz }) => ({
+        start_ns,
+        dur_ns,
+        reasons: throttleReasonNames(bits),
+        clock_mhz,
+        clock_drop: clock_mhz === null || usual === null ? null : 1 - clock_mhz / usual,
+      })),
+  };
+}
+
+/** The clock at work, and how long it was clearly lower than usual while the GPU was busy. */
+export async function clockOf(
+  database: SessionDatabase,
+  scope: string,
+  { busyPercent, drop }: { busyPercent: number; drop: number },
+): Promise<MonitorDevice['clock']> {
+  const busy = `SELECT c.t_ns, c.value, c.held_ns, coalesce(r.bits, 0) AS bits
+    FROM (SELECT * FROM monitor_samples WHERE scope = $1 AND metric = 'sm_clock_mhz') c
+    ASOF JOIN (SELECT t_ns, value AS utilization FROM monitor_samples WHERE scope = $1 AND metric = 'utilization_percent') u
+      ON c.t_ns >= u.t_ns
+    ASOF LEFT JOIN (SELECT t_ns, bits FROM monitor_reasons WHERE scope = $1) r ON c.t_ns >= r.t_ns
+    WHERE u.utilization >= ${busyPercent}`;
+  const [usual] = await database.query<{ mhz: number | null; n: number }>(
+    `SELECT median(value) AS mhz, count(*) AS n FROM (${busy}) WHERE bits = 0`,
+    [scope],
+  );
+  if (!usual?.n || usual.mhz === null) {
+    const why = missing(
+      'never_busy',
+      `No clock while at least ${busyPercent} % busy and not throttled was seen.`,
+    );
+    return { usual_mhz: why, dropped_share: why };
+  }
+  const [row] = await database.query<{ low: number | null; total: number | null; n: number }>(
+    `SELECT sum(held_ns) FILTER (value < ${drop} * ${usual.mhz}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
+    [scope],
+  );
+  const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
+  return {
+    usual_mhz: figure(usual.mhz, 'MHz', `${source} and not throttled, median`, { n: usual.n }),
+    dropped_share: row?.total
+      ? figure((row.low ?? 0) / row.total, 'share', source, { n: row.n })
+      : missing('too_short', 'One busy sample has no duration.'),
+  };
+}

@@ -1,0 +1,28 @@
+/**
+ * Bits of NVML's nvmlClocksEventReason… (nvmlClocksThrottleReason… before driver 535), as `throttle_bits` of the table
+ * `telemetry` holds them. `limits`: it holds the clocks below what the GPU would run at; idling does not.
+ */
+export const throttleReasons: readonly { bit: number; name: string; limits: boolean; words: string }[] = [
+  { bit: 0x001, name: 'gpu_idle', limits: false, words: 'idle' },
+  { bit: 0x002, name: 'applications_clocks_setting', limits: true, words: 'clocks set by hand' },
+  { bit: 0x004, name: 'sw_power_cap', limits: true, words: 'power cap' },
+  { bit: 0x008, name: 'hw_slowdown', limits: true, words: 'hardware slowdown' },
+  { bit: 0x010, name: 'sync_boost', limits: true, words: 'held to a group of GPUs' },
+  { bit: 0x020, name: 'sw_thermal_slowdown', limits: true, words: 'heat (driver)' },
+  { bit: 0x040, name: 'hw_thermal_slowdown', limits: true, words: 'heat (hardware)' },
+  { bit: 0x080, name: 'hw_power_brake_slowdown', limits: true, words: 'power brake from outside' },
+  { bit: 0x100, name: 'display_clock_setting', limits: true, words: 'display clocks' },
+];
+
+/** Names of the set bits; an idle GPU is named too, though nothing throttles it. */
+export function throttleReasonNames(bits: number): string[] {
+  return throttleReasons.filter(({ bit }) => (bits & bit) !== 0).map(({ name }) => name);
+}
+
+/** The bits that take speed away. */
+export const limitingBits = throttleReasons.reduce((all, { bit, limits }) => (limits ? all | bit : all), 0);
+
+/** True when something holds the clocks below what the GPU would run at; idling is no throttling. */
+export function isThrottled(bits: number): boolean {
+  return (bits & limitingBits) !== 0;
+}
