@@ -1,6 +1,14 @@
 import type { Command } from 'commander';
+import { defineLatency } from './bench-latency.js';
+import { defineSequence } from './bench-sequence.js';
 import { defineServe } from './bench-serve.js';
+import { defineSuite } from './bench-suite.js';
+import { defineThroughput } from './bench-throughput.js';
 
 export function define(command: Command): void {
+  defineLatency(command.command('latency'));
+  defineThroughput(command.command('throughput'));
+  defineSequence(command.command('sequence'));
+  defineSuite(command.command('suite'));
   defineServe(command.command('serve <url>'));
 }

@@ -1,46 +1,18 @@
-import os from 'node:os';
+import { exceedsMemory, type ShapeSizes } from '../capture/onnx/memory-need.js';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
-import { detectCpu } from '../hardware/cpu.js';
-import { readArchitecture } from '../llm/architecture.js';
-import { peakLiveActivations } from '../llm/activations.js';
-import { kvCacheBytes } from '../llm/kv-cache.js';
 import { InferscopeError } from '../model/errors.js';
 
-const gib = 2 ** 30;
-
 /**
- * Refuses a run whose weights, KV cache and activations cannot fit this machine's memory: the kernel would kill the
- * engine, or something else. Models whose arithmetic is unknown are let through.
+ * Refuses a run whose weights, KV cache and activations cannot fit this machine's memory.
  * @throws E_OUT_OF_MEMORY
  */
-export function fitsInMemory(
-  model: OnnxModel,
-  { batchSize, inputLen, outputLen }: { batchSize: number; inputLen: number; outputLen: number },
-): void {
-  let needed: { kv: number; activations: number };
-  try {
-    const architecture = readArchitecture(model.config);
-    needed = {
-      kv: kvCacheBytes(architecture, { kvCache: 'float32', batchSize, contextTokens: inputLen + outputLen }),
-      activations: peakLiveActivations(
-        architecture,
-        { phase: 'prefill', batchSize, newTokens: inputLen, contextTokens: 0 },
-        { activations: 'float32' },
-      ).bytes,
-    };
-  } catch (error) {
-    if (error instanceof InferscopeError) return;
-    throw error;
-  }
-  const has = Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
-  const total = model.weight_bytes + needed.kv + needed.activations;
-  if (total <= has) return;
+export function fitsInMemory(model: OnnxModel, sizes: ShapeSizes): void {
+  const why = exceedsMemory(model, sizes);
+  if (why === null) return;
+  const { batchSize, inputLen, outputLen } = sizes;
   throw new InferscopeError('E_OUT_OF_MEMORY', {
     what: `${model.name} at batch ${batchSize} with ${inputLen} + ${outputLen} tokens does not fit`,
-    why:
-      `It needs at least ${(total / gib).toFixed(1)} GiB (weights ${(model.weight_bytes / gib).toFixed(1)}, ` +
-      `KV cache ${(needed.kv / gib).toFixed(1)}, activations ${(needed.activations / gib).toFixed(1)}); ` +
-      `this machine has ${(has / gib).toFixed(1)} GiB.`,
+    why,
     fix: 'Use a smaller --batch-size, --input-len or --output-len.',
   });
 }

@@ -1,12 +1,21 @@
+import type { PointOutcome } from '../../model/bench.js';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+
+/** One shape of work and how often it is timed in this process. */
+export interface WorkloadPoint {
+  /** BenchPoint.point of a benchmark; null in a profile, which has one shape without a name. */
+  point: string | null;
+  batchSize: number;
+  inputLen: number;
+  outputLen: number;
+  repeats: number;
+}
 
 /** What one process of the embedded engine is asked to run. */
 export interface WorkloadPlan {
   model: OnnxModel;
   threads: number;
-  batchSize: number;
-  inputLen: number;
-  outputLen: number;
+  points: WorkloadPoint[];
   /** Of the prompts; every repeat has its own prompt. */
   seed: number;
   executionId: string;
@@ -14,22 +23,28 @@ export interface WorkloadPlan {
   launch: number;
   /** Number of the first iteration; iterations count on over all launches. */
   firstIteration: number;
-  warmup: { min: number; max: number };
-  repeats: number;
+  /** Of each point: it ends when two repeats in a row are within `within` of each other, at `max` at the latest. */
+  warmup: { min: number; max: number; within: number };
   /** Path prefix of the operator trace; null runs without a profiler. */
   profilePrefix: string | null;
+  /** Which of the runtime's graph optimisations are on; all unless told. */
+  graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
-/** Progress of the workload process. */
+/** Progress of the workload process. `begin` and `point` come from benchmarks only. */
 export type WorkloadProgress =
   | { type: 'phase'; phase: 'load' | 'warmup' | 'timed' }
-  | { type: 'iteration'; iteration: number; warmup: boolean; e2eMs: number };
+  /** What runs from here on: whoever outlives the process knows what it died of. */
+  | { type: 'begin'; point: string }
+  | { type: 'iteration'; point: string | null; iteration: number; warmup: boolean; e2eMs: number }
+  | { type: 'point'; point: string; outcome: PointOutcome; text: string | null };
 
 export interface WorkloadResult {
   /** True when it was asked to stop before all repeats were done. */
   stopped: boolean;
   tracePath: string | null;
+  /** Over all points. */
   warmupIterations: number;
-  /** Whether the last two warm-up repeats were within 5 % of each other. */
+  /** Whether the last two warm-up repeats of every point were as near each other as the plan wants. */
   stable: boolean;
 }

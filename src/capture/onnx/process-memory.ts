@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import process from 'node:process';
 
 export interface ProcessMemory {
@@ -23,4 +23,17 @@ export function processMemory(): ProcessMemory {
       source: 'libuv uv_resident_set_memory',
     };
   return { rssBytes: rss, peakRssBytes: kib('VmHWM'), source: '/proc/<pid>/status' };
+}
+
+/**
+ * Sets the kernel's high-water mark to what is resident now (proc_pid_clear_refs(5): write 5).
+ * @returns false where the kernel has no such file or does not let us
+ */
+export function resetPeak(): boolean {
+  try {
+    writeFileSync('/proc/self/clear_refs', '5');
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -27,7 +27,7 @@ export type ProfileProgress = {
   execution: 'clean' | 'profiled';
   launch: number;
   launches: number;
-} & WorkloadProgress;
+} & Extract<WorkloadProgress, { type: 'phase' | 'iteration' }>;
 
 export interface ProfiledExecution {
   executionId: 'clean' | 'profiled';
@@ -76,7 +76,7 @@ export async function captureProfile(options: ProfileOptions): Promise<ProfileCa
       await addLaunch(clean, options, {
         launch,
         firstIteration: launch * (options.repeats + maxWarmup),
-        warmup: { min: 2, max: maxWarmup },
+        warmup: { min: 2, max: maxWarmup, within: stableWithin },
         repeats: options.repeats,
         outputLen: options.outputLen,
         profilePrefix: null,
@@ -87,7 +87,7 @@ export async function captureProfile(options: ProfileOptions): Promise<ProfileCa
       await addLaunch(capture.profiled, options, {
         launch: 0,
         firstIteration: 0,
-        warmup: { min: 1, max: 1 },
+        warmup: { min: 1, max: 1, within: stableWithin },
         repeats: profiledRepeats,
         outputLen: capture.profiledOutputLen,
         profilePrefix: join(options.scratch, 'ort'),
@@ -102,6 +102,8 @@ export async function captureProfile(options: ProfileOptions): Promise<ProfileCa
 }
 
 const maxWarmup = 5;
+/** Two successive repeats within 5 % of each other count as warmed up. */
+const stableWithin = 0.05;
 
 function execution(executionId: 'clean' | 'profiled', { scratch }: ProfileOptions): ProfiledExecution {
   const now = monotonicNs();
@@ -115,21 +117,24 @@ function execution(executionId: 'clean' | 'profiled', { scratch }: ProfileOption
   };
 }
 
-type Launch = Pick<
-  WorkloadPlan,
-  'launch' | 'firstIteration' | 'warmup' | 'repeats' | 'outputLen' | 'profilePrefix'
->;
+type Launch = Pick<WorkloadPlan, 'launch' | 'firstIteration' | 'warmup' | 'profilePrefix'> & {
+  repeats: number;
+  outputLen: number;
+};
 
 async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launch: Launch): Promise<void> {
   const { model, threads, batchSize, inputLen, seed, host, signal } = options;
+  const { repeats, outputLen, ...rest } = launch;
+  const points = [{ point: null, batchSize, inputLen, outputLen, repeats }];
   const run = await runWorkload(
-    { model, threads, batchSize, inputLen, seed, executionId: into.executionId, ...launch },
+    { model, threads, points, seed, executionId: into.executionId, ...rest },
     {
       recordPath: into.recordPath,
       captureId: `${into.executionId}-host`,
       host,
       signal,
       onProgress: (progress) => {
+        if (progress.type !== 'iteration' && progress.type !== 'phase') return;
         if (progress.type === 'iteration' && !progress.warmup) into.timedRepeats++;
         options.onProgress({
           execution: into.executionId,

@@ -26,7 +26,7 @@ export async function runWorkload(
   },
 ): Promise<WorkloadRun> {
   const engine = startEngineProcess<WorkloadPlan, WorkloadProgress, WorkloadResult>('onnx-workload', plan, {
-    what: `${plan.model.name} at batch ${plan.batchSize}`,
+    what: `${plan.model.name} at batch ${plan.points.map(({ batchSize }) => batchSize).join(', ')}`,
     env: { [recordVariable]: options.recordPath },
     signal: options.signal,
     onProgress: options.onProgress,

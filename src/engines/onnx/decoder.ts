@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { decoderSignature } from './decoder-signature.js';
-import { cacheGrowing, cacheInPlace, type KvCache } from './kv-cache.js';
+import { cacheGrowing, cacheInPlace, type CacheMemory, type KvCache } from './kv-cache.js';
 import type { OnnxModel } from './onnx-model.js';
 import { loadOnnxRuntime, type OnnxRuntime } from './runtime.js';
 
@@ -15,6 +15,8 @@ export interface DecoderOptions {
   contextLen: number;
   /** Path prefix of the operator trace; given, the runtime profiles every call (a few µs an operator). */
   profilePrefix?: string;
+  /** Which of the runtime's graph optimisations are on; all unless told. */
+  graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
 }
 
 export interface StepResult {
@@ -29,6 +31,12 @@ export interface StepResult {
 
 /** A loaded model with one KV cache. Calls run one at a time and block the event loop while the runtime computes. */
 export interface Decoder {
+  /**
+   * Makes room for contexts of another shape, outside of what is timed. In-place caches of all shapes share one memory,
+   * as large as the largest; its pages are first touched by the calls.
+   * @throws E_OUT_OF_MEMORY
+   */
+  reserve(batchSize: number, contextLen: number): void;
   /** One sequence of token ids each, of equal length; starts a new context. */
   prefill(sequences: readonly ArrayLike<number>[]): Promise<StepResult>;
   /** One next token id per sequence. */
@@ -58,7 +66,7 @@ export function defaultThreads(cores = availableParallelism()): number {
  * cache), E_DTYPE (the cache is not float32), E_LENGTHS (contextLen beyond the model), E_OUT_OF_MEMORY
  */
 export async function openDecoder(model: OnnxModel, options: DecoderOptions): Promise<Decoder> {
-  const { contextLen, threads } = options;
+  const { contextLen } = options;
   if (model.maxContext !== null && contextLen > model.maxContext) {
     throw new InferscopeError('E_LENGTHS', {
       what: `${model.name} cannot hold a context of ${contextLen} tokens`,
@@ -67,7 +75,7 @@ export async function openDecoder(model: OnnxModel, options: DecoderOptions): Pr
     });
   }
   const ort = await loadOnnxRuntime();
-  const session = await createSession(ort, model, threads, options.profilePrefix);
+  const session = await createSession(ort, model, options);
   try {
     return decoderOf(ort, session, model, options);
   } catch (error) {
@@ -79,14 +87,13 @@ export async function openDecoder(model: OnnxModel, options: DecoderOptions): Pr
 async function createSession(
   ort: OnnxRuntime,
   model: OnnxModel,
-  threads: number,
-  profilePrefix: string | undefined,
+  { threads, profilePrefix, graphOptimization = 'all' }: DecoderOptions,
 ): Promise<InferenceSession> {
   try {
     return await ort.InferenceSession.create(model.modelPath, {
       executionProviders: ['cpu'],
       executionMode: 'sequential',
-      graphOptimizationLevel: 'all',
+      graphOptimizationLevel: graphOptimization,
       intraOpNumThreads: threads,
       interOpNumThreads: 1,
       // The arena costs no time and, on in both, makes clean and profiled runs alike; off, the trace loses its memory figures.
@@ -110,9 +117,12 @@ function decoderOf(
   ort: OnnxRuntime,
   session: InferenceSession,
   model: OnnxModel,
-  { contextLen, profilePrefix }: DecoderOptions,
+  options: DecoderOptions,
 ): Decoder {
+  const { profilePrefix } = options;
   const signature = decoderSignature(session, model);
+  const memory: CacheMemory = new Map();
+  let contextLen = options.contextLen;
   let cache: KvCache | null = null;
   let batchSize = 0;
   let pastLen = 0;
@@ -155,7 +165,29 @@ function decoderOf(
     return { logits: last, allLogits: all, start_ns, end_ns: now() };
   }
 
+  function allocate(): KvCache {
+    return signature.cache === 'in-place'
+      ? cacheInPlace(ort, signature.entries, batchSize, contextLen, memory)
+      : cacheGrowing(ort, signature.entries, batchSize);
+  }
+
   const decoder: Decoder = {
+    reserve(sequences, tokens) {
+      if (sequences === batchSize && tokens === contextLen && cache !== null) return;
+      decoder.reset();
+      batchSize = sequences;
+      contextLen = tokens;
+      try {
+        cache = allocate();
+      } catch (error) {
+        decoder.reset();
+        throw runtimeError(error, {
+          code: 'E_WORKLOAD_FAILED',
+          what: `no room for the KV cache of ${sequences} sequences of ${tokens} tokens`,
+          fix: 'Try a smaller --batch-size or --input-len.',
+        });
+      }
+    },
     async prefill(sequences) {
       const start_ns = now();
       const length = sequences[0]?.length ?? 0;
@@ -169,10 +201,7 @@ function decoderOf(
       if (cache === null || batchSize !== sequences.length || signature.cache === 'grows') {
         decoder.reset();
         batchSize = sequences.length;
-        cache =
-          signature.cache === 'in-place'
-            ? cacheInPlace(ort, signature.entries, batchSize, contextLen)
-            : cacheGrowing(ort, signature.entries, batchSize);
+        cache = allocate();
       }
       pastLen = 0;
       const ids = new BigInt64Array(batchSize * length);
@@ -264,7 +293,7 @@ function runtimeError(
   known: { code: 'E_MODEL_FILE' | 'E_WORKLOAD_FAILED'; what: string; fix: string },
 ): InferscopeError {
   const why = messageOf(error);
-  if (/bad_alloc|failed to allocate|array buffer allocation/i.test(why)) {
+  if (/bad_alloc|failed to allocate|array buffer allocation|invalid typed array length/i.test(why)) {
     return new InferscopeError(
       'E_OUT_OF_MEMORY',
       {

@@ -20,6 +20,9 @@ export interface KvCache {
   dispose(): void;
 }
 
+/** Buffers of in-place caches by name: a smaller cache lies in the beginning of a larger one's. */
+export type CacheMemory = Map<string, Float32Array>;
+
 /**
  * In place: each entry is one buffer [batch, kv heads, capacity, head_dim] that is past and present at once;
  * GroupQueryAttention then appends the new keys and copies nothing. Only for graphs made of that operator.
@@ -29,12 +32,19 @@ export function cacheInPlace(
   entries: CacheEntry[],
   batchSize: number,
   capacity: number,
+  memory: CacheMemory = new Map(),
 ): KvCache {
   const past: Record<string, Tensor> = {};
   const present: Record<string, Tensor> = {};
   for (const entry of entries) {
     const dims = [batchSize, entry.numKvHeads, capacity, entry.headDim];
-    const data = new Float32Array(dims.reduce((product, dimension) => product * dimension, 1));
+    const length = dims.reduce((product, dimension) => product * dimension, 1);
+    if ((memory.get(entry.past)?.length ?? 0) < length) {
+      // The old one is let go first, so that both are never needed at once.
+      memory.delete(entry.past);
+      memory.set(entry.past, new Float32Array(length));
+    }
+    const data = memory.get(entry.past)!.subarray(0, length);
     past[entry.past] = present[entry.present] = new ort.Tensor('float32', data, dims);
   }
   return {

@@ -1,0 +1,81 @@
+import type { BenchPoint } from '../../model/bench.js';
+
+export interface Eta {
+  /** A launch begins; what passes until its first iteration is start-up. */
+  launched(execution: string, launch: number): void;
+  iterated(execution: string, launch: number, point: string, e2eMs: number): void;
+  /** A point that ended takes no more time in this launch. */
+  closed(execution: string, launch: number, point: string): void;
+  ended(execution: string, launch: number): void;
+  /** Seconds left; null before anything is known. */
+  leftS(): number | null;
+}
+
+/** Warm-ups a point usually takes; their number is not known before. */
+const usualWarmups = 2.5;
+
+/**
+ * Time left of a benchmark: every point takes as long as it did last, one that was not seen yet as long as its size lets
+ * expect from those that were (a token generated costs about a hundred prompt tokens on one sequence).
+ */
+export function startEta(
+  variants: readonly { execution_id: string; points: readonly BenchPoint[] }[],
+  { launches, repeats }: { launches: number; repeats: number },
+  nowMs: () => number = () => performance.now(),
+): Eta {
+  const took = new Map<string, number>();
+  const done = new Map<string, number>();
+  const closed = new Set<string>();
+  const startups: number[] = [];
+  let current: { execution: string; launch: number; beganMs: number; waiting: boolean } | null = null;
+  const size = ({ batch_size, input_len, output_len }: BenchPoint) =>
+    output_len + (batch_size * input_len) / 100;
+  const sizes = new Map(variants.flatMap(({ points }) => points.map((point) => [point.point, size(point)])));
+
+  function perSize(): number | null {
+    const rates = [...took].map(([key, ms]) => ms / sizes.get(key.slice(key.indexOf('/') + 1))!);
+    return rates.length === 0 ? null : rates.reduce((sum, rate) => sum + rate, 0) / rates.length;
+  }
+
+  return {
+    launched(execution, launch) {
+      current = { execution, launch, beganMs: nowMs(), waiting: true };
+    },
+    iterated(execution, launch, point, e2eMs) {
+      if (current?.waiting) {
+        startups.push(Math.max(0, nowMs() - current.beganMs - e2eMs));
+        current.waiting = false;
+      }
+      took.set(`${execution}/${point}`, e2eMs);
+      const key = `${execution}/${launch}/${point}`;
+      done.set(key, (done.get(key) ?? 0) + 1);
+    },
+    closed: (execution, launch, point) => void closed.add(`${execution}/${launch}/${point}`),
+    ended: (execution, launch) => void closed.add(`${execution}/${launch}`),
+    leftS() {
+      const rate = perSize();
+      if (rate === null) return null;
+      const startup = startups.reduce((sum, ms) => sum + ms, 0) / Math.max(1, startups.length);
+      let ms = 0;
+      for (const { execution_id: execution, points } of variants)
+        for (let launch = 0; launch < launches; launch++) {
+          if (closed.has(`${execution}/${launch}`)) continue;
+          if (current?.execution !== execution || current.launch !== launch) ms += startup;
+          for (const point of points) {
+            const key = `${execution}/${launch}/${point.point}`;
+            if (closed.has(key)) continue;
+            const left = Math.max(1, repeats + usualWarmups - (done.get(key) ?? 0));
+            ms += left * (took.get(`${execution}/${point.point}`) ?? rate * size(point));
+          }
+        }
+      return ms / 1000;
+    },
+  };
+}
+
+/** `40 s`, `3 min`, `1 h 20 min` */
+export function durationWords(seconds: number): string {
+  if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;
+  const minutes = Math.round(seconds / 60);
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
+}

@@ -1,0 +1,52 @@
+import { closest } from 'fastest-levenshtein';
+import { InferscopeError } from '../../model/errors.js';
+
+/** What --engine-arg reaches of the embedded engine. */
+export interface OnnxArgs {
+  /** Goes before --threads, so that it can be swept. */
+  threads?: number;
+  graphOptimization?: 'disabled' | 'basic' | 'extended' | 'all';
+  computeInt4?: 'int8' | 'float32';
+}
+
+const graphLevels = ['disabled', 'basic', 'extended', 'all'] as const;
+const computeTypes = ['int8', 'float32'] as const;
+
+const known = ['threads', 'graph_optimization', 'compute_int4'];
+
+/** @throws E_USAGE for a key or value the engine does not know */
+export function parseOnnxArgs(args: Record<string, string>): OnnxArgs {
+  const parsed: OnnxArgs = {};
+  for (const [key, value] of Object.entries(args)) {
+    if (key === 'threads') {
+      const threads = Number(value);
+      if (!Number.isSafeInteger(threads) || threads < 1) throw badValue(key, value, 'a whole number from 1');
+      parsed.threads = threads;
+    } else if (key === 'graph_optimization') {
+      parsed.graphOptimization = oneOf(key, value, graphLevels);
+    } else if (key === 'compute_int4') {
+      parsed.computeInt4 = oneOf(key, value, computeTypes);
+    } else {
+      throw new InferscopeError('E_USAGE', {
+        what: `the embedded engine has no argument ${key}`,
+        why: `It knows ${known.join(', ')}.`,
+        fix: `Type for example: --engine-arg ${closest(key, known)}=${{ threads: '1,2', graph_optimization: 'basic,all' }[closest(key, known)] ?? 'int8'}`,
+      });
+    }
+  }
+  return parsed;
+}
+
+function oneOf<T extends string>(key: string, value: string, allowed: readonly T[]): T {
+  const found = allowed.find((one) => one === value);
+  if (found === undefined) throw badValue(key, value, `one of ${allowed.join(', ')}`);
+  return found;
+}
+
+function badValue(key: string, value: string, expected: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `--engine-arg ${key}=${value} is impossible`,
+    why: `${key} is ${expected}.`,
+    fix: 'inferscope bench latency --help shows how engine arguments are typed.',
+  });
+}

@@ -1,0 +1,119 @@
+import { defaultThreads } from '../../engines/onnx/decoder.js';
+import type { WriteProgress } from '../../engines/onnx/model-cache.js';
+import { resolveModel } from '../../engines/onnx/model-source.js';
+import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+import { loadOnnxRuntime } from '../../engines/onnx/runtime.js';
+import { detectCpu } from '../../hardware/cpu.js';
+import { packageVersion } from '../../hardware/environment.js';
+import type { BenchPoint } from '../../model/bench.js';
+import { parseDType } from '../../model/dtype.js';
+import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { exceedsMemory } from '../onnx/memory-need.js';
+import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
+import { launchOnnx } from './onnx-launch.js';
+
+export interface OnnxEngineOptions {
+  /** Folder where written models are kept. */
+  cacheDir: string;
+  /** Of random weights. */
+  seed: number;
+  onProgress?: (progress: WriteProgress) => void;
+}
+
+/** The embedded engine: ONNX Runtime on this machine's CPU, in processes of its own. */
+export function onnxEngine(options: OnnxEngineOptions): Engine {
+  return { name: 'onnx', prepare: (request) => prepare(request, options) };
+}
+
+async function prepare(request: EngineRequest, options: OnnxEngineOptions): Promise<PreparedEngine> {
+  if (request.device !== null && request.device !== 'cpu') {
+    throw new InferscopeError('E_USAGE', {
+      what: `the embedded engine has no device ${request.device}`,
+      why: 'It computes on the CPU only.',
+      fix: 'Leave --device out, or take --engine transformers or vllm for a GPU.',
+    });
+  }
+  const args = parseOnnxArgs(request.engineArgs);
+  // Loading it here would only cost memory; when it is missing, its error is wanted before a model is written.
+  if (packageVersion('onnxruntime-node') === null) await loadOnnxRuntime();
+  const model = await resolveModel(request.model, {
+    cacheDir: options.cacheDir,
+    seed: options.seed,
+    ...(request.dtype === null ? {} : { dtype: parseDType(request.dtype) }),
+    ...(args.computeInt4 === undefined ? {} : { computeInt4: args.computeInt4 }),
+    ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
+    accept: (described) => checkWeights(described, request),
+  });
+  const threads = args.threads ?? request.threads ?? defaultThreads(detectCpu().usableCores);
+  return {
+    name: 'onnx',
+    workload: workloadOf(model, threads, args),
+    maxContext: model.maxContext,
+    cannot: {
+      device_time: {
+        code: 'no_device',
+        text: 'The embedded engine computes on the CPU: there are no device events, its host times are the times.',
+      },
+      device_work: {
+        code: 'no_device',
+        text: 'The embedded engine computes on the CPU; inferscope profile shows its operators.',
+      },
+      kv_occupancy: {
+        code: 'not_paged',
+        text: 'The embedded engine allocates each cache for its whole context: its occupancy says nothing.',
+      },
+    },
+    refuses: (point) => refuses(model, point),
+    launch: (order, control) => launchOnnx({ model, threads, args }, order, control),
+  };
+}
+
+function refuses(model: OnnxModel, point: BenchPoint): string | null {
+  const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = point;
+  if (model.maxContext !== null && inputLen + outputLen > model.maxContext)
+    return `${model.name} cannot hold ${inputLen} + ${outputLen} tokens: its longest context is ${model.maxContext} tokens, prompt and output together.`;
+  return exceedsMemory(model, { batchSize, inputLen, outputLen });
+}
+
+/** @throws E_USAGE when the weights that were asked for are not those the model has */
+function checkWeights(model: OnnxModel, { weights }: EngineRequest): void {
+  if (weights === null || weights === model.weights) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${model.name} has ${model.weights} weights, not ${weights} ones`,
+    why: 'The embedded engine writes presets and config.json files with random weights, and takes those of an ONNX export as they are.',
+    fix:
+      weights === 'trained'
+        ? 'Give --model a folder with an ONNX export, or leave --weights out.'
+        : 'Give --model a preset or the config.json of the model, or leave --weights out.',
+  });
+}
+
+function workloadOf(model: OnnxModel, threads: number, args: OnnxArgs): PreparedEngine['workload'] {
+  return {
+    model: {
+      name: model.name,
+      config: model.config,
+      dtype: model.dtype,
+      quantization: model.quantization,
+      weights: model.weights,
+      num_parameters: model.num_parameters,
+      weight_bytes: model.weight_bytes,
+    },
+    engine: {
+      name: 'onnxruntime',
+      version: packageVersion('onnxruntime-node'),
+      options: {
+        kv_cache: model.kvCache,
+        logits: model.logits,
+        graph_optimization: args.graphOptimization ?? 'all',
+      },
+    },
+    device: 'cpu',
+    threads,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: 1,
+  };
+}

@@ -1,0 +1,147 @@
+import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
+import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { startEngineProcess, type EngineProcess } from '../onnx/engine-process.js';
+import type { WorkloadPlan, WorkloadPoint, WorkloadProgress, WorkloadResult } from '../onnx/plan.js';
+import { recordVariable, recordWriter } from '../record-writer.js';
+import type { OnnxArgs } from './onnx-args.js';
+import { dropCutOffLine } from './record-file.js';
+
+export interface LaunchedModel {
+  model: OnnxModel;
+  threads: number;
+  args: OnnxArgs;
+}
+
+/** What is known of a launch from the outside: what a process that died was at, and what is left to do. */
+interface Seen {
+  at: string | null;
+  timed: Map<string, number>;
+  ended: Map<string, PointOutcome>;
+  lastIteration: number;
+}
+
+/**
+ * One launch of the embedded engine. A process that dies at a point costs that point only: it is recorded as out of
+ * memory (SIGKILL) or failed, and another process goes on with the points that are left.
+ */
+export function launchOnnx(launched: LaunchedModel, order: BenchOrder, control: LaunchControl): EngineLaunch {
+  const seen: Seen = {
+    at: null,
+    timed: new Map(),
+    ended: new Map(),
+    lastIteration: order.first_iteration - 1,
+  };
+  let current = start(launched, order, control, order.points.map(wanted(order, seen)), seen);
+  return {
+    get pid() {
+      return current.pid;
+    },
+    ended: run(),
+  };
+
+  async function run(): Promise<{ failure: unknown; log: string | null }> {
+    for (;;) {
+      try {
+        await current.result;
+        return { failure: null, log: null };
+      } catch (failure) {
+        const died = seen.at;
+        const stopped = failure instanceof InferscopeError && failure.code === 'E_INTERRUPTED';
+        if (stopped || died === null || control.signal.aborted) return { failure, log: null };
+        dropCutOffLine(control.recordPath);
+        endPoint(order, control, seen, died, failure);
+        const left = order.points.filter(({ point }) => !seen.ended.has(point)).map(wanted(order, seen));
+        if (left.length === 0) return { failure: null, log: null };
+        seen.at = null;
+        // Its last iteration may have been recorded without our having heard of it.
+        seen.lastIteration++;
+        current = start(launched, order, control, left, seen);
+      }
+    }
+  }
+}
+
+function wanted(order: BenchOrder, seen: Seen) {
+  return ({ point, batch_size, input_len, output_len }: BenchPoint): WorkloadPoint => ({
+    point,
+    batchSize: batch_size,
+    inputLen: input_len,
+    outputLen: output_len,
+    repeats: Math.max(1, order.repeats - (seen.timed.get(point) ?? 0)),
+  });
+}
+
+function start(
+  { model, threads, args }: LaunchedModel,
+  order: BenchOrder,
+  control: LaunchControl,
+  points: WorkloadPoint[],
+  seen: Seen,
+): EngineProcess<WorkloadResult> {
+  const plan: WorkloadPlan = {
+    model,
+    threads,
+    points,
+    seed: order.seed,
+    executionId: order.execution_id,
+    launch: order.launch,
+    firstIteration: seen.lastIteration + 1,
+    warmup: order.warmup,
+    profilePrefix: null,
+    ...(args.graphOptimization === undefined ? {} : { graphOptimization: args.graphOptimization }),
+  };
+  return startEngineProcess<WorkloadPlan, WorkloadProgress, WorkloadResult>('onnx-workload', plan, {
+    what: `launch ${order.launch + 1} of ${model.name}`,
+    env: { [recordVariable]: control.recordPath },
+    signal: control.signal,
+    onProgress: (progress) => {
+      if (progress.type === 'begin') seen.at = progress.point;
+      else if (progress.type === 'phase') control.onProgress(progress);
+      else if (progress.type === 'point') {
+        seen.ended.set(progress.point, progress.outcome);
+        control.onProgress(progress);
+      } else if (progress.point !== null) {
+        const { point, iteration, warmup, e2eMs } = progress;
+        seen.lastIteration = iteration;
+        if (!warmup) seen.timed.set(point, (seen.timed.get(point) ?? 0) + 1);
+        control.onProgress({ type: 'iteration', point, iteration, warmup, e2e_ms: e2eMs });
+      }
+    },
+  });
+}
+
+/** Says for a process that died what became of the point it was at. */
+function endPoint(
+  order: BenchOrder,
+  control: LaunchControl,
+  seen: Seen,
+  point: string,
+  failure: unknown,
+): void {
+  const known = failure instanceof InferscopeError ? failure : null;
+  const outOfMemory = known?.code === 'E_OUT_OF_MEMORY';
+  const text = known ? `${known.parts.what}: ${known.parts.why}` : String(failure);
+  const record = recordWriter(control.recordPath, order.execution_id);
+  const tell = (ended: string, outcome: PointOutcome, why: string) => {
+    seen.ended.set(ended, outcome);
+    record.add({ type: 'point', point: ended, launch: order.launch, outcome, text: why });
+    control.onProgress({ type: 'point', point: ended, outcome, text: why });
+  };
+  tell(point, outOfMemory ? 'out_of_memory' : 'failed', text);
+  const died = order.points.find((one) => one.point === point);
+  for (const other of outOfMemory && died ? order.points : [])
+    if (!seen.ended.has(other.point) && needsMore(other, died!))
+      tell(other.point, 'skipped', `It needs more memory than ${point}, at which the engine was killed.`);
+  record.flush();
+}
+
+/** Whether it is at least as large in every size: then it would be killed as well, and others with it. */
+function needsMore(point: BenchPoint, than: BenchPoint): boolean {
+  return (
+    point.batch_size >= than.batch_size &&
+    point.input_len >= than.input_len &&
+    point.output_len >= than.output_len
+  );
+}

@@ -1,0 +1,68 @@
+import { closeSync, existsSync, fstatSync, ftruncateSync, openSync, readSync } from 'node:fs';
+import { createReadStream } from 'node:fs';
+import { createInterface } from 'node:readline';
+
+/**
+ * A process that was killed in the middle of a write leaves half a line, which the next process would make part of its
+ * own first line: the half is cut off.
+ */
+export function dropCutOffLine(path: string): void {
+  if (!existsSync(path)) return;
+  const file = openSync(path, 'r+');
+  try {
+    const buffer = Buffer.alloc(64 * 1024);
+    let end = fstatSync(file).size;
+    while (end > 0) {
+      const from = Math.max(0, end - buffer.length);
+      const read = readSync(file, buffer, 0, end - from, from);
+      const newline = buffer.subarray(0, read).lastIndexOf(10);
+      if (newline >= 0) {
+        ftruncateSync(file, from + newline + 1);
+        return;
+      }
+      end = from;
+    }
+    ftruncateSync(file, 0);
+  } finally {
+    closeSync(file);
+  }
+}
+
+export interface RecordedFacts {
+  /** Timed requests (of any point). */
+  timed: number;
+  /** Highest iteration that was recorded; -1 without one. */
+  lastIteration: number;
+  /** Points that ran out of memory, and every outcome's text that is no success. */
+  outOfMemory: Set<string>;
+  troubles: { point: string; outcome: string; text: string | null }[];
+}
+
+/** What a benchmark's record says so far; lines that cannot be read are the importer's matter. */
+export async function recordedFacts(path: string): Promise<RecordedFacts> {
+  const facts: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), troubles: [] };
+  if (!existsSync(path)) return facts;
+  for await (const text of createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity })) {
+    if (!text.includes('"request"') && !text.includes('"point"')) continue;
+    let line: Record<string, unknown>;
+    try {
+      line = JSON.parse(text) as Record<string, unknown>;
+    } catch {
+      continue;
+    }
+    if (line['type'] === 'request') {
+      if (line['warmup'] === false) facts.timed++;
+      facts.lastIteration = Math.max(facts.lastIteration, Number(line['iteration']));
+    } else if (line['type'] === 'point' && line['outcome'] !== 'measured') {
+      const point = String(line['point']);
+      const words = line['text'];
+      if (line['outcome'] === 'out_of_memory') facts.outOfMemory.add(point);
+      facts.troubles.push({
+        point,
+        outcome: String(line['outcome']),
+        text: typeof words === 'string' ? words : null,
+      });
+    }
+  }
+  return facts;
+}

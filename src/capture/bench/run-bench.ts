@@ -1,0 +1,230 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { BenchOrder, BenchPoint, BenchProgress } from '../../model/bench.js';
+import type { Issue } from '../../model/document.js';
+import type { PreparedEngine } from '../../model/engine.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import type { Row } from '../../model/tables.js';
+import { openGpus, type Gpus } from '../telemetry-gpus.js';
+import { monotonicNs, realtimeNs, recordWriter } from '../record-writer.js';
+import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
+import { startEta } from './eta.js';
+import { sampleLaunch } from './launch-samplers.js';
+import { dropCutOffLine, recordedFacts, type RecordedFacts } from './record-file.js';
+
+/** One engine configuration: an execution of the session. */
+export interface VariantPlan {
+  execution_id: string;
+  /** `defaults`, or the engine arguments that differ, e.g. mode=cudagraph. */
+  label: string;
+  engine_args: Record<string, string>;
+  prepared: PreparedEngine;
+  points: BenchPoint[];
+}
+
+export interface BenchOptions {
+  variants: VariantPlan[];
+  launches: number;
+  /** Timed repeats of every point in each launch. */
+  repeats: number;
+  /** As the engine takes it. */
+  model: string;
+  dtype: string | null;
+  device: string | null;
+  seed: number;
+  device_work: boolean;
+  /** Where records and whatever launches leave behind are written. */
+  scratch: string;
+  host: string;
+  signal: AbortSignal;
+  onProgress: (event: BenchEvent) => void;
+}
+
+export interface BenchEvent {
+  variant: VariantPlan;
+  launch: number;
+  progress: BenchProgress | { type: 'launch' };
+  /** Seconds left; null before anything is known. */
+  leftS: number | null;
+}
+
+export interface BenchLaunch {
+  launch: number;
+  failure: unknown;
+  log: string | null;
+  telemetry: Row<'telemetry'>[];
+  memory: Row<'memory'>[];
+  issues: Issue[];
+}
+
+export interface BenchExecution {
+  variant: VariantPlan;
+  recordPath: string;
+  launches: BenchLaunch[];
+  start_ns: number;
+  end_ns: number;
+  recorded: RecordedFacts;
+}
+
+export interface BenchCapture {
+  executions: BenchExecution[];
+  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
+  issues: Issue[];
+  stopped: boolean;
+}
+
+/** Warm-up of every point: until two repeats in a row are within 5 % of each other. */
+export const benchWarmup = { min: 2, max: 5, within: 0.05 };
+
+/**
+ * Launches every variant `launches` times, in turn (launch 0 of all, then launch 1, …), so that drift of the machine
+ * hits all alike, and samples host and GPUs beside each. Nothing is tried twice. A point that ran out of memory is left
+ * out of the launches after. Never throws for a failed launch.
+ * @throws the engine's own error when nothing was measured at all, E_INTERRUPTED when Ctrl-C came before
+ */
+export async function runBench(options: BenchOptions): Promise<BenchCapture> {
+  const { variants, launches, signal } = options;
+  const capture: BenchCapture = { executions: [], clockPairs: [clockPair()], issues: [], stopped: false };
+  const { gpus } = await openGpus();
+  const eta = startEta(variants, options);
+  try {
+    const before = gpus ? deviceMemoryUsed(gpus) : null;
+    for (let launch = 0; launch < launches && !signal.aborted; launch++) {
+      for (const [index, variant] of variants.entries()) {
+        if (signal.aborted) break;
+        const execution = (capture.executions[index] ??= begun(variant, options));
+        const points = openPoints(execution);
+        if (points.length === 0) continue;
+        if (launch + index > 0) {
+          const issue = await deviceMemoryCleared(gpus, before, signal);
+          if (issue) capture.issues.push(issue);
+        }
+        eta.launched(variant.execution_id, launch);
+        const tell = (progress: BenchEvent['progress']) =>
+          options.onProgress({ variant, launch, progress, leftS: eta.leftS() });
+        tell({ type: 'launch' });
+        await runLaunch(execution, launch, points, { gpus, options }, (progress) => {
+          const { execution_id: id } = variant;
+          if (progress.type === 'iteration') eta.iterated(id, launch, progress.point, progress.e2e_ms);
+          else if (progress.type === 'point') eta.closed(id, launch, progress.point);
+          tell(progress);
+        });
+        eta.ended(variant.execution_id, launch);
+      }
+    }
+  } finally {
+    gpus?.close();
+  }
+  capture.stopped = signal.aborted;
+  capture.clockPairs.push(clockPair());
+  if (capture.executions.every(({ recorded }) => recorded.timed === 0)) throw nothingMeasured(capture);
+  return capture;
+}
+
+function begun(variant: VariantPlan, { scratch }: BenchOptions): BenchExecution {
+  const recordPath = join(scratch, `${variant.execution_id}.jsonl`);
+  const now = monotonicNs();
+  const record = recordWriter(recordPath, variant.execution_id);
+  for (const point of variant.points) {
+    const text = variant.prepared.refuses(point);
+    if (text !== null) record.add({ type: 'point', point: point.point, launch: 0, outcome: 'skipped', text });
+  }
+  record.flush();
+  const recorded: RecordedFacts = { timed: 0, lastIteration: -1, outOfMemory: new Set(), troubles: [] };
+  return { variant, recordPath, launches: [], start_ns: now, end_ns: now, recorded };
+}
+
+/**
+ * Without what is refused, and without what ran out of memory before: a limit is found once. None after a launch that
+ * failed as a whole without a figure: the next one would as well.
+ */
+function openPoints({ variant, recorded, launches }: BenchExecution): BenchPoint[] {
+  if (recorded.timed === 0 && launches.some(({ failure }) => failure !== null)) return [];
+  const left = new Set(
+    recorded.troubles.filter(({ outcome }) => outcome === 'skipped').map(({ point }) => point),
+  );
+  return variant.points.filter(
+    (point) =>
+      !left.has(point.point) &&
+      !recorded.outOfMemory.has(point.point) &&
+      variant.prepared.refuses(point) === null,
+  );
+}
+
+async function runLaunch(
+  execution: BenchExecution,
+  launch: number,
+  points: BenchPoint[],
+  { gpus, options }: { gpus: Gpus | null; options: BenchOptions },
+  onProgress: (progress: BenchProgress) => void,
+): Promise<void> {
+  const { variant, recordPath } = execution;
+  const { execution_id, engine_args, prepared } = variant;
+  const scratch = join(options.scratch, `${execution_id}-launch-${launch}`);
+  await mkdir(scratch, { recursive: true });
+  const order: BenchOrder = {
+    v: 1,
+    execution_id,
+    launch,
+    first_iteration: firstIteration(execution, launch, options),
+    model: options.model,
+    weights: prepared.workload.model?.weights === 'trained' ? 'trained' : 'random',
+    dtype: options.dtype,
+    device: options.device,
+    engine_args,
+    points,
+    repeats: options.repeats,
+    warmup: benchWarmup,
+    // Once is enough: it is for shares, not for intervals.
+    device_work: options.device_work && launch === 0,
+    seed: options.seed,
+  };
+  const started = prepared.launch(order, { recordPath, scratch, signal: options.signal, onProgress });
+  const samplers = sampleLaunch(started, gpus, { execution_id, host: options.host });
+  const { failure, log } = await started.ended;
+  execution.launches.push({ launch, failure, log, ...samplers.stop() });
+  execution.end_ns = monotonicNs();
+  dropCutOffLine(recordPath);
+  execution.recorded = await recordedFacts(recordPath);
+}
+
+/** Behind all that the launches before may have used: their plan, and what they recorded. */
+function firstIteration({ variant, recorded }: BenchExecution, launch: number, { repeats }: BenchOptions) {
+  const perLaunch = variant.points.length * (benchWarmup.max + repeats + 1);
+  return Math.max(launch * perLaunch, recorded.lastIteration + 1);
+}
+
+function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError {
+  if (stopped) {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: 'stopped before the first timed repeat',
+      why: 'There is nothing to keep yet, so no session was made.',
+      fix: 'Run it again, with fewer points, --launches or --runs if it takes too long.',
+    });
+  }
+  const failure = executions
+    .flatMap(({ launches }) => launches.map((launch) => launch.failure))
+    .find((one) => one !== null);
+  if (failure instanceof InferscopeError) return failure;
+  const [trouble] = executions.flatMap(({ recorded }) => recorded.troubles);
+  const outOfMemory = executions.some(({ recorded }) => recorded.outOfMemory.size > 0);
+  const [execution] = executions;
+  return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
+    what: trouble
+      ? `no point could be measured (${trouble.point}: ${trouble.outcome})`
+      : 'nothing was measured',
+    why: trouble?.text ?? (failure === undefined ? lastWords(execution) : messageOf(failure)),
+    fix: outOfMemory
+      ? 'Use a smaller --batch-size, --input-len or model.'
+      : 'Try one small point first: inferscope bench latency --input-len 8 --output-len 4 --launches 1',
+  });
+}
+
+function lastWords(execution: BenchExecution | undefined): string {
+  const log = execution?.launches.at(-1)?.log?.trim();
+  return log ? log.split('\n').slice(-5).join('\n') : 'The engine ended without a figure and without a word.';
+}
+
+function clockPair(): { monotonic_ns: string; realtime_ns: string } {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}

@@ -1,0 +1,170 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import type { Decoder } from '../../engines/onnx/decoder.js';
+import { randomPrompt } from '../../engines/onnx/random-prompt.js';
+import type { PointOutcome } from '../../model/bench.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import type { RecordWriter } from '../record-writer.js';
+import { generate, type Generation } from './generate.js';
+import type { WorkloadPlan, WorkloadPoint, WorkloadProgress } from './plan.js';
+import { bySize, interleaved } from './point-order.js';
+import { processMemory, resetPeak } from './process-memory.js';
+import { recordGeneration } from './record-generation.js';
+
+export interface MeasureContext {
+  record: RecordWriter;
+  stopped: () => boolean;
+  tell: (progress: WorkloadProgress) => void;
+  /** Between warm-up and timed repeats. */
+  onWarm: () => void;
+}
+
+/** How a point stands: open while it has no outcome. */
+interface Standing extends WorkloadPoint {
+  done: number;
+  outcome: PointOutcome | null;
+  warmupIterations: number;
+  stable: boolean;
+  memory: { bytes: number; source: string } | null;
+}
+
+export interface MeasuredPoints {
+  warmupIterations: number;
+  stable: boolean;
+  /** Highest resident set seen, where marks were reset on the way; null where the kernel's own mark holds. */
+  peakRssBytes: number | null;
+}
+
+/**
+ * Warms every point up, small ones first, then times all of them in turn. A point that fails or runs out of memory
+ * ends alone, with a `point` line that says so; in a profile (a point without a name) its error is thrown.
+ */
+export async function measurePoints(
+  decoder: Decoder,
+  plan: Pick<
+    WorkloadPlan,
+    'points' | 'warmup' | 'seed' | 'launch' | 'firstIteration' | 'model' | 'profilePrefix'
+  >,
+  { record, stopped, tell, onWarm }: MeasureContext,
+): Promise<MeasuredPoints> {
+  const points = plan.points.map((point): Standing => ({
+    ...point,
+    done: 0,
+    outcome: null,
+    warmupIterations: 0,
+    stable: false,
+    memory: null,
+  }));
+  let iteration = plan.firstIteration;
+  let peakRssBytes: number | null = null;
+
+  tell({ type: 'phase', phase: 'warmup' });
+  for (const point of bySize(points)) await attempt(point, () => warmUp(point));
+  onWarm();
+  record.flush();
+
+  tell({ type: 'phase', phase: 'timed' });
+  for (const point of interleaved(points, plan.launch)) {
+    if (stopped()) break;
+    if (point.outcome !== null) continue;
+    await attempt(point, async () => {
+      if (!(await iterate(point, false))) return;
+      point.done++;
+      if (point.done === point.repeats) end(point, 'measured', null);
+    });
+  }
+  for (const point of points)
+    if (point.outcome === null)
+      end(point, 'stopped', `Stopped after ${point.done} of ${point.repeats} timed repeats.`);
+  return {
+    warmupIterations: points.reduce((sum, point) => sum + point.warmupIterations, 0),
+    stable: points.every(({ stable }) => stable),
+    peakRssBytes,
+  };
+
+  async function attempt(point: Standing, work: () => Promise<void>): Promise<void> {
+    if (point.point !== null) tell({ type: 'begin', point: point.point });
+    try {
+      await work();
+    } catch (error) {
+      if (point.point === null) throw error;
+      const outOfMemory = error instanceof InferscopeError && error.code === 'E_OUT_OF_MEMORY';
+      const why = error instanceof InferscopeError ? `${error.parts.what}: ${error.parts.why}` : null;
+      end(point, outOfMemory ? 'out_of_memory' : 'failed', why ?? messageOf(error));
+      decoder.reset();
+    }
+  }
+
+  async function warmUp(point: Standing): Promise<void> {
+    const watch = point.point === null ? null : watchMemory();
+    let before: number | null = null;
+    while (point.warmupIterations < plan.warmup.max && !stopped()) {
+      const generation = await iterate(point, true);
+      if (!generation) break;
+      point.warmupIterations++;
+      const took = generation.end_ns - generation.start_ns;
+      point.stable = before !== null && Math.abs(took - before) <= plan.warmup.within * before;
+      if (point.stable && point.warmupIterations >= plan.warmup.min) break;
+      before = took;
+    }
+    if (!watch) return;
+    const { peak, own } = watch();
+    point.memory = own;
+    peakRssBytes = Math.max(peak ?? 0, peakRssBytes ?? 0) || null;
+  }
+
+  async function iterate(point: Standing, warmup: boolean): Promise<Generation | null> {
+    const { batchSize, inputLen, outputLen } = point;
+    const vocabSize = Number(plan.model.config['vocab_size']);
+    const prompts = randomPrompt({ batchSize, inputLen, vocabSize, seed: plan.seed, iteration });
+    decoder.reserve(batchSize, inputLen + outputLen);
+    const generation = await generate(decoder, prompts, outputLen, stopped);
+    if (!generation) return null;
+    recordGeneration(record, { launch: plan.launch, point }, generation, iteration, warmup);
+    const e2eMs = (generation.end_ns - generation.start_ns) / 1e6;
+    tell({ type: 'iteration', point: point.point, iteration, warmup, e2eMs });
+    iteration++;
+    return generation;
+  }
+
+  function end(point: Standing, outcome: PointOutcome, text: string | null): void {
+    point.outcome = outcome;
+    if (point.point === null) return;
+    record.add({
+      type: 'point',
+      point: point.point,
+      launch: plan.launch,
+      outcome,
+      text,
+      warmup_iterations: point.warmupIterations,
+      stable: point.stable,
+      interleaved: true,
+      memory_bytes: point.memory?.bytes ?? null,
+      memory_source: point.memory?.source ?? null,
+    });
+    record.flush();
+    tell({ type: 'point', point: point.point, outcome, text });
+  }
+}
+
+/**
+ * A point's memory is the highest resident set while it warmed up. It is told apart from that of the points before
+ * only when it rose above what they left behind: the runtime keeps what it once allocated.
+ */
+function watchMemory(): () => { peak: number | null; own: Standing['memory'] } {
+  collectGarbage();
+  const before = processMemory();
+  const reset = resetPeak();
+  return () => {
+    const { peakRssBytes: peak, source } = processMemory();
+    const base = reset ? before.rssBytes : before.peakRssBytes;
+    const rose = peak !== null && base !== null && peak > base;
+    return { peak, own: rose ? { bytes: peak, source: `${source} VmHWM, in its warm-up` } : null };
+  };
+}
+
+/** Caches of smaller points would otherwise still be there, uncounted by V8's own schedule. */
+function collectGarbage(): void {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+}

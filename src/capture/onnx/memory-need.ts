@@ -1,0 +1,48 @@
+import os from 'node:os';
+import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+import { detectCpu } from '../../hardware/cpu.js';
+import { peakLiveActivations } from '../../llm/activations.js';
+import { readArchitecture } from '../../llm/architecture.js';
+import { kvCacheBytes } from '../../llm/kv-cache.js';
+import { InferscopeError } from '../../model/errors.js';
+
+const gib = 2 ** 30;
+
+export interface ShapeSizes {
+  batchSize: number;
+  inputLen: number;
+  outputLen: number;
+}
+
+/**
+ * Why weights, KV cache and activations cannot fit this machine's memory: the kernel would kill the engine, or
+ * something else. Null when they may; models whose arithmetic is unknown are let through.
+ */
+export function exceedsMemory(
+  model: OnnxModel,
+  { batchSize, inputLen, outputLen }: ShapeSizes,
+): string | null {
+  let needed: { kv: number; activations: number };
+  try {
+    const architecture = readArchitecture(model.config);
+    needed = {
+      kv: kvCacheBytes(architecture, { kvCache: 'float32', batchSize, contextTokens: inputLen + outputLen }),
+      activations: peakLiveActivations(
+        architecture,
+        { phase: 'prefill', batchSize, newTokens: inputLen, contextTokens: 0 },
+        { activations: 'float32' },
+      ).bytes,
+    };
+  } catch (error) {
+    if (error instanceof InferscopeError) return null;
+    throw error;
+  }
+  const has = Math.min(os.totalmem(), detectCpu().memoryLimitBytes ?? Infinity);
+  const total = model.weight_bytes + needed.kv + needed.activations;
+  if (total <= has) return null;
+  return (
+    `It needs at least ${(total / gib).toFixed(1)} GiB (weights ${(model.weight_bytes / gib).toFixed(1)}, ` +
+    `KV cache ${(needed.kv / gib).toFixed(1)}, activations ${(needed.activations / gib).toFixed(1)}); ` +
+    `this machine has ${(has / gib).toFixed(1)} GiB.`
+  );
+}

@@ -1,0 +1,29 @@
+import type { WorkloadPoint } from './plan.js';
+
+/**
+ * Warm-up goes from small to large, so that what a point needs beyond all before it shows in the process's memory.
+ * The cache (batch × context) weighs first, then the prompt's activations.
+ */
+export function bySize<P extends Pick<WorkloadPoint, 'batchSize' | 'inputLen' | 'outputLen'>>(
+  points: readonly P[],
+): P[] {
+  const context = (p: P) => p.batchSize * (p.inputLen + p.outputLen);
+  const prompt = (p: P) => p.batchSize * p.inputLen;
+  return [...points].sort((x, y) => context(x) - context(y) || prompt(x) - prompt(y));
+}
+
+/**
+ * Order of the timed repeats: round by round over the points that still want one, each round beginning one point
+ * further, so that every point takes every place and drift of the machine hits all alike.
+ * @param from rotation of the first round, e.g. the launch
+ */
+export function* interleaved<P extends Pick<WorkloadPoint, 'repeats'>>(
+  points: readonly P[],
+  from: number,
+): Generator<P> {
+  const rounds = Math.max(0, ...points.map(({ repeats }) => repeats));
+  for (let round = 0; round < rounds; round++) {
+    const open = points.filter(({ repeats }) => repeats > round);
+    for (let i = 0; i < open.length; i++) yield open[(i + round + from) % open.length]!;
+  }
+}

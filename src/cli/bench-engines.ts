@@ -1,0 +1,55 @@
+import { join } from 'node:path';
+import { closest } from 'fastest-levenshtein';
+import { engineNames, type Engine, type EngineName } from '../model/engine.js';
+import { InferscopeError } from '../model/errors.js';
+
+export interface EngineContext {
+  /** Folder for what can be made again. */
+  cacheDir: string;
+  seed: number;
+  /** While a model is written, or something else takes its time before the first launch. */
+  onProgress: (step: string, detail: string) => void;
+}
+
+interface Entry {
+  /** Taken without --model; null is the engine's own choice. */
+  model: string | null;
+  load: (context: EngineContext) => Promise<Engine>;
+}
+
+/** Loaded when they are asked for: none of them costs the others anything. */
+const entries: Partial<Record<EngineName, Entry>> = {
+  onnx: {
+    model: 'llama-24m',
+    async load({ cacheDir, seed, onProgress }) {
+      const { onnxEngine } = await import('../capture/bench/onnx-engine.js');
+      return onnxEngine({
+        cacheDir: join(cacheDir, 'models'),
+        seed,
+        onProgress: ({ doneBytes, totalBytes }) =>
+          onProgress('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
+      });
+    },
+  },
+  openai: {
+    model: null,
+    load: async () => (await import('../engines/openai/engine.js')).openaiEngine,
+  },
+};
+
+/** @throws E_USAGE for a name that is none */
+export function engineName(text: string): EngineName {
+  const found = engineNames.find((name) => name === text.trim().toLowerCase());
+  if (found) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `no engine "${text}"`,
+    why: `Engines are ${engineNames.join(', ')}.`,
+    fix: `Type for example: --engine ${closest(text.toLowerCase(), [...engineNames])}`,
+  });
+}
+
+export const engineModel = (name: EngineName): string | null => entries[name]?.model ?? null;
+
+export async function loadEngine(name: EngineName, context: EngineContext): Promise<Engine> {
+  return entries[name]!.load(context);
+}

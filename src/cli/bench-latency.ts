@@ -1,0 +1,18 @@
+import type { Command } from 'commander';
+import { benchOptions } from './bench-options.js';
+
+export function defineLatency(command: Command): void {
+  const description = 'TTFT, TPOT and end-to-end time of one shape, with intervals over process launches';
+  benchOptions(command.summary(description).description(description), 'latency', {
+    batchSize: { list: false, usual: '1' },
+    inputLen: { list: false, usual: '128' },
+    outputLen: { list: false, usual: '64' },
+    examples: [
+      ['inferscope bench latency', 'a 24 M parameter Llama on this CPU, 128 → 64 tokens'],
+      [
+        'inferscope bench latency --engine transformers --model tinyllama-1.1b --engine-arg mode=eager,cudagraph',
+        'two variants of PyTorch, launched in turn and compared',
+      ],
+    ],
+  });
+}

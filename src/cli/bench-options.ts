@@ -1,0 +1,119 @@
+import { Option, type Command } from 'commander';
+import type { BenchPart } from '../model/bench.js';
+import { InferscopeError } from '../model/errors.js';
+import { engineName } from './bench-engines.js';
+import { examples } from './examples.js';
+import { wholeNumber } from './numbers.js';
+import type { EngineName } from '../model/engine.js';
+
+/** As typed. */
+export interface BenchTyped {
+  engine: EngineName;
+  model?: string;
+  weights?: 'random' | 'trained';
+  dtype?: string;
+  device?: string;
+  threads?: number;
+  batchSize?: number[];
+  inputLen?: number[];
+  outputLen?: number[];
+  grid?: boolean;
+  engineArg?: string[];
+  url?: string;
+  python?: string;
+  runs: number;
+  launches: number;
+  seed: number;
+  deviceWork: boolean;
+  freshRoofline?: boolean;
+  name?: string;
+  tag: string[];
+  output: string;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+export interface VerbHelp {
+  /** Whether the verb sweeps the size, and what it takes when none is given. */
+  batchSize: { list: boolean; usual: string };
+  inputLen: { list: boolean; usual: string };
+  outputLen: { list: boolean; usual: string };
+  examples: [command: string, meaning: string][];
+}
+
+/** `1,8,32`, `1 8 32` or repeated: whole numbers from 1, each once. */
+export function sizeList(flag: string, list: boolean): (text: string, before?: number[]) => number[] {
+  return (text, before = []) => {
+    const values = text
+      .split(/[\s,]+/)
+      .filter((part, index, all) => part !== '' || all.length === 1 || index === 0)
+      .map(wholeNumber(flag, 1, 8));
+    const all = [...new Set([...before, ...values])];
+    if (!list && all.length > 1) {
+      throw new InferscopeError('E_USAGE', {
+        what: `${flag} takes one number here, not ${all.join(', ')}`,
+        why: 'This command measures one shape of it; others sweep it.',
+        fix:
+          flag === '--batch-size'
+            ? `Type for example: inferscope bench throughput ${flag} ${all.join(',')}`
+            : `Type for example: inferscope bench sequence ${flag} ${all.join(',')}`,
+      });
+    }
+    return all;
+  };
+}
+
+const collect = (text: string, before: string[] = []): string[] => [...before, text];
+
+/** The options that all bench verbs with an engine share. */
+export function benchOptions(command: Command, verb: BenchPart | 'suite', help: VerbHelp): Command {
+  const size = (flag: string, of: { list: boolean; usual: string }, what: string) =>
+    new Option(`${flag} <${of.list ? 'n...' : 'n'}>`, `${what} (default: ${of.usual})`).argParser(
+      sizeList(flag, of.list),
+    );
+  command
+    .addOption(
+      new Option('--engine <name>', 'onnx (embedded, CPU), transformers (PyTorch), vllm, openai (a server)')
+        .argParser(engineName)
+        .default('onnx'),
+    )
+    .option('--model <spec>', 'preset, config.json, folder or hub id, as the engine takes it')
+    .addOption(
+      new Option('--weights <kind>', "random or trained (default: the engine's own choice)").choices([
+        'random',
+        'trained',
+      ]),
+    )
+    .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's own choice)")
+    .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's own choice)")
+    .option('--threads <n>', 'CPU threads that compute', wholeNumber('--threads', 1, 2))
+    .addOption(size('--batch-size', help.batchSize, 'sequences at once'))
+    .addOption(size('--input-len', help.inputLen, 'prompt tokens a sequence'))
+    .addOption(size('--output-len', help.outputLen, 'tokens generated a sequence'));
+  if (verb === 'sequence' || verb === 'suite')
+    command.option('--grid', 'all prompts × all outputs, instead of two lines that cross');
+  return command
+    .option('--engine-arg <key=value>', 'reaches the engine; key=a,b measures a variant of each', collect)
+    .option('--url <url>', 'server of --engine openai, e.g. http://127.0.0.1:8000/v1')
+    .option('--python <path>', 'interpreter of engines in Python (default: the one that has the engine)')
+    .option('--runs <n>', 'timed repeats of each point in each launch', wholeNumber('--runs', 1, 5), 5)
+    .option(
+      '--launches <n>',
+      'process launches; the interval is over them',
+      wholeNumber('--launches', 1, 3),
+      3,
+    )
+    .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
+    .option('--no-device-work', 'skip the repeat under the framework’s profiler')
+    .option('--fresh-roofline', "measure this machine's roofs again (engine onnx)")
+    .option('--name <name>', 'name the session')
+    .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
+    .option('--output <folder>', 'where baseline_metrics.json and the CSV files go', './results')
+    .option('--json', 'print one inferscope/bench document')
+    .option('--quiet', 'no progress on stderr')
+    .addHelpText('after', examples(...help.examples))
+    .action(async (typed: BenchTyped) => {
+      const { benchCommand } = await import('./bench-command.js');
+      await benchCommand(verb, typed);
+    });
+}

@@ -1,0 +1,78 @@
+import { benchPoint, type BenchPart, type BenchPoint } from '../model/bench.js';
+
+/** Lists as typed; undefined takes the verb's own. */
+export interface TypedSizes {
+  batchSize?: number[];
+  inputLen?: number[];
+  outputLen?: number[];
+  /** sequence: all prompts × all outputs. */
+  grid?: boolean;
+}
+
+const usual = { input: 128, output: 64 };
+const batches = [1, 4, 8, 16, 32];
+const prompts = { list: [10, 50, 200, 1000], output: 50 };
+const outputs = { list: [50, 100, 200], prompt: 200 };
+
+/** The shapes a verb measures: every shape once, with all the questions it serves. */
+export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoint[] {
+  const sequenceOnly = verb === 'sequence';
+  const parts: BenchPoint[] = [];
+  if (verb === 'latency' || verb === 'suite') parts.push(...latency(sizes, verb === 'suite'));
+  if (verb === 'throughput' || verb === 'suite') parts.push(...throughput(sizes));
+  if (sequenceOnly || verb === 'suite') parts.push(...sequence(sizes, sequenceOnly));
+  return unique(parts);
+}
+
+function latency({ batchSize, inputLen, outputLen }: TypedSizes, suite: boolean): BenchPoint[] {
+  // In a suite the list of batches is throughput's.
+  const of = suite ? [1] : (batchSize ?? [1]);
+  return product(['latency'], of, [inputLen?.[0] ?? usual.input], [outputLen?.[0] ?? usual.output]);
+}
+
+function throughput({ batchSize, inputLen, outputLen }: TypedSizes): BenchPoint[] {
+  return product(
+    ['throughput'],
+    batchSize ?? batches,
+    [inputLen?.[0] ?? usual.input],
+    [outputLen?.[0] ?? usual.output],
+  );
+}
+
+/**
+ * Two lines that cross: all prompts at one output length, all output lengths at one prompt; or their grid. The length
+ * that is held is the usual one where the list has it, else the list's first.
+ */
+function sequence({ batchSize, inputLen, outputLen, grid }: TypedSizes, alone: boolean): BenchPoint[] {
+  const of = alone ? (batchSize ?? [1]) : [1];
+  const allPrompts = inputLen ?? prompts.list;
+  const allOutputs = outputLen ?? outputs.list;
+  if (grid) return product(['sequence'], of, allPrompts, allOutputs);
+  const output = allOutputs.includes(prompts.output) ? prompts.output : allOutputs[0]!;
+  const prompt = allPrompts.includes(outputs.prompt) ? outputs.prompt : allPrompts[0]!;
+  return [
+    ...product(['sequence'], of, allPrompts, [output]),
+    ...product(['sequence'], of, [prompt], allOutputs),
+  ];
+}
+
+function product(
+  parts: BenchPart[],
+  batchSizes: readonly number[],
+  inputLens: readonly number[],
+  outputLens: readonly number[],
+): BenchPoint[] {
+  return batchSizes.flatMap((batch) =>
+    inputLens.flatMap((input) => outputLens.map((output) => benchPoint(parts, batch, input, output))),
+  );
+}
+
+function unique(points: readonly BenchPoint[]): BenchPoint[] {
+  const byName = new Map<string, BenchPoint>();
+  for (const point of points) {
+    const known = byName.get(point.point);
+    if (!known) byName.set(point.point, { ...point, parts: [...point.parts] });
+    else for (const part of point.parts) if (!known.parts.includes(part)) known.parts.push(part);
+  }
+  return [...byName.values()];
+}

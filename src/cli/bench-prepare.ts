@@ -1,0 +1,69 @@
+import type { VariantPlan } from '../capture/bench/run-bench.js';
+import type { BenchPart, BenchPoint } from '../model/bench.js';
+import type { EngineRequest } from '../model/engine.js';
+import { parseDType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { engineModel, loadEngine, type EngineContext } from './bench-engines.js';
+import type { BenchTyped } from './bench-options.js';
+import { pointsOf } from './bench-points.js';
+import { expandVariants } from './bench-variants.js';
+
+export interface PreparedBench {
+  request: Omit<EngineRequest, 'engineArgs'>;
+  parts: BenchPart[];
+  points: BenchPoint[];
+  variants: VariantPlan[];
+}
+
+/**
+ * Everything that can be wrong with the input fails here, before anything is measured.
+ * @throws E_USAGE, E_LENGTHS, E_DTYPE and what the engine's prepare throws
+ */
+export async function prepareBench(
+  verb: BenchPart | 'suite',
+  typed: BenchTyped,
+  context: EngineContext,
+): Promise<PreparedBench> {
+  const variants = expandVariants(typed.engineArg ?? []);
+  const points = pointsOf(verb, typed);
+  if (typed.engine !== 'openai' && typed.url !== undefined) {
+    throw new InferscopeError('E_USAGE', {
+      what: `--url goes with --engine openai, not with --engine ${typed.engine}`,
+      why: 'The other engines load the model themselves.',
+      fix: `Type for example: inferscope bench ${verb} --engine openai --url ${typed.url}`,
+    });
+  }
+  const request = {
+    model: typed.model ?? engineModel(typed.engine) ?? '',
+    weights: typed.weights ?? null,
+    dtype: typed.dtype === undefined ? null : parseDType(typed.dtype),
+    device: typed.device ?? null,
+    threads: typed.threads ?? null,
+    url: typed.url ?? null,
+    python: typed.python ?? null,
+  };
+  const engine = await loadEngine(typed.engine, context);
+  const plans: VariantPlan[] = [];
+  for (const variant of variants) {
+    const prepared = await engine.prepare({ ...request, engineArgs: variant.engine_args });
+    plans.push({ ...variant, prepared, points });
+  }
+  refuseAll(plans);
+  const parts: BenchPart[] = verb === 'suite' ? ['latency', 'throughput', 'sequence'] : [verb];
+  return { request, parts, points, variants: plans };
+}
+
+/** A benchmark of which nothing can run is an error; one of which something can says what was left out. */
+function refuseAll(variants: readonly VariantPlan[]): void {
+  const refusals = variants.flatMap(({ prepared, points }) => points.map((point) => prepared.refuses(point)));
+  if (refusals.includes(null)) return;
+  const [first] = refusals;
+  throw new InferscopeError('E_LENGTHS', {
+    what:
+      refusals.length === 1
+        ? 'this shape cannot be measured'
+        : `none of ${refusals.length} shapes can be measured`,
+    why: first ?? 'There is none.',
+    fix: 'Lower --input-len, --output-len or --batch-size.',
+  });
+}

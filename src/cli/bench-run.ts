@@ -1,0 +1,274 @@
+import process from 'node:process';
+import {
+  benchWarmup,
+  runBench,
+  type BenchCapture,
+  type BenchEvent,
+  type VariantPlan,
+} from '../capture/bench/run-bench.js';
+import { durationWords } from '../capture/bench/eta.js';
+import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import { monotonicNs } from '../capture/record-writer.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import type { BenchPart } from '../model/bench.js';
+import type { BenchPlan } from '../model/documents/bench.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Workload } from '../model/manifest.js';
+import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import type { ModelLine } from '../model/record.js';
+import { createSession, type SessionWriter } from '../session/create.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { importBench, isInterruption, keepRoofline } from './bench-import.js';
+import type { BenchTyped } from './bench-options.js';
+import { prepareBench, type PreparedBench } from './bench-prepare.js';
+import type { Progress } from './progress.js';
+
+export interface KeptBench {
+  id: string;
+  folder: string;
+  interrupted: boolean;
+}
+
+const host = 'localhost';
+
+/**
+ * Target → prepare → run → import → session. What is wrong with the input is found before anything is measured; what
+ * was measured is kept whatever happens after.
+ */
+export async function runBenchSession(
+  verb: BenchPart | 'suite',
+  typed: BenchTyped,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<KeptBench> {
+  const home = ensureWritable();
+  const prepared = await prepareBench(verb, typed, {
+    cacheDir: home.cache,
+    seed: typed.seed,
+    onProgress: (step, detail) => {
+      if (signal.aborted) throw stoppedEarly();
+      progress.update(step, detail);
+    },
+  });
+  progress.done(titleOf(prepared, null), plannedWords(prepared, typed));
+  const session = await createSession({
+    label: labelOf(prepared),
+    kind: 'bench',
+    name: typed.name ?? null,
+    tags: typed.tag,
+  });
+  try {
+    const begun = { originMonotonicNs: monotonicNs(), startedAt: new Date() };
+    const roofline = await rooflineFor(prepared, typed, home.cache, signal, progress);
+    const capture = await runBench({
+      variants: prepared.variants,
+      launches: typed.launches,
+      repeats: typed.runs,
+      model: prepared.request.model,
+      dtype: prepared.request.dtype,
+      device: prepared.request.device,
+      seed: typed.seed,
+      device_work: typed.deviceWork,
+      scratch: session.scratch,
+      host,
+      signal,
+      onProgress: (event) => showEvent(progress, event, prepared, typed),
+    });
+    progress.done('measured', measuredWords(capture));
+    progress.update('keeping the session');
+    const kept = await keep(session, { prepared, typed, capture, roofline, ...begun });
+    progress.done('session kept', kept.id);
+    return { ...kept, interrupted: capture.stopped };
+  } catch (error) {
+    await session.abandon();
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the benchmark', home: true });
+  }
+}
+
+interface Measured {
+  prepared: PreparedBench;
+  typed: BenchTyped;
+  capture: BenchCapture;
+  roofline: CachedRoofline | null;
+  originMonotonicNs: number;
+  startedAt: Date;
+}
+
+async function keep(session: SessionWriter, measured: Measured): Promise<{ id: string; folder: string }> {
+  const { prepared, typed, capture, roofline, originMonotonicNs, startedAt } = measured;
+  const typedWords = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(typedWords)];
+  const command = redactCommand(['inferscope', ...typedWords], secrets);
+  const imported = await importBench(session, capture, { host, originMonotonicNs, command, secrets });
+  if (roofline) await keepRoofline(session, roofline, host, imported);
+  await session.addArtifact(Buffer.from(JSON.stringify(planOf(prepared, typed), null, 2)), {
+    kind: 'bench-plan',
+    captureId: null,
+    name: 'bench-plan.json',
+  });
+  const environment = describeEnvironment();
+  const failed = capture.executions.some(({ launches }) =>
+    launches.some(({ failure }) => failure !== null && !isInterruption(failure)),
+  );
+  return session.finish(
+    {
+      title: titleOf(prepared, imported.model),
+      status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
+      started_at: startedAt.toISOString(),
+      ended_at: new Date().toISOString(),
+      clock_pairs: capture.clockPairs,
+      command,
+      workload: workloadOf(prepared, imported.model),
+      hardware: environment.hardware,
+      software: environment.software,
+      executions: imported.executions,
+      captures: imported.captures,
+    },
+    [...imported.issues, ...(roofline ? rooflineIssues(roofline) : []), ...environment.issues].map(
+      (issue) => ({ ...issue, text: redactText(issue.text, secrets) }),
+    ),
+  );
+}
+
+/** What the run alone knows. */
+function planOf({ parts, variants }: PreparedBench, { launches, runs, seed }: BenchTyped): BenchPlan {
+  const { min, max, within } = benchWarmup;
+  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
+  return {
+    parts,
+    protocol: {
+      launches,
+      repeats: runs,
+      seed,
+      sampling: 'greedy, no end token: every sequence gets its full length',
+      warmup: `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`,
+    },
+    variants: variants.map(({ execution_id, label, engine_args, points }) => ({
+      execution_id,
+      label,
+      engine_args,
+      points,
+    })),
+    cannot: [...cannot].map(([figure, why]) => ({ figure, ...why })),
+  };
+}
+
+/** What the engine's process told of its model wins over what was known before it was loaded. */
+function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null): Workload {
+  const [{ prepared }] = variants as [VariantPlan, ...VariantPlan[]];
+  const { workload } = prepared;
+  const only = points.length === 1 ? points[0]! : null;
+  const sizes = {
+    batch_size: only?.batch_size ?? null,
+    input_len: only?.input_len ?? null,
+    output_len: only?.output_len ?? null,
+  };
+  if (!model) return { ...workload, ...sizes };
+  const { name, config, dtype, quantization, weights, weight_bytes } = model;
+  return {
+    ...workload,
+    ...sizes,
+    model: {
+      name,
+      config,
+      dtype,
+      quantization,
+      weights,
+      weight_bytes,
+      num_parameters: workload.model?.num_parameters ?? null,
+    },
+    engine: { ...workload.engine, version: model.engine.version ?? workload.engine.version },
+    device: model.device,
+    threads: model.threads ?? workload.threads,
+    tensor_parallel_size: model.tensor_parallel_size,
+  };
+}
+
+function labelOf(prepared: PreparedBench): string {
+  const { parts, variants } = prepared;
+  const verb = parts.length > 1 ? 'suite' : parts[0]!;
+  const { model, engine } = variants[0]!.prepared.workload;
+  return `${verb}-${model?.name ?? engine.options['model'] ?? engine.name}`;
+}
+
+function titleOf(prepared: PreparedBench, told: ModelLine | null): string {
+  const { parts, points, variants } = prepared;
+  const verb = parts.length > 1 ? 'suite' : parts[0]!;
+  const { model, engine, device } = workloadOf(prepared, told);
+  const what = model
+    ? `${model.name} (${model.weights} weights, ${model.dtype})`
+    : String(engine.options['model'] ?? prepared.request.model);
+  const count = points.length === 1 ? shapeOf(points[0]!) : `${points.length} points`;
+  const swept = variants.length > 1 ? ` · ${variants.length} variants` : '';
+  return `bench ${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
+}
+
+function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {
+  return `batch ${batch_size}, ${input_len} → ${output_len} tokens`;
+}
+
+function plannedWords({ variants }: PreparedBench, { launches, runs }: BenchTyped): string {
+  const of = variants.length > 1 ? `${variants.length} variants × ` : '';
+  return `${of}${launches} launch${launches === 1 ? '' : 'es'} × ${runs} repeats`;
+}
+
+function measuredWords({ executions }: BenchCapture): string {
+  const timed = executions.reduce((sum, { recorded }) => sum + recorded.timed, 0);
+  const launches = executions.reduce((sum, one) => sum + one.launches.length, 0);
+  return `${timed} timed repeats in ${launches} launch${launches === 1 ? '' : 'es'}`;
+}
+
+async function rooflineFor(
+  { variants }: PreparedBench,
+  { freshRoofline }: BenchTyped,
+  cacheDir: string,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<CachedRoofline | null> {
+  const { prepared } = variants[0]!;
+  const { threads } = prepared.workload;
+  if (prepared.name !== 'onnx' || threads === null) return null;
+  const found = await machineRoofline({
+    threads,
+    cacheDir,
+    fresh: freshRoofline === true,
+    signal,
+    onProgress: ({ done, total, label }) =>
+      progress.update("measuring this machine's roofline", `${done}/${total} ${label}`),
+  });
+  if (!found.cached)
+    progress.done("measured this machine's roofline", `${found.roofline.seconds.toFixed(0)} s`);
+  return found;
+}
+
+function showEvent(
+  progress: Progress,
+  { variant, launch, progress: event, leftS }: BenchEvent,
+  { variants, points }: PreparedBench,
+  { launches }: BenchTyped,
+): void {
+  const of = variants.length > 1 ? `${variant.label} · ` : '';
+  const left = leftS === null ? '' : ` · about ${durationWords(leftS)} left`;
+  const step = `${of}launch ${launch + 1}/${launches}`;
+  if (event.type === 'launch') progress.update(step, 'starting');
+  else if (event.type === 'phase') {
+    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
+    progress.update(step, `${words[event.phase]}${left}`);
+  } else if (event.type === 'iteration') {
+    const kind = event.warmup ? 'warm-up' : 'repeat';
+    const at = points.length > 1 ? `${event.point} ` : '';
+    progress.update(step, `${at}${kind} ${event.e2e_ms.toFixed(0)} ms${left}`);
+  } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
+    const words = event.outcome === 'out_of_memory' ? 'out of memory' : 'failed';
+    progress.done(`${of}${event.point}: ${words}`, event.text ?? '');
+  }
+}
+
+function stoppedEarly(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'stopped before the first timed repeat',
+    why: 'There is nothing to keep yet, so no session was made.',
+    fix: 'Run it again.',
+  });
+}

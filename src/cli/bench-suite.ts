@@ -1,0 +1,24 @@
+import type { Command } from 'commander';
+import { benchOptions } from './bench-options.js';
+
+export function defineSuite(command: Command): void {
+  const description = 'latency, throughput and sequence lengths in one session, every shape measured once';
+  benchOptions(command.summary(description).description(description), 'suite', {
+    batchSize: { list: true, usual: '1,4,8,16,32 for throughput' },
+    inputLen: {
+      list: true,
+      usual: '128 for latency and throughput, else the first; 10,50,200,1000 for sequence',
+    },
+    outputLen: {
+      list: true,
+      usual: '64 for latency and throughput, else the first; 50,100,200 for sequence',
+    },
+    examples: [
+      ['inferscope bench suite', 'everything on the embedded engine; files in ./results'],
+      [
+        'inferscope bench suite --engine transformers --model tinyllama-1.1b --dtype bfloat16 --output h200',
+        'PyTorch on a GPU, files in ./h200',
+      ],
+    ],
+  });
+}

@@ -1,0 +1,62 @@
+import { InferscopeError } from '../model/errors.js';
+
+export interface Variant {
+  execution_id: string;
+  /** `defaults`, or the engine arguments that differ, e.g. mode=cudagraph. */
+  label: string;
+  engine_args: Record<string, string>;
+}
+
+/** More would be a typing mistake: every variant is launched as often as the statistics ask. */
+const mostVariants = 64;
+
+/**
+ * `--engine-arg mode=eager,cudagraph --engine-arg threads=1,2`: the grid of all values, one variant each, labelled by
+ * what differs. A value in JSON brackets is one value, commas and all.
+ * @throws E_USAGE for an argument without `=`, a key typed twice, an empty value
+ */
+export function expandVariants(typed: readonly string[]): Variant[] {
+  const keys = new Map<string, string[]>();
+  for (const text of typed) {
+    const at = text.indexOf('=');
+    const key = text.slice(0, at).trim();
+    const values = at > 0 ? valuesOf(text.slice(at + 1)) : [];
+    if (key === '' || values.length === 0 || values.includes('')) {
+      throw new InferscopeError('E_USAGE', {
+        what: `--engine-arg ${text} cannot be read`,
+        why: 'An engine argument is key=value, or key=a,b for a variant of each value.',
+        fix: 'Type for example: --engine-arg mode=eager,cudagraph',
+      });
+    }
+    if (keys.has(key)) {
+      throw new InferscopeError('E_USAGE', {
+        what: `--engine-arg ${key} was typed twice`,
+        why: 'Which of both counts cannot be told.',
+        fix: `Give both values at once to compare them: --engine-arg ${key}=${[...keys.get(key)!, ...values].join(',')}`,
+      });
+    }
+    keys.set(key, [...new Set(values)]);
+  }
+  let grid: Record<string, string>[] = [{}];
+  for (const [key, values] of keys)
+    grid = grid.flatMap((args) => values.map((value) => ({ ...args, [key]: value })));
+  if (grid.length > mostVariants) {
+    throw new InferscopeError('E_USAGE', {
+      what: `these engine arguments make ${grid.length} variants`,
+      why: `More than ${mostVariants} take too long to be meant.`,
+      fix: 'Sweep fewer values at once.',
+    });
+  }
+  const swept = [...keys].filter(([, values]) => values.length > 1).map(([key]) => key);
+  const named = swept.length > 0 ? swept : [...keys.keys()];
+  return grid.map((engine_args, index) => ({
+    execution_id: `bench-${index + 1}`,
+    label: named.map((key) => `${key}=${engine_args[key]}`).join(' ') || 'defaults',
+    engine_args,
+  }));
+}
+
+function valuesOf(text: string): string[] {
+  if (/^\s*[[{]/.test(text)) return [text.trim()];
+  return text.split(',').map((value) => value.trim());
+}
