@@ -170,7 +170,12 @@ describe('recordings of nvidia-smi on an H200', () => {
     readFileSync(path, 'utf8')
       .split('\n')
       .filter((line) => /^\s*\d/.test(line))
-      .map((line) => line.trim().split(/\s+/).map((cell) => Number.parseFloat(cell)));
+      .map((line) =>
+        line
+          .trim()
+          .split(/\s+/)
+          .map((cell) => Number.parseFloat(cell)),
+      );
 
   test('dmon -o TD', async () => {
     const { data, path } = await imported(nvidiaSmiDmonImporter, 'nvidia-smi-dmon-TD.txt');
