@@ -9,7 +9,7 @@ import process from 'node:process';
 import { cachedWords } from './prefix-blocks.mjs';
 import { wheel } from './wheel.mjs';
 
-export const counters = { running: 0, served: 0, tokens: 0, cacheQueries: 0, cacheHits: 0 };
+export const counters = { connections: 0, running: 0, served: 0, tokens: 0, cacheQueries: 0, cacheHits: 0 };
 
 const nowNs = () => Number(process.hrtime.bigint());
 const { later } = wheel(nowNs);
@@ -110,6 +110,7 @@ export function answer(socket, request, chat, readNs, plain) {
       last += event({ choices: [], usage });
     }
     socket.write(`${last}${event('[DONE]')}0\r\n\r\n`);
+    if (fault === 'close_after') socket.end();
   }
 
   function step() {

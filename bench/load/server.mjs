@@ -23,6 +23,7 @@ function plain(socket, status, body, type = 'application/json') {
 function metricsPage() {
   const label = '{model_name="programmed"}';
   return `${[
+    `programmed_connections_total ${counters.connections}`,
     `vllm:num_requests_running${label} ${counters.running}.0`,
     `vllm:num_requests_waiting${label} 0.0`,
     `vllm:generation_tokens_total${label} ${counters.tokens}.0`,
@@ -53,11 +54,18 @@ function respond(socket, head, body, readNs) {
 }
 
 function serve(socket) {
+  counters.connections++;
   socket.setNoDelay(true);
   socket.on('error', () => socket.destroy());
   let pending = Buffer.alloc(0);
   socket.on('data', (bytes) => {
     const readNs = nowNs();
+    // A TLS handshake: what most servers without TLS say to it.
+    if (bytes[0] === 0x16) {
+      plain(socket, 400, 'Bad Request');
+      socket.end();
+      return;
+    }
     pending = pending.length === 0 ? bytes : Buffer.concat([pending, bytes]);
     for (;;) {
       const end = pending.indexOf('\r\n\r\n');

@@ -4,7 +4,9 @@ import type { Exchange } from './exchange.js';
 import type { PlannedRequest } from './load-shape.js';
 import { type PointPlan, runPoint } from './run-point.js';
 import type { LoadTarget } from './target.js';
+import { selfSigned } from './test-certificate.js';
 import { programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
+import { tokenTimes } from './token-times.js';
 
 let server: ProgrammedServer;
 beforeAll(async () => {
@@ -59,6 +61,7 @@ test('every chunk is stamped after the server wrote it, and within the time its 
 
 test.each([
   ['unauthorized', 'http_401', 'no API key'],
+  ['not_found', 'http_404', 'no such model'],
   ['busy', 'http_429', 'slow down'],
   ['broken', 'http_500', 'worker died'],
   ['cut', 'stream_cut', ''],
@@ -67,6 +70,7 @@ test.each([
   ['empty', 'empty', ''],
   ['unstreamed', 'not_streamed', ''],
   ['reset', 'disconnected', ''],
+  ['no_http', 'malformed', 'SSH-2.0'],
 ])('%s is counted as %s', async (fault, status, text) => {
   const { exchanges } = await run(testTarget(server, { fault }), {});
   expect(exchanges).toHaveLength(1);
@@ -74,17 +78,77 @@ test.each([
   expect(exchanges[0]!.error).toContain(text);
 });
 
-test('what arrived before a cut stays known', async () => {
-  const { exchanges } = await run(testTarget(server, { fault: 'cut' }), { requests: planned(1, 8) });
-  expect(exchanges[0]!.chunk_ns).toHaveLength(4);
+test('what arrived before a failure stays known', async () => {
+  const kept = async (fault: string, timeout_ms = 5000) => {
+    const target = { ...testTarget(server, { fault }), timeout_ms };
+    const [seen] = (await run(target, { requests: planned(1, 8) })).exchanges;
+    return [seen!.status, seen!.chunk_ns.length];
+  };
+  expect(await kept('cut')).toEqual(['stream_cut', 4]);
+  // It stops in the middle and keeps the connection open.
+  expect(await kept('stall', 300)).toEqual(['timeout', 4]);
+  expect(await kept('error_event')).toEqual(['stream_error', 8]);
 });
 
-test('a request that hangs ends at its limit; a server that is down is no connection', async () => {
-  const hung = await run({ ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 }, {});
-  expect(hung.exchanges[0]).toMatchObject({ status: 'timeout' });
+test('a server that ignores max_tokens is answered in full, and its own count is kept', async () => {
+  const [seen] = (await run(testTarget(server, { fault: 'ignores_max' }), {})).exchanges;
+  expect(seen).toMatchObject({ status: 'ok', requested_output_tokens: 8, usage: { output_tokens: 24 } });
+  expect(seen!.chunk_ns).toHaveLength(24);
+});
+
+test('a request that hangs ends at its limit, also one whose body is never read', async () => {
+  const target = { ...testTarget(server, { fault: 'hang' }), timeout_ms: 300 };
+  const hung = await run(target, {});
+  expect(hung.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
   expect(hung.end_ns - hung.begin_ns).toBeLessThan(2e9);
-  const down = await run({ ...testTarget(server), baseUrl: 'http://127.0.0.1:1/v1' }, {});
-  expect(down.exchanges[0]).toMatchObject({ status: 'connect', sent_ns: null });
+  // More than the buffers of both sockets hold.
+  const [request] = planned(1);
+  const unread = await run(
+    { ...target, headers: { 'x-fault': 'slow_read' } },
+    { requests: [{ ...request!, prompt: 'word '.repeat(4_000_000) }] },
+  );
+  expect(unread.exchanges[0]).toMatchObject({ status: 'timeout', first_byte_ns: null });
+});
+
+test('no connection: nobody listens, no such host', async () => {
+  for (const baseUrl of ['http://127.0.0.1:1/v1', 'http://no-such-host.invalid/v1']) {
+    const down = await run({ ...testTarget(server), baseUrl }, {});
+    expect(down.exchanges[0]).toMatchObject({ status: 'connect', sent_ns: null, chunk_ns: [] });
+    expect(down.exchanges[0]!.error).toMatch(/ECONNREFUSED|ENOTFOUND|EAI_AGAIN/);
+  }
+});
+
+test('connections are used again, and one that the server closed is not', async () => {
+  const connections = async () =>
+    Number(
+      /^programmed_connections_total (\d+)/m.exec(await (await fetch(`${server.url}/metrics`)).text())![1],
+    );
+  const opened = async (fault: string | null) => {
+    const before = await connections();
+    const { exchanges } = await run(testTarget(server, { fault }), { requests: planned(12), concurrency: 3 });
+    expect(exchanges.map(({ status }) => status)).toEqual(Array.from({ length: 12 }, () => 'ok'));
+    return (await connections()) - before;
+  };
+  // The test's own fetch may open one more.
+  expect(await opened(null)).toBeLessThanOrEqual(4);
+  expect(await opened('close_after')).toBeGreaterThanOrEqual(12);
+});
+
+test('TLS: a certificate that nobody vouches for, a server without TLS, and one that is trusted', async () => {
+  const secure = await programmedServer(selfSigned());
+  try {
+    const untrusted = await run(testTarget(secure), {});
+    expect(untrusted.exchanges[0]).toMatchObject({ status: 'tls', sent_ns: null });
+    expect(untrusted.exchanges[0]!.error).toMatch(/self.signed/i);
+    const plain = { ...testTarget(server), baseUrl: `${server.url.replace('http:', 'https:')}/v1` };
+    expect((await run(plain, {})).exchanges[0]).toMatchObject({ status: 'tls' });
+    process.env['NODE_TLS_REJECT_UNAUTHORIZED'] = '0';
+    const { exchanges } = await run(testTarget(secure), { requests: planned(6, 20), concurrency: 2 });
+    for (const seen of exchanges) expect([seen.status, seen.chunk_ns.length]).toEqual(['ok', 20]);
+  } finally {
+    delete process.env['NODE_TLS_REJECT_UNAUTHORIZED'];
+    secure.stop();
+  }
 });
 
 test('stopping keeps what was seen and says so', async () => {
@@ -121,4 +185,22 @@ test('a chat stream: the role chunk is no token', async () => {
   const [seen] = exchanges;
   expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8) });
   expect((seen!.chunk_ns[0]! - seen!.first_byte_ns!) / 1e6).toBeGreaterThan(20);
+});
+
+test('reasoning and arguments of tool calls are generated text: TTFT is at the first of them', async () => {
+  const chat = (body: Record<string, unknown>) =>
+    run({ ...testTarget(server, { first_ms: 5, gap_ms: 20, ...body }), api: 'chat' }, {});
+  await server.log();
+  for (const body of [{ reasoning: 4 }, { tool_call: true }]) {
+    const [seen] = (await chat(body)).exchanges;
+    const [truth] = await server.log();
+    // usage counts reasoning tokens too: with as many chunks as tokens every gap is known.
+    expect(seen).toMatchObject({ status: 'ok', text: ' tok'.repeat(8), usage: { output_tokens: 8 } });
+    const { ttft_ns: ttft, tpot_ns: tpot, itl_ns: itl } = tokenTimes(seen!, null);
+    expect(itl).toHaveLength(7);
+    // The fifth token, the first of the content, is written 80 ms after the first.
+    expect(ttft!).toBeLessThan(truth!.writes_ns[4]! - seen!.sent_ns!);
+    const written = (truth!.writes_ns[7]! - truth!.writes_ns[0]!) / 7;
+    expect(Math.abs(tpot! - written) / written).toBeLessThan(0.5);
+  }
 });

@@ -17,17 +17,18 @@ export interface ProgrammedServer {
   stop(): void;
 }
 
-/** The server of bench/load with programmed delays and faults, as a process of its own. */
-export async function programmedServer(): Promise<ProgrammedServer> {
+/** The server of bench/load with programmed delays and faults, as a process of its own. @param tls PEM, for https */
+export async function programmedServer(tls?: { key: string; cert: string }): Promise<ProgrammedServer> {
   const child = spawn(process.execPath, [join(packageRoot(), 'bench', 'load', 'server.mjs')], {
     stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, ...(tls ? { TLS_KEY: tls.key, TLS_CERT: tls.cert } : {}) },
   });
   const line = await new Promise<string>((resolve, reject) => {
     child.stdout.once('data', (bytes: Buffer) => resolve(bytes.toString()));
     child.once('exit', (code) => reject(new Error(`the programmed server ended with ${code}`)));
   });
   const { port } = JSON.parse(line) as { port: number };
-  const url = `http://127.0.0.1:${port}`;
+  const url = `${tls ? 'https' : 'http'}://127.0.0.1:${port}`;
   return {
     url,
     log: async () => (await (await fetch(`${url}/log`)).json()) as LoggedRequest[],
