@@ -1,7 +1,7 @@
 import type { MachineRoofline } from '../model/documents/roofline.js';
 import type { Workload } from '../model/manifest.js';
 import type { Row, TableName } from '../model/tables.js';
-import { createSession } from '../session/create.js';
+import { createSession, type SessionSummary } from '../session/create.js';
 import type { Home } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { summary } from '../session/test-session.js';
@@ -86,23 +86,30 @@ export type Rows = { [T in TableName]?: Row<T>[] };
 export async function sessionOf(
   home: Home,
   rows: Rows,
-  options: { workload?: Workload | null; roofline?: MachineRoofline | null; kind?: string } = {},
+  options: {
+    workload?: Workload | null;
+    roofline?: MachineRoofline | null;
+    kind?: string;
+    /** JSON artifacts by kind. */
+    artifacts?: Record<string, unknown>;
+    manifest?: Partial<SessionSummary>;
+  } = {},
 ): Promise<Session> {
-  const { workload = tinyWorkload(), roofline = handRoofline(), kind = 'profile' } = options;
+  const { workload = tinyWorkload(), roofline = handRoofline(), kind = 'profile', artifacts = {} } = options;
   const writer = await createSession({ home, label: 'tiny', kind });
   for (const table of Object.keys(rows) as TableName[]) {
     for (const row of rows[table] ?? []) {
       writer.sink.append(table, { execution_id: 'clean', capture_id: 'c0', host: 'h', rank: 0, ...row });
     }
   }
-  if (roofline) {
-    await writer.addArtifact(Buffer.from(JSON.stringify(roofline)), {
-      kind: 'roofline',
-      captureId: 'roofline',
-      name: 'roofline.json',
+  for (const [artifact, content] of Object.entries({ ...(roofline ? { roofline } : {}), ...artifacts })) {
+    await writer.addArtifact(Buffer.from(JSON.stringify(content)), {
+      kind: artifact,
+      captureId: artifact,
+      name: `${artifact}.json`,
     });
   }
-  const { id } = await writer.finish({ ...summary, workload });
+  const { id } = await writer.finish({ ...summary, ...options.manifest, workload });
   return openSession(id, home);
 }
 

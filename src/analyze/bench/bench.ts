@@ -10,11 +10,12 @@ import type { WorkloadModel } from '../model-work.js';
 import { benchAnswers } from './answers.js';
 import { benchFits } from './fits.js';
 import { variantFlags } from './flags.js';
-import { benchTelemetry, onCpu } from './machine.js';
+import { onCpu } from './machine.js';
 import { benchPlanOf } from './plan.js';
 import { pointResult } from './point.js';
 import { benchModel, gpuName, type Roofs, roofsOf } from './roof.js';
 import { benchRows } from './rows.js';
+import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
 import { variantAnswers } from './variants.js';
 

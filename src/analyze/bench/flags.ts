@@ -2,7 +2,8 @@ import type { BenchFlag, BenchPlan, BenchPointResult } from '../../model/documen
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { mean, standardDeviation } from '../statistics.js';
 import { formatShare } from '../trace/words.js';
-import { onCpu, type Telemetry } from './machine.js';
+import { onCpu } from './machine.js';
+import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
 import { number, pointWords } from './words.js';
 

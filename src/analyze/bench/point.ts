@@ -6,9 +6,10 @@ import type { WorkloadModel } from '../model-work.js';
 import { mean, meanOverLaunches, type Repeat } from '../statistics.js';
 import { benchDistribution, meansBy } from './distribution.js';
 import { pointFlags } from './flags.js';
-import { machineFigures, type Telemetry } from './machine.js';
+import { machineFigures } from './machine.js';
 import { type Because, reasons } from './plan.js';
 import { pointRoof, type Roofs } from './roof.js';
+import type { Telemetry } from './sampled.js';
 import type { BenchRows, DeviceWorkRow, IterationRow, PointRow } from './rows.js';
 
 export interface PointContext {

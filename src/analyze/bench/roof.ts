@@ -14,7 +14,7 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import { necessaryOps, workloadModel, type WorkloadModel } from '../model-work.js';
 import { bandwidthAt, computePeaks } from '../roofs.js';
 import { factOf } from '../trace/devices.js';
-import { onCpu } from './machine.js';
+import { onCpu, remote } from './machine.js';
 
 /** What the device allows, and whose word that is. */
 export interface Roofs {
@@ -49,6 +49,9 @@ export function roofsOf(
       source: `measured roofline (${roofline.engine})`,
     };
   }
+  if (workload.device === remote) {
+    return missing('remote', 'a server does not tell what it computes on');
+  }
   const name = gpuName(workload, hardware);
   if (name === null) return missing('unknown_gpu', 'the session does not name the GPU');
   const sheet = gpuSheet(name);
@@ -64,7 +67,11 @@ export function roofsOf(
   };
 }
 
+/** As the engine calls it, else as the machine's description does. */
 export function gpuName(workload: Workload, hardware: ManifestData['hardware']): string | null {
+  const told = workload.engine.options['gpu'];
+  if (typeof told === 'string') return told;
+  if (workload.device === remote) return null;
   const ordinal = /(\d+)$/.exec(workload.device)?.[1];
   const name =
     factOf(hardware, ordinal === undefined ? null : Number(ordinal), 'name') ?? hardware['gpu0_name'] ?? null;

@@ -1,6 +1,6 @@
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { telemetryUnits } from '../trace/telemetry.js';
+import { unitOf } from '../monitor/samples.js';
 
 const pointsShown = 600;
 
@@ -9,7 +9,7 @@ export async function benchSeries(database: SessionDatabase): Promise<NonNullabl
   const rows = await database.query<{ scope: string; metric: string; t_ms: number; value: number }>(
     `WITH samples AS (
        SELECT scope, metric, t_ns, value FROM telemetry
-       WHERE value IS NOT NULL AND metric NOT IN ('throttle_bits', 'compute_processes') AND scope NOT SIMILAR TO 'cpu\\d+'),
+       WHERE value IS NOT NULL AND metric NOT IN ('throttle_bits', 'compute_processes', 'energy_j') AND scope NOT SIMILAR TO 'cpu\\d+'),
      span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM samples)
      SELECT scope, metric, avg(t_ns) / 1e6 AS t_ms, avg(value) AS value FROM samples, span
      GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ms`,
@@ -17,8 +17,7 @@ export async function benchSeries(database: SessionDatabase): Promise<NonNullabl
   const series = new Map<string, NonNullable<BenchResult['telemetry']>[number]>();
   for (const { scope, metric, t_ms, value } of rows) {
     const key = `${scope} ${metric}`;
-    const unit = telemetryUnits.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
-    const one = series.get(key) ?? { scope, metric, unit, points: [] };
+    const one = series.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
     one.points.push([t_ms, value]);
     series.set(key, one);
   }

@@ -9,7 +9,7 @@ const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
 const droppedClock = 0.9;
 
 /** NVML's nvmlClocksEventReasons bits that take speed away; idle and application clocks do not. */
-export const throttleReasons: readonly { bit: number; kind: 'throttling' | 'power_cap'; text: string }[] = [
+const throttleReasons: readonly { bit: number; kind: 'throttling' | 'power_cap'; text: string }[] = [
   { bit: 0x4, kind: 'power_cap', text: 'the power cap lowered the clocks' },
   { bit: 0x8, kind: 'throttling', text: 'hardware slowdown' },
   { bit: 0x20, kind: 'throttling', text: 'software thermal slowdown' },
@@ -17,7 +17,7 @@ export const throttleReasons: readonly { bit: number; kind: 'throttling' | 'powe
   { bit: 0x80, kind: 'throttling', text: 'power brake from outside' },
 ];
 
-export const telemetryUnits: readonly [RegExp, string][] = [
+const units: readonly [RegExp, string][] = [
   [/_percent$/, '%'],
   [/_mhz$/, 'MHz'],
   [/_w$/, 'W'],
@@ -60,7 +60,7 @@ export async function telemetry({ database, source }: TraceScope): Promise<Trace
   return {
     series: series.map((one) => ({
       ...one,
-      unit: telemetryUnits.find(([pattern]) => pattern.test(one.metric))?.[1] ?? '',
+      unit: units.find(([pattern]) => pattern.test(one.metric))?.[1] ?? '',
       phases: byPhase
         .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
         .map(({ kind, mean, samples: count }) => ({ kind, mean, samples: count })),

@@ -50,8 +50,8 @@ export function latencyTables(points: Points, width: number): { title: string; t
       ['TPOT', latency.tpot_ms],
       ['ITL', latency.itl_ms],
       ['end to end', latency.e2e_ms],
-      ['prefill, device', latency.prefill_device_ms],
-      ['decode, device', latency.decode_device_ms],
+      ['GPU prefill', latency.prefill_device_ms],
+      ['GPU decode', latency.decode_device_ms],
     ];
     const rows = named.flatMap(([name, spread]) =>
       'p50' in spread
@@ -140,7 +140,9 @@ const spreadMean = (spread: BenchDistribution): number | null => ('p50' in sprea
 /** "0.51–24 ms", coloured when the measured value is outside. */
 function rangeCell(expected: BenchExpectation, value: number | null): string {
   if (!('low' in expected)) return noValue;
-  const text = `${formatMs(expected.low)}–${formatMs(expected.high)}`;
+  const [low, high] = [formatMs(expected.low), formatMs(expected.high)];
+  const [, lowUnit] = low.split(nbsp);
+  const text = high.endsWith(`${nbsp}${lowUnit}`) ? `${low.split(nbsp)[0]}–${high}` : `${low}–${high}`;
   if (value === null) return text;
   return value < expected.low || value > expected.high ? colour.yellow(text) : text;
 }

@@ -1,0 +1,108 @@
+import { throttleReasons } from '../../model/throttle-reasons.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** A device's or the host's metric over the timed repeats of a point. */
+export interface MetricRow {
+  point: string;
+  scope: string;
+  metric: string;
+  mean: number;
+  n: number;
+  largest: number;
+  /** Samples from 1 s after the point began without a break: NVML's means over the last second hold nothing else. */
+  settled: number | null;
+  settled_n: number;
+}
+
+/** Samples in which a reason held the clocks down, of all that were taken in a point's timed repeats. */
+export interface ThrottleRow {
+  point: string;
+  scope: string;
+  text: string;
+  share: number;
+}
+
+/** Growth of a GPU's energy counter in unbroken stretches of a point, and the time between the samples of it. */
+export interface EnergyRow {
+  point: string;
+  scope: string;
+  joules: number;
+  seconds: number;
+}
+
+export interface Telemetry {
+  metrics: MetricRow[];
+  energy: EnergyRow[];
+  throttled: ThrottleRow[];
+  /** Scopes of the GPUs that the engine computed on. */
+  gpus: string[];
+}
+
+/** NVML gives power as the mean of the last second (Ampere and newer; nvmlDeviceGetPowerUsage), utilisation of up to one. */
+const averagedNs = 1e9;
+/** Repeats of a point with less time between them count as running without a break. */
+const breakNs = 1e8;
+
+/** Timed repeats of each point, each with the begin of the unbroken stretch of that point it lies in. */
+const spans = `runs AS (
+    SELECT point, coalesce(warmup, false) AS warmup, start_ns, end_ns,
+           CASE WHEN lag(point) OVER w = point AND start_ns - lag(end_ns) OVER w < ${breakNs} THEN 0 ELSE 1 END AS begins
+    FROM iterations WHERE execution_id = $1 AND coalesce(rank, 0) = 0 AND point IS NOT NULL WINDOW w AS (ORDER BY start_ns)),
+  numbered AS (SELECT *, sum(begins) OVER (ORDER BY start_ns) AS stretch FROM runs),
+  spans AS (SELECT *, min(start_ns) OVER (PARTITION BY stretch) AS since FROM numbered),
+  samples AS (
+    SELECT s.point, s.stretch, t.scope, t.metric, t.t_ns, t.value, t.t_ns - s.since >= ${averagedNs} AS is_settled
+    FROM telemetry t JOIN spans s ON NOT s.warmup AND t.t_ns BETWEEN s.start_ns AND s.end_ns
+    WHERE t.execution_id = $1 AND t.value IS NOT NULL AND t.scope NOT SIMILAR TO 'cpu\\d+')`;
+
+/** What was sampled while a variant's timed repeats ran; samples between them are in nothing. */
+export async function benchTelemetry(
+  database: SessionDatabase,
+  executionId: string,
+  devices: number,
+): Promise<Telemetry> {
+  const metrics = await database.query<MetricRow>(
+    `WITH ${spans}
+     SELECT point, scope, metric, avg(value) AS mean, count(*) AS n, max(value) AS largest,
+            avg(value) FILTER (is_settled) AS settled, count(*) FILTER (is_settled) AS settled_n
+     FROM samples WHERE metric NOT IN ('throttle_bits', 'energy_j') GROUP BY ALL ORDER BY ALL`,
+    [executionId],
+  );
+  const energy = await database.query<EnergyRow>(
+    `WITH ${spans}, stretches AS (
+       SELECT point, scope, max(value) - min(value) AS j, max(t_ns) - min(t_ns) AS ns FROM samples
+       WHERE metric = 'energy_j' GROUP BY point, scope, stretch)
+     SELECT point, scope, sum(j) AS joules, sum(ns) / 1e9 AS seconds FROM stretches GROUP BY ALL HAVING seconds > 0`,
+    [executionId],
+  );
+  const limits = throttleReasons.filter(({ limits: holdsDown }) => holdsDown);
+  const shares = limits.map(({ bit }) => `avg(((value::BIGINT & ${bit}) <> 0)::INTEGER) AS bit_${bit}`);
+  const bits = await database.query<Record<string, number> & { point: string; scope: string }>(
+    `WITH ${spans} SELECT point, scope, ${shares.join(', ')} FROM samples WHERE metric = 'throttle_bits' GROUP BY ALL ORDER BY ALL`,
+    [executionId],
+  );
+  const gpus = usedGpus(metrics, devices);
+  const throttled = bits
+    .filter(({ scope }) => gpus.includes(scope))
+    .flatMap((row) =>
+      limits.flatMap(({ bit, words: text }) => {
+        const share = row[`bit_${bit}`] ?? 0;
+        return share > 0 ? [{ point: row.point, scope: row.scope, text, share }] : [];
+      }),
+    );
+  return { metrics, energy, throttled, gpus };
+}
+
+/** Every GPU of the host is sampled; the engine's are those that worked most. */
+function usedGpus(metrics: readonly MetricRow[], devices: number): string[] {
+  const work = new Map<string, number>();
+  for (const { scope, metric, mean, n } of metrics) {
+    if (!/^gpu\d+(\.mig\d+)?$/.test(scope)) continue;
+    work.set(scope, (work.get(scope) ?? 0) + (metric === 'utilization_percent' ? mean * n : 0));
+  }
+  return [...work]
+    .toSorted((x, y) => y[1] - x[1])
+    .slice(0, Math.max(1, devices))
+    .map(([scope]) => scope)
+    .sort();
+}
