@@ -1,0 +1,143 @@
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cli, environment, inferscope, place, tinyArgs } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+const bin = join(at.scratch, 'bin');
+const script = join(at.scratch, 'inferscope.bash');
+const ids: string[] = [];
+
+beforeAll(() => {
+  // The script calls `inferscope`, as a user's shell finds it.
+  mkdirSync(bin);
+  const path = join(bin, 'inferscope');
+  writeFileSync(path, `#!/bin/sh\nexec '${process.execPath}' '${cli}' "$@"\n`);
+  chmodSync(path, 0o755);
+  writeFileSync(script, inferscope(at, ['completion', 'bash']).stdout);
+  for (const name of ['llm-b1', 'costs-$(touch${IFS}pwned)']) {
+    const ran = inferscope(at, tinyArgs(at, '--name', name));
+    expect(ran.status, ran.stderr).toBe(0);
+  }
+  const { data } = JSON.parse(inferscope(at, ['session', 'list', '--json']).stdout) as {
+    data: { sessions: { id: string }[] };
+  };
+  ids.push(...data.sessions.map(({ id }) => id));
+});
+
+/**
+ * What bash offers for a line with the cursor at its end, and the same as whole words. Readline breaks words at
+ * = : @ too (COMP_WORDBREAKS): COMP_WORDS is made so, and the function must answer with what stands behind the break.
+ */
+function complete(line: string): string[] {
+  const words = line.split(/\s+/).flatMap((word) => word.split(/([=:@]+)/).filter((part) => part !== ''));
+  if (/\s$/.test(line) || line === '') words.push('');
+  const commands = [
+    `source ${quote(script)}`,
+    `COMP_LINE=${quote(line)} COMP_POINT=\${#COMP_LINE}`,
+    `COMP_WORDS=(${words.map(quote).join(' ')})`,
+    'COMP_CWORD=$((${#COMP_WORDS[@]} - 1))',
+    '_inferscope',
+    'printf "%s\\n" "${COMPREPLY[@]}"',
+  ].join('\n');
+  const env = { ...environment(at), PATH: `${bin}${delimiter}${process.env['PATH']}` };
+  const ran = spawnSync('bash', ['--norc', '-u', '-c', commands], { encoding: 'utf8', cwd: at.scratch, env });
+  expect([ran.status, ran.stderr]).toEqual([0, '']);
+  return ran.stdout.split('\n').filter((word) => word !== '');
+}
+
+function quote(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
+}
+
+/** What commander's own help lists. */
+function helpOf(...verb: string[]): { verbs: string[]; flags: string[] } {
+  const { stdout } = inferscope(at, [...verb, '--help']);
+  const section = (title: string) => new RegExp(`^${title}:\n((?: {2,}.*\n?)+)`, 'm').exec(stdout)?.[1] ?? '';
+  const verbs = [...section('Commands').matchAll(/^ {2}([a-z][\w-]*)(?:\|([\w-]+))?/gm)].flatMap((found) =>
+    [found[1], found[2]].filter((name) => name !== undefined && name !== 'help'),
+  );
+  const flags = [...section('Options').matchAll(/^ {2}(-\w)?(?:, )?(--[\w-]+)?/gm)].flatMap((found) =>
+    [found[1], found[2]].filter((flag) => flag !== undefined),
+  );
+  return { verbs: verbs as string[], flags: flags as string[] };
+}
+
+describe('bash', () => {
+  test('verbs and subverbs are those of --help', () => {
+    const { verbs } = helpOf();
+    expect(verbs).toContain('profile');
+    expect(complete('inferscope ').toSorted()).toEqual(verbs.toSorted());
+    expect(complete('inferscope se').toSorted()).toEqual(['serve', 'session', 'setup']);
+    expect(complete('inferscope session ').toSorted()).toEqual(helpOf('session').verbs.toSorted());
+    expect(complete('inferscope session ex')).toEqual(['export']);
+  });
+
+  test.each([[], ['profile'], ['run'], ['sql'], ['export'], ['session', 'ls'], ['bench', 'serve']])(
+    'flags are those of --help: %s %s',
+    (...verb) => {
+      const { flags } = helpOf(...verb);
+      expect(flags.length).toBeGreaterThan(1);
+      const offered = complete(`inferscope ${[...verb, '-'].join(' ')}`);
+      expect(offered.toSorted()).toEqual(flags.toSorted());
+    },
+  );
+
+  test('values: choices, words that help lists, lists with commas, --option=value', () => {
+    const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'speedscope'];
+    expect(complete('inferscope export --format ').toSorted()).toEqual(formats);
+    // Readline breaks at =, so what is offered stands behind it.
+    expect(complete('inferscope export --format=s')).toEqual(['speedscope']);
+    expect(complete('inferscope run --ncu-set ro')).toEqual(['roofline']);
+    expect(complete('inferscope run --evaluator nsys,t')).toEqual(['nsys,torch']);
+    expect(complete('inferscope completion z')).toEqual(['zsh']);
+    expect(complete('inferscope schema base').toSorted()).toEqual(['baseline', 'baseline-check']);
+    expect(complete('inferscope profile --seed ')).toEqual([]);
+    expect(complete('inferscope profile --dtype float32 --output mo')).toEqual([]);
+  });
+
+  test('sessions: @last, names, ids; a name is never run as a command', () => {
+    expect(complete('inferscope session show ll')).toEqual(['llm-b1']);
+    expect(complete('inferscope session show 2').toSorted()).toEqual(ids.toSorted());
+    expect(complete('inferscope sql -s ll')).toEqual(['llm-b1']);
+    // Readline breaks at @ too.
+    expect(complete('inferscope report --session @l')).toEqual(['last']);
+    expect(complete('inferscope session delete llm-b1 costs')).toEqual([
+      String.raw`costs-\$\(touch\$\{IFS\}pwned\)`,
+    ]);
+    expect(complete('inferscope session rename llm-b1 ')).toEqual([]);
+  });
+
+  test('files, and behind run -- the program and its files', () => {
+    symlinkSync(at.tiny, join(at.scratch, 'tiny-config.json'));
+    expect(complete('inferscope import tiny-')).toEqual(['tiny-config.json']);
+    expect(complete('inferscope run --evaluator none -- bas')).toContain('bash');
+    expect(complete('inferscope run -- python3 tiny-')).toContain('tiny-config.json');
+    // Its options are not ours.
+    expect(complete('inferscope run -- python3 --ev')).toEqual([]);
+  });
+});
+
+test('every shell has a script; other words are refused in three parts', () => {
+  for (const shell of ['bash', 'zsh', 'fish']) {
+    const { status, stdout, stderr } = inferscope(at, ['completion', shell]);
+    expect([status, stderr]).toEqual([0, '']);
+    for (const word of ['session compare', 'bench serve', 'speedscope'])
+      expect(stdout.includes(word), `${shell}: ${word}`).toBe(true);
+  }
+  const ran = inferscope(at, ['completion']);
+  expect([ran.status, ran.stderr]).toEqual([2, expect.stringContaining('bash, zsh, fish')]);
+  const other = inferscope(at, ['completion', 'tcsh']);
+  expect([other.status, other.stderr]).toEqual([2, expect.stringContaining('(E_USAGE)')]);
+});
+
+test('the list of sessions that a keystroke asks for is quick', () => {
+  const began = performance.now();
+  const { stdout } = inferscope(at, ['completion', '--sessions']);
+  expect(stdout.split('\n')[0]).toBe(`@last\t${ids.at(-1)}`);
+  // 60 ms on an idle machine.
+  expect(performance.now() - began).toBeLessThan(3000);
+});
