@@ -73,6 +73,11 @@ const commands: CommandEntry[] = [
     summary: 'print the JSON Schema of a document inferscope writes',
     load: () => import('./schema.js'),
   },
+  {
+    name: 'completion',
+    summary: 'print the script that completes commands and sessions in bash, zsh or fish',
+    load: async () => ({ define: (await import('./completion.js')).defineCompletion(commands) }),
+  },
 ];
 
 /** Commander's own failures in our three parts; help and version are not failures. */
