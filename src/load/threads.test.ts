@@ -1,0 +1,116 @@
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { build } from 'tsdown';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRoot } from '../model/installation.js';
+import type { PlannedRequest } from './load-shape.js';
+import type { PointControl } from './run-point.js';
+import { programmedServer, type ProgrammedServer, testTarget } from './test-server.js';
+import { runLoad } from './threads.js';
+import type { ThreadPlan } from './worker-messages.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-threads-'));
+const entry = join(folder, 'load-worker.mjs');
+let server: ProgrammedServer;
+
+beforeAll(async () => {
+  symlinkSync(join(packageRoot(), 'node_modules'), join(folder, 'node_modules'), 'junction');
+  await build({
+    config: false,
+    entry: { 'load-worker': 'src/load/worker.ts' },
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    outDir: folder,
+    clean: false,
+    dts: false,
+    logLevel: 'silent',
+    outExtensions: () => ({ js: '.mjs' }),
+  });
+  server = await programmedServer();
+}, 60_000);
+afterAll(() => {
+  server.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+function plan(count: number, outputTokens: number, change: Partial<ThreadPlan> = {}): ThreadPlan {
+  const requests = Array.from({ length: count }, (_, index): PlannedRequest => ({
+    index,
+    prompt: `prompt ${index}`,
+    input_tokens: null,
+    output_tokens: outputTokens,
+    warmup: false,
+    due_ns: null,
+  }));
+  const target = testTarget(server, { first_ms: 5, gap_ms: 2 });
+  const loop = { loop: 'closed' as const, concurrency: 6, ramp_s: 0, seconds: Number.POSITIVE_INFINITY };
+  return { target, requests, ...loop, ...change };
+}
+
+const quiet: PointControl = { signal: new AbortController().signal };
+
+test('one thread or three send every request once, twice in one process, and leave no thread behind', async () => {
+  const workers = () => process.getActiveResourcesInfo().filter((name) => name === 'MessagePort').length;
+  const before = workers();
+  for (const threads of [1, 3, 1]) {
+    const counts: number[] = [];
+    const control = { ...quiet, onProgress: ({ done }: { done: number }) => counts.push(done) };
+    const outcome = await runLoad(plan(30, 40), threads, control, entry);
+    expect(outcome.threads).toHaveLength(threads);
+    expect(outcome.exchanges.map(({ index }) => index)).toEqual(Array.from({ length: 30 }, (_, i) => i));
+    for (const seen of outcome.exchanges) {
+      expect([seen.status, seen.chunk_ns.length]).toEqual(['ok', 40]);
+      expect(seen.sent_ns!).toBeGreaterThanOrEqual(outcome.begin_ns);
+      expect(seen.closed_ns).toBeLessThanOrEqual(outcome.end_ns);
+    }
+    // Five rounds of 6 users take 85 ms each: progress was told in between.
+    expect(counts.length).toBeGreaterThan(0);
+    // The server saw each prompt once, and all threads share its clock.
+    const log = await server.log();
+    expect(new Set(log.map(({ prompt }) => prompt)).size).toBe(30);
+    expect(log).toHaveLength(30);
+    for (const { prompt, writes_ns: writes } of log) {
+      const seen = outcome.exchanges[Number(prompt.split(' ')[1])]!;
+      seen.chunk_ns.forEach((at, index) => expect(at).toBeGreaterThanOrEqual(writes[index]!));
+    }
+  }
+  expect(workers()).toBe(before);
+});
+
+test('users begin together in all threads', async () => {
+  const outcome = await runLoad(plan(6, 4), 3, quiet, entry);
+  const sent = outcome.exchanges.map(({ scheduled_ns: at }) => at);
+  expect(new Set(sent)).toEqual(new Set([outcome.begin_ns]));
+});
+
+test('stopping ends all threads and keeps what was seen', async () => {
+  const controller = new AbortController();
+  let told = 0;
+  const onProgress = ({ in_flight: flying }: { in_flight: number }) => {
+    if (flying === 6 && ++told === 4) controller.abort();
+  };
+  const { exchanges } = await runLoad(plan(50, 5000), 2, { signal: controller.signal, onProgress }, entry);
+  expect(exchanges).toHaveLength(6);
+  for (const seen of exchanges) {
+    expect(seen.status).toBe('cancelled');
+    expect(seen.chunk_ns.length).toBeGreaterThan(1);
+  }
+  // Stopped before it begins: nothing is sent.
+  await server.log();
+  const none = await runLoad(plan(5, 5), 2, { signal: AbortSignal.abort() }, entry);
+  expect(none.exchanges).toEqual([]);
+  expect(await server.log()).toEqual([]);
+});
+
+test('a thread that cannot work ends the load with its reason', async () => {
+  const broken = join(folder, 'broken.mjs');
+  writeFileSync(broken, 'throw new Error("no such engine");');
+  await expect(runLoad(plan(4, 4), 2, quiet, broken)).rejects.toThrow('no such engine');
+  writeFileSync(broken, 'process.exit(3);');
+  await expect(runLoad(plan(4, 4), 1, quiet, broken)).rejects.toThrow('ended with 3');
+  const badUrl = { ...testTarget(server), baseUrl: 'nonsense' };
+  await expect(runLoad(plan(4, 4, { target: badUrl }), 1, quiet, entry)).rejects.toThrow('Invalid URL');
+});
