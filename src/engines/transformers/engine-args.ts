@@ -1,0 +1,104 @@
+import { closest } from 'fastest-levenshtein';
+import { InferscopeError } from '../../model/errors.js';
+
+/** What --engine-arg reaches of the transformers engine; the process checks the same list (inferscope_engine.py). */
+const values = {
+  mode: ['eager', 'compile', 'cudagraph'],
+  attn: ['sdpa', 'eager', 'flash_attention_2'],
+  sync: ['step', 'end'],
+  tf32: ['false', 'true'],
+} as const;
+const keys = [...Object.keys(values), 'threads'];
+
+export interface TransformersArgs {
+  /** How a decode step is run: operator by operator, through torch.compile, or as a captured CUDA graph. */
+  mode: (typeof values.mode)[number];
+  attn: (typeof values.attn)[number];
+  /** step: the tokens of each step reach the host before the next begins; end: the host runs ahead. */
+  sync: (typeof values.sync)[number];
+  tf32: boolean;
+  threads: number | null;
+}
+
+/**
+ * @param threads of --threads; an engine argument goes before it, so that it can be swept
+ * @throws E_USAGE for a key or a value that the engine does not know, naming the nearest
+ */
+export function parseTransformersArgs(
+  args: Record<string, string>,
+  threads: number | null = null,
+): TransformersArgs {
+  for (const [key, value] of Object.entries(args)) {
+    if (key === 'quantization') throw noQuantization(value);
+    if (!keys.includes(key)) {
+      throw new InferscopeError('E_USAGE', {
+        what: `the transformers engine has no argument ${key}`,
+        why: `It knows ${keys.join(', ')}.`,
+        fix: `Did you mean --engine-arg ${closest(key, keys)}=${value}?`,
+      });
+    }
+  }
+  const count = args['threads'] === undefined ? threads : Number(args['threads']);
+  if (count !== null && (!Number.isSafeInteger(count) || count < 1)) {
+    throw new InferscopeError('E_USAGE', {
+      what: `--engine-arg threads=${args['threads']} is impossible`,
+      why: 'It is a whole number from 1.',
+      fix: 'Type for example: --engine-arg threads=4',
+    });
+  }
+  const parsed: TransformersArgs = {
+    mode: oneOf('mode', args),
+    attn: oneOf('attn', args),
+    sync: oneOf('sync', args),
+    tf32: oneOf('tf32', args) === 'true',
+    threads: count,
+  };
+  if (parsed.mode !== 'eager' && parsed.attn === 'flash_attention_2') {
+    throw new InferscopeError('E_USAGE', {
+      what: `--engine-arg mode=${parsed.mode} does not go with attn=flash_attention_2`,
+      why: 'These modes keep the KV cache at its full length with a mask, which flash_attention_2 does not take.',
+      fix: 'Take --engine-arg attn=sdpa.',
+    });
+  }
+  return parsed;
+}
+
+/** What only a GPU can do. @throws E_USAGE */
+export function checkForCpu({ mode, sync, attn }: TransformersArgs): void {
+  const asked =
+    mode === 'cudagraph'
+      ? ['mode=cudagraph', 'CUDA graphs do not exist on the CPU.', 'mode=eager']
+      : sync === 'end'
+        ? ['sync=end', 'On the CPU the host cannot run ahead of the device: it is the device.', 'sync=step']
+        : attn === 'flash_attention_2'
+          ? ['attn=flash_attention_2', 'Its kernels are written for GPUs.', 'attn=sdpa']
+          : null;
+  if (!asked) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `--engine-arg ${asked[0]} needs a GPU, and this runs on the CPU`,
+    why: asked[1]!,
+    fix: `Take --engine-arg ${asked[2]}, or a machine with a GPU (inferscope doctor shows what torch sees).`,
+  });
+}
+
+function oneOf<K extends keyof typeof values>(
+  key: K,
+  args: Record<string, string>,
+): (typeof values)[K][number] {
+  const allowed: readonly string[] = values[key];
+  const value = args[key] ?? allowed[0]!;
+  if (allowed.includes(value)) return value as (typeof values)[K][number];
+  throw new InferscopeError('E_USAGE', {
+    what: `--engine-arg ${key}=${value} is not known`,
+    why: `${key} is one of ${allowed.join(', ')}.`,
+    fix: `Did you mean --engine-arg ${key}=${closest(value, [...allowed])}?`,
+  });
+}
+
+function noQuantization(value: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `the transformers engine cannot quantise (--engine-arg quantization=${value})`,
+    why: 'Every quantisation of transformers needs a package of its own (bitsandbytes, torchao, …), with kernels of its own.',
+    fix: 'Give --model one that was published quantised, with --weights trained, or use --engine vllm.',
+  });
+}

@@ -1,0 +1,215 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readArchitecture } from '../../llm/architecture.js';
+import { countParameters } from '../../llm/parameters.js';
+import type { BenchPoint } from '../../model/bench.js';
+import { parseDType } from '../../model/dtype.js';
+import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import { chooseModel, quantizationOf, type ChosenModel } from './choose-model.js';
+import { checkForCpu, parseTransformersArgs, type TransformersArgs } from './engine-args.js';
+import { findPython, pythonCandidates, type PythonEnvironment } from './interpreter.js';
+import { launchPython } from './launch.js';
+import { fromErrorLine } from './process-failure.js';
+
+/** from_pretrained takes `dtype` from this version on; before it was torch_dtype. */
+const oldestTransformers = [4, 56] as const;
+
+/**
+ * PyTorch and transformers, in processes of the user's own Python: eager, compiled or as CUDA graphs; CUDA, ROCm or CPU.
+ * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ACCESS
+ */
+export const transformersEngine: Engine = { name: 'transformers', prepare };
+
+async function prepare(request: EngineRequest): Promise<PreparedEngine> {
+  const args = parseTransformersArgs(request.engineArgs, request.threads);
+  const asked = readDevice(request.device);
+  const dtype = readDtype(request.dtype);
+  const script = probeFile('inferscope_engine.py');
+  const chosen = await chooseModel(request.model, request.weights);
+  const python = await findPython(pythonCandidates(request.python), ['torch', 'transformers'], {
+    probe: probeFile(''),
+    hubId: chosen.config === null ? chosen.source : null,
+  });
+  checkVersion(python);
+  const device = chooseDevice(asked, python);
+  if (device === 'cpu') checkForCpu(args);
+  const model = withConfig(chosen, python);
+  // Half precision is what GPUs are bought for; CPUs compute it in software or not faster.
+  const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
+  const maxContext = longestContext(model.config);
+  return {
+    name: 'transformers',
+    workload: workloadOf(used, args, python),
+    maxContext,
+    cannot: cannotOf(device),
+    refuses: (point) => refuses(point, model.name, maxContext),
+    launch: (order, control) =>
+      launchPython(
+        {
+          command: python.command,
+          script,
+          order: {
+            ...order,
+            name: model.name,
+            model: model.source,
+            // Trained weights come with their own config.json.
+            config: model.weights === 'random' ? model.config : null,
+            weights: model.weights,
+            dtype: used.dtype,
+            device,
+            engine_args: argsOf(args),
+          },
+        },
+        control,
+      ),
+  };
+}
+
+function probeFile(name: string): string {
+  const path = join(packageRoot(), 'python', 'inferscope_probe', name);
+  if (existsSync(path)) return path;
+  throw new InferscopeError('E_ENGINE_MISSING', {
+    what: 'the Python side of inferscope is not in this installation',
+    why: `${path} is missing.`,
+    fix: 'Install inferscope again, whole.',
+  });
+}
+
+function argsOf({ threads, tf32, ...args }: TransformersArgs): Record<string, string> {
+  return { ...args, tf32: String(tf32), ...(threads === null ? {} : { threads: String(threads) }) };
+}
+
+function readDevice(device: string | null): string | null {
+  if (device === null) return null;
+  const name = device.trim().toLowerCase();
+  if (name === 'cpu' || /^cuda(:\d+)?$/.test(name)) return name;
+  // torch calls the GPUs of ROCm cuda as well.
+  if (/^(gpu|rocm|hip)(:\d+)?$/.test(name)) return name.replace(/^\w+/, 'cuda');
+  throw new InferscopeError('E_USAGE', {
+    what: `the transformers engine has no device ${device}`,
+    why: 'It takes cpu, cuda or cuda:N (N counts from 0; GPUs of AMD are called cuda, too).',
+    fix: 'Type for example: --device cuda',
+  });
+}
+
+function readDtype(text: string | null): string | null {
+  if (text === null) return null;
+  const dtype = parseDType(text);
+  if (dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16') return dtype;
+  throw new InferscopeError('E_DTYPE', {
+    what: `the transformers engine cannot compute in ${dtype}`,
+    why: 'Every quantisation of transformers needs a package of its own.',
+    fix: 'Take --dtype float16, bfloat16 or float32, or give --model one that was published quantised.',
+  });
+}
+
+function checkVersion({ command, packages }: PythonEnvironment): void {
+  const version = packages['transformers'] ?? '';
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const [wantedMajor, wantedMinor] = oldestTransformers;
+  if (major > wantedMajor || (major === wantedMajor && minor >= wantedMinor)) return;
+  throw new InferscopeError('E_ENGINE_MISSING', {
+    what: `transformers ${version} of ${command} is too old`,
+    why: `The engine needs ${oldestTransformers.join('.')} or newer.`,
+    fix: `Type: ${command} -m pip install -U transformers`,
+  });
+}
+
+function chooseDevice(asked: string | null, { command, packages, torch }: PythonEnvironment): string {
+  const devices = torch?.devices ?? [];
+  if (asked === null) return devices.length > 0 ? 'cuda' : 'cpu';
+  const index = asked === 'cpu' ? null : Number(asked.split(':')[1] ?? 0);
+  if (index === null || index < devices.length) return asked;
+  const build = torch?.hip ? `ROCm ${torch.hip}` : torch?.cuda ? `CUDA ${torch.cuda}` : 'the CPU only';
+  throw new InferscopeError('E_ENGINE_MISSING', {
+    what:
+      devices.length === 0
+        ? `--device ${asked}, and torch ${packages['torch']} finds no GPU`
+        : `--device ${asked}, and torch finds ${devices.length} GPU${devices.length === 1 ? '' : 's'}`,
+    why: `torch of ${command} is built for ${build}; CUDA_VISIBLE_DEVICES or the driver may hide a GPU.`,
+    fix: 'Type: inferscope doctor – it tells driver, CUDA and torch apart – or take --device cpu.',
+  });
+}
+
+/** @throws what the hub said where it does not give the config.json */
+function withConfig(model: ChosenModel, { model: told }: PythonEnvironment): ChosenModel {
+  if (told === null) return model;
+  if ('code' in told) throw fromErrorLine(told);
+  return { ...model, config: told.config };
+}
+
+function longestContext(config: Record<string, unknown> | null): number | null {
+  const told = config?.['max_position_embeddings'] ?? config?.['n_positions'];
+  return typeof told === 'number' && told > 0 ? told : null;
+}
+
+function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext: number | null) {
+  return maxContext !== null && input_len + output_len > maxContext
+    ? `${name} cannot hold ${input_len} + ${output_len} tokens: its longest context is ${maxContext} tokens, prompt and output together.`
+    : null;
+}
+
+function workloadOf(
+  { model, device, dtype }: { model: ChosenModel; device: string; dtype: string },
+  args: TransformersArgs,
+  { version, packages, torch }: PythonEnvironment,
+): PreparedEngine['workload'] {
+  const { threads, ...options } = args;
+  const index = Number(device.split(':')[1] ?? 0);
+  return {
+    model: model.config && {
+      name: model.name,
+      config: model.config,
+      dtype,
+      quantization: quantizationOf(model.config),
+      weights: model.weights,
+      num_parameters: parametersOf(model.config),
+      weight_bytes: null,
+    },
+    engine: {
+      name: 'transformers',
+      version: packages['transformers'] ?? null,
+      options: {
+        ...options,
+        torch: packages['torch'] ?? null,
+        cuda: torch?.cuda ?? null,
+        rocm: torch?.hip ?? null,
+        python: version,
+        gpu: device === 'cpu' ? null : (torch?.devices[index] ?? null),
+      },
+    },
+    device,
+    threads,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: 1,
+  };
+}
+
+function parametersOf(config: Record<string, unknown>): number | null {
+  try {
+    return countParameters(readArchitecture(config)).total;
+  } catch {
+    // A family whose arithmetic is not known runs all the same.
+    return null;
+  }
+}
+
+function cannotOf(device: string): PreparedEngine['cannot'] {
+  const kv_occupancy = {
+    code: 'not_paged',
+    text: 'transformers allocates each cache for its own sequences: there is no pool that could be full.',
+  };
+  if (device !== 'cpu') return { kv_occupancy };
+  const no = (text: string) => ({ code: 'no_device', text });
+  return {
+    kv_occupancy,
+    device_time: no('On the CPU there are no device events: host times are the times.'),
+    device_work: no('On the CPU there are no kernels; inferscope run --evaluator torch shows its operators.'),
+    idle_share: no('On the CPU there is no device that could be idle beside the host.'),
+    memory: no("torch's allocator on the CPU does not count; the process's memory is sampled instead."),
+  };
+}

@@ -1,0 +1,52 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { findPython, pythonCandidates } from './interpreter.js';
+
+const asked = { probe: '', hubId: null };
+const refused = (fix: string) =>
+  expect.objectContaining({
+    code: 'E_ENGINE_MISSING',
+    parts: expect.objectContaining({ fix: expect.stringContaining(fix) as string }) as unknown,
+  }) as Error;
+
+test('--python goes before INFERSCOPE_PYTHON, and that before PATH', () => {
+  expect(pythonCandidates('a', { INFERSCOPE_PYTHON: 'b' })).toEqual(['a']);
+  expect(pythonCandidates(null, { INFERSCOPE_PYTHON: 'b' })).toEqual(['b']);
+  expect(pythonCandidates(null, {})).toEqual(['python3', 'python']);
+});
+
+test('a Python that is not there, and a program that is none', async () => {
+  await expect(findPython(['/no/such/python'], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
+  await expect(findPython([process.execPath], ['torch'], asked)).rejects.toThrow(refused('--python PATH'));
+});
+
+describe.skipIf(spawnSync('python3', ['-c', 'import venv']).status !== 0)('a Python without packages', () => {
+  let folder: string;
+  let python: string;
+  beforeAll(() => {
+    folder = mkdtempSync(join(tmpdir(), 'inferscope-venv-'));
+    python = join(folder, 'bin', 'python');
+    execFileSync('python3', ['-m', 'venv', '--without-pip', folder]);
+  }, 60_000);
+  afterAll(() => rmSync(folder, { recursive: true }));
+
+  test('is told what to install', { timeout: 60_000 }, async () => {
+    await expect(findPython([python], ['torch', 'transformers'], asked)).rejects.toThrow(
+      refused(`${python} -m pip install torch transformers`),
+    );
+  });
+
+  test(
+    'is enough where nothing is needed, also behind one that is missing',
+    { timeout: 60_000 },
+    async () => {
+      const found = await findPython(['/no/such/python', python], [], asked);
+      expect(found).toMatchObject({ command: python, torch: null, packages: { torch: null }, model: null });
+      expect(found.version).toMatch(/^3\.\d+\.\d+$/);
+    },
+  );
+});

@@ -1,0 +1,173 @@
+import process from 'node:process';
+import { execa } from 'execa';
+import { z } from 'zod';
+import { InferscopeError } from '../../model/errors.js';
+
+/** Python's side of an engine, as a short process saw it. */
+export interface PythonEnvironment {
+  /** As it is started. */
+  command: string;
+  /** 3.11.7 */
+  version: string;
+  /** Versions by the packages' metadata; null: not installed. */
+  packages: Record<string, string | null>;
+  /** null where torch is not installed. */
+  torch: TorchFacts | null;
+  /** What the hub said about a model that only it knows; null when it was not asked. */
+  model: { config: Record<string, unknown> } | { code: string; text: string } | null;
+}
+
+export interface TorchFacts {
+  /** Versions it was built for. */
+  cuda: string | null;
+  hip: string | null;
+  devices: string[];
+  /** Why it could not be imported. */
+  failed: string | null;
+}
+
+const packageNames = ['torch', 'transformers', 'flash_attn', 'vllm'] as const;
+
+/**
+ * Says what is installed, what torch sees, and, where a hub id is given, what its config.json is (a few KB are
+ * downloaded then). argv: folder of the probe, hub id or '', packages.
+ */
+const script = `
+import importlib.metadata as metadata, json, sys
+def version(name):
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+probe, hub_id, names = sys.argv[1], sys.argv[2], sys.argv[3:]
+told = {'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: version(name) for name in names}, 'torch': None, 'model': None}
+if told['packages'].get('torch'):
+    try:
+        import torch
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        told['torch'] = {'cuda': torch.version.cuda, 'hip': getattr(torch.version, 'hip', None), 'devices': [torch.cuda.get_device_name(i) for i in range(count)], 'failed': None}
+    except Exception as error:
+        told['torch'] = {'cuda': None, 'hip': None, 'devices': [], 'failed': '%s: %s' % (type(error).__name__, error)}
+if hub_id and told['torch'] and told['torch']['failed'] is None and told['packages'].get('transformers'):
+    sys.path.insert(0, probe)
+    from inferscope_decoder import load_error
+    try:
+        from transformers import AutoConfig
+        told['model'] = {'config': json.loads(AutoConfig.from_pretrained(hub_id).to_json_string(use_diff=False))}
+    except Exception as error:
+        known = load_error(hub_id, error)
+        told['model'] = {'code': known.code, 'text': str(known)}
+print()
+print(json.dumps(told))
+`;
+
+const toldSchema = z.object({
+  version: z.string(),
+  packages: z.record(z.string(), z.string().nullable()),
+  torch: z
+    .object({
+      cuda: z.string().nullable(),
+      hip: z.string().nullable(),
+      devices: z.array(z.string()),
+      failed: z.string().nullable(),
+    })
+    .nullable(),
+  model: z
+    .union([
+      z.object({ config: z.record(z.string(), z.unknown()) }),
+      z.object({ code: z.string(), text: z.string() }),
+    ])
+    .nullable(),
+});
+
+/** Importing torch from a cold disk takes up to 15 s; the hub may be slow on top. */
+const timeoutMs = 120_000;
+
+/** Interpreters in the order in which they are tried: --python, INFERSCOPE_PYTHON, else what PATH has. */
+export function pythonCandidates(
+  asked: string | null,
+  env: NodeJS.ProcessEnv = process.env,
+): readonly string[] {
+  const named = asked ?? env['INFERSCOPE_PYTHON'];
+  return named ? [named] : ['python3', 'python'];
+}
+
+/**
+ * The first candidate that has the `needed` packages.
+ * @param probe folder of inferscope_probe
+ * @param hubId a model whose config.json only the hub knows
+ * @throws E_ENGINE_MISSING naming what to type
+ */
+export async function findPython(
+  candidates: readonly string[],
+  needed: readonly string[],
+  { probe, hubId }: { probe: string; hubId: string | null },
+): Promise<PythonEnvironment> {
+  const seen: PythonEnvironment[] = [];
+  const failures: string[] = [];
+  for (const command of candidates) {
+    const found = await askPython(command, probe, hubId);
+    if (typeof found === 'string') failures.push(`${command}: ${found}`);
+    else if (needed.every((name) => found.packages[name]) && (found.torch?.failed ?? null) === null)
+      return found;
+    else seen.push(found);
+  }
+  const [best] = seen;
+  throw best ? incomplete(best, needed) : noPython(candidates, failures);
+}
+
+/** @returns why it did not answer, where it did not */
+async function askPython(
+  command: string,
+  probe: string,
+  hubId: string | null,
+): Promise<PythonEnvironment | string> {
+  const run = await execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
+    reject: false,
+    stdin: 'ignore',
+    timeout: timeoutMs,
+    forceKillAfterDelay: 500,
+    maxBuffer: 4 * 2 ** 20,
+  });
+  const told = toldSchema.safeParse(lastJson(run.stdout));
+  if (told.success) return { command, ...told.data };
+  if (run.code === 'ENOENT') return 'there is no such program';
+  if (run.timedOut) return `it did not answer within ${timeoutMs / 1000} s`;
+  const words = run.stderr.trim().split('\n').at(-1);
+  return words || `it ended with ${run.signal ?? `exit code ${run.exitCode ?? run.code}`}`;
+}
+
+/** Packages print on import what they like; ours is the last line. */
+function lastJson(stdout: string): unknown {
+  try {
+    return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
+  } catch {
+    return null;
+  }
+}
+
+function incomplete({ command, packages, torch }: PythonEnvironment, needed: readonly string[]) {
+  const missing = needed.filter((name) => !packages[name]);
+  if (missing.length === 0) {
+    return new InferscopeError('E_ENGINE_MISSING', {
+      what: `${command} cannot import torch ${packages['torch']}`,
+      why: torch?.failed ?? 'It did not say why.',
+      fix: `${command} -c "import torch"   shows the whole message; another Python is taken with --python PATH.`,
+    });
+  }
+  return new InferscopeError('E_ENGINE_MISSING', {
+    what: `${command} has no ${missing.join(' and no ')}`,
+    why: `The engine runs in Python, and these packages are not installed in ${command}.`,
+    fix:
+      `Type: ${command} -m pip install ${missing.join(' ')}\n` +
+      'or name the Python that has them: --python PATH, or INFERSCOPE_PYTHON=PATH',
+  });
+}
+
+function noPython(candidates: readonly string[], failures: readonly string[]): InferscopeError {
+  return new InferscopeError('E_ENGINE_MISSING', {
+    what: `no Python runs (${candidates.join(', ')})`,
+    why: failures.join('; '),
+    fix: 'Name one that does: --python PATH, or INFERSCOPE_PYTHON=PATH. inferscope doctor shows what this machine has.',
+  });
+}

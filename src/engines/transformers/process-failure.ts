@@ -1,0 +1,86 @@
+import { readFile } from 'node:fs/promises';
+import { exitCodeOf, InferscopeError, type ErrorCode } from '../../model/errors.js';
+
+/** How an engine's process in Python ended. */
+export interface ProcessEnd {
+  command: string;
+  exitCode: number | null;
+  signal: string | null;
+  /** ENOENT, EACCES, …: it was not started. */
+  startError: string | null;
+  /** We asked it to stop. */
+  stopping: boolean;
+  /** The last of its stderr. */
+  words: string;
+}
+
+/**
+ * Why a launch failed; null when it did not.
+ * @param told the `error` line that it recorded, if it did
+ */
+export function processFailure(
+  end: ProcessEnd,
+  told: { code: string; text: string } | null,
+): InferscopeError | null {
+  const { command, exitCode, signal, startError, stopping } = end;
+  if (startError !== null) {
+    return new InferscopeError('E_ENGINE_MISSING', {
+      what: `${command} could not be started (${startError})`,
+      why: 'It answered before the benchmark, and does not any more.',
+      fix: 'Type: inferscope doctor – or name another Python with --python PATH.',
+    });
+  }
+  if (exitCode === 0) return null;
+  if (told) return fromErrorLine(told);
+  if (stopping) {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: 'the engine was stopped in the middle of its work',
+      why: `Its process ended by ${signal ?? `exit code ${exitCode}`}; what it recorded before is kept.`,
+      fix: 'Run it again to measure the rest.',
+    });
+  }
+  if (signal === 'SIGKILL' || exitCode === 137) {
+    return new InferscopeError('E_OUT_OF_MEMORY', {
+      what: "the engine's process was killed (SIGKILL)",
+      why: 'The kernel does that when main memory runs out (dmesg shows "Out of memory"), or a job scheduler.',
+      fix: 'Use a smaller model, --batch-size or --dtype, or raise the memory limit of the job or container.',
+    });
+  }
+  return new InferscopeError('E_WORKLOAD_FAILED', {
+    what: `the engine's process died (${signal ?? `exit code ${exitCode}`})`,
+    why: lastLines(end.words) || 'It said nothing.',
+    fix: 'Its whole output is the log of the launch, among the artifacts of the session.',
+  });
+}
+
+/** The text is what, why and fix, a line each (ModelError of inferscope_decoder.py). */
+export function fromErrorLine({ code, text }: { code: string; text: string }): InferscopeError {
+  const [what, why, ...fix] = text.split('\n').map((line) => line.trim());
+  return new InferscopeError(code in exitCodeOf ? (code as ErrorCode) : 'E_WORKLOAD_FAILED', {
+    what: what || 'the engine failed',
+    why: why || 'It did not say why.',
+    fix: fix.join('\n') || 'Its whole output is the log of the launch.',
+  });
+}
+
+/** The last `error` line that process `pid` left in a record; null when it left none. */
+export async function recordedError(
+  recordPath: string,
+  pid: number | null,
+): Promise<{ code: string; text: string } | null> {
+  const text = await readFile(recordPath, 'utf8').catch(() => '');
+  for (const line of text.split('\n').reverse()) {
+    if (!line.includes('"type": "error"')) continue;
+    try {
+      const told = JSON.parse(line) as Record<string, unknown>;
+      if (told['pid'] === pid) return { code: String(told['code']), text: String(told['text']) };
+    } catch {
+      // The last line of a process that was killed may be cut off.
+    }
+  }
+  return null;
+}
+
+function lastLines(words: string): string {
+  return words.trim().split('\n').slice(-3).join('\n');
+}

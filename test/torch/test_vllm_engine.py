@@ -1,0 +1,252 @@
+"""The parts of the vLLM engine that need no vLLM: engine arguments, stamps, what both generations tell, its absence.
+
+The shapes are those of vLLM 0.6.6 (V0), 0.8.5 and 0.11.0 (V1): EngineArgs' annotations, RequestMetrics,
+RequestStateStats, the gauges of get_metrics(), RequestOutput under output_kind DELTA.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import typing
+import unittest
+from pathlib import Path
+from types import SimpleNamespace as Made
+
+PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
+sys.path.insert(0, str(PROBE))
+import inferscope_points as points  # noqa: E402
+import inferscope_vllm as engine  # noqa: E402
+
+FIELDS = {
+    "model": str,
+    "gpu_memory_utilization": float,
+    "max_num_seqs": typing.Optional[int],
+    "max_model_len": "Optional[int]",  # as text, where annotations are not evaluated
+    "enforce_eager": bool,
+    "enable_prefix_caching": typing.Union[bool, None],
+    "quantization": typing.Optional[str],
+    "kv_cache_dtype": "CacheDType",
+    "block_size": typing.Optional[typing.Literal[1, 8, 16]],
+    "compilation_config": "CompilationConfig",
+    "disable_log_stats": bool,
+    "skip_tokenizer_init": bool,
+}
+
+
+def order(**change):
+    base = dict(
+        v=1, execution_id="e", launch=0, first_iteration=0, model="facebook/opt-125m", weights="random", dtype="float16",
+        device=None, engine_args={}, repeats=2, warmup=dict(min=1, max=3, within=0.1), device_work=False, seed=7,
+        points=[dict(point="b2-p5-o3", parts=["latency"], batch_size=2, input_len=5, output_len=3)],
+    )
+    base.update(change)
+    return base
+
+
+class Arguments(unittest.TestCase):
+    def test_values_take_the_type_of_the_field(self):
+        for key, text, value in [
+            ("gpu_memory_utilization", "0.85", 0.85), ("max_num_seqs", "64", 64), ("max_model_len", "4096", 4096),
+            ("max_model_len", "none", None), ("enforce_eager", "true", True), ("enforce_eager", "False", False),
+            ("enable_prefix_caching", "1", True), ("quantization", "fp8", "fp8"), ("quantization", "None", None),
+            ("kv_cache_dtype", "fp8_e5m2", "fp8_e5m2"), ("block_size", "16", 16),
+            ("compilation_config", '{"level": 3}', {"level": 3}),
+        ]:
+            found = engine.coerced(key, text, FIELDS[key])
+            self.assertEqual((type(found), found), (type(value), value), key)
+
+    def test_what_cannot_be_read_or_is_unknown_is_refused(self):
+        for key, text in [("gpu_memory_utilization", "much"), ("max_num_seqs", "1.5"), ("enforce_eager", "perhaps"),
+                          ("compilation_config", "{level")]:
+            with self.assertRaises(points.EngineError) as caught:
+                engine.coerced(key, text, FIELDS[key])
+            self.assertEqual(caught.exception.code, "E_USAGE")
+        with self.assertRaises(points.EngineError) as caught:
+            engine.engine_options(order(engine_args={"max_num_seq": "4"}), FIELDS)
+        self.assertIn("max_num_seqs", caught.exception.why)
+
+    def test_options_of_an_order(self):
+        found = engine.engine_options(order(engine_args={"enforce-eager": "true", "enable_prefix_caching": "true"}), FIELDS)
+        self.assertEqual(found, dict(
+            model="facebook/opt-125m", seed=7, load_format="dummy", dtype="float16", enable_prefix_caching=True,
+            disable_log_stats=True, skip_tokenizer_init=True, enforce_eager=True,
+        ))
+        large = order(weights="trained", points=[dict(point="b300", batch_size=300, input_len=1, output_len=1)])
+        found = engine.engine_options(large, FIELDS)
+        self.assertEqual(found["max_num_seqs"], 300)
+        self.assertNotIn("load_format", found)
+
+    def test_versions(self):
+        self.assertEqual([engine.version_of(text) for text in ("0.6.6.post1", "0.11.0", "0.1.dev1+gabc", "x")],
+                         [(0, 6), (0, 11), (99, 0), (99, 0)])
+
+
+class Metrics(unittest.TestCase):
+    def test_ttft_of_both_generations(self):
+        v0 = Made(arrival_time=100.0, last_token_time=101.0, first_scheduled_time=100.1, first_token_time=100.25,
+                  time_in_queue=0.1, finished_time=101.0)
+        v1 = Made(num_generation_tokens=3, arrival_time=1.7e9, queued_ts=5.0, scheduled_ts=5.1, first_token_ts=5.3,
+                  last_token_ts=6.0, first_token_latency=0.31)
+        self.assertAlmostEqual(engine.told_ttft(v0), 0.25)
+        self.assertEqual(engine.told_ttft(v1), 0.31)
+        self.assertIsNone(engine.told_ttft(None))
+        self.assertIsNone(engine.told_ttft(Made(arrival_time=1.0, first_token_time=None)))
+        self.assertIsNone(engine.told_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
+
+    def test_kv_usage_by_its_old_and_new_name(self):
+        gauge = lambda name, value: Made(name=name, labels={}, value=value)  # noqa: E731
+        other = Made(name="vllm:num_requests_running", labels={}, value=4.0)
+        self.assertEqual(engine.kv_usage([other, gauge("vllm:gpu_cache_usage_perc", 0.5)]), 0.5)
+        both = [gauge("vllm:gpu_cache_usage_perc", 0.1), gauge("vllm:kv_cache_usage_perc", 0.2),
+                gauge("vllm:kv_cache_usage_perc", 0.3)]
+        self.assertEqual(engine.kv_usage(both), 0.3)
+        self.assertIsNone(engine.kv_usage([other]))
+
+    def test_kv_blocks_by_hand(self):
+        # 100 + 29 - 1 = 128 positions are 8 blocks of 16; one more token begins a ninth.
+        point = dict(batch_size=3, input_len=100, output_len=29)
+        self.assertEqual(engine.blocks_needed(point, 16), 24)
+        self.assertEqual(engine.blocks_needed(dict(point, output_len=30), 16), 27)
+        v1 = Made(vllm_config=Made(cache_config=Made(num_gpu_blocks=1000, block_size=16)))
+        v0 = Made(cache_config=Made(num_gpu_blocks=500, block_size=32))
+        self.assertEqual([engine.cache_of(v1), engine.cache_of(v0)], [(1000, 16), (500, 32)])
+
+    def test_errors(self):
+        self.assertEqual(engine.classify(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")), "out_of_memory")
+        self.assertEqual(engine.classify(ValueError("a")), "failed")
+        dead = type("EngineDeadError", (Exception,), {})
+        self.assertIsNone(engine.classify(dead("EngineCore encountered an issue. See stack trace")))
+
+
+def output(name, tokens, finished=False, metrics=None):
+    return Made(request_id=name, finished=finished, metrics=metrics, outputs=[Made(token_ids=tokens)])
+
+
+class Stamps(unittest.TestCase):
+    def test_a_batch_by_hand(self):
+        seen = engine.Stepped()
+        seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1010}
+        seen.add_step(1020, 1100, [output("a", [5])])
+        seen.add_step(1100, 1150, [output("a", [6]), output("b", [7])])
+        seen.add_step(1150, 1160, [])
+        seen.add_step(1160, 1200, [output("a", [8], True), output("b", [9])])
+        seen.add_step(1200, 1240, [output("b", [1], True)])
+        # TTFT 100 and 140; TPOT (1200 - 1100) / 2 and (1240 - 1150) / 2.
+        self.assertEqual(seen.ttft_ns(), 120)
+        self.assertEqual(seen.tpot_ns(3), 47.5)
+        self.assertIsNone(seen.tpot_ns(1))
+        self.assertEqual(seen.stages(), [("mixed", 1000, 1150, 3), ("decode", 1160, 1200, 2), ("decode", 1200, 1240, 1)])
+        engine.check_lengths(seen, dict(output_len=3))
+        with self.assertRaisesRegex(ValueError, "had 3 tokens, not the 4"):
+            engine.check_lengths(seen, dict(output_len=4))
+
+    def test_one_step_for_all_prompts_is_a_prefill(self):
+        seen = engine.Stepped()
+        seen.begin_ns, seen.added = 0, {"a": 0, "b": 0}
+        seen.add_step(1, 50, [output("a", [1], True), output("b", [1], True)])
+        self.assertEqual(seen.stages(), [("prefill", 0, 50, 2)])
+
+    def test_lines_of_a_batch(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "record.jsonl")
+            records = engine.Recorder(path)
+            seen = engine.Stepped()
+            seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1000}
+            for at in (1100, 1200, 1300):
+                seen.add_step(at - 100, at, [output("a", [1], at == 1300), output("b", [1], at == 1300)])
+            one = order()
+            self.assertEqual(engine.write_lines(records, one, one["points"][0], 4, False, seen), 300)
+            records.flush()
+            lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        self.assertEqual([line["type"] for line in lines], ["stage", "stage", "stage", "request"])
+        self.assertEqual([line["kind"] for line in lines[:3]], ["prefill", "decode", "decode"])
+        self.assertEqual([line["new_tokens"] for line in lines[:3]], [10, 2, 2])
+        # 2 sequences of 5 prompt tokens; a step attends to what came before and its own token.
+        self.assertEqual([line["context_tokens_sum"] for line in lines[:3]], [10, 12, 14])
+        self.assertEqual([line["step"] for line in lines[:3]], [None, 0, 1])
+        request = lines[3]
+        self.assertEqual(
+            [request[key] for key in ("t_ns", "first_token_ns", "end_ns", "tpot_ns", "point", "iteration", "batch_size")],
+            [1000, 1100, 1300, 100.0, "b2-p5-o3", 4, 2],
+        )
+
+
+class Points(unittest.TestCase):
+    def run_points(self, measure, stopped=lambda: False, **change):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "record.jsonl")
+            records = engine.Recorder(path)
+            null = os.open(os.devnull, os.O_WRONLY)
+            before, points._progress_fd = points._progress_fd, null
+            try:
+                points.measure_points(order(**change), records, measure, engine.classify, stopped)
+            finally:
+                points._progress_fd = before
+                os.close(null)
+                records.flush()
+                self.lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        return self.lines
+
+    two = [
+        dict(point="large", batch_size=8, input_len=9, output_len=1),
+        dict(point="small", batch_size=1, input_len=9, output_len=1),
+    ]
+
+    def test_warm_up_ends_when_settled_and_repeats_take_turns(self):
+        calls, took = [], {"small": iter([100, 200, 205, 1, 1]), "large": iter([10, 10, 1, 1])}
+
+        def measure(point, iteration, warmup):
+            calls.append((point["point"], iteration, warmup))
+            return next(took[point["point"]])
+
+        lines = self.run_points(measure, points=self.two)
+        # small: 100, 200 (not within 10 %), 205 (settled). large: 10, 10.
+        self.assertEqual(calls, [
+            ("small", 0, True), ("small", 1, True), ("small", 2, True), ("large", 3, True), ("large", 4, True),
+            ("large", 5, False), ("small", 6, False), ("small", 7, False), ("large", 8, False),
+        ])
+        self.assertEqual([(line["outcome"], line["stable"]) for line in lines], [("measured", True)] * 2)
+
+    def test_out_of_memory_ends_its_point_only(self):
+        def measure(point, iteration, warmup):
+            if point["point"] == "large":
+                raise RuntimeError("CUDA out of memory.")
+            return 5
+
+        lines = self.run_points(measure, points=self.two)
+        self.assertEqual({line["point"]: line["outcome"] for line in lines}, {"large": "out_of_memory", "small": "measured"})
+
+    def test_a_dead_engine_fails_what_is_left(self):
+        def measure(point, iteration, warmup):
+            raise type("EngineDeadError", (Exception,), {})("EngineCore encountered an issue.")
+
+        with self.assertRaises(Exception):
+            self.run_points(measure, points=self.two)
+        self.assertEqual([line["outcome"] for line in self.lines], ["failed", "failed"])
+
+    def test_stopping(self):
+        lines = self.run_points(lambda *_: 5, stopped=lambda: True)
+        self.assertEqual((lines[0]["outcome"], lines[0]["text"]), ("stopped", "Stopped after 0 of 2 timed repeats."))
+
+
+class Missing(unittest.TestCase):
+    def test_without_vllm_it_says_what_to_type(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path, record = os.path.join(folder, "order.json"), os.path.join(folder, "record.jsonl")
+            Path(path).write_text(json.dumps(order()))
+            # -S: no site-packages, whatever this Python has installed.
+            run = subprocess.run(
+                [sys.executable, "-S", "-B", str(PROBE / "inferscope_vllm.py"), path],
+                env=dict(os.environ, INFERSCOPE_RECORD=record), capture_output=True, text=True, timeout=60,
+            )
+            self.assertEqual(run.returncode, 3, run.stderr)
+            error = [json.loads(line) for line in Path(record).read_text().splitlines() if '"error"' in line][0]
+        self.assertEqual(error["code"], "E_ENGINE_MISSING")
+        self.assertIn("-m pip install vllm", error["text"])
+        self.assertEqual(run.stdout, "")
+
+
+if __name__ == "__main__":
+    unittest.main()
