@@ -9,7 +9,10 @@ export function define(command: Command): void {
   command
     .option('--session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
     .option('--output <file>', 'write it there; by default into the session folder')
-    .option('--json', 'print the document (inferscope/profile, trace, …) instead of writing a page')
+    .option(
+      '--json',
+      'print the document (inferscope/profile, trace, bench, serving, …) instead of writing a page',
+    )
     .addHelpText(
       'after',
       examples(
@@ -38,7 +41,7 @@ export function define(command: Command): void {
 function nothingToReport(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `session ${id} has nothing to report`,
-    why: 'It holds no operators, kernels, counters or matrix products.',
+    why: 'It holds no operators, kernels, counters, matrix products, benchmark, load test or results.',
     fix: `See what it holds: inferscope session show ${id}`,
   });
 }

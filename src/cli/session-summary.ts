@@ -1,35 +1,91 @@
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
+import type { BenchResult } from '../model/documents/bench.js';
 import type { ProfileResult } from '../model/documents/profile.js';
+import type { BenchmarkResults } from '../model/documents/results.js';
+import type { ServingResult } from '../model/documents/serving.js';
 import { openSession, type Session } from '../session/open.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath, writePage, writeReport } from './report-file.js';
 
 /** What a session's own analyses say, in the form its kind has. */
 export type Analysed =
-  { kind: 'profile'; document: Document<ProfileResult> } | ({ kind: 'captures' } & CapturesResult);
+  | { kind: 'profile'; document: Document<ProfileResult> }
+  | { kind: 'bench'; document: Document<BenchResult> }
+  | { kind: 'serving'; document: Document<ServingResult> }
+  | { kind: 'results'; document: Document<BenchmarkResults> }
+  | ({ kind: 'captures' } & CapturesResult);
 
-/** `profile` sessions have operators of the embedded engine; all others a timeline, counters or logs of other tools. */
+/**
+ * `profile` sessions have operators of the embedded engine, benchmarks and load tests their plan; all others a timeline,
+ * counters or logs of other tools, or the results of other benchmarks.
+ */
 export async function analyzeSession(session: Session): Promise<Analysed> {
-  if (session.manifest.kind === 'profile') {
+  const { kind, artifacts } = session.manifest;
+  if (kind === 'profile') {
     const { analyzeProfile } = await import('../analyze/profile.js');
     return { kind: 'profile', document: await analyzeProfile(session) };
   }
+  if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
+    const { analyzeBench } = await import('../analyze/bench/bench.js');
+    return { kind: 'bench', document: await analyzeBench(session) };
+  }
+  if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
+    const { analyzeServing } = await import('../analyze/serving/serving.js');
+    return { kind: 'serving', document: await analyzeServing(session) };
+  }
   const { analyzeCaptures } = await import('../analyze/captures.js');
-  return { kind: 'captures', ...(await analyzeCaptures(session)) };
+  const captures = await analyzeCaptures(session);
+  if (captures.trace === null && captures.counters === null && captures.gemms === null) {
+    const { analyzeResults } = await import('../analyze/benchmark-results/results.js');
+    const document = await analyzeResults(session);
+    if (document) return { kind: 'results', document };
+  }
+  return { kind: 'captures', ...captures };
 }
 
 /** The documents there are, the most telling first. */
 export function documentsOf(analysed: Analysed): Document<unknown>[] {
-  if (analysed.kind === 'profile') return [analysed.document];
+  if (analysed.kind !== 'captures') return [analysed.document];
   const { trace, counters, gemms } = analysed;
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
+/** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeAnalysed(analysed: Analysed, path: string): Promise<void> {
-  if (analysed.kind === 'profile') return writeReport(analysed.document, path);
-  const { traceReport } = await import('../report/html/trace.js');
-  await writePage(path, (parts) => traceReport(analysed, parts));
+  switch (analysed.kind) {
+    case 'profile':
+      return writeReport(analysed.document, path);
+    case 'bench': {
+      const { benchReport } = await import('../report/html/bench/bench.js');
+      return writePage(path, (parts) => benchReport(analysed.document, parts));
+    }
+    case 'serving': {
+      const { servingReport } = await import('../report/html/serving/serving.js');
+      return writePage(path, (parts) => servingReport(analysed.document, parts));
+    }
+    case 'results': {
+      const { resultsReport } = await import('../report/html/results/results.js');
+      return writePage(path, (parts) => resultsReport(analysed.document, parts));
+    }
+    case 'captures': {
+      const { traceReport } = await import('../report/html/trace.js');
+      return writePage(path, (parts) => traceReport(analysed, parts));
+    }
+  }
+}
+
+/**
+ * Writes the report of a benchmark or load test into its session's folder, for the commands that made it.
+ * @returns its path
+ */
+export async function keepReport(
+  analysed: Exclude<Analysed, { kind: 'captures' }>,
+  sessionFolder: string,
+): Promise<string> {
+  const path = reportPath(sessionFolder);
+  await writeAnalysed(analysed, path);
+  return path;
 }
 
 /** Ends `import` and `run`: the summary in the terminal or one document, and the report in the session's folder. */
@@ -45,8 +101,6 @@ export async function showSession(
   const analysed = await analyzeSession(session);
   const [first] = documentsOf(analysed);
   if (!first) {
-    const { showResults } = await import('./results.js');
-    if (await showResults(id, { json: json === true })) return;
     talk(nothingToSumUp(session));
     print(id);
     return;
@@ -62,6 +116,18 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
+  }
+  if (analysed.kind === 'bench') {
+    const { benchText } = await import('../report/terminal/bench.js');
+    return `${benchText(analysed.document, how.width)}\n  report: ${path}`;
+  }
+  if (analysed.kind === 'serving') {
+    const { servingSummary } = await import('../report/terminal/serving.js');
+    return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
+  }
+  if (analysed.kind === 'results') {
+    const { resultsSummary } = await import('../report/terminal/results.js');
+    return `${resultsSummary(analysed.document, terminalWidth())}\n\n  Session ${id} kept · report:\n  ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

@@ -193,11 +193,9 @@ function variantOf(
     rms_error: 0.013,
     at: own.map((shape) => {
       const at = id === 'prompt' ? shape.input : shape.output;
-      const measured =
-        id === 'prompt'
-          ? ttftOf(shape, slow)
-          : ttftOf(shape, slow) + (shape.output - 1) * tpotOf(shape.batch, slow);
-      return { x: at, measured, fitted: coefficients.reduce((sum, c, i) => sum + c * at ** i, 0) };
+      const { latency } = points[shapes.indexOf(shape)]!;
+      const { mean } = (id === 'prompt' ? latency.ttft_ms : latency.e2e_ms) as BenchSpread;
+      return { x: at, measured: mean, fitted: coefficients.reduce((sum, c, i) => sum + c * at ** i, 0) };
     }),
   });
   const sequences = shapes.filter(({ parts }) => parts.includes('sequence'));
@@ -227,14 +225,14 @@ function variantOf(
       {
         id: 'latency',
         question: 'How fast is one request?',
-        answer: `At batch 1, 128 → 64, the first token comes after ${(19.6 * slow).toFixed(1)} ms and each further one after ${(22 * slow).toFixed(1)} ms.`,
+        answer: `At batch 1, 128 in + 64 out, the first token comes after ${(19.6 * slow).toFixed(1)} ms and each further one after ${(22 * slow).toFixed(1)} ms.`,
         figures: { ttft_ms: figure(19.6 * slow, 'ms', 'test'), tpot_ms: figure(22 * slow, 'ms', 'test') },
       },
       {
         id: 'batch_knee',
         question: 'From which batch does a larger one cost latency?',
         answer: 'Up to batch 8 a decode step costs the same; beyond it every further sequence adds 0.35 ms.',
-        figures: { knee_batch_size: figure(8, 'sequences', 'points') },
+        figures: { knee_batch: figure(8, 'sequences', 'points') },
       },
       {
         id: 'scaling',

@@ -1,5 +1,5 @@
 import type { EChartsOption, SeriesOption } from 'echarts';
-import { formatNumber, formatQuantity, nbsp } from '../format.js';
+import { formatQuantity, nbsp } from '../format.js';
 import { classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip } from './chart.js';
 
@@ -129,19 +129,24 @@ function lineSeries(line: Line, { categories, unit }: LinesFacts): SeriesOption[
   return [series, ...(intervals.length > 0 ? [intervalSeries(intervals, line.color)] : [])];
 }
 
-function markSeries({ marks = [], bounds = [] }: LinesFacts, theme: Theme): SeriesOption[] {
+/** Room above the lines for what the marks are called. */
+function markRoom({ marks = [] }: LinesFacts): number {
+  return 14 * Math.max(0, ...marks.map(({ name }) => name.split('\n').length));
+}
+
+function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: Theme): SeriesOption[] {
   if (marks.length === 0 && bounds.length === 0) return [];
-  const label = { color: theme.ink, backgroundColor: theme.surface, padding: [1, 3] };
-  // Names of several marks are set one below the other, so that none hides another.
-  const vertical = marks.map(({ at, name, color }, index) => ({
+  const label = { color: theme.ink, fontSize: 11 };
+  const last = categories.length - 1;
+  const vertical = marks.map(({ at, name, color }) => ({
     xAxis: at,
     name,
     lineStyle: { color, type: 'dotted' as const, width: 1.5 },
+    // A name at an edge of the chart keeps inside of it.
     label: {
       ...label,
-      position: 'insideEndTop' as const,
-      rotate: 0,
-      distance: [4, 4 + 18 * index] as [number, number],
+      position: 'end' as const,
+      align: at === 0 ? ('left' as const) : at === last ? ('right' as const) : ('center' as const),
       formatter: name,
     },
   }));
@@ -171,7 +176,7 @@ export function linesOption(input: LinesInput, facts: LinesFacts): EChartsOption
   const top = facts.most ?? Math.max(...tops, ...(facts.bounds ?? []).map(({ value }) => value), 0) * 1.08;
   return {
     ...base(input),
-    grid: grid({ top: 14, right: 16 }),
+    grid: grid({ top: 14 + markRoom(facts), right: 16 }),
     xAxis: {
       type: 'category',
       data: facts.categories,
@@ -188,10 +193,7 @@ export function linesOption(input: LinesInput, facts: LinesFacts): EChartsOption
       axisLabel: {
         color: theme.muted,
         showMaxLabel: false,
-        formatter: (value: number) =>
-          isNarrow(width) && facts.unit !== 'B'
-            ? formatNumber(value, 2)
-            : formatQuantity(value, facts.unit, 2),
+        formatter: (value: number) => formatQuantity(value, facts.unit, 2),
       },
     },
     series: [...facts.lines.flatMap((line) => lineSeries(line, facts)), ...markSeries(facts, theme)],

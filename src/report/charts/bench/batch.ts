@@ -13,7 +13,7 @@ export interface BatchLine {
 }
 
 export const lengthWords = ({ input_len, output_len }: { input_len: number; output_len: number }): string =>
-  `${formatCount(input_len)}${nbsp}→${nbsp}${formatCount(output_len)}`;
+  `${formatCount(input_len)}${nbsp}in${nbsp}+${nbsp}${formatCount(output_len)}${nbsp}out`;
 
 /** What the batch sweep measured, a line a variant and pair of lengths. */
 export function batchLines({ variants }: BenchResult): BatchLine[] {
@@ -45,7 +45,7 @@ export function batchSizes(lines: readonly BatchLine[]): number[] {
 /** The batch from which a larger one costs latency; null where the analysis found none. */
 export function kneeOf({ answers }: BenchVariant): number | null {
   const figures = answers.find(({ id }) => id === 'batch_knee')?.figures ?? {};
-  return (figures['knee_batch_size'] ?? figures['batch_size'])?.value ?? null;
+  return figures['knee_batch']?.value ?? null;
 }
 
 /** What a chart over batches shows of a point. */
@@ -82,6 +82,25 @@ function idealLine(line: Line, sizes: number[], theme: Theme): Line[] {
   ];
 }
 
+/** Knees and limits found, one mark a batch size; whose it is only where the lines differ. */
+function marksOf(found: readonly BatchLine[], sizes: number[], theme: Theme) {
+  const said = found.flatMap(({ name, variant, points }) => {
+    const limit = points.find(({ outcome }) => outcome === 'out_of_memory');
+    return [
+      { size: kneeOf(variant), what: 'knee', name },
+      { size: limit?.batch_size ?? null, what: 'out of memory', name },
+    ];
+  });
+  return sizes.flatMap((size, at) => {
+    const words = ['knee', 'out of memory'].flatMap((what) => {
+      const whose = said.filter((one) => one.size === size && one.what === what).map(({ name }) => name);
+      if (whose.length === 0) return [];
+      return [whose.length === found.length ? what : `${what}: ${whose.join(', ')}`];
+    });
+    return words.length > 0 ? [{ at, name: words.join('\n'), color: theme.ink }] : [];
+  });
+}
+
 /** Part `output_tokens_per_s` or `tpot_ms` against the batch size. */
 export const benchBatchChart: Chart<BenchResult> = {
   height: () => 300,
@@ -98,17 +117,6 @@ export const benchBatchChart: Chart<BenchResult> = {
         return point ? of(point) : null;
       }),
     }));
-    const several = lines.length > 1;
-    const marks = found.flatMap(({ name, variant, points }, index) => {
-      const color = markOf(index).color;
-      const limit = points.find(({ outcome }) => outcome === 'out_of_memory');
-      const knee = kneeOf(variant);
-      const suffix = several ? `: ${name}` : '';
-      return [
-        ...(knee === null ? [] : [{ at: sizes.indexOf(knee), name: `knee${suffix}`, color }]),
-        ...(limit ? [{ at: sizes.indexOf(limit.batch_size), name: `out of memory${suffix}`, color }] : []),
-      ].filter(({ at }) => at >= 0);
-    });
     const values = lines.flatMap((line) => line.values.map((one) => one?.ci95?.[1] ?? one?.value ?? 0));
     return linesOption(input, {
       categories: sizes.map(formatCount),
@@ -118,7 +126,7 @@ export const benchBatchChart: Chart<BenchResult> = {
         ...lines,
         ...(part === 'output_tokens_per_s' && lines[0] ? idealLine(lines[0], sizes, input.theme) : []),
       ],
-      marks,
+      marks: marksOf(found, sizes, input.theme),
       most: Math.max(...values, 0) * 1.15,
     });
   },

@@ -1,6 +1,6 @@
 import type { BenchFit, BenchResult } from '../../../model/documents/bench.js';
 import { formatMs, formatNumber, formatPercent, formatQuantity } from '../../format.js';
-import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart } from '../chart.js';
+import { axisName, axisStyle, base, grid, tip, type Chart } from '../chart.js';
 import { intervalSeries, markOf } from '../lines.js';
 
 const samples = 60;
@@ -49,7 +49,11 @@ export const benchFitChart: Chart<BenchResult> = {
         min: 0,
         max: reach,
         ...axisStyle(input),
-        axisLabel: { color: theme.muted, hideOverlap: true },
+        axisLabel: {
+          color: theme.muted,
+          hideOverlap: true,
+          formatter: (value: number) => formatNumber(value),
+        },
         ...axisName(first.x, 28),
       },
       yAxis: {
@@ -59,8 +63,7 @@ export const benchFitChart: Chart<BenchResult> = {
         ...axisStyle(input),
         axisLabel: {
           color: theme.muted,
-          formatter: (value: number) =>
-            isNarrow(input.width) ? formatNumber(value, 2) : formatQuantity(value, first.unit, 2),
+          formatter: (value: number) => formatQuantity(value, first.unit, 2),
         },
       },
       series: all.flatMap(({ label, fit }, index) => {

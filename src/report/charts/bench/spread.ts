@@ -97,6 +97,8 @@ export const benchSpreadChart: Chart<BenchResult> = {
         axisLabel: {
           color: theme.muted,
           hideOverlap: true,
+          showMinLabel: false,
+          showMaxLabel: false,
           formatter: (value: number) => `${value > 0 ? '+' : ''}${formatPercent(value)}`,
         },
         ...axisName(narrow ? 'against the median' : "against the point's own median", 28),

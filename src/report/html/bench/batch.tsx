@@ -48,11 +48,11 @@ const BatchTable = ({ lines }: { lines: readonly BatchLine[] }) => (
   />
 );
 
+/** With several variants the answers stand together in their own section. */
 function sentences({ variants }: BenchResult): string[] {
-  return variants.flatMap(({ label, answers }) =>
-    answers
-      .filter(({ id }) => told.has(id))
-      .map(({ answer }) => (variants.length > 1 ? `${label}: ${answer}` : answer)),
+  if (variants.length > 1) return [];
+  return variants.flatMap(({ answers }) =>
+    answers.filter(({ id }) => told.has(id)).map(({ answer }) => answer),
   );
 }
 

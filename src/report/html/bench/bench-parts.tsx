@@ -6,7 +6,7 @@ import { lengthWords } from '../../charts/bench/batch.js';
 import type { Chart } from '../../charts/chart.js';
 import { markOf } from '../../charts/lines.js';
 import { benchCharts, type BenchChartName } from '../../charts/registry.js';
-import { formatCount, formatFigureWithInterval, nbsp } from '../../format.js';
+import { formatCount, formatFigureWithInterval, isAccountingFault, nbsp } from '../../format.js';
 import type { PageSection } from '../document-page.js';
 import { LineKey } from '../line-key.js';
 import { ChartFrame, Missing } from '../parts.js';
@@ -37,11 +37,15 @@ export function meanOf(spread: BenchDistribution): Figure {
 }
 
 /** A figure with its interval, for tables that say n and confidence once. */
-export const Interval: FC<{ figure: Figure }> = ({ figure: of }) => {
+export const Interval: FC<{ figure: Figure; utilization?: boolean }> = ({
+  figure: of,
+  utilization = false,
+}) => {
   if (of.value === null) return <Missing reason={of.reason.text} />;
   return (
     <span class="figure" title={of.source}>
       {formatFigureWithInterval(of)}
+      {utilization && isAccountingFault(of) && <span class="fault"> accounting fault</span>}
     </span>
   );
 };

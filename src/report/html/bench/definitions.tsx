@@ -69,7 +69,7 @@ const definitions: [term: string, text: string][] = [
     'Scaling, efficiency',
     'Output tokens/s over that of the smallest batch of the same lengths; that factor over how many times larger the batch is.',
   ],
-  ['Knee', 'The batch from which a larger one makes a decode step slower.'],
+  ['Knee', 'The largest batch before a doubling gives less than 1.5 times the decode tokens/s.'],
   [
     '95 % interval',
     'Student’s t over the means of the process launches, repeats interleaved within each: what another launch of the same program would give. With one launch it is over repeats and says only how steady that process was.',

@@ -2,7 +2,7 @@ import type { BenchExpectation, BenchPointResult } from '../../../model/document
 import type { Figure } from '../../../model/figure.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../../format.js';
 import { missingReasons } from '../../words.js';
-import { Absent, DataTable, FigureText, Missing, MissingNotes } from '../parts.js';
+import { Absent, DataTable, Missing, MissingNotes } from '../parts.js';
 import { type BenchSection, Interval, meanOf, pointWords } from './bench-parts.js';
 
 const figures: [name: string, of: (point: BenchPointResult) => Figure][] = [
@@ -84,7 +84,7 @@ export const efficiencySection: BenchSection = {
           rows={rows.map(({ label, point }) => [
             ...(several ? [label] : []),
             pointWords(point),
-            ...shown.map(([, of]) => <FigureText figure={of(point)} utilization />),
+            ...shown.map(([, of]) => <Interval figure={of(point)} utilization />),
             boundWords(point.model_utilization.prefill_bound),
             boundWords(point.model_utilization.decode_bound),
             ...(expected

@@ -1,7 +1,7 @@
 import type { BenchDistribution, BenchPointResult, BenchVariant } from '../../../model/documents/bench.js';
 import type { Figure } from '../../../model/figure.js';
 import { formatCount, formatMs, noValue } from '../../format.js';
-import { missingReasons } from '../../words.js';
+import { missingReasons, sentence } from '../../words.js';
 import { Behind, type Column, DataTable, MissingNotes } from '../parts.js';
 import { type BenchSection, Interval, meanOf, outcomeWords, pointWords } from './bench-parts.js';
 
@@ -16,6 +16,9 @@ const metrics: [name: string, of: (point: BenchPointResult) => BenchDistribution
   ['ITL', ({ latency }) => latency.itl_ms],
   ['end to end', ({ latency }) => latency.e2e_ms],
 ];
+
+/** Rows beyond which the table scrolls in its box. */
+const atOnce = 40;
 
 const numeric = (head: string): Column => ({ head, numeric: true });
 
@@ -72,17 +75,19 @@ export const pointsSection: BenchSection = {
   render: ({ data: { variants, protocol } }) => {
     const several = variants.length > 1;
     const rows: Row[] = variants.flatMap((variant) => variant.points.map((point) => ({ variant, point })));
-    const shownRates = rates.filter(([, of]) => known(of, rows));
+    const [first, ...others] = rates.filter(([, of]) => known(of, rows));
+    const shownRates = first ? [first] : [];
     const failed = rows.filter(({ point }) => point.outcome !== 'measured' || point.text !== null);
     return (
       <>
         <p>
           Means with their 95 % interval over {formatCount(protocol.launches)} process{' '}
           {protocol.launches === 1 ? 'launch' : 'launches'} of {formatCount(protocol.repeats)} timed repeats
-          each. {protocol.sampling}. Warm-up: {protocol.warmup}.
+          each. {sentence(protocol.sampling)} Warm-up: {protocol.warmup}.
         </p>
         <DataTable
           caption="Latency and throughput"
+          class={rows.length > atOnce ? '' : 'whole'}
           columns={[
             ...(several ? [{ head: 'variant' }] : []),
             numeric('batch'),
@@ -128,6 +133,23 @@ export const pointsSection: BenchSection = {
               point.text ?? '',
             ])}
           />
+        )}
+        {others.length > 0 && (
+          <Behind title="Other rates">
+            <DataTable
+              caption="Rates of every point"
+              columns={[
+                ...(several ? [{ head: 'variant' }] : []),
+                { head: 'point' },
+                ...others.map(([name]) => numeric(name)),
+              ]}
+              rows={rows.map((row) => [
+                ...(several ? [row.variant.label] : []),
+                pointWords(row.point),
+                ...others.map(([, of]) => <Interval figure={of(row)} />),
+              ])}
+            />
+          </Behind>
         )}
         <Behind title="Percentiles, outliers and intervals of every point">
           <DataTable

@@ -72,6 +72,12 @@ const FitTables: FC<{ result: BenchResult; id: string }> = ({ result, id }) => {
 
 const shown = (result: BenchResult) => fits.filter(([id]) => fitsOf(result, id).length > 0);
 
+/** With several variants the answers stand together in their own section. */
+const answersOf = ({ variants }: BenchResult, id: BenchAnswer['id'] | null): string[] =>
+  variants.length > 1
+    ? []
+    : variants.flatMap(({ answers }) => answers.filter((one) => one.id === id).map(({ answer }) => answer));
+
 export const sequenceSection: BenchSection = {
   id: 'sequence',
   title: 'What length and batch cost',
@@ -83,11 +89,9 @@ export const sequenceSection: BenchSection = {
         {shown(data).map(([id, title, answer]) => (
           <div>
             <h3>{title}</h3>
-            {data.variants.flatMap(({ label, answers }) =>
-              answers
-                .filter((one) => one.id === answer)
-                .map((one) => <p>{data.variants.length > 1 ? `${label}: ${one.answer}` : one.answer}</p>),
-            )}
+            {answersOf(data, answer).map((text) => (
+              <p>{text}</p>
+            ))}
             <BenchChart
               name="bench_fit"
               part={id}

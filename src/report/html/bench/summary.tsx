@@ -120,14 +120,10 @@ const Card: FC<CardData> = ({ label, figure, note, more }) => {
   );
 };
 
-const Flag: FC<{ flag: ShownFlag }> = ({ flag: { severity, text, code, count, variant } }) => (
+const Flag: FC<{ flag: ShownFlag }> = ({ flag: { severity, whose, text, code } }) => (
   <li class={`notice ${severity}`}>
-    <strong>{severity}</strong> {variant !== null && `${variant}: `}
-    {text}{' '}
-    <code>
-      {code}
-      {count > 1 && ` × ${count}`}
-    </code>
+    <strong>{severity}</strong> {whose !== '' && `${whose}: `}
+    {text} <code>{code}</code>
   </li>
 );
 

@@ -1,0 +1,34 @@
+import type { FC, PropsWithChildren } from 'hono/jsx';
+import type { Distribution, ServingPoint, ServingResult } from '../../../model/documents/serving.js';
+import type { Chart } from '../../charts/chart.js';
+import { servingCharts, type ServingChartName } from '../../charts/registry.js';
+import { formatMs } from '../../format.js';
+import type { PageSection } from '../document-page.js';
+import { ChartFrame, Missing } from '../parts.js';
+
+export type ServingSection = PageSection<ServingResult>;
+
+interface Props {
+  name: ServingChartName;
+  result: ServingResult;
+  part: string;
+  label: string;
+}
+
+export const ServingChart: FC<PropsWithChildren<Props>> = ({ name, result, part, label, children }) => {
+  const chart: Chart<ServingResult> = servingCharts[name];
+  return (
+    <ChartFrame name={name} part={part} label={label} height={chart.height(result, part)} zooms={false}>
+      {children}
+    </ChartFrame>
+  );
+};
+
+export const Statistic: FC<{ of: Distribution; name: 'mean' | 'p50' | 'p90' | 'p95' | 'p99' | 'max' }> = ({
+  of,
+  name,
+}) => ('value' in of ? <Missing reason={of.reason.text} /> : <>{formatMs(of[name])}</>);
+
+/** "no", "yes: …". */
+export const clientWords = ({ client }: ServingPoint): string =>
+  client.bound ? `yes: ${client.reasons.join('; ')}` : 'no';

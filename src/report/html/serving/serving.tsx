@@ -1,0 +1,43 @@
+import type { Document } from '../../../model/document.js';
+import type { ServingResult } from '../../../model/documents/serving.js';
+import { documentPage } from '../document-page.js';
+import { servingDefinitionsSection, servingSetupSection } from './definitions.js';
+import { failuresSection, tokensSection } from './failures.js';
+import { clientSection, serverSection } from './health.js';
+import { servingLatencySection } from './latency.js';
+import { loadsSection } from './loads.js';
+import type { ServingSection } from './serving-parts.js';
+import { ServingSummary } from './summary.js';
+import { servingThroughputSection } from './throughput.js';
+
+/** In the order of reading: what someone in a hurry needs is first. */
+const sections: ServingSection[] = [
+  loadsSection,
+  servingLatencySection,
+  servingThroughputSection,
+  failuresSection,
+  serverSection,
+  tokensSection,
+  clientSection,
+  servingSetupSection,
+  servingDefinitionsSection,
+];
+
+/**
+ * The HTML report of a load test: one page without any remote asset.
+ * @param clientScript text of dist/report-client.js, which draws the charts
+ */
+export function servingReport(
+  document: Document<ServingResult>,
+  { clientScript }: { clientScript: string },
+): string {
+  const { session } = document.data;
+  return documentPage({
+    title: session.title,
+    document,
+    session,
+    summary: <ServingSummary document={document} />,
+    sections,
+    clientScript,
+  });
+}
