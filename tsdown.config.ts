@@ -12,7 +12,8 @@ export default defineConfig([
       'nsys-worker': 'src/import/nsys/sqlite-worker.ts',
       // A worker thread of the Kineto importer.
       'kineto-worker': 'src/import/kineto/worker.ts',
-      // A worker thread of the session store.
+      // Worker threads of the session store.
+      'scan-worker': 'src/session/scan-worker.ts',
       'parquet-worker': 'src/session/parquet/worker.ts',
       // A worker thread of the load generator.
       'load-worker': 'src/load/worker.ts',

@@ -43,6 +43,8 @@ export interface Workbench {
   query<T extends object>(sql: string): Promise<T[]>;
   /** Streams a large result; every column must be numeric or boolean. */
   scan(sql: string): AsyncIterable<Batch>;
+  /** As `scan`, of a statement over files alone, which a thread of its own begins to read at once. Read once. */
+  scanFiles(sql: string): AsyncIterable<Batch>;
   /** Creates a table of DOUBLE columns (cast where they are read) and fills it. */
   createTable(name: string, columns: readonly string[]): Promise<BulkWriter>;
   /** Creates a table (code BIGINT, text VARCHAR), code = index in `texts`. */

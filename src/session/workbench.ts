@@ -1,14 +1,16 @@
-import type { DuckDBAppender, DuckDBConnection, DuckDBDataChunk, DuckDBInstance } from '@duckdb/node-api';
+import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
-import type { Batch, BulkWriter, Columns, KeptWriter, Workbench } from '../model/workbench.js';
+import type { BulkWriter, KeptWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
 import type { FileColumn } from './parquet/file.js';
 import { type ParquetThread, startParquetThread } from './parquet/thread.js';
 import { writeTable, writeTableOn } from './parquet/write-table.js';
 import { queryRows } from './query.js';
+import { doubles, scan } from './scan.js';
+import { type ScanThread, startScanThread } from './scan-thread.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
 /** DuckDB's own chunk size. */
@@ -33,6 +35,7 @@ export function createWorkbench(
   const kept: StagedFile[] = [];
   const writing: Promise<void>[] = [];
   let thread: ParquetThread | null = null;
+  const scans: ScanThread[] = [];
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
@@ -43,7 +46,7 @@ export function createWorkbench(
   return {
     kept: () => kept,
     async close() {
-      await thread?.close();
+      await Promise.all([thread?.close(), ...scans.map((one) => one.close())]);
       connection.closeSync();
     },
     async run(sql) {
@@ -58,6 +61,11 @@ export function createWorkbench(
       } finally {
         own.closeSync();
       }
+    },
+    scanFiles(sql) {
+      const started = startScanThread(sql);
+      scans.push(started);
+      return started.batches;
     },
     async createTable(name, columns) {
       const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');
@@ -112,23 +120,6 @@ export function createWorkbench(
   };
 }
 
-async function* scan(connection: DuckDBConnection, sql: string): AsyncGenerator<Batch> {
-  const described = await connection.run(`DESCRIBE ${sql}`);
-  const names = (await described.getRowsJS()).map(([name]) => String(name));
-  // coalesce: the values of a null in DuckDB's vectors are undefined.
-  const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
-  const result = await connection.stream(`SELECT ${select.join(', ')} FROM (${sql})`);
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (!chunk || chunk.rowCount === 0) return;
-    const columns: Columns = {};
-    names.forEach((name, c) => {
-      columns[name] = items(chunk, c);
-    });
-    yield { rows: chunk.rowCount, columns };
-  }
-}
-
 function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: typeof DuckDB): BulkWriter {
   const types = names.map(() => duckdb.DOUBLE);
   return {
@@ -138,8 +129,8 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
         const chunk = duckdb.DuckDBDataChunk.create(types, to - from);
         names.forEach((name, c) => {
           const source = columns[name];
-          if (source) items(chunk, c).set(source.subarray(from, to));
-          else items(chunk, c).fill(Number.NaN);
+          if (source) doubles(chunk, c).set(source.subarray(from, to));
+          else doubles(chunk, c).fill(Number.NaN);
           chunk.getColumnVector(c).flush();
         });
         appender.appendDataChunk(chunk);
@@ -147,16 +138,6 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
     },
     close: () => appender.closeSync(),
   };
-}
-
-/**
- * The memory of a DOUBLE vector. `items` is a private field of DuckDBDoubleVector (our pin, 1.5.5): its public way,
- * a call and a BigInt bit operation a value, is ten times slower. workbench.test.ts fails when a new pin moves it.
- */
-function items(chunk: DuckDBDataChunk, column: number): Float64Array {
-  const { items: values } = chunk.getColumnVector(column) as unknown as { items: unknown };
-  if (!(values instanceof Float64Array)) throw new Error('DuckDBDoubleVector.items is not a Float64Array');
-  return values;
 }
 
 /** Each column of the model's table in its file: given by row, the same in all, or null. */

@@ -1,10 +1,13 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../model/errors.js';
-import type { Workbench } from '../../model/workbench.js';
+import type { Batch, Workbench } from '../../model/workbench.js';
 import { damaged } from './damage.js';
 import { globalColumns } from './sqlite-bulk.js';
 import { bulkTables, type EventKind, type Kind, kinds, type NsysTables } from './tables.js';
+
+/** Fewer are read before a thread has started. */
+const threadFromRows = 500_000;
 
 /** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
 export function parquetTable(folder: string, table: string): string | null {
@@ -26,14 +29,23 @@ export function checkParquetdir(folder: string): void {
     throw damaged(folder, 'The folder has no StringIds.parquet, which every export of nsys has.');
 }
 
-/** The tables where they are: nothing is copied. @throws E_TRACE_FILE when a file is cut off or no Parquet */
-export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
+/**
+ * The tables where they are: nothing is copied.
+ * @param heldEvents up to so many are read into memory, for which reading begins at once
+ * @throws E_TRACE_FILE when a file is cut off or no Parquet
+ */
+export async function openParquetdir(
+  folder: string,
+  workbench: Workbench,
+  heldEvents: number,
+): Promise<NsysTables> {
   checkParquetdir(folder);
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
   const rows = { ...none };
   const shapes = { ...none };
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
   const made: string[] = [];
+  const begun: Partial<Record<EventKind, AsyncIterable<Batch>>> = {};
   for (const kind of kinds) {
     const { table, each, shape } = bulkTables[kind];
     const source = parquetTable(folder, table);
@@ -50,6 +62,9 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
     const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
     const key = `hash(${present.join(', ') || '0'}) >> 11 AS shape`;
     rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
+    const events = Object.values(counts).reduce((sum, count) => sum + count, 0);
+    if (found!.n >= threadFromRows && events <= heldEvents)
+      begun[kind] = workbench.scanFiles(`SELECT * FROM ${rows[kind]}`);
     await workbench.run(
       `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source}`,
     );
@@ -61,7 +76,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
   return {
     rows,
     shapes,
-    events: (kind) => workbench.scan(`SELECT * FROM ${rows[kind]}`),
+    events: (kind) => begun[kind] ?? workbench.scan(`SELECT * FROM ${rows[kind]}`),
     counts,
     strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(value AS VARCHAR) AS value FROM ${strings})`,
     drop: async () => {
