@@ -11,25 +11,33 @@ import type { BenchTyped } from './bench-options.js';
 import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
+import { reportPath, writePage } from './report-file.js';
 
 /** What every bench verb with an engine does. Sets the exit code. */
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
+  const folder = resolve(typed.output);
   ensureResults(typed.output);
   const progress = startProgress(typed.quiet === true);
   const kept = await interruptible((signal) => runBenchSession(verb, typed, signal, progress)).finally(() =>
     progress.end(),
   );
   const { analyzeBench } = await import('../analyze/bench/bench.js');
-  const document = await analyzeBench(await openSession(kept.id));
   const { benchFiles } = await import('../export/bench-files.js');
+  const document = await analyzeBench(await openSession(kept.id));
+  const report = reportPath(kept.folder);
+  const { benchReport } = await import('../report/html/bench/bench.js');
+  await writePage(report, (parts) => benchReport(document, parts));
   const files = benchFiles(document);
-  for (const { name, text } of files) await writeResult(join(resolve(typed.output), name), text);
+  for (const { name, text } of files) await writeResult(join(folder, name), text);
   if (typed.json) printDocument(document);
-  else print(document.data.session.title);
+  else {
+    const { benchText } = await import('../report/terminal/bench.js');
+    print(benchText(document, Math.min(110, terminalWidth())));
+  }
   if (!typed.quiet) {
-    const names = files.map(({ name }) => name).join(', ');
-    talk(`${names} in ${relative(process.cwd(), resolve(typed.output)) || '.'}`);
+    talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);
+    talk(`report: ${report}`);
   }
   if (kept.interrupted) {
     warn(`interrupted: session ${kept.id} holds what was measured until then`);
@@ -61,5 +69,3 @@ async function writeResult(path: string, text: string): Promise<void> {
     throw asStorageFailure(error, { path, doing: 'write the results' });
   }
 }
-
-void terminalWidth;

@@ -18,7 +18,7 @@ interface Entry {
 }
 
 /** Loaded when they are asked for: none of them costs the others anything. */
-const entries: Partial<Record<EngineName, Entry>> = {
+const entries: Record<EngineName, Entry> = {
   onnx: {
     model: 'llama-24m',
     async load({ cacheDir, seed, onProgress }) {
@@ -30,6 +30,14 @@ const entries: Partial<Record<EngineName, Entry>> = {
           onProgress('writing the model', `${Math.round((100 * doneBytes) / totalBytes)} %`),
       });
     },
+  },
+  transformers: {
+    model: 'tinyllama-1.1b',
+    load: async () => (await import('../engines/transformers/engine.js')).transformersEngine,
+  },
+  vllm: {
+    model: 'tinyllama-1.1b',
+    load: async () => (await import('../engines/vllm/engine.js')).vllmEngine,
   },
   openai: {
     model: null,
@@ -48,8 +56,8 @@ export function engineName(text: string): EngineName {
   });
 }
 
-export const engineModel = (name: EngineName): string | null => entries[name]?.model ?? null;
+export const engineModel = (name: EngineName): string | null => entries[name].model;
 
 export async function loadEngine(name: EngineName, context: EngineContext): Promise<Engine> {
-  return entries[name]!.load(context);
+  return entries[name].load(context);
 }

@@ -164,7 +164,7 @@ function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null
     input_len: only?.input_len ?? null,
     output_len: only?.output_len ?? null,
   };
-  if (!model) return { ...workload, ...sizes };
+  if (!model) return { ...workload, ...sizes, threads: threadsOf(variants, workload.threads) };
   const { name, config, dtype, quantization, weights, weight_bytes } = model;
   return {
     ...workload,
@@ -180,9 +180,14 @@ function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null
     },
     engine: { ...workload.engine, version: model.engine.version ?? workload.engine.version },
     device: model.device,
-    threads: model.threads ?? workload.threads,
+    threads: threadsOf(variants, model.threads ?? workload.threads),
     tensor_parallel_size: model.tensor_parallel_size,
   };
+}
+
+/** Null where variants differ: the manifest has one number for all. */
+function threadsOf(variants: readonly VariantPlan[], threads: number | null): number | null {
+  return new Set(variants.map(({ prepared }) => prepared.workload.threads)).size > 1 ? null : threads;
 }
 
 function labelOf(prepared: PreparedBench): string {
@@ -227,7 +232,8 @@ async function rooflineFor(
   progress: Progress,
 ): Promise<CachedRoofline | null> {
   const { prepared } = variants[0]!;
-  const { threads } = prepared.workload;
+  const threads = threadsOf(variants, prepared.workload.threads);
+  // Roofs of one number of threads would be wrong for variants of another.
   if (prepared.name !== 'onnx' || threads === null) return null;
   const found = await machineRoofline({
     threads,
