@@ -12,6 +12,7 @@ import os
 import random
 import sys
 import time
+import traceback
 import typing
 from typing import Any, Dict, List, Optional, Tuple
 
@@ -22,8 +23,8 @@ from inferscope_points import (
     first_line,
     measure_points,
     read_order,
+    record_failure,
     tell,
-    tell_failure,
 )
 from inferscope_record import Recorder, mark_name, recorder
 
@@ -95,12 +96,23 @@ def coerced(key: str, text: str, annotation: Any) -> Any:
     return text
 
 
+def field_types(engine_args: Any) -> Dict[str, Any]:
+    """name -> type of the fields of EngineArgs; its annotation as text where a name in it cannot be resolved."""
+    try:
+        hints = typing.get_type_hints(engine_args)
+    except Exception:
+        hints = {}
+    return {field.name: hints.get(field.name, field.type) for field in dataclasses.fields(engine_args)}
+
+
 def _kinds(annotation: Any) -> set:
     """The plain types that an annotation allows: Optional, Union (also X | Y), Literal and Annotated taken apart."""
     if isinstance(annotation, str):
         names = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
-        found = {kind for name, kind in names.items() if name in _words(annotation)}
-        return found | ({type(None)} if "Optional" in annotation else set()) or {str}
+        words = set(_words(annotation))
+        found = {kind for name, kind in names.items() if name in words}
+        found |= {type(None)} if "Optional" in words else set()
+        return found if words <= set(names) | {"Optional", "Union", "typing"} else found | {str}
     origin = typing.get_origin(annotation)
     if origin is None:
         return {annotation} if annotation in (int, float, bool, str, type(None)) else {str}
@@ -297,6 +309,7 @@ def write_lines(records: Recorder, order: Dict[str, Any], point: Dict[str, Any],
 
 def run(order: Dict[str, Any]) -> None:
     version = installed_version()
+    os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
     stop = StopFlag()
     records = recorder()
     tell(type="phase", phase="load")
@@ -305,7 +318,7 @@ def run(order: Dict[str, Any]) -> None:
     from vllm.engine.arg_utils import EngineArgs  # type: ignore[import-not-found]
     from vllm.sampling_params import RequestOutputKind  # type: ignore[import-not-found]
 
-    options = engine_options(order, {field.name: field.type for field in dataclasses.fields(EngineArgs)})
+    options = engine_options(order, field_types(EngineArgs))
     try:
         llm = LLM(**options)
     except Exception as error:
@@ -374,7 +387,7 @@ def run(order: Dict[str, Any]) -> None:
 def record_model(records: Recorder, order: Dict[str, Any], options: Dict[str, Any], version: str, config: Any) -> None:
     hf = config.hf_config.to_dict()
     records.model(
-        name=str(order.get("model_name") or order["model"]),
+        name=str(order.get("name") or order["model"]),
         config=json.loads(json.dumps(hf, default=str)),
         dtype=str(config.dtype).replace("torch.", ""),
         device=str(options.get("device") or "cuda"),
@@ -402,16 +415,21 @@ def main(arguments: List[str]) -> int:
         run(read_order(arguments[0]))
         return 0
     except EngineError as error:
-        tell_failure(error)
-        sys.stderr.write("%s (%s)\n  %s\n  %s\n" % (error.what, error.code, error.why, error.fix))
+        record_failure(recorder(), error)
         return {"E_USAGE": 2, "E_ENGINE_MISSING": 3, "E_TOOL_VERSION": 3}.get(error.code, 4)
+    except Exception as error:
+        traceback.print_exc()
+        words = "%s: %s" % (type(error).__name__, first_line(error))
+        fix = "Its whole output is in the log of the launch."
+        record_failure(recorder(), EngineError("E_WORKLOAD_FAILED", "vLLM broke off", words, fix))
+        return 4
 
 
 if __name__ == "__main__":
     status = main(sys.argv[1:])
+    recorder().clock()
     recorder().flush()
-    # Worker processes of the engine can keep the interpreter from ending.
     sys.stdout.flush()
     sys.stderr.flush()
-    recorder()._lines = []
+    # Threads and worker processes of the engine can keep the interpreter from ending.
     os._exit(status)

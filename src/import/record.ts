@@ -232,7 +232,7 @@ function put(
     }
     case 'request': {
       outcome.sizes = commonSizes(outcome.sizes, line);
-      const ttft_ns = line.first_token_ns - line.t_ns;
+      const ttft_ns = line.first_token_ns === null ? null : line.first_token_ns - line.t_ns;
       sink.append('iterations', {
         ...keys,
         iteration: line.iteration,
@@ -282,5 +282,6 @@ function put(
 }
 
 function tpotOf({ tpot_ns, output_len, first_token_ns, end_ns }: RequestLine): number | null {
-  return tpot_ns ?? (output_len > 1 ? (end_ns - first_token_ns) / (output_len - 1) : null);
+  if (tpot_ns !== null) return tpot_ns;
+  return output_len > 1 && first_token_ns !== null ? (end_ns - first_token_ns) / (output_len - 1) : null;
 }

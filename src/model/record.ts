@@ -61,7 +61,8 @@ export const requestLineSchema = z.object({
   batch_size: z.number().int(),
   input_len: z.number().int(),
   output_len: z.number().int(),
-  first_token_ns: z.number(),
+  /** Null where the engine tells the whole time only. */
+  first_token_ns: z.number().nullable(),
   end_ns: z.number(),
   /**
    * Mean over the sequences of (last − first token) / (tokens − 1), for engines whose sequences are not in step; null

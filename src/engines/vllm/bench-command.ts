@@ -1,0 +1,224 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
+import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
+import { messageOf } from '../../model/errors.js';
+import { appendRecord, type RecordBody } from '../record-lines.js';
+import type { RecordLineInput } from '../../model/record.js';
+
+type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
+
+export const benchVerbs = { bench: 'latency', 'bench-throughput': 'throughput' } as const;
+export type BenchVerb = (typeof benchVerbs)[keyof typeof benchVerbs];
+
+export interface BenchTarget {
+  python: string;
+  version: string;
+  verb: BenchVerb;
+  /** Name for the record. */
+  name: string;
+  weights: 'random' | 'trained';
+  place: (scratch: string) => string;
+  /** Of Python itself, before `-m`. */
+  interpreterArgs?: readonly string[];
+}
+
+/**
+ * Arguments of `vllm bench latency` or `throughput` for one point. Latency runs the batch as one, warmed up, as often
+ * as repeats are wanted; throughput runs its prompts once, unwarmed, no more than the batch at a time.
+ */
+export function benchArguments(
+  verb: BenchVerb,
+  { batch_size, input_len, output_len }: BenchPoint,
+  order: Pick<BenchOrder, 'repeats' | 'warmup' | 'dtype' | 'seed' | 'engine_args'>,
+  of: { model: string; weights: 'random' | 'trained'; output: string },
+): string[] {
+  const flags: Record<string, string | number> = {
+    model: of.model,
+    seed: order.seed,
+    'input-len': input_len,
+    'output-len': output_len,
+    ...(verb === 'latency'
+      ? { 'batch-size': batch_size, 'num-iters': order.repeats, 'num-iters-warmup': order.warmup.max }
+      : { 'dataset-name': 'random', 'num-prompts': batch_size, 'max-num-seqs': batch_size }),
+    ...(of.weights === 'random' ? { 'load-format': 'dummy' } : {}),
+    // Only the random prompts of throughput need a tokenizer.
+    ...(verb === 'latency' ? { 'disable-detokenize': 'true', 'skip-tokenizer-init': 'true' } : {}),
+    ...(order.dtype === null ? {} : { dtype: order.dtype }),
+    ...order.engine_args,
+    'output-json': of.output,
+  };
+  return ['bench', verb, ...Object.entries(flags).flatMap(([key, value]) => flag(key, String(value)))];
+}
+
+/** `enforce_eager=true` is a flag without a value, `=false` its negation. */
+function flag(key: string, value: string): string[] {
+  const name = key.replaceAll('_', '-');
+  if (/^true$/i.test(value)) return [`--${name}`];
+  if (/^false$/i.test(value)) return [`--no-${name}`];
+  return [`--${name}`, value];
+}
+
+/** Seconds a batch, of the file that either verb writes. @throws when it holds none */
+export function batchSeconds(text: string): number[] {
+  const { latencies, elapsed_time } = JSON.parse(text) as { latencies?: unknown; elapsed_time?: unknown };
+  const found = Array.isArray(latencies) ? latencies : [elapsed_time];
+  const seconds = found.filter((value): value is number => typeof value === 'number' && value > 0);
+  if (seconds.length > 0 && seconds.length === found.length) return seconds;
+  throw new Error('its JSON holds neither "latencies" nor "elapsed_time"');
+}
+
+/**
+ * One launch: the command once a point, since it measures one shape a process. Its JSON stays in `scratch` as
+ * `vllm-bench-<point>-<launch>.json`.
+ */
+export function launchBench(target: BenchTarget, order: BenchOrder, control: LaunchControl): EngineLaunch {
+  let pid: number | null = null;
+  let iteration = order.first_iteration;
+  const log: string[] = [];
+  const write = (...lines: RecordBody[]) => appendRecord(control.recordPath, order.execution_id, lines);
+  return {
+    get pid() {
+      return pid;
+    },
+    ended: run().then(
+      () => ({ failure: null, log: log.join('\n') || null }),
+      (failure: unknown) => ({ failure, log: log.join('\n') || null }),
+    ),
+  };
+
+  async function run(): Promise<void> {
+    const model = target.place(control.scratch);
+    write(clockLine(), modelLine(target, order));
+    control.onProgress({ type: 'phase', phase: 'timed' });
+    for (const point of order.points) {
+      if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
+      else await measure(point, model);
+    }
+    write(clockLine());
+  }
+
+  async function measure(point: BenchPoint, model: string): Promise<void> {
+    const output = join(control.scratch, `vllm-bench-${point.point}-${order.launch}.json`);
+    const args = benchArguments(target.verb, point, order, { model, weights: target.weights, output });
+    const child = execa(
+      target.python,
+      [...(target.interpreterArgs ?? []), '-m', 'vllm.entrypoints.cli.main', ...args],
+      {
+        stdin: 'ignore',
+        all: true,
+        reject: false,
+        maxBuffer: 1 << 20,
+        cancelSignal: control.signal,
+        forceKillAfterDelay: 30_000,
+      },
+    );
+    pid = child.pid ?? null;
+    const exit = await child;
+    log.push(`$ vllm ${args.join(' ')}`, String(exit.all ?? ''));
+    if (exit.failed) {
+      const said = String(exit.all ?? '');
+      const memory = /out of memory|OutOfMemory/i.test(said);
+      const words = said.trim().split('\n').at(-1) ?? '';
+      if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
+      else
+        end(
+          point,
+          memory ? 'out_of_memory' : 'failed',
+          `vllm bench ${target.verb} failed: ${words}`.slice(0, 500),
+        );
+      return;
+    }
+    try {
+      const seconds = batchSeconds(await readFile(output, 'utf8'));
+      const { mtimeMs } = await stat(output);
+      const end_ns = monotonicNs() - Math.max(0, Date.now() - mtimeMs) * 1e6;
+      write(...requestLines(point, order, iteration, seconds, end_ns));
+      for (const one of seconds) {
+        control.onProgress({
+          type: 'iteration',
+          point: point.point,
+          iteration,
+          warmup: false,
+          e2e_ms: one * 1000,
+        });
+        iteration++;
+      }
+      end(point, 'measured', null);
+    } catch (error) {
+      end(point, 'failed', `${output} cannot be read: ${messageOf(error)}`);
+    }
+  }
+
+  function end({ point }: BenchPoint, outcome: PointOutcome, text: string | null): void {
+    const warmed = outcome === 'measured' && target.verb === 'latency' ? order.warmup.max : 0;
+    write({
+      type: 'point',
+      t_ns: monotonicNs(),
+      point,
+      launch: order.launch,
+      outcome,
+      text,
+      warmup_iterations: warmed,
+      stable: null,
+      interleaved: false,
+    });
+    control.onProgress({ type: 'point', point, outcome, text });
+  }
+}
+
+const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+
+function monotonicNs(): number {
+  return Number(process.hrtime.bigint());
+}
+
+function clockLine(): RecordBody {
+  const realtimeUs = Math.round((performance.timeOrigin + performance.now()) * 1000);
+  return { type: 'clock', t_ns: monotonicNs(), realtime_ns: `${BigInt(realtimeUs) * 1000n}` };
+}
+
+function modelLine({ name, weights, version }: BenchTarget, { dtype, engine_args }: BenchOrder): RecordBody {
+  return {
+    type: 'model',
+    t_ns: monotonicNs(),
+    name,
+    config: {},
+    dtype: dtype ?? 'auto',
+    quantization: engine_args['quantization'] ?? null,
+    weights,
+    weight_bytes: null,
+    tensor_parallel_size: Number(engine_args['tensor_parallel_size'] ?? 1),
+    engine: { name: 'vllm', version },
+    device: 'cuda',
+  };
+}
+
+/** The file tells how long each batch took, not when: they ran one after the other until it was written. */
+export function requestLines(
+  { point, batch_size, input_len, output_len }: BenchPoint,
+  { launch }: Pick<BenchOrder, 'launch'>,
+  firstIteration: number,
+  seconds: readonly number[],
+  endNs: number,
+): RecordBody<RequestLineInput>[] {
+  let at = endNs - sum(seconds) * 1e9;
+  return seconds.map((one, index) => {
+    const t_ns = Math.round(at);
+    at += one * 1e9;
+    return {
+      type: 'request',
+      t_ns,
+      iteration: firstIteration + index,
+      launch,
+      warmup: false,
+      batch_size,
+      input_len,
+      output_len,
+      first_token_ns: null,
+      end_ns: Math.round(at),
+      point,
+    };
+  });
+}

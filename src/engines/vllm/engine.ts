@@ -1,0 +1,166 @@
+import { join } from 'node:path';
+import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import { type ChosenModel, chooseModel } from '../transformers/choose-model.js';
+import { findPython, pythonCandidates } from '../transformers/interpreter.js';
+import { launchPython } from '../transformers/launch.js';
+import { benchVerbs, launchBench } from './bench-command.js';
+import { placeModel, vllmConfig } from './place-model.js';
+import { needVersion, withOtherWays } from './vllm-version.js';
+
+const ways = ['offline', ...Object.keys(benchVerbs)] as const;
+
+/**
+ * vLLM in processes of its own. `--engine-arg via=offline` (default) steps its engine through the probe; `via=bench`
+ * runs its own `vllm bench latency`, `via=bench-throughput` its `vllm bench throughput`, once a point. All other
+ * engine arguments are vLLM's.
+ * @throws E_ENGINE_MISSING, E_TOOL_VERSION, E_USAGE, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE
+ */
+export const vllmEngine: Engine = {
+  name: 'vllm',
+  async prepare(request: EngineRequest): Promise<PreparedEngine> {
+    const { via = 'offline', ...args } = request.engineArgs;
+    checkRequest(request, via);
+    const model = await chooseModel(request.model, request.weights);
+    if (model.weights === 'random' && model.config !== null) vllmConfig(model.name, model.config);
+    const python = await findPython(pythonCandidates(request.python), ['vllm'], {
+      probe: probeFolder(),
+      hubId: null,
+    }).catch((error: unknown) => {
+      throw withOtherWays(error);
+    });
+    const version = python.packages['vllm']!;
+    const maxContext = contextOf(model, args);
+    const common = {
+      name: 'vllm' as const,
+      workload: workloadOf(model, request, version),
+      maxContext,
+      refuses: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
+        maxContext !== null && input_len + output_len > maxContext
+          ? `${input_len} + ${output_len} tokens are more than the ${maxContext} of its context`
+          : null,
+    };
+    if (via === 'offline') {
+      needVersion(python.command, version, 6, 'stepping its engine');
+      return {
+        ...common,
+        cannot: cannotOffline,
+        launch(order, control) {
+          const own = {
+            ...order,
+            model: placeModel(model, control.scratch),
+            name: model.name,
+            weights: model.weights,
+            engine_args: args,
+          };
+          const script = join(probeFolder(), 'inferscope_vllm.py');
+          return launchPython({ command: python.command, script, order: own }, control);
+        },
+      };
+    }
+    needVersion(python.command, version, 8, 'vllm bench');
+    const verb = benchVerbs[via as keyof typeof benchVerbs];
+    const target = {
+      python: python.command,
+      version,
+      verb,
+      name: model.name,
+      weights: model.weights,
+      place: (scratch: string) => placeModel(model, scratch),
+    };
+    return {
+      ...common,
+      cannot: cannotBench(verb),
+      launch: (order, control) => launchBench(target, { ...order, engine_args: args }, control),
+    };
+  },
+};
+
+const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
+
+function checkRequest({ url, threads }: EngineRequest, via: string): void {
+  if (!ways.includes(via as (typeof ways)[number])) {
+    throw new InferscopeError('E_USAGE', {
+      what: `--engine-arg via=${via} is no way to vLLM`,
+      why: `It is one of ${ways.join(', ')}.`,
+      fix: 'Leave via out: the engine is stepped in a process of its own.',
+    });
+  }
+  if (url !== null) {
+    throw new InferscopeError('E_USAGE', {
+      what: '--url cannot be given with --engine vllm',
+      why: 'This engine starts vLLM itself.',
+      fix: 'For a server that runs already: --engine openai --url URL',
+    });
+  }
+  if (threads !== null) {
+    throw new InferscopeError('E_USAGE', {
+      what: '--threads cannot be chosen with --engine vllm',
+      why: 'vLLM chooses the threads of its workers.',
+      fix: 'Leave --threads out.',
+    });
+  }
+}
+
+function contextOf({ config }: ChosenModel, args: Record<string, string>): number | null {
+  const asked = Number(args['max_model_len'] ?? args['max-model-len'] ?? Number.NaN);
+  const own = config?.['max_position_embeddings'];
+  if (Number.isFinite(asked)) return asked;
+  return typeof own === 'number' ? own : null;
+}
+
+function workloadOf(model: ChosenModel, request: EngineRequest, version: string): PreparedEngine['workload'] {
+  const { engineArgs, dtype, device } = request;
+  return {
+    model:
+      model.config === null
+        ? null
+        : {
+            name: model.name,
+            config: model.config,
+            dtype: dtype ?? 'auto',
+            quantization: engineArgs['quantization'] ?? null,
+            weights: model.weights,
+            num_parameters: null,
+            weight_bytes: null,
+          },
+    engine: { name: 'vllm', version, options: { ...engineArgs } },
+    device: device ?? 'cuda',
+    threads: null,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: Number(engineArgs['tensor_parallel_size'] ?? 1),
+  };
+}
+
+const own = (text: string) => ({ code: 'not_told', text });
+
+const cannotOffline: PreparedEngine['cannot'] = {
+  device_time: own('vLLM sets no device events; its steps are timed on the host, around LLMEngine.step()'),
+  device_work: own('vLLM runs in processes of its own; `inferscope run --evaluator nsys` shows its kernels'),
+  idle_share: own('no kernels are known; `inferscope run --evaluator nsys` shows them'),
+  memory: own(
+    'vLLM reserves its share of the device (gpu_memory_utilization) before the first point; kv_cache_usage tells what a point needs of it',
+  ),
+};
+
+function cannotBench(verb: string): PreparedEngine['cannot'] {
+  const tells = `vllm bench ${verb} tells seconds a batch only`;
+  return {
+    ttft: own(tells),
+    tpot: own(tells),
+    itl: own(tells),
+    stages: own(tells),
+    ...cannotOffline,
+    kv_occupancy: own(tells),
+    moments: own(`${tells}, not when: repeats are laid end to end up to the end of its process`),
+    sampling: own(
+      `vllm bench ${verb} samples at temperature 1, not greedily, and repeats one set of prompts`,
+    ),
+    ...(verb === 'throughput'
+      ? { warmup: own('vllm bench throughput runs its prompts once, without warm-up: one repeat a launch') }
+      : {}),
+  };
+}

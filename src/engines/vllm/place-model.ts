@@ -1,0 +1,47 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import type { ChosenModel } from '../transformers/choose-model.js';
+
+/** vLLM finds a model's class by `architectures`, which dimensions alone do not have. */
+const architectures: Record<string, string> = {
+  llama: 'LlamaForCausalLM',
+  mistral: 'MistralForCausalLM',
+  mixtral: 'MixtralForCausalLM',
+  qwen2: 'Qwen2ForCausalLM',
+  qwen3: 'Qwen3ForCausalLM',
+  qwen3_moe: 'Qwen3MoeForCausalLM',
+  gemma: 'GemmaForCausalLM',
+  gemma2: 'Gemma2ForCausalLM',
+  gemma3_text: 'Gemma3ForCausalLM',
+  phi3: 'Phi3ForCausalLM',
+  gpt2: 'GPT2LMHeadModel',
+  opt: 'OPTForCausalLM',
+  deepseek_v3: 'DeepseekV3ForCausalLM',
+};
+
+/**
+ * config.json as vLLM needs it. @throws E_MODEL_ARCHITECTURE where its class is not known
+ */
+export function vllmConfig(name: string, config: Record<string, unknown>): Record<string, unknown> {
+  if (Array.isArray(config['architectures']) && config['architectures'].length > 0) return config;
+  const known = architectures[String(config['model_type'])];
+  if (known !== undefined) return { ...config, architectures: [known] };
+  throw new InferscopeError('E_MODEL_ARCHITECTURE', {
+    what: `vLLM's class for ${name} is not known`,
+    why: `Its config.json has no "architectures", and model_type ${String(config['model_type'])} does not tell.`,
+    fix: 'Add "architectures" to the config.json, as the published one has it.',
+  });
+}
+
+/**
+ * What vLLM gets as `model`: trained ones where they are (folder or hub id), random weights as a folder below
+ * `scratch` that holds the config.json alone.
+ */
+export function placeModel({ name, source, config, weights }: ChosenModel, scratch: string): string {
+  if (weights === 'trained' || config === null) return source.endsWith('.json') ? dirname(source) : source;
+  const folder = join(scratch, 'model');
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'config.json'), JSON.stringify(vllmConfig(name, config), null, 2));
+  return folder;
+}
