@@ -115,8 +115,10 @@ class Engine:
         self._prepare_together()
         recorder().cuda_memory("post_warmup")
         self.tell("phase", phase="timed")
+        self.runner.capture(True)
         self._measure_together()
         self._measure_alone()
+        self.runner.capture(False)
         measured = [point for point in self.points if point.outcome is None]
         for point in measured:
             whole = point.done == self.order["repeats"]

@@ -133,6 +133,13 @@ class Runner:
         for kind, sums in work.items():
             recorder().device_work(point.name, launch, kind, **sums)
 
+    def capture(self, on: bool) -> None:
+        """Tells a profiler of the whole process where the timed repeats are (nsys --capture-range=cudaProfilerApi)."""
+        import torch
+
+        if self.gpu:
+            torch.cuda.profiler.start() if on else torch.cuda.profiler.stop()
+
     def _timers(self, stages: int) -> List[Any]:
         import torch
 
@@ -216,9 +223,10 @@ def device_activities(events: List[Any]) -> List[Activity]:
 
     found = []
     for event in events:
-        if event.device_type() == DeviceType.CPU or event.is_user_annotation():
+        name = event.name()
+        if event.device_type() == DeviceType.CPU or event.is_user_annotation() or name.endswith((" Sync", " Wait Event")):
             continue
-        start_ns, name = event.start_ns(), event.name()
+        start_ns = event.start_ns()
         found.append((start_ns, start_ns + event.duration_ns(), name.startswith(("Memcpy", "Memset", "CopyDevice", "Fill"))))
     return sorted(found)
 
