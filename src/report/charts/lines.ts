@@ -131,14 +131,21 @@ function lineSeries(line: Line, { categories, unit }: LinesFacts): SeriesOption[
 
 /** Room above the lines for what the marks are called. */
 function markRoom({ marks = [] }: LinesFacts): number {
-  return 14 * Math.max(0, ...marks.map(({ name }) => name.split('\n').length));
+  return 14 * marks.reduce((rows, { name }) => rows + name.split('\n').length, 0);
 }
 
 function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: Theme): SeriesOption[] {
   if (marks.length === 0 && bounds.length === 0) return [];
   const label = { color: theme.ink, fontSize: 11 };
   const last = categories.length - 1;
-  const vertical = marks.map(({ at, name, color }) => ({
+  // Each name has rows of its own, so that none hides another.
+  let rows = 0;
+  const lifted = marks.map((mark) => {
+    const text = `${mark.name}${'\n'.repeat(rows)}`;
+    rows += mark.name.split('\n').length;
+    return { ...mark, text };
+  });
+  const vertical = lifted.map(({ at, name, text, color }) => ({
     xAxis: at,
     name,
     lineStyle: { color, type: 'dotted' as const, width: 1.5 },
@@ -147,7 +154,7 @@ function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: 
       ...label,
       position: 'end' as const,
       align: at === 0 ? ('left' as const) : at === last ? ('right' as const) : ('center' as const),
-      formatter: name,
+      formatter: text,
     },
   }));
   const horizontal = bounds.map(({ value, name }) => ({
@@ -189,6 +196,8 @@ export function linesOption(input: LinesInput, facts: LinesFacts): EChartsOption
       min: 0,
       ...(top > 0 ? { max: top } : {}),
       splitNumber: 4,
+      // Bytes are divided in powers of two.
+      ...(facts.unit === 'B' && top > 0 ? { interval: 2 ** Math.ceil(Math.log2(top / 5)) } : {}),
       ...axisStyle(input),
       axisLabel: {
         color: theme.muted,

@@ -93,27 +93,27 @@ export const pointsSection: BenchSection = {
             numeric('batch'),
             numeric('prompt'),
             numeric('output'),
+            ...(failed.length > 0 ? [{ head: 'outcome' }] : []),
             ...metrics.map(([name]) => numeric(name)),
             ...shownRates.map(([name]) => numeric(name)),
-            { head: 'outcome' },
           ]}
           rows={rows.map(({ variant, point }) => [
             ...(several ? [variant.label] : []),
             formatCount(point.batch_size),
             formatCount(point.input_len),
             formatCount(point.output_len),
+            ...(failed.length > 0 ? [outcomeWords[point.outcome]] : []),
             ...metrics.map(([, of]) => <Interval figure={meanOf(of(point))} />),
             ...shownRates.map(([, of]) => <Interval figure={of({ variant, point })} />),
-            outcomeWords[point.outcome],
           ])}
           sortKeys={rows.map(({ variant, point }) => [
             ...(several ? [variant.label] : []),
             point.batch_size,
             point.input_len,
             point.output_len,
+            ...(failed.length > 0 ? [point.outcome] : []),
             ...metrics.map(([, of]) => meanOf(of(point)).value),
             ...shownRates.map(([, of]) => of({ variant, point }).value),
-            point.outcome,
           ])}
         />
         <MissingNotes reasons={reasonsOf(rows)} />

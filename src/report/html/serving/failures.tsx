@@ -3,8 +3,8 @@ import type { Figure } from '../../../model/figure.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { formatCount, formatPercent } from '../../format.js';
 import { missingReasons } from '../../words.js';
-import { DataTable, FigureText, MissingNotes } from '../parts.js';
-import type { ServingSection } from './serving-parts.js';
+import { DataTable, MissingNotes } from '../parts.js';
+import { Counted, type ServingSection } from './serving-parts.js';
 
 export const failuresSection: ServingSection = {
   id: 'failures',
@@ -73,7 +73,7 @@ export const tokensSection: ServingSection = {
           ]}
           rows={points.map((point) => [
             levelLabel(point),
-            ...known.map(([, of]) => <FigureText figure={of(point)} />),
+            ...known.map(([, of]) => <Counted figure={of(point)} />),
             formatCount(point.tokens.shorter),
             formatCount(point.tokens.longer),
             formatCount(point.tokens.chunks_not_tokens),

@@ -3,8 +3,8 @@ import type { Figure } from '../../../model/figure.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { formatCount, formatMs, formatNumber, formatPercent, noValue } from '../../format.js';
 import { missingReasons } from '../../words.js';
-import { Absent, DataTable, FigureText, MissingNotes } from '../parts.js';
-import { clientWords, type ServingSection } from './serving-parts.js';
+import { Absent, DataTable, MissingNotes } from '../parts.js';
+import { clientWords, Counted, type ServingSection } from './serving-parts.js';
 
 const ms = (value: number | null): string => (value === null ? noValue : formatMs(value));
 
@@ -83,7 +83,7 @@ export const serverSection: ServingSection = {
             columns={[{ head: 'load' }, ...known.map(([head]) => ({ head, numeric: true }))]}
             rows={points.map((point) => [
               levelLabel(point),
-              ...known.map(([, of]) => <FigureText figure={of(point)} />),
+              ...known.map(([, of]) => <Counted figure={of(point)} />),
             ])}
           />
         )}

@@ -1,9 +1,9 @@
 import type { Figure } from '../../../model/figure.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
-import { formatCount, formatMs } from '../../format.js';
+import { formatCount } from '../../format.js';
 import { missingReasons } from '../../words.js';
 import { DataTable, FigureText, MissingNotes } from '../parts.js';
-import { clientWords, type ServingSection, Statistic } from './serving-parts.js';
+import { type ServingSection, Statistic } from './serving-parts.js';
 
 export const loadsSection: ServingSection = {
   id: 'loads',
@@ -24,7 +24,8 @@ export const loadsSection: ServingSection = {
             { head: 'load' },
             { head: 'ok', numeric: true },
             { head: 'failed', numeric: true },
-            { head: 'time', numeric: true },
+            ...(slo ? [{ head: 'within SLO', numeric: true }, { head: 'meets it' }] : []),
+            { head: 'client-bound' },
             { head: 'requests/s', numeric: true },
             { head: 'output tok/s', numeric: true },
             { head: 'TTFT p50', numeric: true },
@@ -33,14 +34,18 @@ export const loadsSection: ServingSection = {
             { head: 'p99', numeric: true },
             { head: 'end to end p50', numeric: true },
             { head: 'p99', numeric: true },
-            ...(slo ? [{ head: 'within SLO', numeric: true }, { head: 'meets it' }] : []),
-            { head: 'client-bound', wraps: true },
           ]}
           rows={points.map((point) => [
             levelLabel(point),
             formatCount(point.requests.ok),
             formatCount(point.requests.failed),
-            formatMs(point.seconds * 1e3),
+            ...(slo
+              ? [
+                  <FigureText figure={point.goodput.share} />,
+                  point.goodput.meets_slo === null ? '' : point.goodput.meets_slo ? 'yes' : 'no',
+                ]
+              : []),
+            point.client.bound ? 'yes' : 'no',
             <FigureText figure={point.throughput.requests_per_s} />,
             <FigureText figure={point.throughput.output_tokens_per_s} />,
             <Statistic of={point.latency.ttft} name="p50" />,
@@ -49,13 +54,6 @@ export const loadsSection: ServingSection = {
             <Statistic of={point.latency.tpot} name="p99" />,
             <Statistic of={point.latency.e2e} name="p50" />,
             <Statistic of={point.latency.e2e} name="p99" />,
-            ...(slo
-              ? [
-                  <FigureText figure={point.goodput.share} />,
-                  point.goodput.meets_slo === null ? '' : point.goodput.meets_slo ? 'yes' : 'no',
-                ]
-              : []),
-            clientWords(point),
           ])}
         />
         <MissingNotes reasons={missingReasons(figures)} />

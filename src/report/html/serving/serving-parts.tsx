@@ -1,8 +1,9 @@
 import type { FC, PropsWithChildren } from 'hono/jsx';
 import type { Distribution, ServingPoint, ServingResult } from '../../../model/documents/serving.js';
+import type { Figure } from '../../../model/figure.js';
 import type { Chart } from '../../charts/chart.js';
 import { servingCharts, type ServingChartName } from '../../charts/registry.js';
-import { formatMs } from '../../format.js';
+import { formatCount, formatFigureWithInterval, formatMs } from '../../format.js';
 import type { PageSection } from '../document-page.js';
 import { ChartFrame, Missing } from '../parts.js';
 
@@ -28,6 +29,18 @@ export const Statistic: FC<{ of: Distribution; name: 'mean' | 'p50' | 'p90' | 'p
   of,
   name,
 }) => ('value' in of ? <Missing reason={of.reason.text} /> : <>{formatMs(of[name])}</>);
+
+/** A figure with its interval; a whole number of things has no decimals. */
+export const Counted: FC<{ figure: Figure }> = ({ figure }) => {
+  if (figure.value === null) return <Missing reason={figure.reason.text} />;
+  const whole = Number.isInteger(figure.value) && !figure.ci95 && /^[a-z]+$/.test(figure.unit);
+  const text = whole && figure.unit !== 'ms' && figure.unit !== 'share' && figure.unit !== 'ratio';
+  return (
+    <span class="figure" title={figure.source}>
+      {text ? formatCount(figure.value) : formatFigureWithInterval(figure)}
+    </span>
+  );
+};
 
 /** "no", "yes: …". */
 export const clientWords = ({ client }: ServingPoint): string =>
