@@ -114,7 +114,10 @@ export async function sessionOf(
 }
 
 export interface Repetition {
-  execution?: 'clean' | 'profiled';
+  /** clean unless told. */
+  execution?: string;
+  /** Point of a benchmark. */
+  point?: string;
   pid: number;
   launch: number;
   iteration: number;
@@ -171,6 +174,7 @@ export function repetition(r: Repetition, firstStage: number): Required<Pick<Row
   const iteration: Row<'iterations'> = {
     ...keys,
     launch: r.launch,
+    ...(r.point === undefined ? {} : { point: r.point }),
     warmup,
     batch_size: batch,
     input_len: inputLen,

@@ -125,10 +125,12 @@ function usedBefore(
 function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['engine'] {
   const { model, engine, device, threads, tensor_parallel_size } = workload;
   const cpu = hardware['cpu_model'];
+  // A server tells a name only.
+  const served = engine.options['model'];
   return {
     name: engine.name,
     version: engine.version,
-    model: model?.name ?? 'unknown model',
+    model: model?.name ?? (typeof served === 'string' ? served : 'unknown model'),
     dtype: model?.dtype ?? null,
     quantization: model?.quantization ?? null,
     weights: model?.weights ?? 'unknown',

@@ -8,6 +8,7 @@ import type { EnergyRow, MetricRow, Telemetry } from './sampled.js';
 export const onCpu = (workload: Workload): boolean => workload.device === 'cpu';
 /** Device of an engine that is reached over HTTP: what it computes on is not known. */
 export const remote = 'server';
+const thisMachine = /^https?:\/\/(localhost|127\.|\[::1\])/;
 
 /** Facts of the machine while one point ran. */
 export function machineFigures(
@@ -59,13 +60,14 @@ export function machineFigures(
 }
 
 /** Why there is no figure of a GPU, should there be none. */
-function noGpu({ device }: Workload, because: Because): MissingFigure {
+function noGpu({ device, engine }: Workload, because: Because): MissingFigure {
   if (device === 'cpu') return missing('no_gpu', 'it ran on the CPU');
+  if (device === remote && !thisMachine.test(String(engine.options['url']))) {
+    return missing('no_gpu', "a server's GPU cannot be sampled from another machine");
+  }
   return because(
     ['gpu', 'gpu_utilization', 'telemetry'],
-    device === remote
-      ? missing('remote', 'the GPU of a server is not sampled from here')
-      : missing('not_sampled', 'no sample of a GPU fell into the timed repeats'),
+    missing('not_sampled', 'no sample of a GPU fell into the timed repeats'),
   );
 }
 

@@ -81,7 +81,7 @@ export async function benchTelemetry(
     `WITH ${spans} SELECT point, scope, ${shares.join(', ')} FROM samples WHERE metric = 'throttle_bits' GROUP BY ALL ORDER BY ALL`,
     [executionId],
   );
-  const gpus = usedGpus(metrics, devices);
+  const gpus = usedGpus([...metrics, ...energy], devices);
   const throttled = bits
     .filter(({ scope }) => gpus.includes(scope))
     .flatMap((row) =>
@@ -94,11 +94,12 @@ export async function benchTelemetry(
 }
 
 /** Every GPU of the host is sampled; the engine's are those that worked most. */
-function usedGpus(metrics: readonly MetricRow[], devices: number): string[] {
+function usedGpus(rows: readonly (MetricRow | EnergyRow)[], devices: number): string[] {
   const work = new Map<string, number>();
-  for (const { scope, metric, mean, n } of metrics) {
-    if (!/^gpu\d+(\.mig\d+)?$/.test(scope)) continue;
-    work.set(scope, (work.get(scope) ?? 0) + (metric === 'utilization_percent' ? mean * n : 0));
+  for (const row of rows) {
+    if (!/^gpu\d+(\.mig\d+)?$/.test(row.scope)) continue;
+    const busy = 'metric' in row && row.metric === 'utilization_percent' ? row.mean * row.n : 0;
+    work.set(row.scope, (work.get(row.scope) ?? 0) + busy);
   }
   return [...work]
     .toSorted((x, y) => y[1] - x[1])

@@ -1,0 +1,156 @@
+import { expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import type { BenchAnswer, BenchVariant } from '../../model/documents/bench.js';
+import { close } from '../test-rows.js';
+import { benchAnswers } from './answers.js';
+import { benchFits } from './fits.js';
+import { variantFlags } from './flags.js';
+import { gpuWorkload, planOf, pointOf } from './test-bench.js';
+import { variantAnswers } from './variants.js';
+
+type Points = ReturnType<typeof pointOf>[];
+const answersOf = (points: Points) => benchAnswers(points, benchFits(points));
+const answer = (points: Points, id: BenchAnswer['id']) => answersOf(points).find((one) => one.id === id)!;
+const flagsOf = (points: Points) =>
+  variantFlags(points, {
+    workload: gpuWorkload(),
+    command: [],
+    hardware: {},
+    usedBefore: [],
+    plan: planOf([]),
+  }).map(({ text }) => text);
+
+/** One token of 10 ms first, then TPOT by batch; 11 output tokens, so e2e = TTFT + 10 TPOT. */
+const sweep = (tpots: [batch: number, tpot: number][]): Points =>
+  tpots.map(([batch, tpot]) => pointOf(['throughput'], [batch, 8, 11], [[10, tpot]]));
+
+test('the knee: where a doubling gives less than 1.5 times the decode tokens/s', () => {
+  // 100, 200, 333 and 333 tok/s: gains of 2, 1.67 and 1.
+  const points = sweep([
+    [1, 10],
+    [2, 10],
+    [4, 12],
+    [8, 24],
+  ]);
+  const knee = answer(points, 'batch_knee');
+  expect(knee.answer).toContain('Up to batch 4: from 4 to 8 doubling the batch gives 1 times');
+  close(knee.figures['knee_batch'], 4);
+  close(knee.figures['gain_2_4'], (4 / 12 / (2 / 10)) ** 1);
+  // Output tokens/s: batch · 11 / (10 + 10 TPOT): 100, 200, 338, 352.
+  const scaling = answer(points, 'scaling');
+  close(scaling.figures['scaling_factor_4'], (4 * 110) / 130);
+  close(scaling.figures['scaling_efficiency_8'], 110 / 250);
+  expect(scaling.answer).toContain('It slows from batch 4 to 8');
+  expect(flagsOf(points)).toEqual([
+    expect.stringContaining('does not scale from batch 4 to 8: 338 → 352 tok/s'),
+  ]);
+});
+
+test('quadrupling counts as two doublings; without a knee the largest batch is named', () => {
+  const points = sweep([
+    [1, 10],
+    [4, 16],
+    [16, 30],
+  ]);
+  const knee = answer(points, 'batch_knee');
+  // 100 → 250: √2.5 = 1.58 a doubling; 250 → 533: √2.13 = 1.46.
+  close(knee.figures['gain_1_4'], Math.sqrt(2.5));
+  close(knee.figures['knee_batch'], 4);
+  const good = answer(
+    sweep([
+      [1, 10],
+      [4, 11],
+      [16, 12],
+    ]),
+    'batch_knee',
+  );
+  expect(good.answer).toContain('There is no knee up to batch 16');
+  expect(good.figures).not.toHaveProperty('knee_batch');
+});
+
+test('the crossover: TPOT = 10 + 0.5 b costs as much for its sequences as for the rest at batch 20', () => {
+  const points = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.5 * batch]));
+  const knee = answer(points, 'batch_knee');
+  close(knee.figures['crossover_batch'], 20);
+  expect(knee.answer).toContain('at batch 20, far beyond what was measured');
+  expect(flagsOf(points)).toEqual([]);
+});
+
+test('twice the prompt and twice the output, measured and by the fit', () => {
+  const prompts = [10, 50, 200, 1000].map((n) => pointOf(['sequence'], [1, n, 50], [[4 + 0.1 * n, 5]]));
+  const outputs = [100, 200].map((n) => pointOf(['sequence'], [1, 200, n], [[24, 5]]));
+  const points = [...prompts, ...outputs];
+  const prompt = answer(points, 'prompt_cost');
+  // 24 → 104 ms over log2(5) doublings; the fit's 54 → 104 ms.
+  close(prompt.figures['doubling_200_1000'], (104 / 24) ** (1 / Math.log2(5)));
+  close(prompt.figures['doubling_by_fit'], 104 / 54);
+  close(prompt.figures['fixed_ms'], 4);
+  close(prompt.figures['per_token_ms'], 0.1);
+  expect(prompt.answer).toContain('a hundred prompt tokens more cost 10.0 ms');
+  const output = answer(points, 'output_cost');
+  // 24 + 99 · 5 = 519 and 24 + 199 · 5 = 1019 ms.
+  close(output.figures['doubling_100_200'], 1019 / 519);
+  expect(output.answer).toContain('100 → 200: 519 ms → 1019 ms'.replace('1019', '1\u00a0019'));
+});
+
+test('idle and bound say what is missing instead of inventing it', () => {
+  const points = sweep([
+    [1, 10],
+    [2, 10],
+  ]);
+  expect(answer(points, 'idle').answer).toBe("Not enough data: the device's work was not recorded.");
+  expect(answer(points, 'bound').answer).toBe('Not enough data: not asked.');
+  expect(answer(points, 'utilization').answer).toContain('Not enough data');
+  expect(answersOf([pointOf(['latency'], [1, 8, 8], [])])).toEqual([]);
+  expect(answer([pointOf(['latency'], [1, 8, 1], [[10, 0]])], 'regimes').answer).toContain('Not enough data');
+});
+
+test('idle by batch: 2 ms of work in steps of 10 and 12 ms', () => {
+  const of = (batch: number, tpot: number) => {
+    const { point } = benchPoint([], batch, 8, 11);
+    const work = [
+      { point, launch: 0, kind: 'decode', stages: 10, kernels: 10, kernel_ns: 2e7, busy_ns: 2e7 },
+    ];
+    return pointOf(['throughput'], [batch, 8, 11], [[10, tpot]], { work });
+  };
+  const idle = answer([of(1, 10), of(8, 12)], 'idle');
+  close(idle.figures['idle_share_batch_1'], 0.8);
+  close(idle.figures['idle_ms_batch_8'], 10);
+  expect(idle.answer).toContain('at batch 1 80 % of a decode step (8.00 ms of 10.0 ms)');
+});
+
+const variant = (label: string, tpots: number[]): BenchVariant => ({
+  execution_id: label,
+  label,
+  engine_args: {},
+  launches: tpots.length,
+  points: [1, 4].map((batch) =>
+    pointOf(
+      ['latency'],
+      [batch, 8, 11],
+      tpots.map((tpot) => [20, tpot]),
+    ),
+  ),
+  fits: [],
+  answers: [],
+  flags: [],
+});
+
+test('variants: a real difference with its interval, and none', () => {
+  const eager = variant('mode=eager', [20, 20.4, 19.6]);
+  const [graph, same] = variantAnswers([
+    eager,
+    variant('mode=cudagraph', [10, 10.2, 9.8]),
+    variant('mode=other', [20.3, 19.7, 20.1]),
+  ]);
+  // Each launch is half of the other's: the geometric means are a half, too.
+  close(graph!.figures['tpot_ms_b1-p8-o11'], 0.5);
+  expect(graph!.answer).toContain('mode=cudagraph against mode=eager, at batch 1, 8 → 11');
+  expect(graph!.answer).toMatch(/TPOT 0\.5 times \(95 % 0\.4\d+ to 0\.5\d+\)/);
+  expect(graph!.answer).toContain('TTFT no real difference (1 times');
+  expect(graph!.answer).toContain('At the other points');
+  expect(same!.answer).toContain('TPOT no real difference');
+  expect(variantAnswers([eager])).toEqual([]);
+  const [once] = variantAnswers([eager, variant('x', [10])]);
+  expect(once!.answer).toContain('Not enough data: whether a difference is real');
+});
