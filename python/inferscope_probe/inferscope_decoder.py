@@ -230,11 +230,29 @@ class Decoder:
                 "The position in its StaticCache is not kept on the device.",
                 "Update it: python -m pip install -U transformers – or take mode eager.",
             )
+        self._keep_whole(length)
         self._token = torch.zeros(batch_size, 1, dtype=torch.long, device=device)
         self._position = torch.full((1, 1), input_len, dtype=torch.long, device=device)
         self._columns = torch.arange(length, device=device)
         self._additive = attn == "eager"
         self._step = torch.compile(self._static_step, dynamic=False) if self.mode == "compile" else self._static_step
+
+    def _keep_whole(self, length: int) -> None:
+        """A layer with a window counts its tokens on the host, which no graph can follow. A window that holds all tokens
+        is none, so such a layer becomes one without."""
+        from transformers.cache_utils import StaticLayer
+
+        for index, layer in enumerate(self.cache.layers):
+            if not getattr(layer, "is_sliding", False):
+                continue
+            if layer.max_cache_len < length:
+                raise ModelError(
+                    "E_LENGTHS",
+                    "mode %s cannot run %d tokens through a window of %d" % (self.mode, length, layer.max_cache_len),
+                    "Its graph is made once, and a window that is full is handled otherwise than one that is not.",
+                    "Take mode eager, or lengths that fit into the window.",
+                )
+            self.cache.layers[index] = StaticLayer(max_cache_len=length)
 
     def prefill(self, prompt: Any) -> Any:
         """[batch, input_len] token ids -> [batch, vocab] logits of the next token."""

@@ -130,6 +130,28 @@ class EngineTest(InProcess):
         self.assertEqual(tokens[0], tokens[1])
         self.assertNotEqual(tokens[0][0], tokens[0][1])
 
+    def test_a_cache_of_fixed_length_gives_the_tokens_of_eager_windows_included(self):
+        import torch
+        from inferscope_decoder import Decoder, ModelError, random_prompt
+        from transformers import AutoModelForCausalLM, MistralConfig
+
+        dims = dict(hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2)
+        model = AutoModelForCausalLM.from_config(MistralConfig(vocab_size=512, sliding_window=12, **dims)).eval()
+        prompt, tokens = random_prompt(512, 2, 8, 0, 0), {}
+        for mode in ("eager", "compile"):
+            decoder = Decoder(model, "cpu", mode, "sdpa", 2, 8, 4)
+            if mode == "compile":  # the step as it is compiled or captured, run as it stands
+                decoder._step = decoder._static_step
+            with torch.inference_mode():
+                out = [decoder.prefill(prompt).argmax(-1, keepdim=True)]
+                for _ in range(3):
+                    out.append(decoder.decode(out[-1]).argmax(-1, keepdim=True))
+            tokens[mode] = torch.cat(out, 1).tolist()
+        self.assertEqual(tokens["eager"], tokens["compile"])
+        with self.assertRaises(ModelError) as raised:
+            Decoder(model, "cpu", "cudagraph", "sdpa", 2, 8, 5)
+        self.assertEqual(raised.exception.code, "E_LENGTHS")
+
     def broken(self, fails):
         """Prefills fail where `fails(batch_size, decoders alive beside it)` is a text, as torch's allocator does."""
         import inferscope_decoder

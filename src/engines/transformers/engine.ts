@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture, type Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { BenchPoint } from '../../model/bench.js';
 import { parseDType } from '../../model/dtype.js';
@@ -39,12 +39,13 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   // Half precision is what GPUs are bought for; CPUs compute it in software or not faster.
   const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
   const maxContext = longestContext(model.config);
+  const window = args.mode === 'eager' ? null : smallestWindow(model.config);
   return {
     name: 'transformers',
     workload: workloadOf(used, args, python),
     maxContext,
     cannot: cannotOf(device),
-    refuses: (point) => refuses(point, model.name, maxContext),
+    refuses: (point) => refuses(point, model.name, maxContext) ?? outsideWindow(point, args.mode, window),
     launch: (order, control) =>
       launchPython(
         {
@@ -151,12 +152,35 @@ function refuses({ input_len, output_len }: BenchPoint, name: string, maxContext
     : null;
 }
 
+/** Captured and compiled steps cannot follow a window that is full (Decoder._keep_whole of inferscope_decoder.py). */
+function outsideWindow({ input_len, output_len }: BenchPoint, mode: string, window: number | null) {
+  return window !== null && input_len + output_len > window
+    ? `mode=${mode} cannot run ${input_len} + ${output_len} tokens through an attention window of ${window}; mode=eager can.`
+    : null;
+}
+
+function smallestWindow(config: Record<string, unknown> | null): number | null {
+  const windows = (known(config)?.layers ?? []).flatMap(({ attention }) => attention.window ?? []);
+  return windows.length > 0 ? Math.min(...windows) : null;
+}
+
+/** null for a family whose arithmetic is not known: it runs all the same. */
+function known(config: Record<string, unknown> | null): Architecture | null {
+  if (config === null) return null;
+  try {
+    return readArchitecture(config);
+  } catch {
+    return null;
+  }
+}
+
 function workloadOf(
   { model, device, dtype }: { model: ChosenModel; device: string; dtype: string },
   args: TransformersArgs,
   { version, packages, torch }: PythonEnvironment,
 ): PreparedEngine['workload'] {
   const { threads, ...options } = args;
+  const architecture = known(model.config);
   const index = Number(device.split(':')[1] ?? 0);
   return {
     model: model.config && {
@@ -165,7 +189,7 @@ function workloadOf(
       dtype,
       quantization: quantizationOf(model.config),
       weights: model.weights,
-      num_parameters: parametersOf(model.config),
+      num_parameters: architecture && countParameters(architecture).total,
       weight_bytes: null,
     },
     engine: {
@@ -187,15 +211,6 @@ function workloadOf(
     output_len: null,
     tensor_parallel_size: 1,
   };
-}
-
-function parametersOf(config: Record<string, unknown>): number | null {
-  try {
-    return countParameters(readArchitecture(config)).total;
-  } catch {
-    // A family whose arithmetic is not known runs all the same.
-    return null;
-  }
 }
 
 function cannotOf(device: string): PreparedEngine['cannot'] {
