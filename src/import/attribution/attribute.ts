@@ -8,9 +8,10 @@ import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, opsSql, stagesSql } from './kept-tables.js';
+import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, stagesSql } from './kept-tables.js';
+import { keepOps } from './keep-ops.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
-import { kernelNames, opNames } from './names.js';
+import { kernelNames } from './names.js';
 import { attributeOrphans } from './orphans.js';
 import { redactNames } from './redact-names.js';
 import { rollUpOps, rollUpStages } from './roll-up.js';
@@ -93,13 +94,8 @@ async function attributeTables(
   await rollUpStages(workbench);
   await keep('stages', stagesSql(containers));
   await rollUpOps(workbench);
-  await opNames(workbench);
-  await textTable(
-    workbench,
-    'attr_op_texts',
-    'SELECT op_type AS code FROM trace_ops UNION SELECT input_shapes FROM trace_ops UNION SELECT input_types FROM trace_ops',
-  );
-  await keep('ops', opsSql);
+  await keepOps(workbench, context);
+  await workbench.written();
 
   const device = await deviceCounts(workbench);
   return attributionIssues({ counts, orphans, shared, times, device, stages });
@@ -145,15 +141,12 @@ const scratchTables = [
     'attr_outer',
     'attr_sorted',
   ],
-  ['attr_kernel_labels', 'attr_op_labels', 'attr_short'],
+  ['attr_kernel_labels', 'attr_short'],
 );
-const textTables = [
-  'attr_kernel_names',
-  'attr_op_names',
-  'attr_call_names',
-  'attr_short_names',
-  'attr_dims',
-].concat(['attr_copy_texts', 'attr_op_texts', 'attr_labels']);
+const textTables = ['attr_kernel_names', 'attr_call_names', 'attr_short_names', 'attr_dims'].concat([
+  'attr_copy_texts',
+  'attr_labels',
+]);
 
 async function dropScratch(workbench: Workbench): Promise<void> {
   for (const table of scratchTables) await workbench.run(`DROP TABLE IF EXISTS ${table}`);

@@ -71,18 +71,6 @@ export function callsSql(apis: readonly { code: number; text: string }[]): strin
   FROM attr_api a LEFT JOIN attr_call_names n ON n.code = a.name`;
 }
 
-export const opsSql = `
-  SELECT o.start_ns, o.dur_ns, o.pid, o.tid, o.rank, o.op_id, ${integer('a.parent_op_id')} AS parent_op_id, ${integer('a.stage_id')} AS stage_id, a.self_dur_ns,
-    n.text AS name, n.class, t.text AS op_type, i.text AS input_shapes, j.text AS input_types,
-    o.allocated_bytes, d.device_dur_ns
-  FROM trace_ops o
-  LEFT JOIN attr_ops a ON a.op_id = o.op_id
-  LEFT JOIN attr_op_device d ON d.op_id = o.op_id
-  LEFT JOIN attr_op_names n ON n.code = o.name
-  LEFT JOIN attr_op_texts t ON t.code = o.op_type
-  LEFT JOIN attr_op_texts i ON i.code = o.input_shapes
-  LEFT JOIN attr_op_texts j ON j.code = o.input_types`;
-
 /** @param containers stages that only hold numbered ones */
 export function stagesSql(containers: ReadonlySet<number>): string {
   const step = containers.size

@@ -1,7 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { opClasses } from '../../model/classes.js';
 import { kernelLabel } from '../kernel-classes/classify.js';
-import { opClassOf } from '../kernel-classes/op-classes.js';
 import { openRows } from './row-writer.js';
 import { asEnum, textTable } from './texts.js';
 
@@ -53,19 +52,3 @@ export async function kernelNames(workbench: Workbench): Promise<boolean> {
 }
 
 const classList = `[${opClasses.map((name) => `'${name}'`).join(', ')}]`;
-
-/** Table attr_op_names: code, text, class. */
-export async function opNames(workbench: Workbench): Promise<void> {
-  await textTable(workbench, 'attr_op_names', 'SELECT DISTINCT name AS code FROM trace_ops');
-  const names = await workbench.query<{ code: number; text: string }>(
-    'SELECT code, text::VARCHAR AS text FROM attr_op_names',
-  );
-  const rows = await openRows(workbench, 'attr_op_labels', ['code', 'class']);
-  for (const { code, text } of names) rows.add(code, opClasses.indexOf(opClassOf(text)) + 1);
-  rows.close();
-  await workbench.run(
-    `CREATE OR REPLACE TABLE attr_op_names AS
-     SELECT n.code, n.text, (${classList})[l.class::INTEGER]::attr_class_type AS class
-     FROM attr_op_names n JOIN attr_op_labels l USING (code)`,
-  );
-}

@@ -1,0 +1,45 @@
+import { opClasses } from '../../model/classes.js';
+import type { Workbench } from '../../model/workbench.js';
+import type { ImportContext } from '../importer.js';
+import { opClassOf } from '../kernel-classes/op-classes.js';
+import { keepScanned, textsByCode } from './keep-scanned.js';
+
+/**
+ * Operators: most of what a trace of the PyTorch profiler holds. Needs trace_ops, attr_ops and attr_op_device.
+ * Each distinct name is classified once.
+ */
+export async function keepOps(workbench: Workbench, context: ImportContext): Promise<void> {
+  const names = await workbench.query<{ code: number; text: string }>(
+    `SELECT code, text::VARCHAR AS text FROM trace_names
+     SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code`,
+  );
+  const classes: number[] = [];
+  for (const { code, text } of names) classes[code] = opClasses.indexOf(opClassOf(text));
+  const texts = await textsByCode(workbench);
+  const of = (column: string) => ({ sql: `o."${column}"` });
+  const text = (column: string) => ({ ...of(column), texts });
+  await keepScanned(
+    workbench,
+    context,
+    'ops',
+    {
+      start_ns: of('start_ns'),
+      dur_ns: of('dur_ns'),
+      pid: of('pid'),
+      tid: of('tid'),
+      rank: of('rank'),
+      op_id: of('op_id'),
+      parent_op_id: { sql: 'a.parent_op_id' },
+      stage_id: { sql: 'a.stage_id' },
+      self_dur_ns: { sql: 'a.self_dur_ns' },
+      name: text('name'),
+      class: { by: 'name', values: classes, texts: opClasses },
+      op_type: text('op_type'),
+      input_shapes: text('input_shapes'),
+      input_types: text('input_types'),
+      allocated_bytes: of('allocated_bytes'),
+      device_dur_ns: { sql: 'd.device_dur_ns' },
+    },
+    `trace_ops o LEFT JOIN attr_ops a ON a.op_id = o.op_id LEFT JOIN attr_op_device d ON d.op_id = o.op_id`,
+  );
+}

@@ -1,0 +1,49 @@
+import type { TableName } from '../../model/tables.js';
+import type { Workbench } from '../../model/workbench.js';
+import type { ImportContext } from '../importer.js';
+
+/** How a column of a table is selected, or looked up by another column's value; a text is an index into `texts`. */
+export type ScannedColumn = ({ sql: string } | { by: string; values: readonly number[] }) & {
+  texts?: readonly string[];
+};
+
+/**
+ * Writes a table of the model from a select of numbers: texts stay codes, which DuckDB's own writer would look up and
+ * hash again for every row. On this thread, row group by row group: one group is held at a time.
+ * @param from what stands behind FROM
+ */
+export async function keepScanned(
+  workbench: Workbench,
+  { execution_id, capture_id, host }: Pick<ImportContext, 'execution_id' | 'capture_id' | 'host'>,
+  table: TableName,
+  columns: Record<string, ScannedColumn>,
+  from: string,
+): Promise<void> {
+  const given = Object.entries(columns);
+  const announced = Object.fromEntries(given.map(([name, { texts }]) => [name, texts ?? null]));
+  const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host }, 0);
+  const selected = given.flatMap(([name, column]) => ('sql' in column ? [`${column.sql} AS "${name}"`] : []));
+  for await (const { rows, columns: batch } of workbench.scan(`SELECT ${selected.join(', ')} FROM ${from}`)) {
+    for (const [name, column] of given) {
+      if ('by' in column) batch[name] = lookedUp(batch[column.by]!, rows, column.values);
+    }
+    await writer.append(batch, rows);
+  }
+  await writer.close();
+}
+
+function lookedUp(keys: Float64Array, rows: number, values: readonly number[]): Float64Array {
+  const found = new Float64Array(rows);
+  for (let i = 0; i < rows; i++) found[i] = values[keys[i]!] ?? Number.NaN;
+  return found;
+}
+
+/** Texts of trace_names by their code; a hole is a code without a text. */
+export async function textsByCode(workbench: Workbench): Promise<string[]> {
+  const texts: string[] = [];
+  for (const { code, text } of await workbench.query<{ code: number; text: string }>(
+    'SELECT code, text::VARCHAR AS text FROM trace_names ORDER BY code',
+  ))
+    texts[code] = text;
+  return texts;
+}
