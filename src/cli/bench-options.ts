@@ -45,8 +45,8 @@ export interface VerbHelp {
 export function sizeList(flag: string, list: boolean): (text: string, before?: number[]) => number[] {
   return (text, before = []) => {
     const values = text
-      .split(/[\s,]+/)
-      .filter((part, index, all) => part !== '' || all.length === 1 || index === 0)
+      .trim()
+      .split(/\s*,\s*|\s+/)
       .map(wholeNumber(flag, 1, 8));
     const all = [...new Set([...before, ...values])];
     if (!list && all.length > 1) {

@@ -115,9 +115,9 @@ export async function measurePoints(
 
   async function iterate(point: Standing, warmup: boolean): Promise<Generation | null> {
     const { batchSize, inputLen, outputLen } = point;
+    decoder.reserve(batchSize, inputLen + outputLen);
     const vocabSize = Number(plan.model.config['vocab_size']);
     const prompts = randomPrompt({ batchSize, inputLen, vocabSize, seed: plan.seed, iteration });
-    decoder.reserve(batchSize, inputLen + outputLen);
     const generation = await generate(decoder, prompts, outputLen, stopped);
     if (!generation) return null;
     recordGeneration(record, { launch: plan.launch, point }, generation, iteration, warmup);

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import { durationWords, startEta } from './eta.js';
+
+const points = [benchPoint(['latency'], 1, 8, 10), benchPoint(['latency'], 1, 8, 20)];
+const [first, second] = points.map(({ point }) => point) as [string, string];
+
+test('what was measured tells what is left', () => {
+  let nowMs = 0;
+  const eta = startEta([{ execution_id: 'v', points }], { launches: 2, repeats: 5 }, () => nowMs);
+  expect(eta.leftS()).toBeNull();
+  eta.launched('v', 0);
+  // A second of start-up, then 2 s.
+  nowMs = 3000;
+  eta.iterated('v', 0, first, 2000);
+  nowMs = 7000;
+  eta.iterated('v', 0, second, 4000);
+  // Repeats with the usual 2.5 warm-ups: 6.5 left of each, then a start-up and 7.5 of each.
+  expect(eta.leftS()).toBeCloseTo(6.5 * 6 + 1 + 7.5 * 6, 6);
+  eta.closed('v', 0, first);
+  expect(eta.leftS()).toBeCloseTo(6.5 * 4 + 1 + 7.5 * 6, 6);
+  eta.ended('v', 0);
+  expect(eta.leftS()).toBeCloseTo(1 + 7.5 * 6, 6);
+});
+
+test('a point not seen yet is expected by its size', () => {
+  const eta = startEta([{ execution_id: 'v', points }], { launches: 1, repeats: 1 }, () => 0);
+  eta.launched('v', 0);
+  eta.iterated('v', 0, first, 1008);
+  // 10 tokens and 8 of the prompt took 1008 ms: 100 ms a token, so 20 tokens take 2008.
+  expect(eta.leftS()).toBeCloseTo(2.5 * 1.008 + 3.5 * 2.008, 6);
+});
+
+test('durations in words', () => {
+  expect([0.2, 42.4, 100, 5700].map(durationWords)).toEqual(['1 s', '42 s', '2 min', '1 h 35 min']);
+});

@@ -1,0 +1,160 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { beforeAll, expect, test } from 'vitest';
+import { openDecoder } from '../../engines/onnx/decoder.js';
+import { resolveModel } from '../../engines/onnx/model-source.js';
+import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
+import { tinyConfig } from '../../analyze/test-session.js';
+import { recordLineSchema, type RecordLine } from '../../model/record.js';
+import { testFolder } from '../../session/test-folder.js';
+import { recordWriter } from '../record-writer.js';
+import { measurePoints } from './measure-points.js';
+import type { WorkloadPlan, WorkloadPoint, WorkloadProgress } from './plan.js';
+
+const scratch = testFolder();
+let model: OnnxModel;
+beforeAll(async () => {
+  const path = join(scratch, 'config.json');
+  writeFileSync(path, JSON.stringify(tinyConfig));
+  model = await resolveModel(path, { cacheDir: join(scratch, 'models') });
+});
+
+const point = (name: string, batchSize: number, inputLen: number, outputLen: number): WorkloadPoint => ({
+  point: name,
+  batchSize,
+  inputLen,
+  outputLen,
+  repeats: 3,
+});
+
+/** Measures with the real engine in this process. */
+async function measure(
+  points: WorkloadPoint[],
+  stopped: (told: readonly WorkloadProgress[]) => boolean = () => false,
+) {
+  const path = join(scratch, `${Math.random()}.jsonl`);
+  const record = recordWriter(path, 'bench-1');
+  const decoder = await openDecoder(model, { threads: 1, contextLen: 64 });
+  const plan = {
+    model,
+    points,
+    seed: 7,
+    launch: 1,
+    firstIteration: 100,
+    warmup: { min: 2, max: 4, within: 0.5 },
+    profilePrefix: null,
+  } satisfies Partial<WorkloadPlan>;
+  const told: WorkloadProgress[] = [];
+  const result = await measurePoints(decoder, plan, {
+    record,
+    stopped: () => stopped(told),
+    tell: (progress) => told.push(progress),
+    onWarm: () => {},
+  });
+  await decoder.release();
+  const lines = readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => recordLineSchema.parse(JSON.parse(line)));
+  return { result, told, lines };
+}
+
+const of = <T extends RecordLine['type']>(lines: RecordLine[], type: T) =>
+  lines.filter((line): line is Extract<RecordLine, { type: T }> => line.type === type);
+
+test('points are warmed up small first, then timed in turn; each ends with its outcome', async () => {
+  const { lines, told, result } = await measure([point('large', 4, 16, 4), point('small', 1, 8, 6)]);
+  const requests = of(lines, 'request');
+  const warm = requests.filter(({ warmup }) => warmup).map((one) => one.point);
+  expect(warm.slice(0, 2)).toEqual(['small', 'small']);
+  expect(warm.slice(-2)).toEqual(['large', 'large']);
+  expect(warm.length).toBe(result.warmupIterations);
+  // Launch 1 begins one point further.
+  const timed = requests.filter(({ warmup }) => !warmup);
+  expect(timed.map((one) => one.point).join(' ')).toBe('small large large small small large');
+  expect(requests.map(({ iteration }) => iteration)).toEqual(requests.map((_, i) => 100 + i));
+  for (const one of timed) {
+    expect([one.batch_size, one.input_len, one.output_len, one.launch]).toEqual(
+      one.point === 'large' ? [4, 16, 4, 1] : [1, 8, 6, 1],
+    );
+  }
+  // A prefill, output − 1 decode steps and a sampling of each token.
+  const stages = of(lines, 'stage').filter(({ iteration }) => iteration === timed[0]!.iteration);
+  expect(stages.map(({ kind }) => kind)).toEqual([
+    'prefill',
+    'sampling',
+    ...Array.from({ length: 5 }, () => ['decode', 'sampling']).flat(),
+  ]);
+  const ended = of(lines, 'point');
+  expect(ended.map((one) => [one.point, one.outcome, one.launch])).toEqual([
+    ['small', 'measured', 1],
+    ['large', 'measured', 1],
+  ]);
+  expect(ended.map((one) => one.warmup_iterations)).toEqual([
+    warm.filter((name) => name === 'small').length,
+    warm.filter((name) => name === 'large').length,
+  ]);
+  expect(told.filter(({ type }) => type === 'point')).toHaveLength(2);
+});
+
+test.runIf(process.platform === 'linux')('memory of a point is its own, or not told', async () => {
+  // A cache of 64 × 60 tokens is 64 times that of the small point.
+  const { lines } = await measure([point('large', 64, 48, 12), point('small', 1, 2, 2)]);
+  const [small, large] = ['small', 'large'].map((name) =>
+    of(lines, 'point').find((one) => one.point === name)!,
+  );
+  expect(large!.memory_source).toMatch(/VmHWM/);
+  const floor = (small!.memory_bytes ?? 0) + 64 * 60 * kvBytesPerToken();
+  expect(large!.memory_bytes).toBeGreaterThan(floor);
+});
+
+/** Keys and values of every layer, float32. */
+function kvBytesPerToken(): number {
+  const { num_hidden_layers: layers, num_key_value_heads: heads } = tinyConfig;
+  return 2 * layers * heads * (tinyConfig.hidden_size / tinyConfig.num_attention_heads) * 4;
+}
+
+test('a point that runs out of memory ends alone, before the large ones and after', async () => {
+  const { lines } = await measure([point('huge', 2 ** 33, 8, 8), point('fits', 1, 8, 4)]);
+  const [huge, fits] = ['huge', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
+  expect([huge!.outcome, fits!.outcome]).toEqual(['out_of_memory', 'measured']);
+  expect(huge!.text).toMatch(/no room for the KV cache of 8589934592 sequences of 16 tokens: Memory ran out/);
+  expect(of(lines, 'request').filter((one) => !one.warmup && one.point === 'fits')).toHaveLength(3);
+});
+
+test('a point the model cannot run fails alone', async () => {
+  const beyond = tinyConfig.max_position_embeddings;
+  const { lines } = await measure([point('long', 1, beyond, 4), point('fits', 2, 8, 4)]);
+  const [long, fits] = ['long', 'fits'].map((name) => of(lines, 'point').find((one) => one.point === name)!);
+  expect([long!.outcome, fits!.outcome]).toEqual(['failed', 'measured']);
+  expect(long!.text!.length).toBeGreaterThan(20);
+});
+
+test('a profile (a point without a name) has no point lines, and its failure is thrown', async () => {
+  const nameless = { ...point('', 1, 8, 4), point: null };
+  const { lines, told } = await measure([nameless]);
+  expect(of(lines, 'point')).toEqual([]);
+  expect(of(lines, 'request').every((one) => one.point === null)).toBe(true);
+  expect(new Set(told.map(({ type }) => type))).toEqual(new Set(['phase', 'iteration']));
+  await expect(measure([{ ...nameless, batchSize: 2 ** 33 }])).rejects.toMatchObject({
+    code: 'E_OUT_OF_MEMORY',
+  });
+});
+
+test('stopped: what was timed is recorded, and what was not is said', async () => {
+  const timedSoFar = (told: readonly WorkloadProgress[]) =>
+    told.filter((one) => one.type === 'iteration' && !one.warmup).length;
+  const { lines, result } = await measure(
+    [point('a', 1, 8, 4), point('b', 2, 8, 4)],
+    (told) => timedSoFar(told) >= 3,
+  );
+  // Launch 1: b a, a b, b a.
+  const timed = of(lines, 'request').filter(({ warmup }) => !warmup);
+  expect(timed.map((one) => one.point)).toEqual(['b', 'a', 'a']);
+  expect(of(lines, 'point').map(({ point: name, outcome, text }) => [name, outcome, text])).toEqual([
+    ['a', 'stopped', 'Stopped after 2 of 3 timed repeats.'],
+    ['b', 'stopped', 'Stopped after 1 of 3 timed repeats.'],
+  ]);
+  expect(result.warmupIterations).toBeGreaterThanOrEqual(4);
+});

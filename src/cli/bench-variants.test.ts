@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { sizeList } from './bench-options.js';
+import { expandVariants } from './bench-variants.js';
+
+const labels = (...typed: string[]) => expandVariants(typed).map(({ label }) => label);
+
+function refusal(work: () => unknown): string {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof InferscopeError) return `${error.code} ${error.parts.what}`;
+  }
+  return 'accepted';
+}
+
+test('without engine arguments there is one variant with the defaults', () => {
+  expect(expandVariants([])).toEqual([{ execution_id: 'bench-1', label: 'defaults', engine_args: {} }]);
+});
+
+test('several values make a variant each, several keys their grid; labels name what differs', () => {
+  expect(expandVariants(['mode=eager,cudagraph', 'attn=sdpa'])).toEqual([
+    { execution_id: 'bench-1', label: 'mode=eager', engine_args: { mode: 'eager', attn: 'sdpa' } },
+    { execution_id: 'bench-2', label: 'mode=cudagraph', engine_args: { mode: 'cudagraph', attn: 'sdpa' } },
+  ]);
+  expect(labels('a=1,2', 'b=x,y')).toEqual(['a=1 b=x', 'a=1 b=y', 'a=2 b=x', 'a=2 b=y']);
+  expect(labels('mode=compile')).toEqual(['mode=compile']);
+  // The same value twice is one variant.
+  expect(labels('a=1,1')).toEqual(['a=1']);
+});
+
+test('JSON and further equals signs are values', () => {
+  const [first, ...more] = expandVariants(['extra_body={"top_k": 1, "x": [1,2]}', 'url=http://h/?a=b']);
+  expect(first!.engine_args).toEqual({ extra_body: '{"top_k": 1, "x": [1,2]}', url: 'http://h/?a=b' });
+  expect(more).toEqual([]);
+});
+
+test('what cannot be read is refused with the argument in it', () => {
+  expect(refusal(() => expandVariants(['mode']))).toBe('E_USAGE --engine-arg mode cannot be read');
+  expect(refusal(() => expandVariants(['=eager']))).toBe('E_USAGE --engine-arg =eager cannot be read');
+  expect(refusal(() => expandVariants(['mode=eager,']))).toBe(
+    'E_USAGE --engine-arg mode=eager, cannot be read',
+  );
+  expect(refusal(() => expandVariants(['a=1', 'a=2']))).toBe('E_USAGE --engine-arg a was typed twice');
+  const ten = '0,1,2,3,4,5,6,7,8,9';
+  expect(refusal(() => expandVariants([`a=${ten}`, `b=${ten}`]))).toBe(
+    'E_USAGE these engine arguments make 100 variants',
+  );
+});
+
+test('lists are 1,8,32 or 1 8 32 or repeated, each number once', () => {
+  const list = sizeList('--batch-size', true);
+  expect(list('1,8,32')).toEqual([1, 8, 32]);
+  expect(list('1, 8 32')).toEqual([1, 8, 32]);
+  expect(list('8', [1, 8])).toEqual([1, 8]);
+  for (const text of ['', '0', '1,,2', '1,', '2.5', 'x', '-1'])
+    expect(
+      refusal(() => list(text)),
+      text,
+    ).toMatch(/^E_LENGTHS --batch-size .*impossible/);
+  expect(refusal(() => sizeList('--batch-size', false)('1,2'))).toMatch(/takes one number here, not 1, 2/);
+});
