@@ -11,6 +11,7 @@ import {
 } from '../model/record.js';
 import type { TableSink } from '../model/tables.js';
 import type { ImportTarget } from '../model/workbench.js';
+import { microbenchmarkRow } from './microbenchmark-row.js';
 import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from './importer.js';
 import type { StageCall } from './ort-trace.js';
 
@@ -256,6 +257,9 @@ function put(
       sink.append('points', { ...keys, point, launch, ...how, memory_bytes, memory_source });
       return;
     }
+    case 'microbenchmark':
+      sink.append('microbenchmarks', { ...keys, ...microbenchmarkRow(line, at) });
+      return;
     case 'device_work': {
       const { point, launch, kind, stages, kernels, kernel_ns, copies, copy_ns, busy_ns, wall_ns } = line;
       const work = { stages, kernels, kernel_ns, copies, copy_ns, busy_ns, wall_ns };

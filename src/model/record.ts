@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { pointOutcomes } from './bench.js';
+import { caseOutcomes } from './kernels.js';
 
 /**
  * The recording protocol: a workload started with INFERSCOPE_RECORD=<file> appends JSON lines to that file.
@@ -139,6 +140,37 @@ export const errorLineSchema = z.object({
   text: z.string(),
 });
 
+/** One case of a KernelOrder: t_ns to end_ns is the timed part. */
+export const microbenchmarkLineSchema = z.object({
+  ...common,
+  type: z.literal('microbenchmark'),
+  /** KernelCase.case, and the case itself, as ordered. */
+  case: z.string(),
+  kernel: z.string(),
+  backend: z.string().nullable().default(null),
+  dtype: z.string(),
+  params: z.record(z.string(), z.number()),
+  flops: z.number(),
+  bytes: z.number(),
+  device: z.number().int().nullable().default(null),
+  threads: z.number().int().nullable().default(null),
+  outcome: z.enum(caseOutcomes),
+  /** Why it was not measured, or what is doubtful; null otherwise. */
+  text: z.string().nullable().default(null),
+  end_ns: z.number(),
+  /** Nanoseconds of one operation, one value a timed run; empty when not measured. */
+  samples_ns: z.array(z.number()),
+  /** events: device events around runs. graph: around replays of a graph of many. host: a clock of the CPU. */
+  method: z.enum(['events', 'graph', 'host']),
+  /** Operations between two readings of the clock. */
+  per_sample: z.number().int(),
+  /** Bytes of all copies of the inputs that runs take in turn. */
+  rotated_bytes: z.number().nullable().default(null),
+  peak_memory_bytes: z.number().nullable().default(null),
+  /** Against float64: largest |x − reference| over the largest |reference|. */
+  max_error: z.number().nullable().default(null),
+});
+
 export const recordLineSchema = z.discriminatedUnion('type', [
   modelLineSchema,
   clockLineSchema,
@@ -149,6 +181,7 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   pointLineSchema,
   deviceWorkLineSchema,
   telemetryLineSchema,
+  microbenchmarkLineSchema,
 ]);
 
 /** Types this version knows; lines of others are counted and left out. */
@@ -160,5 +193,6 @@ export type RecordLine = z.infer<typeof recordLineSchema>;
 /** As writers give it: fields with a default may be left out. */
 export type RecordLineInput = z.input<typeof recordLineSchema>;
 export type StageLine = z.infer<typeof stageLineSchema>;
+export type MicrobenchmarkLine = z.infer<typeof microbenchmarkLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;
 export type ModelLine = z.infer<typeof modelLineSchema>;
