@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import process from 'node:process';
+
+export interface GpuProcessFacts {
+  pid: number;
+  name: string | null;
+  /** It is the process of that number here; false when it is not, null where that cannot be told. */
+  here: boolean | null;
+}
+
+/** PROC_PID_INIT_INO of the kernel (include/linux/proc_ns.h): the namespace that the machine booted with. */
+const initialNamespace = 'pid:[4026531836]';
+
+/** Whether process ids here are the machine's own, or a container's. */
+export function pidNamespace(link = namespaceLink()): 'initial' | 'nested' | 'unknown' {
+  if (link === null) return 'unknown';
+  return link === initialNamespace ? 'initial' : 'nested';
+}
+
+function namespaceLink(): string | null {
+  if (process.platform !== 'linux') return null;
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Names a process that a driver lists. In a container the driver's number may be the host's, and another process may
+ * have that number here: there it counts as ours only when it holds one of the GPU's device files.
+ */
+export function identifyGpuProcess(pid: number, namespace = pidNamespace()): GpuProcessFacts {
+  const name = nameOf(pid);
+  if (namespace === 'initial') return { pid, name, here: name !== null };
+  if (name === null) return { pid, name: null, here: false };
+  const holds = holdsGpu(pid);
+  return { pid, name: holds ? name : null, here: holds };
+}
+
+function nameOf(pid: number): string | null {
+  try {
+    return readFileSync(`/proc/${pid}/comm`, 'utf8').trim();
+  } catch {
+    return null;
+  }
+}
+
+/** Null when its files may not be looked at. */
+function holdsGpu(pid: number): boolean | null {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some((number) => {
+      try {
+        return /^\/dev\/(nvidia|kfd|dri\/)/.test(readlinkSync(`/proc/${pid}/fd/${number}`));
+      } catch {
+        return false;
+      }
+    });
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,163 @@
+import os from 'node:os';
+import process from 'node:process';
+import type { Issue } from '../../model/document.js';
+import type { MonitorPlan } from '../../model/documents/monitor.js';
+import type { Row } from '../../model/tables.js';
+import { monotonicNs } from '../record-writer.js';
+import { startHostSampler, type HostSampler } from '../telemetry.js';
+import type { Gpus } from '../telemetry-gpus.js';
+import { startDeviceSampler, type DeviceNow, type DeviceRows } from '../run/device-sampler.js';
+import { identifyGpuProcess, pidNamespace, type GpuProcessFacts } from './gpu-processes.js';
+
+export interface WatchOptions {
+  gpus: Gpus | null;
+  /** Samples of the GPUs a second; the host is sampled at least 10 times. */
+  hz: number;
+  keys: { execution_id: string; host: string };
+  /** A process to watch with its descendants; null: none. */
+  pid: number | null;
+}
+
+/** Means over the last second. */
+export interface HostNow {
+  cpuPercent: number | null;
+  memoryUsedBytes: number;
+  memoryTotalBytes: number;
+  /** Of the watched process and its descendants. */
+  treeCores: number | null;
+  treeRssBytes: number | null;
+  otherCores: number | null;
+}
+
+export interface WatchEnd extends DeviceRows {
+  issues: Issue[];
+  sampleCostUs: MonitorPlan['sample_cost_us'];
+  processes: GpuProcessFacts[];
+  pidNamespace: MonitorPlan['pid_namespace'];
+}
+
+export interface Watch {
+  /** Call it once a second: the rows since the last call, and what a live view shows. */
+  tick(): { rows: DeviceRows; devices: DeviceNow[]; host: HostNow };
+  /** From now on the process to watch is this one. @returns rows of the one before */
+  follow(pid: number): DeviceRows;
+  stop(): WatchEnd;
+}
+
+/** More single cores than this are not kept: the host's mean is. */
+const mostCores = 32;
+
+/** Samples GPUs and host until stop(). */
+export function startWatch({ gpus, hz, keys, pid }: WatchOptions): Watch {
+  const device = gpus && startDeviceSampler(gpus, { ...keys, capture_id: 'gpus' }, hz, true);
+  const hostKeys = { ...keys, capture_id: 'host' };
+  let watched = pid;
+  const begin = (): HostSampler => startHostSampler({ pid: watched ?? process.pid, hz, keys: hostKeys });
+  let host = begin();
+  const seen = new Map<number, GpuProcessFacts>();
+  const namespace = pidNamespace();
+  const issues: Issue[] = [];
+
+  function hostRows(rows: DeviceRows): DeviceRows {
+    const telemetry = rows.telemetry.filter(
+      ({ scope }) => !/^cpu\d+$/.test(scope!) || os.availableParallelism() <= mostCores,
+    );
+    if (watched !== null) return { ...rows, telemetry };
+    // Nothing is watched but ourselves: that is the cost of watching, not a workload.
+    return {
+      telemetry: telemetry
+        .filter(({ scope }) => scope !== 'inferscope')
+        .map((row) => (row.scope === 'process' ? { ...row, scope: 'inferscope' } : row)),
+      memory: [],
+    };
+  }
+
+  function memoryRow(t_ns: number, bytes: number): Row<'telemetry'> {
+    return {
+      ...hostKeys,
+      pid: null,
+      rank: 0,
+      t_ns,
+      scope: 'host',
+      metric: 'memory_used_bytes',
+      value: bytes,
+    };
+  }
+
+  /** MemAvailable, or what the system calls free: caches that can be given back are not in use. */
+  const memoryUsed = () => os.totalmem() - os.freemem();
+
+  function lookAtProcesses(): void {
+    for (const { details } of device?.latest() ?? [])
+      for (const one of details?.processes ?? [])
+        if (!seen.has(one.pid)) seen.set(one.pid, identifyGpuProcess(one.pid, namespace));
+  }
+
+  return {
+    tick() {
+      const fromHost = hostRows(host.drain());
+      const fromGpus = device?.drain() ?? { telemetry: [], memory: [] };
+      lookAtProcesses();
+      const bytes = memoryUsed();
+      const mean = (scope: string, metric: string) => meanOf(fromHost.telemetry, scope, metric);
+      return {
+        rows: {
+          telemetry: [...fromGpus.telemetry, ...fromHost.telemetry, memoryRow(monotonicNs(), bytes)],
+          memory: [...fromGpus.memory, ...fromHost.memory],
+        },
+        devices: device?.latest() ?? [],
+        host: {
+          cpuPercent: mean('host', 'utilization_percent'),
+          memoryUsedBytes: bytes,
+          memoryTotalBytes: os.totalmem(),
+          treeCores: watched === null ? null : mean('process', 'cores_busy'),
+          treeRssBytes: watched === null ? null : mean('process', 'rss_bytes'),
+          otherCores: mean('other_processes', 'cores_busy'),
+        },
+      };
+    },
+    follow(next) {
+      const before = hostRows(host.stop());
+      watched = next;
+      host = begin();
+      return before;
+    },
+    stop() {
+      const ended = host.stop();
+      const fromHost = hostRows(ended);
+      const fromGpus = device?.stop() ?? { telemetry: [], memory: [], issues: [] };
+      lookAtProcesses();
+      issues.push(...fromGpus.issues);
+      // That other programs run is what a monitor is for.
+      issues.push(...ended.issues.filter(({ code }) => code !== 'machine_not_idle'));
+      const foreign = [...seen.values()].filter(({ here }) => here !== true);
+      if (foreign.length > 0) issues.push(foreignProcesses(foreign.length, namespace));
+      return {
+        telemetry: [...fromGpus.telemetry, ...fromHost.telemetry, memoryRow(monotonicNs(), memoryUsed())],
+        memory: [...fromGpus.memory, ...fromHost.memory],
+        issues,
+        sampleCostUs: { gpus: device?.costUs() ?? null, host: ended.costUs },
+        processes: [...seen.values()],
+        pidNamespace: namespace,
+      };
+    },
+  };
+}
+
+function foreignProcesses(count: number, namespace: string): Issue {
+  const why =
+    namespace === 'nested'
+      ? 'this is a container, and the driver lists processes by the numbers of the machine'
+      : 'they ended before they could be looked at, or belong to another container';
+  return {
+    code: 'gpu_processes_foreign',
+    severity: 'info',
+    text: `${count} process${count === 1 ? '' : 'es'} on a GPU could not be found here: ${why}.`,
+    count,
+  };
+}
+
+function meanOf(rows: readonly Row<'telemetry'>[], scope: string, metric: string): number | null {
+  const values = rows.filter((row) => row.scope === scope && row.metric === metric).map((row) => row.value!);
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}

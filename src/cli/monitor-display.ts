@@ -1,0 +1,93 @@
+import process from 'node:process';
+import type { DeviceNow } from '../capture/run/device-sampler.js';
+import type { HostNow } from '../capture/monitor/watch.js';
+import { throttleReasons } from '../model/throttle-reasons.js';
+import { liveLine, type LiveGpu, type LiveState, liveView } from '../report/terminal/monitor-live.js';
+
+/** Seconds of the sparklines. */
+const minute = 60;
+
+export interface Display {
+  /** Shows a second. */
+  show(now: { seconds: number; devices: readonly DeviceNow[]; host: HostNow }): void;
+  /** Takes the view away, for the summary. */
+  end(): void;
+}
+
+const silent: Display = { show: () => {}, end: () => {} };
+
+/** On a terminal a view that is drawn again in place, elsewhere one line a second. */
+export function openDisplay(title: string, quiet: boolean): Display {
+  if (quiet) return silent;
+  const live = process.stdout.isTTY === true && process.env['TERM'] !== 'dumb';
+  const history = new Map<string, (number | null)[]>();
+  let drawn = 0;
+
+  function remember(key: string, value: number | null): void {
+    const values = history.get(key) ?? [];
+    values.push(value);
+    history.set(key, values.slice(-minute));
+  }
+  /** To the beginning of what was drawn last, and everything from there on cleared. */
+  function clear(): void {
+    if (drawn > 0) process.stdout.write(`\u001b[${drawn}A\u001b[J`);
+    drawn = 0;
+  }
+
+  // Whatever ends the process: nobody wants a terminal without a cursor.
+  const showCursor = () => process.stdout.write('\u001b[?25h');
+  if (live) process.once('exit', showCursor);
+
+  return {
+    show({ seconds, devices, host }) {
+      const gpus = devices.map(gpuNow);
+      for (const gpu of gpus) {
+        remember(`${gpu.scope} utilization`, gpu.utilizationPercent);
+        remember(`${gpu.scope} power`, gpu.powerW);
+      }
+      remember('host cpu', host.cpuPercent);
+      const state: LiveState = { title, seconds, gpus, host, history };
+      if (!live) {
+        process.stdout.write(`${liveLine(state)}\n`);
+        return;
+      }
+      const rows = process.stdout.rows || 24;
+      // One line less than the terminal has: a view that scrolls cannot be drawn again in place.
+      const lines = liveView(state, process.stdout.columns || 80)
+        .split('\n')
+        .slice(0, rows - 2);
+      clear();
+      if (drawn === 0) process.stdout.write('\u001b[?25l');
+      process.stdout.write(`${lines.join('\n')}\n`);
+      drawn = lines.length;
+    },
+    end() {
+      if (!live) return;
+      clear();
+      showCursor();
+      process.off('exit', showCursor);
+    },
+  };
+}
+
+function gpuNow({ scope, device, sample, details }: DeviceNow): LiveGpu {
+  const bits = sample.throttleBits;
+  return {
+    scope,
+    name: device.name,
+    utilizationPercent: sample.utilizationPercent,
+    memoryUsedBytes: sample.memoryUsedBytes,
+    memoryTotalBytes: device.memoryTotalBytes,
+    powerW: sample.powerW ?? sample.powerInstantW,
+    powerLimitW: details?.powerLimitW ?? device.powerLimitW,
+    smClockMhz: sample.smClockMhz,
+    temperatureC: sample.temperatureC,
+    limitedBy:
+      bits === null
+        ? null
+        : throttleReasons.filter(({ bit, limits }) => limits && (bits & bit) !== 0).map(({ words }) => words),
+    pcieTxMbPerS: details?.pcieTxMbPerS ?? null,
+    pcieRxMbPerS: details?.pcieRxMbPerS ?? null,
+    processes: sample.computeProcesses ?? details?.processes?.length ?? null,
+  };
+}

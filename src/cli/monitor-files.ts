@@ -1,0 +1,54 @@
+import { basename } from 'node:path';
+import process from 'node:process';
+import { InferscopeError } from '../model/errors.js';
+import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
+import { importCaptures } from './import-captures.js';
+import { interruptible } from './interrupt.js';
+import { openMonitorSession } from './monitor-session.js';
+import type { MonitorCommandOptions } from './monitor.js';
+
+/** Sums up recordings of nvidia-smi. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
+export async function monitorFiles(paths: string[], options: MonitorCommandOptions): Promise<void> {
+  const session = await openMonitorSession(options.name ?? 'nvidia-smi', options);
+  const secrets = secretsOfEnvironment(process.env);
+  try {
+    const imported = await interruptible((signal) =>
+      importCaptures(
+        session.writer,
+        paths.map((path) => ({ path })),
+        { stageNames: [], redact: (text) => redactText(text, secrets), keepRaw: true, signal },
+      ),
+    );
+    const other = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
+    if (other >= 0) throw noRecording(paths[other]!, imported.captures[other]!.importer);
+    const began = imported.zeroRealtimeNs;
+    const name = imported.hardware['gpu_name'];
+    await session.conclude(
+      {
+        title: `${paths.map((path) => basename(path)).join(', ')}${typeof name === 'string' ? ` · ${name}` : ''}`,
+        status: 'complete',
+        started_at: (began === null ? new Date() : new Date(Number(began / 1_000_000n))).toISOString(),
+        ended_at: new Date().toISOString(),
+        clock_pairs: [],
+        command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
+        workload: null,
+        hardware: imported.hardware,
+        software: imported.software,
+        executions: imported.executions,
+        captures: imported.captures,
+      },
+      imported.issues,
+    );
+  } catch (error) {
+    await session.abandon();
+    throw error;
+  }
+}
+
+function noRecording(path: string, importer: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `${path} is no recording of nvidia-smi`,
+    why: `It was read as ${importer}.`,
+    fix: `Type: inferscope import ${path}`,
+  });
+}

@@ -1,0 +1,133 @@
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { recogniseFailure } from '../capture/run/failures.js';
+import { runProgram, shellExitCode, type ProgramEnd } from '../capture/run/run-program.js';
+import { exitCodeOf, type InferscopeError } from '../model/errors.js';
+import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { startRecording, type Recording } from './monitor-recording.js';
+import type { MonitorCommandOptions } from './monitor.js';
+import { talk, warn } from './output.js';
+import { interruptibleTwice } from './run-interrupt.js';
+
+/** So long the machine is watched before the program begins: what was there without it. */
+const beforeMs = 250;
+
+/** `inferscope monitor --while -- command…`. Output, signals and exit code as `inferscope run` has them. */
+export async function monitorProgram(command: string[], options: MonitorCommandOptions): Promise<void> {
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
+  let recording: Recording | null = null;
+  let end: ProgramEnd;
+  let stopped = false;
+  try {
+    const watched = await interruptibleTwice(async (signal, kill) => {
+      recording = await startRecording(options.name ?? 'monitor', options, false);
+      await sleep(beforeMs);
+      const ended = run(recording, command, options, secrets, signal, kill);
+      await recording.untilEnd(ended);
+      stopped = signal.aborted;
+      return { recording, end: await ended };
+    });
+    end = watched.end;
+    await keepLogs(watched.recording, secrets);
+    const failed = end.exit_code !== 0 || end.startError !== null;
+    await watched.recording.conclude({
+      title: redactCommand(command, secrets).join(' '),
+      status: stopped ? 'interrupted' : failed ? 'failed' : 'complete',
+      program: {
+        command: redactCommand(command, secrets),
+        exit_code: end.exit_code,
+        signal: end.signal,
+        start_ns: end.start_ns,
+        end_ns: end.end_ns,
+      },
+      secrets,
+    });
+  } catch (error) {
+    await abandon(recording);
+    throw error;
+  }
+  conclude(end, stopped, failureOf(command, end, secrets), options);
+}
+
+/** Assigned inside a closure, which the type checker does not follow. */
+async function abandon(recording: Recording | null): Promise<void> {
+  await recording?.abandon();
+}
+
+function run(
+  recording: Recording,
+  [file, ...args]: string[],
+  options: MonitorCommandOptions,
+  secrets: string[],
+  signal: AbortSignal,
+  kill: AbortSignal,
+): Promise<ProgramEnd> {
+  const { scratch } = recording.session.writer;
+  return runProgram({
+    file: file!,
+    args,
+    env: process.env,
+    stdoutPath: join(scratch, 'stdout.log'),
+    stderrPath: join(scratch, 'stderr.log'),
+    stdout: options.json ? process.stderr : process.stdout,
+    stderr: process.stderr,
+    secrets,
+    tool: null,
+    timeoutMs: options.duration ?? null,
+    graceMs: 5_000,
+    signal,
+    kill,
+    onStart: (pid) => recording.append(recording.watch.follow(pid)),
+  });
+}
+
+async function keepLogs({ session }: Recording, secrets: string[]): Promise<void> {
+  for (const kind of ['stdout', 'stderr']) {
+    const path = join(session.writer.scratch, `${kind}.log`);
+    await session.writer.addArtifact(path, {
+      kind,
+      captureId: null,
+      name: redactText(`${kind}.log`, secrets),
+    });
+  }
+}
+
+function failureOf(command: string[], end: ProgramEnd, secrets: string[]): InferscopeError | null {
+  return recogniseFailure({
+    execution_id: 'monitor',
+    command: redactCommand(command, secrets),
+    exit_code: end.exit_code,
+    signal: end.signal,
+    startError: end.startError,
+    timedOut: false,
+    timeoutMs: null,
+    output: redactText(`${end.stdoutTail}\n${end.stderrTail}`, secrets),
+    tool: null,
+    log: end.stderrTail === '' ? 'stdout above' : 'stderr above',
+  });
+}
+
+function conclude(
+  end: ProgramEnd,
+  stopped: boolean,
+  failure: InferscopeError | null,
+  options: MonitorCommandOptions,
+): void {
+  // Ended by --duration is what was asked for.
+  if (failure && !stopped && !end.timedOut) {
+    warn(`${failure.parts.what} (${failure.code})`);
+    for (const line of `${failure.parts.why}\n${failure.parts.fix}`.split('\n')) talk(`  ${line}`);
+    process.exitCode = exitCodeOf[failure.code];
+  }
+  if (stopped) {
+    warn('interrupted: the summary is of what was recorded until then');
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+  }
+  if (options.exitCode === 'child') process.exitCode = shellExitCode(end) ?? reportedStart(end);
+}
+
+/** What a shell says of a program that could not be started. */
+function reportedStart({ startError }: ProgramEnd): number {
+  return startError === 'ENOENT' ? 127 : 126;
+}

@@ -1,0 +1,233 @@
+import process from 'node:process';
+import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
+import type { DeviceRows } from '../capture/run/device-sampler.js';
+import { startWatch, type Watch, type WatchEnd } from '../capture/monitor/watch.js';
+import { openGpus, type Gpus, type GpusOpened } from '../capture/telemetry-gpus.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import type { Document, Issue } from '../model/document.js';
+import type { MonitorPlan, MonitorResult } from '../model/documents/monitor.js';
+import { InferscopeError } from '../model/errors.js';
+import { redactCommand, redactText } from '../model/redaction.js';
+import type { Fact } from '../import/importer.js';
+import { toolVersion } from '../model/version.js';
+import { openDisplay, type Display } from './monitor-display.js';
+import { openMonitorSession, type MonitorSession } from './monitor-session.js';
+import type { MonitorCommandOptions } from './monitor.js';
+import { warn } from './output.js';
+
+export interface Recording {
+  watch: Watch;
+  session: MonitorSession;
+  /** Rows that came outside the seconds. */
+  append(rows: DeviceRows): void;
+  /** Goes on until `ended` is resolved, showing each second. */
+  untilEnd(ended: Promise<unknown>): Promise<void>;
+  /** Sums up. */
+  conclude(end: RecordingEnd): Promise<Document<MonitorResult>>;
+  abandon(): Promise<void>;
+}
+
+export interface RecordingEnd {
+  title: string;
+  status: 'complete' | 'interrupted' | 'failed';
+  program: MonitorPlan['program'];
+  secrets: readonly string[];
+}
+
+/** The execution that samples belong to. */
+export const executionId = 'monitor';
+
+/**
+ * Opens GPUs, session and samplers.
+ * @param shown false: no live view, the terminal belongs to the program
+ * @throws E_TOOL_MISSING, E_PERMISSION with --require-gpu where no GPU can be read
+ */
+export async function startRecording(
+  label: string,
+  options: MonitorCommandOptions,
+  shown: boolean,
+): Promise<Recording> {
+  const { gpus, reason } = await openGpus();
+  if (!gpus) {
+    const why = noGpuParts(reason);
+    if (options.requireGpu) {
+      throw new InferscopeError(reason.code === 'permission' ? 'E_PERMISSION' : 'E_TOOL_MISSING', why);
+    }
+    warn(`${why.what}: only the host is watched. ${why.why} ${why.fix}`);
+  }
+  const session = await openMonitorSession(label, options).catch((error: unknown) => {
+    gpus?.close();
+    throw error;
+  });
+  const originNs = monotonicNs();
+  const zero = { monotonic_ns: String(originNs), realtime_ns: realtimeNs() };
+  const keys = { execution_id: executionId, host: 'localhost' };
+  const watch = startWatch({ gpus, hz: options.hz, keys, pid: options.pid ?? null });
+  const display = openDisplay(
+    titleOf(gpus, options.hz),
+    options.quiet === true || options.json === true || !shown,
+  );
+  const append = (rows: DeviceRows) => session.append(rows, originNs);
+
+  return {
+    watch,
+    session,
+    append,
+    untilEnd: (ended) => eachSecond(watch, append, display, originNs, ended),
+    async conclude({ title, status, program, secrets }) {
+      const end = watch.stop();
+      gpus?.close();
+      append(end);
+      const plan = planOf(gpus, reason, end, options, program, originNs);
+      await session.writer.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
+        kind: 'monitor',
+        captureId: null,
+        name: 'monitor.json',
+      });
+      const environment = describeEnvironment();
+      const capture = (capture_id: string, name: string) => ({
+        capture_id,
+        execution_id: executionId,
+        tool: { name, version: toolVersion },
+        importer: 'sampler',
+        clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+      });
+      const none: Issue[] = reason
+        ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was read. ${reason.text}` }]
+        : [];
+      return session.conclude(
+        {
+          title: redactText(title, secrets).slice(0, 120),
+          status,
+          started_at: new Date(Number(BigInt(zero.realtime_ns) / 1_000_000n)).toISOString(),
+          ended_at: new Date().toISOString(),
+          clock_pairs: [zero, { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() }],
+          command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
+          workload: null,
+          hardware: { ...environment.hardware, ...gpuFacts(gpus) },
+          software: {
+            ...environment.software,
+            ...(gpus?.driverVersion ? { nvidia_driver: gpus.driverVersion } : {}),
+          },
+          executions: [
+            {
+              execution_id: executionId,
+              purpose: 'clean',
+              command: redactCommand(program?.command ?? [], secrets),
+              exit_code: program?.exit_code ?? null,
+              start_ns: program ? program.start_ns - originNs : 0,
+              end_ns: (program?.end_ns ?? monotonicNs()) - originNs,
+            },
+          ],
+          captures: [
+            ...(gpus ? [capture('gpus', `inferscope sampler (${gpus.source})`)] : []),
+            capture('host', 'inferscope host sampler'),
+          ],
+        },
+        [...none, ...end.issues, ...environment.issues],
+      );
+    },
+    async abandon() {
+      watch.stop();
+      gpus?.close();
+      await session.abandon();
+    },
+  };
+}
+
+async function eachSecond(
+  watch: Watch,
+  append: (rows: DeviceRows) => void,
+  display: Display,
+  originNs: number,
+  ended: Promise<unknown>,
+): Promise<void> {
+  let over = false;
+  const end = ended.finally(() => (over = true));
+  try {
+    for (let second = 1; ; second++) {
+      let timer: NodeJS.Timeout | undefined;
+      const due = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, Math.max(0, (originNs + second * 1e9 - monotonicNs()) / 1e6));
+      });
+      try {
+        await Promise.race([due, end]);
+      } finally {
+        clearTimeout(timer);
+      }
+      if (over) return;
+      const { rows, devices, host } = watch.tick();
+      append(rows);
+      display.show({ seconds: (monotonicNs() - originNs) / 1e9, devices, host });
+    }
+  } finally {
+    display.end();
+  }
+}
+
+function titleOf(gpus: Gpus | null, hz: number): string {
+  if (!gpus) return 'inferscope monitor · no GPU';
+  const count = gpus.devices.length;
+  const driver = gpus.driverVersion === null ? '' : ` (driver ${gpus.driverVersion})`;
+  return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} by ${gpus.source}${driver} · ${hz} Hz`;
+}
+
+/** gpu_name of the first; of the others only where they differ. No serial number, no bus id. */
+function gpuFacts(gpus: Gpus | null): Record<string, Fact> {
+  const facts: Record<string, Fact> = {};
+  if (!gpus) return facts;
+  facts['gpu_count'] = gpus.devices.length;
+  const [first] = gpus.devices;
+  facts['gpu_name'] = first?.name ?? null;
+  facts['gpu_memory_bytes'] = first?.memoryTotalBytes ?? null;
+  for (const { index, name } of gpus.devices) if (name !== first?.name) facts[`gpu${index}_name`] = name;
+  return facts;
+}
+
+function planOf(
+  gpus: Gpus | null,
+  reason: GpusOpened['reason'],
+  end: WatchEnd,
+  options: MonitorCommandOptions,
+  program: MonitorPlan['program'],
+  originNs: number,
+): MonitorPlan {
+  return {
+    source: 'live',
+    tool: gpus?.source ?? null,
+    driver: gpus?.driverVersion ?? null,
+    files: [],
+    hz: options.hz,
+    sample_cost_us: end.sampleCostUs,
+    gpus: (gpus?.devices ?? []).flatMap((device) => [
+      { scope: `gpu${device.index}`, name: device.name },
+      ...device.migDevices.map((part) => ({ scope: `gpu${device.index}.mig${part.index}`, name: part.name })),
+    ]),
+    no_gpus: reason,
+    program: program && {
+      ...program,
+      start_ns: program.start_ns - originNs,
+      end_ns: program.end_ns - originNs,
+    },
+    processes: end.processes,
+    pid_namespace: end.pidNamespace,
+  };
+}
+
+function noGpuParts({ code, text }: NonNullable<GpusOpened['reason']>): {
+  what: string;
+  why: string;
+  fix: string;
+} {
+  if (code === 'permission')
+    return {
+      what: 'the GPU driver does not let this user read the GPUs',
+      why: text,
+      fix: 'Run as a user who may open /dev/nvidiactl (or in a container with --gpus all), or ask the administrator.',
+    };
+  return {
+    what: 'no GPU can be read',
+    why: text,
+    fix: 'inferscope doctor says what is missing and how to get it; in a container: docker run --gpus all.',
+  };
+}

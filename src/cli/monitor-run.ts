@@ -1,0 +1,39 @@
+import process from 'node:process';
+import { exitCodeOf } from '../model/errors.js';
+import { secretsOfEnvironment } from '../model/redaction.js';
+import { startRecording, type Recording } from './monitor-recording.js';
+import type { MonitorCommandOptions } from './monitor.js';
+
+/** `inferscope monitor`: until --duration is over or Ctrl-C, which is how it is ended: exit code 0. */
+export async function monitorLive(options: MonitorCommandOptions): Promise<void> {
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  let stop: () => void = () => {};
+  const ended = new Promise<void>((resolve) => {
+    let asked = false;
+    stop = () => {
+      if (asked) process.exit(exitCodeOf.E_INTERRUPTED);
+      asked = true;
+      resolve();
+    };
+  });
+  for (const name of names) process.on(name, stop);
+  let recording: Recording | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  try {
+    recording = await startRecording(options.name ?? 'monitor', options, true);
+    if (options.duration !== undefined) timer = setTimeout(stop, options.duration);
+    await recording.untilEnd(ended);
+    await recording.conclude({
+      title: 'GPUs and host',
+      status: 'complete',
+      program: null,
+      secrets: secretsOfEnvironment(process.env),
+    });
+  } catch (error) {
+    await recording?.abandon();
+    throw error;
+  } finally {
+    if (timer) clearTimeout(timer);
+    for (const name of names) process.off(name, stop);
+  }
+}

@@ -1,0 +1,80 @@
+import { mkdtempSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { analyzeMonitor } from '../analyze/monitor/monitor.js';
+import type { DeviceRows } from '../capture/run/device-sampler.js';
+import type { Document, Issue } from '../model/document.js';
+import type { MonitorResult } from '../model/documents/monitor.js';
+import { createSession, type SessionSummary, type SessionWriter } from '../session/create.js';
+import { homeFolders, type Home } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import type { MonitorCommandOptions } from './monitor.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+
+/** A session that is kept, or one in a temporary folder that lives until its summary is made. */
+export interface MonitorSession {
+  writer: SessionWriter;
+  append(rows: DeviceRows, originNs: number): void;
+  /** Ends the session and prints summary or document. @returns the document */
+  conclude(summary: SessionSummary, issues: Issue[]): Promise<Document<MonitorResult>>;
+  abandon(): Promise<void>;
+}
+
+export async function openMonitorSession(
+  label: string,
+  options: MonitorCommandOptions,
+): Promise<MonitorSession> {
+  const kept = options.record === true || options.name !== undefined || options.tag.length > 0;
+  const home = kept ? homeFolders() : temporaryHome();
+  const removeHome = async () => {
+    if (!kept) await rm(home.root, { recursive: true, force: true });
+  };
+  const settings = { label, kind: 'monitor', name: options.name ?? null, tags: options.tag, home };
+  const writer = await createSession(settings).catch(async (error: unknown) => {
+    await removeHome();
+    throw error;
+  });
+  return {
+    writer,
+    append({ telemetry, memory }, originNs) {
+      for (const row of telemetry) writer.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
+      for (const row of memory) writer.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+    },
+    async conclude(summary, issues) {
+      try {
+        const { id } = await writer.finish(summary, issues);
+        const thresholds = { idlePercent: options.idleBelow, idleMs: options.idleFor };
+        const document = await analyzeMonitor(await openSession(id, home), thresholds);
+        if (!kept) document.data.session.id = null;
+        await show(document, options.json === true);
+        if (kept && options.json && !options.quiet) talk(`session ${id} kept`);
+        return document;
+      } catch (error) {
+        throw asStorageFailure(error, { path: home.root, doing: 'keep the recording', home: kept });
+      } finally {
+        await removeHome();
+      }
+    },
+    async abandon() {
+      await writer.abandon();
+      await removeHome();
+    },
+  };
+}
+
+function temporaryHome(): Home {
+  const root = mkdtempSync(join(tmpdir(), 'inferscope-monitor-'));
+  return homeFolders({ ...process.env, INFERSCOPE_HOME: root });
+}
+
+async function show(document: Document<MonitorResult>, json: boolean): Promise<void> {
+  if (json) {
+    printDocument(document);
+    return;
+  }
+  const { monitorSummary } = await import('../report/terminal/monitor.js');
+  print(monitorSummary(document, { width: Math.min(120, terminalWidth()) }));
+}
