@@ -40,6 +40,11 @@ const commands: CommandEntry[] = [
     load: () => import('./serve.js'),
   },
   {
+    name: 'monitor',
+    summary: 'GPUs and host while something runs: live, recorded, idle and throttled times marked',
+    load: () => import('./monitor.js'),
+  },
+  {
     name: 'roofline',
     summary: "measure this machine's peak FLOP/s and memory bandwidth",
     load: () => import('./roofline.js'),
