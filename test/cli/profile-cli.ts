@@ -164,7 +164,7 @@ export interface RecordLine {
 }
 
 /** What the engine has recorded so far in an unfinished session. */
-function recorded(at: Place, execution: 'clean' | 'profiled'): RecordLine[] {
+function recorded(at: Place, execution: string): RecordLine[] {
   for (const name of leftovers(at)) {
     const path = join(at.home, 'sessions', name, 'scratch', `${execution}.jsonl`);
     if (!existsSync(path)) continue;
@@ -177,7 +177,7 @@ function recorded(at: Place, execution: 'clean' | 'profiled'): RecordLine[] {
 /** Waits until the engine's record holds a line that is looked for. */
 export async function untilRecorded(
   at: Place,
-  execution: 'clean' | 'profiled',
+  execution: string,
   isIt: (line: RecordLine) => boolean,
 ): Promise<RecordLine> {
   for (let tries = 0; tries < 3000; tries++) {

@@ -1,0 +1,247 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect, test } from 'vitest';
+import { baselineMetricsSchema } from '../../src/model/documents/baseline-metrics.js';
+import { benchDocumentSchema } from '../../src/model/documents/bench.js';
+import { recordLineSchema, type RequestLine } from '../../src/model/record.js';
+import {
+  expectFailure,
+  inferscope,
+  leftovers,
+  place,
+  plantRoofline,
+  sessions,
+  start,
+  untilDead,
+  untilRecorded,
+  type Place,
+} from './profile-cli.js';
+
+const small = ['--input-len', '8', '--output-len', '4', '--threads', '1'];
+
+function benchJson(at: Place, args: string[]) {
+  const { status, stdout, stderr } = inferscope(at, ['bench', ...args, '--json']);
+  expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  return { document: benchDocumentSchema.parse(JSON.parse(stdout)), stderr };
+}
+
+/** Request lines of a kept session, as the engine wrote them. */
+function requestsOf({ home }: Place, id: string, execution: string): RequestLine[] {
+  const path = join(home, 'sessions', id, 'artifacts', `${execution}-record`, `${execution}.jsonl`);
+  return readFileSync(path, 'utf8')
+    .trimEnd()
+    .split('\n')
+    .map((line) => recordLineSchema.parse(JSON.parse(line)))
+    .filter((line) => line.type === 'request');
+}
+
+const timed = (lines: RequestLine[]) => lines.filter(({ warmup }) => !warmup);
+const ms = (ns: number) => ns / 1e6;
+const mean = (values: number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+test('latency: the document, the files, the report, and the mean of what the engine wrote down', () => {
+  const at = place();
+  const args = ['latency', '--model', at.tiny, ...small, '--launches', '2', '--runs', '3', '--name', 'first'];
+  const { document } = benchJson(at, args);
+  const { data, issues } = document;
+  expect(issues.filter(({ severity }) => severity === 'error')).toEqual([]);
+  expect([data.session.name, data.session.status, data.parts]).toEqual(['first', 'complete', ['latency']]);
+  expect([data.protocol.launches, data.protocol.repeats]).toEqual([2, 3]);
+  const [variant, ...others] = data.variants;
+  expect([variant!.label, variant!.points.length, others]).toEqual(['defaults', 1, []]);
+  const [point] = variant!.points;
+  expect([point!.point, point!.outcome, point!.interleaved]).toEqual(['b1-p8-o4', 'measured', true]);
+
+  const lines = timed(requestsOf(at, data.session.id, 'bench-1'));
+  expect(lines.map(({ launch }) => launch)).toEqual([0, 0, 0, 1, 1, 1]);
+  const { ttft_ms: ttft, tpot_ms: tpot, e2e_ms: e2e } = point!.latency;
+  if (!('mean' in ttft) || !('mean' in tpot) || !('mean' in e2e))
+    throw new Error('a distribution is missing');
+  expect([ttft.n, ttft.launches]).toEqual([6, 2]);
+  expect(ttft.mean).toBeCloseTo(mean(lines.map((one) => ms(one.first_token_ns - one.t_ns))), 9);
+  expect(tpot.mean).toBeCloseTo(mean(lines.map((one) => ms(one.end_ns - one.first_token_ns) / 3)), 9);
+  expect(e2e.mean).toBeCloseTo(mean(lines.map((one) => ms(one.end_ns - one.t_ns))), 9);
+
+  // The roofline was kept with it: there is something to expect.
+  expect(point!.expected.ttft).toMatchObject({ unit: 'ms' });
+  expect(point!.machine.memory_bytes.value).toBeGreaterThan(1e7);
+  const files = readdirSync(join(at.scratch, 'results')).sort();
+  expect(files).toEqual(['baseline_metrics.json', 'latency_results.csv']);
+  const folder = join(at.home, 'sessions', data.session.id);
+  expect(readFileSync(join(folder, 'derived', 'report.html'), 'utf8')).toContain('b1-p8-o4');
+  expect(sessions(at)).toHaveLength(1);
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('suite of two batches and two variants: each shape once, launches in turn, three CSV files', () => {
+  const at = place();
+  const output = join(at.scratch, 'out');
+  const args = [
+    'suite',
+    '--model',
+    at.tiny,
+    ...small,
+    '--batch-size',
+    '1',
+    '2',
+    '--launches',
+    '2',
+    '--runs',
+    '2',
+  ];
+  const arg = ['--engine-arg', 'graph_optimization=all,basic', '--output', output];
+  const { document, stderr } = benchJson(at, [...args, ...arg]);
+  const { variants, session } = document.data;
+  expect(variants.map(({ label }) => label)).toEqual(['graph_optimization=all', 'graph_optimization=basic']);
+  for (const { points } of variants) {
+    expect(points.map(({ point, parts, outcome }) => [point, parts, outcome])).toEqual([
+      ['b1-p8-o4', ['latency', 'throughput', 'sequence'], 'measured'],
+      ['b2-p8-o4', ['throughput'], 'measured'],
+    ]);
+  }
+  const launches = ['bench-1', 'bench-2'].flatMap((execution) =>
+    [0, 1].map((launch) => {
+      const own = requestsOf(at, session.id, execution).filter((one) => one.launch === launch);
+      const points = timed(own).map(({ point }) => point);
+      return { execution, launch, begin: own[0]!.t_ns, end: own.at(-1)!.end_ns, points };
+    }),
+  );
+  // Launch 0 of both, then launch 1 of both; one ends before the next begins.
+  launches.sort((x, y) => x.begin - y.begin);
+  expect(launches.map(({ execution, launch }) => `${execution}/${launch}`)).toEqual([
+    'bench-1/0',
+    'bench-2/0',
+    'bench-1/1',
+    'bench-2/1',
+  ]);
+  for (const [i, { begin }] of launches.entries())
+    if (i > 0) expect(begin).toBeGreaterThan(launches[i - 1]!.end);
+  const [b1, b2] = ['b1-p8-o4', 'b2-p8-o4'];
+  expect(launches.map(({ points }) => points)).toEqual([
+    [b1, b2, b2, b1],
+    [b1, b2, b2, b1],
+    [b2, b1, b1, b2],
+    [b2, b1, b1, b2],
+  ]);
+  expect(readdirSync(output).sort()).toEqual([
+    'baseline_metrics.json',
+    'latency_results.csv',
+    'sequence_length_results.csv',
+    'throughput_results.csv',
+  ]);
+  const metrics = baselineMetricsSchema.parse(
+    JSON.parse(readFileSync(join(output, 'baseline_metrics.json'), 'utf8')),
+  );
+  expect(metrics.points).toHaveLength(4);
+  expect(readFileSync(join(output, 'throughput_results.csv'), 'utf8').trimEnd().split('\n')).toHaveLength(5);
+  expect(stderr).toContain('launch 2/2');
+});
+
+test('Ctrl-C: exit 130, what was measured is a whole session with its files', async () => {
+  const at = place();
+  const sizes = ['--input-len', '8', '--output-len', '60', '--threads', '1', '--runs', '400'];
+  const args = ['bench', 'throughput', '--model', at.slow, ...sizes, '--batch-size', '1,2', '--json'];
+  const { child, ended } = start(at, args);
+  await untilRecorded(at, 'bench-1', (line) => line.type === 'request' && line.warmup === false);
+  process.kill(-child.pid!, 'SIGINT');
+  const { status, stdout, stderr } = await ended;
+  expect([status, stderr.includes('error')], stderr).toEqual([130, false]);
+  const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
+  expect(data.session.status).toBe('interrupted');
+  expect(stderr).toContain(data.session.id);
+  // A point with figures counts as measured, and says how many of its repeats they are of.
+  const [begun] = data.variants[0]!.points;
+  expect([begun!.outcome, begun!.text]).toEqual([
+    'measured',
+    expect.stringMatching(/Stopped after \d+ of 400 timed repeats/),
+  ]);
+  expect(timed(requestsOf(at, data.session.id, 'bench-1')).length).toBeGreaterThanOrEqual(1);
+  expect(existsSync(join(at.scratch, 'results', 'throughput_results.csv'))).toBe(true);
+  expect(sessions(at).map((one) => one.status)).toEqual(['interrupted']);
+});
+
+test('kill -9 of the engine costs the point it was at; another process measures the rest', async () => {
+  const at = place();
+  const sizes = [
+    '--input-len',
+    '8',
+    '--output-len',
+    '30',
+    '--threads',
+    '1',
+    '--runs',
+    '6',
+    '--launches',
+    '1',
+  ];
+  const args = ['bench', 'throughput', '--model', at.slow, ...sizes, '--batch-size', '1,2', '--json'];
+  const { ended } = start(at, args);
+  const first = await untilRecorded(
+    at,
+    'bench-1',
+    (line) => line.type === 'request' && line.warmup === false,
+  );
+  process.kill(first.pid, 'SIGKILL');
+  const { status, stdout, stderr } = await ended;
+  expect(status, stderr).toBe(0);
+  const { data } = benchDocumentSchema.parse(JSON.parse(stdout));
+  const [b1, b2] = data.variants[0]!.points;
+  const lines = timed(requestsOf(at, data.session.id, 'bench-1'));
+  // Killed at batch 1 nothing larger is tried; killed at batch 2, batch 1 gets its six repeats.
+  if (b1!.outcome === 'out_of_memory') {
+    expect(b2!.outcome).toBe('skipped');
+  } else {
+    expect([b1!.outcome, b2!.outcome]).toEqual(['measured', 'out_of_memory']);
+    expect(lines.filter(({ batch_size: batch }) => batch === 1)).toHaveLength(6);
+    expect(new Set(lines.map(({ pid }) => pid)).size).toBe(2);
+  }
+  expect(new Set(lines.map(({ iteration }) => iteration)).size).toBe(lines.length);
+  expect(stderr).toContain('out of memory');
+  await untilDead(first.pid);
+});
+
+test('nothing measured: exit 4 with the engine’s own error, and no session', async () => {
+  const at = place();
+  const sizes = ['--input-len', '8', '--output-len', '200', '--threads', '1'];
+  const { ended } = start(at, ['bench', 'latency', '--model', at.slow, ...sizes, '--json']);
+  const { pid } = await untilRecorded(
+    at,
+    'bench-1',
+    (line) => line.type === 'stage' || line.type === 'model',
+  );
+  process.kill(pid, 'SIGKILL');
+  const ran = await ended;
+  const error = ran.stderr.slice(ran.stderr.indexOf('error: '));
+  expect(expectFailure({ ...ran, stderr: error }, 4, 'E_OUT_OF_MEMORY').why).toContain('SIGKILL');
+  expect(sessions(at)).toEqual([]);
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('wrong input: three parts, the right exit code, nothing measured', () => {
+  const at = place();
+  plantRoofline(at.home);
+  const fail = (args: string[], exitCode: number, code: string) =>
+    expectFailure(inferscope(at, ['bench', ...args, '--json']), exitCode, code);
+  const model = ['--model', at.tiny];
+  const arg = fail(['latency', ...model, '--engine-arg', 'thread=2'], 2, 'E_USAGE');
+  expect([arg.what, arg.fix]).toEqual([
+    'the embedded engine has no argument thread',
+    'Type for example: --engine-arg threads=1,2',
+  ]);
+  expect(fail(['latency', '--engine', 'vlm'], 2, 'E_USAGE').fix).toContain('--engine vllm');
+  expect(fail(['throughput', ...model, '--batch-size', '1,0'], 2, 'E_LENGTHS').what).toContain(
+    '--batch-size 0',
+  );
+  expect(fail(['latency', ...model, '--batch-size', '1,2'], 2, 'E_USAGE').fix).toContain('bench throughput');
+  // The tiny model holds 256 tokens.
+  expect(fail(['latency', ...model, '--input-len', '250'], 2, 'E_LENGTHS').why).toContain('256');
+  expect(fail(['suite', ...model, '--url', 'http://localhost:1'], 2, 'E_USAGE').fix).toContain(
+    '--engine openai',
+  );
+  expect(fail(['latency', ...model, '--device', 'cuda'], 2, 'E_USAGE').why).toContain('CPU');
+  expect(fail(['latency', ...model, '--weights', 'trained'], 2, 'E_USAGE').what).toContain('random weights');
+  writeFileSync(join(at.scratch, 'file'), '');
+  expect(fail(['latency', ...model, '--output', 'file'], 2, 'E_USAGE').what).toContain('--output file');
+  expect(sessions(at)).toEqual([]);
+});
