@@ -1,9 +1,11 @@
+import { join } from 'node:path';
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { ServingResult } from '../model/documents/serving.js';
+import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath, writePage, writeReport } from './report-file.js';
@@ -78,12 +80,12 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
 /**
  * Writes the report of a benchmark or load test into its session's folder, for the commands that made it.
  * @returns its path
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function keepReport(
-  analysed: Exclude<Analysed, { kind: 'captures' }>,
-  sessionFolder: string,
+  analysed: Extract<Analysed, { kind: 'bench' | 'serving' }>,
 ): Promise<string> {
-  const path = reportPath(sessionFolder);
+  const path = reportPath(join(homeFolders().sessions, analysed.document.data.session.id));
   await writeAnalysed(analysed, path);
   return path;
 }

@@ -72,6 +72,7 @@ export function intervalSeries(intervals: IntervalAt[], color: string): SeriesOp
   return {
     type: 'custom',
     silent: true,
+    clip: true,
     z: 4,
     encode: { x: 0, y: [1, 2] },
     data: intervals,
@@ -174,13 +175,20 @@ function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: 
   ];
 }
 
+/** Top of the axis: intervals belong to it unless they dwarf the values, and are cut there. */
+export function withIntervals(highest: number, lines: readonly Line[]): number {
+  const ends = lines.flatMap(({ values }) => values.map((one) => one?.ci95?.[1] ?? 0));
+  return Math.max(highest, Math.min(2 * highest, Math.max(...ends, 0)));
+}
+
 /** Lines over categories that have an order (batch sizes, loads), with 95 % intervals; from 0, so that heights compare. */
 export function linesOption(input: LinesInput, facts: LinesFacts): EChartsOption {
   const { theme, width } = input;
   const tops = facts.lines
     .filter(({ quiet }) => !quiet)
-    .flatMap(({ values }) => values.map((one) => Math.max(one?.value ?? 0, one?.ci95?.[1] ?? 0)));
-  const top = facts.most ?? Math.max(...tops, ...(facts.bounds ?? []).map(({ value }) => value), 0) * 1.08;
+    .flatMap(({ values }) => values.map((one) => one?.value ?? 0));
+  const highest = Math.max(...tops, ...(facts.bounds ?? []).map(({ value }) => value), 0);
+  const top = facts.most ?? withIntervals(highest, facts.lines) * 1.08;
   return {
     ...base(input),
     grid: grid({ top: 14 + markRoom(facts), right: 16 }),

@@ -2,7 +2,7 @@ import type { BenchPointResult, BenchResult, BenchVariant } from '../../../model
 import { formatCount, nbsp } from '../../format.js';
 import type { Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
-import { type Line, linesOption, type LineValue, markOf } from '../lines.js';
+import { type Line, linesOption, type LineValue, markOf, withIntervals } from '../lines.js';
 
 /** Points of one variant that differ in batch only. */
 export interface BatchLine {
@@ -117,7 +117,7 @@ export const benchBatchChart: Chart<BenchResult> = {
         return point ? of(point) : null;
       }),
     }));
-    const values = lines.flatMap((line) => line.values.map((one) => one?.ci95?.[1] ?? one?.value ?? 0));
+    const highest = Math.max(...lines.flatMap(({ values }) => values.map((one) => one?.value ?? 0)), 0);
     return linesOption(input, {
       categories: sizes.map(formatCount),
       xName: 'batch size',
@@ -127,7 +127,7 @@ export const benchBatchChart: Chart<BenchResult> = {
         ...(part === 'output_tokens_per_s' && lines[0] ? idealLine(lines[0], sizes, input.theme) : []),
       ],
       marks: marksOf(found, sizes, input.theme),
-      most: Math.max(...values, 0) * 1.15,
+      most: withIntervals(highest, lines) * 1.1,
     });
   },
 };

@@ -1,5 +1,5 @@
 import type { BenchFit, BenchResult } from '../../../model/documents/bench.js';
-import { formatMs, formatNumber, formatPercent, formatQuantity } from '../../format.js';
+import { formatCount, formatMs, formatNumber, formatPercent, formatQuantity } from '../../format.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from '../chart.js';
 import { intervalSeries, markOf } from '../lines.js';
 
@@ -52,7 +52,8 @@ export const benchFitChart: Chart<BenchResult> = {
         axisLabel: {
           color: theme.muted,
           hideOverlap: true,
-          formatter: (value: number) => formatNumber(value),
+          formatter: (value: number) =>
+            Number.isInteger(value) ? formatCount(value) : formatNumber(value, 2),
         },
         ...axisName(first.x, 28),
       },

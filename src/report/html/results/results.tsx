@@ -3,6 +3,7 @@ import type { Document } from '../../../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../../../model/documents/results.js';
 import { formatCount, formatQuantity, noValue } from '../../format.js';
 import { collapsed } from '../../notices.js';
+import { plural } from '../../words.js';
 import { documentPage, type PageSection } from '../document-page.js';
 import { DataTable, Notice } from '../parts.js';
 
@@ -90,7 +91,7 @@ const Definitions: FC<{ captures: Captures }> = ({ captures }) => {
     for (const metric of points.flatMap(({ metrics }) => metrics)) {
       const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
       const one = seen.get(key) ?? { tool: tool.name, metric, sources: new Set() };
-      for (const { source } of metric.file) one.sources.add(source);
+      for (const { source } of metric.file) one.sources.add(source.replace(/^file: /, ''));
       seen.set(key, one);
     }
   }
@@ -156,7 +157,7 @@ export function resultsReport(
           <dt>Holds</dt>
           <dd>
             {captures
-              .map((capture) => `${formatCount(capture.points.length)} load points of ${toolName(capture)}`)
+              .map((capture) => `${plural(capture.points.length, 'load point')} of ${toolName(capture)}`)
               .join('; ')}
             .
           </dd>

@@ -3,7 +3,7 @@ import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { formatCount } from '../../format.js';
 import { missingReasons } from '../../words.js';
 import { DataTable, FigureText, MissingNotes } from '../parts.js';
-import { type ServingSection, Statistic } from './serving-parts.js';
+import { asRequests, type ServingSection, Statistic } from './serving-parts.js';
 
 export const loadsSection: ServingSection = {
   id: 'loads',
@@ -46,7 +46,7 @@ export const loadsSection: ServingSection = {
                 ]
               : []),
             point.client.bound ? 'yes' : 'no',
-            <FigureText figure={point.throughput.requests_per_s} />,
+            <FigureText figure={asRequests(point.throughput.requests_per_s)} />,
             <FigureText figure={point.throughput.output_tokens_per_s} />,
             <Statistic of={point.latency.ttft} name="p50" />,
             <Statistic of={point.latency.ttft} name="p99" />,

@@ -30,6 +30,10 @@ export const Statistic: FC<{ of: Distribution; name: 'mean' | 'p50' | 'p90' | 'p
   name,
 }) => ('value' in of ? <Missing reason={of.reason.text} /> : <>{formatMs(of[name])}</>);
 
+/** Rates of requests by what they count: "req/s" for "1/s". */
+export const asRequests = (figure: Figure): Figure =>
+  figure.value !== null && figure.unit === '1/s' ? { ...figure, unit: 'req/s' } : figure;
+
 /** A figure with its interval; a whole number of things has no decimals. */
 export const Counted: FC<{ figure: Figure }> = ({ figure }) => {
   if (figure.value === null) return <Missing reason={figure.reason.text} />;

@@ -6,6 +6,7 @@ import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { figureParts, formatCount, formatFigure, formatMs, formatPercent } from '../../format.js';
 import { collapsed } from '../../notices.js';
 import { Behind, Notice } from '../parts.js';
+import { asRequests } from './serving-parts.js';
 
 /** "TTFT ≤ 200 ms, TPOT ≤ 30.0 ms for 99 % of the requests". */
 export function sloWords(slo: Slo): string {
@@ -87,7 +88,7 @@ function cardsOf(points: readonly ServingPoint[]): CardData[] {
       ? [
           {
             label: 'Highest goodput',
-            figure: good.goodput.requests_per_s,
+            figure: asRequests(good.goodput.requests_per_s),
             note: `${levelLabel(good)}; ${formatFigure(good.goodput.share)} within the SLO`,
           },
         ]

@@ -3,7 +3,7 @@ import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { knownRates, type RatePart } from '../../charts/serving/rate.js';
 import { LineKey } from '../line-key.js';
 import { DataTable, FigureText } from '../parts.js';
-import { ServingChart, type ServingSection } from './serving-parts.js';
+import { asRequests, ServingChart, type ServingSection } from './serving-parts.js';
 
 const parts: [part: RatePart, title: string][] = [
   ['tokens', 'Tokens per second'],
@@ -29,7 +29,7 @@ export const servingThroughputSection: ServingSection = {
                   columns={[{ head: 'load' }, ...rates.map(({ name }) => ({ head: name, numeric: true }))]}
                   rows={byLoad(data).map((point) => [
                     levelLabel(point),
-                    ...rates.map(({ of }) => <FigureText figure={of(point)} />),
+                    ...rates.map(({ of }) => <FigureText figure={asRequests(of(point))} />),
                   ])}
                 />
               </ServingChart>
