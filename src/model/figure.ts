@@ -42,8 +42,12 @@ export function missing(code: string, text: string): MissingFigure {
 export function mapFigure(from: Figure, unit: string, source: string, f: (value: number) => number): Figure {
   if (from.value === null) return from;
   const bounds = from.ci95?.map(f).sort((x, y) => x - y);
-  return figure(f(from.value), unit, source, {
+  const value = f(from.value);
+  return figure(value, unit, source, {
     ...(from.n === undefined ? {} : { n: from.n }),
-    ...(bounds?.every(Number.isFinite) ? { ci95: [bounds[0]!, bounds[1]!] } : {}),
+    // An interval that reaches over a pole of `f` (1 / x around 0) has no image of its own.
+    ...(bounds?.every(Number.isFinite) && bounds[0]! <= value && value <= bounds[1]!
+      ? { ci95: [bounds[0]!, bounds[1]!] }
+      : {}),
   });
 }
