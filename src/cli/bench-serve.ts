@@ -1,15 +1,15 @@
-import process from "node:process";
-import { Option, type Command } from "commander";
-import { exitCodeOf, InferscopeError } from "../model/errors.js";
-import { duration, parseSlo } from "./bench-slo.js";
-import { runServing, type ServingCommandOptions } from "./bench-serve-run.js";
-import { servingCsv } from "./bench-serve-csv.js";
-import { examples } from "./examples.js";
-import { interruptible } from "./interrupt.js";
-import { wholeNumber } from "./numbers.js";
-import { print, printDocument, talk, terminalWidth, warn } from "./output.js";
+import process from 'node:process';
+import { Option, type Command } from 'commander';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { duration, parseSlo } from './bench-slo.js';
+import { runServing, type ServingCommandOptions } from './bench-serve-run.js';
+import { servingCsv } from './bench-serve-csv.js';
+import { examples } from './examples.js';
+import { interruptible } from './interrupt.js';
+import { wholeNumber } from './numbers.js';
+import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 
-interface Typed extends Omit<ServingCommandOptions, "slo"> {
+interface Typed extends Omit<ServingCommandOptions, 'slo'> {
   slo?: string;
   sloShare: number;
   csv?: string;
@@ -22,17 +22,10 @@ function levels(flag: string, whole: boolean) {
     ...before,
     ...text.split(/[\s,]+/).map((part) => {
       const value = Number(part);
-      if (
-        value > 0 &&
-        Number.isFinite(value) &&
-        (!whole || Number.isInteger(value))
-      )
-        return value;
-      throw new InferscopeError("E_USAGE", {
+      if (value > 0 && Number.isFinite(value) && (!whole || Number.isInteger(value))) return value;
+      throw new InferscopeError('E_USAGE', {
         what: `${flag} ${text} cannot be read at "${part}"`,
-        why: whole
-          ? "It is a list of whole numbers above 0."
-          : "It is a list of numbers above 0.",
+        why: whole ? 'It is a list of whole numbers above 0.' : 'It is a list of numbers above 0.',
         fix: `Type for example: ${flag} 1,4,16`,
       });
     }),
@@ -40,31 +33,22 @@ function levels(flag: string, whole: boolean) {
 }
 
 function share(text: string): number {
-  const value = text.endsWith("%")
-    ? Number(text.slice(0, -1)) / 100
-    : Number(text);
+  const value = text.endsWith('%') ? Number(text.slice(0, -1)) / 100 : Number(text);
   if (value > 0 && value <= 1) return value;
-  throw new InferscopeError("E_USAGE", {
+  throw new InferscopeError('E_USAGE', {
     what: `--slo-share ${text} is no share`,
-    why: "It is above 0 and at most 1 (or 100%).",
-    fix: "Type for example: --slo-share 99%",
+    why: 'It is above 0 and at most 1 (or 100%).',
+    fix: 'Type for example: --slo-share 99%',
   });
 }
 
 function rampRates(text: string): { from: number; to: number } {
   const [from, to] = text.split(/\.\.|:|-/).map(Number);
-  if (
-    from !== undefined &&
-    to !== undefined &&
-    from >= 0 &&
-    to >= 0 &&
-    from + to > 0
-  )
-    return { from, to };
-  throw new InferscopeError("E_USAGE", {
+  if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from + to > 0) return { from, to };
+  throw new InferscopeError('E_USAGE', {
     what: `--ramp-rate ${text} cannot be read`,
-    why: "It is the rates, in requests per second, that the load begins and ends with.",
-    fix: "Type for example: --ramp-rate 1..20 --duration 60s",
+    why: 'It is the rates, in requests per second, that the load begins and ends with.',
+    fix: 'Type for example: --ramp-rate 1..20 --duration 60s',
   });
 }
 
@@ -75,171 +59,108 @@ const seconds = (flag: string, example: string) => {
 
 export function defineServe(command: Command): void {
   command
-    .summary("put load on an OpenAI-compatible server")
+    .summary('put load on an OpenAI-compatible server')
     .description(
-      "put load on an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve",
+      'put load on an OpenAI-compatible server: vLLM, SGLang, TGI, llama.cpp, Ollama, inferscope serve',
     )
+    .option('--model <name>', 'model to ask for (default: the first that the server lists)')
+    .addOption(new Option('--api <api>', 'endpoint').choices(['completions', 'chat']).default('completions'))
     .option(
-      "--model <name>",
-      "model to ask for (default: the first that the server lists)",
+      '--concurrency <list>',
+      'users, each waiting for its answer (default: 1)',
+      levels('--concurrency', true),
     )
+    .option('--rate <list>', 'requests per second, whatever the server does', levels('--rate', false))
     .addOption(
-      new Option("--api <api>", "endpoint")
-        .choices(["completions", "chat"])
-        .default("completions"),
+      new Option('--arrivals <kind>', 'of --rate').choices(['poisson', 'constant']).default('poisson'),
+    )
+    .option('--ramp-rate <from..to>', 'a rate that rises over --duration', rampRates)
+    .option('--trace <file>', 'arrivals and lengths of a recorded trace (Mooncake JSON lines, Azure CSV)')
+    .option(
+      '--max-concurrency <n>',
+      'most requests at once of an open load; the rest wait',
+      wholeNumber('--max-concurrency', 1, 64),
     )
     .option(
-      "--concurrency <list>",
-      "users, each waiting for its answer (default: 1)",
-      levels("--concurrency", true),
+      '--sweep',
+      'double the load (users, or --rate) until it gives no more; with --slo find the highest that meets it',
+    )
+    .option('--sweep-max <n>', 'highest load of a sweep', wholeNumber('--sweep-max', 1, 256), 256)
+    .option(
+      '--requests <n>',
+      'counted requests a load (default: 8 a user, at least 32)',
+      wholeNumber('--requests', 1, 100),
     )
     .option(
-      "--rate <list>",
-      "requests per second, whatever the server does",
-      levels("--rate", false),
-    )
-    .addOption(
-      new Option("--arrivals <kind>", "of --rate")
-        .choices(["poisson", "constant"])
-        .default("poisson"),
+      '--duration <time>',
+      'begin no request after it (default of open loads: 30s)',
+      seconds('--duration', '30s'),
     )
     .option(
-      "--ramp-rate <from..to>",
-      "a rate that rises over --duration",
-      rampRates,
+      '--warmup-requests <n>',
+      'left out of the statistics (default: one a user; 5 % of an open load)',
+      wholeNumber('--warmup-requests', 0, 8),
     )
+    .option('--ramp <time>', 'users begin spread over it, not all at once', seconds('--ramp', '2s'), 0)
     .option(
-      "--trace <file>",
-      "arrivals and lengths of a recorded trace (Mooncake JSON lines, Azure CSV)",
-    )
-    .option(
-      "--max-concurrency <n>",
-      "most requests at once of an open load; the rest wait",
-      wholeNumber("--max-concurrency", 1, 64),
-    )
-    .option(
-      "--sweep",
-      "double the load (users, or --rate) until it gives no more; with --slo find the highest that meets it",
-    )
-    .option(
-      "--sweep-max <n>",
-      "highest load of a sweep",
-      wholeNumber("--sweep-max", 1, 256),
-      256,
-    )
-    .option(
-      "--requests <n>",
-      "counted requests a load (default: 8 a user, at least 32)",
-      wholeNumber("--requests", 1, 100),
-    )
-    .option(
-      "--duration <time>",
-      "begin no request after it (default of open loads: 30s)",
-      seconds("--duration", "30s"),
-    )
-    .option(
-      "--warmup-requests <n>",
-      "left out of the statistics (default: one a user; 5 % of an open load)",
-      wholeNumber("--warmup-requests", 0, 8),
-    )
-    .option(
-      "--ramp <time>",
-      "users begin spread over it, not all at once",
-      seconds("--ramp", "2s"),
-      0,
-    )
-    .option(
-      "--input-len <n>",
-      "prompt length: tokens with --tokenizer, else words",
-      wholeNumber("--input-len", 1, 128),
+      '--input-len <n>',
+      'prompt length: tokens with --tokenizer, else words',
+      wholeNumber('--input-len', 1, 128),
       128,
     )
+    .option('--output-len <n>', 'tokens to generate', wholeNumber('--output-len', 1, 64), 64)
+    .option('--tokenizer <path>', "the model's tokenizer.json, for exact lengths and local counts")
+    .option('--seed <n>', 'of prompts and arrivals (default: a new one)', wholeNumber('--seed', 0, 1))
+    .option('--slo <bounds>', 'ttft, tpot, e2e of a good request, e.g. ttft=200ms,tpot=30ms')
+    .option('--slo-share <share>', 'of requests that must be good', share, 0.99)
+    .option('--temperature <t>', 'sampling temperature', Number, 0)
+    .option('--no-ignore-eos', 'let outputs end early')
+    .option('--extra-body <json>', 'fields added to every request')
+    .option('--header <name:value...>', 'added to every request')
+    .option('--timeout <time>', 'limit of one request', duration('--timeout', '120s'), 600_000)
     .option(
-      "--output-len <n>",
-      "tokens to generate",
-      wholeNumber("--output-len", 1, 64),
-      64,
+      '--threads <n>',
+      'threads that send (default: 1, more when one is not enough)',
+      wholeNumber('--threads', 1, 2),
     )
-    .option(
-      "--tokenizer <path>",
-      "the model's tokenizer.json, for exact lengths and local counts",
-    )
-    .option(
-      "--seed <n>",
-      "of prompts and arrivals (default: a new one)",
-      wholeNumber("--seed", 0, 1),
-    )
-    .option(
-      "--slo <bounds>",
-      "ttft, tpot, e2e of a good request, e.g. ttft=200ms,tpot=30ms",
-    )
-    .option("--slo-share <share>", "of requests that must be good", share, 0.99)
-    .option("--temperature <t>", "sampling temperature", Number, 0)
-    .option("--no-ignore-eos", "let outputs end early")
-    .option("--extra-body <json>", "fields added to every request")
-    .option("--header <name:value...>", "added to every request")
-    .option(
-      "--timeout <time>",
-      "limit of one request",
-      duration("--timeout", "120s"),
-      600_000,
-    )
-    .option(
-      "--threads <n>",
-      "threads that send (default: 1, more when one is not enough)",
-      wholeNumber("--threads", 1, 2),
-    )
-    .option(
-      "--metrics-url <url>",
-      "the server's Prometheus page (default: /metrics of its origin)",
-    )
-    .option("--no-probe", "skip the three requests before the load")
-    .option("--name <name>", "name the session")
-    .addOption(
-      new Option("--tag <tag...>", "tag the session").default([], "none"),
-    )
-    .option("--csv <file>", "also write one row a load")
-    .option("--json", "print one inferscope/serving document")
-    .option("--quiet", "no progress on stderr")
+    .option('--metrics-url <url>', "the server's Prometheus page (default: /metrics of its origin)")
+    .option('--no-probe', 'skip the three requests before the load')
+    .option('--name <name>', 'name the session')
+    .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
+    .option('--csv <file>', 'also write one row a load')
+    .option('--json', 'print one inferscope/serving document')
+    .option('--quiet', 'no progress on stderr')
     .addHelpText(
-      "after",
+      'after',
       examples(
         [
-          "inferscope bench serve http://127.0.0.1:8000/v1 --concurrency 1,4,16",
-          "three closed loads, fresh prompts each",
+          'inferscope bench serve http://127.0.0.1:8000/v1 --concurrency 1,4,16',
+          'three closed loads, fresh prompts each',
         ],
         [
-          "inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep --slo ttft=200ms,tpot=30ms",
-          "the highest Poisson rate that meets an SLO",
+          'inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep --slo ttft=200ms,tpot=30ms',
+          'the highest Poisson rate that meets an SLO',
         ],
       ),
     )
     .action(async (url: string, typed: Typed) => {
-      const slo =
-        typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
+      const slo = typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
       const { document, interrupted } = await interruptible((signal) =>
         runServing(url, { ...typed, slo }, signal),
       );
       if (typed.csv !== undefined) await servingCsv(document.data, typed.csv);
-      const { keepReport } = await import("./session-summary.js");
-      const report = await keepReport({ kind: "serving", document });
+      const { keepReport } = await import('./session-summary.js');
+      const report = await keepReport({ kind: 'serving', document });
       if (typed.json) printDocument(document);
       else {
-        const { servingSummary } =
-          await import("../report/terminal/serving.js");
-        print(
-          servingSummary(document, { width: Math.min(110, terminalWidth()) }),
-        );
+        const { servingSummary } = await import('../report/terminal/serving.js');
+        print(servingSummary(document, { width: Math.min(110, terminalWidth()) }));
       }
       if (!typed.quiet) talk(`report: ${report}`);
       if (interrupted) {
-        warn(
-          `interrupted: session ${document.data.session.id} holds what was measured until then`,
-        );
+        warn(`interrupted: session ${document.data.session.id} holds what was measured until then`);
         process.exitCode = exitCodeOf.E_INTERRUPTED;
-      } else if (
-        document.data.points.every(({ requests }) => requests.ok === 0)
-      ) {
+      } else if (document.data.points.every(({ requests }) => requests.ok === 0)) {
         process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
       }
     });
