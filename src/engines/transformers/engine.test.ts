@@ -114,6 +114,26 @@ describe.skipIf(python === null)('with torch on the CPU', { timeout: 180_000 }, 
     expect(prepared.refuses(benchPoint([], 1, 60, 5))).toContain('64 tokens');
   });
 
+  test('a compiled step is kept out of windows that it cannot follow', async () => {
+    const windowed = mkdtempSync(join(tmpdir(), 'inferscope-window-'));
+    const config = { ...tiny, ...more, model_type: 'mistral', sliding_window: 12 };
+    writeFileSync(join(windowed, 'config.json'), JSON.stringify(config));
+    const prepare = (mode: string) =>
+      transformersEngine.prepare({
+        ...request,
+        model: windowed,
+        device: 'cpu',
+        python,
+        engineArgs: { mode },
+      });
+    const compiled = await prepare('compile');
+    expect(compiled.refuses(benchPoint([], 1, 8, 4))).toBeNull();
+    expect(compiled.refuses(benchPoint([], 1, 8, 5))).toContain('window of 12');
+    expect((await prepare('eager')).refuses(benchPoint([], 1, 8, 5))).toBeNull();
+    await expect(prepare('cudagraph')).rejects.toThrow(refused('E_USAGE'));
+    rmSync(windowed, { recursive: true });
+  });
+
   test('a launch leaves record lines that this version reads, and every repeat of every point', async () => {
     const points = [benchPoint(['latency'], 1, 8, 4), benchPoint(['throughput'], 2, 8, 4)];
     const { failure, progress, lines } = await launch(order(points));
