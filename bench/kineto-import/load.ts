@@ -6,6 +6,7 @@ import type { ImportContext } from '../../src/import/importer.js';
 import { fillTraceTables, kinetoImporter } from '../../src/import/kineto/importer.js';
 import { createSession } from '../../src/session/create.js';
 import { homeFolders } from '../../src/session/home.js';
+import { accounted } from './phases.js';
 
 // One import in a process of its own: node load.js TRACE THREADS WORKER [attribute]
 const [path = '', threads, workerEntry = '', also] = process.argv.slice(2);
@@ -19,14 +20,15 @@ const context: ImportContext = {
   host: 'bench',
   zero: { realtime_ns: facts.realtime_zero_ns, monotonic_ns: null },
 };
+const { workbench, phases } = accounted(session.workbench);
 const began = performance.now();
-await session.workbench.limit({ memory_bytes: 192 * 2 ** 20, threads: 2 });
-await fillTraceTables(path, session.workbench, context, { threads: Number(threads), workerEntry });
+await workbench.limit({ memory_bytes: 192 * 2 ** 20, threads: 2 });
+await fillTraceTables(path, workbench, context, { threads: Number(threads), workerEntry });
 const loaded = performance.now();
-const [rows] = await session.workbench.query<{ kernels: number }>(
+const [rows] = await workbench.query<{ kernels: number }>(
   'SELECT count(*) AS kernels, sum(dur_ns) AS ns FROM trace_kernels',
 );
-if (also) await attribute(session.workbench, context);
+if (also) await attribute(workbench, context);
 const ended = performance.now();
 console.log(
   JSON.stringify({
@@ -37,6 +39,7 @@ console.log(
     cpu_s: (process.cpuUsage().user + process.cpuUsage().system) / 1e6,
     peak_rss_mb: Math.round(process.resourceUsage().maxRSS / 1024),
     ...rows,
+    ...(also && { phases: phases(0.02) }),
   }),
 );
 await session.abandon();

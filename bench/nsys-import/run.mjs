@@ -1,17 +1,17 @@
 // Import of a large nsys capture with attribution and its kernel and stage summaries, against the named limits of
 // the same run. Generate first: node bench/nsys-import/generate.mjs FOLDER
-// node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js]
+// node bench/nsys-import/run.mjs FOLDER [--cli dist/cli.js] [--nsys-ai PATH]   (PATH: the peer's command)
 import { DuckDBInstance } from '@duckdb/node-api';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
 import { loadavg, tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { parseArgs } from 'node:util';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { cli: { type: 'string', default: 'dist/cli.js' } },
+  options: { cli: { type: 'string', default: 'dist/cli.js' }, 'nsys-ai': { type: 'string' } },
 });
 const [folder] = positionals;
 if (!folder) throw new Error('give the folder that generate.mjs wrote');
@@ -38,10 +38,10 @@ function treeBytes(root) {
   return [...resident].filter(([pid]) => below(pid)).reduce((sum, [, bytes]) => sum + bytes, 0);
 }
 
-async function timed(args) {
+async function timed(command, args) {
   const home = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
   const begin = performance.now();
-  const child = spawn(process.execPath, [values.cli, ...args], {
+  const child = spawn(command, args, {
     env: { ...process.env, INFERSCOPE_HOME: home },
     stdio: ['ignore', 'ignore', 'pipe'],
   });
@@ -101,12 +101,26 @@ for (const [name, goal] of [
 ]) {
   const path = join(folder, name);
   if (!existsSync(path)) continue;
-  const { seconds, peak } = await timed(['import', path, '--no-raw', '--json']);
+  const { seconds, peak } = await timed(process.execPath, [values.cli, 'import', path, '--no-raw', '--json']);
   const size = statSync(path).isFile()
     ? statSync(path).size
     : readdirSync(path).reduce((sum, file) => sum + statSync(join(path, file)).size, 0);
   console.log(
     `import ${name.padEnd(22)} ${(size / 1e6).toFixed(0).padStart(4)} MB  ${seconds.toFixed(2)} s (goal ${goal})  ` +
       `${(rows / seconds / 1e6).toFixed(2)} M rows/s  peak ${(peak / 1e9).toFixed(2)} GB (goal 1.5), load average ${loadavg()[0].toFixed(2)}`,
+  );
+}
+
+const sqlite = join(folder, 'synthetic.sqlite');
+if (values['nsys-ai'] && existsSync(sqlite)) {
+  // In a folder of its own: it keeps caches beside the file.
+  const own = mkdtempSync(join(tmpdir(), 'inferscope-bench-'));
+  const link = join(own, 'synthetic.sqlite');
+  symlinkSync(resolve(sqlite), link);
+  const { seconds, peak } = await timed(values['nsys-ai'], ['summary', link]);
+  rmSync(own, { recursive: true, force: true });
+  console.log(
+    `nsys-ai summary synthetic.sqlite (kernels by time and streams)  ${seconds.toFixed(2)} s  ` +
+      `${(rows / seconds / 1e6).toFixed(2)} M rows/s  peak ${(peak / 1e9).toFixed(2)} GB, load average ${loadavg()[0].toFixed(2)}`,
   );
 }

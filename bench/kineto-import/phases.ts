@@ -1,0 +1,75 @@
+import type { Workbench } from '../../src/model/workbench.js';
+
+/**
+ * CPU seconds (all threads) of each thing asked of a workbench, by the beginning of its statement or its table; `js` is
+ * what is spent between them. A scan counts until its last batch, what is made of the batches excluded.
+ */
+export function accounted(workbench: Workbench): {
+  workbench: Workbench;
+  phases(atLeastShare: number): Record<string, number>;
+} {
+  const spent = new Map<string, number>();
+  const now = () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1e6;
+  };
+  const begun = now();
+  const add = (name: string, since: number) => spent.set(name, (spent.get(name) ?? 0) + now() - since);
+  async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
+    const since = now();
+    try {
+      return await work();
+    } finally {
+      add(name, since);
+    }
+  }
+  const named = (sql: string) => sql.trim().replaceAll(/\s+/g, ' ').slice(0, 70);
+  return {
+    phases(atLeastShare) {
+      const total = now() - begun;
+      const known = [...spent].reduce((sum, [, seconds]) => sum + seconds, 0);
+      const shown = [...spent, ['js', total - known] as const]
+        .filter(([, seconds]) => seconds >= total * atLeastShare)
+        .sort((a, b) => b[1] - a[1]);
+      return Object.fromEntries(shown.map(([name, seconds]) => [name, Number(seconds.toFixed(2))]));
+    },
+    workbench: {
+      ...workbench,
+      run: (sql) => timed(named(sql), () => workbench.run(sql)),
+      query: <T extends object>(sql: string) => timed(named(sql), () => workbench.query<T>(sql)),
+      async *scan(sql) {
+        const batches = workbench.scan(sql)[Symbol.asyncIterator]();
+        for (;;) {
+          const next = await timed(`scan ${named(sql)}`, () => batches.next());
+          if (next.done) return;
+          yield next.value;
+        }
+      },
+      createNames: (name, texts) => timed(`names ${name}`, () => workbench.createNames(name, texts)),
+      async createTable(name, columns) {
+        const writer = await workbench.createTable(name, columns);
+        return {
+          append(given, rows) {
+            const since = now();
+            writer.append(given, rows);
+            add(`append ${name}`, since);
+          },
+          close() {
+            const since = now();
+            writer.close();
+            add(`append ${name}`, since);
+          },
+        };
+      },
+      keep: (table, captureId, select, constants) =>
+        timed(`keep ${table}`, () => workbench.keep(table, captureId, select, constants)),
+      async keepColumns(table, captureId, columns, constants, rows) {
+        const writer = await workbench.keepColumns(table, captureId, columns, constants, rows);
+        return {
+          append: (given, count) => timed(`keep ${table}`, () => writer.append(given, count)),
+          close: () => timed(`keep ${table}`, () => writer.close()),
+        };
+      },
+    },
+  };
+}
