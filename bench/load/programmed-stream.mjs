@@ -3,13 +3,22 @@
 //   per_chunk  tokens in a chunk       request_id  kept in the log       fault      one of those below
 //   prefix_cache  true: blocks of 16 words seen before are served from a cache, the first token comes up to 5 times
 //                 sooner, usage tells them (unless tell_cached is false), and /metrics counts them
+//   fault_every   3: every third request meets the fault
 //   reasoning  chat: so many tokens come as reasoning_content before the content begins
 //   tool_call  chat: true: the tokens are the arguments of a tool call
 import process from 'node:process';
 import { cachedWords } from './prefix-blocks.mjs';
 import { wheel } from './wheel.mjs';
 
-export const counters = { connections: 0, running: 0, served: 0, tokens: 0, cacheQueries: 0, cacheHits: 0 };
+export const counters = {
+  connections: 0,
+  asked: 0,
+  running: 0,
+  served: 0,
+  tokens: 0,
+  cacheQueries: 0,
+  cacheHits: 0,
+};
 
 const nowNs = () => Number(process.hrtime.bigint());
 const { later } = wheel(nowNs);
@@ -72,7 +81,9 @@ function promptOf({ prompt, messages }) {
 
 /** Answers one request. @returns its entry for the log, or null when it is refused */
 export function answer(socket, request, chat, readNs, plain) {
-  const { first_ms = 10, gap_ms = 2, per_chunk = 1, fault = null } = request;
+  const { first_ms = 10, gap_ms = 2, per_chunk = 1, fault_every = 1 } = request;
+  counters.asked++;
+  const fault = counters.asked % fault_every === 0 ? (request.fault ?? null) : null;
   const max_tokens = request.max_tokens ?? request.max_completion_tokens ?? 16;
   if (refusals[fault]) {
     refusals[fault](socket, plain);
@@ -92,7 +103,9 @@ export function answer(socket, request, chat, readNs, plain) {
   const firstMs = first_ms * (1 - (0.8 * cached) / promptTokens);
   let sent = 0;
   counters.running++;
-  socket.write(streamHead);
+  socket.write(
+    fault === 'close_after' ? streamHead.replace('\r\n', '\r\nconnection: close\r\n') : streamHead,
+  );
   if (chat) socket.write(event({ choices: [{ index: 0, delta: { role: 'assistant', content: '' } }] }));
 
   function end() {

@@ -53,7 +53,7 @@ export async function runServing(
   try {
     const next = await loadSequence(options, options.slo !== null);
     const tokenizer = options.tokenizer === undefined ? undefined : await tokenizerAt(options.tokenizer);
-    const target = await targetOf(url, options);
+    const target = await targetOf(url, options, signal);
     const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
     const scraped = await scrapeServer(metricsUrl);
     const seed = options.seed ?? freshSeed();

@@ -1,5 +1,7 @@
+import { validateHeaderName, validateHeaderValue } from 'node:http';
 import process from 'node:process';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { stoppedEarly } from '../load/probe.js';
 import type { LoadTarget } from '../load/target.js';
 
 export interface TargetOptions {
@@ -12,15 +14,22 @@ export interface TargetOptions {
   timeout: number;
 }
 
-/** Where requests go. The key comes from the environment only. @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE */
-export async function targetOf(url: string, options: TargetOptions): Promise<LoadTarget> {
+/**
+ * Where requests go. The key comes from the environment only.
+ * @throws E_USAGE, E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED
+ */
+export async function targetOf(
+  url: string,
+  options: TargetOptions,
+  signal: AbortSignal,
+): Promise<LoadTarget> {
   const baseUrl = baseOf(url);
   const apiKey = process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
   const headers = Object.fromEntries((options.header ?? []).map(parseHeader));
   return {
     baseUrl,
     api: options.api,
-    model: options.model ?? (await firstModel(baseUrl, apiKey, headers)),
+    model: options.model ?? (await firstModel(baseUrl, apiKey, headers, signal)),
     apiKey,
     headers,
     temperature: options.temperature,
@@ -53,10 +62,17 @@ function badUrl(text: string): InferscopeError {
 
 function parseHeader(text: string): [string, string] {
   const at = text.indexOf(':');
-  if (at > 0) return [text.slice(0, at).trim().toLowerCase(), text.slice(at + 1).trim()];
+  const [name, value] = [text.slice(0, at).trim().toLowerCase(), text.slice(at + 1).trim()];
+  try {
+    validateHeaderName(name);
+    validateHeaderValue(name, value);
+    if (at > 0) return [name, value];
+  } catch {
+    // Told below, like a header without a name.
+  }
   throw new InferscopeError('E_USAGE', {
-    what: `--header ${text} has no name`,
-    why: 'A header is name:value.',
+    what: `--header ${text} is no header`,
+    why: 'A header is name:value, with no control characters.',
     fix: 'Type for example: --header "x-route: canary"',
   });
 }
@@ -80,6 +96,7 @@ async function firstModel(
   baseUrl: string,
   apiKey: string | null,
   headers: Record<string, string>,
+  signal: AbortSignal,
 ): Promise<string> {
   const url = `${baseUrl}/models`;
   const { request } = await import('undici');
@@ -88,11 +105,12 @@ async function firstModel(
   try {
     const answered = await request(url, {
       headers: { ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }), ...headers },
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.any([signal, AbortSignal.timeout(10_000)]),
     });
     status = answered.statusCode;
     text = await answered.body.text();
   } catch (error) {
+    if (signal.aborted) throw stoppedEarly();
     throw new InferscopeError(
       'E_SERVER_UNREACHABLE',
       {

@@ -101,7 +101,11 @@ export function defineServe(command: Command): void {
       'left out of the statistics (default: one a user; 5 % of an open load)',
       wholeNumber('--warmup-requests', 0, 8),
     )
-    .option('--ramp <time>', 'users begin spread over it, not all at once', seconds('--ramp', '2s'), 0)
+    .addOption(
+      new Option('--ramp <time>', 'users begin spread over it, not all at once')
+        .argParser(seconds('--ramp', '2s'))
+        .default(0, '0s'),
+    )
     .option(
       '--input-len <n>',
       'prompt length: tokens with --tokenizer, else words',
@@ -117,7 +121,11 @@ export function defineServe(command: Command): void {
     .option('--no-ignore-eos', 'let outputs end early')
     .option('--extra-body <json>', 'fields added to every request')
     .option('--header <name:value...>', 'added to every request')
-    .option('--timeout <time>', 'limit of one request', duration('--timeout', '120s'), 600_000)
+    .addOption(
+      new Option('--timeout <time>', 'limit of one request')
+        .argParser(duration('--timeout', '120s'))
+        .default(600_000, '10m'),
+    )
     .option(
       '--threads <n>',
       'threads that send (default: 1, more when one is not enough)',

@@ -11,13 +11,8 @@ export interface Receiver {
   /** Valid during the call only. */
   onBody(bytes: Buffer, from: number, to: number, atNs: number): void;
   onEnd(atNs: number): void;
-  /**
-   * Nothing follows.
-   * @param error of the socket or of reading the answer; null when the server closed in the middle
-   * @param stale the connection had served before and was closed without a byte of this answer: the server had given it
-   * up before it saw the request
-   */
-  onFailure(error: Error | null, atNs: number, stale: boolean): void;
+  /** Nothing follows. @param error of the socket or of reading the answer; null when the server closed in the middle */
+  onFailure(error: Error | null, atNs: number): void;
 }
 
 export interface Origin {
@@ -56,8 +51,6 @@ export function openConnection(
   let waiting: string | null = null;
   let connected = false;
   let gone = false;
-  let served = false;
-  let answering = false;
   let atNs = 0;
 
   const reader = responseReader({
@@ -66,7 +59,6 @@ export function openConnection(
     onEnd(reusable) {
       const ended = receiver;
       receiver = null;
-      served = true;
       ended?.onEnd(atNs);
       if (!reusable) leave();
       else if (!gone) onIdle(connection);
@@ -77,7 +69,7 @@ export function openConnection(
     const failed = receiver;
     receiver = null;
     leave();
-    failed?.onFailure(error, atNs, served && !answering);
+    failed?.onFailure(error, atNs);
   }
   function leave(): void {
     if (gone) return;
@@ -91,14 +83,12 @@ export function openConnection(
     if (gone) return false;
     // Bytes that nobody asked for: the server is not where we think it is.
     if (receiver === null) leave();
-    else {
-      answering = true;
+    else
       try {
         reader.feed(shared, 0, length);
       } catch (error) {
         fail(error as Error);
       }
-    }
     return !gone;
   }
   function write(): void {
@@ -139,7 +129,6 @@ export function openConnection(
   const connection: Connection = {
     send(request, to) {
       receiver = to;
-      answering = false;
       waiting = request;
       write();
     },

@@ -47,16 +47,8 @@ export function openConnections(origin: Origin): Connections {
 
   return {
     send(request, receiver) {
-      let connection: Connection;
-      function attempt(): void {
-        connection = take();
-        connection.send(request, {
-          ...receiver,
-          // As browsers do: it goes over another connection, and only then counts as sent.
-          onFailure: (error, atNs, stale) => (stale ? attempt() : receiver.onFailure(error, atNs, stale)),
-        });
-      }
-      attempt();
+      const connection = take();
+      connection.send(request, receiver);
       return () => connection.destroy();
     },
     close() {

@@ -119,8 +119,7 @@ export function exchange(
     onFailure: (error, at) =>
       close(at, () => {
         const answered = seen.first_byte_ns !== null;
-        const text = error === null ? 'The server closed the connection.' : error.message || error.name;
-        fail(failureKind(error, answered, seen.sent_ns !== null), text);
+        fail(failureKind(error, answered, seen.sent_ns !== null), failureText(error));
       }),
   });
 
@@ -136,6 +135,13 @@ export function exchange(
       close(monotonicNs(), () => fail(reason, reason === 'timeout' ? text : null));
     },
   };
+}
+
+/** OpenSSL's own message is a line of its source; its reason stands beside it. */
+function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null): string {
+  if (error === null) return 'The server closed the connection.';
+  if (error.reason !== undefined && error.code !== undefined) return `${error.reason} (${error.code})`;
+  return error.message || error.code || error.name;
 }
 
 /** Error pages are shown in part; a server that sends more than that is not asked for it. */

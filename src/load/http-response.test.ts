@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { type IncomingMessage, request } from 'node:http';
 import { createServer, type AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { MalformedResponse, responseReader } from './http-response.js';
@@ -43,7 +43,7 @@ async function nodes(text: string): Promise<Omit<Answer, 'reusable'>> {
   try {
     const sent = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
     sent.end();
-    const [answer] = (await once(sent, 'response')) as [import('node:http').IncomingMessage];
+    const [answer] = (await once(sent, 'response')) as [IncomingMessage];
     let body = '';
     for await (const bytes of answer) body += (bytes as Buffer).toString('latin1');
     return { status: answer.statusCode!, type: answer.headers['content-type'] ?? null, body };

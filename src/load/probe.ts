@@ -39,7 +39,8 @@ export async function probeServer(
       { ...plan, seconds: Number.POSITIVE_INFINITY, begin_ns: monotonicNs() },
       { signal },
     );
-    const one = exchanges[0]!;
+    const one = exchanges[0];
+    if (one === undefined) throw stoppedEarly();
     if (one.status !== 'ok') throw probeFailure(one, target);
     seen.push(one);
   }
@@ -56,16 +57,18 @@ export async function probeServer(
   };
 }
 
+export function stoppedEarly(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'stopped before any load',
+    why: 'There is nothing to keep yet, so no session was made.',
+    fix: 'Run it again.',
+  });
+}
+
 function probeFailure({ status, error }: Exchange, target: LoadTarget): InferscopeError {
   const url = `${target.baseUrl}/${target.api === 'chat' ? 'chat/completions' : 'completions'}`;
-  const said = error ? `: ${error}` : '';
-  if (status === 'cancelled') {
-    return new InferscopeError('E_INTERRUPTED', {
-      what: 'stopped before any load',
-      why: 'There is nothing to keep yet, so no session was made.',
-      fix: 'Run it again.',
-    });
-  }
+  const said = error ? `: ${error.replace(/\s+/g, ' ').trim()}` : '';
+  if (status === 'cancelled') return stoppedEarly();
   if (status === 'connect' || status === 'tls' || status === 'disconnected' || status === 'timeout') {
     return new InferscopeError('E_SERVER_UNREACHABLE', {
       what: `no answer from ${url}`,

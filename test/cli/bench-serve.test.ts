@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { programmedServer, type ProgrammedServer } from '../../src/load/test-server.js';
+import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
+import { expectFailure, inferscope, leftovers, place, sessions, start, type Ran } from './profile-cli.js';
+
+const at = place();
+let server: ProgrammedServer;
+beforeAll(async () => {
+  server = await programmedServer();
+});
+afterAll(() => server.stop());
+
+const lengths = ['--input-len', '40', '--output-len', '10'];
+const body = (fields: object) => ['--extra-body', JSON.stringify(fields)];
+
+function loaded({ status, stdout, stderr }: Ran, exitCode = 0): { data: ServingResult; codes: string[] } {
+  expect(status, stderr).toBe(exitCode);
+  const { data, issues } = servingDocumentSchema.parse(JSON.parse(stdout));
+  return { data, codes: issues.map(({ code }) => code) };
+}
+function run(url: string, ...args: string[]): Ran {
+  return inferscope(at, ['bench', 'serve', url, ...lengths, ...args, '--json', '--quiet']);
+}
+
+async function tokens(url: string): Promise<number> {
+  const page = await (await fetch(`${url}/metrics`)).text();
+  return Number(/generation_tokens_total\{.*\} (\d+)/.exec(page)![1]);
+}
+
+test.each([
+  ['cut', 'stream_cut'],
+  ['error_event', 'stream_error'],
+  ['broken', 'http_500'],
+  ['reset', 'disconnected'],
+  ['empty', 'empty'],
+  ['stall', 'timeout'],
+])('every third request meets "%s": counted by kind, the others measured', (fault, kind) => {
+  const asked = ['--no-probe', '--requests', '9', '--warmup-requests', '0', '--timeout', '1500ms'];
+  const faulty = body({ fault, fault_every: 3 });
+  const { data, codes } = loaded(run(server.url, ...asked, '--concurrency', '3', ...faulty));
+  const [point] = data.points;
+  expect(point!.requests).toMatchObject({ counted: 9, ok: 6, failed: 3, cancelled: 0 });
+  expect(point!.requests.failures).toMatchObject([{ kind, count: 3 }]);
+  expect(codes).toContain('requests_failed');
+  // Of the six that were answered; a zero among them would be the minimum.
+  for (const spread of [point!.latency.ttft, point!.latency.tpot, point!.latency.e2e]) {
+    expect(spread).toMatchObject({ n: 6 });
+    expect('min' in spread && spread.min).toBeGreaterThan(0.5);
+  }
+  expect(point!.tokens.output).toMatchObject({ value: 10, n: 6 });
+});
+
+test('a server that refuses everything is told before any load', () => {
+  const refused = (fault: string) => run(server.url, ...body({ fault }));
+  const fixes = {
+    unauthorized: ['HTTP 401: no API key', 'API_KEY'],
+    not_found: ['HTTP 404: no such model', '--model'],
+    busy: ['HTTP 429: slow down', 'limit'],
+    broken: ['HTTP 500: worker died', 'log'],
+  };
+  for (const [fault, [why, fix]] of Object.entries(fixes)) {
+    const told = expectFailure(refused(fault), 4, 'E_SERVER_RESPONSE');
+    expect(told.why).toContain(why);
+    expect(told.fix).toContain(fix);
+  }
+  expectFailure(run(server.url.replace('http:', 'https:'), '--model', 'm'), 4, 'E_SERVER_UNREACHABLE');
+  expectFailure(run(server.url, '--timeout', '400ms', ...body({ fault: 'hang' })), 4, 'E_SERVER_UNREACHABLE');
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('outputs longer than asked are told, and counted as they are', () => {
+  const longer = run(server.url, '--requests', '4', ...body({ fault: 'ignores_max' }));
+  const { data, codes } = loaded(longer);
+  expect(data.points[0]!.tokens).toMatchObject({ output: { value: 30 }, longer: 4 });
+  expect(codes).toContain('output_longer');
+});
+
+test('no server at all, probe left out: a session of failures, no latencies, exit code 4', () => {
+  const down = run('http://127.0.0.1:1', '--model', 'm', '--no-probe', '--requests', '5');
+  const { data, codes } = loaded(down, 4);
+  expect(data.points[0]!.requests.failures).toMatchObject([{ kind: 'connect', count: 5 }]);
+  for (const spread of Object.values(data.points[0]!.latency)) expect(spread).toMatchObject({ value: null });
+  expect(codes).toContain('all_failed');
+});
+
+test('a server that dies under load: what it had answered is kept', async () => {
+  const own = await programmedServer();
+  const args = ['bench', 'serve', own.url, ...lengths, '--no-probe', '--concurrency', '4'];
+  const more = ['--requests', '200', '--timeout', '5s', '--json', '--quiet'];
+  const { ended } = start(at, [...args, ...more, ...body({ gap_ms: 10 })]);
+  while ((await tokens(own.url)) < 200) await sleep(20);
+  own.stop();
+  const { data, codes } = loaded(await ended);
+  const { ok, failed, failures } = data.points[0]!.requests;
+  expect(ok).toBeGreaterThan(5);
+  expect(ok + failed).toBe(200);
+  expect(failures.map(({ kind }) => kind)).toContain('connect');
+  expect(data.points[0]!.latency.ttft).toMatchObject({ n: ok });
+  expect(codes).toContain('requests_failed');
+});
+
+test('Ctrl-C keeps what is measured and says so', async () => {
+  const before = await tokens(server.url);
+  const args = ['bench', 'serve', server.url, ...lengths, '--concurrency', '4', '--requests', '4000'];
+  const { child, ended } = start(at, [...args, '--json', ...body({ gap_ms: 10 })]);
+  while ((await tokens(server.url)) < before + 800) await sleep(20);
+  child.kill('SIGINT');
+  const ran = await ended;
+  const { data, codes } = loaded(ran, 130);
+  expect(ran.stderr).toContain('interrupted: session');
+  const { ok, failed, cancelled } = data.points[0]!.requests;
+  expect([ok > 10, failed, cancelled]).toEqual([true, 0, 4]);
+  expect(data.points[0]!.latency.ttft).toMatchObject({ n: ok });
+  expect(codes).toContain('requests_cancelled');
+  expect(sessions(at).find(({ id }) => id === data.session.id)).toMatchObject({ status: 'interrupted' });
+});
+
+test('prefix-cache carry-over: found in usage and counters, and in time where neither tells', () => {
+  const seeded = (seed: string, ...fields: object[]) =>
+    loaded(
+      run(server.url, '--requests', '6', '--seed', seed, ...body(Object.assign({ first_ms: 60 }, ...fields))),
+    );
+  const caching = { prefix_cache: true };
+  const fresh = seeded('11', caching);
+  expect(fresh.data.probe).toMatchObject({ caches_prefixes: true, repeated_cached_tokens: 32 });
+  expect(fresh.data.points[0]!.tokens.cached_share.value).toBe(0);
+  expect(fresh.codes).not.toContain('prefix_cache_carry_over');
+  // The same prompts again: two of the 2.5 blocks of 16 words come from the cache.
+  const again = seeded('11', caching);
+  expect(again.data.points[0]!.tokens.cached_share.value).toBeCloseTo(32 / 40, 9);
+  expect(again.codes).toEqual(expect.arrayContaining(['prefix_cache_carry_over', 'seed_repeated']));
+  expect(again.data.points[0]!.server.prefix_cache_hit_ratio.value).toBeGreaterThan(0.5);
+
+  // A server that says nothing: the probe's repeated prompt is answered in 22 instead of 60 ms.
+  const silent = seeded('12', caching, { tell_cached: false });
+  expect(silent.data.probe).toMatchObject({ caches_prefixes: true, repeated_cached_tokens: null });
+  // One that does not cache.
+  const plain = seeded('13');
+  expect(plain.data.probe).toMatchObject({ caches_prefixes: false });
+  expect(plain.codes).not.toContain('prefix_cache_carry_over');
+});
