@@ -22,7 +22,7 @@ const context: ImportContext = {
 };
 const { workbench, phases } = accounted(session.workbench);
 const began = performance.now();
-await workbench.limit({ memory_bytes: 192 * 2 ** 20, threads: 2 });
+await workbench.limit({ memory_bytes: 160 * 2 ** 20, threads: 2 });
 await fillTraceTables(path, workbench, context, { threads: Number(threads), workerEntry });
 const loaded = performance.now();
 const [rows] = await workbench.query<{ kernels: number }>(
