@@ -1,0 +1,162 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { benchDocumentSchema, type BenchResult, type BenchSpread } from '../../src/model/documents/bench.js';
+import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
+import { figure } from '../../src/model/figure.js';
+import { formatFigureWithInterval, formatMs } from '../../src/report/format.js';
+import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
+import { launchBrowser } from './chromium.js';
+import { chartsDrawn, desktop, open, phone } from './opened.js';
+
+let at: Place;
+let browser: Browser;
+let bench: BenchResult;
+let serving: ServingResult;
+const reports = { bench: '', serving: '' };
+
+function json(args: string[]): unknown {
+  const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
+  expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  return JSON.parse(stdout);
+}
+
+async function serve(): Promise<{ child: ChildProcess; url: string }> {
+  const child = spawn(
+    process.execPath,
+    [cli, 'serve', '--model', at.tiny, '--threads', '1', '--port', '0', '--context-len', '128'],
+    { cwd: at.scratch, env: environment(at), stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  const [line] = (await once(child.stdout!, 'data')) as [Buffer];
+  return { child, url: line.toString().trim() };
+}
+
+// Sessions of the built binary: what a user's browser opens.
+beforeAll(async () => {
+  at = place();
+  const sizes = ['--batch-size', '1,2', '--input-len', '8,16,32', '--output-len', '4,6', '--threads', '1'];
+  const runs = ['--runs', '3', '--launches', '2', '--quiet'];
+  bench = benchDocumentSchema.parse(json(['bench', 'suite', '--model', at.tiny, ...sizes, ...runs])).data;
+  reports.bench = join(at.home, 'sessions', bench.session.id, 'derived', 'report.html');
+  const { child, url } = await serve();
+  try {
+    const load = ['--concurrency', '1,2', '--requests', '4', '--input-len', '8', '--output-len', '6'];
+    const slo = ['--slo', 'ttft=60s', '--quiet'];
+    serving = servingDocumentSchema.parse(json(['bench', 'serve', url, ...load, ...slo])).data;
+  } finally {
+    child.kill('SIGKILL');
+  }
+  reports.serving = join(at.home, 'sessions', serving.session.id, 'derived', 'report.html');
+  browser = await launchBrowser();
+}, 180_000);
+afterAll(async () => {
+  await browser?.close();
+});
+
+const drawnIn = {
+  bench: [
+    'bench_batch output_tokens_per_s',
+    'bench_batch tpot_ms',
+    'bench_fit prompt',
+    'bench_spread ttft_ms',
+    'bench_spread tpot_ms',
+    'bench_spread e2e_ms',
+    'bench_machine memory',
+    'bench_telemetry',
+  ],
+  serving: [
+    'serving_latency ttft',
+    'serving_latency tpot',
+    'serving_latency itl',
+    'serving_latency e2e',
+    'serving_rate tokens',
+    'serving_rate requests',
+  ],
+};
+
+describe.each(['bench', 'serving'] as const)('the report that `bench` writes: %s', (kind) => {
+  it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
+    const { page, complaints, requests } = await open(browser, reports[kind]);
+    const drawn = await chartsDrawn(page);
+    expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
+    for (const chart of drawn) {
+      expect(chart.shapes, chart.name).toBeGreaterThan(3);
+      expect(chart.texts, chart.name).toBeGreaterThan(2);
+      expect(chart.inside, chart.name).toBe(true);
+    }
+    const empty = await page.$$eval(
+      'figure',
+      (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
+    );
+    expect(empty).toBe(0);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(statSync(reports[kind]).size).toBeLessThan(2e6);
+    await page.close();
+  });
+
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
+    const { page } = await open(browser, reports[kind], { viewport });
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(viewport.width);
+    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await page.close();
+  });
+});
+
+/** Cells of the first row of the table behind a chart. */
+const firstRow = (chart: string) =>
+  `[...document.querySelector('${chart}').closest('figure').querySelectorAll('details tbody tr')].map((row) => [...row.cells].map((cell) => cell.textContent.trim()))`;
+
+it('the tables behind the charts hold the means of the JSON document', async () => {
+  const { page } = await open(browser, reports.bench);
+  const rows = await page.evaluate<string[][]>(firstRow('[data-chart=bench_batch][data-part=tpot_ms]'));
+  const swept = bench.variants[0]!.points.filter(({ parts }) => parts.includes('throughput'));
+  expect(rows).toHaveLength(swept.length);
+  for (const point of swept) {
+    const { mean, unit, ci95, source } = point.latency.tpot_ms as BenchSpread;
+    const cell = formatFigureWithInterval(figure(mean, unit, source, ci95 ? { ci95 } : {}));
+    const own = rows.filter(([batch]) => batch?.startsWith(String(point.batch_size)));
+    expect(
+      own.some((row) => row.includes(cell)),
+      `${cell} in ${JSON.stringify(own)}`,
+    ).toBe(true);
+  }
+  const summary = await page.locator('#summary').innerText();
+  expect(summary).toContain(
+    bench.variants[0]!.answers.find(({ id }) => id === 'latency')!.answer.slice(0, 20),
+  );
+  await page.close();
+});
+
+it('the load table holds the percentiles of the JSON document, the verdict stands at the top', async () => {
+  const { page } = await open(browser, reports.serving);
+  const rows = await page.evaluate<string[][]>(firstRow('[data-chart=serving_latency][data-part=tpot]'));
+  for (const [index, { latency }] of serving.points.entries()) {
+    if ('value' in latency.tpot) throw new Error('no TPOT');
+    expect(rows[index]).toContain(formatMs(latency.tpot.p99));
+  }
+  expect(await page.locator('#summary dl').innerText()).toContain('Client-bound');
+  await page.close();
+});
+
+it('`report` writes the page of either again, and --json prints its document', () => {
+  for (const [id, schema] of [
+    [bench.session.id, 'inferscope/bench/1.0'],
+    [serving.session.id, 'inferscope/serving/1.0'],
+  ] as const) {
+    expect(json(['report', '--session', id])).toMatchObject({ schema });
+    const path = join(at.scratch, 'again.html');
+    const { status, stdout } = inferscope(at, ['report', '--session', id, '--output', path]);
+    expect([status, stdout.trim()]).toEqual([0, path]);
+    expect(statSync(path).size).toBeGreaterThan(1e5);
+  }
+});
