@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { defineCompare } from './bench-compare.js';
 import { defineLatency } from './bench-latency.js';
 import { defineSequence } from './bench-sequence.js';
 import { defineServe } from './bench-serve.js';
@@ -11,4 +12,5 @@ export function define(command: Command): void {
   defineSequence(command.command('sequence'));
   defineSuite(command.command('suite'));
   defineServe(command.command('serve <url>'));
+  defineCompare(command.command('compare <base> <new>'));
 }

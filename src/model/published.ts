@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
 import { benchDocumentSchema } from './documents/bench.js';
+import { benchCompareDocumentSchema } from './documents/bench-compare.js';
 import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
@@ -45,6 +46,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   baseline: baselineDocumentSchema,
   'baseline-check': baselineCheckDocumentSchema,
   bench: benchDocumentSchema,
+  'bench-compare': benchCompareDocumentSchema,
   serving: servingDocumentSchema,
   monitor: monitorDocumentSchema,
   doctor: doctorSchema,

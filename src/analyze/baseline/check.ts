@@ -93,18 +93,24 @@ function nothingInCommon(baseline: Baseline, current: Sampled): InferscopeError 
   });
 }
 
-function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
+/** Null where nothing is known of its scatter. */
+export function spreadOf({ values, value, interval }: SampledMetric): LogMean | null {
   return interval ? logMeanOfInterval(value, interval.n, interval.ci95) : logMeanOf(values);
 }
 
 /** Both sides know how launches differ. */
-function isBetween({ base, now }: Pick<Tested, 'base' | 'now'>): boolean {
+export function isBetween({ base, now }: Pick<Tested, 'base' | 'now'>): boolean {
   return [base, now].every(
     (side) => side !== null && (side.basis === 'launches' || side.interval?.over_launches === true),
   );
 }
 
 const order = ['none', 'interval', 'repeats', 'launches'] as const;
+
+/** The weaker of two. */
+export function weakerBasis(base: SampledMetric, now: SampledMetric): SampledMetric['basis'] {
+  return order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))]!;
+}
 
 function comparisonOf(one: Tested, p_adjusted: number | null, tolerance: number): BaselineComparison {
   const { base, now, test, permutation } = one;
@@ -114,7 +120,7 @@ function comparisonOf(one: Tested, p_adjusted: number | null, tolerance: number)
   const verdict = verdictOf(one, { change, p_adjusted, tolerance, better: known.better });
   const count = (side: SampledMetric | null) =>
     side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
-  const basis = base && now ? order[Math.min(order.indexOf(base.basis), order.indexOf(now.basis))]! : 'none';
+  const basis = base && now ? weakerBasis(base, now) : 'none';
   const comparison = {
     id: known.id,
     point: known.point,
@@ -220,7 +226,8 @@ function headlineOf(
   return `Undecided: ${why.join('; ')}.${gained}`;
 }
 
-function differencesOf(
+/** Facts of machine, software and workload that are not the same on both sides. */
+export function differencesOf(
   baseline: Baseline['identity'],
   current: Baseline['identity'],
 ): BaselineCheck['differences'] {

@@ -5,7 +5,7 @@ const listed = `list_contains(string_split($1, ','), execution_id)`;
 /** Result files bring figures of their own, with their definitions (result-parts.ts). */
 const notOfResultFiles = `capture_id NOT IN (SELECT DISTINCT capture_id FROM metrics)`;
 
-interface IterationRow {
+export interface IterationRow {
   launch: string;
   batch_size: number | null;
   input_len: number | null;
@@ -28,31 +28,41 @@ export async function iterationParts(
     [executions.join(',')],
   );
   const sizes = new Set(rows.map(sizeOf));
-  return [...sizes].flatMap((size) => {
-    const own = rows.filter((row) => sizeOf(row) === size);
-    const part = (
-      name: string,
-      unit: string,
-      better: MetricPart['better'],
-      value: (row: IterationRow) => number | null,
-    ) =>
-      partOfRepeats(
-        { point: sizes.size > 1 ? size : null, name, unit, better, source: 'iterations' },
-        own.flatMap((row) => {
-          const found = value(row);
-          return found === null ? [] : [{ launch: row.launch, value: found }];
-        }),
-      );
-    const ms = (ns: number | null) => (ns === null ? null : ns / 1e6);
-    return [
-      ...part('ttft_ms', 'ms', 'lower', (row) => ms(row.ttft_ns)),
-      ...part('tpot_ms', 'ms', 'lower', (row) => ms(row.tpot_ns)),
-      ...part('e2e_ms', 'ms', 'lower', (row) => ms(row.e2e_ns)),
-      ...part('output_tokens_per_s', 'tok/s', 'higher', ({ batch_size, output_len, e2e_ns }) =>
-        batch_size === null || !output_len ? null : (batch_size * output_len * 1e9) / e2e_ns,
-      ),
-    ];
-  });
+  return [...sizes].flatMap((size) =>
+    timeParts(
+      sizes.size > 1 ? size : null,
+      rows.filter((row) => sizeOf(row) === size),
+    ),
+  );
+}
+
+/** The four figures of repeats of one size. */
+export function timeParts(
+  point: string | null,
+  rows: readonly Omit<IterationRow, 'input_len'>[],
+): MetricPart[] {
+  const part = (
+    name: string,
+    unit: string,
+    better: MetricPart['better'],
+    value: (row: (typeof rows)[number]) => number | null,
+  ) =>
+    partOfRepeats(
+      { point, name, unit, better, source: 'iterations' },
+      rows.flatMap((row) => {
+        const found = value(row);
+        return found === null ? [] : [{ launch: row.launch, value: found }];
+      }),
+    );
+  const ms = (ns: number | null) => (ns === null ? null : ns / 1e6);
+  return [
+    ...part('ttft_ms', 'ms', 'lower', (row) => ms(row.ttft_ns)),
+    ...part('tpot_ms', 'ms', 'lower', (row) => ms(row.tpot_ns)),
+    ...part('e2e_ms', 'ms', 'lower', (row) => ms(row.e2e_ns)),
+    ...part('output_tokens_per_s', 'tok/s', 'higher', ({ batch_size, output_len, e2e_ns }) =>
+      batch_size === null || !output_len ? null : (batch_size * output_len * 1e9) / e2e_ns,
+    ),
+  ];
 }
 
 function sizeOf({ batch_size, input_len, output_len }: IterationRow): string {

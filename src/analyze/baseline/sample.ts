@@ -3,6 +3,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { factsOf, irrelevant } from '../compare/environment.js';
+import { benchParts, engineArgsOf, variantsOf } from './bench-parts.js';
 import { idOf, type MetricPart, pooled } from './metric-parts.js';
 import { iterationParts, memoryParts, requestParts } from './row-parts.js';
 import { resultParts } from './result-parts.js';
@@ -13,12 +14,16 @@ export type Sampled = Pick<Baseline, 'sessions' | 'identity' | 'metrics'>;
 /**
  * What of sessions can be held against others: figures with the scatter that is known of them. Several sessions are
  * runs of one thing and are pooled, each a launch of its own.
- * @throws E_USAGE when they hold nothing that is better when lower or higher
+ * @param variant label of one engine configuration of a benchmark; null takes all
+ * @throws E_USAGE when they hold nothing that is better when lower or higher, or no such variant
  */
-export async function sampleSessions(sessions: readonly Session[]): Promise<Sampled> {
+export async function sampleSessions(
+  sessions: readonly Session[],
+  variant: string | null = null,
+): Promise<Sampled> {
   const parts = new Map<string, MetricPart[]>();
   for (const session of sessions) {
-    for (const part of await partsOf(session)) {
+    for (const part of await partsOf(session, variant)) {
       const id = idOf(part);
       parts.set(id, [...(parts.get(id) ?? []), part]);
     }
@@ -38,18 +43,23 @@ export async function sampleSessions(sessions: readonly Session[]): Promise<Samp
       kind: manifest.kind,
       started_at: manifest.started_at,
     })),
-    identity: identityOf(sessions.map(({ manifest }) => manifest)),
+    identity: [
+      ...(await engineArgsOf(sessions, variant)),
+      ...identityOf(sessions.map(({ manifest }) => manifest)),
+    ],
     metrics: [...parts.values()].map(pooled),
   };
 }
 
-async function partsOf(session: Session): Promise<MetricPart[]> {
+async function partsOf(session: Session, variant: string | null): Promise<MetricPart[]> {
   const has = (table: string) => (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
   const unprofiled = session.manifest.executions
     .filter(({ purpose }) => purpose === 'clean' || purpose === 'imported')
     .map(({ execution_id }) => execution_id);
+  const variants = await variantsOf(session, variant);
   const database = await session.connect();
   try {
+    if (variants) return await benchParts(database, variants);
     const rows = [
       ...(await iterationParts(database, unprofiled)),
       ...(await requestParts(database, unprofiled)),

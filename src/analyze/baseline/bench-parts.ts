@@ -1,0 +1,74 @@
+import type { Baseline } from '../../model/documents/baseline.js';
+import type { BenchPlan } from '../../model/documents/bench.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { benchPlanOf } from '../bench/plan.js';
+import type { MetricPart } from './metric-parts.js';
+import { type IterationRow, timeParts } from './row-parts.js';
+
+type Variant = BenchPlan['variants'][number];
+
+/**
+ * Engine configurations of a benchmark of ours; null for any other session.
+ * @throws E_USAGE when there is none of this label
+ */
+export async function variantsOf(session: Session, label: string | null): Promise<Variant[] | null> {
+  const isBench = session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan');
+  if (!isBench && label === null) return null;
+  const { variants } = await benchPlanOf(session);
+  if (label === null) return variants;
+  const found = variants.filter((one) => one.label === label);
+  if (found.length > 0) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `session ${session.id} has no variant "${label}"`,
+    why: `It measured ${variants.map((one) => one.label).join(', ')}.`,
+    fix: `Type for example: inferscope bench compare @last~1 ${session.id}:${variants[0]!.label}`,
+  });
+}
+
+/**
+ * TTFT, TPOT, end to end and output tokens/s of every point. A launch is one process of the engine; its variants are
+ * told apart by their label where there are several, so that two sessions of one configuration each can be compared.
+ */
+export async function benchParts(
+  database: SessionDatabase,
+  variants: readonly Variant[],
+): Promise<MetricPart[]> {
+  const rows = await database.query<IterationRow & { execution_id: string; point: string }>(
+    `SELECT execution_id, point, concat_ws(' ', execution_id, launch) AS launch, batch_size, input_len, output_len, ttft_ns, tpot_ns,
+            end_ns - start_ns AS e2e_ns
+     FROM iterations WHERE point IS NOT NULL AND NOT coalesce(warmup, false) AND end_ns > start_ns
+     ORDER BY execution_id, launch, iteration`,
+  );
+  return variants.flatMap(({ execution_id, label, points }) =>
+    points.flatMap(({ point }) =>
+      timeParts(
+        variants.length > 1 ? `${label} · ${point}` : point,
+        rows.filter((row) => row.execution_id === execution_id && row.point === point),
+      ),
+    ),
+  );
+}
+
+/** `engine argument mode: eager`, of the one variant that is compared, or of all with their labels. */
+export async function engineArgsOf(
+  sessions: readonly Session[],
+  label: string | null,
+): Promise<Baseline['identity']> {
+  const facts = new Map<string, Set<string>>();
+  for (const session of sessions) {
+    const variants = (await variantsOf(session, label)) ?? [];
+    const names = new Set(variants.flatMap(({ engine_args }) => Object.keys(engine_args)));
+    for (const name of names) {
+      const values = variants.map(({ engine_args }) => engine_args[name] ?? 'default');
+      const known = facts.get(name) ?? new Set();
+      facts.set(name, known.add([...new Set(values)].join(' | ')));
+    }
+  }
+  return [...facts].map(([name, values]) => ({
+    label: `engine argument ${name}`,
+    part: 'engine',
+    value: [...values].join(' | '),
+  }));
+}

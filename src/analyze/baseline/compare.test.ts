@@ -1,0 +1,149 @@
+import { describe, expect, test } from 'vitest';
+import type { SampledMetric } from '../../model/documents/baseline.js';
+import { benchCompareSchema } from '../../model/documents/bench-compare.js';
+import { compareSides, type Gate, type SideData } from './compare.js';
+
+const metric = (values: number[], change: Partial<SampledMetric> = {}): SampledMetric => ({
+  id: 'tpot_ms',
+  point: null,
+  name: 'tpot_ms',
+  unit: 'ms',
+  better: 'lower',
+  value: values.reduce((sum, value) => sum + value, 0) / values.length,
+  basis: values.length > 1 ? 'launches' : 'none',
+  values: values.length > 1 ? values : [],
+  interval: null,
+  source: 'iterations',
+  ...change,
+});
+const side = (selector: string, metrics: SampledMetric[], args: SideData['identity'] = []): SideData => ({
+  side: { selector, baseline: null, variant: null, sessions: [] },
+  identity: args,
+  metrics,
+});
+function compare(from: SampledMetric[], to: SampledMetric[], gates: Gate[] = [], withinProcess = false) {
+  const found = compareSides(side('a', from), side('b', to), { gates, withinProcess });
+  return benchCompareSchema.parse(found);
+}
+
+const before = [10.1, 10.3, 9.9, 10.2];
+const after = [11.0, 10.6, 11.3, 10.9, 11.1];
+const tpot = (share: number): Gate[] => [{ metric: 'tpot', share }];
+
+describe('ranks decide where they can', () => {
+  test('4 against 5 launches, no overlap: worse by 8.4 %, p = 2/126 (constants of rank-test.test.ts)', () => {
+    const found = compare([metric(before)], [metric(after)], tpot(0.05));
+    expect(found.result).toBe('failed');
+    const [one] = found.comparisons;
+    expect(one).toMatchObject({ method: 'mann_whitney', verdict: 'worse', n: [4, 5], superiority: 1 });
+    expect(one!.p).toBeCloseTo(2 / 126, 14);
+    expect(one!.p_welch).toBeCloseTo(0.0005695355017232194, 10);
+    expect(one!.p_permutation).toBeCloseTo(1 / 126, 12);
+    expect(one!.change).toBeCloseTo(0.0837122076904286, 12);
+    expect(one!.text).toBe('worse: +8.4 % (+3.9 % to +12 %)');
+    expect(found.power).toEqual([]);
+    expect(found.headline).toBe('FAILED (tpot worse by more than 5.0 %: yes). Worse: tpot_ms (+8.4 %).');
+  });
+  test('real, but less than the gate allows', () => {
+    expect(compare([metric(before)], [metric(after)], tpot(0.1)).gates).toEqual([
+      { metric: 'tpot', share: 0.1, result: 'passed', by: ['tpot_ms'] },
+    ]);
+  });
+  test('better passes; a rate is worse when it falls', () => {
+    expect(compare([metric(after)], [metric(before)], tpot(0)).result).toBe('passed');
+    const rate = { better: 'higher' as const };
+    expect(compare([metric(after, rate)], [metric(before, rate)], tpot(0.05)).result).toBe('failed');
+  });
+  test('no gate: never failed, and said in words', () => {
+    const found = compare([metric(before)], [metric(after)]);
+    expect(found.result).toBe('no_gate');
+    expect(found.headline).toBe('Worse: tpot_ms (+8.4 %).');
+  });
+});
+
+test('no real difference is an answer, with what it rules out; a gate inside that is passed, outside it undecided', () => {
+  const from = [10, 10.02, 9.98, 10.01, 9.99];
+  const to = [10.01, 9.99, 10.02, 10, 9.98];
+  const found = compare([metric(from)], [metric(to)], tpot(0.01));
+  expect(found).toMatchObject({ result: 'passed', comparisons: [{ verdict: 'no_real_difference' }] });
+  expect(found.headline).toContain('No real difference was shown.');
+  const wide = compare(
+    [metric([10.1, 10.9, 9.9, 10.6])],
+    [metric([11.0, 10.2, 11.3, 10.4, 11.1])],
+    tpot(0.05),
+  );
+  expect(wide.result).toBe('undecided');
+  expect(wide.gates[0]!.by).toEqual(['tpot_ms']);
+  expect(wide.comparisons[0]!.text).toBe('no real difference; more than 12 % is ruled out');
+});
+
+describe('too few launches for ranks', () => {
+  test('3 against 3: said, with how many would do, and decided by Welch', () => {
+    const found = compare([metric([10, 10.1, 9.9])], [metric([12, 12.1, 11.9])], tpot(0.05));
+    expect(found.comparisons[0]).toMatchObject({ method: 'welch', verdict: 'worse', p_mann_whitney: 0.1 });
+    expect(found.power).toHaveLength(1);
+    expect(found.power[0]).toContain('3 against 3 values cannot reach 5 % by ranks');
+    expect(found.power[0]).toContain('(1 metric corrected together: p ≥ 0.10); 4 on each side could');
+    expect(found.result).toBe('failed');
+  });
+  test('4 against 4 can for one metric, not for three together; gated ones are corrected among themselves', () => {
+    const named = (name: string, values: number[]) => metric(values, { id: name, name });
+    const four = ['ttft_ms', 'tpot_ms', 'e2e_ms', 'itl_ms'];
+    const low = four.map((name) => named(name, [10, 10.1, 9.9, 10.2]));
+    const high = four.map((name) => named(name, [12, 12.1, 11.9, 12.2]));
+    // 2/70 alone; 4 × 2/70 = 0.11 together; 3 × 2/70 = 0.086.
+    const all = compare(low, high);
+    expect(all.comparisons.every(({ method }) => method === 'welch')).toBe(true);
+    expect(all.power[0]).toContain('4 metrics corrected together: p ≥ 0.11); 5 on each side could');
+    const gated = compare(low, high, tpot(0.05));
+    const by = Object.fromEntries(gated.comparisons.map((one) => [one.id, one]));
+    expect(by['tpot_ms']).toMatchObject({ method: 'mann_whitney', family: 'gate' });
+    expect(by['tpot_ms']!.p_adjusted).toBeCloseTo(2 / 70, 14);
+    expect(by['ttft_ms']).toMatchObject({ method: 'welch', family: 'other' });
+    expect(by['ttft_ms']!.p_adjusted).toBeCloseTo(3 * by['ttft_ms']!.p!, 14);
+  });
+});
+
+describe('what cannot be claimed', () => {
+  const within = { basis: 'repeats' as const };
+  test('repeats of one process, unless asked to', () => {
+    const found = compare([metric(before, within)], [metric(after, within)], tpot(0.05));
+    expect(found).toMatchObject({
+      result: 'undecided',
+      comparisons: [{ verdict: 'within_process', p: null }],
+    });
+    expect(found.headline).toContain('Nothing is claimed');
+    const asked = compare([metric(before, within)], [metric(after, within)], tpot(0.05), true);
+    expect(asked).toMatchObject({ result: 'failed', comparisons: [{ basis: 'repeats' }] });
+  });
+  test('one value on a side, or a metric of one side', () => {
+    expect(compare([metric(before)], [metric([20])]).comparisons[0]).toMatchObject({ verdict: 'no_spread' });
+    const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
+    expect(compare([metric(before), other], [metric(before)]).comparisons[1]).toMatchObject({
+      verdict: 'missing',
+      text: 'only the first side has it',
+    });
+  });
+  test('nothing in common, and a gate that names none of the metrics', () => {
+    const other = metric(before, { id: 'ttft_ms', name: 'ttft_ms' });
+    expect(() => compare([metric(before)], [other])).toThrow('a and b have no metric in common');
+    expect(() => compare([metric(before)], [metric(after)], [{ metric: 'topt', share: 0 }])).toThrow(
+      expect.objectContaining({
+        code: 'E_USAGE',
+        parts: expect.objectContaining({ why: 'They have tpot.' }),
+      }),
+    );
+  });
+});
+
+test('engine arguments that differ are told', () => {
+  const args = (value: string) => [{ label: 'engine argument mode', part: 'engine', value }];
+  const found = compareSides(
+    side('a', [metric(before)], args('eager')),
+    side('b', [metric(after)], args('cudagraph')),
+    { gates: [], withinProcess: false },
+  );
+  expect(found.differences).toEqual([
+    { label: 'engine argument mode', part: 'engine', baseline: 'eager', current: 'cudagraph' },
+  ]);
+});

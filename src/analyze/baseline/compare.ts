@@ -1,0 +1,267 @@
+import type { SampledMetric } from '../../model/documents/baseline.js';
+import type {
+  BenchCompare,
+  ComparedMetric,
+  ComparedSide,
+  CompareGate,
+  CompareVerdict,
+} from '../../model/documents/bench-compare.js';
+import { InferscopeError } from '../../model/errors.js';
+import { differencesOf, isBetween, spreadOf, weakerBasis } from './check.js';
+import { change, comparisonText, percent } from './compare-words.js';
+import { leastP, neededEach, type RankTest, rankTest } from './rank-test.js';
+import type { Sampled } from './sample.js';
+import { holm, permutationP, type RatioTest, ratioTest } from './two-sides.js';
+
+/** A metric that may not become worse by more than this share. */
+export interface Gate {
+  metric: string;
+  share: number;
+}
+
+export interface SideData extends Pick<Sampled, 'identity' | 'metrics'> {
+  side: ComparedSide;
+}
+
+const level = 0.05;
+
+interface Pair {
+  id: string;
+  base: SampledMetric | null;
+  now: SampledMetric | null;
+  family: ComparedMetric['family'];
+  welch: RatioTest | null;
+  ranks: RankTest | null;
+  permutation: number | null;
+}
+
+/** How a claim was decided. */
+interface Decision {
+  method: 'mann_whitney' | 'welch';
+  ratio: number;
+  ci95: [number, number] | null;
+  p: number;
+  p_adjusted: number;
+}
+
+/** `tpot_ms` is typed as `tpot`. */
+export const typedName = (name: string): string => name.replace(/_(?:ms|per_s|bytes)$/, '');
+
+/**
+ * Two sides, metric by metric. The values are process launches (or, with `withinProcess`, repeats of one). Ranks decide
+ * where there are enough values for them to reach 5 % in their family, else Welch's t-test on the logarithms; both after
+ * Holm's correction. Gated metrics are a family of their own: what is looked at beside them costs them nothing.
+ * @throws E_USAGE when the sides have no metric in common, or a gate names none of them
+ */
+export function compareSides(
+  base: SideData,
+  now: SideData,
+  { gates, withinProcess }: { gates: readonly Gate[]; withinProcess: boolean },
+): BenchCompare {
+  const ids = [...new Set([...base.metrics, ...now.metrics].map(({ id }) => id))];
+  const common = base.metrics.filter(({ id }) => now.metrics.some((metric) => metric.id === id));
+  if (common.length === 0) throw nothingInCommon(base, now);
+  const gated = (name: string) => gates.some(({ metric }) => metric === name || metric === typedName(name));
+  for (const { metric } of gates) checkGate(metric, common);
+  const pairs = ids.map((id) =>
+    pairOf(
+      id,
+      base.metrics.find((metric) => metric.id === id) ?? null,
+      now.metrics.find((metric) => metric.id === id) ?? null,
+      gated,
+    ),
+  );
+  const claims = pairs.filter((pair) => pair.welch !== null && (withinProcess || isBetween(pair)));
+  const decisions = new Map<Pair, Decision>();
+  for (const family of ['gate', 'other'] as const) {
+    const own = claims.filter((pair) => pair.family === family);
+    for (const [pair, decision] of decide(own)) decisions.set(pair, decision);
+  }
+  const comparisons = pairs.map((pair) => comparisonOf(pair, decisions.get(pair) ?? null));
+  const judged = gates.map((gate) => judge(gate, comparisons));
+  const result = resultOf(judged);
+  return {
+    base: base.side,
+    now: now.side,
+    within_process: withinProcess,
+    result,
+    headline: headlineOf(result, judged, comparisons),
+    power: powerOf(claims, decisions),
+    gates: judged,
+    comparisons,
+    differences: differencesOf(base.identity, now.identity),
+  };
+}
+
+function pairOf(
+  id: string,
+  base: SampledMetric | null,
+  now: SampledMetric | null,
+  gated: (name: string) => boolean,
+): Pair {
+  const [from, to] = [base && spreadOf(base), now && spreadOf(now)];
+  const family = gated((base ?? now)!.name) ? 'gate' : 'other';
+  const values = base && now && base.values.length > 1 && now.values.length > 1;
+  return {
+    id,
+    base,
+    now,
+    family,
+    welch: from && to ? ratioTest(from, to) : null,
+    ranks: values ? rankTest(base.values, now.values) : null,
+    permutation: values ? permutationP(base.values, now.values) : null,
+  };
+}
+
+const sizes = ({ base, now }: Pair): [number, number] => {
+  const count = (side: SampledMetric | null) =>
+    side === null ? 0 : (side.interval?.n ?? Math.max(side.values.length, 1));
+  return [count(base), count(now)];
+};
+
+/** Whether the most extreme order of the values would be called real. */
+function ranksReach(pair: Pair, metrics: number): boolean {
+  return pair.ranks !== null && leastP(...sizes(pair)) * metrics < level;
+}
+
+function* decide(family: readonly Pair[]): Generator<[Pair, Decision]> {
+  const found = family.map((pair): Omit<Decision, 'p_adjusted'> => {
+    const byRanks = ranksReach(pair, family.length);
+    const { ratio, ci95, p } = byRanks ? pair.ranks! : pair.welch!;
+    return { method: byRanks ? 'mann_whitney' : 'welch', ratio, ci95, p };
+  });
+  const adjusted = holm(found.map(({ p }) => p));
+  for (const [i, pair] of family.entries()) yield [pair, { ...found[i]!, p_adjusted: adjusted[i]! }];
+}
+
+function comparisonOf(pair: Pair, decision: Decision | null): ComparedMetric {
+  const { base, now, welch, ranks } = pair;
+  const known = (base ?? now)!;
+  const shown = decision ?? (welch && { method: null, ratio: welch.ratio, ci95: welch.ci95, p: null });
+  const plain = base && now && base.value !== 0 ? now.value / base.value - 1 : null;
+  const told = {
+    id: pair.id,
+    point: known.point,
+    name: known.name,
+    unit: known.unit,
+    better: known.better,
+    base: base?.value ?? null,
+    now: now?.value ?? null,
+    change: shown ? shown.ratio - 1 : plain,
+    change_ci95: shown?.ci95 ? ([shown.ci95[0] - 1, shown.ci95[1] - 1] as [number, number]) : null,
+    superiority: ranks?.superiority ?? null,
+    method: decision?.method ?? null,
+    p: decision?.p ?? null,
+    p_adjusted: decision?.p_adjusted ?? null,
+    p_mann_whitney: ranks?.p ?? null,
+    p_welch: welch?.p ?? null,
+    p_permutation: pair.permutation,
+    family: pair.family,
+    basis: base && now ? weakerBasis(base, now) : ('none' as const),
+    n: sizes(pair),
+    verdict: verdictOf(pair, decision),
+  };
+  return { ...told, text: comparisonText(told) };
+}
+
+function verdictOf({ base, now, welch }: Pair, decision: Decision | null): CompareVerdict {
+  if (!base || !now) return 'missing';
+  if (!welch) return 'no_spread';
+  if (!decision) return 'within_process';
+  if (decision.p_adjusted >= level || decision.ratio === 1) return 'no_real_difference';
+  return decision.ratio > 1 === (base.better === 'lower') ? 'worse' : 'better';
+}
+
+/** How much worse, as a share above 0; below 0 it is better. */
+const worseBy = ({ better }: ComparedMetric, share: number): number => (better === 'lower' ? share : -share);
+
+function judge({ metric, share }: Gate, comparisons: readonly ComparedMetric[]): CompareGate {
+  const own = comparisons.filter(
+    ({ name, verdict }) => verdict !== 'missing' && (metric === name || metric === typedName(name)),
+  );
+  const failed = own.filter((one) => one.verdict === 'worse' && worseBy(one, one.change!) > share);
+  const by = (list: readonly ComparedMetric[]) => list.map(({ id }) => id);
+  if (failed.length > 0) return { metric, share, result: 'failed', by: by(failed) };
+  const open = own.filter((one) => {
+    if (one.verdict === 'within_process' || one.verdict === 'no_spread') return true;
+    if (one.verdict !== 'no_real_difference') return false;
+    const worst = one.change_ci95 && Math.max(...one.change_ci95.map((bound) => worseBy(one, bound)));
+    return worst === null || worst > share;
+  });
+  if (open.length > 0) return { metric, share, result: 'undecided', by: by(open) };
+  return { metric, share, result: 'passed', by: by(own) };
+}
+
+function resultOf(gates: readonly CompareGate[]): BenchCompare['result'] {
+  if (gates.length === 0) return 'no_gate';
+  if (gates.some(({ result }) => result === 'failed')) return 'failed';
+  return gates.some(({ result }) => result === 'undecided') ? 'undecided' : 'passed';
+}
+
+function headlineOf(
+  result: BenchCompare['result'],
+  gates: readonly CompareGate[],
+  comparisons: readonly ComparedMetric[],
+): string {
+  const of = (verdict: CompareVerdict) => comparisons.filter((one) => one.verdict === verdict);
+  const named = (list: readonly ComparedMetric[]) =>
+    list.map((one) => `${one.id} (${change(one.change!)})`).join(', ');
+  const found = [
+    ...(of('worse').length > 0 ? [`Worse: ${named(of('worse'))}.`] : []),
+    ...(of('better').length > 0 ? [`Better: ${named(of('better'))}.`] : []),
+  ];
+  const words = found.length > 0 ? found.join(' ') : silence(comparisons);
+  if (result === 'no_gate') return words;
+  const gate = gates.map(
+    ({ metric, share, result: ended }) =>
+      `${metric} worse by more than ${percent(share)}: ${gateWords[ended]}`,
+  );
+  return `${result === 'failed' ? 'FAILED' : result === 'passed' ? 'Passed' : 'Undecided'} (${gate.join('; ')}). ${words}`;
+}
+
+const gateWords = { failed: 'yes', passed: 'no', undecided: 'not shown, not ruled out' } as const;
+
+function silence(comparisons: readonly ComparedMetric[]): string {
+  const decided = comparisons.some(({ verdict }) => verdict === 'no_real_difference');
+  return decided
+    ? 'No real difference was shown.'
+    : 'Nothing is claimed: how far launches differ is not known on both sides.';
+}
+
+/** What these numbers of values can show at all, a sentence a family. */
+function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>): string[] {
+  return (['gate', 'other'] as const).flatMap((family) => {
+    const own = claims.filter((pair) => pair.family === family);
+    const first = own.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
+    if (!first) return [];
+    const [n, m] = sizes(first);
+    const metrics = own.length === 1 ? '1 metric' : `${own.length} metrics`;
+    const least = Math.min(1, leastP(n, m) * own.length);
+    return [
+      `${n} against ${m} values cannot reach 5 % by ranks, whatever they are (${metrics} corrected together: p ≥ ${least.toPrecision(2)}); ${neededEach(own.length)} on each side could. Welch's t-test on the logarithms decides here, which takes the scatter as normal: --launches ${neededEach(own.length)} needs no such belief.`,
+    ];
+  });
+}
+
+function checkGate(metric: string, common: readonly SampledMetric[]): void {
+  if (common.some(({ name }) => metric === name || metric === typedName(name))) return;
+  const known = [...new Set(common.map(({ name }) => typedName(name)))];
+  throw new InferscopeError('E_USAGE', {
+    what: `--fail-on ${metric}: the two sides have no such metric in common`,
+    why: `They have ${known.join(', ')}.`,
+    fix: `Type for example: --fail-on ${known[0]}=5%`,
+  });
+}
+
+function nothingInCommon(base: SideData, now: SideData): InferscopeError {
+  const some = ({ metrics }: SideData) =>
+    metrics
+      .slice(0, 4)
+      .map(({ id }) => id)
+      .join(', ');
+  return new InferscopeError('E_USAGE', {
+    what: `${base.side.selector} and ${now.side.selector} have no metric in common`,
+    why: `The first has ${some(base)}; the second ${some(now)}.`,
+    fix: 'Compare benchmarks of the same points. One variant of several is chosen as in @last:mode=eager.',
+  });
+}

@@ -1,0 +1,67 @@
+import type { SideData } from '../analyze/baseline/compare.js';
+import { sampleSessions } from '../analyze/baseline/sample.js';
+import type { ComparedSide } from '../model/documents/bench-compare.js';
+import { InferscopeError } from '../model/errors.js';
+import { type Home, homeFolders } from '../session/home.js';
+import { openSession, type Session } from '../session/open.js';
+import { baselineNames, readBaseline } from './baseline-store.js';
+
+/**
+ * A side as it was typed: a baseline's file (it ends in .json or holds a slash), a session, a session with the label of
+ * a variant, or a baseline by its name.
+ * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE, E_RECORD_FILE
+ */
+export async function comparedSide(selector: string, home: Home = homeFolders()): Promise<SideData> {
+  if (/\.json$|[/\\]/.test(selector)) return kept(selector, home);
+  const found = await sessionOf(selector, home);
+  if (found === null) return kept(selector, home);
+  const { session, variant } = found;
+  const { sessions, ...sampled } = await sampleSessions([session], variant);
+  return { side: { selector, baseline: null, variant, sessions }, ...sampled };
+}
+
+async function kept(selector: string, home: Home): Promise<SideData> {
+  const { name, sessions, identity, metrics } = await readBaseline(selector, home);
+  return { side: { selector, baseline: name, variant: null, sessions }, identity, metrics };
+}
+
+/** Names and labels may both hold a colon: the longest name that is a session wins. Null for a baseline's name. */
+async function sessionOf(
+  selector: string,
+  home: Home,
+): Promise<{ session: Session; variant: string | null } | null> {
+  let failure: unknown;
+  for (let at = selector.length; at > 0; at = selector.lastIndexOf(':', at - 1)) {
+    try {
+      const variant = at === selector.length ? null : selector.slice(at + 1);
+      return { session: await openSession(selector.slice(0, at), home), variant };
+    } catch (error) {
+      if (!isUnknown(error)) throw error;
+      failure ??= error;
+    }
+  }
+  const names = await baselineNames(home);
+  if (names.includes(selector)) return null;
+  if (!(failure instanceof InferscopeError) || names.length === 0) throw failure;
+  const { what, why, fix } = failure.parts;
+  throw new InferscopeError(failure.code, { what, why: `${why} Baselines: ${names.join(', ')}.`, fix });
+}
+
+/** `@last:mode=eager` is no selector as a whole, and is told so as a wrong one. */
+function isUnknown(error: unknown): boolean {
+  return (
+    error instanceof InferscopeError && (error.code === 'E_SESSION_NOT_FOUND' || error.code === 'E_USAGE')
+  );
+}
+
+/** @throws E_USAGE for a session (or one variant of it) against itself */
+export function refuseSame(base: ComparedSide, now: ComparedSide): void {
+  const shared = base.sessions.find(({ id }) => now.sessions.some((one) => one.id === id));
+  const apart = base.variant !== null && now.variant !== null && base.variant !== now.variant;
+  if (!shared || apart) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${base.selector} and ${now.selector} share session ${shared.id}`,
+    why: 'A session does not differ from itself.',
+    fix: 'Take two sessions, or two variants of one: inferscope bench compare @last:mode=eager @last:mode=cudagraph',
+  });
+}

@@ -1,0 +1,78 @@
+import process from 'node:process';
+import type { Command } from 'commander';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import type { Gate } from '../analyze/baseline/compare.js';
+import { examples } from './examples.js';
+import { print, printDocument, terminalWidth } from './output.js';
+
+interface CompareOptions {
+  failOn: Gate[];
+  withinProcess?: boolean;
+  json?: boolean;
+}
+
+export function defineCompare(command: Command): void {
+  command
+    .summary('what changed between two benchmarks, and what of it is real')
+    .description(
+      'what changed between two benchmarks, and what of it is real; a side is a session (id, name, @last, @last~1), a baseline by name, or its file; SESSION:LABEL is one variant, as in @last:mode=eager',
+    )
+    .option(
+      '--fail-on <metric=share>',
+      'exit code 1 when this metric is really worse by more than the share; repeat or separate by commas',
+      gatesOf,
+      [],
+    )
+    .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
+    .option('--json', 'print one inferscope/bench-compare document')
+    .addHelpText(
+      'after',
+      examples(
+        [
+          'inferscope bench compare @last~1 @last --fail-on tpot=5%',
+          'the run before against the newest, in CI',
+        ],
+        [
+          'inferscope bench compare @last:mode=eager @last:mode=cudagraph',
+          'two variants of one session, by their labels',
+        ],
+      ),
+    )
+    .action(async (base: string, now: string, options: CompareOptions) => {
+      const [{ comparedSide, refuseSame }, { compareSides }, { document }] = await Promise.all([
+        import('./bench-compare-side.js'),
+        import('../analyze/baseline/compare.js'),
+        import('../model/document.js'),
+      ]);
+      const [from, to] = [await comparedSide(base), await comparedSide(now)];
+      refuseSame(from.side, to.side);
+      const found = document(
+        'bench-compare',
+        '1.0',
+        compareSides(from, to, { gates: options.failOn, withinProcess: options.withinProcess === true }),
+      );
+      if (options.json) printDocument(found);
+      else {
+        const { benchCompareText } = await import('../report/terminal/side-by-side.js');
+        print(benchCompareText(found, terminalWidth()));
+      }
+      if (found.data.result === 'failed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
+    });
+}
+
+/** `tpot=5%`, `tpot=0.05`, `ttft=10%,tpot=5%`; commander gives what was typed before. @throws E_USAGE */
+export function gatesOf(text: string, before: Gate[] = []): Gate[] {
+  return [
+    ...before,
+    ...text.split(',').map((part): Gate => {
+      const match = /^\s*([A-Za-z][\w.]*)\s*=\s*(\d+(?:\.\d+)?)\s*(%?)\s*$/.exec(part);
+      const share = match ? Number(match[2]) / (match[3] ? 100 : 1) : Number.NaN;
+      if (share >= 0 && share < 1) return { metric: match![1]!, share };
+      throw new InferscopeError('E_USAGE', {
+        what: `--fail-on ${text} cannot be read at "${part.trim()}"`,
+        why: 'It takes the name of a metric and a percentage below 100 %, or a share below 1.',
+        fix: 'Type for example: --fail-on tpot=5%,ttft=10%',
+      });
+    }),
+  ];
+}

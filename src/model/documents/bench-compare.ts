@@ -1,0 +1,92 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+import { baselineBases, baselineCheckSchema, baselineSessionSchema } from './baseline.js';
+
+/** One side: sessions, or a baseline that was kept. */
+export const comparedSideSchema = z.object({
+  /** As it was typed. */
+  selector: z.string(),
+  /** Name of the baseline; null for a session. */
+  baseline: z.string().nullable(),
+  /** Label of the variant that was chosen; null takes all. */
+  variant: z.string().nullable(),
+  sessions: z.array(baselineSessionSchema),
+});
+
+/**
+ * worse, better: a real change. no_real_difference: none was shown; the interval says what is ruled out.
+ * within_process, no_spread: nothing is claimed, because the spread between launches is not known. missing: one side only.
+ */
+export const compareVerdicts = [
+  'worse',
+  'better',
+  'no_real_difference',
+  'within_process',
+  'no_spread',
+  'missing',
+] as const;
+
+const share = z.number();
+
+export const comparedMetricSchema = z.object({
+  id: z.string(),
+  point: z.string().nullable(),
+  name: z.string(),
+  unit: z.string(),
+  better: z.enum(['lower', 'higher']),
+  base: z.number().nullable(),
+  now: z.number().nullable(),
+  /** Effect: now / base − 1, Hodges–Lehmann's estimate or of geometric means, by `method`. */
+  change: share.nullable(),
+  /** 95 %, not corrected for the number of metrics. */
+  change_ci95: z.tuple([share, share]).nullable(),
+  /** Share of pairs of values in which the new one is larger, ties half. */
+  superiority: share.nullable(),
+  /** What decided: ranks where their number can reach 5 %, else Welch's t-test on the logarithms. */
+  method: z.enum(['mann_whitney', 'welch']).nullable(),
+  p: z.number().nullable(),
+  /** After Holm's correction within its family. */
+  p_adjusted: z.number().nullable(),
+  /** The other test and the permutation test, for comparison. */
+  p_mann_whitney: z.number().nullable(),
+  p_welch: z.number().nullable(),
+  p_permutation: z.number().nullable(),
+  /** Metrics corrected together: those that are gated, and the others. */
+  family: z.enum(['gate', 'other']),
+  basis: z.enum(baselineBases),
+  n: z.tuple([z.number().int(), z.number().int()]),
+  verdict: z.enum(compareVerdicts),
+  text: z.string(),
+});
+
+export const compareGateSchema = z.object({
+  metric: z.string(),
+  /** By more than this share it may not become worse. */
+  share,
+  /** undecided: no such change was shown, and none could be ruled out. */
+  result: z.enum(['failed', 'passed', 'undecided']),
+  /** Ids of the metrics that decided. */
+  by: z.array(z.string()),
+});
+
+export const benchCompareSchema = z.object({
+  base: comparedSideSchema,
+  now: comparedSideSchema,
+  within_process: z.boolean(),
+  /** failed only by a gate. */
+  result: z.enum(['failed', 'passed', 'undecided', 'no_gate']),
+  headline: z.string(),
+  /** What the numbers of values can and cannot show. */
+  power: z.array(z.string()),
+  gates: z.array(compareGateSchema),
+  comparisons: z.array(comparedMetricSchema),
+  differences: baselineCheckSchema.shape.differences,
+});
+
+export const benchCompareDocumentSchema = documentSchema('bench-compare', '1.0', benchCompareSchema);
+
+export type ComparedSide = z.infer<typeof comparedSideSchema>;
+export type ComparedMetric = z.infer<typeof comparedMetricSchema>;
+export type CompareGate = z.infer<typeof compareGateSchema>;
+export type CompareVerdict = (typeof compareVerdicts)[number];
+export type BenchCompare = z.infer<typeof benchCompareSchema>;
