@@ -76,10 +76,8 @@ async function importExecution(
   });
 
   const samplers = new Set<string>();
-  for (const { launch, telemetry, memory, issues, log, failure } of launches) {
-    for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - origin });
-    for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - origin });
-    for (const { capture_id: id } of [...telemetry, ...memory]) if (id) samplers.add(id);
+  for (const { launch, sampled, issues, log, failure } of launches) {
+    for (const id of sampled) samplers.add(id);
     imported.issues.push(...issues);
     const where = `launch ${launch + 1} of ${variant.label}`;
     if (failure !== null && !isInterruption(failure)) {

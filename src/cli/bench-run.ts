@@ -74,6 +74,11 @@ export async function runBenchSession(
       host,
       signal,
       onProgress: (event) => showEvent(progress, event, prepared, typed),
+      onRows: ({ telemetry, memory }) => {
+        const origin = begun.originMonotonicNs;
+        for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - origin });
+        for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - origin });
+      },
     });
     progress.done('measured', measuredWords(capture));
     progress.update('keeping the session');

@@ -3,12 +3,17 @@ import type { EngineLaunch } from '../../model/engine.js';
 import type { Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { startHostSampler, type HostSampler } from '../telemetry.js';
-import type { BenchLaunch } from './run-bench.js';
+import type { Issue } from '../../model/document.js';
+import type { Row } from '../../model/tables.js';
 
 /** How often an engine is asked whether another process of it took over, ms. */
 const watchMs = 100;
 
-type Sampled = Pick<BenchLaunch, 'telemetry' | 'memory' | 'issues'>;
+interface Sampled {
+  telemetry: Row<'telemetry'>[];
+  memory: Row<'memory'>[];
+  issues: Issue[];
+}
 
 /**
  * Samples host and GPUs beside a launch, 20 times a second. An engine whose process was killed may go on in another

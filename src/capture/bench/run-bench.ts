@@ -38,6 +38,8 @@ export interface BenchOptions {
   host: string;
   signal: AbortSignal;
   onProgress: (event: BenchEvent) => void;
+  /** What the samplers saw of a launch, between launches; t_ns is CLOCK_MONOTONIC. Hours of it are too much to hold. */
+  onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
 }
 
 export interface BenchEvent {
@@ -52,8 +54,8 @@ export interface BenchLaunch {
   launch: number;
   failure: unknown;
   log: string | null;
-  telemetry: Row<'telemetry'>[];
-  memory: Row<'memory'>[];
+  /** Captures of the samplers that saw something. */
+  sampled: string[];
   issues: Issue[];
 }
 
@@ -182,7 +184,10 @@ async function runLaunch(
   const started = prepared.launch(order, { recordPath, scratch, signal: options.signal, onProgress });
   const samplers = sampleLaunch(started, gpus, { execution_id, host: options.host });
   const { failure, log } = await started.ended;
-  execution.launches.push({ launch, failure, log, ...samplers.stop() });
+  const { issues, ...rows } = samplers.stop();
+  options.onRows(rows);
+  const sampled = [...new Set([...rows.telemetry, ...rows.memory].map((row) => row.capture_id!))];
+  execution.launches.push({ launch, failure, log, sampled, issues });
   execution.end_ns = monotonicNs();
   dropCutOffLine(recordPath);
   execution.recorded = await recordedFacts(recordPath);
