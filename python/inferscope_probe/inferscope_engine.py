@@ -63,24 +63,28 @@ def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
     return chosen
 
 
-def out_of_memory(error: BaseException) -> bool:
+def out_of_memory(error: BaseException) -> Optional[BaseException]:
+    """The error of the allocator behind `error`: a capture that it broke off ends with an error of its own."""
     import torch
 
-    text = str(error).lower()
-    return (
-        isinstance(error, (torch.cuda.OutOfMemoryError, MemoryError))
-        or "out of memory" in text
-        or "cublas_status_alloc_failed" in text
-        or "can't allocate memory" in text
-    )
+    seen: Optional[BaseException] = error
+    while seen is not None:
+        text = str(seen).lower()
+        words = ("out of memory", "cublas_status_alloc_failed", "can't allocate memory")
+        if isinstance(seen, (torch.cuda.OutOfMemoryError, MemoryError)) or any(word in text for word in words):
+            return seen
+        seen = seen.__cause__ or seen.__context__
+    return None
 
 
 class Fault:
     """Why an attempt broke off, without the frames of the exception, which would hold on to device memory."""
 
     def __init__(self, error: BaseException) -> None:
-        self.memory = out_of_memory(error)
-        self.text = ("%s: %s" % (type(error).__name__, " ".join(str(error).split())))[:2000]
+        allocator = out_of_memory(error)
+        self.memory = allocator is not None
+        told = allocator or error
+        self.text = ("%s: %s" % (type(told).__name__, " ".join(str(told).split())))[:2000]
 
 
 class Point:
@@ -296,7 +300,6 @@ def load(order: Dict[str, Any]) -> Any:
     if args["threads"]:
         torch.set_num_threads(args["threads"])
     torch.set_float32_matmul_precision("high" if args["tf32"] == "true" else "highest")
-    torch.backends.cudnn.allow_tf32 = args["tf32"] == "true"
     if args["mode"] == "compile":  # one code object is compiled once for every point
         for name in ("recompile_limit", "cache_size_limit"):
             if hasattr(torch._dynamo.config, name):

@@ -190,6 +190,20 @@ class EngineTest(InProcess):
         self.assertEqual([name for name, _ in self.timed(lines)], [a, c, c, a, a, c, b, b, b])
         self.assertEqual({l["point"]: l["interleaved"] for l in lines if l["type"] == "point"}, {a: True, b: False, c: True})
 
+    def test_out_of_memory_in_a_capture_is_found_behind_its_error(self):
+        import torch
+
+        try:
+            try:
+                raise torch.cuda.OutOfMemoryError("CUDA out of memory. Tried to allocate 1 GiB.")
+            finally:
+                raise RuntimeError("CUDA error: operation failed due to a previous error during capture")
+        except RuntimeError as error:
+            fault = self.engine.Fault(error)
+        self.assertTrue(fault.memory)
+        self.assertEqual(fault.text, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB.")
+        self.assertFalse(self.engine.Fault(RuntimeError("CUDA error: an illegal memory access")).memory)
+
     def test_another_exception_fails_that_point_only(self):
         with self.broken(lambda batch, beside: "no such kernel" if batch == 2 else None):
             _, lines = self.measure()

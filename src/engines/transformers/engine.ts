@@ -216,15 +216,14 @@ function workloadOf(
 function cannotOf(device: string): PreparedEngine['cannot'] {
   const kv_occupancy = {
     code: 'not_paged',
-    text: 'transformers allocates each cache for its own sequences: there is no pool that could be full.',
+    text: 'transformers allocates each cache for its own sequences: there is no pool that could be full',
   };
   if (device !== 'cpu') return { kv_occupancy };
   const no = (text: string) => ({ code: 'no_device', text });
   return {
     kv_occupancy,
-    device_time: no('On the CPU there are no device events: host times are the times.'),
-    device_work: no('On the CPU there are no kernels; inferscope run --evaluator torch shows its operators.'),
-    idle_share: no('On the CPU there is no device that could be idle beside the host.'),
-    memory: no("torch's allocator on the CPU does not count; the process's memory is sampled instead."),
+    device_time: no('On the CPU there are no device events: host times are the times'),
+    device_work: no('On the CPU there are no kernels; inferscope run --evaluator torch shows its operators'),
+    idle_share: no('On the CPU there is no device that could be idle beside the host'),
   };
 }
