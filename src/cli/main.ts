@@ -31,7 +31,7 @@ const commands: CommandEntry[] = [
   },
   {
     name: 'bench',
-    summary: 'load an OpenAI-compatible server: latencies, throughput, what load it bears',
+    summary: 'how fast a model is and how it scales, on every engine or a server under load',
     load: () => import('./bench.js'),
   },
   {
