@@ -2,7 +2,7 @@ import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../.
 import { figure, type Figure, missing } from '../../model/figure.js';
 import { formatShare } from '../trace/words.js';
 import { batchAnswers } from './batch-answers.js';
-import { valueAt } from './fits.js';
+import { poorFit, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
 import { listed, ms, msWords, number, pointWords, rateWords, times } from './words.js';
 
@@ -77,7 +77,7 @@ function rangeWords(
 const notEnough = (id: BenchAnswer['id'], question: string, what: string): BenchAnswer => ({
   id,
   question,
-  answer: `Not enough data: ${what}.`,
+  answer: `Not enough data: ${what.replace(/\.$/, '')}.`,
   figures: {},
 });
 
@@ -155,6 +155,7 @@ function fitWords(
   things: string,
   figures: Record<string, Figure>,
 ): string {
+  if (rms_error > poorFit) return `The fit is too poor to tell more (error ${formatShare(rms_error)}).`;
   const [fixed = 0, slope = 0, square = 0] = coefficients;
   const largest = at.at(-1)!.x;
   const [half, whole] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];

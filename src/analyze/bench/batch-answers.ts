@@ -1,6 +1,7 @@
 import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
 import { formatShare } from '../trace/words.js';
+import { poorFit } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
 import { listed, ms, number, times } from './words.js';
 
@@ -59,7 +60,9 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
     );
   const tpot = fits.find(({ id }) => id === 'batch_tpot');
   const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
-  if (tpot && fixed > 0 && each > 0) {
+  if (tpot && tpot.rms_error > poorFit) {
+    sentences.push(`The fit of TPOT is too poor to tell more (error ${formatShare(tpot.rms_error)}).`);
+  } else if (tpot && fixed > 0 && each > 0) {
     const crossover = fixed / each;
     figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
     const far = crossover > 2 * last.batch ? ', far beyond what was measured' : '';
@@ -115,7 +118,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     ['decode MFU', ({ model_utilization }) => model_utilization.decode_mfu, 1],
     ['decode MBU', ({ model_utilization }) => model_utilization.decode_mbu, 1],
   ];
-  let raised: boolean | null = null;
+  const raised: boolean[] = [];
   const told = measures.flatMap(([name, of, unit]) => {
     const [from, to] = [of(first.point), of(last.point)];
     if (from.value === null || to.value === null) return [];
@@ -123,10 +126,10 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     figures[`${key}_batch_${first.batch}`] = from;
     figures[`${key}_batch_${last.batch}`] = to;
     // Less than a twentieth is what two samplings of the same differ by.
-    raised ??= to.value > 1.05 * from.value;
+    raised.push(to.value > 1.05 * from.value);
     return [`${name} ${formatShare(from.value / unit)} → ${formatShare(to.value / unit)}`];
   });
-  if (told.length === 0 || raised === null) {
+  if (told.length === 0) {
     const { gpu_utilization_percent: why } = first.point.machine;
     const text = why.value === null ? why.reason.text : 'no measure of use is known at both ends';
     return {
@@ -136,10 +139,11 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
       figures,
     };
   }
+  const verdict = raised.every(Boolean) ? 'Yes' : raised.some(Boolean) ? 'In part' : 'No';
   return {
     id: 'utilization',
     question,
-    answer: `${raised ? 'Yes' : 'No'}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${times(last.output / first.output)}.`,
+    answer: `${verdict}: from batch ${first.batch} to ${last.batch} ${listed(told)}; tokens/s ${times(last.output / first.output)}.`,
     figures,
   };
 }

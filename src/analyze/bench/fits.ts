@@ -58,6 +58,9 @@ function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fit
   return aicc(xs.length, 3, parabola.rss) < aicc(xs.length, 2, line.rss) ? parabola : line;
 }
 
+/** Scatter around a fit, as a share of the mean, from which its coefficients are no costs. */
+export const poorFit = 0.25;
+
 const asked: {
   id: BenchFit['id'];
   size: Size;

@@ -57,19 +57,17 @@ function utilization(point: BenchPointResult, { device, threads }: Workload): Be
   if (percent === null) return [];
   const what =
     gpu === null
-      ? `${number(cores!, 2)} of ${threads} threads busy`
+      ? `${number(cores!, 2)} of ${threads} thread${threads === 1 ? '' : 's'} busy`
       : `GPU utilisation ${Math.round(percent)} %`;
   if (percent > goodUtilization) return [flag('good_utilization', 'good', what)];
   if (percent >= lowUtilization) return [];
-  return point.batch_size === 1
-    ? [flag('low_utilization', 'info', `${what}: usual for one sequence`)]
-    : [
-        flag(
-          'low_utilization',
-          'warning',
-          `${what}, under ${lowUtilization} %: the device waits for the host`,
-        ),
-      ];
+  const under = `${what}, under ${lowUtilization} %`;
+  const why =
+    gpu === null
+      ? 'the threads wait, for other programs on this machine or for each other'
+      : 'the GPU waits for the host';
+  if (point.batch_size > 1) return [flag('low_utilization', 'warning', `${under}: ${why}`)];
+  return [flag('low_utilization', 'info', gpu === null ? under : `${under}, as is usual for one sequence`)];
 }
 
 function variance(point: BenchPointResult): BenchFlag[] {

@@ -11,7 +11,7 @@ import {
 } from '../format.js';
 import { colour } from './colour.js';
 import { type TextColumn, textTable } from './table.js';
-import { hanging, inert } from './text.js';
+import { hanging, inert, textWidth } from './text.js';
 
 type Points = readonly BenchPointResult[];
 type Cell = (point: BenchPointResult) => string;
@@ -28,18 +28,22 @@ function meanCell(spread: BenchDistribution): string {
 
 const bare = (of: Figure): string => (of.value === null ? noValue : formatNumber(of.value));
 
-/** A point a row; a column in which nothing is known is left out. */
-function pointTable(points: Points, columns: [head: string, cell: Cell][], width: number): string {
+type Columns = [head: string, cell: Cell][];
+
+/** A point a row; a column in which nothing is known is left out. `narrow` stands for columns where these are too wide. */
+function pointTable(points: Points, columns: Columns, width: number, narrow?: Columns): string {
   if (points.length === 0) return '';
   const cells = columns.map(([, cell]) => points.map(cell));
   const known = columns.flatMap((_, i) =>
     cells[i]!.some((one) => one !== noValue && one !== '') ? [i] : [],
   );
-  return textTable(
+  const table = textTable(
     known.map((i) => right(columns[i]![0])),
     points.map((_, row) => known.map((i) => cells[i]![row]!)),
     { width },
   );
+  const tooWide = table.split('\n').some((line) => textWidth(line) > width);
+  return tooWide && narrow ? pointTable(points, narrow, width) : table;
 }
 
 /** All of the distribution, a table a point: who measures latency wants its spread. */
@@ -49,7 +53,7 @@ export function latencyTables(points: Points, width: number): { title: string; t
       ['TTFT', latency.ttft_ms],
       ['TPOT', latency.tpot_ms],
       ['ITL', latency.itl_ms],
-      ['end to end', latency.e2e_ms],
+      ['e2e', latency.e2e_ms],
       ['GPU prefill', latency.prefill_device_ms],
       ['GPU decode', latency.decode_device_ms],
     ];
@@ -69,7 +73,7 @@ export function latencyTables(points: Points, width: number): { title: string; t
         : [],
     );
     const rates = [
-      `output ${formatFigureWithInterval(throughput.output_tokens_per_s)}`,
+      `output ${formatFigureWithInterval(throughput.output_tokens_per_s)}`.replaceAll(' ', nbsp),
       `total ${formatFigure(throughput.total_tokens_per_s)}`,
       `prefill ${formatFigure(throughput.prefill_tokens_per_s)}`,
       `decode ${formatFigure(throughput.decode_tokens_per_s)}`,
@@ -87,10 +91,10 @@ export function throughputTable(points: Points, width: number): string {
   const sorted = measured(points).toSorted((x, y) => x.batch_size - y.batch_size);
   const first = sorted[0]?.throughput.output_tokens_per_s.value ?? null;
   const lengths = new Set(sorted.map(({ input_len, output_len }) => `${input_len} → ${output_len}`));
-  const columns: [string, Cell][] = [
+  const columns: Columns = [
     ['batch', ({ batch_size }) => String(batch_size)],
     ...(lengths.size > 1
-      ? [['in → out', ({ input_len, output_len }) => `${input_len} → ${output_len}`] as [string, Cell]]
+      ? [['in → out', ({ input_len, output_len }) => `${input_len} → ${output_len}`] as Columns[number]]
       : []),
     ['output tok/s', ({ throughput }) => withoutUnit(throughput.output_tokens_per_s)],
     ['total', ({ throughput }) => bare(throughput.total_tokens_per_s)],
@@ -106,7 +110,13 @@ export function throughputTable(points: Points, width: number): string {
     ['memory', ({ machine }) => formatFigure(machine.memory_bytes)],
     ['J/token', ({ machine }) => bare(machine.joules_per_output_token)],
   ];
-  return pointTable(sorted, columns, width);
+  const narrow = columns
+    .filter(([head]) => head !== 'J/token' && head !== 'total')
+    .map(([head, cell]): Columns[number] => [
+      head,
+      head === 'output tok/s' ? ({ throughput }) => bare(throughput.output_tokens_per_s) : cell,
+    ]);
+  return pointTable(sorted, columns, width, narrow);
 }
 
 const withoutUnit = (rate: Figure): string => formatFigureWithInterval(rate).replace(`${nbsp}tok/s`, '');
@@ -116,23 +126,19 @@ function scaling({ value }: Figure, first: number | null): string {
 }
 
 export function sequenceTable(points: Points, width: number): string {
-  return pointTable(
-    measured(points),
-    [
-      [
-        'batch',
-        ({ batch_size }) => (points.some((one) => one.batch_size !== 1) ? String(batch_size) : noValue),
-      ],
-      ['in', ({ input_len }) => String(input_len)],
-      ['out', ({ output_len }) => String(output_len)],
-      ['TTFT', ({ latency }) => meanCell(latency.ttft_ms)],
-      ['TPOT', ({ latency }) => meanCell(latency.tpot_ms)],
-      ['end to end', ({ latency }) => meanCell(latency.e2e_ms)],
-      ['prefill tok/s', ({ throughput }) => bare(throughput.prefill_tokens_per_s)],
-      ['decode', ({ throughput }) => bare(throughput.decode_tokens_per_s)],
-    ],
-    width,
-  );
+  const several = points.some(({ batch_size }) => batch_size !== 1);
+  const columns = (time: (spread: BenchDistribution) => string): Columns => [
+    ['batch', ({ batch_size }) => (several ? String(batch_size) : noValue)],
+    ['in', ({ input_len }) => String(input_len)],
+    ['out', ({ output_len }) => String(output_len)],
+    ['TTFT', ({ latency }) => time(latency.ttft_ms)],
+    ['TPOT', ({ latency }) => time(latency.tpot_ms)],
+    ['end to end', ({ latency }) => time(latency.e2e_ms)],
+    ['prefill tok/s', ({ throughput }) => bare(throughput.prefill_tokens_per_s)],
+    ['decode', ({ throughput }) => bare(throughput.decode_tokens_per_s)],
+  ];
+  const mean = (spread: BenchDistribution) => number(spreadMean(spread));
+  return pointTable(measured(points), columns(meanCell), width, columns(mean));
 }
 
 const spreadMean = (spread: BenchDistribution): number | null => ('p50' in spread ? spread.mean : null);
@@ -151,19 +157,17 @@ function rangeCell(expected: BenchExpectation, value: number | null): string {
 export function roofTable(points: Points, width: number): string {
   const known = measured(points).filter(({ expected }) => 'low' in expected.ttft || 'low' in expected.tpot);
   const bound = (of: 'memory' | 'compute' | null) => (of === null ? noValue : of);
-  const table = pointTable(
-    known,
-    [
-      ['point', ({ point }) => point],
-      ['TTFT', ({ latency }) => number(spreadMean(latency.ttft_ms))],
-      ['expected', ({ expected, latency }) => rangeCell(expected.ttft, spreadMean(latency.ttft_ms))],
-      ['MFU', ({ model_utilization }) => formatUtilization(model_utilization.prefill_mfu)],
-      ['TPOT', ({ latency }) => number(spreadMean(latency.tpot_ms))],
-      ['expected', ({ expected, latency }) => rangeCell(expected.tpot, spreadMean(latency.tpot_ms))],
-      ['MBU', ({ model_utilization }) => formatUtilization(model_utilization.decode_mbu)],
-    ],
-    width,
-  );
+  const columns: Columns = [
+    ['point', ({ point }) => point],
+    ['TTFT', ({ latency }) => number(spreadMean(latency.ttft_ms))],
+    ['expected', ({ expected, latency }) => rangeCell(expected.ttft, spreadMean(latency.ttft_ms))],
+    ['MFU', ({ model_utilization }) => formatUtilization(model_utilization.prefill_mfu)],
+    ['TPOT', ({ latency }) => number(spreadMean(latency.tpot_ms))],
+    ['expected', ({ expected, latency }) => rangeCell(expected.tpot, spreadMean(latency.tpot_ms))],
+    ['MBU', ({ model_utilization }) => formatUtilization(model_utilization.decode_mbu)],
+  ];
+  const narrow = columns.filter(([head]) => head !== 'MFU' && head !== 'MBU');
+  const table = pointTable(known, columns, width, narrow);
   const [first] = known;
   if (!first) return '';
   const { prefill_bound, decode_bound } = first.model_utilization;
