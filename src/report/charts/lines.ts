@@ -142,11 +142,11 @@ function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: 
   // Each name has rows of its own, so that none hides another.
   let rows = 0;
   const lifted = marks.map((mark) => {
-    const text = `${mark.name}${'\n'.repeat(rows)}`;
-    rows += mark.name.split('\n').length;
-    return { ...mark, text };
+    const own = mark.name.split('\n').length;
+    rows += own;
+    return { ...mark, distance: 14 * (rows - own) + 4 };
   });
-  const vertical = lifted.map(({ at, name, text, color }) => ({
+  const vertical = lifted.map(({ at, name, distance, color }) => ({
     xAxis: at,
     name,
     lineStyle: { color, type: 'dotted' as const, width: 1.5 },
@@ -154,8 +154,9 @@ function markSeries({ marks = [], bounds = [], categories }: LinesFacts, theme: 
     label: {
       ...label,
       position: 'end' as const,
+      distance,
       align: at === 0 ? ('left' as const) : at === last ? ('right' as const) : ('center' as const),
-      formatter: text,
+      formatter: name,
     },
   }));
   const horizontal = bounds.map(({ value, name }) => ({

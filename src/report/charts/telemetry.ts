@@ -63,11 +63,23 @@ function axisQuantity(value: number, unit = ''): string {
 const panelHeight = 150;
 const panelTop = 26;
 
+const gpuColors = [
+  classColors.norm,
+  classColors.elementwise,
+  classColors.copy,
+  classColors.sampling,
+  classColors.communication,
+  classColors.quantization,
+];
+
 /** The measured process first, then the whole host, single cores pale behind them. */
 function lineStyle(scope: string, muted: string): { color: string; width: number; opacity: number } {
   if (scope === 'process') return { color: classColors.gemm, width: 1.75, opacity: 1 };
   if (/^cpu\d+$/.test(scope)) return { color: muted, width: 1, opacity: 0.6 };
-  return { color: classColors.attention, width: 1.75, opacity: 1 };
+  const gpu = /^gpu(\d+)/.exec(scope)?.[1];
+  const color =
+    gpu === undefined ? classColors.attention : (gpuColors[Number(gpu) % gpuColors.length] ?? muted);
+  return { color, width: 1.75, opacity: 1 };
 }
 
 function shadeAreas(shades: Shade[]) {

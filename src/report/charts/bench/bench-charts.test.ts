@@ -13,7 +13,7 @@ interface Drawn {
   name?: string;
   type: string;
   data: unknown[];
-  markLine?: { data: { xAxis: number; label: { formatter: string } }[] };
+  markLine?: { data: { xAxis: number; label: { formatter: string; distance: number } }[] };
   tooltip?: { formatter: (params: unknown) => string };
 }
 
@@ -47,9 +47,9 @@ describe('batch', () => {
   it('marks the knee and the batch that does not fit, at their place and apart from each other', () => {
     const { series } = build('bench_batch', 'output_tokens_per_s');
     const marks = series.find(({ name }) => name === 'marks')!.markLine!.data;
-    expect(marks.map(({ xAxis, label }) => [xAxis, label.formatter])).toEqual([
-      [2, 'knee'],
-      [4, 'out of memory: mode=eager\n'],
+    expect(marks.map(({ xAxis, label }) => [xAxis, label.formatter, label.distance])).toEqual([
+      [2, 'knee', 4],
+      [4, 'out of memory: mode=eager', 18],
     ]);
     expect(kneeOf(testBench().data.variants[0]!)).toBe(8);
   });

@@ -93,7 +93,6 @@ export const pointsSection: BenchSection = {
             numeric('batch'),
             numeric('prompt'),
             numeric('output'),
-            ...(failed.length > 0 ? [{ head: 'outcome' }] : []),
             ...metrics.map(([name]) => numeric(name)),
             ...shownRates.map(([name]) => numeric(name)),
           ]}
@@ -102,8 +101,13 @@ export const pointsSection: BenchSection = {
             formatCount(point.batch_size),
             formatCount(point.input_len),
             formatCount(point.output_len),
-            ...(failed.length > 0 ? [outcomeWords[point.outcome]] : []),
-            ...metrics.map(([, of]) => <Interval figure={meanOf(of(point))} />),
+            ...metrics.map(([, of], index) =>
+              index === 0 && point.outcome !== 'measured' ? (
+                <strong>{outcomeWords[point.outcome]}</strong>
+              ) : (
+                <Interval figure={meanOf(of(point))} />
+              ),
+            ),
             ...shownRates.map(([, of]) => <Interval figure={of({ variant, point })} />),
           ])}
           sortKeys={rows.map(({ variant, point }) => [
@@ -111,7 +115,6 @@ export const pointsSection: BenchSection = {
             point.batch_size,
             point.input_len,
             point.output_len,
-            ...(failed.length > 0 ? [point.outcome] : []),
             ...metrics.map(([, of]) => meanOf(of(point)).value),
             ...shownRates.map(([, of]) => of({ variant, point }).value),
           ])}
