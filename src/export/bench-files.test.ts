@@ -5,6 +5,7 @@ import { DuckDBInstance, type DuckDBConnection } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { baselineColumns, baselineMetricsSchema } from '../model/documents/baseline-metrics.js';
 import { benchDocumentSchema, type BenchSpread } from '../model/documents/bench.js';
+import { jsonSchema } from '../model/published.js';
 import { testBench } from '../report/test-bench.js';
 import { benchFiles } from './bench-files.js';
 
@@ -124,5 +125,10 @@ describe('files of a benchmark', () => {
       kv_cache_usage: 'the engine does not say how full its KV cache is',
     });
     expect(metrics.points[0]!.decode_bound).toBe('memory');
+  });
+
+  it('the published schema says what each column is', () => {
+    const text = jsonSchema('baseline-metrics');
+    for (const meaning of Object.values(baselineColumns)) expect(text).toContain(JSON.stringify(meaning));
   });
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
+import { baselineMetricsSchema } from './documents/baseline-metrics.js';
 import { benchDocumentSchema } from './documents/bench.js';
 import { benchCompareDocumentSchema } from './documents/bench-compare.js';
 import { compareDocumentSchema } from './documents/compare.js';
@@ -46,6 +47,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   baseline: baselineDocumentSchema,
   'baseline-check': baselineCheckDocumentSchema,
   bench: benchDocumentSchema,
+  'baseline-metrics': baselineMetricsSchema,
   'bench-compare': benchCompareDocumentSchema,
   serving: servingDocumentSchema,
   monitor: monitorDocumentSchema,
