@@ -20,6 +20,9 @@ export const counters = {
   cacheHits: 0,
 };
 
+/** For clients that cannot add fields to a body: POST /defaults sets these. */
+export const defaults = { first_ms: 10, gap_ms: 2 };
+
 const nowNs = () => Number(process.hrtime.bigint());
 const { later } = wheel(nowNs);
 
@@ -81,7 +84,7 @@ function promptOf({ prompt, messages }) {
 
 /** Answers one request. @returns its entry for the log, or null when it is refused */
 export function answer(socket, request, chat, readNs, plain) {
-  const { first_ms = 10, gap_ms = 2, per_chunk = 1, fault_every = 1 } = request;
+  const { first_ms, gap_ms, per_chunk = 1, fault_every = 1 } = { ...defaults, ...request };
   counters.asked++;
   const fault = counters.asked % fault_every === 0 ? (request.fault ?? null) : null;
   const max_tokens = request.max_tokens ?? request.max_completion_tokens ?? 16;

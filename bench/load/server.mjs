@@ -3,12 +3,13 @@
 // one write and nothing else. Usage: node server.mjs [port]; prints {"port": …} when it listens. TLS_KEY and TLS_CERT
 // (PEM) make it https.
 //
-// POST …/completions and …/chat/completions; GET /log gives and clears the log; GET /metrics, /v1/models.
+// POST …/completions and …/chat/completions; GET /log gives and clears the log; GET /metrics, /v1/models, /health;
+// POST /defaults.
 // Fields of the body are in programmed-stream.mjs.
 import { createServer } from 'node:net';
 import process from 'node:process';
 import { createServer as createTlsServer } from 'node:tls';
-import { answer, counters } from './programmed-stream.mjs';
+import { answer, counters, defaults } from './programmed-stream.mjs';
 
 const nowNs = () => Number(process.hrtime.bigint());
 let log = [];
@@ -45,8 +46,12 @@ function respond(socket, head, body, readNs) {
     log = [];
   } else if (method === 'GET' && path === '/metrics') {
     plain(socket, 200, metricsPage(), 'text/plain; version=0.0.4');
+  } else if (method === 'GET' && path === '/health') {
+    plain(socket, 200, 'ok', 'text/plain');
   } else if (method === 'GET' && path.endsWith('/models')) {
     plain(socket, 200, { object: 'list', data: [{ id: 'programmed', object: 'model' }] });
+  } else if (method === 'POST' && path === '/defaults') {
+    plain(socket, 200, Object.assign(defaults, JSON.parse(body)));
   } else if (method === 'POST' && path.endsWith('/completions')) {
     const entry = answer(socket, JSON.parse(body), path.includes('/chat/'), readNs, plain);
     if (entry) log.push(entry);

@@ -29,6 +29,7 @@ const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
       'vllm:gpu_cache_usage_perc',
       'sglang:token_usage',
       'llamacpp:kv_cache_usage_ratio',
+      'inferscope:kv_cache_usage_perc',
     ],
     over: 'max',
   },

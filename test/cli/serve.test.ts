@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readServerMetrics } from '../../src/load/server-metrics.js';
 import { servingDocumentSchema } from '../../src/model/documents/serving.js';
 import { cli, environment, expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
 
@@ -81,6 +82,31 @@ test('what cannot work says why, and leaves nothing', async () => {
   expectFailure(run(url, '--rate', '1', '--concurrency', '1'), 2, 'E_USAGE');
   expect(sessions(at)).toHaveLength(before);
   expect(leftovers(at)).toEqual([]);
+});
+
+test('the queue shows in /metrics, under the names of vLLM', async () => {
+  const long = (prompt: string) =>
+    fetch(`${url}/completions`, {
+      method: 'POST',
+      body: JSON.stringify({ prompt, max_tokens: 120, temperature: 0, ignore_eos: true }),
+    }).then((response) => response.json());
+  const answers = Promise.all(['a b', 'c d', 'e f'].map(long));
+  const page = async () => (await fetch(`${new URL(url).origin}/metrics`)).text();
+  let text = await page();
+  while (!/num_requests_waiting\{.*\} 2$/m.test(text)) text = await page();
+  const { server: name, reading } = readServerMetrics(text);
+  expect(name).toBe('inferscope serve');
+  expect(reading).toMatchObject({ requests_running: 1, requests_waiting: 2 });
+  expect(reading['kv_cache_usage_ratio']).toBeGreaterThan(0);
+  expect(reading['kv_cache_usage_ratio']).toBeLessThanOrEqual(1);
+  // A reader of vLLM's page reads the same.
+  expect(readServerMetrics(text.replaceAll('inferscope:', 'vllm:'))).toEqual({ server: 'vLLM', reading });
+  await answers;
+  expect(readServerMetrics(await page()).reading).toMatchObject({
+    requests_running: 0,
+    requests_waiting: 0,
+    kv_cache_usage_ratio: 0,
+  });
 });
 
 test('Ctrl-C drains: what runs is finished, and the exit code is 0', async () => {

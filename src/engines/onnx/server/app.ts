@@ -31,7 +31,7 @@ export function servedApp(model: ServedModel, draining: () => boolean): Hono {
   const created = Math.floor(Date.now() / 1000);
   app.get('/health', (context) => (draining() ? context.text('draining', 503) : context.text('ok')));
   app.get('/metrics', (context) =>
-    context.text(prometheusText(model.queue.metrics, model.name), 200, {
+    context.text(prometheusText(model.queue.metrics, model.name, model.contextLen), 200, {
       'content-type': 'text/plain; version=0.0.4; charset=utf-8',
     }),
   );

@@ -29,6 +29,8 @@ export interface Generated {
 export interface GenerationMetrics {
   running: number;
   waiting: number;
+  /** Tokens in the KV cache of the request that runs; 0 when none does. */
+  contextTokens: number;
   promptTokens: number;
   generationTokens: number;
   finished: Record<FinishReason, number>;
@@ -59,6 +61,7 @@ export function generationQueue(
   const metrics: GenerationMetrics = {
     running: 0,
     waiting: 0,
+    contextTokens: 0,
     promptTokens: 0,
     generationTokens: 0,
     finished: { stop: 0, length: 0, abort: 0 },
@@ -89,6 +92,7 @@ export function generationQueue(
       metrics.promptTokens += request.prompt.length;
       let token = pick((await decoder.prefill([request.prompt])).logits);
       for (;;) {
+        metrics.contextTokens = request.prompt.length + tokens;
         tokens++;
         metrics.generationTokens++;
         if (tokens === 1) observe(metrics.ttft, arrived);
@@ -129,6 +133,7 @@ export function generationQueue(
         return await run(request, arrived, onText);
       } finally {
         metrics.running--;
+        metrics.contextTokens = 0;
         release();
       }
     },

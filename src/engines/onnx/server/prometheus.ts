@@ -1,7 +1,10 @@
 import type { GenerationMetrics } from './generation-queue.js';
 
-/** The names of vLLM under our own prefix, in the Prometheus text format 0.0.4. */
-export function prometheusText(metrics: GenerationMetrics, model: string): string {
+/**
+ * The names of vLLM under our own prefix, in the Prometheus text format 0.0.4.
+ * @param contextLen tokens that the KV cache holds
+ */
+export function prometheusText(metrics: GenerationMetrics, model: string, contextLen: number): string {
   const label = `model_name="${model.replaceAll(/[\\"\n]/g, '_')}"`;
   const lines: string[] = [];
   const add = (
@@ -21,6 +24,9 @@ export function prometheusText(metrics: GenerationMetrics, model: string): strin
     ]);
   add('gauge', 'num_requests_running', 'Requests being computed.', [['', label, metrics.running]]);
   add('gauge', 'num_requests_waiting', 'Requests in the queue.', [['', label, metrics.waiting]]);
+  add('gauge', 'kv_cache_usage_perc', 'Share of the KV cache in use, 1 is all of it.', [
+    ['', label, metrics.contextTokens / contextLen],
+  ]);
   add('counter', 'prompt_tokens_total', 'Prompt tokens computed.', [['', label, metrics.promptTokens]]);
   add('counter', 'generation_tokens_total', 'Tokens generated.', [['', label, metrics.generationTokens]]);
   add(
