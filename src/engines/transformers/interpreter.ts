@@ -116,8 +116,22 @@ export async function findPython(
   throw best ? incomplete(best, needed) : noPython(candidates, failures);
 }
 
+/** A sweep prepares the engine once for every variant, and importing torch takes seconds. */
+const answers = new Map<string, Promise<PythonEnvironment | string>>();
+
+function askPython(
+  command: string,
+  probe: string,
+  hubId: string | null,
+): Promise<PythonEnvironment | string> {
+  const key = JSON.stringify([command, probe, hubId]);
+  const answer = answers.get(key) ?? probePython(command, probe, hubId);
+  answers.set(key, answer);
+  return answer;
+}
+
 /** @returns why it did not answer, where it did not */
-async function askPython(
+async function probePython(
   command: string,
   probe: string,
   hubId: string | null,
