@@ -203,6 +203,9 @@ class EngineTest(InProcess):
         self.assertTrue(fault.memory)
         self.assertEqual(fault.text, "OutOfMemoryError: CUDA out of memory. Tried to allocate 1 GiB.")
         self.assertFalse(self.engine.Fault(RuntimeError("CUDA error: an illegal memory access")).memory)
+        on_load = self.engine._unexpected(torch.cuda.OutOfMemoryError("CUDA out of memory."), order())
+        self.assertEqual(on_load.code, "E_OUT_OF_MEMORY")
+        self.assertEqual(self.engine._unexpected(ModuleNotFoundError("no x", name="x"), order()).code, "E_ENGINE_MISSING")
 
     def test_another_exception_fails_that_point_only(self):
         with self.broken(lambda batch, beside: "no such kernel" if batch == 2 else None):
