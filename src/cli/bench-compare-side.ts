@@ -1,5 +1,6 @@
 import type { SideData } from '../analyze/baseline/compare.js';
 import { sampleSessions } from '../analyze/baseline/sample.js';
+import { benchPlanOf } from '../analyze/bench/plan.js';
 import type { ComparedSide } from '../model/documents/bench-compare.js';
 import { InferscopeError } from '../model/errors.js';
 import { type Home, homeFolders } from '../session/home.js';
@@ -17,7 +18,15 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
   if (found === null) return kept(selector, home);
   const { session, variant } = found;
   const { sessions, ...sampled } = await sampleSessions([session], variant);
-  return { side: { selector, baseline: null, variant, sessions }, ...sampled };
+  const caveats = await caveatsOf(session);
+  return { side: { selector, baseline: null, variant, sessions }, caveats, ...sampled };
+}
+
+/** What the engine said of its launches. */
+async function caveatsOf(session: Session): Promise<string[]> {
+  if (!session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan')) return [];
+  const { cannot } = await benchPlanOf(session);
+  return cannot.filter(({ figure }) => figure === 'launches').map(({ text }) => text);
 }
 
 async function kept(selector: string, home: Home): Promise<SideData> {

@@ -21,6 +21,8 @@ export interface Gate {
 
 export interface SideData extends Pick<Sampled, 'identity' | 'metrics'> {
   side: ComparedSide;
+  /** What its launches are not, e.g. starts of a server. */
+  caveats?: readonly string[];
 }
 
 const level = 0.05;
@@ -86,7 +88,7 @@ export function compareSides(
     within_process: withinProcess,
     result,
     headline: headlineOf(result, judged, comparisons),
-    power: powerOf(claims, decisions),
+    power: [...powerOf(claims, decisions), ...caveatsOf(base, now)],
     gates: judged,
     comparisons,
     differences: differencesOf(base.identity, now.identity),
@@ -228,19 +230,32 @@ function silence(comparisons: readonly ComparedMetric[]): string {
     : 'Nothing is claimed: how far launches differ is not known on both sides.';
 }
 
-/** What these numbers of values can show at all, a sentence a family. */
+/** What these numbers of values can show at all: where ranks cannot reach 5 %, and with how many they could. */
 function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>): string[] {
-  return (['gate', 'other'] as const).flatMap((family) => {
+  const short = (['gate', 'other'] as const).flatMap((family) => {
     const own = claims.filter((pair) => pair.family === family);
     const first = own.find((pair) => pair.ranks !== null && decisions.get(pair)!.method === 'welch');
     if (!first) return [];
-    const [n, m] = sizes(first);
-    const metrics = own.length === 1 ? '1 metric' : `${own.length} metrics`;
-    const least = Math.min(1, leastP(n, m) * own.length);
+    const least = Math.min(1, leastP(...sizes(first)) * own.length);
+    const metrics = own.length === 1 ? '1 metric' : `${own.length} metrics corrected together`;
     return [
-      `${n} against ${m} values cannot reach 5 % by ranks, whatever they are (${metrics} corrected together: p ≥ ${least.toPrecision(2)}); ${neededEach(own.length)} on each side could. Welch's t-test on the logarithms decides here, which takes the scatter as normal: --launches ${neededEach(own.length)} needs no such belief.`,
+      {
+        values: sizes(first).join(' against '),
+        words: `${metrics}: p ≥ ${least.toPrecision(2)}, ${neededEach(own.length)} on each side could`,
+        needed: neededEach(own.length),
+      },
     ];
   });
+  const [first] = short;
+  if (!first) return [];
+  const needed = Math.max(...short.map((one) => one.needed));
+  return [
+    `${first.values} values cannot reach 5 % by ranks, whatever they are (${short.map(({ words }) => words).join('; ')}). Welch's t-test on the logarithms decides there, which takes the scatter of launches as normal; with --launches ${needed} ranks decide.`,
+  ];
+}
+
+function caveatsOf(...sides: SideData[]): string[] {
+  return sides.flatMap(({ side, caveats = [] }) => caveats.map((text) => `${side.selector}: ${text}`));
 }
 
 function checkGate(metric: string, common: readonly SampledMetric[]): void {

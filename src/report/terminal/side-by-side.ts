@@ -15,10 +15,10 @@ const right = (head: string) => ({ head, align: 'right' as const });
 const verdictWords: Record<CompareVerdict, string> = {
   worse: 'WORSE',
   better: 'better',
-  no_real_difference: 'no real difference',
+  no_real_difference: 'not real',
   within_process: 'no claim',
   no_spread: 'no claim',
-  missing: 'one side only',
+  missing: 'one side',
 };
 
 /** `bench compare`: the finding first, then every metric; at most 100 columns, nothing lost without colour. */
@@ -35,7 +35,7 @@ export function benchCompareText({ data, tool_version }: Document<BenchCompare>,
     '',
     ...hanging('  ', inert(data.headline), width).map((line) => mark(line)),
     '',
-    metricTable(data.comparisons, width),
+    ...metricTables(data.comparisons, width).slice(1),
     '',
     ...notes(data).flatMap((note) => hanging('  ', inert(note), width)),
   ];
@@ -54,21 +54,34 @@ const shown = (value: number | null, unit: string): string =>
   value === null ? noValue : formatQuantity(value, unit);
 const signed = (share: number): string => `${share > 0 ? '+' : ''}${formatPercent(share)}`;
 
-function metricTable(comparisons: readonly ComparedMetric[], width: number): string {
-  const uniform = new Set(comparisons.map(({ n }) => n.join())).size === 1;
-  const rows = comparisons.map(({ id, unit, base, now, change, change_ci95, p_adjusted, n, verdict }) => [
-    inert(id),
+/** A table a point, so that names stay whole in narrow terminals. */
+function metricTables(comparisons: readonly ComparedMetric[], width: number): string[] {
+  const points = [...new Set(comparisons.map(({ point }) => point))];
+  return points.flatMap((point) => [
+    '',
+    ...(point === null ? [] : [`  ${colour.bold(inert(point))}`]),
+    metricTable(
+      comparisons.filter((one) => one.point === point),
+      new Set(comparisons.map(({ n }) => n.join())).size === 1,
+      width,
+    ),
+  ]);
+}
+
+function metricTable(comparisons: readonly ComparedMetric[], uniform: boolean, width: number): string {
+  const rows = comparisons.map(({ name, unit, base, now, change, change_ci95, p_adjusted, n, verdict }) => [
+    inert(name.replace(/_(?:ms|tokens_per_s|bytes)$/, '').replaceAll('_', ' ')),
     shown(base, unit),
     shown(now, unit),
     change === null ? noValue : signed(change),
     change_ci95 === null ? noValue : `${signed(change_ci95[0])} to ${signed(change_ci95[1])}`,
-    p_adjusted === null ? noValue : p_adjusted < 0.001 ? '< 0.001' : p_adjusted.toFixed(3),
+    p_adjusted === null ? noValue : p_adjusted < 0.001 ? '<.001' : p_adjusted.toFixed(3).slice(-5),
     ...(uniform ? [] : [`${n[0]}, ${n[1]}`]),
     verdict === 'worse' ? colour.red(verdictWords[verdict]) : verdictWords[verdict],
   ]);
   return textTable(
     [
-      { head: 'metric', flexible: true },
+      { head: '', flexible: true },
       right('base'),
       right('new'),
       right('change'),
