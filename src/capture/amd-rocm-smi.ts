@@ -50,6 +50,7 @@ export function rocmSmiCards(document: Json): (AmdReading & { name: string | nul
         sample,
         details,
         memoryTotalBytes: bytes(first('VRAM Total Memory (B)'), 'B'),
+        energyJ: null,
         name: textOf(fieldOf(card, 'Card Series')) ?? textOf(fieldOf(card, 'Card series')),
       },
     ];

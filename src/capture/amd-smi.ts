@@ -13,6 +13,8 @@ export interface AmdReading {
   sample: GpuSample;
   details: GpuDetails;
   memoryTotalBytes: number | null;
+  /** Counter. */
+  energyJ: number | null;
 }
 
 /** A list of GPUs, or `{"gpu_data": […]}` from ROCm 6.4 on. */
@@ -36,7 +38,6 @@ export function amdSmiMetric(document: Json): AmdReading[] {
     sample.memoryUtilizationPercent = amount(at(gpu, 'usage', 'umc_activity'));
     sample.powerW =
       amount(at(gpu, 'power', 'socket_power')) ?? amount(at(gpu, 'power', 'average_socket_power'));
-    sample.energyJ = joules(at(gpu, 'energy', 'total_energy_consumption'));
     sample.smClockMhz = fastest(fieldOf(gpu, 'clock'), /^gfx_\d+$/);
     sample.memoryClockMhz = fastest(fieldOf(gpu, 'clock'), /^mem_\d+$/);
     sample.temperatureC = amount(at(gpu, 'temperature', 'hotspot')) ?? amount(at(gpu, 'temperature', 'edge'));
@@ -53,6 +54,7 @@ export function amdSmiMetric(document: Json): AmdReading[] {
       sample,
       details,
       memoryTotalBytes: bytes(at(gpu, 'mem_usage', 'total_vram')),
+      energyJ: joules(at(gpu, 'energy', 'total_energy_consumption')),
     };
   });
 }

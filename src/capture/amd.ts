@@ -112,6 +112,8 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
         return sampledNs;
       },
       sample: () => Object.assign(kept, latest.get(index)?.sample ?? emptyGpuSample()),
+      energyJ: () => latest.get(index)?.energyJ ?? null,
+      energyLaterJ: async () => latest.get(index)?.energyJ ?? null,
       async details(): Promise<GpuDetails> {
         const now = latest.get(index)?.details ?? emptyGpuDetails();
         return { ...now, powerLimitW: now.powerLimitW ?? powerLimitW, processes: await readProcesses(index) };

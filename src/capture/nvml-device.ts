@@ -56,7 +56,6 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
   const memoryV2 = sampled('memoryReservedBytes', calls.memoryV2, [out]);
   const memoryV1 = sampled('memoryUsedBytes', calls.memoryV1, [out]);
   const power = sampled('powerW', calls.power, [out]);
-  const energy = sampled('energyJ', calls.energy, [out]);
   const smClock = sampled('smClockMhz', calls.clock, [clockSm, out]);
   const memoryClock = sampled('memoryClockMhz', calls.clock, [clockMemory, out]);
   const utilization = sampled('utilizationPercent', calls.utilization, [out]);
@@ -116,6 +115,16 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
     return null;
   }
 
+  const energyWords = new Words();
+  let energyRefused = false;
+  /** The counter is in mJ. */
+  function energyOf(code: number): number | null {
+    if (code === nvmlSuccess) return energyWords.u64(0) / 1000;
+    energyRefused = isPermanent(code);
+    refusals['energyJ'] = nvmlReturnName(code);
+    return null;
+  }
+
   const details = openDetails(handle, calls);
   const device: GpuDevice = {
     index,
@@ -144,7 +153,6 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
       readMemory();
       values.powerW = power() ? milliwatts() : null;
       values.powerInstantW = readInstantPower();
-      values.energyJ = energy() ? words.u64(0) / 1000 : null;
       values.smClockMhz = smClock() ? words.u32(0) : null;
       values.memoryClockMhz = memoryClock() ? words.u32(0) : null;
       const utilized = utilization(); // nvmlUtilization_t: u32 gpu, u32 memory
@@ -156,6 +164,17 @@ export function openDevice(index: number, handle: bigint, calls: DeviceCalls): G
       values.throttleBits = throttle() ? words.u64(0) : null;
       values.computeProcesses = countProcesses();
       return values;
+    },
+    energyJ() {
+      if (energyRefused) return null;
+      return energyOf(calls.energy ? calls.energy(handle, energyWords.bytes) : nvmlFunctionNotFound);
+    },
+    async energyLaterJ() {
+      const call = calls.energy;
+      if (!call || energyRefused) return null;
+      return new Promise((resolve) =>
+        call.async(handle, energyWords.bytes, (error, code) => resolve(error ? null : energyOf(code))),
+      );
     },
     details: details.read,
   };

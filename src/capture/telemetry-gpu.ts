@@ -14,8 +14,6 @@ export interface GpuSample {
   powerW: number | null;
   /** At this moment, where the driver tells it (NVML_FI_DEV_POWER_INSTANT). */
   powerInstantW: number | null;
-  /** Counter since the driver was loaded; differences are energy. */
-  energyJ: number | null;
   smClockMhz: number | null;
   memoryClockMhz: number | null;
   /** Share of the driver's last sample period (1/6 to 1 s) in which any kernel ran; not how full the GPU was. */
@@ -80,6 +78,13 @@ export interface GpuDevice {
    * tools take a second). The same time twice is the same sample.
    */
   readonly sampledNs?: number | null;
+  /**
+   * Counter since the driver was loaded; differences are energy. NVML takes 3 ms for it (seen on an H200), at times 17:
+   * never at the rate of samples.
+   */
+  energyJ(): number | null;
+  /** The same on another thread: the event loop goes on. */
+  energyLaterJ(): Promise<number | null>;
   /** Reads the slow values; call it at most once a second. */
   details(): Promise<GpuDetails>;
 }
@@ -91,7 +96,6 @@ export function emptyGpuSample(): GpuSample {
     memoryReservedBytes: null,
     powerW: null,
     powerInstantW: null,
-    energyJ: null,
     smClockMhz: null,
     memoryClockMhz: null,
     utilizationPercent: null,

@@ -82,22 +82,31 @@ export async function clockOf(
     `SELECT median(value) AS mhz, count(*) AS n FROM (${busy}) WHERE bits = 0`,
     [scope],
   );
-  if (!usual?.n || usual.mhz === null) {
-    const why = missing(
-      'never_busy',
-      `No clock while at least ${busyPercent} % busy and not throttled was seen.`,
-    );
-    return { usual_mhz: why, dropped_share: why };
-  }
+  const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
+  const reference =
+    usual?.n && usual.mhz !== null
+      ? figure(usual.mhz, 'MHz', `${source} and not throttled, median`, { n: usual.n })
+      : await highestClock(database, scope, busyPercent);
+  if (reference.value === null) return { usual_mhz: reference, dropped_share: reference };
   const [row] = await database.query<{ low: number | null; total: number | null; n: number }>(
-    `SELECT sum(held_ns) FILTER (value < ${drop} * ${usual.mhz}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
+    `SELECT sum(held_ns) FILTER (value < ${drop} * ${reference.value}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
     [scope],
   );
-  const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
   return {
-    usual_mhz: figure(usual.mhz, 'MHz', `${source} and not throttled, median`, { n: usual.n }),
+    usual_mhz: reference,
     dropped_share: row?.total
       ? figure((row.low ?? 0) / row.total, 'share', source, { n: row.n })
-      : missing('too_short', 'One busy sample has no duration.'),
+      : missing('never_busy', `No sample at least ${busyPercent} % busy.`),
   };
+}
+
+/** A GPU that was held down whenever it worked: what it could have run at is its highest clock. */
+async function highestClock(database: SessionDatabase, scope: string, busyPercent: number): Promise<Figure> {
+  const [row] = await database.query<{ mhz: number | null }>(
+    `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,
+    [scope],
+  );
+  return row && row.mhz !== null
+    ? figure(row.mhz, 'MHz', `the GPU's highest clock: it was never ${busyPercent} % busy and not throttled`)
+    : missing('never_busy', `No clock while at least ${busyPercent} % busy and not throttled was seen.`);
 }

@@ -34,7 +34,6 @@ const metrics: [field: keyof GpuSample, metric: string][] = [
   ['memoryUtilizationPercent', 'memory_utilization_percent'],
   ['powerW', 'power_w'],
   ['powerInstantW', 'power_instant_w'],
-  ['energyJ', 'energy_j'],
   ['smClockMhz', 'sm_clock_mhz'],
   ['memoryClockMhz', 'memory_clock_mhz'],
   ['temperatureC', 'temperature_c'],
@@ -54,11 +53,15 @@ const detailMetrics: [field: Exclude<keyof GpuDetails, 'processes' | 'pcieWindow
   ['powerLimitW', 'power_limit_enforced_w'],
 ];
 
+/** A counter: the differences between readings are all it is for, and reading it takes 3 ms. */
+const energyPeriodNs = 1e9;
+
 /** PCIe throughput takes 20 ms a direction, lists of processes walk all of them: never at the rate of samples. */
 const detailPeriodNs = 1e9;
 
 /**
- * Samples every GPU until stop(). The timer does not keep this process alive.
+ * Samples every GPU until stop(); the energy counter at begin and end, and once a second on another thread. The timer
+ * does not keep this process alive.
  * @param hz 20 unless told
  * @param withDetails also PCIe and NVLink traffic, link width, fan, memory temperature, power limit and processes, once
  *   a second; and the size of memory and the highest clock, once
@@ -121,6 +124,20 @@ export function startDeviceSampler(
     costMaxNs = Math.max(costMaxNs, cost);
   }
 
+  function takeEnergy(): void {
+    for (const { scope, device, instance } of sources)
+      if (!instance) put(scope, device.sampledNs ?? monotonicNs(), 'energy_j', device.energyJ());
+  }
+
+  async function takeEnergyLater(): Promise<void> {
+    for (const { scope, device, instance } of sources) {
+      if (instance) continue;
+      const joules = await device.energyLaterJ();
+      if (stopped) return;
+      put(scope, device.sampledNs ?? monotonicNs(), 'energy_j', joules);
+    }
+  }
+
   let reading = false;
   let stopped = false;
   async function takeDetails(): Promise<void> {
@@ -144,6 +161,7 @@ export function startDeviceSampler(
   }
 
   take();
+  takeEnergy();
   if (withDetails) {
     for (const { scope, device } of sources) {
       put(scope, began, 'memory_total_bytes', device.memoryTotalBytes);
@@ -152,6 +170,7 @@ export function startDeviceSampler(
     void takeDetails();
   }
   const ticks = startTicks(1e9 / hz, began, take);
+  const counters = startTicks(energyPeriodNs, began, () => void takeEnergyLater());
   const slow = withDetails ? startTicks(detailPeriodNs, began, () => void takeDetails()) : null;
 
   function drain(): DeviceRows {
@@ -166,9 +185,11 @@ export function startDeviceSampler(
     costUs: () => ({ mean: costSumNs / samples / 1000, max: costMaxNs / 1000 }),
     stop() {
       ticks.stop();
+      counters.stop();
       slow?.stop();
       stopped = true;
       take();
+      takeEnergy();
       const seconds = (monotonicNs() - began) / 1e9;
       const issues: Issue[] = [];
       if (seconds > 1 && samples / seconds < hz / 2) {
@@ -176,7 +197,7 @@ export function startDeviceSampler(
         const text = `GPUs were sampled ${rate} times a second instead of ${hz}: this machine was too busy.`;
         issues.push({ code: 'telemetry_sparse', severity: 'warning', text });
       }
-      const names = [...metrics, ...(withDetails ? detailMetrics : [])];
+      const names = [['energyJ'], ...metrics, ...(withDetails ? detailMetrics : [])];
       for (const { scope, device } of sources) {
         const fields = Object.entries(device.missing).filter(([field]) =>
           names.some(([one]) => one === field),

@@ -85,7 +85,7 @@ export const monitorDeviceSchema = z.object({
     ),
   }),
   clock: z.object({
-    /** Median while busy (thresholds.busy_percent) and not throttled. */
+    /** Median while busy (thresholds.busy_percent) and not throttled; else the GPU's highest. */
     usual_mhz: figureSchema,
     /** Of the busy time: under `thresholds.clock_drop` of the usual clock, whatever the reason. */
     dropped_share: figureSchema,
