@@ -83,6 +83,8 @@ function rows(): Rows {
     ],
     telemetry: [
       // The timed repeats of batch 2 run at 1100 to 1121.75 and 1200 to 1223.75 ms, those of batch 4 50 ms later.
+      // In the warm-up of batch 2, and between repeats.
+      sample(150, 'gpu0', 'utilization_percent', 5),
       sample(600, 'gpu0', 'utilization_percent', 5),
       sample(1105, 'gpu0', 'utilization_percent', 40),
       sample(1205, 'gpu0', 'utilization_percent', 60),

@@ -1,6 +1,6 @@
 import type { Distribution } from '../../model/documents/serving.js';
 import { missing } from '../../model/figure.js';
-import { mean, percentile, standardDeviation, studentT975 } from '../statistics.js';
+import { mean, orderStatistics, standardDeviation, studentT975 } from '../statistics.js';
 
 const batches = 10;
 
@@ -16,7 +16,6 @@ export function distribution(
   absent: string,
 ): Distribution {
   if (values.length === 0) return missing('no_values', absent);
-  const sorted = [...values].sort((x, y) => x - y);
   const center = mean(values);
   return {
     unit,
@@ -24,12 +23,7 @@ export function distribution(
     mean: center,
     sd: values.length < 2 ? null : standardDeviation(values),
     ci95: values.length < 2 * batches ? null : batchInterval(values, center),
-    min: sorted[0]!,
-    p50: percentile(sorted, 0.5),
-    p90: percentile(sorted, 0.9),
-    p95: percentile(sorted, 0.95),
-    p99: percentile(sorted, 0.99),
-    max: sorted.at(-1)!,
+    ...orderStatistics(values),
     source,
   };
 }

@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { document, type Document } from '../../model/document.js';
 import {
   type LoadPlan,
@@ -9,6 +7,7 @@ import {
 } from '../../model/documents/serving.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
+import { artifactJson } from '../artifact.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { servingPoint } from './point.js';
 import { requestRows, serverSeries } from './requests.js';
@@ -49,13 +48,13 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
 }
 
 async function loadPlanOf(session: Session): Promise<LoadPlan> {
-  const artifact = session.manifest.artifacts.find(({ kind }) => kind === 'load-plan');
-  if (!artifact) {
+  const found = await artifactJson(session, 'load-plan', 'what the load test was to send');
+  if (found === null) {
     throw new InferscopeError('E_USAGE', {
       what: `session ${session.id} holds no load test`,
       why: `It was made by ${session.manifest.kind}.`,
       fix: 'Take one that `inferscope bench serve` made.',
     });
   }
-  return loadPlanSchema.parse(JSON.parse(await readFile(join(session.folder, artifact.path), 'utf8')));
+  return loadPlanSchema.parse(found);
 }
