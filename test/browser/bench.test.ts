@@ -7,6 +7,7 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { benchDocumentSchema, type BenchResult, type BenchSpread } from '../../src/model/documents/bench.js';
 import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
+import { packageRoot } from '../../src/model/installation.js';
 import { figure } from '../../src/model/figure.js';
 import { formatFigureWithInterval, formatMs } from '../../src/report/format.js';
 import { cli, environment, inferscope, place, type Place } from '../cli/profile-cli.js';
@@ -145,6 +146,23 @@ it('the load table holds the percentiles of the JSON document, the verdict stand
     expect(rows[index]).toContain(formatMs(latency.tpot.p99));
   }
   expect(await page.locator('#summary dl').innerText()).toContain('Client-bound');
+  await page.close();
+});
+
+it('imported results of another tool open as a page that marks what is not comparable', async () => {
+  const file = join(packageRoot(), 'test/fixtures/benchmark-results-from-schema/guidellm-benchmarks.json');
+  const { status, stdout } = inferscope(at, ['import', file]);
+  expect(status).toBe(0);
+  const path = /^\s*(\/\S+report\.html)$/m.exec(stdout)?.[1];
+  const { page, complaints, requests } = await open(browser, path ?? 'no report was named', {
+    viewport: phone,
+  });
+  expect(await page.locator('#summary').innerText()).toContain('not to be held against ours');
+  expect(await page.getByText('not comparable', { exact: true }).count()).toBeGreaterThan(1);
+  expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+    phone.width,
+  );
+  expect([complaints, requests]).toEqual([[], []]);
   await page.close();
 });
 

@@ -104,6 +104,18 @@ describe('report of a benchmark', () => {
     expect(text).toContain('did not run to its end');
   });
 
+  it('eight GPUs sampled for an hour are no megabytes of page', () => {
+    const made = testBench();
+    const points = Array.from({ length: 3000 }, (_, i): [number, number] => [i * 1200.123456, Math.sin(i)]);
+    made.data.telemetry = Array.from({ length: 64 }, (_, i) => ({
+      scope: `gpu${i % 8}`,
+      metric: `m${Math.floor(i / 8)}`,
+      unit: 'W',
+      points,
+    }));
+    expect(report(made).length).toBeLessThan(1.3e6);
+  });
+
   it('keeps hostile names text and refers to nothing outside itself', () => {
     const made = testBench();
     made.data.session.title = hostileText;

@@ -1,5 +1,6 @@
 import type { Document } from '../../../model/document.js';
 import type { BenchResult } from '../../../model/documents/bench.js';
+import { thinned } from '../../thin.js';
 import { documentPage } from '../document-page.js';
 import { answersSection } from './answers.js';
 import { batchSection } from './batch.js';
@@ -29,14 +30,26 @@ const sections: BenchSection[] = [
   benchDefinitionsSection,
 ];
 
+const mostTelemetryPoints = 12_000;
+
+/** The document as a page carries it: of eight GPUs it would be megabytes of samples. The session keeps all. */
+function forPage(document: Document<BenchResult>): Document<BenchResult> {
+  const { telemetry } = document.data;
+  if (!telemetry) return document;
+  const each = Math.max(50, Math.floor(mostTelemetryPoints / Math.max(1, telemetry.length)));
+  const series = telemetry.map((one) => ({ ...one, points: thinned(one.points, each) }));
+  return { ...document, data: { ...document.data, telemetry: series } };
+}
+
 /**
  * The HTML report of a benchmark: one page without any remote asset.
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
 export function benchReport(
-  document: Document<BenchResult>,
+  whole: Document<BenchResult>,
   { clientScript }: { clientScript: string },
 ): string {
+  const document = forPage(whole);
   const { session } = document.data;
   return documentPage({
     title: session.title,
