@@ -16,7 +16,8 @@ import {
 } from './format.js';
 import { componentNames } from './names.js';
 
-export const plural = (count: number, one: string): string => `${count}${nbsp}${one}${count === 1 ? '' : 's'}`;
+export const plural = (count: number, one: string): string =>
+  `${count}${nbsp}${one}${count === 1 ? '' : 's'}`;
 
 /** "llama-24m (random weights, float32)". */
 export function modelWords(workload: Workload): string {

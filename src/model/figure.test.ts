@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { figure, mapFigure, missing } from './figure.js';
+
+const rate = (ms: number): number => 1000 / ms;
+
+it('an interval goes through 1/x turned around', () => {
+  const from = figure(10, 'ms', 'test', { n: 3, ci95: [8, 12.5] });
+  expect(mapFigure(from, 'tok/s', 'test', rate)).toEqual(
+    figure(100, 'tok/s', 'test', { n: 3, ci95: [80, 125] }),
+  );
+});
+
+it('an interval that reaches over the pole is left out: its image would not hold the value', () => {
+  const from = figure(10, 'ms', 'test', { n: 2, ci95: [-5, 25] });
+  expect(mapFigure(from, 'tok/s', 'test', rate)).toEqual(figure(100, 'tok/s', 'test', { n: 2 }));
+});
+
+it('a missing figure passes through with its reason', () => {
+  expect(mapFigure(missing('none', 'why'), 'tok/s', 'test', rate)).toEqual(missing('none', 'why'));
+});
