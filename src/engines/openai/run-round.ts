@@ -46,7 +46,7 @@ export async function runRound(
   // A server outlives the run: prompts of an earlier one with the same seed may still be in its prefix cache.
   const random = seededRandom(partSeed(order.seed, `${order.execution_id} ${order.launch} ${Date.now()}`));
   let iteration = order.first_iteration;
-  record(modelLine(facts), clockLine());
+  record(clockLine());
   const sampler = facts.metricsUrl === null ? null : startServerSampler(facts.metricsUrl, metricsPeriodMs);
   const standings = order.points.map((point): Standing => ({
     point,
@@ -141,21 +141,6 @@ export function notesOf(
   if ((batch.cached_tokens ?? 0) > 0)
     notes.push(`the server took ${batch.cached_tokens} prompt tokens of a batch from its prefix cache`);
   return notes;
-}
-
-function modelLine({ target, server }: ServerFacts): RecordBody {
-  return {
-    type: 'model',
-    t_ns: monotonicNs(),
-    name: target.model,
-    config: {},
-    dtype: 'unknown',
-    quantization: null,
-    weights: 'unknown',
-    weight_bytes: null,
-    engine: { name: server, version: null },
-    device: 'server',
-  };
 }
 
 function clockLine(): RecordBody {
