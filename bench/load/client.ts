@@ -55,6 +55,17 @@ function percentiles(values: number[]) {
   return { p50: at(0.5), p99: at(0.99), p999: at(0.999), max: at(1) };
 }
 
+/** What the server wrote, as a client without any delay would see it. */
+function serverFigures(entries: readonly Logged[]) {
+  const whole = entries.filter(({ writes_ns: writes }) => writes.length > 1);
+  return {
+    ttft_ms: percentiles(whole.map(({ read_ns: read, writes_ns: writes }) => (writes[0]! - read) / 1e6)),
+    tpot_ms: percentiles(
+      whole.map(({ writes_ns: writes }) => (writes.at(-1)! - writes[0]!) / 1e6 / (writes.length - 1)),
+    ),
+  };
+}
+
 /** Chunks read a second: the median over the whole seconds in which every user had begun. */
 function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): number | null {
   const from = beginNs + (rampSeconds + 1) * 1e9;
@@ -83,6 +94,7 @@ const ttftErrors: number[] = [];
 const tpotErrors: number[] = [];
 const serverLate: number[] = [];
 const ttfts: number[] = [];
+const tpots: number[] = [];
 for (const seen of outcome.exchanges) {
   const truth = log.get(`prompt ${seen.index}`);
   if (seen.warmup || seen.status !== 'ok' || truth?.writes_ns.length !== seen.chunk_ns.length) continue;
@@ -95,6 +107,7 @@ for (const seen of outcome.exchanges) {
   ttftErrors.push(Math.abs(ttft! - (writes[0]! - seen.sent_ns!)) / 1e6);
   tpotErrors.push(Math.abs(tpot! - (writes.at(-1)! - writes[0]!) / (writes.length - 1)) / 1e6);
   ttfts.push(ttft! / 1e6);
+  tpots.push(tpot! / 1e6);
 }
 const tokens = outcome.exchanges.reduce((sum, { chunk_ns: stamps }) => sum + stamps.length, 0);
 const lags = outcome.exchanges.map((seen) => (seen.dispatched_ns - seen.scheduled_ns) / 1e6);
@@ -110,10 +123,15 @@ console.log(
     tokens_per_s: chunksPerSecond(outcome.exchanges, outcome.begin_ns),
     ok: ttftErrors.length,
     failed: outcome.exchanges.filter(({ status }) => status !== 'ok').length,
+    /** As it would report them, and what was sent: for the table beside other clients. */
+    ttft_ms: percentiles(ttfts),
+    tpot_ms: percentiles(tpots),
+    server: serverFigures([...log.values()].filter(({ prompt }) => Number(prompt.split(' ')[1]) >= streams)),
     ttft_error_ms: percentiles(ttftErrors),
     tpot_error_ms: percentiles(tpotErrors),
     stamp_error_ms: percentiles(stampErrors),
     server_late_ms: percentiles(serverLate),
+    client_cpu_s: (cpu.user + cpu.system) / 1e6,
     client_cpu_us_per_token: Number(((cpu.user + cpu.system) / Math.max(1, tokens)).toFixed(2)),
     client_cores: Number(verdict.process_cores.toFixed(2)),
     event_loop_utilization: Number(verdict.event_loop_utilization.toFixed(2)),

@@ -45,6 +45,7 @@ export async function startServer() {
     url,
     /** What it wrote and when since the last call. */
     log: async () => (await fetch(`${url}/log`)).json(),
+    defaults: (fields) => fetch(`${url}/defaults`, { method: 'POST', body: JSON.stringify(fields) }),
     close: () => child.kill(),
   };
 }

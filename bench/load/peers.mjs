@@ -1,0 +1,193 @@
+// The load generator beside other clients, against the same server in the same run. See README.md.
+// node bench/load/peers.mjs --guidellm PATH --aiperf PATH --tokenizer FOLDER [--streams 20,100,500] [--seconds 2]
+// PATHs are the installed commands; nothing is installed here. FOLDER holds a tokenizer.json, which both want.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { buildClient, busyNow, load, machineWords, startServer } from './harness.mjs';
+
+const { values } = parseArgs({
+  options: {
+    guidellm: { type: 'string' },
+    aiperf: { type: 'string' },
+    tokenizer: { type: 'string' },
+    streams: { type: 'string', default: '20,100,500' },
+    seconds: { type: 'string', default: '2' },
+  },
+});
+const seconds = Number(values.seconds);
+/** Tokens per second of a stream; three requests a stream, the first a warm-up. */
+const rate = 50;
+const firstMs = 200;
+const tokens = rate * seconds;
+/** CPU of each client by load. */
+const used = new Map();
+const scratch = mkdtempSync(join(tmpdir(), 'load-peers-'));
+
+/** Both take a tokenizer by a hub's name only: a cache of one, laid out as the hub's client has it. */
+function tokenizerCache() {
+  const model = join(scratch, 'hub', 'models--local--words');
+  const revision = '0'.repeat(40);
+  const snapshot = join(model, 'snapshots', revision);
+  mkdirSync(join(model, 'refs'), { recursive: true });
+  mkdirSync(snapshot, { recursive: true });
+  writeFileSync(join(model, 'refs', 'main'), revision);
+  for (const name of ['tokenizer.json', 'tokenizer_config.json', 'special_tokens_map.json', 'config.json'])
+    symlinkSync(join(resolve(values.tokenizer), name), join(snapshot, name));
+}
+
+/** Runs a command through bash, which tells the CPU time of all its processes. @returns its seconds of CPU */
+async function cpuSeconds(command, args) {
+  const child = spawn(
+    'bash',
+    ['-c', 'TIMEFORMAT="cpu %U %S"; time timeout -k 5 300 "$0" "$@"', command, ...args],
+    {
+      cwd: scratch,
+      env: { ...process.env, HF_HOME: scratch, HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    },
+  );
+  let text = '';
+  child.stderr.on('data', (bytes) => (text += String(bytes)));
+  const [code] = await once(child, 'close');
+  const [, user, system] = /cpu ([\d.]+) ([\d.]+)\s*$/.exec(text) ?? [];
+  if (code !== 0) throw new Error(`${command} ended with ${code}:\n${text.slice(-2000)}`);
+  return Number(user) + Number(system);
+}
+
+const words = (text) => text.split(' ');
+
+async function guidellm(url, streams) {
+  const path = join(scratch, `guidellm-${streams}.json`);
+  const cpu = await cpuSeconds(
+    resolve(values.guidellm),
+    words(
+      `run --backend kind=openai_http,target=${url},model=programmed` +
+        ` --profile kind=concurrent,streams=${streams},warmup=${streams}` +
+        ` --constraint kind=max_requests,count=${3 * streams}` +
+        ` --data kind=synthetic_text,prompt_tokens=16,output_tokens=${tokens}` +
+        ` --tokenizer kind=hf_auto,model=local/words --output kind=json,path=${path} --disable-console`,
+    ),
+  );
+  const { metrics } = JSON.parse(readFileSync(path, 'utf8')).benchmarks[0];
+  const ttft = metrics.time_to_first_token_ms.successful;
+  const itl = metrics.inter_token_latency_ms.successful;
+  return {
+    ok: metrics.request_totals.successful,
+    failed: metrics.request_totals.errored,
+    ttft: [ttft.percentiles.p50, ttft.percentiles.p99],
+    tpot: [itl.percentiles.p50, itl.percentiles.p99],
+    cpu,
+  };
+}
+
+async function aiperf(url, streams) {
+  const folder = join(scratch, `aiperf-${streams}`);
+  const cpu = await cpuSeconds(
+    resolve(values.aiperf),
+    words(
+      `profile -m programmed --url ${url} --endpoint-type chat --streaming --tokenizer local/words` +
+        ` --use-server-token-count --isl 16 --osl ${tokens} --concurrency ${streams}` +
+        ` --request-count ${2 * streams} --warmup-request-count ${streams}` +
+        ` --ui none --no-auto-plot --artifact-dir ${folder}`,
+    ),
+  );
+  const found = JSON.parse(readFileSync(join(folder, 'profile_export_aiperf.json'), 'utf8'));
+  return {
+    ok: found.request_count.avg,
+    failed: (found.error_summary ?? []).reduce((sum, { count }) => sum + count, 0),
+    ttft: [found.time_to_first_token.p50, found.time_to_first_token.p99],
+    tpot: [found.inter_token_latency.p50, found.inter_token_latency.p99],
+    cpu,
+  };
+}
+
+const quantile = (sorted, share) => sorted[Math.floor((sorted.length - 1) * share)];
+/** p50 and p99 of what the server wrote, the warm-up (the first request of each stream) left out. */
+function written(entries, streams) {
+  const counted = entries.filter(({ writes_ns: writes }) => writes.length > 1).slice(streams);
+  const both = (value) => {
+    const sorted = counted.map(value).sort((x, y) => x - y);
+    return [quantile(sorted, 0.5), quantile(sorted, 0.99)];
+  };
+  return {
+    ttft: both(({ read_ns: read, writes_ns: writes }) => (writes[0] - read) / 1e6),
+    tpot: both(({ writes_ns: writes }) => (writes.at(-1) - writes[0]) / 1e6 / (writes.length - 1)),
+  };
+}
+
+const ms = (value) => (value === null ? '–' : value.toFixed(2));
+function row(name, streams, busy, result, truth) {
+  const off = (figure, at) => ms(Math.abs(result[figure][at] - truth[figure][at]));
+  const cells = [
+    name,
+    `${streams * rate}`,
+    `${result.ok}${result.failed ? ` (${result.failed} failed)` : ''}`,
+    `${ms(result.ttft[0])} / ${ms(truth.ttft[0])}`,
+    `${off('ttft', 0)}, ${off('ttft', 1)}`,
+    `${off('tpot', 0)}, ${off('tpot', 1)}`,
+    result.cpu.toFixed(1),
+    busy,
+  ];
+  console.log(`| ${cells.join(' | ')} |`);
+  const spent = used.get(name) ?? [];
+  used.set(name, [...spent, { tokens: 3 * streams * tokens, cpu: result.cpu }]);
+}
+
+/** Starting up costs seconds of CPU: a token's price is the slope between the smallest load and the largest. */
+function tokenPrices() {
+  for (const [name, spent] of used) {
+    const [least, most] = [spent[0], spent.at(-1)];
+    if (most.tokens > least.tokens) {
+      const price = ((most.cpu - least.cpu) * 1e6) / (most.tokens - least.tokens);
+      console.log(`${name}: ${price.toFixed(1)} µs of CPU a token`);
+    }
+  }
+}
+
+const { folder, close } = await buildClient();
+const server = await startServer();
+const clients = [
+  ['guidellm', values.guidellm, guidellm],
+  ['aiperf', values.aiperf, aiperf],
+];
+try {
+  if (values.tokenizer) tokenizerCache();
+  await server.defaults({ first_ms: firstMs, gap_ms: 1000 / rate });
+  console.log(machineWords());
+  console.log(
+    '| client | tok/s | requests | TTFT p50, client / server (ms) | TTFT off by, p50 and p99 (ms) | TPOT off by (ms) | CPU (s) | load before |\n|---|---|---|---|---|---|---|---|',
+  );
+  for (const streams of values.streams.split(',').map(Number)) {
+    await server.log();
+    let busy = busyNow();
+    const own = await load(folder, server.url, { streams, rate, seconds });
+    const pair = ({ p50, p99 }) => [p50, p99];
+    row(
+      'inferscope',
+      streams,
+      busy,
+      { ...own, ttft: pair(own.ttft_ms), tpot: pair(own.tpot_ms), cpu: own.client_cpu_s },
+      { ttft: pair(own.server.ttft_ms), tpot: pair(own.server.tpot_ms) },
+    );
+    for (const [name, path, run] of clients) {
+      if (!path) continue;
+      busy = busyNow();
+      try {
+        const result = await run(server.url, streams);
+        row(name, streams, busy, result, written(await server.log(), streams));
+      } catch (error) {
+        console.log(`| ${name} | ${streams * rate} | ${String(error.message).split('\n').at(-1)} |`);
+      }
+    }
+  }
+  tokenPrices();
+} finally {
+  server.close();
+  close();
+  rmSync(scratch, { recursive: true, force: true });
+}
