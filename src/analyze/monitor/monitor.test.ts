@@ -6,6 +6,7 @@ import { nvidiaSmiDmonImporter } from '../../import/nvidia-smi/dmon.js';
 import { nvidiaSmiQueryImporter } from '../../import/nvidia-smi/query.js';
 import { monitorDocumentSchema } from '../../model/documents/monitor.js';
 import type { Row } from '../../model/tables.js';
+import { importSession } from '../../session/archive-import.js';
 import { createSession } from '../../session/create.js';
 import { openSession } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
@@ -203,5 +204,33 @@ describe('recordings of nvidia-smi on an H200', () => {
     expect(gpu!.throttling.share.value!).toBeLessThan(0.5);
     expect(gpu!.memory.total_bytes.value).toBe(143_771 * 2 ** 20);
     expect(data.plan.source).toBe('files');
+  });
+});
+
+describe('a recording of our own on an H200', () => {
+  test('the program slept for 3 s between two stretches at the power cap', async () => {
+    const { id } = await importSession('test/fixtures/monitor-0.1-h200/session.tar.gz', home);
+    const { data } = await analyzeMonitor(await openSession(id, home));
+    const [gpu] = data.devices;
+    expect(data.plan).toMatchObject({ tool: 'NVML', driver: '580.159.04', program: { exit_code: 0 } });
+    // Loading torch, and the sleep.
+    expect(gpu!.idle.count).toBe(2);
+    expect(gpu!.idle.periods[1]!.dur_ns / 1e9).toBeCloseTo(3, 0);
+    expect(gpu!.throttling.reasons.map(({ reason }) => reason)).toEqual(['sw_power_cap']);
+    // It was capped whenever it worked: the clock's drop is from its highest, 1980 MHz.
+    expect(gpu!.clock.usual_mhz).toMatchObject({
+      value: 1980,
+      source: expect.stringContaining('highest clock'),
+    });
+    for (const { clock_drop } of gpu!.throttling.periods) {
+      expect(clock_drop!).toBeGreaterThan(0.1);
+      expect(clock_drop!).toBeLessThan(0.4);
+    }
+    // Two ways to the energy: the driver's counter, and its power of the moment over the time.
+    const power = gpu!.metrics.find(({ metric }) => metric === 'power_instant_w')!;
+    expect(gpu!.power.energy_j.source).toContain('counter');
+    expect(gpu!.power.energy_j.value! / (power.mean * data.duration_s.value!)).toBeCloseTo(1, 1);
+    expect(gpu!.processes).toMatchObject([{ name: 'python3', here: true }]);
+    expect(data.sample_hz.value).toBeCloseTo(20, 0);
   });
 });

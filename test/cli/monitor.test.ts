@@ -1,0 +1,155 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from 'vitest';
+import { openGpus } from '../../src/capture/telemetry-gpus.js';
+import { monitorDocumentSchema } from '../../src/model/documents/monitor.js';
+import { expectFailure, inferscope, leftovers, place, type Ran, sessions, start } from './profile-cli.js';
+
+const at = place();
+const fixture = (name: string) => resolve('test/fixtures/nvidia-smi-580-h200', name);
+const { gpus } = await openGpus();
+gpus?.close();
+
+function documentOf({ status, stdout, stderr }: Ran, exitCode = 0) {
+  expect([status, stderr.match(/error.*/)?.[0]]).toEqual([exitCode, undefined]);
+  return monitorDocumentSchema.parse(JSON.parse(stdout)).data;
+}
+
+describe('this machine', () => {
+  test('--duration ends it; the host is there, what is not is said; nothing is left behind', () => {
+    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-monitor-'));
+    const ran = inferscope(at, ['monitor', '--duration', '1500ms', '--json']);
+    const data = documentOf(ran);
+    expect(data.session.id).toBeNull();
+    expect(data.duration_s.value!).toBeGreaterThan(1);
+    expect(data.duration_s.value!).toBeLessThan(10);
+    const metric = (name: string) => data.host.metrics.find((one) => `${one.scope} ${one.metric}` === name);
+    expect(metric('host utilization_percent')!.max).toBeLessThanOrEqual(100);
+    expect(metric('host memory_used_bytes')!.mean).toBeGreaterThan(2 ** 26);
+    expect(metric('inferscope rss_bytes')!.mean).toBeGreaterThan(2 ** 25);
+    if (!gpus) {
+      expect(data.plan.no_gpus!.text).toMatch(/libnvidia-ml|driver/i);
+      expect(ran.stderr).toContain('only the host is watched');
+      expect(data.devices).toEqual([]);
+    }
+    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-monitor-'));
+    expect(after.filter((name) => !before.includes(name))).toEqual([]);
+    expect(sessions(at)).toEqual([]);
+  });
+
+  test.runIf(!gpus)('--require-gpu is exit code 3 where there is none', () => {
+    const { what, fix } = expectFailure(
+      inferscope(at, ['monitor', '--require-gpu', '--json']),
+      3,
+      'E_TOOL_MISSING',
+    );
+    expect(what).toContain('no GPU');
+    expect(fix).toContain('doctor');
+  });
+
+  test('off a terminal one line a second; Ctrl-C sums up with exit code 0', async () => {
+    const { child, ended } = start(at, ['monitor', '--record', '--name', 'watched']);
+    let seen = '';
+    child.stdout!.on('data', (chunk) => (seen += String(chunk)));
+    for (let tries = 0; tries < 600 && !seen.includes('2 s  '); tries++) await sleep(50);
+    process.kill(-child.pid!, 'SIGINT');
+    const { status, stdout, stderr } = await ended;
+    expect([status, stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+    expect(stdout).toMatch(/^ +1 s {2}.*host CPU \d+ % memory [\d.]+\/\d+ GiB$/m);
+    expect(stdout).toContain('host: busy');
+    expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
+    const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
+    const asked = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
+    const { data } = JSON.parse(asked.stdout) as { data: { rows: { n: number }[] } };
+    expect(JSON.stringify(data)).toMatch(/\d\d/);
+    inferscope(at, ['session', 'delete', 'watched', '--yes']);
+  });
+});
+
+describe('--while', () => {
+  const busy =
+    'const end = Date.now() + 1200; while (Date.now() < end); console.log("out"); console.error("err");';
+
+  test('watches the program: its output is passed on, its CPU time seen', () => {
+    const ran = inferscope(at, ['monitor', '--json', '--while', '--', process.execPath, '-e', busy]);
+    const data = documentOf(ran);
+    // With --json stdout is the document's alone.
+    expect(ran.stderr).toContain('out\n');
+    expect(ran.stderr).toContain('err\n');
+    expect(data.plan.program).toMatchObject({ exit_code: 0, signal: null });
+    const { start_ns, end_ns } = data.plan.program!;
+    // It was watched before it began.
+    expect(start_ns).toBeGreaterThan(0.2e9);
+    expect(end_ns - start_ns).toBeGreaterThan(1.1e9);
+    const cores = data.host.metrics.find(
+      ({ scope, metric }) => scope === 'process' && metric === 'cores_busy',
+    );
+    expect(cores!.max).toBeGreaterThan(0.2);
+    const text = inferscope(at, ['monitor', '--while', '--', process.execPath, '-e', 'console.log("out")']);
+    expect(text.stdout.startsWith('out\n')).toBe(true);
+    expect(text.stdout).toContain('exit code 0');
+  });
+
+  test('exit codes as run has them: 4, or the program’s own', () => {
+    const fail = ['--while', '--', process.execPath, '-e', 'console.error("no luck"); process.exit(7)'];
+    const own = inferscope(at, ['monitor', '--json', ...fail]);
+    expect(documentOf(own, 4).plan.program!.exit_code).toBe(7);
+    expect(own.stderr).toContain('no luck');
+    expect(inferscope(at, ['monitor', '--quiet', '--exit-code', 'child', ...fail]).status).toBe(7);
+    const absent = inferscope(at, ['monitor', '--exit-code', 'child', '--while', '--', './not-there']);
+    expect(absent.status).toBe(127);
+  });
+
+  test('Ctrl-C reaches the program, the summary is printed, exit code 130', async () => {
+    const script =
+      'process.on("SIGINT", () => { console.log("tidied"); process.exit(0); }); console.log("up"); setInterval(() => {}, 1000);';
+    const { child, ended } = start(at, ['monitor', '--while', '--', process.execPath, '-e', script]);
+    let seen = '';
+    child.stdout!.on('data', (chunk) => (seen += String(chunk)));
+    for (let tries = 0; tries < 600 && !seen.includes('up'); tries++) await sleep(50);
+    child.kill('SIGINT');
+    const { status, stdout } = await ended;
+    expect(status).toBe(130);
+    expect(stdout).toContain('tidied');
+    expect(stdout).toContain('host: busy');
+  });
+});
+
+describe('recordings of nvidia-smi', () => {
+  test('both kinds at once, and a line that was cut off', () => {
+    const text = inferscope(at, ['monitor', fixture('nvidia-smi-query.csv')]);
+    expect(text.status).toBe(0);
+    expect(text.stdout).toContain('gpu0 · NVIDIA H200');
+    expect(text.stdout).toContain('idle');
+    const cut = join(at.scratch, 'cut.txt');
+    writeFileSync(cut, readFileSync(fixture('nvidia-smi-dmon-TD.txt')).subarray(0, 1000));
+    const ran = inferscope(at, ['monitor', cut, '--json', '--record', '--tag', 'h200']);
+    const document = monitorDocumentSchema.parse(JSON.parse(ran.stdout));
+    expect(document.issues.map(({ code }) => code)).toContain('telemetry_cut_off');
+    expect(document.data.devices[0]!.metrics.find(({ metric }) => metric === 'power_w')!.n).toBeGreaterThan(
+      4,
+    );
+    expect(sessions(at)).toHaveLength(1);
+    expect(leftovers(at)).toEqual([]);
+  });
+
+  test('what is no recording', () => {
+    const json = (...args: string[]) => inferscope(at, ['monitor', '--json', ...args]);
+    const record = join(at.scratch, 'notes.txt');
+    writeFileSync(record, 'nothing of the kind\n');
+    expectFailure(json(record), 5, 'E_FORMAT_UNKNOWN');
+    expect(expectFailure(json('sleep', '3'), 2, 'E_USAGE').fix).toContain('--while -- sleep 3');
+    expect(expectFailure(json('--while', 'sleep', '3'), 2, 'E_USAGE').what).toContain('needs --');
+    expectFailure(json('--while'), 2, 'E_USAGE');
+    expectFailure(json('--hz', '0'), 2, 'E_USAGE');
+    expectFailure(json('--hz', '51'), 2, 'E_USAGE');
+    expectFailure(json('--duration', 'soon'), 2, 'E_USAGE');
+    expectFailure(json('--pid', '4194305'), 2, 'E_USAGE');
+    expectFailure(json('--frobnicate'), 2, 'E_USAGE');
+    expect(
+      expectFailure(json(fixture('nvidia-smi-query.csv'), '--duration', '3s'), 2, 'E_USAGE').what,
+    ).toContain('--duration');
+  });
+});
