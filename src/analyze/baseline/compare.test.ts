@@ -147,3 +147,12 @@ test('engine arguments that differ are told', () => {
     { label: 'engine argument mode', part: 'engine', baseline: 'eager', current: 'cudagraph' },
   ]);
 });
+
+test('what the launches are not is told, once for both sides', () => {
+  const server = { ...side('a', [metric(before)]), caveats: ['rounds of one server'] };
+  const options = { gates: [], withinProcess: false };
+  const one = compareSides(server, side('b', [metric(after)]), options);
+  expect(one.power).toEqual(['a: rounds of one server']);
+  const both = compareSides(server, { ...server, side: { ...server.side, selector: 'b' } }, options);
+  expect(both.power).toEqual(['a and b: rounds of one server']);
+});

@@ -254,8 +254,13 @@ function powerOf(claims: readonly Pair[], decisions: ReadonlyMap<Pair, Decision>
   ];
 }
 
+/** A sentence that holds for both sides is said once. */
 function caveatsOf(...sides: SideData[]): string[] {
-  return sides.flatMap(({ side, caveats = [] }) => caveats.map((text) => `${side.selector}: ${text}`));
+  const texts = [...new Set(sides.flatMap(({ caveats = [] }) => caveats))];
+  return texts.map((text) => {
+    const those = sides.filter(({ caveats = [] }) => caveats.includes(text));
+    return `${those.map(({ side }) => side.selector).join(' and ')}: ${text}`;
+  });
 }
 
 function checkGate(metric: string, common: readonly SampledMetric[]): void {

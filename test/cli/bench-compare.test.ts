@@ -1,0 +1,70 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, test } from 'vitest';
+import { benchCompareDocumentSchema } from '../../src/model/documents/bench-compare.js';
+import { inferscope, place } from './profile-cli.js';
+
+const at = place();
+
+/** Runs of vllm bench serve whose TPOTs are `factor` times the fixture's, scattered by a few percent. */
+function imported(name: string, factor: number, runs: number): void {
+  const fixture = 'test/fixtures/benchmark-results-from-schema/vllm-serve.json';
+  const files = Array.from({ length: runs }, (_, run) => {
+    const file = JSON.parse(readFileSync(fixture, 'utf8')) as Record<string, number>;
+    for (const key of Object.keys(file)) {
+      if (key.endsWith('_ms'))
+        file[key]! *= (1 + 0.01 * ((run * 7) % 9)) * (key.includes('tpot') ? factor : 1);
+    }
+    const path = join(at.scratch, `${name}-${run}.json`);
+    writeFileSync(path, JSON.stringify(file));
+    return path;
+  });
+  const { status, stderr } = inferscope(at, ['import', ...files, '--name', name, '--quiet']);
+  expect(status, stderr).toBe(0);
+}
+
+const compare = (...args: string[]) => inferscope(at, ['bench', 'compare', ...args]);
+
+beforeAll(() => {
+  imported('before', 1, 5);
+  imported('slower', 1.2, 5);
+  imported('again', 1, 4);
+  imported('few', 1.2, 3);
+  const { status, stderr } = inferscope(at, ['baseline', 'set', 'before', '--name', 'main']);
+  expect(status, stderr).toBe(0);
+});
+
+test('a gate decides the exit code; without one there is none', () => {
+  const failed = compare('before', 'slower', '--fail-on', 'tpot=5%', '--json');
+  expect([failed.status, failed.stderr]).toEqual([1, '']);
+  const { data } = benchCompareDocumentSchema.parse(JSON.parse(failed.stdout));
+  expect(data.gates).toEqual([{ metric: 'tpot', share: 0.05, result: 'failed', by: ['tpot'] }]);
+  const tpot = data.comparisons.find(({ id }) => id === 'tpot')!;
+  // All five are slower: 2 of C(10, 5) = 252 arrangements, in a family of one.
+  expect(tpot).toMatchObject({ method: 'mann_whitney', family: 'gate', n: [5, 5], verdict: 'worse' });
+  expect(tpot.p_adjusted).toBeCloseTo(2 / 252, 12);
+  expect(tpot.change).toBeCloseTo(0.2, 1);
+  expect(compare('before', 'slower', '--fail-on', 'tpot=30%').status).toBe(0);
+  expect(compare('before', 'slower', '--fail-on', 'ttft=5%').status).toBe(0);
+  expect(compare('before', 'slower').status).toBe(0);
+  expect(compare('slower', 'before', '--fail-on', 'tpot=0%').status).toBe(0);
+});
+
+test('text: the finding first; no real difference is an answer; too few launches are said', () => {
+  const same = compare('main', 'again');
+  expect(same.status, same.stderr).toBe(0);
+  expect(same.stdout).toContain('bench compare · baseline main → again');
+  expect(same.stdout).toContain('No real difference was shown.');
+  const few = compare('main', 'few', '--fail-on', 'tpot=5%');
+  expect(few.stdout.replaceAll(/\s+/g, ' ')).toContain('cannot reach 5 % by ranks, whatever they are');
+  expect(few.stdout).toMatch(/tpot .* WORSE/);
+  expect(few.status).toBe(1);
+});
+
+test('usage errors say what there is', () => {
+  expect(compare('before', 'slower', '--fail-on', 'topt=5%')).toMatchObject({ status: 2, stdout: '' });
+  expect(compare('before', 'slower', '--fail-on', 'tpot').stderr).toContain('--fail-on tpot=5%,ttft=10%');
+  expect(compare('before', 'before').stderr).toContain('does not differ from itself');
+  expect(compare('main', 'before').stderr).toContain('share session');
+  expect(compare('before', 'nope').stderr).toContain('Baselines: main.');
+});
