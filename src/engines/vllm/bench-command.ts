@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { execa } from 'execa';
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
 import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
@@ -131,7 +131,10 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       return;
     }
     try {
-      const seconds = batchSeconds(await readFile(output, 'utf8'));
+      const text = await readFile(output, 'utf8');
+      // The log is kept with the session: vLLM's own file as it wrote it.
+      log.push(`${basename(output)}:`, text.trim());
+      const seconds = batchSeconds(text);
       const { mtimeMs } = await stat(output);
       const end_ns = monotonicNs() - Math.max(0, Date.now() - mtimeMs) * 1e6;
       write(...requestLines(point, order, iteration, seconds, end_ns));
