@@ -5,7 +5,7 @@ import type { Issue } from '../model/document.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
-import { redactText } from '../model/redaction.js';
+import { redactCommand, redactText } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 import type { SessionFiles } from '../session/session-files.js';
 
@@ -20,7 +20,6 @@ export interface ImportedBench {
 export interface BenchImportContext {
   host: string;
   originMonotonicNs: number;
-  command: string[];
   secrets: readonly string[];
 }
 
@@ -54,7 +53,10 @@ async function importExecution(
   imported.executions.push({
     execution_id,
     purpose: 'clean',
-    command: [variant.prepared.name, ...Object.entries(variant.engine_args).map((pair) => pair.join('='))],
+    command: redactCommand(
+      [variant.prepared.name, ...Object.entries(variant.engine_args).map((pair) => pair.join('='))],
+      context.secrets,
+    ),
     exit_code: launches.some(({ failure }) => failure !== null) ? null : 0,
     start_ns: execution.start_ns - origin,
     end_ns: execution.end_ns - origin,

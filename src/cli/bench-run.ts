@@ -1,25 +1,24 @@
 import process from 'node:process';
-import {
-  benchWarmup,
-  runBench,
-  type BenchCapture,
-  type BenchEvent,
-  type VariantPlan,
-} from '../capture/bench/run-bench.js';
+import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { durationWords } from '../capture/bench/eta.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { monotonicNs } from '../capture/record-writer.js';
 import { describeEnvironment } from '../hardware/environment.js';
 import type { BenchPart } from '../model/bench.js';
-import type { BenchPlan } from '../model/documents/bench.js';
+import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
-import type { Workload } from '../model/manifest.js';
-import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
-import type { ModelLine } from '../model/record.js';
+import {
+  redactCommand,
+  redactJson,
+  redactText,
+  secretsOfCommand,
+  secretsOfEnvironment,
+} from '../model/redaction.js';
 import { createSession, type SessionWriter } from '../session/create.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { importBench, isInterruption, keepRoofline } from './bench-import.js';
+import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifest.js';
 import type { BenchTyped } from './bench-options.js';
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
@@ -105,117 +104,45 @@ async function keep(session: SessionWriter, measured: Measured): Promise<{ id: s
   const typedWords = process.argv.slice(2);
   const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(typedWords)];
   const command = redactCommand(['inferscope', ...typedWords], secrets);
-  const imported = await importBench(session, capture, { host, originMonotonicNs, command, secrets });
+  const imported = await importBench(session, capture, { host, originMonotonicNs, secrets });
   if (roofline) await keepRoofline(session, roofline, host, imported);
-  await session.addArtifact(Buffer.from(JSON.stringify(planOf(prepared, typed), null, 2)), {
+  const redact = (text: string) => redactText(text, secrets);
+  const plan = redactJson(planOf(prepared, typed), redact);
+  await session.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
     kind: 'bench-plan',
     captureId: null,
     name: 'bench-plan.json',
   });
   const environment = describeEnvironment();
+  const workload = workloadOf(prepared, imported.model);
   const failed = capture.executions.some(({ launches }) =>
     launches.some(({ failure }) => failure !== null && !isInterruption(failure)),
   );
   return session.finish(
     {
-      title: titleOf(prepared, imported.model),
+      title: redact(titleOf(prepared, imported.model)),
       status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
       started_at: startedAt.toISOString(),
       ended_at: new Date().toISOString(),
       clock_pairs: capture.clockPairs,
       command,
-      workload: workloadOf(prepared, imported.model),
+      workload: { ...workload, engine: redactJson(workload.engine, redact) },
       hardware: environment.hardware,
       software: environment.software,
       executions: imported.executions,
       captures: imported.captures,
     },
-    [...imported.issues, ...(roofline ? rooflineIssues(roofline) : []), ...environment.issues].map(
-      (issue) => ({ ...issue, text: redactText(issue.text, secrets) }),
-    ),
+    [
+      ...imported.issues,
+      ...engineIssues(prepared),
+      ...(roofline ? rooflineIssues(roofline) : []),
+      ...environment.issues,
+    ].map((issue) => ({ ...issue, text: redact(issue.text) })),
   );
 }
 
-/** What the run alone knows. */
-function planOf({ parts, variants }: PreparedBench, { launches, runs, seed }: BenchTyped): BenchPlan {
-  const { min, max, within } = benchWarmup;
-  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
-  return {
-    parts,
-    protocol: {
-      launches,
-      repeats: runs,
-      seed,
-      sampling: 'greedy, no end token: every sequence gets its full length',
-      warmup: `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`,
-    },
-    variants: variants.map(({ execution_id, label, engine_args, points }) => ({
-      execution_id,
-      label,
-      engine_args,
-      points,
-    })),
-    cannot: [...cannot].map(([figure, why]) => ({ figure, ...why })),
-  };
-}
-
-/** What the engine's process told of its model wins over what was known before it was loaded. */
-function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null): Workload {
-  const [{ prepared }] = variants as [VariantPlan, ...VariantPlan[]];
-  const { workload } = prepared;
-  const only = points.length === 1 ? points[0]! : null;
-  const sizes = {
-    batch_size: only?.batch_size ?? null,
-    input_len: only?.input_len ?? null,
-    output_len: only?.output_len ?? null,
-  };
-  if (!model) return { ...workload, ...sizes, threads: threadsOf(variants, workload.threads) };
-  const { name, config, dtype, quantization, weights, weight_bytes } = model;
-  return {
-    ...workload,
-    ...sizes,
-    model: {
-      name,
-      config,
-      dtype,
-      quantization,
-      weights,
-      weight_bytes,
-      num_parameters: workload.model?.num_parameters ?? null,
-    },
-    engine: { ...workload.engine, version: model.engine.version ?? workload.engine.version },
-    device: model.device,
-    threads: threadsOf(variants, model.threads ?? workload.threads),
-    tensor_parallel_size: model.tensor_parallel_size,
-  };
-}
-
-/** Null where variants differ: the manifest has one number for all. */
-function threadsOf(variants: readonly VariantPlan[], threads: number | null): number | null {
-  return new Set(variants.map(({ prepared }) => prepared.workload.threads)).size > 1 ? null : threads;
-}
-
-function labelOf(prepared: PreparedBench): string {
-  const { parts, variants } = prepared;
-  const verb = parts.length > 1 ? 'suite' : parts[0]!;
-  const { model, engine } = variants[0]!.prepared.workload;
-  return `${verb}-${model?.name ?? engine.options['model'] ?? engine.name}`;
-}
-
-function titleOf(prepared: PreparedBench, told: ModelLine | null): string {
-  const { parts, points, variants } = prepared;
-  const verb = parts.length > 1 ? 'suite' : parts[0]!;
-  const { model, engine, device } = workloadOf(prepared, told);
-  const what = model
-    ? `${model.name} (${model.weights} weights, ${model.dtype})`
-    : String(engine.options['model'] ?? prepared.request.model);
-  const count = points.length === 1 ? shapeOf(points[0]!) : `${points.length} points`;
-  const swept = variants.length > 1 ? ` · ${variants.length} variants` : '';
-  return `bench ${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
-}
-
-function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {
-  return `batch ${batch_size}, ${input_len} → ${output_len} tokens`;
+function engineIssues({ variants, points }: PreparedBench): Issue[] {
+  return variants[0]!.prepared.issues?.(points) ?? [];
 }
 
 function plannedWords({ variants }: PreparedBench, { launches, runs }: BenchTyped): string {

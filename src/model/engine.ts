@@ -1,4 +1,5 @@
 import type { BenchOrder, BenchPoint, BenchProgress } from './bench.js';
+import type { Issue } from './document.js';
 import type { Workload } from './manifest.js';
 
 export const engineNames = ['onnx', 'transformers', 'vllm', 'openai'] as const;
@@ -47,6 +48,8 @@ export interface PreparedEngine {
   maxContext: number | null;
   /** Figures that this engine cannot measure, by name (device_time, memory, idle_share, kv_occupancy, …), and why. */
   cannot: Record<string, { code: string; text: string }>;
+  /** What of the engine itself bends the figures of these points; kept with the session. */
+  issues?(points: readonly BenchPoint[]): Issue[];
   /** Why a point is not worth starting; null when it is. */
   refuses(point: BenchPoint): string | null;
   launch(order: BenchOrder, control: LaunchControl): EngineLaunch;

@@ -10,6 +10,7 @@ import { parseDType } from '../../model/dtype.js';
 import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
 import { exceedsMemory } from '../onnx/memory-need.js';
+import { copiedCache } from './copied-cache.js';
 import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
 import { launchOnnx } from './onnx-launch.js';
 
@@ -64,6 +65,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
         text: 'The embedded engine allocates each cache for its whole context: its occupancy says nothing.',
       },
     },
+    issues: (points) => copiedCache(model, points),
     refuses: (point) => refuses(model, point),
     launch: (order, control) => launchOnnx({ model, threads, args }, order, control),
   };

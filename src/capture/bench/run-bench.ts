@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BenchOrder, BenchPoint, BenchProgress } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
-import type { PreparedEngine } from '../../model/engine.js';
+import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { Row } from '../../model/tables.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
@@ -181,9 +181,9 @@ async function runLaunch(
     device_work: options.device_work && launch === 0,
     seed: options.seed,
   };
-  const started = prepared.launch(order, { recordPath, scratch, signal: options.signal, onProgress });
+  const started = launchSafely(prepared, order, { recordPath, scratch, signal: options.signal, onProgress });
   const samplers = sampleLaunch(started, gpus, { execution_id, host: options.host });
-  const { failure, log } = await started.ended;
+  const { failure, log } = await started.ended.catch((error: unknown) => ({ failure: error, log: null }));
   const { issues, ...rows } = samplers.stop();
   options.onRows(rows);
   const sampled = [...new Set([...rows.telemetry, ...rows.memory].map((row) => row.capture_id!))];
@@ -191,6 +191,15 @@ async function runLaunch(
   execution.end_ns = monotonicNs();
   dropCutOffLine(recordPath);
   execution.recorded = await recordedFacts(recordPath);
+}
+
+/** A process that cannot even be started is a failed launch like any other. */
+function launchSafely(prepared: PreparedEngine, order: BenchOrder, control: LaunchControl): EngineLaunch {
+  try {
+    return prepared.launch(order, control);
+  } catch (failure) {
+    return { pid: null, ended: Promise.resolve({ failure, log: null }) };
+  }
 }
 
 /** Behind all that the launches before may have used: their plan, and what they recorded. */

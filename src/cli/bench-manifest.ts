@@ -1,0 +1,88 @@
+import { benchWarmup, type VariantPlan } from '../capture/bench/run-bench.js';
+import type { BenchPlan } from '../model/documents/bench.js';
+import type { Workload } from '../model/manifest.js';
+import type { ModelLine } from '../model/record.js';
+import type { BenchTyped } from './bench-options.js';
+import type { PreparedBench } from './bench-prepare.js';
+
+/** What the run alone knows. */
+export function planOf({ parts, variants }: PreparedBench, { launches, runs, seed }: BenchTyped): BenchPlan {
+  const { min, max, within } = benchWarmup;
+  const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
+  return {
+    parts,
+    protocol: {
+      launches,
+      repeats: runs,
+      seed,
+      sampling: 'greedy, no end token: every sequence gets its full length',
+      warmup: `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`,
+    },
+    variants: variants.map(({ execution_id, label, engine_args, points }) => ({
+      execution_id,
+      label,
+      engine_args,
+      points,
+    })),
+    cannot: [...cannot].map(([figure, why]) => ({ figure, ...why })),
+  };
+}
+
+/** What the engine's process told of its model wins over what was known before it was loaded. */
+export function workloadOf({ variants, points }: PreparedBench, model: ModelLine | null): Workload {
+  const [{ prepared }] = variants as [VariantPlan, ...VariantPlan[]];
+  const { workload } = prepared;
+  const only = points.length === 1 ? points[0]! : null;
+  const sizes = {
+    batch_size: only?.batch_size ?? null,
+    input_len: only?.input_len ?? null,
+    output_len: only?.output_len ?? null,
+  };
+  if (!model) return { ...workload, ...sizes, threads: threadsOf(variants, workload.threads) };
+  const { name, config, dtype, quantization, weights, weight_bytes } = model;
+  return {
+    ...workload,
+    ...sizes,
+    model: {
+      name,
+      config,
+      dtype,
+      quantization,
+      weights,
+      weight_bytes,
+      num_parameters: workload.model?.num_parameters ?? null,
+    },
+    engine: { ...workload.engine, version: model.engine.version ?? workload.engine.version },
+    device: model.device,
+    threads: threadsOf(variants, model.threads ?? workload.threads),
+    tensor_parallel_size: model.tensor_parallel_size,
+  };
+}
+
+/** Null where variants differ: the manifest has one number for all. */
+export function threadsOf(variants: readonly VariantPlan[], threads: number | null): number | null {
+  return new Set(variants.map(({ prepared }) => prepared.workload.threads)).size > 1 ? null : threads;
+}
+
+export function labelOf(prepared: PreparedBench): string {
+  const { parts, variants } = prepared;
+  const verb = parts.length > 1 ? 'suite' : parts[0]!;
+  const { model, engine } = variants[0]!.prepared.workload;
+  return `${verb}-${model?.name ?? engine.options['model'] ?? engine.name}`;
+}
+
+export function titleOf(prepared: PreparedBench, told: ModelLine | null): string {
+  const { parts, points, variants } = prepared;
+  const verb = parts.length > 1 ? 'suite' : parts[0]!;
+  const { model, engine, device } = workloadOf(prepared, told);
+  const what = model
+    ? `${model.name} (${model.weights} weights, ${model.dtype})`
+    : String(engine.options['model'] ?? prepared.request.model);
+  const count = points.length === 1 ? shapeOf(points[0]!) : `${points.length} points`;
+  const swept = variants.length > 1 ? ` · ${variants.length} variants` : '';
+  return `bench ${verb} · ${what} · ${engine.name} ${device} · ${count}${swept}`;
+}
+
+function shapeOf({ batch_size, input_len, output_len }: PreparedBench['points'][number]): string {
+  return `batch ${batch_size}, ${input_len} → ${output_len} tokens`;
+}
