@@ -19,7 +19,7 @@ function documentOf({ status, stdout, stderr }: Ran, exitCode = 0) {
 
 describe('this machine', () => {
   test('--duration ends it; the host is there, what is not is said; nothing is left behind', () => {
-    const before = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-monitor-'));
+    const before = new Set(readdirSync(tmpdir()));
     const ran = inferscope(at, ['monitor', '--duration', '1500ms', '--json']);
     const data = documentOf(ran);
     expect(data.session.id).toBeNull();
@@ -35,7 +35,7 @@ describe('this machine', () => {
       expect(data.devices).toEqual([]);
     }
     const after = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-monitor-'));
-    expect(after.filter((name) => !before.includes(name))).toEqual([]);
+    expect(after.filter((name) => !before.has(name))).toEqual([]);
     expect(sessions(at)).toEqual([]);
   });
 
@@ -62,8 +62,10 @@ describe('this machine', () => {
     expect(sessions(at).map(({ name, status: how }) => [name, how])).toEqual([['watched', 'complete']]);
     const sql = "SELECT count(*) AS n FROM telemetry WHERE scope = 'host' AND metric = 'utilization_percent'";
     const asked = inferscope(at, ['sql', '--session', 'watched', sql, '--json']);
-    const { data } = JSON.parse(asked.stdout) as { data: { rows: { n: number }[] } };
-    expect(JSON.stringify(data)).toMatch(/\d\d/);
+    // Two seconds at 20 Hz, fewer on a busy machine.
+    expect(Number(/"n": ?(\d+)|\[\s*(\d+)\s*\]/.exec(asked.stdout)?.slice(1).find(Boolean))).toBeGreaterThan(
+      15,
+    );
     inferscope(at, ['session', 'delete', 'watched', '--yes']);
   });
 });
