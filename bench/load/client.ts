@@ -83,7 +83,14 @@ function chunksPerSecond(exchanges: readonly Exchange[], beginNs: number): numbe
 const rampSeconds = 1;
 await serverLog();
 const control = { signal: new AbortController().signal };
-const plan = { target, requests, concurrency: streams, loop: 'closed' as const, ramp_s: rampSeconds };
+const plan = {
+  target,
+  requests,
+  concurrency: streams,
+  loop: 'closed' as const,
+  ramp_s: rampSeconds,
+  discard_text: true,
+};
 const began = process.cpuUsage();
 const outcome = await runLoad({ ...plan, seconds: Number.POSITIVE_INFINITY }, threads, control, workerEntry);
 const cpu = process.cpuUsage(began);
@@ -110,7 +117,9 @@ for (const seen of outcome.exchanges) {
   tpots.push(tpot! / 1e6);
 }
 const tokens = outcome.exchanges.reduce((sum, { chunk_ns: stamps }) => sum + stamps.length, 0);
-const lags = outcome.exchanges.map((seen) => (seen.dispatched_ns - seen.scheduled_ns) / 1e6);
+const lags = outcome.exchanges
+  .filter(({ warmup }) => !warmup)
+  .map((seen) => (seen.dispatched_ns - seen.scheduled_ns) / 1e6);
 const verdict = clientVerdict(
   outcome.threads,
   lags.sort((x, y) => x - y),

@@ -27,7 +27,8 @@ try {
   }
   if (what !== 'limit') await step(50);
   if (what !== 'truth')
-    for (const rate of [50, 80, 100, 120, 140, 160, 180, 200]) if ((await step(rate)).client_bound) break;
+    for (const rate of [50, 80, 100, 120, 130, 140, 150, 160, 180, 200, 240])
+      if ((await step(rate)).client_bound) break;
 } finally {
   server.close();
   close();

@@ -75,6 +75,7 @@ export async function runServingPoint(
         loop: load.shape.kind === 'closed' ? 'closed' : 'open',
         ramp_s: load.shape.kind === 'closed' ? load.shape.ramp_s : 0,
         seconds: load.seconds,
+        discard_text: tokenizer === undefined,
       },
       threads,
       control,
@@ -131,7 +132,10 @@ export async function runServingPoint(
 /** With a bound on an open load, the wait for a slot is the load's, not the client's: then nothing is known. */
 function sendLags({ exchanges }: LoadOutcome, load: PlannedLoad): number[] {
   if (load.shape.kind !== 'closed' && load.concurrency !== null) return [];
-  return exchanges.map((one) => (one.dispatched_ns - one.scheduled_ns) / 1e6).sort((x, y) => x - y);
+  return exchanges
+    .filter(({ warmup }) => !warmup)
+    .map((one) => (one.dispatched_ns - one.scheduled_ns) / 1e6)
+    .sort((x, y) => x - y);
 }
 
 function median(rows: Row<'requests'>[], column: 'ttft_ns'): number | null {

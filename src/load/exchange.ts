@@ -38,6 +38,8 @@ export interface Sender {
   arrivals: ArrivalQueue;
   /** The bytes of a request. */
   encode(request: PlannedRequest): string;
+  /** Only a tokenizer needs the text; without one it is not kept, for the garbage collector's sake. */
+  keepText: boolean;
 }
 
 export interface ExchangeHandle {
@@ -49,7 +51,7 @@ export interface ExchangeHandle {
 
 /** Sends one request and reads its stream. Never rejects: a failure is a status. */
 export function exchange(
-  { connections, arrivals, encode }: Sender,
+  { connections, arrivals, encode, keepText }: Sender,
   request: PlannedRequest,
   scheduledNs: number,
 ): ExchangeHandle {
@@ -71,15 +73,21 @@ export function exchange(
     ended = true;
     seen.closed_ns = atNs;
     arrivals.after(() => {
+      seen.chunk_ns = stamps.list();
       judge();
       resolve(seen);
     });
   }
 
+  const stamps = stampList(request.output_tokens);
   let atNs = 0;
   const reader = eventReader((event) => {
     done ||= event.done;
-    take(seen, event, atNs);
+    if (event.text !== '') {
+      stamps.push(atNs);
+      if (keepText) seen.text += event.text;
+    }
+    take(seen, event);
     if (event.error) fail(event.error.kind, event.error.text);
   });
   const parse = (bytes: Buffer, from: number, to: number, at: number) => {
@@ -168,18 +176,31 @@ function unseen(request: PlannedRequest, scheduledNs: number, dispatchedNs: numb
   };
 }
 
-function take(seen: Exchange, { text, usage, finishReason }: StreamEvent, atNs: number): void {
-  if (text !== '') {
-    seen.chunk_ns.push(atNs);
-    seen.text += text;
-    const total = usage?.output_tokens;
-    if (typeof total === 'number') (seen.chunk_totals ??= []).push(total);
-  }
+function take(seen: Exchange, { text, usage, finishReason }: StreamEvent): void {
   if (usage) {
+    const total = usage.output_tokens;
+    if (text !== '' && total !== null) (seen.chunk_totals ??= []).push(total);
     const cached = usage.cached_tokens ?? seen.usage?.cached_tokens ?? null;
     seen.usage = { ...usage, cached_tokens: cached };
   }
   if (finishReason !== null) seen.finish_reason = finishReason;
+}
+
+/** Numbers outside the heap, so that collecting garbage need not copy them: its pauses delay stamps. */
+function stampList(expected: number) {
+  let stamps = new Float64Array(Math.min(expected, 4096) + 16);
+  let count = 0;
+  return {
+    push(atNs: number): void {
+      if (count === stamps.length) {
+        const longer = new Float64Array(2 * count);
+        longer.set(stamps);
+        stamps = longer;
+      }
+      stamps[count++] = atNs;
+    },
+    list: () => Array.from(stamps.subarray(0, count)),
+  };
 }
 
 function bodyText(body: Buffer[]): string {

@@ -21,6 +21,8 @@ export interface PointPlan {
   seconds: number;
   /** CLOCK_MONOTONIC at which the load begins, the same in every thread. */
   begin_ns: number;
+  /** The generated text is not kept; then no tokenizer can count it. */
+  discard_text?: boolean;
 }
 
 export interface PointOutcome {
@@ -52,6 +54,7 @@ export async function runPoint(plan: PointPlan, control: PointControl): Promise<
   const sender: Sender = {
     connections,
     arrivals: arrivalQueue(),
+    keepText: plan.discard_text !== true,
     encode: ({ prompt, output_tokens: tokens }) => encodeBody(prompt, tokens),
   };
   // Every user that waits listens to it.
