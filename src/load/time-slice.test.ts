@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs';
+import { release } from 'node:os';
+import process from 'node:process';
+import { expect, test } from 'vitest';
+import { askForShortSlices } from './time-slice.js';
+
+test('the kernel says that the thread has slices of 0.1 ms, and its priority is as before', async () => {
+  const [major = 0, minor = 0] = release().split('.').map(Number);
+  const sched = () => (process.platform === 'linux' ? readFileSync('/proc/thread-self/sched', 'utf8') : '');
+  const priority = () => /^prio\s*:\s*(\d+)/m.exec(sched())?.[1];
+  const before = priority();
+  const taken = await askForShortSlices();
+  expect(priority()).toBe(before);
+  const told = /^se\.slice\s*:\s*(\d+)/m.exec(sched())?.[1];
+  // /proc tells slices since 6.12, where it was built to.
+  if (told !== undefined && (major > 6 || (major === 6 && minor >= 12))) {
+    expect(taken).toBe(true);
+    expect(Number(told)).toBe(100_000);
+  } else if (process.platform !== 'linux') expect(taken).toBe(false);
+});
