@@ -44,22 +44,28 @@ export async function operators(
     phases.some((one) => one.kind === kind),
   );
   const inPhase = phaseFilter(phase ?? null);
+  // Grouped at once: a row a call would be a table as large as the file.
   await database.query(
     `CREATE TEMP TABLE op_costs AS
      WITH launched AS (
        SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
          SELECT op_id, dur_ns, 1 AS kernels FROM focus_kernels WHERE op_id IS NOT NULL
          UNION ALL SELECT op_id, dur_ns, 0 FROM focus_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
-     allocations AS (SELECT op_id, sum(dur_ns) AS ns FROM focus_api WHERE op_id IS NOT NULL AND ${allocatorCalls} GROUP BY op_id)
-     SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
-            coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.ns, 0) AS allocation_ns
-     FROM (SELECT * FROM focus_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
-     LEFT JOIN launched l USING (op_id) LEFT JOIN allocations a USING (op_id)`,
+     allocations AS (SELECT op_id, sum(dur_ns) AS ns FROM focus_api WHERE op_id IS NOT NULL AND ${allocatorCalls} GROUP BY op_id),
+     calls AS (
+       SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
+              coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.ns, 0) AS allocation_ns
+       FROM (SELECT * FROM focus_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
+       LEFT JOIN launched l USING (op_id) LEFT JOIN allocations a USING (op_id))
+     SELECT name, input_shapes, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns) AS cpu_ns, sum(self_ns) AS self_ns,
+            sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(allocation_ns) AS allocation_ns,
+            arg_max(op_id, self_ns + device_ns) AS sample_op_id, max(self_ns + device_ns) AS sample_ns
+     FROM calls GROUP BY name, input_shapes`,
   );
   const rows = await database.query<OperatorRow>(
-    `SELECT name, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
-            sum(device_ns)::DOUBLE AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
-            sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(op_id, self_ns + device_ns) AS sample_op_id
+    `SELECT name, any_value(op_type) AS op_type, sum(count)::BIGINT AS count, sum(cpu_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
+            sum(device_ns)::DOUBLE AS device_ns, sum(kernels)::BIGINT AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
+            sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(sample_op_id, sample_ns) AS sample_op_id
      FROM op_costs GROUP BY name ORDER BY sum(device_ns) + sum(self_ns) DESC, name LIMIT ${rowsShown}`,
   );
   const shapes = await database.query<{
@@ -68,9 +74,9 @@ export async function operators(
     count: number;
     device_ns: number;
   }>(
-    `SELECT name, input_shapes, count(*) AS count, sum(device_ns)::DOUBLE AS device_ns FROM op_costs
-     WHERE input_shapes IS NOT NULL GROUP BY name, input_shapes
-     QUALIFY row_number() OVER (PARTITION BY name ORDER BY count(*) DESC, sum(device_ns) DESC, input_shapes) <= ${shapesShown}
+    `SELECT name, input_shapes, count, device_ns::DOUBLE AS device_ns FROM op_costs
+     WHERE input_shapes IS NOT NULL
+     QUALIFY row_number() OVER (PARTITION BY name ORDER BY count DESC, device_ns DESC, input_shapes) <= ${shapesShown}
      ORDER BY name, count DESC, input_shapes`,
   );
   const paths = await callPaths(
@@ -132,19 +138,24 @@ function verdictText(
   return `${said[0]!.toUpperCase()}${said.slice(1)} (${parts}).`;
 }
 
-/** Enclosing operators and Python frames of some calls, outermost first. */
+/** Enclosing operators and Python frames of some calls, outermost first: one look at the file a level. */
 async function callPaths(database: TraceScope['database'], ids: number[]): Promise<Map<number, string[]>> {
-  const wanted = ids.filter((id) => Number.isSafeInteger(id));
-  if (wanted.length === 0) return new Map();
-  const rows = await database.query<{ root: number; name: string; depth: number }>(
-    `WITH RECURSIVE links AS (SELECT op_id, parent_op_id, name FROM focus_ops),
-     up AS (
-       SELECT op_id AS root, parent_op_id AS at, 1 AS depth FROM links WHERE op_id IN (${wanted.join(', ')}) AND parent_op_id IS NOT NULL
-       UNION ALL SELECT up.root, l.parent_op_id, depth + 1 FROM up JOIN links l ON l.op_id = up.at
-       WHERE l.parent_op_id IS NOT NULL AND depth < ${pathDepth})
-     SELECT root, l.name, depth FROM up JOIN links l ON l.op_id = up.at ORDER BY root, depth DESC`,
-  );
   const paths = new Map<number, string[]>();
-  for (const { root, name } of rows) paths.set(root, [...(paths.get(root) ?? []), name]);
+  let open = new Map<number, number>();
+  for (const id of ids) if (Number.isSafeInteger(id)) open.set(id, id);
+  for (let depth = 0; depth <= pathDepth && open.size > 0; depth++) {
+    const found = await database.query<{ op_id: number; parent_op_id: number | null; name: string }>(
+      `SELECT op_id, parent_op_id, name FROM own_ops WHERE op_id IN (${[...new Set(open.values())].join(', ')})`,
+    );
+    const known = new Map(found.map((op) => [op.op_id, op]));
+    const next = new Map<number, number>();
+    for (const [root, at] of open) {
+      const op = known.get(at);
+      if (!op) continue;
+      if (at !== root) paths.set(root, [op.name, ...(paths.get(root) ?? [])]);
+      if (op.parent_op_id !== null) next.set(root, op.parent_op_id);
+    }
+    open = next;
+  }
   return paths;
 }
