@@ -2,6 +2,7 @@
  * What the roofline and kernels commands ask of a process that runs operations (PyTorch on a GPU, ONNX Runtime on a
  * CPU). The order travels as JSON; what was measured comes back as `microbenchmark` lines of the record file.
  */
+import type { EngineLaunch } from './engine.js';
 
 /** Operations of LLMs and their neighbours; the parameters of each are in docs/measurement.md, "Kernels". */
 export const kernelNames = [
@@ -78,7 +79,45 @@ export interface KernelOrder {
   seed: number;
 }
 
+/** `case` is begun (done: cases finished before it), or, with done = total, was the last one and is finished. */
 export type KernelProgress = { type: 'case'; case: string; done: number; total: number };
+
+/** What the framework says of the device that it measures; null where it does not say it. */
+export interface KernelDevice {
+  name: string;
+  /** cuda:0, cpu */
+  device: string;
+  framework: string;
+  sm_count: number | null;
+  l2_bytes: number | null;
+  memory_bytes: number | null;
+  compute_capability: string | null;
+  driver: string | null;
+}
+
+export interface KernelControl {
+  /** `microbenchmark` lines are appended here, each case's when it is done. */
+  recordPath: string;
+  /** Folder for what the launch leaves behind. */
+  scratch: string;
+  /** On abort the case at work is ended soon, and all that are open are recorded as stopped. */
+  signal: AbortSignal;
+  onProgress: (progress: KernelProgress) => void;
+  onDevice: (device: KernelDevice) => void;
+}
+
+/**
+ * What runs an order: PyTorch (src/capture/kernels/runner.ts) or ONNX Runtime. `launch` may throw when the process
+ * cannot be started; cases that fail are lines of the record and no failure of the launch. Aborting `control.signal`
+ * is how a hung launch is ended, too: it must be gone within seconds of it, if need be by SIGKILL.
+ */
+export interface KernelRunner {
+  name: 'pytorch' | 'onnxruntime';
+  version: string | null;
+  /** cpu, cuda:0; as sessions name it. */
+  device: string;
+  launch(order: KernelOrder, control: KernelControl): EngineLaunch;
+}
 
 export const caseOutcomes = [
   'measured',

@@ -1,0 +1,46 @@
+import type { Issue } from '../../model/document.js';
+import type { KernelDevice, KernelOrder, KernelProgress } from '../../model/kernels.js';
+import type { Row } from '../../model/tables.js';
+import type { KernelRunner } from './runner.js';
+
+/**
+ * measureCases(order, options): Promise<KernelCapture> of measure-cases.ts. An order may hold cases of one GPU and
+ * collectives; they run in processes of their own, one after another.
+ */
+export interface KernelOptions {
+  runner: KernelRunner;
+  /** `microbenchmark` lines, one a case of the order, whatever became of it. */
+  recordPath: string;
+  scratch: string;
+  host: string;
+  signal: AbortSignal;
+  onProgress: (progress: KernelProgress) => void;
+  /** Clocks, power, temperature and throttling of the GPUs, after each launch; t_ns is CLOCK_MONOTONIC. */
+  onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
+  /** A case without progress for this many times order.max_seconds (and a minute at least) hangs; 10 unless told. */
+  patience?: number;
+}
+
+/** One process that ran cases. */
+export interface KernelLaunch {
+  launch: number;
+  cases: string[];
+  failure: unknown;
+  log: string | null;
+}
+
+export interface KernelCapture {
+  order: KernelOrder;
+  recordPath: string;
+  launches: KernelLaunch[];
+  /** Null when no process came so far as to say it. */
+  device: KernelDevice | null;
+  start_ns: number;
+  end_ns: number;
+  clockPairs: { monotonic_ns: string; realtime_ns: string }[];
+  /** Captures of the samplers that saw something. */
+  sampled: string[];
+  /** Other processes on the GPU, launches that died or hung, samplers that were late. */
+  issues: Issue[];
+  stopped: boolean;
+}

@@ -1,0 +1,70 @@
+import { join } from 'node:path';
+import {
+  findPython,
+  pythonCandidates,
+  type PythonEnvironment,
+} from '../../engines/transformers/interpreter.js';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import type { KernelRunner } from '../../model/kernels.js';
+import { launchProbe } from './launch.js';
+
+export type { KernelControl, KernelDevice, KernelRunner } from '../../model/kernels.js';
+
+const probe = join(packageRoot(), 'python', 'inferscope_probe');
+
+/** The PyTorch runner, and what the Python that it found has. */
+export interface TorchRunner extends KernelRunner {
+  python: PythonEnvironment;
+  /** Names of the GPUs that this PyTorch sees, cuda:0 first. */
+  gpus: string[];
+}
+
+/**
+ * PyTorch in a process of the user's own Python.
+ * @param python --python; null finds one
+ * @param device cpu, cuda, cuda:N; null is the first GPU, the CPU without one
+ * @throws E_ENGINE_MISSING
+ */
+export async function torchRunner(asked: {
+  python: string | null;
+  device: string | null;
+}): Promise<TorchRunner> {
+  const python = await findPython(pythonCandidates(asked.python), ['torch'], { probe, hubId: null });
+  const gpus = python.torch?.devices ?? [];
+  const device = chooseDevice(asked.device, gpus, python);
+  return {
+    name: 'pytorch',
+    version: python.packages['torch'] ?? null,
+    device,
+    python,
+    gpus,
+    launch(order, control) {
+      const together = order.cases.every(({ kernel }) => kernel === 'all-reduce');
+      const script = join(probe, together ? 'inferscope_allreduce.py' : 'inferscope_kernels.py');
+      return launchProbe({ command: python.command, script, order: { ...order, device } }, control);
+    },
+  };
+}
+
+function chooseDevice(asked: string | null, gpus: readonly string[], python: PythonEnvironment): string {
+  if (asked === null) return gpus.length > 0 ? 'cuda:0' : 'cpu';
+  const device = asked
+    .trim()
+    .toLowerCase()
+    .replace(/^(gpu|rocm|hip)(?=:|$)/, 'cuda');
+  if (device === 'cpu') return device;
+  const index = /^cuda(?::(\d+))?$/.exec(device);
+  if (index && Number(index[1] ?? 0) < gpus.length) return `cuda:${index[1] ?? 0}`;
+  throw new InferscopeError(index ? 'E_ENGINE_MISSING' : 'E_USAGE', {
+    what: index
+      ? `--device ${asked}, and torch ${python.packages['torch']} finds ${gpus.length} GPU${gpus.length === 1 ? '' : 's'}`
+      : `no device ${asked}`,
+    why: index
+      ? `torch of ${python.command} looked; CUDA_VISIBLE_DEVICES, the driver or a build for the CPU may hide a GPU.`
+      : 'It is cpu, cuda or cuda:N (N counts from 0; GPUs of AMD are called cuda, too).',
+    fix: index
+      ? 'Type: inferscope doctor – it tells driver, CUDA and torch apart – or take --device cpu.'
+      : 'Type for example: --device cuda:0',
+  });
+}
