@@ -1,6 +1,11 @@
-import type { BandwidthPoint, MachineRoofline } from '../model/documents/roofline.js';
-import type { DType } from '../model/dtype.js';
+import { gpuPeakBandwidth, gpuPeakFlops, type PeakDType } from '../hardware/gpu-peaks.js';
 import type { PeakFlops } from '../llm/utilization.js';
+import { type GpuRoofline, gpuRooflineSchema, type MeasuredGpu } from '../model/documents/gpu-roofline.js';
+import type { BandwidthPoint, MachineRoofline } from '../model/documents/roofline.js';
+import { type DType, dtypes } from '../model/dtype.js';
+import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
+import type { Session } from '../session/open.js';
+import { artifactJson } from './artifact.js';
 
 /** Measured peak FLOP/s by dtype. */
 export function computePeaks(roofline: MachineRoofline): PeakFlops {
@@ -49,4 +54,122 @@ function levelOf(
   high: BandwidthPoint,
 ): string {
   return high.level === 'DRAM' && llc !== null && bytes <= llc ? low.level : high.level;
+}
+
+/**
+ * What a GPU can do, and whose word that is: every figure's `source` names the data sheet or the measurement, every
+ * missing one has its reason. FLOP/s (int8, int4: operations a second) and B/s; of `devices` GPUs together.
+ */
+export interface GpuRoofs {
+  name: string | null;
+  devices: number;
+  /** What MFU divides by: the dense data-sheet peak; the measured one only where no sheet states one. */
+  mfuFlops(dtype: PeakDType): Figure;
+  /** What MBU divides by: the data sheet's memory bandwidth, else the measured one. */
+  mbuBandwidth: Figure;
+  /** What roof_share divides by: the measured peak; the data sheet's where nothing was measured. */
+  roofFlops(dtype: PeakDType): Figure;
+  roofBandwidth: Figure;
+  /** Read bandwidth of the L2, measured only. */
+  l2Bandwidth: Figure;
+  l2Bytes: number | null;
+  /** ns from one launch of an empty kernel to the next; of one GPU. */
+  launchNs: Figure;
+  /** ns of a node of a replayed CUDA graph; of one GPU. */
+  graphNodeNs: Figure;
+  /** Bus bandwidth of an all-reduce over all GPUs measured, B/s; of one GPU. */
+  busBandwidth: Figure;
+  /** The measurement the figures rest on; null where there is none of a GPU of this name. */
+  measured: MeasuredGpu | null;
+}
+
+const notMeasured = (name: string | null) =>
+  missing(
+    'no_roofline',
+    `the roofs of ${name ?? 'this GPU'} were not measured: inferscope roofline, on its machine, does it`,
+  );
+
+/**
+ * The one answer to "what can this GPU do", for MFU, MBU, roof shares and predictions.
+ * @param name as the driver or PyTorch reports it; null is unknown, and so are its data-sheet peaks
+ * @param roofline measured beside the session (storedGpuRoofline), or cached (cachedGpuRoofline of
+ *   src/capture/roofline); null when there is none
+ * @param which index of the GPU, and how many of them work together as one (tensor parallelism)
+ */
+export function gpuRoofs(
+  name: string | null,
+  roofline: GpuRoofline | null,
+  { index = null, devices = 1 }: { index?: number | null; devices?: number } = {},
+): GpuRoofs {
+  const measured = measuredGpu(name, roofline, index);
+  const unmeasured = notMeasured(name);
+  const unnamed = missing('unknown_gpu', 'the session does not name the GPU');
+  const how =
+    roofline && measured
+      ? `measured on ${measured.name}, ${roofline.measured_at.slice(0, 10)} (${roofline.framework})`
+      : '';
+  const told = (value: number | null | undefined, unit: string, more = ''): Figure =>
+    value === null || value === undefined ? unmeasured : figure(value, unit, `${how}${more}`);
+  const together = (one: Figure): Figure =>
+    devices === 1 || one.value === null
+      ? one
+      : mapFigure(one, one.unit, `${one.source}, × ${devices}`, (value) => value * devices);
+  const measuredFlops = (dtype: PeakDType): Figure => {
+    const peak = measured?.compute.find((one) => one.dtype === dtype);
+    return told(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
+  };
+  const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype));
+  const measuredBandwidth = told(measured?.memory_bytes_per_s, 'B/s');
+  const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name);
+  return {
+    name,
+    devices,
+    mfuFlops: (dtype) => together(firstOf(sheetFlops(dtype), measuredFlops(dtype))),
+    mbuBandwidth: together(firstOf(sheetBandwidth, measuredBandwidth)),
+    roofFlops: (dtype) => together(firstOf(measuredFlops(dtype), sheetFlops(dtype))),
+    roofBandwidth: together(firstOf(measuredBandwidth, sheetBandwidth)),
+    l2Bandwidth: together(told(measured?.l2?.bytes_per_s, 'B/s')),
+    l2Bytes: measured?.l2_bytes ?? null,
+    launchNs: told(measured?.launch?.ns, 'ns'),
+    graphNodeNs: told(measured?.graph_node?.ns, 'ns'),
+    busBandwidth: told(measured && roofline?.collectives?.bus_bytes_per_s, 'B/s'),
+    measured,
+  };
+}
+
+/** The first that is there; of two missing ones the sheet's reason says more than "not measured". */
+function firstOf(preferred: Figure, other: Figure): Figure {
+  if (preferred.value !== null) return preferred;
+  if (other.value !== null) return other;
+  return preferred.reason.code === 'no_roofline' ? other : preferred;
+}
+
+/** Figures by dtype in the form that src/llm takes; dtypes without a peak are absent. */
+export function peaksOf(flops: (dtype: PeakDType) => Figure): PeakFlops {
+  const known = dtypes.map((dtype): [DType, number | null] => [dtype, flops(dtype).value]);
+  return Object.fromEntries(known.filter(([, value]) => value !== null));
+}
+
+/** By index and name, else by name: a roofline of another GPU model is never this one's. */
+function measuredGpu(
+  name: string | null,
+  roofline: GpuRoofline | null,
+  index: number | null,
+): MeasuredGpu | null {
+  const same = (roofline?.gpus ?? []).filter((gpu) => gpu.name === name);
+  const full = same.filter((gpu) => gpu.scope === 'full');
+  return full.find((gpu) => gpu.index === index) ?? full[0] ?? null;
+}
+
+/** Artifact kind under which sessions of a GPU machine keep the roofline that was cached when they were made. */
+export const gpuRooflineArtifact = 'roofline-gpu';
+
+/** The GPU roofline that the session was measured beside; null when there was none. */
+export async function storedGpuRoofline(session: Session): Promise<GpuRoofline | null> {
+  const found = await artifactJson(
+    session,
+    gpuRooflineArtifact,
+    'the roofline of the GPUs that the session was measured beside',
+  );
+  return found === null ? null : gpuRooflineSchema.parse(found);
 }

@@ -12,7 +12,7 @@ test('measured once, cached, and used by a profile', () => {
   expect(first.status).toBe(0);
   const measured = rooflineDocumentSchema.parse(JSON.parse(first.stdout)).data;
   expect(measured).toMatchObject({ cached: false, age_s: 0, roofline: { threads: 1 } });
-  const { compute, bandwidth, ridge_flop_per_byte: ridge, weight_streams: streams } = measured.roofline;
+  const { compute, bandwidth, ridge_flop_per_byte: ridge, weight_streams: streams } = measured.roofline!;
   expect(compute.map((peak) => peak.dtype)).toEqual(['float32', 'int8']);
   // Any CPU of this century; a core has not reached 10 TFLOP/s or 1 TB/s yet.
   for (const peak of compute) {

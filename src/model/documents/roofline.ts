@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
+import { gpuRooflineSchema } from './gpu-roofline.js';
 
 /** A measured compute roof of this machine. */
 export const computePeakSchema = z.object({
@@ -51,11 +52,25 @@ export const machineRooflineSchema = z.object({
   ridge_flop_per_byte: z.number(),
 });
 
+export const rooflineVersion = '1.1';
+
+/**
+ * Of the CPU, of the GPUs (1.1), or of both: what was measured or asked for is there, the other is null.
+ * `cached` and `age_s` speak of `roofline`, `gpu_cached` and `gpu_age_s` of `gpu`.
+ */
 export const rooflineDocumentSchema = documentSchema(
   'roofline',
-  '1.0',
-  z.object({ roofline: machineRooflineSchema, cached: z.boolean(), age_s: z.number() }),
+  rooflineVersion,
+  z.object({
+    roofline: machineRooflineSchema.nullable(),
+    cached: z.boolean(),
+    age_s: z.number(),
+    gpu: gpuRooflineSchema.nullable().default(null),
+    gpu_cached: z.boolean().default(false),
+    gpu_age_s: z.number().default(0),
+  }),
 );
 
 export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
+export type RooflineData = z.infer<typeof rooflineDocumentSchema>['data'];
