@@ -7,6 +7,7 @@ import { benchFits } from './fits.js';
 import { variantFlags } from './flags.js';
 import { gpuWorkload, planOf, pointOf } from './test-bench.js';
 import { variantAnswers } from './variants.js';
+import { shareWords } from './words.js';
 
 type Points = ReturnType<typeof pointOf>[];
 const answersOf = (points: Points) => benchAnswers(points, benchFits(points));
@@ -93,6 +94,64 @@ test('twice the prompt and twice the output, measured and by the fit', () => {
   expect(output.answer).toContain('100 → 200: 519 ms → 1019 ms'.replace('1019', '1\u00a0019'));
 });
 
+test('sizes that cost nothing measurable are said to, never with a slope below 0', () => {
+  // The H200 with CUDA graphs: 12.2, 12.2, 12.1, 11.9 ms from 10 to 1000 prompt tokens.
+  const prompts = (noise: number) =>
+    [12.2, 12.2, 12.1, 11.9].map((ttft, i) =>
+      pointOf(
+        ['sequence'],
+        [1, [10, 50, 200, 1000][i]!, 50],
+        [
+          [ttft * (1 - noise), 3],
+          [ttft * (1 + noise), 3],
+        ],
+      ),
+    );
+  expect(answer(prompts(0.03), 'prompt_cost').answer).toContain(
+    'TTFT does not depend on the prompt tokens measurably, from 10 to 1\u00a0000.',
+  );
+  const falls = answer(prompts(0.001), 'prompt_cost');
+  expect(falls.answer).toContain(
+    'TTFT does not grow with the prompt tokens: 12.2 ms at 10, 11.9 ms at 1\u00a0000.',
+  );
+  expect(falls.answer).toContain('(1.00 times a doubling)');
+  expect(falls.figures).not.toHaveProperty('per_token_ms');
+  // No fixed part: 5 ms a token and nothing else, each launch a few percent off.
+  const outputs = [50, 100, 200].map((n) =>
+    pointOf(
+      ['sequence'],
+      [1, 200, n],
+      [
+        [5, 4.9],
+        [5, 5.1],
+      ],
+    ),
+  );
+  expect(answer(outputs, 'output_cost').answer).toContain('no fixed part can be told from 0');
+});
+
+test('a knee by decode and scaling by output tokens are told apart', () => {
+  // Steps as long at every batch, but prefill as long as batch² asks for.
+  const points = [1, 4, 8].map((batch) =>
+    pointOf(['throughput'], [batch, 8, 11], [[10 * batch * batch, 10]]),
+  );
+  const knee = answer(points, 'batch_knee');
+  expect(knee.answer).toContain('There is no knee up to batch 8');
+  // Batch 4: 44 tokens in 260 ms, batch 8: 88 in 740 ms.
+  expect(knee.answer).toContain(
+    'Output tokens/s, which have the prefill in them, gain less: 0.703 times a doubling from 4 to 8',
+  );
+  expect(knee.answer).toContain('TPOT does not grow with the batch measurably');
+  const far = sweep([1, 4, 8].map((batch) => [batch, 10 + 0.01 * batch]));
+  expect(answer(far, 'batch_knee').answer).toContain('the fixed part far beyond what was measured.');
+});
+
+test('a small utilisation keeps its digits', () => {
+  expect(shareWords(0.00018)).toBe('0.018 %');
+  expect(shareWords(0.0073)).toBe('0.7 %');
+  expect(shareWords(0)).toBe('0 %');
+});
+
 test('idle and bound say what is missing instead of inventing it', () => {
   const points = sweep([
     [1, 10],
@@ -150,6 +209,11 @@ test('variants: a real difference with its interval, and none', () => {
   expect(graph!.answer).toContain('TTFT no real difference (1 times');
   expect(graph!.answer).toContain('At the other points');
   expect(same!.answer).toContain('TPOT no real difference');
+  // Two launches of each, half the time, and six comparisons: by itself a difference, but not proven among them.
+  const [few] = variantAnswers([variant('a', [20, 23]), variant('b', [10, 11.5])]);
+  expect(few!.answer).toMatch(
+    /TPOT 0\.5 times \(95 % .* by itself; too few launches to be sure among 6 comparisons\)/,
+  );
   expect(variantAnswers([eager])).toEqual([]);
   const [once] = variantAnswers([eager, variant('x', [10])]);
   expect(once!.answer).toContain('Not enough data: whether a difference is real');

@@ -2,9 +2,9 @@ import type { BenchAnswer, BenchFit, BenchPointResult, BenchVariant } from '../.
 import { figure, type Figure, missing } from '../../model/figure.js';
 import { formatShare } from '../trace/words.js';
 import { batchAnswers } from './batch-answers.js';
-import { poorFit, valueAt } from './fits.js';
+import { poorFit, trendOf, valueAt } from './fits.js';
 import { perDoubling, referencePoint, type Size, sweepOver } from './sweeps.js';
-import { listed, ms, msWords, number, pointWords, rateWords, times } from './words.js';
+import { listed, ms, msWords, number, pointWords, rateWords, shareWords, times, unended } from './words.js';
 
 type Points = readonly BenchPointResult[];
 
@@ -77,7 +77,7 @@ function rangeWords(
 const notEnough = (id: BenchAnswer['id'], question: string, what: string): BenchAnswer => ({
   id,
   question,
-  answer: `Not enough data: ${what.replace(/\.$/, '')}.`,
+  answer: `Not enough data: ${unended(what)}.`,
   figures: {},
 });
 
@@ -144,18 +144,24 @@ function growthAnswer(points: Points, fits: readonly BenchFit[], growth: Growth)
   return {
     id,
     question,
-    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${at.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, things, figures)}` : ''}`,
+    answer: `${name === 'TTFT' ? 'TTFT' : 'End to end'} at ${at.join(', ')}: ${pairs.join('; ')}.${fit ? ` ${fitWords(fit, name, things, figures)}` : ''}`,
     figures,
   };
 }
 
 /** A fit's coefficients as costs, and what doubling to the largest size measured costs by it. */
-function fitWords(
-  { coefficients, rms_error, at }: BenchFit,
-  things: string,
-  figures: Record<string, Figure>,
-): string {
+function fitWords(fit: BenchFit, name: string, things: string, figures: Record<string, Figure>): string {
+  const { coefficients, coefficients_ci95, rms_error, at } = fit;
   if (rms_error > poorFit) return `The fit is too poor to tell more (error ${formatShare(rms_error)}).`;
+  const by = `By the fit (error ${formatShare(rms_error)})`;
+  const trend = trendOf(fit);
+  const [from, to] = [at[0]!, at.at(-1)!];
+  if (trend === 'none') {
+    return `${by} ${name} does not depend on the ${things} measurably, from ${number(from.x)} to ${number(to.x)}.`;
+  }
+  if (trend === 'down') {
+    return `${by} ${name} does not grow with the ${things}: ${ms(from.fitted)} at ${number(from.x)}, ${ms(to.fitted)} at ${number(to.x)}.`;
+  }
   const [fixed = 0, slope = 0, square = 0] = coefficients;
   const largest = at.at(-1)!.x;
   const [half, whole] = [valueAt(coefficients, largest / 2), valueAt(coefficients, largest)];
@@ -163,7 +169,9 @@ function fitWords(
   figures['per_token_ms'] = figure(slope + 2 * square * largest, 'ms', `fit: slope at ${largest}`);
   figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
   const curve = square === 0 ? '' : `, growing with the length (the square is worth its parameter by AICc)`;
-  return `By the fit (error ${formatShare(rms_error)}) ${ms(fixed)} are fixed and a hundred ${things} more cost ${ms(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${number(largest / 2)} → ${largest} costs ${ms(whole - half)} more, ${times(whole / half)}.`;
+  const least = coefficients_ci95?.[0]?.[0] ?? fixed;
+  const base = least > 0 ? `${ms(fixed)} are fixed` : 'no fixed part can be told from 0';
+  return `${by} ${base} and a hundred ${things} more cost ${ms(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${number(largest / 2)} → ${largest} costs ${ms(whole - half)} more, ${times(whole / half)}.`;
 }
 
 function regimesAnswer(point: BenchPointResult): BenchAnswer {
@@ -221,7 +229,7 @@ function boundAnswer(points: Points, reference: BenchPointResult): BenchAnswer {
       if (bound === null || mfu.value === null || mbu.value === null) return [];
       figures[`${stage}_mfu_batch_${point.batch_size}`] = mfu;
       figures[`${stage}_mbu_batch_${point.batch_size}`] = mbu;
-      const reached = bound === 'compute' ? `MFU ${formatShare(mfu.value)}` : `MBU ${formatShare(mbu.value)}`;
+      const reached = bound === 'compute' ? `MFU ${shareWords(mfu.value)}` : `MBU ${shareWords(mbu.value)}`;
       const far =
         Math.max(mfu.value, mbu.value) < 0.3
           ? ', far from either roof: what limits it is not the hardware'

@@ -1,9 +1,9 @@
 import type { BenchAnswer, BenchFit, BenchPointResult } from '../../model/documents/bench.js';
 import { figure, type Figure } from '../../model/figure.js';
 import { formatShare } from '../trace/words.js';
-import { poorFit } from './fits.js';
+import { poorFit, trendOf } from './fits.js';
 import { perDoubling, sweepOver } from './sweeps.js';
-import { listed, ms, number, times } from './words.js';
+import { listed, ms, number, shareWords, times, unended } from './words.js';
 
 /** A batch is past the knee when doubling it gives less than this. */
 export const kneeGain = 1.5;
@@ -35,7 +35,8 @@ const kneeQuestion = 'Up to which batch does batching pay?';
 function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAnswer {
   const steps = rates.slice(1).map((to, i) => {
     const from = rates[i]!;
-    return { from, to, gain: perDoubling(to.decode / from.decode, from.batch, to.batch) };
+    const growth = (rate: 'decode' | 'output') => perDoubling(to[rate] / from[rate], from.batch, to.batch);
+    return { from, to, gain: growth('decode'), outputGain: growth('output') };
   });
   const figures: Record<string, Figure> = {};
   for (const { from, to, gain } of steps) {
@@ -58,19 +59,31 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
       'sequences',
       `largest batch before a doubling gives less than ${kneeGain} times`,
     );
+  const worst = steps.reduce((x, y) => (y.outputGain < x.outputGain ? y : x));
+  if (!knee && worst.outputGain < kneeGain) {
+    sentences.push(
+      `Output tokens/s, which have the prefill in them, gain less: ${number(worst.outputGain)} times a doubling from ${worst.from.batch} to ${worst.to.batch}.`,
+    );
+  }
   const tpot = fits.find(({ id }) => id === 'batch_tpot');
   const [fixed = 0, each = 0] = tpot?.coefficients ?? [];
   if (tpot && tpot.rms_error > poorFit) {
     sentences.push(`The fit of TPOT is too poor to tell more (error ${formatShare(tpot.rms_error)}).`);
+  } else if (tpot && trendOf(tpot) !== 'up') {
+    sentences.push(
+      `By the fit (error ${formatShare(tpot.rms_error)}) TPOT does not grow with the batch measurably.`,
+    );
   } else if (tpot && fixed > 0 && each > 0) {
     const crossover = fixed / each;
     figures['crossover_batch'] = figure(crossover, 'sequences', 'fit: TPOT = a + c·batch, a / c');
-    const far = crossover > 2 * last.batch ? ', far beyond what was measured' : '';
+    const beyond = crossover > 2 * last.batch ? ', far beyond what was measured' : '';
+    const where =
+      crossover > 10 * last.batch
+        ? 'far beyond what was measured'
+        : `at batch ${number(crossover, 2)}${beyond}`;
     sentences.push(
-      `By the fit (error ${formatShare(tpot.rms_error)}) a decode step takes ${ms(fixed)} and ${ms(each)} a sequence: the sequences cost as much as the fixed part at batch ${number(crossover, 2)}${far}.`,
+      `By the fit (error ${formatShare(tpot.rms_error)}) a decode step takes ${ms(fixed)} and ${ms(each)} a sequence: the sequences cost as much as the fixed part ${where}.`,
     );
-  } else if (tpot && each <= 0) {
-    sentences.push('By the fit TPOT does not grow with the batch.');
   }
   return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };
 }
@@ -127,7 +140,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     figures[`${key}_batch_${last.batch}`] = to;
     // Less than a twentieth is what two samplings of the same differ by.
     raised.push(to.value > 1.05 * from.value);
-    return [`${name} ${formatShare(from.value / unit)} → ${formatShare(to.value / unit)}`];
+    return [`${name} ${shareWords(from.value / unit)} → ${shareWords(to.value / unit)}`];
   });
   if (told.length === 0) {
     const { gpu_utilization_percent: why } = first.point.machine;
@@ -135,7 +148,7 @@ function utilizationAnswer(rates: readonly Rate[]): BenchAnswer {
     return {
       id: 'utilization',
       question,
-      answer: `Not enough data: ${text}, and no roofline is known.`,
+      answer: `Not enough data: ${unended(text)}, and no roofline is known.`,
       figures,
     };
   }

@@ -6,6 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { close, reasonOf } from '../test-rows.js';
 import { repetitions, type Rows, sessionOf, tinyWorkload } from '../test-session.js';
 import { analyzeBench } from './bench.js';
+import { usesGraphs } from './roof.js';
 import { gpuWorkload, planOf } from './test-bench.js';
 
 const million = 1e6;
@@ -222,7 +223,7 @@ describe('a benchmark counted by hand', async () => {
     expect(third.device_work.decode_idle_share).toMatchObject({ value: null });
     expect(third.flags).toEqual([]);
     expect(variant!.flags.find(({ code }) => code === 'out_of_memory')!.text).toBe(
-      'batch 8, 4 → 3 does not fit: CUDA out of memory.; largest measured 4',
+      'batch 8, 4 → 3 does not fit: CUDA out of memory; largest measured 4',
     );
     expect(issues.find(({ code }) => code === 'points_missing')!.text).toBe(
       '1 of 3 points were not measured.',
@@ -309,6 +310,7 @@ test('reasons come from the engine; a session without a plan is refused', async 
   const cannot = [
     { figure: 'device_time', code: 'seen_from_outside', text: 'over HTTP only' },
     { figure: 'idle_share', code: 'seen_from_outside', text: 'over HTTP only' },
+    { figure: 'launches', code: 'one_process', text: 'one server process' },
   ];
   const session = await gpuSession(
     { artifacts: { 'bench-plan': planOf([b4], { cannot }) } },
@@ -318,10 +320,27 @@ test('reasons come from the engine; a session without a plan is refused', async 
   const [point] = data.variants[0]!.points;
   expect(point!.latency.decode_device_ms).toMatchObject({ reason: { code: 'seen_from_outside' } });
   expect(point!.latency.itl_ms).toMatchObject({ reason: { code: 'no_steps' } });
+  // Rounds against one server say nothing of another server process.
+  expect(point!.latency.ttft_ms).toMatchObject({ launches: 2, ci95_over_launches: false });
   expect(reasonOf(point!.device_work.decode_idle_share)).toBe('seen_from_outside');
   const idle = data.variants[0]!.answers.find(({ id }) => id === 'idle');
   expect(idle!.answer).toBe('Not enough data: over HTTP only.');
   await expect(analyzeBench(await gpuSession({ artifacts: {} }))).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
+test('decode steps of a CUDA graph cost a node, not a launch, each', async () => {
+  const plan = planOf([b2]);
+  plan.variants[0]!.engine_args = { mode: 'cudagraph' };
+  const { data } = await analyzeBench(await gpuSession({ artifacts: { 'bench-plan': plan } }));
+  const { tpot, ttft } = data.variants[0]!.points[0]!.expected;
+  if (!('low' in tpot) || !('low' in ttft)) throw new Error('no range');
+  close(tpot.high, tpot.low / 0.6 + (10 * 1.5) / 1000);
+  expect(tpot.how).toContain('10 nodes of a CUDA graph (of a decode step, counted) × 1.5 µs');
+  close(ttft.high, ttft.low / 0.6 + (10 * 25) / 1000);
+  const vllm = gpuWorkload({ engine: { name: 'vllm', version: null, options: {} } });
+  expect(usesGraphs(vllm, {})).toBe(true);
+  expect(usesGraphs(vllm, { enforce_eager: 'True' })).toBe(false);
+  expect(usesGraphs(gpuWorkload(), { mode: 'compile' })).toBe(false);
 });
 
 test('a run that was stopped tells what it has', async () => {

@@ -13,11 +13,12 @@ import { variantFlags } from './flags.js';
 import { onCpu } from './machine.js';
 import { benchPlanOf } from './plan.js';
 import { pointResult } from './point.js';
-import { benchModel, gpuName, type Roofs, roofsOf } from './roof.js';
+import { benchModel, gpuName, type Roofs, roofsOf, usesGraphs } from './roof.js';
 import { benchRows } from './rows.js';
 import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
 import { variantAnswers } from './variants.js';
+import { unended } from './words.js';
 
 interface Context {
   session: Session;
@@ -83,7 +84,17 @@ async function variantOf(
   const rows = await benchRows(database, execution_id);
   const telemetry = await benchTelemetry(database, execution_id, workload.tensor_parallel_size);
   const seen = new Set([...rows.iterations, ...rows.points].map(({ launch }) => launch));
-  const about = { workload, plan, model, roofs, telemetry, launches: seen.size, status: manifest.status };
+  const graphs = usesGraphs(workload, engine_args);
+  const about = {
+    workload,
+    plan,
+    model,
+    roofs,
+    telemetry,
+    graphs,
+    launches: seen.size,
+    status: manifest.status,
+  };
   const points = facts.map((point) => pointResult(point, rows, about));
   const fits = benchFits(points);
   const used = await usedBefore(database, execution_id);
@@ -149,7 +160,7 @@ function benchIssues({ variants, session }: BenchResult): Issue[] {
     issues.push({
       code: 'nothing_measured',
       severity: 'error',
-      text: `No point was measured: ${points[0]!.text ?? 'no launch came to one'}.`,
+      text: `No point was measured: ${unended(points[0]!.text ?? 'no launch came to one')}.`,
     });
   } else if (measured < points.length) {
     issues.push({

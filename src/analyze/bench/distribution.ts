@@ -5,6 +5,7 @@ import { meanOverLaunches, orderStatistics, outlierTest, type Repeat } from '../
 /**
  * Of repeated values, with the interval over launches' means. Tokens of one repeat follow each other: where `values` are
  * tokens, `repeats` holds the mean of each repeat, which is what an interval within one launch may count.
+ * `processes` is false where launches are rounds against one process.
  */
 export function benchDistribution(
   values: readonly Repeat[],
@@ -12,6 +13,7 @@ export function benchDistribution(
   source: string,
   absent: MissingFigure,
   repeats: readonly Repeat[] = values,
+  processes = true,
 ): BenchDistribution {
   if (values.length === 0) return absent;
   const numbers = values.map(({ value }) => value);
@@ -25,7 +27,7 @@ export function benchDistribution(
     launches,
     mean: over.value!,
     ci95: ('ci95' in interval ? interval.ci95 : undefined) ?? null,
-    ci95_over_launches: launches > 1,
+    ci95_over_launches: processes && launches > 1,
     sd: ('sd' in over ? over.sd : undefined) ?? null,
     ...orderStatistics(numbers),
     outliers: numbers.filter(isOutlier).length,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { openDatabase } from '../../session/database.js';
 import { queryRows } from '../../session/query.js';
-import { aicc, benchFits, leastSquares, valueAt } from './fits.js';
+import { aicc, benchFits, coefficientIntervals, leastSquares, trendOf, valueAt } from './fits.js';
 import { pointOf } from './test-bench.js';
 
 test('the same line as regr_slope and regr_intercept of DuckDB', async () => {
@@ -77,4 +77,22 @@ test('a fit tells its error', () => {
   expect(fit.rms_error).toBeCloseTo(Math.sqrt((1 / 49 + 9 / 196 + 1 / 196) / 3) / (38 / 3), 9);
   // Two sizes have no error to tell.
   expect(benchFits(points.slice(0, 2))).toEqual([]);
+});
+
+test('intervals of a line by hand', () => {
+  // x = 1, 2, 3, 4 and y = 2, 4, 5, 8: slope 1.9, intercept 0, residuals 0.1, 0.2, −0.7, 0.4; s² = 0.7 / 2, Sxx = 5.
+  const fitted = leastSquares([1, 2, 3, 4], [2, 4, 5, 8], 1);
+  const [constant, slope] = coefficientIntervals(fitted, 4)!;
+  expect(fitted.coefficients[1]).toBeCloseTo(1.9, 12);
+  expect(slope![1] - 1.9).toBeCloseTo(4.3027 * Math.sqrt(0.35 / 5), 4);
+  expect(constant![1]).toBeCloseTo(4.3027 * Math.sqrt(0.35 * (1 / 4 + 6.25 / 5)), 4);
+  expect(coefficientIntervals(leastSquares([1, 2], [3, 4], 1), 2)).toBeNull();
+});
+
+test('a slope within the scatter is none', () => {
+  const trend = (ttft: (tokens: number) => number) => trendOf(benchFits(prompts(ttft))[0]!);
+  expect(trend((n) => 10 + 1e-5 * n)).toBe('none');
+  expect(trend(() => 10)).toBe('none');
+  expect(trend((n) => 10 + 0.01 * n)).toBe('up');
+  expect(trend((n) => 10 - 0.002 * n)).toBe('down');
 });

@@ -1,11 +1,13 @@
 import type { BenchFit, BenchPointResult } from '../../model/documents/bench.js';
-import { mean } from '../statistics.js';
+import { mean, studentT975 } from '../statistics.js';
 import { type Size, sweepOver, unitsOf } from './sweeps.js';
 
 export interface Fitted {
   /** y = c[0] + c[1] x + c[2] x². */
   coefficients: number[];
   rss: number;
+  /** Diagonal of (XᵀX)⁻¹: times the variance of the residuals it is that of each coefficient. */
+  unscaled: number[];
 }
 
 /** Least squares by the normal equations, x scaled to at most 1 so that a square of 1000 loses no digits. */
@@ -15,6 +17,7 @@ export function leastSquares(xs: readonly number[], ys: readonly number[], degre
   const rows = Array.from({ length: size }, (_, i) => [
     ...Array.from({ length: size }, (__, j) => sum(xs, (x) => (x / scale) ** (i + j))),
     xs.reduce((total, x, k) => total + (x / scale) ** i * ys[k]!, 0),
+    ...Array.from({ length: size }, (__, j) => (i === j ? 1 : 0)),
   ]);
   for (let i = 0; i < size; i++) {
     const pivot = rows.slice(i).reduce((best, row) => (Math.abs(row[i]!) > Math.abs(best[i]!) ? row : best));
@@ -28,7 +31,8 @@ export function leastSquares(xs: readonly number[], ys: readonly number[], degre
   }
   const coefficients = rows.map((row, i) => row[size]! / row[i]! / scale ** i);
   const rss = xs.reduce((total, x, k) => total + (ys[k]! - valueAt(coefficients, x)) ** 2, 0);
-  return { coefficients, rss };
+  const unscaled = rows.map((row, i) => row[size + 1 + i]! / row[i]! / scale ** (2 * i));
+  return { coefficients, rss, unscaled };
 }
 
 const sum = (values: readonly number[], of: (value: number) => number): number =>
@@ -58,6 +62,38 @@ function fit(xs: readonly number[], ys: readonly number[], square: boolean): Fit
   return aicc(xs.length, 3, parabola.rss) < aicc(xs.length, 2, line.rss) ? parabola : line;
 }
 
+/** 95 % intervals of the coefficients by the scatter around the fit (Student); null where no value is left to judge by. */
+export function coefficientIntervals(
+  { coefficients, rss, unscaled }: Fitted,
+  n: number,
+): [low: number, high: number][] | null {
+  const left = n - coefficients.length;
+  if (left < 1) return null;
+  return coefficients.map((value, i) => {
+    const half = studentT975(left) * Math.sqrt((rss / left) * Math.max(0, unscaled[i]!));
+    return [value - half, value + half];
+  });
+}
+
+/**
+ * How y moves from the smallest to the largest size: not measurably when that is less than the scatter around the fit, or,
+ * of a line, when the interval of its slope includes 0.
+ */
+export function trendOf({
+  coefficients,
+  coefficients_ci95,
+  rms_error,
+  at,
+}: BenchFit): 'up' | 'down' | 'none' {
+  const change = at.at(-1)!.fitted - at[0]!.fitted;
+  // Under 1e-9 of it is rounding, where nothing scatters.
+  const least = Math.max(rms_error, 1e-9) * mean(at.map(({ measured }) => measured));
+  if (Math.abs(change) < least) return 'none';
+  const slope = coefficients.length === 2 ? coefficients_ci95?.[1] : undefined;
+  if (slope && slope[0] <= 0 && slope[1] >= 0) return 'none';
+  return change > 0 ? 'up' : 'down';
+}
+
 /** Scatter around a fit, as a share of the mean, from which its coefficients are no costs. */
 export const poorFit = 0.25;
 
@@ -85,7 +121,9 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
     if (own.length < 3) return [];
     const xs = own.flatMap((one) => one.values.map(() => one.x));
     const ys = own.flatMap(({ values }) => values);
-    const { coefficients, rss } = fit(xs, ys, id === 'prompt');
+    const fitted = fit(xs, ys, id === 'prompt');
+    const { coefficients, rss } = fitted;
+    const intervals = coefficientIntervals(fitted, xs.length);
     const center = mean(ys);
     const spread = sum(ys, (value) => (value - center) ** 2);
     return [
@@ -95,6 +133,7 @@ export function benchFits(points: readonly BenchPointResult[]): BenchFit[] {
         y,
         unit: 'ms',
         coefficients,
+        ...(intervals === null ? {} : { coefficients_ci95: intervals }),
         n: xs.length,
         r2: spread > 0 ? 1 - rss / spread : 1,
         rms_error: Math.sqrt(rss / xs.length) / center,

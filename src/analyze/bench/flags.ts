@@ -5,7 +5,7 @@ import { formatShare } from '../trace/words.js';
 import { onCpu } from './machine.js';
 import type { Telemetry } from './sampled.js';
 import { perDoubling, sweepOver, unitsOf } from './sweeps.js';
-import { number, pointWords } from './words.js';
+import { number, pointWords, unended } from './words.js';
 
 /** Thresholds of D7; docs/measurement.md names them. */
 const lowUtilization = 50;
@@ -205,7 +205,7 @@ function limits(points: readonly BenchPointResult[]): BenchFlag[] {
           one.output_len === point.output_len,
       );
       const largest = Math.max(...fitting.map(({ batch_size }) => batch_size));
-      const [first] = (point.text ?? 'out of memory').split('\n');
+      const first = unended((point.text ?? 'out of memory').split('\n')[0]!);
       const least = fitting.length > 0 ? `; largest measured ${largest}` : '';
       return flag('out_of_memory', 'warning', `${pointWords(point)} does not fit: ${first}${least}`);
     });

@@ -18,6 +18,8 @@ export interface PointContext {
   model: WorkloadModel | MissingFigure;
   roofs: Roofs | MissingFigure;
   telemetry: Telemetry;
+  /** Decode steps are replayed CUDA graphs. */
+  graphs: boolean;
   /** Process launches that left anything of this variant. */
   launches: number;
   status: string;
@@ -38,7 +40,7 @@ export function pointResult(facts: BenchPoint, all: BenchRows, context: PointCon
     timed,
     { ...all, steps: of(all.steps), prefills: of(all.prefills) },
     absent,
-    because,
+    plan.cannot,
   );
   const ttft = meanOf(latency.ttft_ms);
   const tpot = meanOf(latency.tpot_ms);
@@ -61,7 +63,12 @@ export function pointResult(facts: BenchPoint, all: BenchRows, context: PointCon
       workload,
       plan,
     }),
-    ...pointRoof(facts, { ttft, tpot, decodeKernels: work.decode_kernels }, context.model, context.roofs),
+    ...pointRoof(
+      facts,
+      { ttft, tpot, decodeKernels: work.decode_kernels, graphs: context.graphs },
+      context.model,
+      context.roofs,
+    ),
     flags: [],
     repeats: timed.map((row) => ({
       launch: row.launch,
@@ -140,9 +147,11 @@ function latencies(
   timed: readonly IterationRow[],
   { steps, prefills }: Pick<BenchRows, 'steps' | 'prefills'>,
   absent: MissingFigure,
-  because: Because,
+  cannot: BenchPlan['cannot'],
 ): BenchPointResult['latency'] {
   const none = timed.length === 0;
+  const because = reasons(cannot);
+  const processes = !cannot.some((one) => one.figure === 'launches');
   const spread = (
     name: string,
     ns: (row: IterationRow) => number | null,
@@ -157,6 +166,8 @@ function latencies(
       'ms',
       source,
       none ? absent : because([name, `${name}_ms`], otherwise),
+      undefined,
+      processes,
     );
   /** Of steps: the interval of a single launch is over the means of its repeats. */
   const overSteps = (
@@ -173,6 +184,7 @@ function latencies(
       source,
       none ? absent : because(names, otherwise),
       meansBy(known, ({ iteration }) => iteration, repeat),
+      processes,
     );
   };
   const oneToken = missing('one_token', 'it needs at least two output tokens');
@@ -193,6 +205,8 @@ function latencies(
       'ms',
       'stages.device_dur_ns, prefill',
       none ? absent : because(['prefill_device_ms', 'device_time'], noEvents),
+      undefined,
+      processes,
     ),
     decode_device_ms: overSteps(
       ['decode_device_ms', 'device_time'],

@@ -29,6 +29,8 @@ export interface Roofs {
 const kernelEfficiency = 0.6;
 const launchesPerLayer = 42;
 const launchUs = 25;
+/** From the start of one node of a replayed CUDA graph to that of the next where kernels are too short to tell. */
+const nodeUs = 1.5;
 /** Operators of a CPU runtime commonly take up to this many times what their own roofs allow. */
 const cpuExcess = 2;
 
@@ -78,6 +80,14 @@ export function gpuName(workload: Workload, hardware: ManifestData['hardware']):
   return typeof name === 'string' ? name : null;
 }
 
+/** Whether a variant replays its decode steps as CUDA graphs, by its engine's arguments: vLLM does unless told otherwise. */
+export function usesGraphs(workload: Workload, engineArgs: Record<string, string>): boolean {
+  if (onCpu(workload) || workload.device === remote) return false;
+  const { name } = workload.engine;
+  if (name === 'vllm') return !/^(true|1)$/i.test(engineArgs['enforce_eager'] ?? 'false');
+  return engineArgs['mode'] === 'cudagraph';
+}
+
 /** The model's arithmetic; missing also where a quantised format's computing is not known. */
 export function benchModel(workload: Workload): WorkloadModel | MissingFigure {
   const quantization = workload.model?.quantization ?? null;
@@ -92,7 +102,7 @@ type Utilization = Pick<BenchPointResult, 'model_utilization' | 'expected'>;
 /** MFU, MBU, bound, and the range that the roofline leads one to expect, of one point. */
 export function pointRoof(
   point: BenchPoint,
-  measured: { ttft: Figure; tpot: Figure; decodeKernels: Figure },
+  measured: { ttft: Figure; tpot: Figure; decodeKernels: Figure; graphs: boolean },
   model: WorkloadModel | MissingFigure,
   roofs: Roofs | MissingFigure,
 ): Utilization {
@@ -101,11 +111,23 @@ export function pointRoof(
   // Step i of output_len − 1 reads a cache of input_len + i tokens: their mean.
   const cached = input_len + Math.max(0, output_len - 2) / 2;
   const decode: StageShape = { phase: 'decode', batchSize, newTokens: 1, contextTokens: cached };
-  const one = stageRoof(prefill, measured.ttft, measured.decodeKernels, model, roofs);
+  const one = stageRoof(
+    prefill,
+    measured.ttft,
+    { kernels: measured.decodeKernels, graphs: false },
+    model,
+    roofs,
+  );
   const step =
     output_len < 2
       ? noStage(missing('one_token', 'one output token needs no decode step'))
-      : stageRoof(decode, measured.tpot, measured.decodeKernels, model, roofs);
+      : stageRoof(
+          decode,
+          measured.tpot,
+          { kernels: measured.decodeKernels, graphs: measured.graphs },
+          model,
+          roofs,
+        );
   return {
     model_utilization: {
       prefill_mfu: one.mfu,
@@ -117,6 +139,12 @@ export function pointRoof(
     },
     expected: { ttft: one.expected, tpot: step.expected },
   };
+}
+
+/** Prefill is launched kernel by kernel also where decode is a graph: prompts have any length. */
+interface Launched {
+  kernels: Figure;
+  graphs: boolean;
 }
 
 interface StageRoof {
@@ -131,7 +159,7 @@ const noStage = (why: MissingFigure): StageRoof => ({ mfu: why, mbu: why, bound:
 function stageRoof(
   shape: StageShape,
   duration: Figure,
-  kernels: Figure,
+  launched: Launched,
   model: WorkloadModel | MissingFigure,
   roofs: Roofs | MissingFigure,
 ): StageRoof {
@@ -169,18 +197,18 @@ function stageRoof(
         : expectation(
             limit.roofline_s * 1e3,
             limit.one_by_one_s * 1e3,
-            kernels,
+            launched,
             architecture.layers.length,
             roofs,
           ),
   };
 }
 
-/** From the roofline to what programs without CUDA graphs or fused operators commonly take; how is told with it. */
+/** From the roofline to what programs without fused operators commonly take; how is told with it. */
 function expectation(
   low: number,
   oneByOneMs: number,
-  kernels: Figure,
+  { kernels, graphs }: Launched,
   layers: number,
   { kind, source }: Roofs,
 ): BenchExpectation {
@@ -198,6 +226,14 @@ function expectation(
     kernels.value === null
       ? `${launchesPerLayer} a layer × ${layers} layers assumed`
       : 'of a decode step, counted';
+  if (graphs) {
+    return {
+      unit: 'ms',
+      low,
+      high: low / kernelEfficiency + (launches * nodeUs) / 1e3,
+      how: `${lowest}; high = low / ${kernelEfficiency} (kernels of unfused programs) + ${Math.round(launches)} nodes of a CUDA graph (${counted}) × ${nodeUs} µs`,
+    };
+  }
   return {
     unit: 'ms',
     low,

@@ -45,6 +45,7 @@ export function contextOf(change: Partial<PointContext> = {}): PointContext {
     model: missing('no_model', 'not asked'),
     roofs: missing('no_roofline', 'not asked'),
     telemetry: { metrics: [], energy: [], throttled: [], gpus: ['gpu0'] },
+    graphs: false,
     launches: 3,
     status: 'complete',
     ...change,

@@ -74,7 +74,7 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   }
   const reference = referencePoint(pairs.map(([from]) => from))!;
   const there = results.filter(({ point }) => point === reference);
-  const first = `${question}, at ${pointWords(reference)}: ${listed(there.map(comparisonWords))}.`;
+  const first = `${question}, at ${pointWords(reference)}: ${listed(there.map((one) => comparisonWords(one, results.length)))}.`;
   const elsewhere = results.filter(({ point }) => point !== reference);
   return {
     id: 'variants',
@@ -84,11 +84,14 @@ function comparison(base: BenchVariant, other: BenchVariant): BenchAnswer {
   };
 }
 
-function comparisonWords({ name, test, real }: Comparison): string {
+function comparisonWords({ name, test, real }: Comparison, all: number): string {
   const interval = `${number(test.ci95[0])} to ${number(test.ci95[1])}`;
-  return real
-    ? `${name} ${number(test.ratio)} times (95 % ${interval})`
-    : `${name} no real difference (${number(test.ratio)} times, 95 % ${interval})`;
+  const ratio = `${number(test.ratio)} times`;
+  if (real) return `${name} ${ratio} (95 % ${interval})`;
+  if (test.ci95[0] <= 1 && test.ci95[1] >= 1)
+    return `${name} no real difference (${ratio}, 95 % ${interval})`;
+  // By itself it is one; among so many comparisons chance makes one, too.
+  return `${name} ${ratio} (95 % ${interval} by itself; too few launches to be sure among ${all} comparisons)`;
 }
 
 /** The other points in a line a metric: how far the ratios reach, and how many of them are real. */

@@ -1,6 +1,6 @@
 import type { BenchPoint } from '../../model/bench.js';
 import type { Figure } from '../../model/figure.js';
-import { formatNs, formatRate } from '../trace/words.js';
+import { formatNs, formatRate, formatShare } from '../trace/words.js';
 
 /** "batch 4, 128 → 64". */
 export const pointWords = ({
@@ -16,7 +16,16 @@ export const ms = (value: number): string =>
 export const number = (value: number, digits = 3): string =>
   Math.abs(value) >= 100 ? formatRate(value) : String(Number(value.toPrecision(digits))).replace('-', '−');
 
-export const times = (value: number): string => `${number(value, value >= 10 ? 3 : 2)} times`;
+/** "1.00 times", "0.99 times", "18.5 times", "1 830 times". */
+export const times = (value: number): string =>
+  `${value >= 100 ? number(value) : value.toPrecision(value < 1 ? 2 : 3)} times`;
+
+/** "12 %", "0.4 %", and where that would be 0.0 two digits: "0.018 %". */
+export const shareWords = (share: number): string =>
+  share > 0 && share < 1e-3 ? `${Number((100 * share).toPrecision(2))} %` : formatShare(share);
+
+/** Without the full stop that the sentence around it has. */
+export const unended = (text: string): string => text.trimEnd().replace(/\.+$/, '');
 
 /** "12.3 ms ± 0.4"; null when there is no value. */
 export function msWords(figure: Figure): string | null {

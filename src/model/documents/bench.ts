@@ -11,7 +11,10 @@ export const benchSpreadSchema = z.object({
   mean: z.number(),
   /** 95 % interval of the mean over the launches' means (Student); over repeats when there was one launch. */
   ci95: z.tuple([z.number(), z.number()]).nullable(),
-  /** True when ci95 is over process launches: only then it says what the next process may do. */
+  /**
+   * True when ci95 is over process launches: only then it says what the next process may do. Rounds against one server
+   * process are none.
+   */
   ci95_over_launches: z.boolean(),
   sd: z.number().nullable(),
   min: z.number(),
@@ -122,6 +125,8 @@ export const benchFitSchema = z.object({
   unit: z.string(),
   /** y = coefficients[0] + coefficients[1] x (+ coefficients[2] x²). */
   coefficients: z.array(z.number()),
+  /** 95 % intervals of the coefficients (Student, by the scatter around the fit). */
+  coefficients_ci95: z.array(z.tuple([z.number(), z.number()])).optional(),
   n: z.number().int(),
   r2: z.number(),
   /** Root mean square of the residuals as a share of the mean of y. */

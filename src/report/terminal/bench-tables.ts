@@ -5,7 +5,8 @@ import {
   formatFigureWithInterval,
   formatMs,
   formatNumber,
-  formatUtilization,
+  formatPercentColumn,
+  isAccountingFault,
   nbsp,
   noValue,
 } from '../format.js';
@@ -106,7 +107,7 @@ export function throughputTable(points: Points, width: number): string {
       ({ machine }) =>
         machine.gpu_utilization_percent.value === null ? bare(machine.cpu_cores_busy) : noValue,
     ],
-    ['idle', ({ device_work }) => formatFigure(device_work.decode_idle_share)],
+    ['idle', percentCells(sorted, ({ device_work }) => device_work.decode_idle_share)],
     ['memory', ({ machine }) => formatFigure(machine.memory_bytes)],
     ['J/token', ({ machine }) => bare(machine.joules_per_output_token)],
   ];
@@ -141,6 +142,17 @@ export function sequenceTable(points: Points, width: number): string {
   return pointTable(measured(points), columns(meanCell), width, columns(mean));
 }
 
+/** Shares of a column, all with the decimals that its smallest needs. */
+function percentCells(points: Points, of: (point: BenchPointResult) => Figure): Cell {
+  const cells = formatPercentColumn(points.map((point) => of(point).value));
+  return (point) => cells[points.indexOf(point)] ?? noValue;
+}
+
+function utilizationCells(points: Points, of: (point: BenchPointResult) => Figure): Cell {
+  const cell = percentCells(points, of);
+  return (point) => `${cell(point)}${isAccountingFault(of(point)) ? ' (accounting fault)' : ''}`;
+}
+
 const spreadMean = (spread: BenchDistribution): number | null => ('p50' in spread ? spread.mean : null);
 
 /** "0.51–24 ms", coloured when the measured value is outside. */
@@ -161,22 +173,23 @@ export function roofTable(points: Points, width: number): string {
     ['point', ({ point }) => point],
     ['TTFT', ({ latency }) => number(spreadMean(latency.ttft_ms))],
     ['expected', ({ expected, latency }) => rangeCell(expected.ttft, spreadMean(latency.ttft_ms))],
-    ['MFU', ({ model_utilization }) => formatUtilization(model_utilization.prefill_mfu)],
+    ['MFU', utilizationCells(known, ({ model_utilization }) => model_utilization.prefill_mfu)],
     ['TPOT', ({ latency }) => number(spreadMean(latency.tpot_ms))],
     ['expected', ({ expected, latency }) => rangeCell(expected.tpot, spreadMean(latency.tpot_ms))],
-    ['MBU', ({ model_utilization }) => formatUtilization(model_utilization.decode_mbu)],
+    ['MBU', utilizationCells(known, ({ model_utilization }) => model_utilization.decode_mbu)],
   ];
   const narrow = columns.filter(([head]) => head !== 'MFU' && head !== 'MBU');
   const table = pointTable(known, columns, width, narrow);
   const [first] = known;
   if (!first) return '';
   const { prefill_bound, decode_bound } = first.model_utilization;
+  const { ttft, tpot } = first.expected;
+  const told = [...new Set([tpot, ttft].flatMap((one) => ('how' in one ? [one.how] : [])))];
+  // They share their low end.
   const how =
-    'how' in first.expected.tpot
-      ? first.expected.tpot.how
-      : 'how' in first.expected.ttft
-        ? first.expected.ttft.how
-        : '';
+    told.length > 1
+      ? `of TPOT ${told[0]}; of TTFT ${told[1]!.replace(/^low = .*?; high/, 'high')}`
+      : (told[0] ?? '');
   const words = `MFU of prefill (${bound(prefill_bound)}-bound), MBU of decode (${bound(decode_bound)}-bound), at ${first.point}. Expected: ${how}.`;
   return [table, ...hanging('  ', words, width)].join('\n');
 }

@@ -50,6 +50,26 @@ test('what ran in a line, the parts as tables with units and intervals', () => {
   expect(text.indexOf('mode=cudagraph is 1.6 times')).toBeGreaterThan(text.indexOf('Between variants'));
 });
 
+test('of a model that a server only names nothing stands in empty parentheses', () => {
+  const document = testBench({ variants: 1 });
+  Object.assign(document.data.engine, { model: 'tiny', weights: 'unknown', dtype: null, quantization: null });
+  expect(benchText(document, 80).replaceAll('\n', ' ')).toContain('· tiny · transformers');
+});
+
+test('a slope that may be 0 is marked beside its fit', () => {
+  const document = testBench({ variants: 1 });
+  const fit = document.data.variants[0]!.fits.find(({ id }) => id === 'output')!;
+  fit.coefficients_ci95 = [
+    [1, 2],
+    [-1, 1],
+  ];
+  expect(
+    benchText(document, 80)
+      .replaceAll(/\s+/g, ' ')
+      .match(/slope not different from 0/g),
+  ).toHaveLength(1);
+});
+
 test('a flag of several points is said once, warnings first', () => {
   const text = benchText(testBench({ variants: 1 }), 80);
   expect(text.match(/warning: The GPU does nothing/g)).toHaveLength(1);

@@ -20,6 +20,7 @@ function title({ data, tool_version }: Document<BenchResult>): string {
     engine.dtype,
     engine.quantization,
   ];
+  const known = traits.filter((one) => one !== null);
   const where = engine.device_name ?? engine.device;
   const devices = engine.tensor_parallel_size > 1 ? `${engine.tensor_parallel_size} × ` : '';
   const threads = engine.threads === null ? '' : `, ${plural(engine.threads, 'thread')}`;
@@ -27,7 +28,7 @@ function title({ data, tool_version }: Document<BenchResult>): string {
   return [
     `inferscope${nbsp}${tool_version}`,
     `bench ${parts.join(' + ')}`,
-    inert(`${engine.model} (${traits.filter((one) => one !== null).join(', ')})`),
+    inert(`${engine.model}${known.length > 0 ? ` (${known.join(', ')})` : ''}`),
     inert(`${engine.name}${version} on ${devices}${where}${threads}`),
     `${protocol.launches === 1 ? '1 launch' : `${protocol.launches} launches`} × ${plural(protocol.repeats, 'repeat')}`,
     inert(protocol.sampling),
@@ -71,12 +72,14 @@ function flagLines({ points, flags }: BenchVariant, width: number): string[] {
 }
 
 function fitLines({ fits }: BenchVariant, width: number): string[] {
-  return fits.flatMap(({ x, y, unit, coefficients, rms_error, r2, n }) => {
+  return fits.flatMap(({ x, y, unit, coefficients, coefficients_ci95, rms_error, r2, n }) => {
     const terms = coefficients.map((value, power) => {
       const size = power === 0 ? '' : ` × ${x}${power === 2 ? '²' : ''}`;
       return `${value.toPrecision(3).replace('-', '−')}${size}`;
     });
-    const text = `${y} = ${terms.join(' + ').replaceAll('+ −', '− ')} ${unit} (error ${(100 * rms_error).toFixed(1)} %, R² ${r2.toFixed(4)}, n = ${n})`;
+    const slope = coefficients.length === 2 ? coefficients_ci95?.[1] : undefined;
+    const flat = slope !== undefined && slope[0] <= 0 && slope[1] >= 0;
+    const text = `${y} = ${terms.join(' + ').replaceAll('+ −', '− ')} ${unit} (error ${(100 * rms_error).toFixed(1)} %, R² ${r2.toFixed(4)}, n = ${n}${flat ? '; slope not different from 0' : ''})`;
     return hanging('  ', unbroken(text), width);
   });
 }
