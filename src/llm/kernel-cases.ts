@@ -1,0 +1,101 @@
+import type { KernelCase, KernelName } from '../model/kernels.js';
+import { kernelCase } from './kernel-work.js';
+
+/** What is swept: every combination is a case of each kernel that has the size. */
+export interface KernelSweep {
+  batchSizes: readonly number[];
+  seqLens: readonly number[];
+  hiddenSizes: readonly number[];
+  dtypes: readonly string[];
+  /** SDPA's: null is PyTorch's own choice. */
+  backends: readonly (string | null)[];
+}
+
+export interface SizeDefaults {
+  batchSize: number;
+  seqLen: number;
+  hiddenSize: number;
+  vocab: number;
+}
+
+/** Sizes of an 8 B model's layers on a GPU; on a CPU what is done in milliseconds. */
+export const usualSizes: Record<'gpu' | 'cpu', SizeDefaults> = {
+  gpu: { batchSize: 8, seqLen: 512, hiddenSize: 4096, vocab: 128_256 },
+  cpu: { batchSize: 1, seqLen: 128, hiddenSize: 512, vocab: 32_000 },
+};
+
+interface Sizes {
+  batch: number;
+  seq: number;
+  hidden: number;
+  vocab: number;
+}
+
+/** Heads of 128 dimensions (64 in small models), four query heads a key/value head, as Llama 3 has them. */
+function headsOf(hidden: number): { heads: number; kv_heads: number; head_dim: number } {
+  const head_dim =
+    hidden >= 1024 && hidden % 128 === 0 ? 128 : hidden % 64 === 0 ? 64 : Math.max(2, hidden - (hidden % 2));
+  const heads = Math.max(1, Math.floor(hidden / head_dim));
+  return { heads, kv_heads: heads % 4 === 0 ? heads / 4 : heads, head_dim };
+}
+
+/** 3.5 × hidden as in Llama 3 (4096 → 14336), in steps of 64. */
+const intermediateOf = (hidden: number): number => Math.max(64, Math.round((3.5 * hidden) / 64) * 64);
+
+const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
+  gemm: ({ batch, seq, hidden }) => [{ m: batch * seq, n: hidden, k: hidden }],
+  linear: ({ batch, seq, hidden }) => [
+    { tokens: batch * seq, in_features: hidden, out_features: intermediateOf(hidden), bias: 1 },
+  ],
+  // conv2_x of ResNet-50 (He et al. 2015, table 1): 64 channels, more with larger hidden sizes only.
+  conv2d: ({ batch, hidden }) => {
+    const channels = Math.max(64, Math.round(hidden / 64));
+    return [{ batch, channels, out_channels: channels, height: 56, width: 56, kernel: 3 }];
+  },
+  // A quarter of the hidden size: an LSTM's products run step after step.
+  lstm: ({ batch, seq, hidden }) => {
+    const width = Math.max(16, Math.round(hidden / 4));
+    return [{ batch, seq, input: width, hidden: width, layers: 1 }];
+  },
+  'layernorm-gelu': ({ batch, seq, hidden }) => [{ tokens: batch * seq, hidden }],
+  attention: ({ batch, seq, hidden }) => [
+    { batch, ...headsOf(hidden), new_tokens: seq, context: seq },
+    { batch, ...headsOf(hidden), new_tokens: 1, context: seq },
+  ],
+  softmax: ({ batch, seq, hidden }) => [{ rows: batch * seq, columns: hidden }],
+  rmsnorm: ({ batch, seq, hidden }) => [{ tokens: batch * seq, hidden, residual: 1 }],
+  swiglu: ({ batch, seq, hidden }) => [{ tokens: batch * seq, intermediate: intermediateOf(hidden) }],
+  rope: ({ batch, seq, hidden }) => [{ tokens: batch * seq, ...headsOf(hidden) }],
+  embedding: ({ batch, seq, hidden, vocab }) => [{ tokens: batch * seq, vocab, hidden }],
+  sampling: ({ batch, vocab }) => [{ batch, vocab }],
+};
+
+/** What a kernel is measured in besides float formats: only products have 8-bit forms. */
+const inNarrow: readonly KernelName[] = ['gemm', 'linear'];
+
+/** Whether a kernel has a form in the dtype. */
+export function takesDType(kernel: KernelName, dtype: string): boolean {
+  if (dtype === 'int4') return false;
+  if (dtype === 'float8' || dtype === 'int8') return inNarrow.includes(kernel);
+  if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
+  return true;
+}
+
+/**
+ * Cases of the kernels over every combination of the sweep, each once: a size that a kernel does not have does not
+ * multiply it. Combinations of kernel and dtype that do not exist are left out.
+ */
+export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, vocab: number): KernelCase[] {
+  const cases = new Map<string, KernelCase>();
+  for (const name of names)
+    for (const dtype of sweep.dtypes.filter((one) => takesDType(name, one)))
+      for (const hidden of sweep.hiddenSizes)
+        for (const seq of sweep.seqLens)
+          for (const batch of sweep.batchSizes)
+            for (const params of paramsOf[name]({ batch, seq, hidden, vocab }))
+              for (const backend of name === 'attention' ? sweep.backends : [null]) {
+                const one = kernelCase(name, dtype, params, backend);
+                cases.set(one.case, one);
+              }
+  return [...cases.values()];
+}

@@ -1,0 +1,192 @@
+import { bytesPerElement } from '../model/dtype.js';
+import type { KernelCase, KernelName } from '../model/kernels.js';
+import type { Architecture, Layer } from './architecture.js';
+import { kernelCase } from './kernel-work.js';
+import type { NecessaryOp } from './necessary-op.js';
+import type { StageShape } from './shape.js';
+import type { Storage } from './storage.js';
+import { stageWork } from './work.js';
+import { bytesOf } from './work-totals.js';
+
+/** An operation of a step and the case that measures it, or why none does. */
+export interface StepOp {
+  /** As stageWork calls it: qkv_proj, attention, lm_head, … */
+  name: string;
+  /** How often it runs in a step. */
+  count: number;
+  case: string | null;
+  reason: string | null;
+  /** Of one run, by stageWork: matrix products only, and the bytes of the fused form. */
+  flops: number;
+  bytes: number;
+}
+
+/** A prefill, or one decode step, of the model. */
+export interface ModelStep {
+  phase: StageShape['phase'];
+  batch_size: number;
+  new_tokens: number;
+  /** In the cache before. */
+  context_tokens: number;
+  ops: StepOp[];
+}
+
+export interface ModelCases {
+  steps: ModelStep[];
+  /** Each once, in the order in which they first occur. */
+  cases: KernelCase[];
+}
+
+/**
+ * The operations of prefill (a prompt of each context length) and decode (one token after it) of a model, by stageWork,
+ * each measured once however often it runs. What no kernel of the suite stands for says so.
+ * @throws E_LENGTHS for an impossible size
+ */
+export function modelCases(
+  a: Architecture,
+  storage: Storage,
+  { batchSizes, contextLens }: { batchSizes: readonly number[]; contextLens: readonly number[] },
+): ModelCases {
+  const cases = new Map<string, KernelCase>();
+  const steps = contextLens.flatMap((context) =>
+    batchSizes.flatMap((batchSize) =>
+      shapes(batchSize, context).map((shape) => stepOf(a, storage, shape, cases)),
+    ),
+  );
+  return { steps, cases: [...cases.values()] };
+}
+
+function shapes(batchSize: number, context: number): StageShape[] {
+  return [
+    { phase: 'prefill', batchSize, newTokens: context, contextTokens: 0 },
+    { phase: 'decode', batchSize, newTokens: 1, contextTokens: context },
+  ];
+}
+
+function stepOf(
+  a: Architecture,
+  storage: Storage,
+  shape: StageShape,
+  cases: Map<string, KernelCase>,
+): ModelStep {
+  const ops = new Map<string, StepOp>();
+  for (const op of stageWork(a, shape, storage)) {
+    const found = measuredBy(a, op, shape);
+    if (found.case !== null) cases.set(found.case.case, found.case);
+    const told = { case: found.case?.case ?? null, reason: found.reason };
+    // Layers differ in windows and experts: one name may be several operations.
+    const key = JSON.stringify([op.name, told, found.case === null ? [op.flops, bytesOf(op)] : null]);
+    const known = ops.get(key);
+    if (known) known.count++;
+    else ops.set(key, { name: op.name, count: 1, ...told, flops: op.flops, bytes: bytesOf(op) });
+  }
+  return {
+    phase: shape.phase,
+    batch_size: shape.batchSize,
+    new_tokens: shape.newTokens,
+    context_tokens: shape.contextTokens,
+    ops: [...ops.values()],
+  };
+}
+
+type Measured = { case: KernelCase; reason: null } | { case: null; reason: string };
+
+const without = (reason: string): Measured => ({ case: null, reason });
+
+function measuredBy(a: Architecture, op: NecessaryOp, shape: StageShape): Measured {
+  const as = (kernel: KernelName, params: Record<string, number>): Measured => ({
+    case: kernelCase(kernel, op.dtype, params),
+    reason: null,
+  });
+  const tokens = shape.batchSize * shape.newTokens;
+  const layer = op.layer === null ? null : (a.layers[op.layer] ?? null);
+  if (op.gemm) return product(op, as);
+  switch (op.class) {
+    case 'attention':
+      return attention(layer, shape, as);
+    case 'norm':
+      return norm(a, op, layer, shape, as);
+    case 'embedding':
+      return as('embedding', { tokens, vocab: a.vocabSize, hidden: a.embeddingDim });
+    case 'sampling':
+      return as('sampling', { batch: shape.batchSize, vocab: a.vocabSize });
+    default:
+      return elementwise(op, layer, tokens, as);
+  }
+}
+
+type As = (kernel: KernelName, params: Record<string, number>) => Measured;
+
+function product({ gemm, bytes, dtype }: NecessaryOp, as: As): Measured {
+  const { m, n, k, batch } = gemm!;
+  if (batch !== 1)
+    return without(
+      `${Number.isInteger(batch) ? batch : `about ${batch.toFixed(1)}`} products as one: no kernel of the suite is grouped`,
+    );
+  // Half a percent: scales of 8-bit formats, and biases.
+  if (bytes.weights < 0.99 * n * k * bytesPerElement[dtype])
+    return without(
+      `weights of fewer bits than the ${dtype} they are multiplied in: no kernel of the suite unpacks them`,
+    );
+  return as('gemm', { m, n, k });
+}
+
+function attention(
+  layer: Layer | null,
+  { batchSize, newTokens, contextTokens }: StageShape,
+  as: As,
+): Measured {
+  const of = layer?.attention;
+  if (!of || of.kind !== 'grouped')
+    return without('latent attention (MLA): no kernel of the suite has its form');
+  const all = newTokens + contextTokens;
+  const context = of.window === null ? all : Math.min(all, of.window);
+  if (context < newTokens)
+    return without(
+      `a window of ${of.window} inside ${newTokens} new tokens: the suite measures whole causal attention`,
+    );
+  return as('attention', {
+    batch: batchSize,
+    heads: of.headCount,
+    kv_heads: of.kvHeadCount,
+    head_dim: of.headDim,
+    new_tokens: newTokens,
+    context,
+  });
+}
+
+function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: StageShape, as: As): Measured {
+  const element = bytesPerElement[op.dtype];
+  const { activations_in: read, activations_out: written } = op.bytes;
+  const tokens = shape.batchSize * (op.layer === null ? 1 : shape.newTokens);
+  if (op.name === 'qk_norm') {
+    const of = layer?.attention;
+    if (!of || of.kind !== 'grouped' || of.qkNorm !== 'rmsnorm')
+      return without('LayerNorm alone: the suite has it together with GELU');
+    return as('rmsnorm', {
+      tokens: tokens * (of.headCount + of.kvHeadCount),
+      hidden: of.headDim,
+      residual: 0,
+    });
+  }
+  if (op.name === 'q_a_norm' || op.name === 'kv_a_norm')
+    return as('rmsnorm', { tokens, hidden: read / element / tokens, residual: 0 });
+  if (a.norm !== 'rmsnorm') return without('LayerNorm alone: the suite has it together with GELU');
+  const added = read > tokens * a.hiddenSize * element || written > tokens * a.hiddenSize * element;
+  return as('rmsnorm', { tokens, hidden: a.hiddenSize, residual: added ? 1 : 0 });
+}
+
+function elementwise(op: NecessaryOp, layer: Layer | null, tokens: number, as: As): Measured {
+  const { attention: of, mlp } = layer ?? {};
+  if (op.name === 'rotary' && of)
+    return of.kind === 'grouped'
+      ? as('rope', { tokens, heads: of.headCount, kv_heads: of.kvHeadCount, head_dim: of.rotaryDim })
+      : as('rope', { tokens, heads: of.headCount, kv_heads: 1, head_dim: of.ropeDim });
+  if (op.name === 'swiglu' && mlp?.kind === 'dense')
+    return as('swiglu', { tokens, intermediate: mlp.intermediateSize });
+  if (op.name === 'experts_swiglu' && mlp?.kind === 'moe')
+    return as('swiglu', { tokens: tokens * mlp.expertsPerToken, intermediate: mlp.intermediateSize });
+  if (op.name === 'shared_swiglu' && mlp?.kind === 'moe')
+    return as('swiglu', { tokens, intermediate: mlp.sharedIntermediateSize });
+  return without('no kernel of the suite does this');
+}

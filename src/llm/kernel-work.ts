@@ -1,0 +1,172 @@
+import { bytesPerElement, type DType } from '../model/dtype.js';
+import type { KernelCase, KernelName } from '../model/kernels.js';
+import { attendedKeys } from './shape.js';
+
+type Params = Readonly<Record<string, number>>;
+
+/** Work of one run of a kernel. */
+export interface KernelWork {
+  flops: number;
+  bytes: number;
+  /** Inputs, tables that are only looked up in, and outputs: the least memory that one set of arrays takes. */
+  footprintBytes: number;
+}
+
+interface Elements {
+  flops: number;
+  /** Elements read and written once each, of the case's dtype. */
+  inputs: number;
+  outputs: number;
+  /** Bytes of another type: token ids are int64. */
+  otherBytes?: number;
+  /** Elements that are held and not all read. */
+  held?: number;
+}
+
+const p = (params: Params, name: string): number => {
+  const value = params[name];
+  if (value === undefined) throw new Error(`a kernel needs ${name}: ${JSON.stringify(params)}`);
+  return value;
+};
+
+/**
+ * FLOPs and elements by kernel. Kernels with matrix products count these only, 2 a multiply-add, as MFU does
+ * (docs/llm-arithmetic.md); biases and gate activations of theirs are left out. The others count every addition,
+ * multiplication, division, comparison, exponential, root and error function as one, so that they have a place on a
+ * roofline; they are far left of every ridge.
+ */
+const elementsOf: Record<KernelName, (of: Params) => Elements> = {
+  /** out[m, n] = a[m, k] · b[k, n]: 2·m·n·k. */
+  gemm: (of) => product(p(of, 'm'), p(of, 'n'), p(of, 'k'), 0),
+  /** The same with a bias of `out_features`. */
+  linear: (of) =>
+    product(
+      p(of, 'tokens'),
+      p(of, 'out_features'),
+      p(of, 'in_features'),
+      p(of, 'bias') * p(of, 'out_features'),
+    ),
+  /** Stride 1, padding ⌊kernel/2⌋, no bias: 2·B·Cout·H′·W′·Cin·k² (Goodfellow et al., Deep Learning, 9.1). */
+  conv2d: (of) => {
+    const [b, cin, cout, k] = [p(of, 'batch'), p(of, 'channels'), p(of, 'out_channels'), p(of, 'kernel')];
+    const pixels = convSide(p(of, 'height'), k) * convSide(p(of, 'width'), k);
+    return {
+      flops: 2 * b * cout * pixels * cin * k * k,
+      inputs: b * cin * p(of, 'height') * p(of, 'width') + cout * cin * k * k,
+      outputs: b * cout * pixels,
+    };
+  },
+  /**
+   * Four gates, each an input and a recurrent product a step: Σ layers 2·B·S·4H·(in + H) (Hochreiter & Schmidhuber 1997;
+   * torch.nn.LSTM). Two biases a gate; the sequence in, the last layer's outputs and all last states out.
+   */
+  lstm: (of) => {
+    const [b, s, i, h, l] = [p(of, 'batch'), p(of, 'seq'), p(of, 'input'), p(of, 'hidden'), p(of, 'layers')];
+    const matrices = 4 * h * (i + h) + (l - 1) * 4 * h * 2 * h;
+    return {
+      flops: 2 * b * s * matrices,
+      inputs: b * s * i + matrices + l * 8 * h,
+      outputs: b * s * h + 2 * l * b * h,
+    };
+  },
+  /** LayerNorm 7 (mean, centre, square, sum, × 1/σ, weight, bias) and exact GELU 5 (/√2, erf, + 1, × x, × ½) an element. */
+  'layernorm-gelu': (of) => {
+    const [t, h] = [p(of, 'tokens'), p(of, 'hidden')];
+    return { flops: 12 * t * h, inputs: t * h + 2 * h, outputs: t * h };
+  },
+  /** Causal: 4·heads·head_dim a query and key it sees, docs/llm-arithmetic.md; keys and values of the context read once. */
+  attention: (of) => {
+    const [b, h, kv, d] = [p(of, 'batch'), p(of, 'heads'), p(of, 'kv_heads'), p(of, 'head_dim')];
+    const [t, c] = [p(of, 'new_tokens'), p(of, 'context')];
+    const pairs = attendedKeys(
+      { phase: 'prefill', batchSize: b, newTokens: t, contextTokens: Math.max(0, c - t) },
+      c,
+    );
+    return {
+      flops: 4 * h * d * b * pairs,
+      inputs: b * t * h * d + 2 * b * Math.max(c, t) * kv * d,
+      outputs: b * t * h * d,
+    };
+  },
+  /** Largest, subtract, exp, sum, divide: 5 an element. */
+  softmax: (of) => {
+    const n = p(of, 'rows') * p(of, 'columns');
+    return { flops: 5 * n, inputs: n, outputs: n };
+  },
+  /** Square, sum, × 1/rms, × weight: 4 an element; with a residual one addition more, which is written out as well. */
+  rmsnorm: (of) => {
+    const [t, h, residual] = [p(of, 'tokens'), p(of, 'hidden'), p(of, 'residual')];
+    const n = t * h;
+    return { flops: (4 + residual) * n, inputs: n * (1 + residual) + h, outputs: n * (1 + residual) };
+  },
+  /** gate · sigmoid(gate) · up: exp, + 1, divide, × up: 4 an element (Shazeer 2020, arXiv 2002.05202). */
+  swiglu: (of) => {
+    const n = p(of, 'tokens') * p(of, 'intermediate');
+    return { flops: 4 * n, inputs: 2 * n, outputs: n };
+  },
+  /** Two products and a sum an element (RoFormer, arXiv 2104.09864); the tables of cos and sin stay in the caches. */
+  rope: (of) => {
+    const n = p(of, 'tokens') * (p(of, 'heads') + p(of, 'kv_heads')) * p(of, 'head_dim');
+    return { flops: 3 * n, inputs: n, outputs: n };
+  },
+  /** Nothing is computed: a row of the table a token. */
+  embedding: (of) => {
+    const n = p(of, 'tokens') * p(of, 'hidden');
+    return {
+      flops: 0,
+      inputs: n,
+      outputs: n,
+      otherBytes: 8 * p(of, 'tokens'),
+      held: p(of, 'vocab') * p(of, 'hidden'),
+    };
+  },
+  /** argmax: one comparison a logit; a token id (8 bytes) out. */
+  sampling: (of) => {
+    const n = p(of, 'batch') * p(of, 'vocab');
+    return { flops: n, inputs: n, outputs: 0, otherBytes: 8 * p(of, 'batch') };
+  },
+};
+
+const products: readonly KernelName[] = ['gemm', 'linear', 'conv2d', 'lstm', 'attention'];
+
+/** Whether its FLOPs are those of matrix products: then the dtype's matrix peak is the roof. */
+export const isProduct = (kernel: string): boolean => (products as readonly string[]).includes(kernel);
+
+function product(m: number, n: number, k: number, bias: number): Elements {
+  return { flops: 2 * m * n * k, inputs: m * k + k * n + bias, outputs: m * n };
+}
+
+/** Height or width of a convolution's output. */
+export function convSide(side: number, kernel: number): number {
+  return side + 2 * Math.floor(kernel / 2) - kernel + 1;
+}
+
+/** tfloat32 is float32 in memory. */
+export function elementBytes(dtype: string): number {
+  return dtype === 'tfloat32' ? 4 : bytesPerElement[dtype as DType];
+}
+
+/** Products of 8 bits give wider results: float8 bfloat16 (torch._scaled_mm), int8 int32 (torch._int_mm). */
+function outputBytes(dtype: string): number {
+  if (dtype === 'float8') return 2;
+  return dtype === 'int8' ? 4 : elementBytes(dtype);
+}
+
+/** What one run must compute and move: every input read once, every output written once. */
+export function kernelWork(kernel: KernelName, dtype: string, params: Params): KernelWork {
+  const { flops, inputs, outputs, otherBytes = 0, held = 0 } = elementsOf[kernel](params);
+  const bytes = inputs * elementBytes(dtype) + outputs * outputBytes(dtype) + otherBytes;
+  return { flops, bytes, footprintBytes: bytes + held * elementBytes(dtype) };
+}
+
+/** A case with its id, FLOPs and bytes: "attention bfloat16 8x32x8x128x1x2048 flash". */
+export function kernelCase(
+  kernel: KernelName,
+  dtype: string,
+  params: Record<string, number>,
+  backend: string | null = null,
+): KernelCase {
+  const { flops, bytes } = kernelWork(kernel, dtype, params);
+  const words = [kernel, dtype, Object.values(params).join('x'), ...(backend === null ? [] : [backend])];
+  return { case: words.join(' '), kernel, backend, dtype, params, flops, bytes };
+}
