@@ -21,6 +21,26 @@ export type GpusOpened =
       reason: { code: 'no_driver' | 'permission' | 'no_gpu' | 'failed'; text: string };
     };
 
+/** What a session's manifest says of GPUs: the same names that importers of captures write. */
+export interface GpuFacts {
+  hardware: Record<string, string | number | null>;
+  software: Record<string, string>;
+}
+
+/** gpu_name of the first; of the others only where they differ. No serial number, no bus id. */
+export function gpuFacts(gpus: Pick<Gpus, 'devices' | 'driverVersion'> | null): GpuFacts {
+  const facts: GpuFacts = { hardware: {}, software: {} };
+  const [first] = gpus?.devices ?? [];
+  if (!gpus || !first) return facts;
+  facts.hardware['gpu_count'] = gpus.devices.length;
+  facts.hardware['gpu_name'] = first.name;
+  facts.hardware['gpu_memory_bytes'] = first.memoryTotalBytes;
+  for (const { index, name } of gpus.devices)
+    if (name !== first.name) facts.hardware[`gpu${index}_name`] = name;
+  if (gpus.driverVersion !== null) facts.software['nvidia_driver'] = gpus.driverVersion;
+  return facts;
+}
+
 /** NVML first; where it is missing, amd-smi, then rocm-smi, if one is on PATH. Never throws. */
 export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOpened> {
   const { nvml, reason } = await openNvml();

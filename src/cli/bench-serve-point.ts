@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import process from 'node:process';
-import { openNvml } from '../capture/nvml.js';
+import { openGpus } from '../capture/telemetry-gpus.js';
 import { startDeviceSampler } from '../capture/run/device-sampler.js';
 import { startHostSampler } from '../capture/telemetry.js';
 import { clientVerdict } from '../load/client-verdict.js';
@@ -58,10 +58,10 @@ export async function runServingPoint(
     ...(tokenizer ? { tokenizer } : {}),
   });
   const keys = { execution_id: id, capture_id: id, host };
-  const { nvml } = await openNvml();
+  const { gpus } = await openGpus();
   const samplers = {
     host: startHostSampler({ pid: process.pid, keys: { ...keys, rank: 0 } }),
-    device: nvml === null ? null : startDeviceSampler(nvml, keys),
+    device: gpus === null ? null : startDeviceSampler(gpus, keys),
     server: context.metricsUrl === null ? null : startServerSampler(context.metricsUrl),
   };
   let outcome: LoadOutcome;
@@ -98,7 +98,7 @@ export async function runServingPoint(
           metric,
           value,
         });
-    nvml?.close();
+    gpus?.close();
   }
   const prompts = new Map(planned.map((one) => [one.index, one.input_tokens]));
   const rows = outcome.exchanges.map((exchange) =>

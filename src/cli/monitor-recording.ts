@@ -2,13 +2,12 @@ import process from 'node:process';
 import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import type { DeviceRows } from '../capture/run/device-sampler.js';
 import { startWatch, type Watch, type WatchEnd } from '../capture/monitor/watch.js';
-import { openGpus, type Gpus, type GpusOpened } from '../capture/telemetry-gpus.js';
+import { gpuFacts, openGpus, type Gpus, type GpusOpened } from '../capture/telemetry-gpus.js';
 import { describeEnvironment } from '../hardware/environment.js';
 import type { Document, Issue } from '../model/document.js';
 import type { MonitorPlan, MonitorResult } from '../model/documents/monitor.js';
 import { InferscopeError } from '../model/errors.js';
 import { redactCommand, redactText } from '../model/redaction.js';
-import type { Fact } from '../import/importer.js';
 import { toolVersion } from '../model/version.js';
 import { openDisplay, type Display } from './monitor-display.js';
 import { openMonitorSession, type MonitorSession } from './monitor-session.js';
@@ -85,6 +84,7 @@ export async function startRecording(
         name: 'monitor.json',
       });
       const environment = describeEnvironment();
+      const facts = gpuFacts(gpus);
       const capture = (capture_id: string, name: string) => ({
         capture_id,
         execution_id: executionId,
@@ -104,11 +104,8 @@ export async function startRecording(
           clock_pairs: [zero, { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() }],
           command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
           workload: null,
-          hardware: { ...environment.hardware, ...gpuFacts(gpus) },
-          software: {
-            ...environment.software,
-            ...(gpus?.driverVersion ? { nvidia_driver: gpus.driverVersion } : {}),
-          },
+          hardware: { ...environment.hardware, ...facts.hardware },
+          software: { ...environment.software, ...facts.software },
           executions: [
             {
               execution_id: executionId,
@@ -170,18 +167,6 @@ function titleOf(gpus: Gpus | null, hz: number): string {
   const count = gpus.devices.length;
   const driver = gpus.driverVersion === null ? '' : ` (driver ${gpus.driverVersion})`;
   return `inferscope monitor · ${count} GPU${count === 1 ? '' : 's'} by ${gpus.source}${driver} · ${hz} Hz`;
-}
-
-/** gpu_name of the first; of the others only where they differ. No serial number, no bus id. */
-function gpuFacts(gpus: Gpus | null): Record<string, Fact> {
-  const facts: Record<string, Fact> = {};
-  if (!gpus) return facts;
-  facts['gpu_count'] = gpus.devices.length;
-  const [first] = gpus.devices;
-  facts['gpu_name'] = first?.name ?? null;
-  facts['gpu_memory_bytes'] = first?.memoryTotalBytes ?? null;
-  for (const { index, name } of gpus.devices) if (name !== first?.name) facts[`gpu${index}_name`] = name;
-  return facts;
 }
 
 function planOf(

@@ -73,12 +73,12 @@ function keepTelemetry(
   for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
   const captureIds = new Set([...telemetry, ...memory].map((row) => row.capture_id!));
   for (const capture_id of captureIds) {
-    const sampler = capture_id.endsWith('-nvml') ? 'nvml-sampler' : 'host-sampler';
+    const ofGpus = capture_id.endsWith('-gpus');
     imported.captures.push({
       capture_id,
       execution_id,
-      tool: { name: `inferscope ${sampler.replace('-', ' ')}`, version: toolVersion },
-      importer: sampler,
+      tool: { name: `inferscope ${ofGpus ? 'GPU' : 'host'} sampler`, version: toolVersion },
+      importer: ofGpus ? 'device-sampler' : 'host-sampler',
       clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
     });
   }

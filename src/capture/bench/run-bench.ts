@@ -5,7 +5,7 @@ import type { Issue } from '../../model/document.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { Row } from '../../model/tables.js';
-import { openGpus, type Gpus } from '../telemetry-gpus.js';
+import { gpuFacts, type GpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { monotonicNs, realtimeNs, recordWriter } from '../record-writer.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
@@ -72,6 +72,8 @@ export interface BenchCapture {
   executions: BenchExecution[];
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   issues: Issue[];
+  /** Of this machine; a server elsewhere has its own. */
+  facts: GpuFacts;
   stopped: boolean;
 }
 
@@ -86,8 +88,14 @@ export const benchWarmup = { min: 2, max: 5, within: 0.05 };
  */
 export async function runBench(options: BenchOptions): Promise<BenchCapture> {
   const { variants, launches, signal } = options;
-  const capture: BenchCapture = { executions: [], clockPairs: [clockPair()], issues: [], stopped: false };
   const { gpus } = await openGpus();
+  const capture: BenchCapture = {
+    executions: [],
+    clockPairs: [clockPair()],
+    issues: [],
+    facts: gpuFacts(gpus),
+    stopped: false,
+  };
   const eta = startEta(variants, options);
   try {
     const before = gpus ? deviceMemoryUsed(gpus) : null;

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../../model/document.js';
-import type { Nvml } from '../nvml.js';
+import type { Gpus } from '../telemetry-gpus.js';
 
 /** The driver frees a context some time after its process is gone. */
 const waitMs = 10_000;
@@ -9,21 +9,21 @@ const pollMs = 200;
 const toleranceBytes = 256 * 2 ** 20;
 
 /** Bytes in use by device; null where NVML does not tell. */
-export function deviceMemoryUsed({ devices }: Pick<Nvml, 'devices'>): (number | null)[] {
+export function deviceMemoryUsed({ devices }: Pick<Gpus, 'devices'>): (number | null)[] {
   return devices.map((device) => device.sample().memoryUsedBytes);
 }
 
 /** Waits until every GPU holds as much memory as before the first execution. @returns what is still held, if any */
 export async function deviceMemoryCleared(
-  nvml: Pick<Nvml, 'devices'> | null,
+  gpus: Pick<Gpus, 'devices'> | null,
   before: (number | null)[] | null,
   signal: AbortSignal,
   limitMs = waitMs,
 ): Promise<Issue | null> {
-  if (!nvml || !before) return null;
+  if (!gpus || !before) return null;
   const deadline = Date.now() + limitMs;
   for (;;) {
-    const excess = deviceMemoryUsed(nvml).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
+    const excess = deviceMemoryUsed(gpus).map((used, i) => (used ?? 0) - (before[i] ?? used ?? 0));
     const held = excess.findIndex((bytes) => bytes > toleranceBytes);
     if (held < 0 || signal.aborted) return null;
     if (Date.now() >= deadline) {

@@ -4,9 +4,9 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import type { Issue } from '../../model/document.js';
 import { redactCommand, redactText } from '../../model/redaction.js';
-import { openNvml, type Nvml } from '../nvml.js';
 import { monotonicNs, realtimeNs, recordVariable } from '../record-writer.js';
 import { startHostSampler } from '../telemetry.js';
+import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler } from './device-sampler.js';
 import { downloadedModel } from './first-download.js';
 import { recogniseFailure } from './failures.js';
@@ -23,23 +23,29 @@ import { runProgram, type ProgramEnd } from './run-program.js';
  */
 export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
   const planned = await planExecutions(options);
-  const capture: RunCapture = { executions: [], clockPairs: [clockPair()], issues: [], stopped: false };
-  const { nvml } = await openNvml();
-  const before = nvml ? deviceMemoryUsed(nvml) : null;
+  const { gpus } = await openGpus();
+  const capture: RunCapture = {
+    executions: [],
+    clockPairs: [clockPair()],
+    issues: [],
+    facts: gpuFacts(gpus),
+    stopped: false,
+  };
+  const before = gpus ? deviceMemoryUsed(gpus) : null;
   try {
     for (const plan of planned) {
       if (options.signal.aborted) break;
       const issue =
-        capture.executions.length > 0 ? await deviceMemoryCleared(nvml, before, options.signal) : null;
+        capture.executions.length > 0 ? await deviceMemoryCleared(gpus, before, options.signal) : null;
       if (issue) capture.issues.push(issue);
-      const execution = await execute(plan, capture.executions, nvml, options);
+      const execution = await execute(plan, capture.executions, gpus, options);
       capture.executions.push(execution);
       options.onProgress({ type: 'end', execution });
       // A program that is not there will not be there the next time.
       if (execution.exit_code === null && execution.signal === null && !execution.timedOut) break;
     }
   } finally {
-    nvml?.close();
+    gpus?.close();
   }
   capture.stopped = options.signal.aborted;
   capture.clockPairs.push(clockPair());
@@ -49,7 +55,7 @@ export async function runEvaluators(options: RunOptions): Promise<RunCapture> {
 async function execute(
   plan: PlannedExecution,
   earlier: readonly RunExecution[],
-  nvml: Nvml | null,
+  gpus: Gpus | null,
   options: RunOptions,
 ): Promise<RunExecution> {
   const folder = join(options.scratch, plan.execution_id);
@@ -80,7 +86,7 @@ async function execute(
     kill: options.kill,
     onStart: (pid) => {
       samplers.push(startHostSampler({ pid, keys: { ...keys, capture_id: `${plan.execution_id}-host` } }));
-      if (nvml) samplers.push(startDeviceSampler(nvml, { ...keys, capture_id: `${plan.execution_id}-nvml` }));
+      if (gpus) samplers.push(startDeviceSampler(gpus, { ...keys, capture_id: `${plan.execution_id}-gpus` }));
     },
   });
   const sampled = samplers.map((sampler) => sampler.stop());

@@ -2,6 +2,7 @@ import type { Issue } from '../../model/document.js';
 import type { InferscopeError } from '../../model/errors.js';
 import type { Execution } from '../../model/manifest.js';
 import type { Row } from '../../model/tables.js';
+import type { GpuFacts } from '../telemetry-gpus.js';
 import type { KernelChoice } from './ncu-arguments.js';
 
 export const evaluators = ['nsys', 'ncu', 'torch', 'none'] as const;
@@ -100,6 +101,8 @@ export interface RunCapture {
   /** First and last (monotonic, realtime) pair. */
   clockPairs: { monotonic_ns: string; realtime_ns: string }[];
   issues: Issue[];
+  /** As the driver names the GPUs of this machine. */
+  facts: GpuFacts;
   /** Ctrl-C ended it before the last execution did. */
   stopped: boolean;
 }
