@@ -2,6 +2,7 @@ import type { DType } from '../model/dtype.js';
 import type { Figure } from '../model/figure.js';
 import { figure, missing } from '../model/figure.js';
 import { gpuSheets } from './gpu-sheets.js';
+import { migInstance, migShare } from './mig.js';
 
 /** dtypes a data sheet states a peak for; tfloat32 is what float32 matmuls use when the framework allows it. */
 export type PeakDType = DType | 'tfloat32';
@@ -9,6 +10,8 @@ export type PeakDType = DType | 'tfloat32';
 export interface GpuSheet {
   /** Device names exactly as NVML / amd-smi / torch.cuda.get_device_name report them. */
   names: readonly string[];
+  /** vendor:device of PCI, e.g. 10de:2335; empty where no public list names it. */
+  pciIds?: readonly string[];
   vendor: 'nvidia' | 'amd';
   architecture: string;
   /** Dense peaks, 10^12 operations a second. Tensor or matrix cores where they take the dtype, else vector units. */
@@ -22,17 +25,56 @@ export interface GpuSheet {
   /** Last-level cache, bytes; null where the sheet and the devices seen disagree or the sheet is silent. */
   l2Bytes: number | null;
   tdpW: number;
+  /** Of the host's ×16 slot; missing where the sheet is silent. */
+  pcieGeneration?: 3 | 4 | 5 | 6;
+  /** NVLink or Infinity Fabric to the other GPUs, all links, one direction, 10^9 bytes a second. */
+  peerGbps?: number;
   source: { document: string; year: number };
   note?: string;
 }
 
 /**
- * The data sheet of a GPU by its exact reported name. Null for any other name: an unknown GPU is unknown, it is
- * never the nearest known one (an A10G is not an A10; an "H100 PCIe" is not an "H100").
+ * The data sheet of a GPU by its exact reported name or its PCI id. Null for any other: an unknown GPU is unknown, it is
+ * never the nearest known one (an A10G is not an A10; an "H100 PCIe" is not an "H100"). A MIG instance of a known GPU
+ * has its share of the sheet's figures, and its note says so.
+ * @param pciId vendor:device in hexadecimal, e.g. 10de:2335: for names that several products share
  */
-export function gpuSheet(name: string): GpuSheet | null {
+export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | null {
   const wanted = name.trim();
-  return gpuSheets.find((sheet) => sheet.names.includes(wanted)) ?? null;
+  const named = gpuSheets.find((sheet) => sheet.names.includes(wanted));
+  if (named) return named;
+  const mig = migInstance(wanted);
+  if (mig) {
+    const parent = gpuSheet(mig.parent, pciId);
+    const share = migShare(mig);
+    return parent && share ? instanceSheet(parent, wanted, mig.profile, share) : null;
+  }
+  const id = pciId?.toLowerCase();
+  return (id && gpuSheets.find((sheet) => sheet.pciIds?.includes(id))) || null;
+}
+
+function instanceSheet(
+  parent: GpuSheet,
+  name: string,
+  profile: string,
+  { smCount, memory }: { smCount: number; memory: number },
+): GpuSheet {
+  const compute = smCount / parent.smCount;
+  // Instances have no NVLink of their own (MIG User Guide, "Application considerations").
+  const { peerGbps: _, note: __, ...rest } = parent;
+  return {
+    ...rest,
+    names: [name],
+    denseTflops: Object.fromEntries(
+      Object.entries(parent.denseTflops).map(([dtype, tflops]) => [dtype, tflops * compute]),
+    ),
+    bandwidthGbps: parent.bandwidthGbps * memory,
+    memoryGb: parent.memoryGb * memory,
+    smCount,
+    l2Bytes: parent.l2Bytes === null ? null : parent.l2Bytes * memory,
+    source: { ...parent.source, document: `${parent.source.document}, MIG ${profile}` },
+    note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${memory * 100} % of the memory of the whole GPU, whose power limit it shares.`,
+  };
 }
 
 /** Dense data-sheet peak in FLOP/s (integer dtypes: operations/s) for MFU; missing with the reason otherwise. */
@@ -43,19 +85,46 @@ export function gpuPeakFlops(name: string, dtype: PeakDType): Figure {
   if (tflops === undefined) {
     return missing('no_peak_for_dtype', `the data sheet of ${name} states no dense ${dtype} peak`);
   }
-  return figure(tflops * 1e12, 'FLOP/s', citation(sheet));
+  return figure(tflops * 1e12, 'FLOP/s', sheetCitation(sheet));
 }
 
 /** Data-sheet memory bandwidth in B/s for MBU; missing with the reason for an unknown GPU. */
 export function gpuPeakBandwidth(name: string): Figure {
   const sheet = gpuSheet(name);
-  return sheet ? figure(sheet.bandwidthGbps * 1e9, 'B/s', citation(sheet)) : unknownGpu(name);
+  return sheet ? figure(sheet.bandwidthGbps * 1e9, 'B/s', sheetCitation(sheet)) : unknownGpu(name);
+}
+
+/** 10^9 bytes a second of 16 lanes, one direction, after line coding (PCIe base specifications). */
+const pcieGbps = { 3: 15.75, 4: 31.5, 5: 63, 6: 121 } as const;
+
+/** The link to the host, B/s in one direction. */
+export function gpuHostLink(name: string): Figure {
+  const sheet = gpuSheet(name);
+  if (!sheet) return unknownGpu(name);
+  const generation = sheet.pcieGeneration;
+  return generation === undefined
+    ? missing('no_link', `the data sheet of ${name} states no PCIe generation`)
+    : figure(pcieGbps[generation] * 1e9, 'B/s', `PCIe ${generation}.0 ×16, ${sheetCitation(sheet)}`);
+}
+
+/** NVLink or Infinity Fabric of one GPU to the others, B/s in one direction. */
+export function gpuPeerLink(name: string): Figure {
+  const sheet = gpuSheet(name);
+  if (!sheet) return unknownGpu(name);
+  return sheet.peerGbps === undefined
+    ? missing('no_link', `the data sheet of ${name} states no link between GPUs`)
+    : figure(sheet.peerGbps * 1e9, 'B/s', sheetCitation(sheet));
+}
+
+export function sheetCitation({ source }: GpuSheet): string {
+  return `${source.document} (${source.year})`;
 }
 
 function unknownGpu(name: string): Figure {
-  return missing('unknown_gpu', `no data sheet is known for a GPU named "${name}"`);
-}
-
-function citation(sheet: GpuSheet): string {
-  return `${sheet.source.document} (${sheet.source.year})`;
+  return missing(
+    'unknown_gpu',
+    migInstance(name) && gpuSheet(migInstance(name)!.parent)
+      ? `how many SMs the MIG instance "${name}" has is not known; inferscope roofline measures what it does`
+      : `no data sheet is known for a GPU named "${name}"; inferscope roofline measures what it does`,
+  );
 }

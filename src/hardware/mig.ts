@@ -1,0 +1,71 @@
+/** A partition of a GPU as its name says it: `NVIDIA H100 80GB HBM3 MIG 1g.10gb`. */
+export interface MigInstance {
+  /** Name of the whole GPU. */
+  parent: string;
+  /** 1g.10gb; extensions (+me, +gfx) add media engines, no compute. 1c.3g.40gb: a compute instance within a 3g.40gb. */
+  profile: string;
+}
+
+/**
+ * Name of a MIG device as NVML and torch.cuda.get_device_name report it (NVIDIA MIG User Guide, "MIG Device Names");
+ * null for a whole GPU.
+ */
+export function migInstance(name: string): MigInstance | null {
+  const match = /^(.+?) MIG ((?:\d+c\.)?\d+g\.\d+gb)(?:\+\S+)*$/.exec(name.trim());
+  return match && { parent: match[1]!, profile: match[2]! };
+}
+
+/** What an instance has of its GPU. */
+export interface MigShare {
+  smCount: number;
+  /** Eighths (A30: quarters) of memory, of its bandwidth and of the L2, as a share. */
+  memory: number;
+}
+
+type Profiles = Readonly<Record<string, readonly [smCount: number, memory: number]>>;
+
+/**
+ * GPU instance profiles: memory of the NVIDIA MIG User Guide ("Supported MIG Profiles"), SMs of the column that
+ * `nvidia-smi mig -lgip` prints. A product or profile without an entry, and a part of a GPU instance's compute, stay
+ * unknown: the numbers in a name are no shares (a 3g of an H100 has 60 of 132 SMs and half the memory).
+ */
+const profiles: readonly [parent: RegExp, Profiles][] = [
+  [/^NVIDIA A30$/, { '1g.6gb': [14, 1 / 4], '2g.12gb': [28, 2 / 4], '4g.24gb': [56, 1] }],
+  [/A100-(SXM4|PCIE)-40GB$/, ga100(['1g.5gb', '1g.10gb', '2g.10gb', '3g.20gb', '4g.20gb', '7g.40gb'])],
+  [
+    /A100-SXM4-80GB$|A100 80GB PCIe$/,
+    ga100(['1g.10gb', '1g.20gb', '2g.20gb', '3g.40gb', '4g.40gb', '7g.80gb']),
+  ],
+  [/H100 80GB HBM3$/, gh100(['1g.10gb', '1g.20gb', '2g.20gb', '3g.40gb', '4g.40gb', '7g.80gb'])],
+  [/H200$/, gh100(['1g.18gb', '1g.35gb', '2g.35gb', '3g.71gb', '4g.71gb', '7g.141gb'])],
+];
+
+type Names = readonly [string, string, string, string, string, string];
+
+function ga100([one, wide, two, three, four, seven]: Names): Profiles {
+  return {
+    [one]: [14, 1 / 8],
+    [wide]: [14, 2 / 8],
+    [two]: [28, 2 / 8],
+    [three]: [42, 4 / 8],
+    [four]: [56, 4 / 8],
+    [seven]: [98, 1],
+  };
+}
+
+function gh100([one, wide, two, three, four, seven]: Names): Profiles {
+  return {
+    [one]: [16, 1 / 8],
+    [wide]: [26, 2 / 8],
+    [two]: [32, 2 / 8],
+    [three]: [60, 4 / 8],
+    [four]: [64, 4 / 8],
+    [seven]: [132, 1],
+  };
+}
+
+/** Null for a product or profile that is not known. */
+export function migShare({ parent, profile }: MigInstance): MigShare | null {
+  const found = profiles.find(([product]) => product.test(parent))?.[1][profile];
+  return found ? { smCount: found[0], memory: found[1] } : null;
+}
