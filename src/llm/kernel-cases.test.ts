@@ -102,7 +102,7 @@ test('experts, latent attention and windows inside a prompt say why they are not
       ops.filter((op) => op.case === null).map((op) => `${phase} ${op.name}: ${op.reason}`),
     );
   const mixtral = reasons('mixtral-8x7b', 64);
-  expect(mixtral.some((text) => /^decode experts_gate_up_proj: 2 products as one/.test(text))).toBe(true);
+  expect(mixtral.some((text) => text.startsWith('decode experts_gate_up_proj: 2 products as one'))).toBe(true);
   expect(mixtral.some((text) => text.includes('swiglu'))).toBe(false);
   const mistral = reasons('mistral-7b', 8192);
   expect(mistral).toEqual([

@@ -71,12 +71,12 @@ const paramsOf: Record<KernelName, (of: Sizes) => Record<string, number>[]> = {
 };
 
 /** What a kernel is measured in besides float formats: only products have 8-bit forms. */
-const inNarrow: readonly KernelName[] = ['gemm', 'linear'];
+const inNarrow = new Set<KernelName>(['gemm', 'linear']);
 
 /** Whether a kernel has a form in the dtype. */
 export function takesDType(kernel: KernelName, dtype: string): boolean {
   if (dtype === 'int4') return false;
-  if (dtype === 'float8' || dtype === 'int8') return inNarrow.includes(kernel);
+  if (dtype === 'float8' || dtype === 'int8') return inNarrow.has(kernel);
   if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
   return true;
 }

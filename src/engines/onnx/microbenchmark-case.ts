@@ -1,0 +1,232 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { InferenceSession, Tensor } from 'onnxruntime-node';
+import { kernelWork } from '../../llm/kernel-work.js';
+import { kernelNames, type KernelCase, type KernelName, type KernelOrder } from '../../model/kernels.js';
+import type { MicrobenchmarkLine } from '../../model/record.js';
+import { constant, type HostArray, sizeOf } from './microbenchmark-arrays.js';
+import { kernelNodes, type KernelNodes } from './microbenchmark-kernels.js';
+import { writeOnnx, type OnnxGraph } from './onnx-file.js';
+import type { OnnxRuntime } from './runtime.js';
+
+export interface CaseSettings extends Pick<
+  KernelOrder,
+  'runs' | 'max_runs' | 'max_seconds' | 'narrow' | 'check' | 'graph'
+> {
+  threads: number;
+  /** Copies of the operation stand side by side in one graph until their arrays take this much: 2 × the last-level cache. */
+  rotateBytes: number;
+  /** Folder for the model. */
+  scratch: string;
+  stopped: () => boolean;
+}
+
+/** What a record line says of a measured case. */
+export type CaseMeasured = Pick<
+  MicrobenchmarkLine,
+  | 'outcome'
+  | 'text'
+  | 't_ns'
+  | 'end_ns'
+  | 'samples_ns'
+  | 'method'
+  | 'per_sample'
+  | 'rotated_bytes'
+  | 'max_error'
+  | 'threads'
+>;
+
+/** More copies would only lengthen the list of arrays that a run is given. */
+const mostCopies = 32;
+/** Half of what a thousand roundings of float32 may add up to, 2^-24 each; fused kernels approximate exp and erf, too. */
+const tolerance = 3e-5;
+const checkedElements = 256;
+/** A reference of more than this takes minutes in float64. */
+const mostReferenceFlops = 2e9;
+
+/**
+ * Times one operation through ONNX Runtime on the CPU. Copies with arrays of their own are run one after another by one
+ * call, so that the caches hold none of them and the call's own cost is shared: that is what a model's graph does.
+ * A CPU computes what the runtime has: float32.
+ */
+export async function measureCase(
+  ort: OnnxRuntime,
+  one: KernelCase,
+  settings: CaseSettings,
+): Promise<CaseMeasured> {
+  const now = Number(process.hrtime.bigint());
+  const empty = {
+    t_ns: now,
+    end_ns: now,
+    samples_ns: [],
+    method: 'host' as const,
+    per_sample: 1,
+    max_error: null,
+  };
+  const none = { ...empty, rotated_bytes: null, threads: settings.threads };
+  const kernel = kernelNames.find((name) => name === one.kernel);
+  const why = kernel ? unsupported(kernel, one) : `it has no ${one.kernel}`;
+  if (why !== null) return { ...none, outcome: 'unsupported', text: `ONNX Runtime on the CPU: ${why}` };
+  const folder = await mkdtemp(join(settings.scratch, 'kernel-'));
+  try {
+    return await timed(ort, kernel!, one, settings, folder);
+  } catch (error) {
+    const text = error instanceof Error ? error.message : String(error);
+    return {
+      ...none,
+      outcome: /alloc|memory/i.test(text) ? 'out_of_memory' : 'failed',
+      text: text.split('\n')[0]!,
+    };
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function unsupported(kernel: KernelName, { dtype, backend, params }: KernelCase): string | null {
+  if (dtype !== 'float32') return `it is measured in float32; it has no kernels of its own in ${dtype}`;
+  if (backend !== null) return `it has one attention, and no ${backend}`;
+  if (kernel === 'attention' && params['context']! < params['new_tokens']!)
+    return 'no window inside the new tokens';
+  return null;
+}
+
+async function timed(
+  ort: OnnxRuntime,
+  kernel: KernelName,
+  one: KernelCase,
+  settings: CaseSettings,
+  folder: string,
+): Promise<CaseMeasured> {
+  const count = copiesOf(kernel, one, settings);
+  const built = Array.from({ length: count }, (_, copy) => kernelNodes(kernel, one.params, `c${copy}_`));
+  await writeOnnx(folder, 'model.onnx', graphOf(built));
+  const session = await ort.InferenceSession.create(join(folder, 'model.onnx'), {
+    executionProviders: ['cpu'],
+    executionMode: 'sequential',
+    graphOptimizationLevel: 'all',
+    intraOpNumThreads: settings.threads,
+    interOpNumThreads: 1,
+    logSeverityLevel: 3,
+  });
+  try {
+    const { feeds, fetches } = tensorsOf(ort, built);
+    const run = () => session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
+    await run();
+    const error = settings.check ? largestError(one, built[0]!, fetches[built[0]!.output.name]!) : null;
+    const t_ns = Number(process.hrtime.bigint());
+    const samples = await repeat(run, count, settings);
+    const end_ns = Number(process.hrtime.bigint());
+    const wrong = error !== null && !(error <= tolerance);
+    return {
+      outcome: samples.length === 0 ? 'stopped' : wrong ? 'wrong' : 'measured',
+      text: wrong
+        ? `off by ${error.toExponential(1)} of the largest value; at most ${tolerance} is rounding`
+        : null,
+      t_ns,
+      end_ns,
+      samples_ns: samples,
+      method: count > 1 ? 'graph' : 'host',
+      per_sample: count,
+      rotated_bytes: count > 1 ? count * one.bytes : null,
+      max_error: error,
+      threads: settings.threads,
+    };
+  } finally {
+    await session.release();
+  }
+}
+
+/** Until the arrays take `rotateBytes`; the table of an embedding is one for all copies, as in a model. */
+function copiesOf(
+  kernel: KernelName,
+  { dtype, params, bytes }: KernelCase,
+  { graph, rotateBytes }: CaseSettings,
+): number {
+  if (graph === 'never') return 1;
+  const each = kernel === 'embedding' ? bytes : kernelWork(kernel, dtype, params).footprintBytes;
+  return Math.min(mostCopies, Math.max(1, Math.ceil(rotateBytes / each)));
+}
+
+function graphOf(built: readonly KernelNodes[]): OnnxGraph {
+  const inputs = new Map(built.flatMap((one) => one.inputs.map((input) => [input.name, input])));
+  return {
+    name: 'kernel',
+    nodes: built.flatMap(({ nodes }) => nodes),
+    tensors: built.flatMap(({ constants }) => constants.map(constant)),
+    inputs: [...inputs.values()].map(({ name, type, shape }) => ({ name, type, shape })),
+    outputs: built.flatMap(({ output, inPlace }) => [output, ...inPlace.map((one) => one.output)]),
+    metadata: {},
+  };
+}
+
+/** Outputs that are given are not allocated anew in each run; a KV cache is input and output in one. */
+function tensorsOf(ort: OnnxRuntime, built: readonly KernelNodes[]) {
+  const feeds: Record<string, Tensor> = {};
+  const fetches: Record<string, Tensor> = {};
+  const tensor = ({ type, data, shape }: Pick<HostArray, 'type' | 'data' | 'shape'>): Tensor =>
+    new ort.Tensor(type, data as Float32Array, shape);
+  const empty = (type: string, shape: number[]) =>
+    type === 'int64'
+      ? tensor({ type: 'int64', data: new BigInt64Array(sizeOf(shape)), shape })
+      : tensor({ type: 'float32', data: new Float32Array(sizeOf(shape)), shape });
+  for (const { inputs, output, inPlace } of built) {
+    for (const input of inputs) feeds[input.name] ??= tensor(input);
+    fetches[output.name] = empty(output.type, output.shape);
+    for (const { output: also, input } of inPlace)
+      fetches[also.name] = feeds[input] ?? empty(also.type, also.shape);
+  }
+  return { feeds, fetches };
+}
+
+/** Largest |x − reference| of elements spread over the output, over the largest |reference|; an index must be equal. */
+function largestError(one: KernelCase, { expected, output }: KernelNodes, got: Tensor): number | null {
+  if (one.flops > mostReferenceFlops && one.kernel === 'lstm') return null;
+  const total = sizeOf(output.shape);
+  const step = Math.max(1, Math.floor(total / checkedElements));
+  let [error, largest] = [0, 0];
+  const data = got.data as unknown as ArrayLike<number | bigint>;
+  for (let index = 0; index < total; index += step) {
+    const want = expected(index);
+    error = Math.max(error, Math.abs(Number(data[index]) - want));
+    largest = Math.max(largest, Math.abs(want));
+    if (Number.isNaN(Number(data[index]))) return Infinity;
+  }
+  return largest === 0 ? error : error / largest;
+}
+
+/** Runs until there are enough and the mean is known narrowly, or the time is up; three at least. ns of one operation. */
+async function repeat(
+  run: () => Promise<unknown>,
+  count: number,
+  { runs, max_runs, max_seconds, narrow, stopped }: CaseSettings,
+): Promise<number[]> {
+  const samples: number[] = [];
+  let spentNs = 0;
+  for (let warmup = 0; warmup < 3 && spentNs < max_seconds * 1e8; warmup++) spentNs += await clocked(run);
+  spentNs = 0;
+  while (samples.length < max_runs && !stopped()) {
+    // The interval is looked at every tenth run: computing it costs time between runs.
+    const n = samples.length;
+    const known = n >= runs && n % 10 === 0 && halfInterval(samples) <= narrow;
+    if (n >= 3 && (known || spentNs >= max_seconds * 1e9)) break;
+    const ns = await clocked(run);
+    spentNs += ns;
+    samples.push(ns / count);
+  }
+  return samples;
+}
+
+async function clocked(run: () => Promise<unknown>): Promise<number> {
+  const start = process.hrtime.bigint();
+  await run();
+  return Number(process.hrtime.bigint() - start);
+}
+
+/** Half of the 95 % interval of the mean as a share of it; z = 1.96 stands for t of many runs. */
+function halfInterval(samples: readonly number[]): number {
+  const n = samples.length;
+  const mean = samples.reduce((sum, ns) => sum + ns, 0) / n;
+  const variance = samples.reduce((sum, ns) => sum + (ns - mean) ** 2, 0) / (n - 1);
+  return (1.96 * Math.sqrt(variance / n)) / mean;
+}
