@@ -175,6 +175,37 @@ class Recorder:
         """
         self._add("device_work", None, point=point, launch=launch, kind=kind, **sums)
 
+    def microbenchmark(
+        self,
+        case: Dict[str, Any],
+        outcome: str,
+        text: Optional[str],
+        t_ns: int,
+        end_ns: int,
+        samples_ns: List[float],
+        method: str,
+        per_sample: int,
+        **more: Any,
+    ) -> None:
+        """A KernelCase of src/model/kernels.ts and what became of it; t_ns to end_ns is its timed part.
+
+        `samples_ns`: of one operation each; `more`: backend, device, threads, rotated_bytes, peak_memory_bytes, max_error.
+        """
+        keys = ("case", "kernel", "backend", "dtype", "params", "flops", "bytes")
+        told = {key: case.get(key) for key in keys}
+        told.update(more)
+        self._add(
+            "microbenchmark",
+            t_ns,
+            outcome=outcome,
+            text=text,
+            end_ns=end_ns,
+            samples_ns=samples_ns,
+            method=method,
+            per_sample=per_sample,
+            **told,
+        )
+
     def memory(
         self, kind: str, bytes_: int, source: str, device: Optional[int] = None, point: Optional[str] = None
     ) -> None:

@@ -1,0 +1,158 @@
+"""What a machine's roofline is made of besides matrix products: memory, launches and the way to the host.
+
+copy, triad and write are copy_, add(b, c, alpha, out=a) and fill_; read is the fastest of several reductions, l2-read the
+same over an array that is read again and again (its backend says which). launch has three meanings by its backend: host
+(or none), the host's time to hand a kernel to the driver through PyTorch; device, the time from one empty kernel to the
+next when many are waiting; round-trip, from the call until the host knows that it is done. graph-node is the time from one
+tiny kernel to the next inside a CUDA graph.
+"""
+
+from typing import Any, Callable, Dict, List, Tuple
+
+import torch
+from inferscope_kernel_cases import KERNELS, Operation, Pairs, Params, Source, Unsupported, spread
+
+# Passes over the array of l2-read in one kernel: long against its launch.
+L2_PASSES = 64
+GRAPH_NODES = 1000
+
+
+def _elements(source: Source, bytes_: int) -> int:
+    return max(1, int(bytes_) // source.dtype.itemsize)
+
+
+def _sampled(want: Callable[..., Any]) -> Callable[[Any, Tuple[Any, ...]], Pairs]:
+    """Compares some elements: a copy of a whole array in float64 may not fit."""
+
+    def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
+        at = spread(out.numel(), 4096, "cpu")
+        return [(out.flatten()[at.to(out.device)].cpu(), want(*(one.flatten()[at.to(one.device)].double().cpu() for one in x)))]
+
+    return check
+
+
+def copy(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    n = _elements(source, p["bytes"])
+    return Operation(lambda: (source(n), source(n)), lambda a, b: a.copy_(b), _sampled(lambda _a, b: b))
+
+
+def write(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    n, value = _elements(source, p["bytes"]), 0.71875
+    return Operation(lambda: (source(n),), lambda a: a.fill_(value), _sampled(lambda a: torch.full_like(a, value)))
+
+
+def triad(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    n, scale = _elements(source, p["bytes"]), 1.5
+    return Operation(
+        lambda: (source(n), source(n), source(n)),
+        lambda a, b, c: torch.add(b, c, alpha=scale, out=a),
+        _sampled(lambda _a, b, c: b + scale * c),
+    )
+
+
+# Over rows of float32, each with the reference that it must meet.
+Reduction = Tuple[str, Callable[[Any], Any], Callable[[Any], Any]]
+REDUCTIONS: List[Reduction] = [
+    ("sum-float32", lambda x: x.sum(-1), lambda x: sum(part.double().sum() for part in x.chunk(64))),
+    ("sum-float64", lambda x: x.view(torch.float64).sum(-1), lambda x: sum(part.sum() for part in x.view(torch.float64).chunk(64))),
+    ("amax-float32", lambda x: x.amax(-1), lambda x: max(part.double().amax() for part in x.chunk(64))),
+]
+
+
+def _fastest(candidates: List[Reduction], rows: Any, device: str) -> Reduction:
+    """By the best of five, events on a device."""
+    from inferscope_kernel_timing import once_ns
+
+    return min(candidates, key=lambda one: min(once_ns(lambda: one[1](rows), device) for _ in range(5)))
+
+
+def _floats(bytes_: int, device: str) -> Any:
+    """Uniform in [1, 2): every double made of two of them is finite, so no reduction meets a NaN."""
+    return torch.rand(max(4, int(bytes_) // 8 * 2), device=device) + 1
+
+
+def read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    name, reduce, reference = _fastest(REDUCTIONS, _floats(p["bytes"], source.device), source.device)
+
+    def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
+        return [(out, reference(x[0]))]
+
+    return Operation(lambda: (_floats(p["bytes"], source.device),), reduce, check, backend=name)
+
+
+def l2_read(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    # A row of each pass: every row is the same memory, read anew.
+    def rows(x: Any) -> Any:
+        return x.expand(L2_PASSES, x.shape[0])
+
+    chosen = [one for one in REDUCTIONS if one[0] in ("sum-float32", "amax-float32")]
+    name, reduce, reference = _fastest(chosen, rows(_floats(p["bytes"], source.device)), source.device)
+
+    def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
+        return [(out, reference(x[0]).expand(L2_PASSES))]
+
+    return Operation(
+        lambda: (_floats(p["bytes"], source.device),),
+        lambda x: reduce(rows(x)),
+        check,
+        passes=L2_PASSES,
+        rotate=False,
+        backend=name,
+    )
+
+
+def launch(_p: Params, source: Source, case: Dict[str, Any]) -> Operation:
+    if source.device == "cpu":
+        raise Unsupported("On the CPU nothing is launched.")
+    clocks = {None: "enqueue", "host": "enqueue", "device": "events", "round-trip": "host"}
+    if case.get("backend") not in clocks:
+        raise Unsupported("launch is host, device or round-trip, not %s" % case["backend"])
+    return Operation(lambda: (), lambda: torch.cuda._sleep(0), rotate=False, clock=clocks[case.get("backend")])
+
+
+def graph_node(_p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+    if source.device == "cpu":
+        raise Unsupported("The CPU has no graphs of kernels.")
+
+    def nodes() -> None:
+        for _ in range(GRAPH_NODES):
+            torch.cuda._sleep(0)
+
+    nodes()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        nodes()
+    return Operation(lambda: (), graph.replay, rotate=False, passes=GRAPH_NODES, clock="graph")
+
+
+def _transfer(to_device: bool) -> Callable[[Params, Source, Dict[str, Any]], Operation]:
+    def build(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
+        if source.device == "cpu":
+            raise Unsupported("The CPU has no device to copy to.")
+        pinned = bool(p.get("pinned", 0))
+
+        def make() -> Tuple[Any, ...]:
+            device = source(_elements(source, p["bytes"]))
+            host = torch.empty(device.shape, dtype=device.dtype, pin_memory=pinned)
+            host.copy_(source(*device.shape))
+            return (device, host) if to_device else (host, device)
+
+        # The driver stages pageable memory on the host's time, which events begin to count too late.
+        clock = None if pinned else "host"
+        return Operation(make, lambda a, b: a.copy_(b, non_blocking=True), _sampled(lambda _a, b: b), clock=clock, most_sets=2)
+
+    return build
+
+
+PROBES = {
+    "copy": copy,
+    "read": read,
+    "write": write,
+    "triad": triad,
+    "l2-read": l2_read,
+    "launch": launch,
+    "graph-node": graph_node,
+    "host-to-device": _transfer(True),
+    "device-to-host": _transfer(False),
+}
+OPERATIONS = dict(KERNELS, **PROBES)

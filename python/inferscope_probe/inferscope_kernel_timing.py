@@ -1,0 +1,235 @@
+"""How the operations of `inferscope kernels` are timed.
+
+On a GPU events are recorded around runs and read after a batch of them: nothing waits inside the timed region. A spinning
+kernel in front keeps the device busy until the batch is enqueued, so that the host's pace is not what is measured. Runs
+shorter than 0.2 ms are taken several to a sample, since an event costs a microsecond or two; what is shorter than its own
+launch is captured, many runs in turn, in a CUDA graph. Inputs and outputs are taken in turn from copies that exceed the
+cache three times. On the CPU a sample is time.monotonic_ns around a run, or around as many as take 20 us.
+"""
+
+import math
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+from inferscope_kernel_cases import Operation
+
+WARM_UP_NS = 50e6
+EVENT_SAMPLE_NS = 200e3
+GRAPH_SAMPLE_NS = 4e6
+HOST_SAMPLE_NS = 20e3
+GRAPH_NODES = 4096
+# The driver takes about a thousand launches before it makes the host wait.
+QUEUE = 500
+BATCH_NS = 250e6
+
+
+class Samples:
+    """Times of one operation, ns, and how they were taken."""
+
+    def __init__(self, method: str, per_sample: int, note: Optional[str] = None) -> None:
+        self.method, self.per_sample, self.note = method, per_sample, note
+        self.ns: List[float] = []
+        self.t_ns = self.end_ns = time.monotonic_ns()
+
+    def narrow(self, share: float) -> bool:
+        """Whether half of the 95 % interval of the mean is within `share` of it."""
+        n = len(self.ns)
+        if n < 3:
+            return False
+        mean = sum(self.ns) / n
+        variance = sum((one - mean) ** 2 for one in self.ns) / (n - 1)
+        return 1.96 * math.sqrt(variance / n) <= share * mean
+
+
+class Turns:
+    """Calls an operation on its sets in turn, and keeps as many outputs, so that these are not in the cache either."""
+
+    def __init__(self, op: Operation, sets: List[Tuple[Any, ...]]) -> None:
+        self.op, self.sets, self.at = op, sets, 0
+        self.kept: List[Any] = [None] * len(sets)
+
+    def __call__(self) -> None:
+        at = self.at
+        self.at = (at + 1) % len(self.sets)
+        self.kept[at] = self.op.run(*self.sets[at])
+
+
+def once_ns(call: Callable[[], Any], device: str) -> float:
+    """A rough time of one call, waiting for it."""
+    wait(device)
+    begin = time.monotonic_ns()
+    if device == "cpu":
+        call()
+        return time.monotonic_ns() - begin
+    first, last = _event(), _event()
+    first.record()
+    call()
+    last.record()
+    wait(device)
+    return first.elapsed_time(last) * 1e6
+
+
+def wait(device: str) -> None:
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
+def measure(
+    op: Operation, sets: List[Tuple[Any, ...]], order: Dict[str, Any], device: str, stop: Callable[[], bool]
+) -> Samples:
+    """Samples until the interval is narrow, `max_runs` or `max_seconds`; fewer when `stop` says so."""
+    turns = Turns(op, sets)
+    rough_ns = _warm_up(turns, device)
+    if device == "cpu" or op.clock in ("host", "enqueue"):
+        return _on_host(turns, order, device, stop, rough_ns)
+    return _on_device(turns, order, device, stop)
+
+
+def _warm_up(turns: Turns, device: str) -> float:
+    """Through every set at least, which also makes the allocator ready. -> ns a call"""
+    begin, calls, chunk = time.monotonic_ns(), 0, 1
+    while True:
+        for _ in range(chunk):
+            turns()
+        calls += chunk
+        wait(device)
+        spent = time.monotonic_ns() - begin
+        if calls > len(turns.sets) and calls >= 3 and spent >= WARM_UP_NS:
+            return _rough(turns, device)
+        chunk = min(calls, 256) if spent / calls < 1e6 else 1
+
+
+def _rough(turns: Turns, device: str) -> float:
+    begin = time.monotonic_ns()
+    for _ in range(3):
+        turns()
+    wait(device)
+    return max(1.0, (time.monotonic_ns() - begin) / 3)
+
+
+def _collect(
+    samples: Samples, batch: Callable[[int], List[float]], most: int, order: Dict[str, Any], stop: Callable[[], bool]
+) -> Samples:
+    """Batches of at most `most` samples until there are enough."""
+    samples.t_ns = time.monotonic_ns()
+    while True:
+        have = len(samples.ns)
+        samples.ns += batch(max(1, min(most, order["max_runs"] - have, max(order["runs"] - have, order["runs"] // 4))))
+        samples.end_ns = time.monotonic_ns()
+        have = len(samples.ns)
+        late = samples.end_ns - samples.t_ns >= order["max_seconds"] * 1e9
+        if stop() or late or have >= order["max_runs"] or (have >= order["runs"] and samples.narrow(order["narrow"])):
+            return samples
+
+
+def _on_host(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[], bool], rough_ns: float) -> Samples:
+    op = turns.op
+    enqueue = op.clock == "enqueue"
+    per = 100 if enqueue else 1 if op.clock == "host" else max(1, math.ceil(HOST_SAMPLE_NS / rough_ns))
+
+    def batch(count: int) -> List[float]:
+        taken = []
+        for _ in range(count):
+            begin = time.monotonic_ns()
+            for _ in range(per):
+                turns()
+            if not enqueue:
+                wait(device)
+            taken.append((time.monotonic_ns() - begin) / (per * op.passes))
+            if enqueue:  # outside of the time taken: the queue must not fill
+                wait(device)
+        return taken
+
+    most = max(1, int(BATCH_NS / (per * rough_ns)))
+    return _collect(Samples("host", per * op.passes), batch, most, order, stop)
+
+
+def _on_device(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[[], bool]) -> Samples:
+    op = turns.op
+    host_ns, run_ns = _enqueue_and_run(turns, device)
+    call: Callable[[], Any] = turns
+    per, method, note, kept = 1, "events", None, None
+    if op.clock == "graph":
+        method = "graph"
+    elif op.clock == "events":
+        per = 100
+    elif order["graph"] == "always" or (order["graph"] == "auto" and run_ns < 1.5 * host_ns):
+        calls = max(len(turns.sets), min(GRAPH_NODES, math.ceil(GRAPH_SAMPLE_NS / run_ns)))
+        try:
+            graph, kept = _captured(op, turns.sets, calls, device)
+        except Exception as error:  # of whatever kind: the operation itself works
+            note = "Not captured in a CUDA graph (%s): the host's launches are part of its time." % _words(error)
+        else:
+            call, method = graph.replay, "graph"
+            # Host time of a replay grows with its nodes.
+            replay_ns = [once_ns(call, device) for _ in range(3)][-1]
+            host_ns, run_ns = max(host_ns, replay_ns / 4), replay_ns
+            return _between_events(Samples(method, calls * op.passes, note), call, 1, host_ns, run_ns, order, stop)
+    if method == "events" and op.clock is None:
+        per = max(1, math.ceil(EVENT_SAMPLE_NS / run_ns))
+    del kept
+    return _between_events(Samples(method, per * op.passes, note), call, per, host_ns, run_ns, order, stop)
+
+
+def _between_events(
+    samples: Samples,
+    call: Callable[[], Any],
+    per: int,
+    host_ns: float,
+    run_ns: float,
+    order: Dict[str, Any],
+    stop: Callable[[], bool],
+) -> Samples:
+    """`host_ns`, `run_ns`: what a call takes until it is enqueued, and until it is done."""
+
+    def batch(count: int) -> List[float]:
+        events = [_event() for _ in range(count + 1)]
+        ahead_ns = min(20e6, count * (per * host_ns + 5e3))
+        torch.cuda._sleep(int(ahead_ns * 2))  # cycles, at about 2 GHz
+        events[0].record()
+        for event in events[1:]:
+            for _ in range(per):
+                call()
+            event.record()
+        events[-1].synchronize()
+        return [one.elapsed_time(two) * 1e6 / samples.per_sample for one, two in zip(events, events[1:])]
+
+    most = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
+    return _collect(samples, batch, most, order, stop)
+
+
+def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:
+    """ns a call that the host takes to enqueue it, and that passes until it is done"""
+    calls = 20 if once_ns(turns, device) < 20e6 else 2
+    first, last = _event(), _event()
+    wait(device)
+    first.record()
+    begin = time.monotonic_ns()
+    for _ in range(calls):
+        turns()
+    host_ns = (time.monotonic_ns() - begin) / calls
+    last.record()
+    wait(device)
+    return host_ns, max(500.0, first.elapsed_time(last) * 1e6 / calls)
+
+
+def _captured(op: Operation, sets: List[Tuple[Any, ...]], calls: int, device: str) -> Tuple[Any, Turns]:
+    """A graph of `calls` runs, and what must live as long."""
+    turns = Turns(op, sets)
+    graph = torch.cuda.CUDAGraph()
+    wait(device)
+    with torch.cuda.graph(graph):
+        for _ in range(calls):
+            turns()
+    graph.replay()
+    wait(device)
+    return graph, turns
+
+
+def _event() -> Any:
+    return torch.cuda.Event(enable_timing=True)
+
+
+def _words(error: BaseException) -> str:
+    return (str(error).strip().split("\n")[0] or type(error).__name__)[:300]

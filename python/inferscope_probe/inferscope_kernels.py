@@ -1,0 +1,339 @@
+"""Measures the operations of `inferscope kernels` and `inferscope roofline`: python inferscope_kernels.py ORDER.json
+
+Reads a KernelOrder (src/model/kernels.ts) and writes a `microbenchmark` line a case to INFERSCOPE_RECORD, each when it is
+done. stdout carries progress as JSON lines and nothing else. SIGINT and SIGTERM end it after the batch at work; what is
+left is recorded as stopped. Cases run in their order, each on a cleared cache of the allocator.
+"""
+
+import gc
+import os
+import sys
+import time
+import traceback
+import warnings
+from pathlib import Path
+from typing import Any, Dict, List, Optional, Tuple
+
+from inferscope_engine import Fault
+from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
+from inferscope_record import recorder
+
+CACHE_TIMES = 3
+# Of a GPU whose cache torch does not tell, and of a CPU that does not, bytes.
+L2_UNKNOWN = 64 << 20
+LLC_UNKNOWN = 32 << 20
+
+
+def cache_bytes(device: str) -> int:
+    """What repeated inputs could stay in: the L2 of a GPU, the last level of a CPU."""
+    import torch
+
+    if device != "cpu":
+        return int(getattr(torch.cuda.get_device_properties(device), "L2_cache_size", 0) or L2_UNKNOWN)
+    try:
+        text = Path("/sys/devices/system/cpu/cpu0/cache/index3/size").read_text().strip()
+        return int(text.rstrip("KM")) * (1 << 20 if text.endswith("M") else 1024)
+    except (OSError, ValueError):
+        return LLC_UNKNOWN
+
+
+def tensors(value: Any) -> List[Any]:
+    """All tensors of a set or of outputs, those of modules included."""
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, torch.nn.Module):
+        return list(value.parameters())
+    return [one for part in value for one in tensors(part)] if isinstance(value, (tuple, list)) else []
+
+
+def size(value: Any) -> int:
+    return sum(one.numel() * one.element_size() for one in tensors(value))
+
+
+def free_bytes(device: str) -> int:
+    import torch
+
+    if device != "cpu":
+        return int(torch.cuda.mem_get_info(device)[0])
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, AttributeError):
+        return 4 << 30
+
+
+def set_precision(dtype: str) -> None:
+    import torch
+
+    tf32 = dtype == "tfloat32"
+    torch.backends.cuda.matmul.allow_tf32 = tf32
+    torch.backends.cudnn.allow_tf32 = tf32
+
+
+class Case:
+    """A case and what became of it."""
+
+    def __init__(self, spec: Dict[str, Any]) -> None:
+        self.spec = spec
+        self.outcome, self.text = "measured", None  # type: str, Optional[str]
+        self.t_ns = self.end_ns = time.monotonic_ns()
+        self.samples: List[float] = []
+        self.method, self.per_sample, self.backend = "host", 1, spec["backend"]
+        self.rotated: Optional[int] = None
+        self.peak: Optional[int] = None
+        self.max_error: Optional[float] = None
+        self.ran = False
+
+    def record(self, device: str) -> None:
+        import torch
+
+        index = None if device == "cpu" else torch.device(device).index or 0
+        recorder().microbenchmark(
+            self.spec, self.outcome, self.text, self.t_ns, self.end_ns, self.samples, self.method, self.per_sample,
+            backend=self.backend, device=index, threads=torch.get_num_threads() if device == "cpu" else None,
+            rotated_bytes=self.rotated, peak_memory_bytes=self.peak, max_error=self.max_error,
+        )  # fmt: skip
+        recorder().flush()
+
+
+class Bench:
+    def __init__(self, order: Dict[str, Any], device: str, stop: StopFlag) -> None:
+        self.order, self.device, self.stop = order, device, stop
+        self.cache = cache_bytes(device)
+        # An illegal access or a fault of the hardware: nothing runs in this process any more.
+        self.lost = False
+
+    def run(self) -> None:
+        cases = self.order["cases"]
+        if self.device != "cpu":
+            self._raise_clocks()
+        for done, spec in enumerate(cases):
+            case = Case(spec)
+            if not self.stop.stopped:
+                tell(type="case", case=spec["case"], done=done, total=len(cases))
+                self._attempt(case)
+            else:
+                case.outcome, case.text = "stopped", "Stopped before its turn."
+            case.record(self.device)
+            if self.lost:
+                raise EngineError(
+                    "E_WORKLOAD_FAILED", "the device's context is lost after %s" % spec["case"],
+                    case.text or "torch says no more.", "Leave this case out.",
+                )  # fmt: skip
+        tell(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
+
+    def _raise_clocks(self) -> None:
+        """An idle GPU takes a few tenths of a second under load until its clocks are up."""
+        import torch
+
+        begin, x = time.monotonic(), torch.randn(2048, 2048, device=self.device)
+        while time.monotonic() - begin < 0.3:
+            for _ in range(10):
+                torch.mm(x, x)
+            torch.cuda.synchronize(self.device)
+
+    def _attempt(self, case: Case) -> None:
+        from inferscope_kernel_cases import Unsupported
+
+        before = case.t_ns
+        with warnings.catch_warnings(record=True) as heard:
+            warnings.simplefilter("always")
+            try:
+                self._measure(case)
+            except Unsupported as error:
+                case.outcome, case.text = "unsupported", str(error)
+            except NotImplementedError as error:
+                case.outcome, case.text = "unsupported", _one_line(error)
+            except Exception as error:
+                traceback.print_exc()
+                fault = Fault(error)
+                case.text = fault.text
+                if fault.memory:
+                    case.outcome = "out_of_memory"
+                elif not case.ran and _may_lack(case.spec):
+                    # PyTorch says of a backend why it does not take the case as warnings.
+                    said = [_one_line(one.message) for one in heard if issubclass(one.category, UserWarning)]
+                    case.outcome, case.text = "unsupported", " ".join([fault.text] + said)[:2000]
+                else:
+                    case.outcome = "failed"
+        if case.outcome != "measured" and case.end_ns <= before:
+            case.end_ns = time.monotonic_ns()
+        self._clear()
+
+    def _measure(self, case: Case) -> None:
+        import torch
+        from inferscope_kernel_cases import LOOSER, Source
+        from inferscope_kernel_probes import OPERATIONS
+        from inferscope_kernel_timing import measure
+
+        spec = case.spec
+        _check_dtype(spec)
+        set_precision(spec["dtype"])
+        torch.manual_seed(self.order["seed"])
+        if self.device == "cpu" and spec["bytes"] > 0.8 * free_bytes("cpu"):
+            raise MemoryError("out of memory: it needs %d bytes, and %d are free" % (spec["bytes"], free_bytes("cpu")))
+        op = OPERATIONS[spec["kernel"]](spec["params"], Source(spec["dtype"], self.device), spec)
+        if op.backend is not None:
+            case.backend = op.backend
+        with op.scope():
+            first = op.make()
+            needed = self._first_runs(case, op, first)
+            if self.order["check"] and op.check is not None:
+                self._compare(case, op.check(op.run(*first), first), LOOSER.get(spec["kernel"], 1.0))
+            sets = [first] + self._more_sets(op, needed)
+            case.rotated = len(sets) * needed + size(op.shared) if op.rotate and needed > 0 else None
+            taken = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
+        case.t_ns, case.end_ns, case.method, case.per_sample = taken.t_ns, taken.end_ns, taken.method, taken.per_sample
+        if self.stop.stopped and len(taken.ns) < self.order["runs"]:
+            case.outcome, case.text = "stopped", "Stopped after %d of %d runs." % (len(taken.ns), self.order["runs"])
+            return
+        case.samples = taken.ns
+        if case.text is None:
+            case.text = taken.note
+
+    def _first_runs(self, case: Case, op: Any, first: Tuple[Any, ...]) -> int:
+        """Peak memory of a run without what the first one sets up. -> bytes of its inputs and outputs"""
+        import torch
+
+        out = op.run(*first)
+        case.ran = True
+        held = {one.data_ptr() for one in tensors(first)}
+        needed = size(first) + sum(size(one) for one in tensors(out) if one.data_ptr() not in held)
+        del out
+        if self.device == "cpu":
+            return needed
+        torch.cuda.synchronize(self.device)
+        without = torch.cuda.memory_allocated(self.device) - size([one for one in tensors(first) if one.is_cuda])
+        torch.cuda.reset_peak_memory_stats(self.device)
+        op.run(*first)
+        torch.cuda.synchronize(self.device)
+        case.peak = int(torch.cuda.max_memory_allocated(self.device)) - without + size(op.shared)
+        return needed
+
+    def _more_sets(self, op: Any, needed: int) -> List[Tuple[Any, ...]]:
+        if not op.rotate or needed == 0:
+            return []
+        # A second one of what exceeds the cache by itself: its end is what the next run would begin with.
+        wanted = max(2, -(-CACHE_TIMES * self.cache // needed))
+        wanted = min(wanted, op.most_sets, 64 if self.device == "cpu" else op.most_sets)
+        fits = int(0.5 * free_bytes(self.device) // needed)
+        return [op.make() for _ in range(min(wanted - 1, fits))]
+
+    def _compare(self, case: Case, pairs: List[Tuple[Any, Any]], looser: float) -> None:
+        from inferscope_kernel_cases import BOUNDS
+
+        worst = 0.0
+        for got, want in pairs:
+            largest = float(want.abs().max()) or 1.0
+            error = float((got.double() - want.to(got.device)).abs().max()) / largest
+            worst = error if error != error else max(worst, error)
+        bound = BOUNDS[case.spec["dtype"]] * looser
+        case.max_error = worst if worst == worst else None
+        if not worst <= bound:
+            case.outcome = "wrong"
+            case.text = "Off by %s of the largest value of a float64 reference; rounding explains %g." % (
+                "%.3g" % worst if worst == worst else "NaN", bound,
+            )  # fmt: skip
+
+    def _clear(self) -> None:
+        import torch
+
+        gc.collect()
+        if self.device != "cpu":
+            try:
+                torch.cuda.synchronize(self.device)
+                torch.cuda.empty_cache()
+            except Exception:
+                traceback.print_exc()
+                self.lost = True
+
+
+def _check_dtype(spec: Dict[str, Any]) -> None:
+    from inferscope_kernel_cases import MATRIX_ONLY, TORCH_DTYPES, Unsupported
+
+    dtype, kernel = spec["dtype"], spec["kernel"]
+    if dtype != "float8" and dtype not in TORCH_DTYPES:
+        raise Unsupported("PyTorch is not measured in %s." % dtype)
+    if dtype in MATRIX_ONLY and kernel not in ("gemm", "linear", "copy"):
+        raise Unsupported("%s has no %s kernel in PyTorch." % (kernel, dtype))
+
+
+def _may_lack(spec: Dict[str, Any]) -> bool:
+    """Whether an error in its first run more likely means that there is no such kernel."""
+    return spec["backend"] is not None or spec["dtype"] in ("float8", "int8", "bfloat16")
+
+
+def _one_line(error: Any) -> str:
+    return " ".join(str(error).split())[:2000]
+
+
+def choose_device(order: Dict[str, Any]) -> str:
+    import torch
+
+    asked = order["device"] or ("cuda:0" if torch.cuda.is_available() else "cpu")
+    if asked == "cpu":
+        return "cpu"
+    index = int(asked.split(":")[1]) if ":" in asked else 0
+    if not asked.startswith("cuda") or index >= torch.cuda.device_count():
+        raise EngineError(
+            "E_ENGINE_MISSING", "no device %s" % asked,
+            "torch %s finds %d GPUs." % (torch.__version__, torch.cuda.device_count()), "Take --device cpu.",
+        )  # fmt: skip
+    torch.cuda.set_device(index)
+    return "cuda:%d" % index
+
+
+def describe(device: str) -> Dict[str, Any]:
+    """KernelDevice of src/model/kernels.ts"""
+    import platform
+
+    import torch
+
+    told: Dict[str, Any] = dict.fromkeys(("sm_count", "l2_bytes", "memory_bytes", "compute_capability", "driver"))
+    told.update(name=platform.processor() or platform.machine(), device=device, framework="torch %s" % torch.__version__)
+    if device != "cpu":
+        seen = torch.cuda.get_device_properties(device)
+        told.update(
+            name=seen.name,
+            sm_count=seen.multi_processor_count,
+            l2_bytes=getattr(seen, "L2_cache_size", None) or None,
+            memory_bytes=seen.total_memory,
+            compute_capability="%d.%d" % (seen.major, seen.minor),
+        )
+    return told
+
+
+def check_order(order: Dict[str, Any]) -> None:
+    from inferscope_kernel_probes import OPERATIONS
+
+    unknown = sorted({case["kernel"] for case in order["cases"]} - set(OPERATIONS))
+    if unknown or not order["cases"]:
+        raise EngineError(
+            "E_USAGE", "unknown kernel %s" % ", ".join(unknown) if unknown else "no case to measure",
+            "Known are %s." % ", ".join(OPERATIONS), "Take one of these.",
+        )  # fmt: skip
+
+
+def main(path: str) -> int:
+    order = read_order(path)
+    os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
+    claim_stdout()
+    stop = StopFlag()
+    recorder()
+    try:
+        check_order(order)
+        device = choose_device(order)
+        tell(type="device", device=describe(device))
+        import torch
+
+        with torch.no_grad():
+            Bench(order, device, stop).run()
+        return 0
+    except EngineError as error:
+        record_failure(recorder(), error)
+        return 2 if error.code == "E_USAGE" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
