@@ -1,0 +1,118 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { document } from '../../model/document.js';
+import { type GpuRoofline, gpuRooflineSchema } from '../../model/documents/gpu-roofline.js';
+import { type Gpus, openGpus } from '../telemetry-gpus.js';
+
+export interface CachedGpuRoofline {
+  roofline: GpuRoofline;
+  cached: boolean;
+  ageS: number;
+}
+
+/** Raise it when what is measured changes: cached rooflines are then measured anew. */
+const measurementVersion = 1;
+
+type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
+  devices: Pick<Gpus['devices'][number], 'name' | 'memoryTotalBytes' | 'powerLimitW' | 'migDevices'>[];
+};
+
+const digest = (facts: unknown) =>
+  createHash('sha256').update(JSON.stringify(facts)).digest('hex').slice(0, 12);
+
+/** Names, sizes, power limits and partitions of the GPUs, and the driver: what moves a roof. No serial number. */
+export function gpuMachineKey({ source, driverVersion, devices }: MachineFacts): string {
+  return digest([
+    measurementVersion,
+    source,
+    driverVersion,
+    devices.map(({ name, memoryTotalBytes, powerLimitW, migDevices }) => [
+      name,
+      memoryTotalBytes,
+      powerLimitW,
+      migDevices.map((part) => part.name),
+    ]),
+  ]);
+}
+
+export interface FrameworkFacts {
+  torch: string | null;
+  /** CUDA or ROCm it was built for. */
+  build: string | null;
+  /** GPUs that it sees: CUDA_VISIBLE_DEVICES may hide some. */
+  gpus: readonly string[];
+}
+
+export function frameworkKey(facts: FrameworkFacts): string {
+  return digest([facts.torch, facts.build, facts.gpus]);
+}
+
+export const rooflineFolder = (cacheDir: string): string => join(cacheDir, 'roofline-gpu');
+
+const fileName = (machine: string, framework: string) => `${machine}-${framework}.json`;
+
+export async function keepGpuRoofline(
+  cacheDir: string,
+  keys: { machine: string; framework: string },
+  roofline: GpuRoofline,
+): Promise<void> {
+  const folder = rooflineFolder(cacheDir);
+  await mkdir(folder, { recursive: true });
+  const path = join(folder, fileName(keys.machine, keys.framework));
+  const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  await writeFile(temporary, JSON.stringify(document('gpu-roofline', '1.0', roofline)));
+  await rename(temporary, path);
+}
+
+/** The cached roofline of exactly this machine and framework; null when there is none that may be used. */
+export function readGpuRoofline(
+  cacheDir: string,
+  keys: { machine: string; framework: string },
+): Promise<CachedGpuRoofline | null> {
+  return readEntry(join(rooflineFolder(cacheDir), fileName(keys.machine, keys.framework)));
+}
+
+/**
+ * The newest roofline that was measured on this machine as it is now (GPUs, driver, power limits), through whichever
+ * PyTorch; for commands that made a session here and attach it (artifact kind `roofline-gpu`). Nothing is measured, no
+ * Python is started; opening the driver takes milliseconds.
+ * @param cacheDir homeFolders().cache
+ * @param gpus already open; undefined opens and closes them, null is a machine without
+ */
+export async function cachedGpuRoofline(
+  cacheDir: string,
+  gpus?: Gpus | null,
+): Promise<CachedGpuRoofline | null> {
+  if (gpus === null) return null;
+  const folder = rooflineFolder(cacheDir);
+  const names = await readdir(folder).catch(() => []);
+  if (names.length === 0) return null;
+  const opened = gpus ?? (await openGpus()).gpus;
+  if (!opened) return null;
+  const key = gpuMachineKey(opened);
+  if (!gpus) opened.close();
+  const mine = names.filter((name) => name.startsWith(`${key}-`) && name.endsWith('.json'));
+  const found = await Promise.all(mine.map((name) => readEntry(join(folder, name))));
+  return found.filter((one) => one !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
+}
+
+/** Measured beside another process or under heat: good for this look, not for next week's. */
+const doubtfulForS = 600;
+const doubtfulCodes = new Set(['other_processes', 'under_sheet', 'not_measured']);
+
+export function isDoubtful({ issues }: GpuRoofline): boolean {
+  return issues.some(({ code, severity }) => doubtfulCodes.has(code) && severity !== 'info');
+}
+
+/** An entry that cannot be read or is of another form is no entry. */
+async function readEntry(path: string): Promise<CachedGpuRoofline | null> {
+  try {
+    const parsed = JSON.parse(await readFile(path, 'utf8')) as { data?: unknown };
+    const roofline = gpuRooflineSchema.parse(parsed.data);
+    const ageS = Math.max(0, (Date.now() - (await stat(path)).mtimeMs) / 1000);
+    return isDoubtful(roofline) && ageS > doubtfulForS ? null : { roofline, cached: true, ageS };
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,49 @@
+import process from 'node:process';
+import { limitingBits, throttleReasonNames } from '../../model/throttle-reasons.js';
+import type { Row } from '../../model/tables.js';
+
+export interface Conditions {
+  sm_clock_mhz: number | null;
+  power_w: number | null;
+  throttled_by: string[];
+}
+
+/** `t_ns` and the window are of one clock (CLOCK_MONOTONIC). */
+export function conditionsWithin(
+  telemetry: readonly Row<'telemetry'>[],
+  scope: string,
+  { fromNs, toNs }: { fromNs: number; toNs: number },
+): Conditions {
+  const within = telemetry.filter(
+    (row) => row.scope === scope && row.t_ns! >= fromNs && row.t_ns! <= toNs && row.value !== null,
+  );
+  const values = (metric: string) =>
+    within.filter((row) => row.metric === metric).map((row) => row.value as number);
+  const bits = values('throttle_bits').reduce((all, value) => all | value, 0);
+  return {
+    sm_clock_mhz: mean(values('sm_clock_mhz')),
+    // NVML's power_w is the mean of the last second on Ampere and newer: of this case only where it lasted that long.
+    power_w: mean(values('power_instant_w')) ?? (toNs - fromNs > 1e9 ? mean(values('power_w')) : null),
+    throttled_by: throttleReasonNames(bits & limitingBits),
+  };
+}
+
+function mean(values: number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}
+
+/**
+ * Index of the driver (as `nvidia-smi` counts) of PyTorch's GPU `index`: CUDA_VISIBLE_DEVICES chooses and reorders by
+ * number or by UUID.
+ */
+export function driverIndex(
+  index: number,
+  uuids: readonly (string | null)[],
+  visible = process.env['CUDA_VISIBLE_DEVICES'] ?? process.env['HIP_VISIBLE_DEVICES'],
+): number {
+  const entry = visible?.split(',')[index]?.trim();
+  if (entry === undefined || entry === '') return index;
+  if (/^\d+$/.test(entry)) return Number(entry);
+  const found = uuids.findIndex((uuid) => uuid !== null && uuid.startsWith(entry));
+  return found === -1 ? index : found;
+}

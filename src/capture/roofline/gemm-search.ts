@@ -1,0 +1,117 @@
+import type { PeakDType } from '../../hardware/gpu-peaks.js';
+import type { KernelCase } from '../../model/kernels.js';
+
+export interface Gemm {
+  dtype: PeakDType;
+  m: number;
+  n: number;
+  k: number;
+}
+
+/** What a device can take: sizes are chosen so that the whole search stays within its time. */
+export interface GemmLimits {
+  /** FLOP/s to expect by dtype: the data sheet's, or a guess; only sizes are chosen by it. */
+  expected: (dtype: PeakDType) => number;
+  /** Bytes that the matrices of one multiplication may take. */
+  maxBytes: number;
+  smCount: number | null;
+}
+
+/** One run shorter than this measures the launch, one longer than that leaves too few runs. */
+const shortestS = 10e-6;
+const longestS = 60e-3;
+
+const squares = [256, 512, 1024, 2048, 4096, 8192, 16384];
+/** Up projections of Llama 8B at 4096 tokens, and of 70B at 8192: flat, as LLMs have them. */
+const flat = [
+  { m: 4096, n: 14336, k: 4096 },
+  { m: 8192, n: 28672, k: 8192 },
+];
+
+/** Bytes an element of the inputs and of the output takes; float8 and int8 products are written wider. */
+const elementBytes: Partial<Record<PeakDType, [input: number, output: number]>> = {
+  float32: [4, 4],
+  tfloat32: [4, 4],
+  float16: [2, 2],
+  bfloat16: [2, 2],
+  float8: [1, 2],
+  int8: [1, 4],
+};
+
+export const gemmFlops = ({ m, n, k }: Gemm): number => 2 * m * n * k;
+
+export function gemmBytes({ dtype, m, n, k }: Gemm): number {
+  const [input, output] = elementBytes[dtype] ?? [4, 4];
+  return (m * k + k * n) * input + m * n * output;
+}
+
+export function gemmCase(gemm: Gemm): KernelCase {
+  const { dtype, m, n, k } = gemm;
+  return {
+    case: `gemm-${dtype}-${m}x${n}x${k}`,
+    kernel: 'gemm',
+    backend: null,
+    dtype,
+    params: { m, n, k },
+    flops: gemmFlops(gemm),
+    bytes: gemmBytes(gemm),
+  };
+}
+
+function fits(gemm: Gemm, { expected, maxBytes }: GemmLimits): boolean {
+  const seconds = gemmFlops(gemm) / expected(gemm.dtype);
+  return seconds >= shortestS && seconds <= longestS && gemmBytes(gemm) <= maxBytes;
+}
+
+/** First round: squares by powers of two, and flat ones, that fit the device. */
+export function coarseGemms(dtype: PeakDType, limits: GemmLimits): Gemm[] {
+  const sizes = [...squares.map((side) => ({ m: side, n: side, k: side })), ...flat];
+  return sizes.map((size) => ({ dtype, ...size })).filter((gemm) => fits(gemm, limits));
+}
+
+/** Tile of the large kernels of cuBLAS and CUTLASS on Ampere to Blackwell; other tiles divide it or are near. */
+const tile = { m: 128, n: 256 };
+/** Multiples of it keep every dtype aligned to 16 bytes and to whole tiles. */
+const step = 256;
+
+/**
+ * Second round: the neighbours of the fastest. Half-way to the next power of two on both sides, half and twice the
+ * depth, and the height at which the tiles fill whole waves of the SMs (the last wave of another height is part empty).
+ */
+export function neighbourGemms(best: Gemm, tried: readonly Gemm[], limits: GemmLimits): Gemm[] {
+  const { dtype, m, n, k } = best;
+  const scaled = (share: number) => ({
+    dtype,
+    m: whole(m * share),
+    n: whole(n * share),
+    k: whole(k * share),
+  });
+  const found = [
+    scaled(0.75),
+    scaled(1.5),
+    { dtype, m, n, k: whole(k / 2) },
+    { dtype, m, n, k: whole(k * 2) },
+    wholeWaves(best, limits.smCount),
+  ].filter((gemm) => gemm !== null);
+  const known = new Set(tried.map(sizeKey));
+  return found.filter((gemm) => {
+    if (known.has(sizeKey(gemm)) || !fits(gemm, limits)) return false;
+    known.add(sizeKey(gemm));
+    return true;
+  });
+}
+
+const sizeKey = ({ dtype, m, n, k }: Gemm) => `${dtype} ${m} ${n} ${k}`;
+const whole = (size: number) => Math.max(step, Math.round(size / step) * step);
+
+/** The height nearest to m at which (m/128)·(n/256) is a multiple of the SMs; null when it is a quarter or more away. */
+function wholeWaves({ dtype, m, n, k }: Gemm, smCount: number | null): Gemm | null {
+  if (smCount === null || n % tile.n !== 0) return null;
+  const rows = smCount / greatestCommonDivisor(smCount, n / tile.n);
+  const height = Math.max(1, Math.round(m / tile.m / rows)) * rows * tile.m;
+  return Math.abs(height / m - 1) < 0.25 ? { dtype, m: height, n, k } : null;
+}
+
+function greatestCommonDivisor(a: number, b: number): number {
+  return b === 0 ? a : greatestCommonDivisor(b, a % b);
+}

@@ -1,0 +1,138 @@
+import { gpuPeakFlops, type PeakDType } from '../../hardware/gpu-peaks.js';
+import type { KernelCase, KernelOrder, ProbeName } from '../../model/kernels.js';
+import { coarseGemms, gemmCase, type GemmLimits } from './gemm-search.js';
+
+/** What is known of a device before anything runs on it. */
+export interface PlannedDevice {
+  /** cuda:0, or cpu. */
+  device: string;
+  name: string;
+  /** "9.0"; null where no driver tells: everything is tried then. */
+  computeCapability: string | null;
+  memoryBytes: number | null;
+  smCount: number | null;
+}
+
+const MiB = 2 ** 20;
+
+/**
+ * Compute capability from which tensor cores take a dtype (CUDA C++ programming guide, "Arithmetic instructions"), in
+ * the order in which they are measured. What a framework does not offer, the case says itself.
+ */
+const since: [dtype: PeakDType, capability: number][] = [
+  ['float32', 0],
+  ['tfloat32', 8.0],
+  ['float16', 5.3],
+  ['bfloat16', 8.0],
+  ['float8', 8.9],
+  ['int8', 7.5],
+];
+
+export function gemmDtypes({ device, computeCapability }: PlannedDevice): PeakDType[] {
+  // On the CPU it is a check of the way only: its roofs come from the embedded engine.
+  if (device === 'cpu') return ['float32'];
+  const capability = computeCapability === null ? Infinity : Number(computeCapability);
+  return since.filter(([, first]) => capability >= first).map(([dtype]) => dtype);
+}
+
+/** Of a GPU that no sheet is known of; sizes are chosen by it, nothing else. */
+const guessedFlops = { cpu: 50e9, vector: 20e12, tensor: 150e12 };
+
+export function gemmLimits(device: PlannedDevice): GemmLimits {
+  const memory = device.memoryBytes ?? 16 * 1024 * MiB;
+  return {
+    expected: (dtype) =>
+      gpuPeakFlops(device.name, dtype).value ??
+      (device.device === 'cpu'
+        ? guessedFlops.cpu
+        : dtype === 'float32'
+          ? guessedFlops.vector
+          : guessedFlops.tensor),
+    // Inputs are rotated past the L2: several copies of small ones, two of large ones.
+    maxBytes: memory / 6,
+    smCount: device.smCount,
+  };
+}
+
+function probe(
+  kernel: ProbeName,
+  params: Record<string, number>,
+  bytes: number,
+  dtype = 'float32',
+): KernelCase {
+  const name = [kernel, ...Object.entries(params).map(([key, value]) => `${key}${value}`)].join('-');
+  // The additions of a triad are no FLOPs here: its rate is a bandwidth.
+  return { case: name, kernel, backend: null, dtype, params, flops: 0, bytes };
+}
+
+/** Arrays read and written by a run of each pattern. */
+export const arraysMoved = { copy: 2, read: 1, write: 1, triad: 3 } as const;
+export type Pattern = keyof typeof arraysMoved;
+
+/** Beyond four times any last-level cache of today (B200: 126 MB; AMD's Infinity Cache: 256 MB). */
+const arrayBytes = [1024 * MiB, 2048 * MiB];
+const cpuArrayBytes = [128 * MiB];
+
+export function bandwidthCases(device: PlannedDevice): KernelCase[] {
+  const room = (device.memoryBytes ?? 16 * 1024 * MiB) / 2;
+  const sizes = device.device === 'cpu' ? cpuArrayBytes : arrayBytes;
+  return (['copy', 'read', 'write', 'triad'] as const).flatMap((pattern) =>
+    sizes
+      .filter((bytes) => 3 * bytes <= room)
+      .map((bytes) => probe(pattern, { bytes }, arraysMoved[pattern] * bytes)),
+  );
+}
+
+/** Sizes that one or the other L2 holds (4 MiB to 126 MiB); the fastest is the L2's. */
+const l2Bytes = [2 * MiB, 4 * MiB, 8 * MiB, 16 * MiB, 24 * MiB, 32 * MiB];
+const linkBytes = 256 * MiB;
+
+export function otherProbes(device: PlannedDevice): KernelCase[] {
+  if (device.device === 'cpu') return [];
+  const links = (['host-to-device', 'device-to-host'] as const).flatMap((kernel) =>
+    [0, 1].map((pinned) => probe(kernel, { bytes: linkBytes, pinned }, linkBytes)),
+  );
+  return [
+    ...l2Bytes.map((bytes) => probe('l2-read', { bytes }, bytes)),
+    probe('launch', {}, 0),
+    probe('graph-node', {}, 0),
+    ...links,
+  ];
+}
+
+/** From what only latency decides to what only the links do. */
+const messageBytes = [1024, 64 * 1024, MiB, 16 * MiB, 128 * MiB, 512 * MiB, 1024 * MiB];
+
+export function collectiveCases(ranks: number, device: PlannedDevice): KernelCase[] {
+  const room = (device.memoryBytes ?? 16 * 1024 * MiB) / 4;
+  return messageBytes
+    .filter((bytes) => bytes <= room)
+    .map((bytes) => probe('all-reduce', { bytes, ranks }, bytes, 'bfloat16'));
+}
+
+/** First round: everything but the neighbours of the fastest GEMMs, which only its result names. */
+export function firstCases(device: PlannedDevice): KernelCase[] {
+  const limits = gemmLimits(device);
+  return [
+    ...otherProbes(device),
+    ...bandwidthCases(device),
+    ...gemmDtypes(device).flatMap((dtype) => coarseGemms(dtype, limits).map(gemmCase)),
+  ];
+}
+
+/** Seventy cases of a quarter of a second each: a whole roofline within a minute, starts of PyTorch included. */
+export function rooflineOrder(executionId: string, device: string, cases: KernelCase[]): KernelOrder {
+  return {
+    v: 1,
+    execution_id: executionId,
+    device,
+    cases,
+    runs: 10,
+    max_runs: 200,
+    max_seconds: 0.15,
+    narrow: 0.003,
+    graph: 'auto',
+    check: false,
+    seed: 0,
+  };
+}

@@ -1,0 +1,201 @@
+import {
+  gpuHostLink,
+  gpuPeakBandwidth,
+  gpuPeakFlops,
+  gpuPeerLink,
+  gpuSheet,
+  type PeakDType,
+  sheetCitation,
+} from '../../hardware/gpu-peaks.js';
+import { migInstance } from '../../hardware/mig.js';
+import type {
+  Collectives,
+  GpuBandwidth,
+  GpuComputePeak,
+  HostLink,
+  MeasuredGpu,
+} from '../../model/documents/gpu-roofline.js';
+import { type Figure, figure } from '../../model/figure.js';
+import type { MicrobenchmarkLine } from '../../model/record.js';
+import type { Conditions } from './conditions.js';
+import type { PlannedDevice } from './gpu-plan.js';
+import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
+
+/** What the driver and the framework say of the GPU, besides its plan. */
+export interface GpuFacts extends PlannedDevice {
+  index: number;
+  l2Bytes: number | null;
+  powerLimitW: number | null;
+}
+
+export type ConditionsOf = (line: MicrobenchmarkLine) => Conditions;
+
+function measurement(line: MicrobenchmarkLine, conditions: ConditionsOf) {
+  const median = medianNs(line)!;
+  const { samples_ns: samples } = line;
+  const mean = samples.reduce((sum, value) => sum + value, 0) / samples.length;
+  const variance = samples.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (samples.length - 1);
+  return {
+    case: line.case,
+    method: line.method,
+    runs: samples.length,
+    median_ns: median,
+    sd_share: samples.length > 1 ? Math.sqrt(variance) / median : 0,
+    ...conditions(line),
+  };
+}
+
+function shareOf(value: number, sheet: Figure): Figure {
+  return sheet.value === null ? sheet : figure(value / sheet.value, 'ratio', `measured / ${sheet.source}`);
+}
+
+/** Roofs of one GPU from its measured cases; what is missing was not measured. Rates are those of the median run. */
+export function gpuRoofsOf(
+  facts: GpuFacts,
+  scope: MeasuredGpu['scope'],
+  lines: readonly MicrobenchmarkLine[],
+  conditions: ConditionsOf,
+): MeasuredGpu {
+  const sheet = gpuSheet(facts.name);
+  const of = (kernel: string) => lines.filter((line) => line.kernel === kernel);
+  const bandwidth = bandwidths(facts.name, of, conditions);
+  const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((one) => one.bytes_per_s);
+  const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
+  const l2 = fastest(of('l2-read'));
+  const latency = (kernel: string) => {
+    const line = of(kernel).find((one) => medianNs(one) !== null);
+    return line ? { ...measurement(line, conditions), ns: medianNs(line)! } : null;
+  };
+  return {
+    index: facts.index,
+    name: facts.name,
+    compute_capability: facts.computeCapability,
+    sm_count: facts.smCount ?? sheet?.smCount ?? null,
+    l2_bytes: facts.l2Bytes ?? sheet?.l2Bytes ?? null,
+    memory_bytes: facts.memoryBytes,
+    power_limit_w: facts.powerLimitW,
+    mig_profile: migInstance(facts.name)?.profile ?? null,
+    sheet: sheet && [sheetCitation(sheet), sheet.note].filter(Boolean).join('. '),
+    scope,
+    compute: computePeaks(facts.name, of('gemm'), memoryRoof, conditions),
+    bandwidth,
+    memory_bytes_per_s: memoryRoof,
+    l2: l2 && {
+      ...measurement(l2, conditions),
+      bytes_per_s: rateOf(l2)!,
+      array_bytes: l2.params['bytes']!,
+    },
+    launch: latency('launch'),
+    graph_node: latency('graph-node'),
+    host_links: hostLinks(facts.name, of, conditions),
+    tried: of('gemm').map((line) => ({
+      dtype: line.dtype,
+      m: line.params['m']!,
+      n: line.params['n']!,
+      k: line.params['k']!,
+      flops_per_s: rateOf(line),
+      outcome: line.outcome,
+    })),
+  };
+}
+
+function computePeaks(
+  name: string,
+  gemms: readonly MicrobenchmarkLine[],
+  memory: number | null,
+  conditions: ConditionsOf,
+): GpuComputePeak[] {
+  const dtypes = [...new Set(gemms.map((line) => line.dtype))];
+  return dtypes.flatMap((dtype) => {
+    const best = fastest(gemms.filter((line) => line.dtype === dtype));
+    if (!best) return [];
+    const flops = rateOf(best)!;
+    const sheet = gpuPeakFlops(name, dtype as PeakDType);
+    return [
+      {
+        ...measurement(best, conditions),
+        dtype,
+        flops_per_s: flops,
+        m: best.params['m']!,
+        n: best.params['n']!,
+        k: best.params['k']!,
+        sheet,
+        of_sheet: shareOf(flops, sheet),
+        ridge_flop_per_byte: memory === null ? null : flops / memory,
+      },
+    ];
+  });
+}
+
+type Of = (kernel: string) => MicrobenchmarkLine[];
+
+function bandwidths(name: string, of: Of, conditions: ConditionsOf): GpuBandwidth[] {
+  const sheet = gpuPeakBandwidth(name);
+  return (['copy', 'read', 'write', 'triad'] as const).flatMap((pattern) => {
+    const best = fastest(of(pattern));
+    if (!best) return [];
+    const bytes_per_s = rateOf(best)!;
+    return [
+      {
+        ...measurement(best, conditions),
+        pattern,
+        bytes_per_s,
+        array_bytes: best.params['bytes']!,
+        sheet,
+        of_sheet: shareOf(bytes_per_s, sheet),
+      },
+    ];
+  });
+}
+
+function hostLinks(name: string, of: Of, conditions: ConditionsOf): HostLink[] {
+  const sheet = gpuHostLink(name);
+  return (['host-to-device', 'device-to-host'] as const).flatMap((direction) =>
+    [true, false].flatMap((pinned) => {
+      const best = fastest(of(direction).filter((line) => (line.params['pinned'] === 1) === pinned));
+      if (!best) return [];
+      const bytes_per_s = rateOf(best)!;
+      const { bytes } = best;
+      const of_sheet = shareOf(bytes_per_s, sheet);
+      return [{ ...measurement(best, conditions), direction, pinned, bytes, bytes_per_s, sheet, of_sheet }];
+    }),
+  );
+}
+
+/** Algorithm and bus bandwidth of all-reduce by size, as nccl-tests define them. */
+export function collectivesOf(
+  name: string,
+  ranks: number,
+  lines: readonly MicrobenchmarkLine[],
+  conditions: ConditionsOf,
+): Collectives | null {
+  const points = lines
+    .filter((line) => line.kernel === 'all-reduce' && rateOf(line) !== null)
+    .map((line) => {
+      const algorithm = rateOf(line)!;
+      return {
+        ...measurement(line, conditions),
+        bytes: line.params['bytes']!,
+        algorithm_bytes_per_s: algorithm,
+        bus_bytes_per_s: algorithm * busFactor(ranks),
+      };
+    })
+    .sort((a, b) => a.bytes - b.bytes);
+  if (points.length === 0) return null;
+  const bus = Math.max(...points.map((point) => point.bus_bytes_per_s));
+  const sheet = gpuPeerLink(name);
+  return {
+    operation: 'all-reduce',
+    ranks,
+    points,
+    latency_ns: points[0]!.median_ns,
+    bus_bytes_per_s: bus,
+    sheet,
+    of_sheet: shareOf(bus, sheet),
+  };
+}
+
+/** Of a ring's all-reduce each link carries 2(n − 1)/n of the data (nccl-tests, PERFORMANCE.md). */
+export function busFactor(ranks: number): number {
+  return (2 * (ranks - 1)) / ranks;
+}

@@ -1,0 +1,123 @@
+import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-roofline.js';
+import type { Issue } from '../../model/document.js';
+import type { MicrobenchmarkLine } from '../../model/record.js';
+import { throttleReasons } from '../../model/throttle-reasons.js';
+
+/** A GPU of the same name this much slower than the first is not like it (cooling, power limit, a fault). */
+const outlierShare = 0.95;
+/** Above this the data sheet's figure or our counting is wrong; below that something else was running, or a limit is. */
+const aboveSheet = 1.02;
+const farBelowSheet = 0.4;
+const wideSpread = 0.05;
+
+/** What makes measured roofs doubtful, said of the figures that stand in the result. */
+export function roofIssues(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
+  return [...throttling(gpu), ...plausibility(gpu), ...spread(gpu), ...unmeasured(gpu, lines)];
+}
+
+const place = ({ index, name }: MeasuredGpu) => `cuda:${index} (${name})`;
+
+function results(gpu: MeasuredGpu) {
+  return [
+    ...gpu.compute.map((one) => ({ ...one, what: `${one.dtype} GEMM` })),
+    ...gpu.bandwidth.map((one) => ({ ...one, what: one.pattern as string })),
+  ];
+}
+
+/** A power cap is how large GEMMs run on every data-centre GPU; heat and slowdowns are faults of this machine. */
+function throttling(gpu: MeasuredGpu): Issue[] {
+  const held = results(gpu).filter((one) => one.throttled_by.length > 0);
+  const reasons = [...new Set(held.flatMap((one) => one.throttled_by))];
+  return reasons.map((reason): Issue => {
+    const known = throttleReasons.find(({ name }) => name === reason);
+    const mine = held.filter((one) => one.throttled_by.includes(reason));
+    const clocks = mine.flatMap(({ sm_clock_mhz: clock }) => (clock === null ? [] : [clock]));
+    const at = clocks.length > 0 ? `, down to ${Math.round(Math.min(...clocks))} MHz` : '';
+    return {
+      code: 'throttled',
+      severity: reason === 'sw_power_cap' ? 'info' : 'warning',
+      text: `${place(gpu)}: clocks were held down (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are what it sustains, not what its highest clock would give.`,
+      count: mine.length,
+    };
+  });
+}
+
+function plausibility(gpu: MeasuredGpu): Issue[] {
+  return results(gpu).flatMap(({ what, of_sheet }): Issue[] => {
+    const share = of_sheet.value;
+    if (share === null || (share <= aboveSheet && share >= farBelowSheet)) return [];
+    const percent = `${Math.round(share * 100)} %`;
+    const text =
+      share > aboveSheet
+        ? `${place(gpu)}: ${what} measured ${percent} of the data sheet: its figure or our counting is wrong here.`
+        : `${place(gpu)}: ${what} reached only ${percent} of the data sheet: another process, a low power limit or a slow kernel; inferscope roofline --fresh on an idle machine tells.`;
+    return [{ code: share > aboveSheet ? 'over_sheet' : 'under_sheet', severity: 'warning', text }];
+  });
+}
+
+function spread(gpu: MeasuredGpu): Issue[] {
+  const wide = results(gpu).filter((one) => one.sd_share > wideSpread);
+  if (wide.length === 0) return [];
+  const each = wide.map((one) => `${one.what} ${(one.sd_share * 100).toFixed(0)} %`).join(', ');
+  return [
+    {
+      code: 'wide_spread',
+      severity: 'warning',
+      text: `${place(gpu)}: runs of one operation differ much (standard deviation: ${each}).`,
+      count: wide.length,
+    },
+  ];
+}
+
+/** By kernel and dtype where nothing of it was measured, in the words of its first case. */
+function unmeasured(gpu: MeasuredGpu, lines: readonly MicrobenchmarkLine[]): Issue[] {
+  const groups = new Map<string, MicrobenchmarkLine[]>();
+  for (const line of lines) {
+    const key = line.kernel === 'gemm' ? `${line.dtype} GEMM` : line.kernel;
+    groups.set(key, [...(groups.get(key) ?? []), line]);
+  }
+  return [...groups].flatMap(([what, cases]): Issue[] => {
+    if (cases.some((line) => line.outcome === 'measured')) return [];
+    const { outcome, text } = cases[0]!;
+    return [
+      {
+        code: outcome === 'unsupported' ? 'unsupported' : 'not_measured',
+        severity: outcome === 'unsupported' || outcome === 'stopped' ? 'info' : 'warning',
+        text: `${place(gpu)}: ${what} was not measured (${outcome.replaceAll('_', ' ')}${text ? `: ${text}` : ''}).`,
+      },
+    ];
+  });
+}
+
+/** GPUs of one name beside each other: one that is slower than the fastest is named. */
+export function outliers(gpus: readonly MeasuredGpu[]): Issue[] {
+  const first = gpus.find((gpu) => gpu.scope === 'full');
+  if (!first) return [];
+  return gpus
+    .filter((gpu) => gpu.name === first.name && gpu !== first)
+    .flatMap((gpu) => {
+      const pairs = results(gpu).flatMap((one) => {
+        const like = results(first).find(({ what }) => what === one.what);
+        return like
+          ? [{ what: one.what, share: like.median_ns / one.median_ns, same: like.case === one.case }]
+          : [];
+      });
+      return pairs
+        .filter(({ share, same }) => same && (share < outlierShare || share > 1 / outlierShare))
+        .map(({ what, share }): Issue => ({
+          code: 'gpus_differ',
+          severity: 'warning',
+          text: `${place(gpu)} reaches ${Math.round(share * 100)} % of cuda:${first.index} in ${what}: cooling, power limits or a fault make GPUs of one name differ.`,
+        }));
+    });
+}
+
+/** After this a driver, a cable or the air may be another; the key covers driver and PyTorch. */
+const staleAfterS = 30 * 24 * 3600;
+
+/** What a reader of a cached roofline must know besides its own issues. */
+export function cachedIssues({ issues }: GpuRoofline, cached: boolean, ageS: number): Issue[] {
+  if (!cached || ageS <= staleAfterS) return issues;
+  const text = `The GPUs were measured ${Math.round(ageS / 86_400)} days ago; inferscope roofline --fresh measures them again.`;
+  return [...issues, { code: 'roofline_old', severity: 'info', text }];
+}

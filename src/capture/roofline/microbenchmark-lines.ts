@@ -1,0 +1,39 @@
+import { readFile } from 'node:fs/promises';
+import { type MicrobenchmarkLine, microbenchmarkLineSchema } from '../../model/record.js';
+
+/** The `microbenchmark` lines of a record file; a line cut off by a killed process is left out. */
+export async function microbenchmarkLines(path: string): Promise<MicrobenchmarkLine[]> {
+  const text = await readFile(path, 'utf8').catch(() => '');
+  return text
+    .split('\n')
+    .filter((line) => line.includes('"microbenchmark"'))
+    .flatMap((line) => {
+      try {
+        return microbenchmarkLineSchema.safeParse(JSON.parse(line)).data ?? [];
+      } catch {
+        return [];
+      }
+    });
+}
+
+/** Median, ns; null when it was not measured. */
+export function medianNs({ outcome, samples_ns: samples }: MicrobenchmarkLine): number | null {
+  if (outcome !== 'measured' || samples.length === 0) return null;
+  const sorted = samples.toSorted((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}
+
+/** Operations or bytes a second of the median run; null when it was not measured. */
+export function rateOf(line: MicrobenchmarkLine): number | null {
+  const median = medianNs(line);
+  return median === null || median <= 0 ? null : ((line.flops > 0 ? line.flops : line.bytes) / median) * 1e9;
+}
+
+export function fastest(lines: readonly MicrobenchmarkLine[]): MicrobenchmarkLine | null {
+  const rate = (line: MicrobenchmarkLine) => rateOf(line) ?? -1;
+  return lines.reduce<MicrobenchmarkLine | null>(
+    (best, line) => (rateOf(line) !== null && (!best || rate(line) > rate(best)) ? line : best),
+    null,
+  );
+}

@@ -1,0 +1,54 @@
+import type { GpuComputePeak } from '../../model/documents/gpu-roofline.js';
+import type { KernelCase } from '../../model/kernels.js';
+import type { MicrobenchmarkLine } from '../../model/record.js';
+import type { PeakDType } from '../../hardware/gpu-peaks.js';
+import { firstCases, gemmDtypes, gemmLimits, type PlannedDevice } from './gpu-plan.js';
+import { type Gemm, gemmCase, neighbourGemms } from './gemm-search.js';
+import { fastest } from './microbenchmark-lines.js';
+
+/** Runs cases in one process and gives their lines, whatever became of them. */
+export type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;
+
+/**
+ * All measurements of one device: everything once in a first round, then the neighbours of each dtype's fastest GEMM.
+ * A round that was stopped ends the search with what there is.
+ */
+export async function searchRoofs(
+  device: PlannedDevice,
+  run: RunCases,
+  signal: AbortSignal,
+): Promise<MicrobenchmarkLine[]> {
+  const first = await run('first', firstCases(device));
+  const second = secondCases(device, first);
+  if (signal.aborted || second.length === 0) return first;
+  return [...first, ...(await run('refined', second))];
+}
+
+/** Neighbours of each dtype's fastest GEMM; dtypes of which nothing was measured have none. */
+export function secondCases(device: PlannedDevice, first: readonly MicrobenchmarkLine[]): KernelCase[] {
+  const limits = gemmLimits(device);
+  const gemms = first.filter((line) => line.kernel === 'gemm');
+  return gemmDtypes(device).flatMap((dtype) => {
+    const best = fastest(gemms.filter((line) => line.dtype === dtype));
+    return best ? neighbourGemms(gemmOf(best), gemms.map(gemmOf), limits).map(gemmCase) : [];
+  });
+}
+
+function gemmOf({ dtype, params }: MicrobenchmarkLine): Gemm {
+  return { dtype: dtype as PeakDType, m: params['m']!, n: params['n']!, k: params['k']! };
+}
+
+/** What shows whether another GPU of the same name is as fast: the fastest GEMM of each dtype, copy and read. */
+export function comparisonCases(
+  lines: readonly MicrobenchmarkLine[],
+  compute: readonly GpuComputePeak[],
+): KernelCase[] {
+  const names = new Set(compute.map((peak) => peak.case));
+  const patterns = ['copy', 'read'].map((pattern) =>
+    fastest(lines.filter((line) => line.kernel === pattern)),
+  );
+  return [...lines.filter((line) => names.has(line.case)), ...patterns.filter((line) => line !== null)].map(
+    ({ case: name, kernel, backend, dtype, params, flops, bytes }) =>
+      ({ case: name, kernel, backend, dtype, params, flops, bytes }) as KernelCase,
+  );
+}
