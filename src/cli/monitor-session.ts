@@ -13,6 +13,7 @@ import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import type { MonitorCommandOptions } from './monitor.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
+import { reportPath, writePage } from './report-file.js';
 
 /** A session that is kept, or one in a temporary folder that lives until its summary is made. */
 export interface MonitorSession {
@@ -50,7 +51,12 @@ export async function openMonitorSession(
         const document = await analyzeMonitor(await openSession(id, home), thresholds);
         if (!kept) document.data.session.id = null;
         await show(document, options.json === true);
-        if (kept && options.json && !options.quiet) talk(`session ${id} kept`);
+        if (kept) {
+          const path = reportPath(join(home.sessions, id));
+          const { monitorReport } = await import('../report/html/monitor/monitor.js');
+          await writePage(path, (parts) => monitorReport(document, parts));
+          if (!options.quiet) talk(`${options.json ? `session ${id} kept · ` : ''}report: ${path}`);
+        }
         return document;
       } catch (error) {
         throw asStorageFailure(error, { path: home.root, doing: 'keep the recording', home: kept });

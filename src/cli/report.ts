@@ -11,7 +11,7 @@ export function define(command: Command): void {
     .option('--output <file>', 'write it there; by default into the session folder')
     .option(
       '--json',
-      'print the document (inferscope/profile, trace, bench, serving, …) instead of writing a page',
+      'print the document (inferscope/profile, trace, bench, serving, monitor, …) instead of writing a page',
     )
     .addHelpText(
       'after',
@@ -41,7 +41,7 @@ export function define(command: Command): void {
 function nothingToReport(id: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `session ${id} has nothing to report`,
-    why: 'It holds no operators, kernels, counters, matrix products, benchmark, load test or results.',
+    why: 'It holds no operators, kernels, counters, matrix products, benchmark, load test, results or samples of GPUs.',
     fix: `See what it holds: inferscope session show ${id}`,
   });
 }

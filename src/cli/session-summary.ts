@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { MonitorResult } from '../model/documents/monitor.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { ServingResult } from '../model/documents/serving.js';
@@ -16,11 +17,12 @@ export type Analysed =
   | { kind: 'bench'; document: Document<BenchResult> }
   | { kind: 'serving'; document: Document<ServingResult> }
   | { kind: 'results'; document: Document<BenchmarkResults> }
+  | { kind: 'monitor'; document: Document<MonitorResult> }
   | ({ kind: 'captures' } & CapturesResult);
 
 /**
- * `profile` sessions have operators of the embedded engine, benchmarks and load tests their plan; all others a timeline,
- * counters or logs of other tools, or the results of other benchmarks.
+ * `profile` sessions have operators of the embedded engine, benchmarks and load tests their plan, recordings of `monitor`
+ * their samples; all others a timeline, counters or logs of other tools, or the results of other benchmarks.
  */
 export async function analyzeSession(session: Session): Promise<Analysed> {
   const { kind, artifacts } = session.manifest;
@@ -36,14 +38,22 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
     const { analyzeServing } = await import('../analyze/serving/serving.js');
     return { kind: 'serving', document: await analyzeServing(session) };
   }
+  if (kind === 'monitor') return monitorOf(session);
   const { analyzeCaptures } = await import('../analyze/captures.js');
   const captures = await analyzeCaptures(session);
   if (captures.trace === null && captures.counters === null && captures.gemms === null) {
     const { analyzeResults } = await import('../analyze/benchmark-results/results.js');
     const document = await analyzeResults(session);
     if (document) return { kind: 'results', document };
+    // A recording of nvidia-smi that came through `import`.
+    if (kind === 'import' && session.manifest.tables['telemetry']) return monitorOf(session);
   }
   return { kind: 'captures', ...captures };
+}
+
+async function monitorOf(session: Session): Promise<Analysed> {
+  const { analyzeMonitor } = await import('../analyze/monitor/monitor.js');
+  return { kind: 'monitor', document: await analyzeMonitor(session) };
 }
 
 /** The documents there are, the most telling first. */
@@ -69,6 +79,10 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
     case 'results': {
       const { resultsReport } = await import('../report/html/results/results.js');
       return writePage(path, (parts) => resultsReport(analysed.document, parts));
+    }
+    case 'monitor': {
+      const { monitorReport } = await import('../report/html/monitor/monitor.js');
+      return writePage(path, (parts) => monitorReport(analysed.document, parts));
     }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
@@ -130,6 +144,10 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   if (analysed.kind === 'results') {
     const { resultsSummary } = await import('../report/terminal/results.js');
     return `${resultsSummary(analysed.document, terminalWidth())}\n\n  Session ${id} kept · report:\n  ${path}`;
+  }
+  if (analysed.kind === 'monitor') {
+    const { monitorSummary } = await import('../report/terminal/monitor.js');
+    return `${monitorSummary(analysed.document, how)}\n  report: ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

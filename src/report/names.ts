@@ -88,6 +88,7 @@ const metricNames: Record<string, string> = {
   sm_clock_mhz: 'SM clock',
   memory_clock_mhz: 'memory clock',
   memory_utilization_percent: 'memory busy',
+  memory_used_bytes: 'memory in use',
   compute_processes: 'processes on the GPU',
   throttle_bits: 'throttle reasons, bits (1: idle)',
 };

@@ -6,6 +6,7 @@ import process from 'node:process';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { benchDocumentSchema, type BenchResult, type BenchSpread } from '../../src/model/documents/bench.js';
+import { monitorDocumentSchema } from '../../src/model/documents/monitor.js';
 import { servingDocumentSchema, type ServingResult } from '../../src/model/documents/serving.js';
 import { packageRoot } from '../../src/model/installation.js';
 import { figure } from '../../src/model/figure.js';
@@ -18,7 +19,7 @@ let at: Place;
 let browser: Browser;
 let bench: BenchResult;
 let serving: ServingResult;
-const reports = { bench: '', serving: '' };
+const reports = { bench: '', serving: '', monitor: '' };
 
 function json(args: string[]): unknown {
   const { status, stdout, stderr } = inferscope(at, [...args, '--json']);
@@ -51,6 +52,9 @@ beforeAll(async () => {
   } finally {
     child.kill('SIGKILL');
   }
+  const recorded = join(packageRoot, 'test', 'fixtures', 'nvidia-smi-580-h200', 'nvidia-smi-query.csv');
+  const monitor = monitorDocumentSchema.parse(json(['monitor', recorded, '--record'])).data;
+  reports.monitor = join(at.home, 'sessions', monitor.session.id!, 'derived', 'report.html');
   reports.serving = join(at.home, 'sessions', serving.session.id, 'derived', 'report.html');
   browser = await launchBrowser();
 }, 180_000);
@@ -77,41 +81,45 @@ const drawnIn = {
     'serving_rate tokens',
     'serving_rate requests',
   ],
+  monitor: ['monitor_device gpu0'],
 };
 
-describe.each(['bench', 'serving'] as const)('the report that `bench` writes: %s', (kind) => {
-  it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
-    const { page, complaints, requests } = await open(browser, reports[kind]);
-    const drawn = await chartsDrawn(page);
-    expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
-    for (const chart of drawn) {
-      expect(chart.shapes, chart.name).toBeGreaterThan(3);
-      expect(chart.texts, chart.name).toBeGreaterThan(2);
-      expect(chart.inside, chart.name).toBe(true);
-    }
-    const empty = await page.$$eval(
-      'figure',
-      (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
-    );
-    expect(empty).toBe(0);
-    expect(complaints).toEqual([]);
-    expect(requests).toEqual([]);
-    expect(statSync(reports[kind]).size).toBeLessThan(2e6);
-    await page.close();
-  });
+describe.each(['bench', 'serving', 'monitor'] as const)(
+  'the report that a measurement writes: %s',
+  (kind) => {
+    it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
+      const { page, complaints, requests } = await open(browser, reports[kind]);
+      const drawn = await chartsDrawn(page);
+      expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
+      for (const chart of drawn) {
+        expect(chart.shapes, chart.name).toBeGreaterThan(3);
+        expect(chart.texts, chart.name).toBeGreaterThan(2);
+        expect(chart.inside, chart.name).toBe(true);
+      }
+      const empty = await page.$$eval(
+        'figure',
+        (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
+      );
+      expect(empty).toBe(0);
+      expect(complaints).toEqual([]);
+      expect(requests).toEqual([]);
+      expect(statSync(reports[kind]).size).toBeLessThan(2e6);
+      await page.close();
+    });
 
-  it.each([
-    ['phone', phone],
-    ['desktop', desktop],
-  ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
-    const { page } = await open(browser, reports[kind], { viewport });
-    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-    expect(width).toBeLessThanOrEqual(viewport.width);
-    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
-    await page.close();
-  });
-});
+    it.each([
+      ['phone', phone],
+      ['desktop', desktop],
+    ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
+      const { page } = await open(browser, reports[kind], { viewport });
+      await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+      expect(width).toBeLessThanOrEqual(viewport.width);
+      for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+      await page.close();
+    });
+  },
+);
 
 /** Cells of the first row of the table behind a chart. */
 const firstRow = (chart: string) =>

@@ -1,5 +1,6 @@
 import { barsChart } from './bars.js';
 import type { BenchResult } from '../../model/documents/bench.js';
+import type { MonitorResult } from '../../model/documents/monitor.js';
 import type { ServingResult } from '../../model/documents/serving.js';
 import type { TraceResult } from '../../model/documents/trace.js';
 import { benchBatchChart } from './bench/batch.js';
@@ -13,6 +14,7 @@ import { classesChart } from './classes.js';
 import { repeatsChart, stepsChart } from './latency.js';
 import { layersChart } from './layers.js';
 import { memoryChart } from './memory.js';
+import { monitorDeviceChart, monitorHostChart } from './monitor/device.js';
 import { rooflineChart } from './roofline.js';
 import { servingLatencyChart } from './serving/latency.js';
 import { servingRateChart } from './serving/rate.js';
@@ -62,10 +64,17 @@ export const servingCharts = {
   serving_rate: servingRateChart,
 } satisfies Record<string, Chart<ServingResult>>;
 
+/** Those of the report of a recording. */
+export const monitorCharts = {
+  monitor_device: monitorDeviceChart,
+  monitor_host: monitorHostChart,
+} satisfies Record<string, Chart<MonitorResult>>;
+
 export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
 export type BenchChartName = keyof typeof benchCharts;
 export type ServingChartName = keyof typeof servingCharts;
+export type MonitorChartName = keyof typeof monitorCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
 export function chartNamed(name: string): Chart<unknown> | undefined {
@@ -74,6 +83,7 @@ export function chartNamed(name: string): Chart<unknown> | undefined {
     ...traceCharts,
     ...benchCharts,
     ...servingCharts,
+    ...monitorCharts,
   };
   return all[name] as Chart<unknown> | undefined;
 }

@@ -106,7 +106,7 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
         whole(gpu.smClockMhz, 'MHz'),
         whole(gpu.temperatureC, '°C'),
         limited(gpu),
-        ...(width >= 100 ? [traffic(gpu), gpu.processes === null ? noValue : String(gpu.processes)] : []),
+        ...(width >= 110 ? [traffic(gpu), gpu.processes === null ? noValue : String(gpu.processes)] : []),
       ];
     });
     const right = (text: string) => ({ head: text, align: 'right' as const });
@@ -120,7 +120,7 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
       right('SM clock'),
       right('temp'),
       { head: 'held down by', flexible: true },
-      ...(width >= 100 ? [right('PCIe out/in MB/s'), right('procs')] : []),
+      ...(width >= 110 ? [right('PCIe out/in MB/s'), right('procs')] : []),
     ];
     lines.push(textTable(columns, rows, { width }), '');
     const names = [...new Set(gpus.map(({ name }) => name).filter((name) => name !== null))];
