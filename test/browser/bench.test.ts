@@ -84,42 +84,39 @@ const drawnIn = {
   monitor: ['monitor_device gpu0'],
 };
 
-describe.each(['bench', 'serving', 'monitor'] as const)(
-  'the report that a measurement writes: %s',
-  (kind) => {
-    it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
-      const { page, complaints, requests } = await open(browser, reports[kind]);
-      const drawn = await chartsDrawn(page);
-      expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
-      for (const chart of drawn) {
-        expect(chart.shapes, chart.name).toBeGreaterThan(3);
-        expect(chart.texts, chart.name).toBeGreaterThan(2);
-        expect(chart.inside, chart.name).toBe(true);
-      }
-      const empty = await page.$$eval(
-        'figure',
-        (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
-      );
-      expect(empty).toBe(0);
-      expect(complaints).toEqual([]);
-      expect(requests).toEqual([]);
-      expect(statSync(reports[kind]).size).toBeLessThan(2e6);
-      await page.close();
-    });
+describe.each(['bench', 'serving', 'monitor'] as const)('the report of a %s', (kind) => {
+  it('draws its charts, has a table behind each, complains about nothing, asks for nothing, is under 2 MB', async () => {
+    const { page, complaints, requests } = await open(browser, reports[kind]);
+    const drawn = await chartsDrawn(page);
+    expect(drawn.map(({ name }) => name)).toEqual(expect.arrayContaining(drawnIn[kind]));
+    for (const chart of drawn) {
+      expect(chart.shapes, chart.name).toBeGreaterThan(3);
+      expect(chart.texts, chart.name).toBeGreaterThan(2);
+      expect(chart.inside, chart.name).toBe(true);
+    }
+    const empty = await page.$$eval(
+      'figure',
+      (figures) => figures.filter((one) => one.querySelectorAll('details tbody tr').length === 0).length,
+    );
+    expect(empty).toBe(0);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    expect(statSync(reports[kind]).size).toBeLessThan(2e6);
+    await page.close();
+  });
 
-    it.each([
-      ['phone', phone],
-      ['desktop', desktop],
-    ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
-      const { page } = await open(browser, reports[kind], { viewport });
-      await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
-      const width = await page.evaluate<number>('document.documentElement.scrollWidth');
-      expect(width).toBeLessThanOrEqual(viewport.width);
-      for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
-      await page.close();
-    });
-  },
-);
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: the page does not scroll sideways, opened tables included', async (_, viewport) => {
+    const { page } = await open(browser, reports[kind], { viewport });
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    const width = await page.evaluate<number>('document.documentElement.scrollWidth');
+    expect(width).toBeLessThanOrEqual(viewport.width);
+    for (const chart of await chartsDrawn(page)) expect(chart.inside, chart.name).toBe(true);
+    await page.close();
+  });
+});
 
 /** Cells of the first row of the table behind a chart. */
 const firstRow = (chart: string) =>

@@ -90,7 +90,9 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
     space > 0 ? `${colour.bold(head)}${' '.repeat(space)}${colour.dim(hint)}` : colour.bold(head),
     '',
   ];
-  const spark = width >= 140 ? 60 : width >= 110 ? 20 : 10;
+  // All columns but the two of the last minute take 94 cells.
+  const wide = width >= 114;
+  const spark = wide ? Math.min(60, Math.floor((width - 94) / 2)) : 10;
   const of = (key: string) => history.get(key) ?? [];
   if (gpus.length > 0) {
     const rows = gpus.map((gpu) => {
@@ -102,11 +104,11 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
         sparkline(of(`${gpu.scope} utilization`), 100, spark),
         gib(gpu),
         outOf(gpu.powerW, gpu.powerLimitW, 'W'),
-        ...(width >= 110 ? [sparkline(power, full, spark)] : []),
+        ...(wide ? [sparkline(power, full, spark)] : []),
         whole(gpu.smClockMhz, 'MHz'),
         whole(gpu.temperatureC, '°C'),
         limited(gpu),
-        ...(width >= 110 ? [traffic(gpu), gpu.processes === null ? noValue : String(gpu.processes)] : []),
+        ...(wide ? [traffic(gpu), gpu.processes === null ? noValue : String(gpu.processes)] : []),
       ];
     });
     const right = (text: string) => ({ head: text, align: 'right' as const });
@@ -116,11 +118,11 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
       { head: 'last minute' },
       right('memory'),
       right('power'),
-      ...(width >= 110 ? [{ head: 'last minute' }] : []),
+      ...(wide ? [{ head: 'last minute' }] : []),
       right('SM clock'),
       right('temp'),
       { head: 'held down by', flexible: true },
-      ...(width >= 110 ? [right('PCIe out/in MB/s'), right('procs')] : []),
+      ...(wide ? [right('PCIe out/in MB/s'), right('procs')] : []),
     ];
     lines.push(textTable(columns, rows, { width }), '');
     const names = [...new Set(gpus.map(({ name }) => name).filter((name) => name !== null))];
