@@ -1,0 +1,277 @@
+"""Measures all-reduce between the GPUs of this machine: python inferscope_allreduce.py ORDER.json
+
+Reads a KernelOrder (src/model/kernels.ts) whose cases are all all-reduce {bytes, ranks}, starts a process a rank (NCCL;
+gloo on the CPU) and writes `microbenchmark` lines: a sample is the longest of all ranks for one reduction of `bytes` bytes,
+in place, by events of each rank's device. A batch is enqueued behind a spinning kernel and one reduction that is not timed,
+so that neither the host nor ranks that begin apart are measured. stdout, signals and outcomes are as of inferscope_kernels.
+"""
+
+import datetime
+import math
+import os
+import queue
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from typing import Any, Callable, Dict, List, Optional
+
+from inferscope_engine import Fault
+from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
+from inferscope_record import recorder
+
+WARM_UP = 5
+BATCH = 20
+QUEUE = 400
+SAMPLE_NS = 200e3
+# A rank that waits this long for another waits for one that is gone.
+TIMEOUT_S = 60
+
+
+class Rank:
+    """One process of the group. All ranks take every decision together, or one would wait for ever."""
+
+    def __init__(self, rank: int, order: Dict[str, Any], gpu: bool, stop: Any) -> None:
+        import torch
+        import torch.distributed as dist
+
+        self.rank, self.order, self.gpu, self.stop = rank, order, gpu, stop
+        self.torch, self.dist = torch, dist
+        self.device = "cuda:%d" % rank if gpu else "cpu"
+        self.world = dist.get_world_size()
+        self.stopping = False
+        self.parent = os.getppid()
+
+    def agree(self, value: float) -> float:
+        """The largest of all ranks."""
+        told = self.torch.tensor([value], dtype=self.torch.float64, device=self.device)
+        self.dist.all_reduce(told, op=self.dist.ReduceOp.MAX)
+        return float(told.item())
+
+    def wait(self) -> None:
+        if self.gpu:
+            self.torch.cuda.synchronize(self.device)
+
+    def measure(self, spec: Dict[str, Any]) -> Dict[str, Any]:
+        """-> fields of the case's line"""
+        from inferscope_kernel_cases import BOUNDS, TORCH_DTYPES, Source, Unsupported, spread
+        from inferscope_kernel_timing import Samples
+
+        samples = Samples("events" if self.gpu else "host", 1)
+        told: Dict[str, Any] = dict(outcome="measured", text=None, max_error=None)
+        fault: Optional[Fault] = None
+        # What may fail on one rank alone, before any of them waits for another.
+        try:
+            if spec["dtype"] not in TORCH_DTYPES:
+                raise Unsupported("all-reduce is not measured in %s." % spec["dtype"])
+            self.torch.manual_seed(self.order["seed"] + self.rank)
+            source = Source(spec["dtype"], self.device)
+            first = source(max(1, int(spec["params"]["bytes"]) // source.dtype.itemsize))
+            data = first.clone()
+        except Unsupported as error:
+            return dict(told, outcome="unsupported", text=str(error), **_fields(samples))
+        except Exception as error:
+            fault = Fault(error)
+        if self.agree(fault is not None):
+            memory = self.agree(fault is not None and fault.memory)
+            text = fault.text if fault else "It failed on another rank."
+            return dict(told, outcome="out_of_memory" if memory else "failed", text=text, **_fields(samples))
+        if self.order["check"]:
+            at = spread(data.numel(), 4096, self.device)
+            parts = [self.torch.empty(at.numel(), dtype=self.torch.float64, device=self.device) for _ in range(self.world)]
+            self.dist.all_gather(parts, first[at].double())
+            self.dist.all_reduce(data)
+            want = sum(parts)
+            error = self.agree(float((data[at].double() - want).abs().max()) / (float(want.abs().max()) or 1.0))
+            told["max_error"] = error if error == error else None
+            if not error <= BOUNDS[spec["dtype"]] and spec["dtype"] != "int8":  # bytes wrap around
+                told.update(outcome="wrong", text="Off by %.3g of the largest value of a float64 reference." % error)
+        self._take(samples, data, first)
+        if self.stopping and len(samples.ns) < self.order["runs"]:
+            told.update(outcome="stopped", text="Stopped after %d of %d runs." % (len(samples.ns), self.order["runs"]))
+            samples.ns = []
+        return dict(told, **_fields(samples))
+
+    def _take(self, samples: Any, data: Any, first: Any) -> None:
+        batch = self._on_device if self.gpu else self._on_host
+        data.copy_(first)
+        batch(data, WARM_UP, 1)
+        data.copy_(first)
+        rough_ns = self.agree(sum(batch(data, WARM_UP, 1)) / WARM_UP)
+        per = max(1, min(BATCH, math.ceil(SAMPLE_NS / max(rough_ns, 1)))) if self.gpu else 1
+        samples.per_sample = per
+        most = max(1, min(BATCH, QUEUE // per, int(1e9 / (per * max(rough_ns, 1)))))
+        samples.t_ns = begin = time.monotonic_ns()
+        order = self.order
+        while True:
+            data.copy_(first)  # sums grow with every reduction
+            taken = self.torch.tensor(batch(data, most, per), dtype=self.torch.float64, device=self.device)
+            self.dist.all_reduce(taken, op=self.dist.ReduceOp.MAX)
+            samples.ns += taken.tolist()
+            samples.end_ns = time.monotonic_ns()
+            # What only one rank sees: its clock, the order to stop.
+            if os.getppid() != self.parent:  # nobody is left to tell
+                os._exit(1)
+            late = self.agree(samples.end_ns - begin >= order["max_seconds"] * 1e9)
+            self.stopping = bool(self.agree(self.stop.is_set()))
+            enough = len(samples.ns) >= order["runs"] and samples.narrow(order["narrow"])
+            if late or self.stopping or enough or len(samples.ns) >= order["max_runs"]:
+                return
+
+    def _on_device(self, data: Any, count: int, per: int) -> List[float]:
+        cuda, reduce = self.torch.cuda, self.dist.all_reduce
+        events = [cuda.Event(enable_timing=True) for _ in range(count + 1)]
+        self.wait()
+        cuda._sleep(int(2 * min(20e6, 30e3 * count * per)))  # cycles, at about 2 GHz
+        reduce(data)
+        events[0].record()
+        for event in events[1:]:
+            for _ in range(per):
+                reduce(data)
+            event.record()
+        self.wait()
+        return [one.elapsed_time(two) * 1e6 / per for one, two in zip(events, events[1:])]
+
+    def _on_host(self, data: Any, count: int, per: int) -> List[float]:
+        taken = []
+        self.dist.all_reduce(data)
+        for _ in range(count):
+            begin = time.monotonic_ns()
+            for _ in range(per):
+                self.dist.all_reduce(data)
+            taken.append((time.monotonic_ns() - begin) / per)
+        return taken
+
+
+def _fields(samples: Any) -> Dict[str, Any]:
+    return dict(
+        t_ns=samples.t_ns, end_ns=samples.end_ns, samples_ns=samples.ns, method=samples.method, per_sample=samples.per_sample
+    )
+
+
+def _work(rank: int, world: int, order: Dict[str, Any], cases: List[Dict[str, Any]], gpu: bool, meet: str, stop: Any, out: Any) -> None:
+    """A rank's process. Rank 0 tells: ("begin", case, None), ("end", case, fields)."""
+    # The parent is told to stop, and tells the ranks, which end together.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    os.environ.pop("INFERSCOPE_RECORD", None)
+    import torch
+    import torch.distributed as dist
+
+    if gpu:
+        torch.cuda.set_device(rank)
+    dist.init_process_group(
+        "nccl" if gpu else "gloo", init_method="file://" + meet, rank=rank, world_size=world,
+        timeout=datetime.timedelta(seconds=TIMEOUT_S + 4 * order["max_seconds"]),
+    )  # fmt: skip
+    member = Rank(rank, order, gpu, stop)
+    for spec in cases:
+        if member.agree(stop.is_set()):
+            break
+        if rank == 0:
+            out.put(("begin", spec["case"], None))
+        fields = member.measure(spec)
+        if gpu:
+            torch.cuda.empty_cache()
+        if rank == 0:
+            out.put(("end", spec["case"], fields))
+    dist.barrier()
+    dist.destroy_process_group()
+
+
+class Group:
+    """The cases of one number of ranks, from the parent's side."""
+
+    def __init__(self, order: Dict[str, Any], gpu: bool, stop: StopFlag, begun: Callable[[str], None]) -> None:
+        self.order, self.gpu, self.stop, self.begun = order, gpu, stop, begun
+
+    def run(self, ranks: int, cases: List[Dict[str, Any]]) -> None:
+        import torch
+        import torch.multiprocessing as multiprocessing
+
+        left = {spec["case"]: spec for spec in cases}
+        found = torch.cuda.device_count() if self.gpu else ranks
+        if ranks > found or ranks < 2:
+            text = "%d ranks, and torch finds %d GPUs." % (ranks, found) if ranks > found else "One rank reduces nothing."
+            return self._end_all(left, "unsupported", text)
+        if self.stop.stopped:
+            return self._end_all(left, "stopped", "Stopped before its turn.")
+        context = multiprocessing.get_context("spawn")
+        stop, out = context.Event(), context.Queue()
+        with tempfile.TemporaryDirectory(prefix="inferscope-") as folder:
+            args = (ranks, self.order, cases, self.gpu, os.path.join(folder, "meet"), stop, out)
+            processes = multiprocessing.spawn(_work, args=args, nprocs=ranks, join=False)
+            died: Optional[str] = None
+            over = False
+            while not over:
+                if self.stop.stopped:
+                    stop.set()
+                self._hear(out, left)
+                try:
+                    over = processes.join(timeout=0.05)
+                except Exception as error:  # torch ends the others then
+                    traceback.print_exc()
+                    over, died = True, " ".join(str(error).split())[-1500:]
+            while self._hear(out, left):
+                pass
+        if died is not None:
+            self._end_all(left, "failed", "A rank died: " + died)
+        self._end_all(left, "stopped", "Stopped before its turn.")
+
+    def _hear(self, out: Any, left: Dict[str, Any]) -> bool:
+        try:
+            what, name, fields = out.get(timeout=0.2)
+        except queue.Empty:
+            return False
+        if what == "begin":
+            self.begun(name)
+        else:
+            self._record(left.pop(name), fields)
+        return True
+
+    def _end_all(self, left: Dict[str, Any], outcome: str, text: str) -> None:
+        now = time.monotonic_ns()
+        method = "events" if self.gpu else "host"
+        while left:
+            fields = dict(outcome=outcome, text=text, t_ns=now, end_ns=now, samples_ns=[], method=method, per_sample=1)
+            self._record(left.pop(next(iter(left))), fields)
+
+    def _record(self, spec: Dict[str, Any], fields: Dict[str, Any]) -> None:
+        recorder().microbenchmark(spec, device=None, backend="nccl" if self.gpu else "gloo", **fields)
+        recorder().flush()
+
+
+def main(path: str) -> int:
+    from inferscope_kernels import describe
+
+    order = read_order(path)
+    os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
+    claim_stdout()
+    stop = StopFlag()
+    recorder()
+    try:
+        others = sorted({case["kernel"] for case in order["cases"]} - {"all-reduce"})
+        if others or not order["cases"]:
+            raise EngineError("E_USAGE", "no all-reduce: %s" % ", ".join(others), "It is all that runs here.", "Take it alone.")
+        import torch
+
+        gpu = order["device"] != "cpu" and torch.cuda.is_available()
+        tell(type="device", device=describe("cuda:0" if gpu else "cpu"))
+        total, begun = len(order["cases"]), []  # type: int, List[str]
+
+        def begin(name: str) -> None:
+            tell(type="case", case=name, done=len(begun), total=total)
+            begun.append(name)
+
+        for ranks in sorted({int(case["params"]["ranks"]) for case in order["cases"]}):
+            Group(order, gpu, stop, begin).run(ranks, [c for c in order["cases"] if int(c["params"]["ranks"]) == ranks])
+        tell(type="case", case=order["cases"][-1]["case"], done=total, total=total)
+        return 0
+    except EngineError as error:
+        record_failure(recorder(), error)
+        return 2 if error.code == "E_USAGE" else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))
