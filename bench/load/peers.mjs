@@ -44,7 +44,7 @@ function tokenizerCache() {
 async function cpuSeconds(command, args) {
   const child = spawn(
     'bash',
-    ['-c', 'TIMEFORMAT="cpu %U %S"; time timeout -k 5 300 "$0" "$@"', command, ...args],
+    ['-c', 'TIMEFORMAT="cpu %U %S"; time timeout -k 5 120 "$0" "$@"', command, ...args],
     {
       cwd: scratch,
       env: { ...process.env, HF_HOME: scratch, HF_HUB_OFFLINE: '1', TRANSFORMERS_OFFLINE: '1' },
@@ -55,6 +55,7 @@ async function cpuSeconds(command, args) {
   child.stderr.on('data', (bytes) => (text += String(bytes)));
   const [code] = await once(child, 'close');
   const [, user, system] = /cpu ([\d.]+) ([\d.]+)\s*$/.exec(text) ?? [];
+  if (code === 124) throw new Error('not ended within 120 s');
   if (code !== 0) throw new Error(`${command} ended with ${code}:\n${text.slice(-2000)}`);
   return Number(user) + Number(system);
 }
@@ -67,7 +68,7 @@ async function guidellm(url, streams) {
     resolve(values.guidellm),
     words(
       `run --backend kind=openai_http,target=${url},model=programmed` +
-        ` --profile kind=concurrent,streams=${streams},warmup=${streams}` +
+        ` --profile kind=concurrent,streams=${streams},warmup=0.33` +
         ` --constraint kind=max_requests,count=${3 * streams}` +
         ` --data kind=synthetic_text,prompt_tokens=16,output_tokens=${tokens}` +
         ` --tokenizer kind=hf_auto,model=local/words --output kind=json,path=${path} --disable-console`,
