@@ -52,7 +52,7 @@ beforeAll(async () => {
   } finally {
     child.kill('SIGKILL');
   }
-  const recorded = join(packageRoot, 'test', 'fixtures', 'nvidia-smi-580-h200', 'nvidia-smi-query.csv');
+  const recorded = join(packageRoot(), 'test', 'fixtures', 'nvidia-smi-580-h200', 'nvidia-smi-query.csv');
   const monitor = monitorDocumentSchema.parse(json(['monitor', recorded, '--record'])).data;
   reports.monitor = join(at.home, 'sessions', monitor.session.id!, 'derived', 'report.html');
   reports.serving = join(at.home, 'sessions', serving.session.id, 'derived', 'report.html');

@@ -1,17 +1,8 @@
 import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { unitOf } from './samples.js';
+import { notSeries, unitOf } from '../sampled-metrics.js';
 
 const pointsShown = 600;
-
-/** Facts that are written once, and counters: their mean says nothing. */
-const notSeries = new Set([
-  'throttle_bits',
-  'energy_j',
-  'memory_total_bytes',
-  'max_sm_clock_mhz',
-  'max_memory_clock_mhz',
-]);
 
 /** Statistics of every series, by scope. */
 export async function metricsOf(database: SessionDatabase): Promise<Map<string, MonitorMetric[]>> {
@@ -24,7 +15,7 @@ export async function metricsOf(database: SessionDatabase): Promise<Map<string, 
   );
   const found = new Map<string, MonitorMetric[]>();
   for (const { scope, ...row } of rows) {
-    if (notSeries.has(row.metric)) continue;
+    if (notSeries.includes(row.metric)) continue;
     found.set(scope, [...(found.get(scope) ?? []), { ...row, unit: unitOf(row.metric) }]);
   }
   return found;
@@ -39,7 +30,7 @@ export async function seriesOf(database: SessionDatabase): Promise<MonitorResult
   );
   const found = new Map<string, MonitorResult['series'][number]>();
   for (const { scope, metric, t_ns, value } of rows) {
-    if (notSeries.has(metric)) continue;
+    if (notSeries.includes(metric)) continue;
     const key = `${scope} ${metric}`;
     const one = found.get(key) ?? { scope, metric, unit: unitOf(metric), points: [] };
     one.points.push([t_ns, value]);

@@ -7,21 +7,6 @@ const longestHold = 3;
 export const gpuScope = String.raw`scope SIMILAR TO 'gpu\d+(\.mig\d+)?'`;
 const hostScopes = "scope IN ('host', 'process', 'other_processes', 'inferscope')";
 
-const units: readonly [RegExp, string][] = [
-  [/_percent$/, '%'],
-  [/_mhz$/, 'MHz'],
-  [/_mb_per_s$/, 'MB/s'],
-  [/_w$/, 'W'],
-  [/_j$/, 'J'],
-  [/_c$/, '°C'],
-  [/_bytes$/, 'B'],
-  [/^cores_busy$/, 'cores'],
-];
-
-export function unitOf(metric: string): string {
-  return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
-}
-
 /**
  * Lays out what the questions about a recording share: `monitor_samples` (every sample of GPUs and host with the time
  * it stands for; a new `stretch` begins after each pause of the recorder; memory in use is a metric too) and

@@ -275,12 +275,16 @@ test('throttling is tied to the phases it hit', async () => {
     telemetry: [50, 150, 250].flatMap((t) => [
       sample(t, 'throttle_bits', t === 150 ? 0x4 | 0x1 : 0x1),
       sample(t, 'power_w', t === 150 ? 700 : 300),
+      sample(t, 'energy_j', t),
     ]),
   });
   const { telemetry, headlines } = (await analyzeTrace(session)).data;
   expect(telemetry!.events.map(({ kind, phases, start_ns }) => [kind, phases, start_ns / us])).toEqual([
     ['power_cap', ['decode'], 150],
   ]);
+  expect(telemetry!.events[0]!.text).toBe('gpu0: clocks held down (power cap) in one sample, in decode.');
+  // Counters and bits have no mean.
+  expect(telemetry!.series.map(({ metric }) => metric)).toEqual(['power_w']);
   const power = telemetry!.series.find(({ metric }) => metric === 'power_w')!;
   expect(power).toMatchObject({ unit: 'W', min: 300, max: 700 });
   expect(power.phases).toEqual([

@@ -1,31 +1,15 @@
 import type { PhaseKind, TraceTelemetry } from '../../model/documents/trace.js';
+import { throttleReasons } from '../../model/throttle-reasons.js';
+import { notSeries, unitOf } from '../sampled-metrics.js';
 import { formatNs } from './words.js';
 import type { TraceScope } from './scope.js';
 
 const pointsShown = 600;
 /** Scopes of the host's single cores say nothing of a GPU's timeline. */
 const shownScopes = "scope NOT SIMILAR TO 'cpu\\d+'";
+const shownMetrics = `metric NOT IN (${notSeries.map((metric) => `'${metric}'`).join(', ')})`;
 /** Below this share of the run's usual (median busy) clock a GPU at work has dropped. */
 const droppedClock = 0.9;
-
-/** NVML's nvmlClocksEventReasons bits that take speed away; idle and application clocks do not. */
-const throttleReasons: readonly { bit: number; kind: 'throttling' | 'power_cap'; text: string }[] = [
-  { bit: 0x4, kind: 'power_cap', text: 'the power cap lowered the clocks' },
-  { bit: 0x8, kind: 'throttling', text: 'hardware slowdown' },
-  { bit: 0x20, kind: 'throttling', text: 'software thermal slowdown' },
-  { bit: 0x40, kind: 'throttling', text: 'hardware thermal slowdown' },
-  { bit: 0x80, kind: 'throttling', text: 'power brake from outside' },
-];
-
-const units: readonly [RegExp, string][] = [
-  [/_percent$/, '%'],
-  [/_mhz$/, 'MHz'],
-  [/_w$/, 'W'],
-  [/_c$/, '°C'],
-  [/_bytes$/, 'B'],
-  [/_mb_per_s$/, 'MB/s'],
-  [/^cores_busy$/, 'cores'],
-];
 
 interface Series {
   scope: string;
@@ -44,7 +28,7 @@ export async function telemetry({ database, source }: TraceScope): Promise<Trace
     AND execution_id = '${source.attribution.execution_id.replaceAll("'", "''")}')`;
   const series = await database.query<Series>(
     `SELECT scope, metric, avg(value) AS mean, min(value) AS min, max(value) AS max
-     FROM ${samples} GROUP BY scope, metric ORDER BY scope, metric`,
+     FROM ${samples} WHERE ${shownMetrics} GROUP BY scope, metric ORDER BY scope, metric`,
   );
   if (series.length === 0) return null;
   const byPhase = await database.query<Omit<Series, 'min' | 'max'> & { kind: PhaseKind; samples: number }>(
@@ -55,12 +39,12 @@ export async function telemetry({ database, source }: TraceScope): Promise<Trace
   const points = await database.query<{ scope: string; metric: string; t_ns: number; value: number }>(
     `WITH span AS (SELECT min(t_ns) AS low, greatest(1, max(t_ns) - min(t_ns) + 1) AS width FROM ${samples})
      SELECT scope, metric, (avg(t_ns))::BIGINT AS t_ns, avg(value) AS value FROM ${samples}, span
-     GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
+     WHERE ${shownMetrics} GROUP BY scope, metric, ((t_ns - low) * ${pointsShown} // width) ORDER BY scope, metric, t_ns`,
   );
   return {
     series: series.map((one) => ({
       ...one,
-      unit: units.find(([pattern]) => pattern.test(one.metric))?.[1] ?? '',
+      unit: unitOf(one.metric),
       phases: byPhase
         .filter(({ scope, metric }) => scope === one.scope && metric === one.metric)
         .map(({ kind, mean, samples: count }) => ({ kind, mean, samples: count })),
@@ -95,11 +79,13 @@ async function events(database: TraceScope['database'], samples: string): Promis
     );
   const phasesOf = ({ phases }: Span): PhaseKind[] =>
     phases ? (phases.split(',').sort() as PhaseKind[]) : [];
-  for (const { bit, kind, text } of throttleReasons) {
+  for (const { bit, name, words, limits } of throttleReasons) {
+    if (!limits) continue;
+    const kind = name === 'sw_power_cap' ? 'power_cap' : 'throttling';
     const rows = await spans(
       `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
     );
-    for (const row of rows) found.push(eventOf(row, kind, text, phasesOf(row)));
+    for (const row of rows) found.push(eventOf(row, kind, `clocks held down (${words})`, phasesOf(row)));
   }
   const drops = await spans(
     `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${droppedClock} * m.usual AS hit

@@ -90,9 +90,9 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
     space > 0 ? `${colour.bold(head)}${' '.repeat(space)}${colour.dim(hint)}` : colour.bold(head),
     '',
   ];
-  // All columns but the two of the last minute take 94 cells.
-  const wide = width >= 114;
-  const spark = wide ? Math.min(60, Math.floor((width - 94) / 2)) : 10;
+  // All columns but the two of the last minute take 97 cells.
+  const wide = width >= 118;
+  const spark = wide ? Math.min(60, Math.floor((width - 97) / 2)) : 10;
   const of = (key: string) => history.get(key) ?? [];
   if (gpus.length > 0) {
     const rows = gpus.map((gpu) => {

@@ -1,0 +1,24 @@
+const units: readonly [RegExp, string][] = [
+  [/_percent$/, '%'],
+  [/_mhz$/, 'MHz'],
+  [/_w$/, 'W'],
+  [/_j$/, 'J'],
+  [/_c$/, '°C'],
+  [/_bytes$/, 'B'],
+  [/_mb_per_s$/, 'MB/s'],
+  [/^cores_busy$/, 'cores'],
+];
+
+/** Unit of a metric of the table `telemetry`, by its name; "" of counts. */
+export function unitOf(metric: string): string {
+  return units.find(([pattern]) => pattern.test(metric))?.[1] ?? '';
+}
+
+/** Facts that are written once, counters and bits: their mean says nothing. */
+export const notSeries: readonly string[] = [
+  'throttle_bits',
+  'energy_j',
+  'memory_total_bytes',
+  'max_sm_clock_mhz',
+  'max_memory_clock_mhz',
+];
