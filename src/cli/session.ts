@@ -9,6 +9,7 @@ import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { defineCompare } from './session-compare.js';
+import { defineUtilization } from './session-utilization.js';
 
 // Each action loads its own part of the store: `session list` needs neither DuckDB nor the archive reader.
 
@@ -23,6 +24,7 @@ export function define(command: Command): void {
   defineList(command);
   defineShow(command);
   defineCompare(command);
+  defineUtilization(command);
   defineUserData(command);
   defineDelete(command);
   defineExport(command);

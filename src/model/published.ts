@@ -15,6 +15,7 @@ import { rooflineDocumentSchema } from './documents/roofline.js';
 import { servingDocumentSchema } from './documents/serving.js';
 import * as session from './documents/session.js';
 import { traceDocumentSchema } from './documents/trace.js';
+import { utilizationDocumentSchema } from './documents/utilization.js';
 import { documentSchema } from './document.js';
 import { manifestSchema, userSchema } from './manifest.js';
 import { recordLineSchema } from './record.js';
@@ -40,6 +41,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   roofline: rooflineDocumentSchema,
   estimate: estimateDocumentSchema,
   trace: traceDocumentSchema,
+  utilization: utilizationDocumentSchema,
   counters: countersDocumentSchema,
   gemms: gemmsDocumentSchema,
   compare: compareDocumentSchema,

@@ -6,28 +6,39 @@ type Batch = TracePhase['by_batch'][number];
 
 const kinds = "('prefill', 'decode', 'mixed', 'sampling')";
 
+const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
+
 /**
- * Windows of each phase by batch size, where a capture holds several: a mean over batch 1 and batch 8 is nobody's. The
- * size is what the range says, else what the workload's own record of the same execution says of the n-th stage of this
- * kind, where both have as many. Empty for phases of one size. Needs the table `window_split`.
+ * SQL of the common table `known` (stage_id, batch_size, new_tokens, context_tokens_sum): sizes of each stage of the focus
+ * by its range, else by what the workload's own record of the same execution says of the n-th stage of this kind, where
+ * both have as many.
  */
-export async function batches({ database, source }: TraceScope): Promise<Map<PhaseKind, Batch[]>> {
+export function knownSizes({ source }: TraceScope): string {
   const { execution_id, capture_id } = source.attribution;
   const numbered = (from: string) =>
     `SELECT *, row_number() OVER same AS nth, count(*) OVER (PARTITION BY capture_id, kind, coalesce(warmup, false)) AS among
      FROM ${from} WINDOW same AS (PARTITION BY capture_id, kind, coalesce(warmup, false) ORDER BY start_ns, stage_id)`;
-  const columns = 'capture_id, stage_id, kind, warmup, start_ns, batch_size';
-  const rows = await database.query<Record<string, number> & { kind: PhaseKind }>(
-    `WITH own AS (${numbered(`(SELECT ${columns} FROM focus_stages WHERE kind IN ${kinds})`)}),
-     told AS (${numbered(
-       `(SELECT ${columns} FROM stages WHERE execution_id = ${literal(execution_id)} AND capture_id <> ${literal(capture_id)}
-           AND coalesce(rank, 0) = ${source.focus.rank ?? 0} AND kind IN ${kinds})`,
-     )}),
-     known AS (
-       SELECT own.stage_id, coalesce(own.batch_size, min(told.batch_size)) AS batch_size FROM own
-       LEFT JOIN told ON told.kind = own.kind AND coalesce(told.warmup, false) = coalesce(own.warmup, false)
-         AND told.nth = own.nth AND told.among = own.among
-       GROUP BY own.stage_id, own.batch_size)
+  const columns = `capture_id, stage_id, kind, warmup, start_ns, ${sizes.join(', ')}`;
+  const own = numbered(`(SELECT ${columns} FROM focus_stages WHERE kind IN ${kinds})`);
+  const told = numbered(
+    `(SELECT ${columns} FROM stages WHERE execution_id = ${literal(execution_id)} AND capture_id <> ${literal(capture_id)}
+        AND coalesce(rank, 0) = ${source.focus.rank ?? 0} AND kind IN ${kinds})`,
+  );
+  return `own_sizes AS (${own}), told_sizes AS (${told}),
+    known AS (
+      SELECT o.stage_id, ${sizes.map((size) => `coalesce(o.${size}, min(t.${size})) AS ${size}`).join(', ')}
+      FROM own_sizes o LEFT JOIN told_sizes t ON t.kind = o.kind
+        AND coalesce(t.warmup, false) = coalesce(o.warmup, false) AND t.nth = o.nth AND t.among = o.among
+      GROUP BY o.stage_id, ${sizes.map((size) => `o.${size}`).join(', ')})`;
+}
+
+/**
+ * Windows of each phase by batch size, where a capture holds several: a mean over batch 1 and batch 8 is nobody's.
+ * Empty for phases of one size. Needs the table `window_split`.
+ */
+export async function batches(scope: TraceScope): Promise<Map<PhaseKind, Batch[]>> {
+  const rows = await scope.database.query<Record<string, number> & { kind: PhaseKind }>(
+    `WITH ${knownSizes(scope)}
      SELECT w.kind, k.batch_size, ${spreadColumns('wall_ns')}, avg(idle) AS idle, avg(w.kernels) AS kernels, avg(w.launches) AS launches
      FROM window_split w JOIN known k USING (stage_id) WHERE k.batch_size IS NOT NULL
      GROUP BY w.kind, k.batch_size ORDER BY w.kind, k.batch_size`,

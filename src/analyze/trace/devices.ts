@@ -1,8 +1,8 @@
-import { gpuPeakBandwidth, gpuPeakFlops, gpuSheet } from '../../hardware/gpu-peaks.js';
 import { dtypes } from '../../model/dtype.js';
-import { figure, missing, type Figure } from '../../model/figure.js';
+import { missing } from '../../model/figure.js';
 import type { TraceDevice } from '../../model/documents/trace.js';
 import type { ManifestData } from '../../model/manifest.js';
+import { deviceOf } from '../device.js';
 import { literal, type TraceScope } from './scope.js';
 
 type Activity = Pick<
@@ -28,34 +28,19 @@ export async function devices(
   );
   const dtype = dtypes.find((one) => one === workload?.model?.dtype);
   return rows.map((row) => {
-    const name = factOf(hardware, row.device, 'name');
-    const gpu = typeof name === 'string' ? name : null;
-    const unnamed = missing('unknown_gpu', 'the captures do not name the GPU');
+    const { name, smCount, bandwidth, peak } = deviceOf({ hardware, workload }, row.device);
     return {
       ...row,
       focus: row.rank === source.focus.rank && row.device === source.focus.device,
-      name: gpu,
-      sm_count: smCount(hardware, row.device, gpu),
-      peak_bandwidth_bytes_per_s: gpu ? gpuPeakBandwidth(gpu) : unnamed,
-      peak_flops_per_s: !gpu
-        ? unnamed
-        : dtype
-          ? gpuPeakFlops(gpu, dtype)
+      name,
+      sm_count: smCount,
+      peak_bandwidth_bytes_per_s: bandwidth,
+      peak_flops_per_s:
+        name === null || dtype
+          ? peak(dtype ?? 'float32')
           : missing('no_dtype', 'the session does not say in which dtype the model computed'),
     };
   });
 }
 
-/** gpu1_name of device 1 where there is one, else gpu_name, which speaks of all. */
-export function factOf(hardware: ManifestData['hardware'], device: number | null, fact: string) {
-  return (device === null ? null : hardware[`gpu${device}_${fact}`]) ?? hardware[`gpu_${fact}`] ?? null;
-}
-
-function smCount(hardware: ManifestData['hardware'], device: number | null, gpu: string | null): Figure {
-  const told = factOf(hardware, device, 'sm_count');
-  if (typeof told === 'number') return figure(told, 'SMs', 'the capture');
-  const sheet = gpu ? gpuSheet(gpu) : null;
-  return sheet
-    ? figure(sheet.smCount, 'SMs', sheet.source.document)
-    : missing('unknown_gpu', 'neither the capture nor a data sheet tells');
-}
+export { factOf } from '../device.js';

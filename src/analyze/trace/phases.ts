@@ -1,6 +1,7 @@
 import { missing, type Figure } from '../../model/figure.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { meanOverLaunches } from '../statistics.js';
+import { recordedSteps } from '../utilization/steps.js';
 import { batches } from './batches.js';
 import { literal, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
@@ -223,19 +224,10 @@ async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<
 /** Mean window of the same kind in the execution without a profiler; a mean over process launches where known. */
 async function cleanTime({ database, source }: TraceScope, kind: PhaseKind): Promise<Figure> {
   if (!source.timing) return missing('no_clean_execution', 'the session has no execution without a profiler');
-  const rows = await database.query<{ pid: number; ms: number }>(
-    `WITH own AS (
-       SELECT pid, kind, iteration, start_ns, end_ns, lead(start_ns) OVER thread AS next_ns,
-              lead(kind) OVER thread AS next_kind, lead(iteration) OVER thread AS next_iteration
-       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
-         AND ${source.focus.rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${source.focus.rank}`}
-       WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
-     SELECT pid, (CASE WHEN kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
-                    AND next_iteration IS NOT DISTINCT FROM iteration THEN next_ns ELSE end_ns END - start_ns) / 1e6 AS ms
-     FROM own WHERE kind = $2 ORDER BY pid, start_ns`,
-    [source.timing.execution_id, kind],
-  );
+  const { execution_id } = source.timing;
+  const steps = await recordedSteps(database, execution_id, { rank: source.focus.rank });
+  const rows = steps.filter((step) => step.kind === kind);
   if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
-  const repeats = rows.map(({ pid, ms }) => ({ launch: pid, value: ms }));
-  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${source.timing.execution_id}`);
+  const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
+  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${execution_id}`);
 }

@@ -1,7 +1,8 @@
 import { document, type Document } from '../../model/document.js';
-import type { TraceResult } from '../../model/documents/trace.js';
+import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
+import { utilizationIssues, utilizationOfTrace } from '../utilization/utilization.js';
 import { apiCalls } from './api-calls.js';
 import { attribution } from './attribution.js';
 import { classes } from './classes.js';
@@ -33,7 +34,9 @@ export async function analyzeTrace(
   const database = await session.connect();
   try {
     const scope = await traceScope(database, manifest, options);
-    const found = await phases(scope, await makeWindows(scope));
+    const clocks = await makeWindows(scope);
+    const found = await phases(scope, clocks);
+    const utilization = await utilizationOfTrace(session, scope, clocks);
     const identity: TraceResult['session'] = {
       id: session.id,
       name: session.user.name,
@@ -61,9 +64,11 @@ export async function analyzeTrace(
       timeline: await timeline(scope),
       telemetry: await telemetry(scope),
       environment: environment(manifest),
+      utilization,
     };
     const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
-    return document('trace', '1.0', result, session.issues);
+    const faults = utilizationIssues(utilization?.stages ?? []);
+    return document('trace', traceVersion, result, [...session.issues, ...faults]);
   } finally {
     await database.close();
   }

@@ -5,6 +5,7 @@ import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
 import { phaseKindSchema } from './trace-phase.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
+import { utilizationSchema } from './utilization.js';
 
 export { phaseKinds, phaseKindSchema, type PhaseKind } from './trace-phase.js';
 
@@ -395,9 +396,11 @@ export const traceResultSchema = z.object({
   environment: z.array(z.object({ label: z.string(), value: z.string() })),
   /** Commands worth typing next, each with what it would tell. */
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
+  /** MFU and MBU by stage (1.1); null where there is no prefill and no decode step. */
+  utilization: utilizationSchema.nullable().optional(),
 });
 
-export const traceVersion = '1.0';
+export const traceVersion = '1.1';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type Spread = z.infer<typeof spreadSchema>;

@@ -12,10 +12,12 @@ import { phasesSection } from './trace/phases.js';
 import { TraceSummary } from './trace/summary.js';
 import { gpuTelemetrySection } from './trace/telemetry.js';
 import { gpuTimelineSection } from './trace/timeline.js';
+import { utilizationSection } from './trace/utilization.js';
 
 /** In the order of reading: what someone in a hurry needs is first. */
 const workSections: TraceSection[] = [
   phasesSection,
+  utilizationSection,
   gpuTimelineSection,
   idleSection,
   kernelsSection,
@@ -27,7 +29,8 @@ const workSections: TraceSection[] = [
 ];
 
 /** Sections that say nothing of a program that uses no GPU. */
-const ofGpu = new Set(workSections.filter((one) => one !== traceOperatorsSection).map(({ id }) => id));
+const anywhere = new Set([traceOperatorsSection, utilizationSection]);
+const ofGpu = new Set(workSections.filter((one) => !anywhere.has(one)).map(({ id }) => id));
 
 /** After what other captures of the session say. */
 const contextSections: TraceSection[] = [

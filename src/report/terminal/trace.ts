@@ -8,6 +8,7 @@ import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { utilizationNotes, utilizationTable } from './utilization.js';
 
 export interface TraceSummaryOptions {
   /** Where the HTML report was written; null when none was. */
@@ -246,6 +247,17 @@ function gpuSections(data: TraceResult, width: number): string[] {
     ...section('Kernel classes, a mean instance', classTable(data, width)),
     ...section('Why the GPU is idle', causeTable(data, width)),
     ...section('Phases, a mean instance', phaseTable(data, width)),
+    ...utilizationSection(data, width),
+  ];
+}
+
+/** Of a model that is known: without one there is nothing but times, which stand above. */
+function utilizationSection({ utilization }: TraceResult, width: number): string[] {
+  if (!utilization?.model) return [];
+  const notes = utilizationNotes(utilization, width);
+  return [
+    ...section('Utilisation, a mean step', utilizationTable(utilization, width)),
+    ...(notes.length > 0 ? ['', ...notes] : []),
   ];
 }
 
@@ -260,6 +272,7 @@ function cpuSections(data: TraceResult, width: number): string[] {
   return [
     ...section('Operators by CPU time of their own', cpuOperatorTable(data.operators, width)),
     ...section('Phases, a mean instance', phases.length > 0 ? textTable(heads, phases, { width }) : ''),
+    ...utilizationSection(data, width),
   ];
 }
 

@@ -1,0 +1,148 @@
+import type { PeakDType } from '../../hardware/gpu-peaks.js';
+import type { ExecutedWork, NecessaryWork } from '../../model/documents/utilization.js';
+import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { formatRate, formatShare } from '../trace/words.js';
+import { type Executed, executedByLog, meanExecuted, nothingExecuted } from './executed.js';
+import type { SizedStep, StageContext } from './groups.js';
+
+/** Below it, the shapes that are known say too little of what was run. */
+const enoughCovered = 0.9;
+/** Ratios between these are no finding: rounding of rotary tables, products outside the layers. */
+const alike = [0.98, 1.02] as const;
+
+/**
+ * FLOPs that were run: Σ 2·M·N·K·batch of the products whose shapes are known, plus the model's attention where it ran as
+ * one operator. From operators of the same steps, else from cuBLAS logs of another execution.
+ */
+export async function executedWork(
+  database: SessionDatabase,
+  group: readonly SizedStep[],
+  necessary: NecessaryWork[] | null,
+  time: Figure,
+  context: StageContext,
+): Promise<ExecutedWork> {
+  const found = await shapesOf(database, group, context);
+  if ('reason' in found) return absent(found);
+  const { source, executed } = found;
+  const covered = executed.gemm_ns > 0 ? executed.known_ns / executed.gemm_ns : null;
+  if (covered !== null && covered < enoughCovered) {
+    const why = missing(
+      'shapes_incomplete',
+      `only ${formatShare(covered)} of the GEMM kernels' time has a known shape (CUDA graphs and fused kernels have no operators)`,
+    );
+    return { ...absent(why), source, gemm_time_covered: covered };
+  }
+  const from =
+    source === 'operators' ? "operators' input shapes" : 'cuBLAS logs, by rows, over the steps logged';
+  const gemm = figure(executed.flops, 'FLOP', `Σ 2·M·N·K·batch: ${from}`);
+  if (necessary === null) {
+    const none = missing('unknown_work', "the model's own arithmetic is not known");
+    return { ...absent(none), source, gemm_flops: gemm, gemm_time_covered: covered };
+  }
+  const attention = executed.fusedAttention ? sum(necessary.filter((op) => op.class === 'attention')) : 0;
+  const flops = executed.flops + attention;
+  const ratio = flops / sum(necessary);
+  return {
+    source,
+    gemm_flops: gemm,
+    attention_flops: figure(
+      attention,
+      'FLOP',
+      executed.fusedAttention ? 'model arithmetic, causal' : 'its products are among the GEMMs',
+    ),
+    flops: figure(flops, 'FLOP', 'GEMMs + attention'),
+    mfu: refinedMfu(executed, attention, necessary, time, context),
+    over_necessary: figure(ratio, 'ratio', 'executed / necessary FLOPs'),
+    gemm_time_covered: covered,
+    text: textOf(ratio, executed, necessary, group[0]!, context),
+  };
+}
+
+async function shapesOf(
+  database: SessionDatabase,
+  group: readonly SizedStep[],
+  { traced, executed }: StageContext,
+): Promise<{ source: 'operators' | 'gemm-log'; executed: Executed } | MissingFigure> {
+  const { kind, batch_size, point } = group[0]!;
+  const same = traced.filter(
+    (step) => step.kind === kind && step.point === point && step.batch_size === batch_size,
+  );
+  const seen = same.map(({ stage_id }) => executed?.get(stage_id) ?? nothingExecuted());
+  if (seen.some(({ flops }) => flops > 0)) return { source: 'operators', executed: meanExecuted(seen) };
+  const tokens = new Set(group.map(({ new_tokens }) => new_tokens));
+  const [only] = tokens;
+  if (batch_size !== null && tokens.size === 1 && only) {
+    const logged = await executedByLog(database, kind, { batch_size, new_tokens: only });
+    if (logged) return { source: 'gemm-log', executed: logged };
+  }
+  return missing(
+    'no_gemm_shapes',
+    'no shapes of matrix products are known of this stage (inferscope run --evaluator torch or --gemm-log records them)',
+  );
+}
+
+/** Each dtype at its own peak, as MFU itself. */
+function refinedMfu(
+  { flops_by_dtype }: Executed,
+  attention: number,
+  necessary: NecessaryWork[],
+  time: Figure,
+  { roofs }: StageContext,
+): Figure {
+  const attends = necessary.find((op) => op.class === 'attention')?.dtype as PeakDType | undefined;
+  const work = new Map(flops_by_dtype);
+  if (attention > 0 && attends) work.set(attends, (work.get(attends) ?? 0) + attention);
+  let seconds = 0;
+  let source = '';
+  for (const [dtype, flops] of work) {
+    const peak = roofs.peak(dtype);
+    if (peak.value === null) return peak;
+    seconds += flops / peak.value;
+    source = peak.source;
+  }
+  return mapFigure(
+    time,
+    'ratio',
+    `executed FLOPs / time / peak of each dtype; ${source}`,
+    (ms) => seconds / (ms / 1e3),
+  );
+}
+
+const sum = (ops: readonly NecessaryWork[]): number => ops.reduce((total, { flops }) => total + flops, 0);
+
+function textOf(
+  ratio: number,
+  executed: Executed,
+  necessary: NecessaryWork[],
+  { batch_size, new_tokens }: SizedStep,
+  { model }: StageContext,
+): string {
+  const times = ratio < 10 ? ratio.toFixed(2) : formatRate(ratio);
+  if (ratio < alike[0]) {
+    return `the shapes come to ${times}× the necessary FLOPs: some products have no known shape, or another model ran`;
+  }
+  if (ratio <= alike[1]) return 'the program computes what the model needs, and no more';
+  const head = necessary.find(({ name }) => name === 'lm_head')?.flops ?? 0;
+  const vocabulary = 'model' in model ? model.model.architecture.vocabSize : 0;
+  const extraHead = (executed.flopsByWidth.get(vocabulary) ?? 0) - head;
+  const extra = (ratio - 1) * sum(necessary);
+  const why =
+    extraHead > extra / 2 && (new_tokens ?? 0) > (batch_size ?? 1)
+      ? 'logits of every prompt token, of which only the last is needed'
+      : 'padding, unfused attention over masked keys, or work done twice';
+  return `the program computes ${times}× the necessary FLOPs: ${why}`;
+}
+
+function absent(why: MissingFigure): ExecutedWork {
+  return {
+    source: null,
+    gemm_flops: why,
+    attention_flops: why,
+    flops: why,
+    mfu: why,
+    over_necessary: why,
+    gemm_time_covered: null,
+    text: null,
+  };
+}

@@ -1,0 +1,142 @@
+import type { PeakDType } from '../../hardware/gpu-peaks.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { flopOf, gemmOperators, operatorShape, operatorType } from '../gemms/shape.js';
+
+/** Matrix products that were run, of one step or of a mean one. */
+export interface Executed {
+  flops: number;
+  flops_by_dtype: Map<PeakDType, number>;
+  /** Of products with this many output features: what a lm_head computes. */
+  flopsByWidth: Map<number, number>;
+  /** Attention ran as one operator: its products have no shapes of their own. */
+  fusedAttention: boolean;
+  /** Time of GEMM kernels, and of those whose shape is known, ns; 0 without kernels. */
+  gemm_ns: number;
+  known_ns: number;
+}
+
+export const nothingExecuted = (): Executed => ({
+  flops: 0,
+  flops_by_dtype: new Map(),
+  flopsByWidth: new Map(),
+  fusedAttention: false,
+  gemm_ns: 0,
+  known_ns: 0,
+});
+
+/** flash, memory-efficient, cuDNN, paged … attention; the math backend is made of products that are seen themselves. */
+const fused =
+  /(flash|efficient|cudnn|fused|unified|varlen|paged|fmha)\w*att|att\w*(flash|fmha|paged)|flash_attn|fmha/i;
+
+/** Products of every step, from the operators' input shapes. Needs the views of traceScope. */
+export async function executedByStep(database: SessionDatabase): Promise<Map<number, Executed>> {
+  const names = gemmOperators.map((name) => `'${name}'`).join(', ');
+  // aten::linear is a product of its own only where it launched kernels itself (gemms/profiler-shapes.ts).
+  const rows = await database.query<{
+    step_id: number;
+    name: string;
+    input_shapes: string;
+    input_types: string | null;
+    calls: number;
+  }>(
+    `SELECT step_id, name, input_shapes, input_types, count(*) AS calls FROM focus_ops
+     WHERE step_id IS NOT NULL AND input_shapes IS NOT NULL
+       AND (name ILIKE '%att%' OR name ILIKE '%fmha%' OR (name IN (${names})
+         AND (name <> 'aten::linear' OR op_id IN (SELECT op_id FROM own_kernels WHERE op_id IS NOT NULL))))
+     GROUP BY ALL`,
+  );
+  const found = new Map<number, Executed>();
+  const at = (step: number): Executed => {
+    const known = found.get(step) ?? nothingExecuted();
+    found.set(step, known);
+    return known;
+  };
+  for (const { step_id, name, input_shapes, input_types, calls } of rows) {
+    const shape = operatorShape(name, input_shapes);
+    if (shape) addProducts(at(step_id), shape.n, flopOf(shape) * calls, operatorType(name, input_types));
+    else if (fused.test(name)) at(step_id).fusedAttention = true;
+  }
+  const covered = await database.query<{ step_id: number; gemm_ns: number; known_ns: number }>(
+    `SELECT step_id, sum(dur_ns)::DOUBLE AS gemm_ns,
+            coalesce(sum(dur_ns) FILTER (op_id IN (
+              SELECT op_id FROM own_ops WHERE op_id IS NOT NULL AND input_shapes IS NOT NULL AND name IN (${names}))), 0)::DOUBLE AS known_ns
+     FROM focus_kernels WHERE class = 'gemm' AND step_id IS NOT NULL GROUP BY step_id`,
+  );
+  for (const { step_id, gemm_ns, known_ns } of covered) Object.assign(at(step_id), { gemm_ns, known_ns });
+  return found;
+}
+
+export function addProducts(to: Executed, width: number, flops: number, dtype: string | null): void {
+  const type = (dtype ?? 'unknown').replace(/^(float8).*/, '$1') as PeakDType;
+  to.flops += flops;
+  to.flops_by_dtype.set(type, (to.flops_by_dtype.get(type) ?? 0) + flops);
+  to.flopsByWidth.set(width, (to.flopsByWidth.get(width) ?? 0) + flops);
+}
+
+/** Mean over steps. */
+export function meanExecuted(steps: readonly Executed[]): Executed {
+  const mean = nothingExecuted();
+  const share = 1 / steps.length;
+  for (const step of steps) {
+    mean.flops += step.flops * share;
+    for (const key of ['flops_by_dtype', 'flopsByWidth'] as const) {
+      const into = mean[key] as Map<unknown, number>;
+      for (const [of, flops] of step[key]) into.set(of, (into.get(of) ?? 0) + flops * share);
+    }
+    mean.fusedAttention ||= step.fusedAttention;
+    mean.gemm_ns += step.gemm_ns * share;
+    mean.known_ns += step.known_ns * share;
+  }
+  return mean;
+}
+
+/** Steps of one size: batch, and new tokens over the batch. */
+export interface StepSize {
+  batch_size: number;
+  new_tokens: number;
+}
+
+/**
+ * Products of a mean step from cuBLAS and cuBLASLt logs of executions that ran the same steps, by the products' rows: a
+ * product of as many rows as the step has new tokens is of that step, a batched one where its rows are one sequence's.
+ * cuBLAS calls cuBLASLt, so that the same calls stand in two logs: of each shape the log with more of them counts.
+ * @param other sizes of the execution's other stages; a step whose rows another kind has too is not told apart
+ * @returns null where no log has stages beside it, or rows do not tell the stages apart
+ */
+export async function executedByLog(
+  database: SessionDatabase,
+  kind: string,
+  { batch_size, new_tokens }: StepSize,
+): Promise<Executed | null> {
+  const stages = await database.query<{ execution_id: string; kind: string; new_tokens: number; n: number }>(
+    `SELECT execution_id, kind, new_tokens, count(*) AS n FROM stages
+     WHERE execution_id IN (SELECT DISTINCT execution_id FROM gemms) AND kind IN ('prefill', 'decode', 'mixed')
+     GROUP BY ALL`,
+  );
+  const own = stages.find((one) => one.kind === kind && one.new_tokens === new_tokens);
+  if (!own || stages.some((one) => one.kind !== kind && (one.new_tokens ?? new_tokens) === new_tokens))
+    return null;
+  const rows = await database.query<{
+    n: number;
+    flops: number;
+    dtype: string | null;
+    calls: number;
+  }>(
+    `WITH shapes AS (
+       SELECT capture_id, m, n, k, coalesce(batch, 1) AS batch, dtype, sum(coalesce(calls, 1)) AS calls FROM gemms
+       WHERE execution_id = $1 AND m IS NOT NULL AND n IS NOT NULL AND k IS NOT NULL GROUP BY ALL)
+     SELECT n, 2.0 * m * n * k * batch AS flops, dtype, max(calls) AS calls FROM shapes
+     WHERE (batch = 1 AND m = ${new_tokens}) OR (batch > 1 AND m = ${new_tokens / batch_size}) GROUP BY m, n, k, batch, dtype`,
+    [own.execution_id],
+  );
+  if (rows.length === 0) return null;
+  const found = nothingExecuted();
+  for (const { n, flops, dtype, calls } of rows) addProducts(found, n, (flops * calls) / own.n, dtype);
+  // A batched product of one sequence's rows is attention written out; else it ran fused.
+  const [batched] = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM gemms WHERE execution_id = $1 AND batch > 1 AND m = ${new_tokens / batch_size} AND k > 1`,
+    [own.execution_id],
+  );
+  found.fusedAttention = (batched?.n ?? 0) === 0;
+  return found;
+}

@@ -1,0 +1,229 @@
+import { stageWork } from '../../llm/work.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { NecessaryOp } from '../../llm/necessary-op.js';
+import { bytesOf, type Work } from '../../llm/work-totals.js';
+import type { NecessaryWork, UtilizationStage, UtilizationStep } from '../../model/documents/utilization.js';
+import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
+import type { SessionDatabase } from '../../session/query.js';
+import type { WorkloadModel } from '../model-work.js';
+import { mean, meanOverLaunches } from '../statistics.js';
+import type { Executed } from './executed.js';
+import { executedWork } from './executed-work.js';
+import type { SessionModel } from './model.js';
+import type { UtilizationRoofs } from './roofs.js';
+import { stageShares, workingSetBytes } from './stage.js';
+import type { Step } from './steps.js';
+
+export type SizedStep = Step & { from: string };
+
+export interface StageContext {
+  executionId: string;
+  timeFrom: string;
+  traced: readonly SizedStep[];
+  executed: Map<number, Executed> | null;
+  model: SessionModel | MissingFigure;
+  roofs: UtilizationRoofs;
+}
+
+const stepsShown = 512;
+/** Shapes of a stage that are computed one by one; beyond, decode steps are taken at their mean context. */
+const shapesCounted = 1024;
+const workSource = 'model arithmetic, necessary operations (docs/llm-arithmetic.md)';
+
+/** Steps of one kind, batch size and point, in the order of their first. Of other steps a mean would be nobody's. */
+export function stageGroups(steps: readonly SizedStep[]): SizedStep[][] {
+  const groups = new Map<string, SizedStep[]>();
+  for (const kind of ['prefill', 'decode', 'mixed']) {
+    for (const step of steps) {
+      if (step.kind !== kind) continue;
+      const key = [kind, step.point, step.batch_size].join(' ');
+      const group = groups.get(key);
+      if (group) group.push(step);
+      else groups.set(key, [step]);
+    }
+  }
+  return [...groups.values()];
+}
+
+/** What every sequence of a step computes; missing where sequences are not alike or sizes are not known. */
+export function shapeOf(step: SizedStep): StageShape | MissingFigure {
+  const { kind, batch_size: batch, new_tokens: tokens, context_tokens_sum: context } = step;
+  if (kind === 'mixed') {
+    return missing('mixed_steps', 'a step with prompts and decoding sequences has no one shape');
+  }
+  if (batch === null || tokens === null || context === null) {
+    const what = batch === null ? 'batch size' : tokens === null ? 'number of new tokens' : 'context';
+    return missing(
+      'unknown_sizes',
+      `neither stages, operators nor the run tell the ${what} of ${kind} (--batch-size and --input-len do)`,
+    );
+  }
+  const newTokens = tokens / batch;
+  const contextTokens = context / batch - newTokens;
+  if (!Number.isInteger(newTokens) || newTokens < 1 || contextTokens < 0) {
+    return missing(
+      'unequal_sequences',
+      `${tokens} new tokens of ${batch} sequences (context ${context}) are no sequences of equal length`,
+    );
+  }
+  return { phase: kind === 'prefill' ? 'prefill' : 'decode', batchSize: batch, newTokens, contextTokens };
+}
+
+/** One group's figures. */
+export async function stageOf(
+  database: SessionDatabase,
+  group: SizedStep[],
+  context: StageContext,
+): Promise<UtilizationStage> {
+  const { executionId, timeFrom, model, roofs } = context;
+  const first = group[0]!;
+  const time = meanOverLaunches(
+    group.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 })),
+    'ms',
+    timeFrom,
+  );
+  const tokens = meanOf(group, ({ new_tokens }) => new_tokens);
+  const attended = meanOf(group, ({ context_tokens_sum }) => context_tokens_sum);
+  const ops = 'model' in model ? meanOps(group, model.model) : model;
+  const known = 'reason' in ops ? null : ops;
+  const absent = 'reason' in ops ? ops : null;
+  const work = known && totalsOf(known);
+  const shares =
+    work && 'model' in model
+      ? stageShares(work, time, setOf(model.model, first, attended ?? 0), roofs)
+      : noShares(absent!);
+  return {
+    execution_id: executionId,
+    kind: first.kind,
+    batch_size: first.batch_size,
+    point: first.point,
+    steps: group.length,
+    time_ms: time,
+    new_tokens: tokens,
+    context_tokens_sum: attended,
+    sizes_from: [...new Set(group.map(({ from }) => from))].join('; '),
+    tokens_per_s:
+      tokens === null
+        ? missing('unknown_sizes', 'the number of new tokens is not known')
+        : mapFigure(time, 'tok/s', 'new tokens / time', (ms) => (1e3 * tokens) / ms),
+    flops: work ? figure(work.flops, 'FLOP', workSource) : absent!,
+    bytes: work ? figure(work.bytes_total, 'B', workSource) : absent!,
+    ...shares,
+    work: known ?? [],
+    executed: await executedWork(database, group, known, time, context),
+  };
+}
+
+/** The first steps, each with its own work. */
+export function stepRows(
+  group: readonly SizedStep[],
+  stage: UtilizationStage,
+  model: SessionModel | MissingFigure,
+  roofs: UtilizationRoofs,
+): UtilizationStep[] {
+  if ('reason' in model) return [];
+  return group.slice(0, stepsShown).flatMap((step) => {
+    const shape = shapeOf(step);
+    if ('reason' in shape) return [];
+    const work = totalsOf(necessaryOps(model.model, shape).map((op) => ({ ...op, bytes: bytesOf(op) })));
+    const time = figure(step.wall_ns / 1e6, 'ms', 'step');
+    const { mfu, mbu } = stageShares(work, time, setOf(model.model, step, step.context_tokens_sum!), roofs);
+    return [
+      {
+        iteration: step.iteration,
+        step_index: step.step_index,
+        wall_ns: step.wall_ns,
+        new_tokens: step.new_tokens!,
+        context_tokens_sum: step.context_tokens_sum!,
+        flops: work.flops,
+        bytes: work.bytes_total,
+        mfu: stage.mfu.value === null ? null : mfu.value,
+        mbu: stage.mbu.value === null ? null : mbu.value,
+      },
+    ];
+  });
+}
+
+function setOf(model: WorkloadModel, { batch_size }: SizedStep, attended: number): number {
+  const batch = batch_size ?? 1;
+  return workingSetBytes(model, batch, attended / batch);
+}
+
+const meanOf = (group: readonly SizedStep[], value: (step: SizedStep) => number | null): number | null =>
+  group.some((step) => value(step) === null) ? null : mean(group.map((step) => value(step)!));
+
+/** Sampling runs outside the model, as in every other document. */
+const necessaryOps = (model: WorkloadModel, shape: StageShape): NecessaryOp[] =>
+  stageWork(model.architecture, shape, model.storage).filter((op) => op.class !== 'sampling');
+
+/** Operations of a mean step by name. */
+function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWork[] | MissingFigure {
+  const counts = new Map<string, { shape: StageShape; steps: number }>();
+  for (const step of group) {
+    const shape = shapeOf(step);
+    if ('reason' in shape) return shape;
+    const key = `${shape.newTokens} ${shape.contextTokens}`;
+    const known = counts.get(key);
+    if (known) known.steps++;
+    else counts.set(key, { shape, steps: 1 });
+  }
+  let shapes = [...counts.values()];
+  const [one] = shapes;
+  if (shapes.length > shapesCounted && one!.shape.phase === 'decode') {
+    const sum = shapes.reduce((total, { shape, steps }) => total + shape.contextTokens * steps, 0);
+    shapes = [{ shape: { ...one!.shape, contextTokens: sum / group.length }, steps: group.length }];
+  }
+  const byName = new Map<string, NecessaryWork>();
+  for (const { shape, steps } of shapes) {
+    const share = steps / group.length;
+    const seen = new Set<string>();
+    for (const op of necessaryOps(model, shape)) {
+      const key = `${op.name} ${op.dtype}`;
+      const row = byName.get(key) ?? {
+        name: op.name,
+        class: op.class,
+        dtype: op.dtype,
+        ops: 0,
+        flops: 0,
+        bytes: 0,
+      };
+      byName.set(key, row);
+      if (shape === shapes[0]!.shape) row.ops++;
+      seen.add(key);
+      row.flops += op.flops * share;
+      row.bytes += bytesOf(op) * share;
+    }
+  }
+  return [...byName.values()];
+}
+
+type Totals = Pick<Work, 'flops' | 'flops_by_dtype' | 'bytes_total'>;
+
+function totalsOf(ops: readonly { dtype: string; flops: number; bytes: number }[]): Totals {
+  const totals: Totals = { flops: 0, flops_by_dtype: {}, bytes_total: 0 };
+  const byType = totals.flops_by_dtype as Record<string, number>;
+  for (const { dtype, flops, bytes } of ops) {
+    totals.flops += flops;
+    totals.bytes_total += bytes;
+    if (flops > 0) byType[dtype] = (byType[dtype] ?? 0) + flops;
+  }
+  return totals;
+}
+
+function noShares(
+  why: MissingFigure,
+): Pick<
+  UtilizationStage,
+  'peak_flops_per_s' | 'peak_bandwidth_bytes_per_s' | 'mfu' | 'mbu' | 'bound' | 'roof_ms' | 'roof_share'
+> {
+  const none: Figure = why;
+  return {
+    peak_flops_per_s: none,
+    peak_bandwidth_bytes_per_s: none,
+    mfu: none,
+    mbu: none,
+    bound: null,
+    roof_ms: none,
+    roof_share: none,
+  };
+}

@@ -1,0 +1,126 @@
+import { readArchitecture } from '../../llm/architecture.js';
+import { declaredDType, declaredWeights } from '../../llm/quantization.js';
+import { type DType, dtypes, parseDType } from '../../model/dtype.js';
+import { InferscopeError } from '../../model/errors.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { workloadModel, type WorkloadModel } from '../model-work.js';
+
+/** What the user said of the model; it comes before what the session says. */
+export interface NamedModel {
+  name: string;
+  config: Record<string, unknown>;
+}
+
+export interface SessionModel {
+  name: string;
+  dtype: DType;
+  from: string;
+  model: WorkloadModel;
+}
+
+/**
+ * Architecture and storage of what a session ran: from `--model`, else from the workload's own record. The dtype is the
+ * one given, the workload's, the config's, or what most of the GEMM time was computed in.
+ */
+export async function sessionModel(
+  database: SessionDatabase,
+  workload: Workload | null,
+  named: { model?: NamedModel | undefined; dtype?: DType | undefined },
+): Promise<SessionModel | MissingFigure> {
+  const own = workload?.model ?? null;
+  const name = named.model?.name ?? own?.name;
+  const config = named.model?.config ?? own?.config;
+  if (!name || !config) {
+    return missing('no_model', 'the session does not say which model it ran (--model names it)');
+  }
+  const said = named.model ? '--model' : "the workload's record";
+  const [dtype, whose] = await dtypeOf(database, config, own?.dtype, named.dtype);
+  if (dtype === null) {
+    return missing('no_dtype', 'nothing says in which dtype the model computed (--dtype names it)');
+  }
+  const from = `${said}; dtype by ${whose}`;
+  if (
+    named.model === undefined &&
+    named.dtype === undefined &&
+    own &&
+    workload?.engine.name.startsWith('onnx')
+  ) {
+    const model = workloadModel(workload);
+    return 'reason' in model ? model : { name, dtype, from, model };
+  }
+  try {
+    const architecture = readArchitecture(config);
+    const quantized = own?.quantization ?? null;
+    const weights = named.dtype === undefined ? declaredWeights({ ...config, torch_dtype: dtype }) : null;
+    if (quantized !== null && !('quantization_config' in config)) {
+      return missing('unknown_storage', `how this engine stores and computes ${quantized} is not known`);
+    }
+    if ('quantization_config' in config && named.dtype === undefined && weights === null) {
+      return missing('unknown_storage', "the config's quantization_config is of no scheme that is known");
+    }
+    const plain = workloadModel(floating(workload, name, config, dtype));
+    if ('reason' in plain) return plain;
+    const storage = weights === null ? plain.storage : { ...plain.storage, weights };
+    return { name, dtype, from, model: { architecture, storage } };
+  } catch (error) {
+    if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
+    throw error;
+  }
+}
+
+/** The workload with its model unquantised, as engines other than ONNX Runtime compute. */
+function floating(
+  workload: Workload | null,
+  name: string,
+  config: Record<string, unknown>,
+  dtype: DType,
+): Workload {
+  return {
+    device: 'cuda',
+    threads: null,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: 1,
+    ...workload,
+    engine: { name: 'unknown', version: null, options: {} },
+    model: {
+      name,
+      config,
+      dtype,
+      quantization: null,
+      weights: 'unknown',
+      num_parameters: null,
+      weight_bytes: null,
+    },
+  };
+}
+
+async function dtypeOf(
+  database: SessionDatabase,
+  config: Record<string, unknown>,
+  told: string | undefined,
+  given: DType | undefined,
+): Promise<[DType | null, string]> {
+  if (given !== undefined) return [given, '--dtype'];
+  const own = dtypes.find((one) => one === told);
+  if (own) return [own, "the workload's record"];
+  const [most] = await database.query<{ dtype: string }>(
+    `SELECT dtype FROM kernels WHERE class = 'gemm' AND dtype IS NOT NULL GROUP BY dtype ORDER BY sum(dur_ns) DESC LIMIT 1`,
+  );
+  const seen = most ? dtypeNamed(most.dtype) : null;
+  if (seen) return [seen, 'most of the GEMM time'];
+  const declared = declaredDType(config);
+  return declared ? [declared, 'the config'] : [null, ''];
+}
+
+/** fp16, bf16: as kernels' names have them. */
+export function dtypeNamed(text: string): DType | null {
+  try {
+    return parseDType(text.replace(/^(fp8|float8).*/, 'float8'));
+  } catch {
+    return null;
+  }
+}

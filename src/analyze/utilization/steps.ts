@@ -1,0 +1,46 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not told. */
+export interface Step {
+  stage_id: number;
+  /** Process: the unit of the interval. */
+  pid: number;
+  kind: PhaseKind;
+  point: string | null;
+  iteration: number | null;
+  step_index: number | null;
+  wall_ns: number;
+  batch_size: number | null;
+  new_tokens: number | null;
+  context_tokens_sum: number | null;
+}
+
+/**
+ * Timed steps of an execution in order, by host ranges: a decode or mixed step runs from its start to the start of the next one
+ * of its thread and iteration, the last one to its own end, or with `toIterationEnd` to the end of the iteration, where
+ * the table `iterations` has it (docs/measurement.md, W).
+ */
+export async function recordedSteps(
+  database: SessionDatabase,
+  executionId: string,
+  { rank = null, toIterationEnd = false }: { rank?: number | null; toIterationEnd?: boolean } = {},
+): Promise<Step[]> {
+  return database.query<Step>(
+    `WITH own AS (
+       SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
+              lead(iteration) OVER thread AS next_iteration
+       FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
+         AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
+       WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
+     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, s.batch_size, s.new_tokens, s.context_tokens_sum,
+            CASE WHEN s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
+                   AND next_iteration IS NOT DISTINCT FROM s.iteration THEN next_ns
+                 WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns)
+                 ELSE s.end_ns END - s.start_ns AS wall_ns
+     FROM own s LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, max(end_ns) AS end_ns FROM iterations
+       WHERE execution_id = $1 GROUP BY ALL) i ON i.pid = s.pid AND i.iteration = s.iteration
+     ORDER BY s.pid, s.start_ns`,
+    [executionId],
+  );
+}

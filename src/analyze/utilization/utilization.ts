@@ -1,0 +1,213 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { Utilization, UtilizationResult, UtilizationStage } from '../../model/documents/utilization.js';
+import type { DType } from '../../model/dtype.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { MissingFigure } from '../../model/figure.js';
+import type { ManifestData, Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { storedRoofline } from '../artifact.js';
+import { storedGpuRoofline } from '../roofs.js';
+import { traceScope, type TraceScope } from '../trace/scope.js';
+import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { type Executed, executedByStep } from './executed.js';
+import { type NamedModel, type SessionModel, sessionModel } from './model.js';
+import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
+import { operatorSizes, type RunSizes, tracedSteps, withSizes } from './sizes.js';
+import { recordedSteps, type Step } from './steps.js';
+import { type SizedStep, stageGroups, stageOf, stepRows } from './groups.js';
+
+export interface UtilizationOptions {
+  model?: NamedModel;
+  dtype?: DType;
+  /** Sizes of the run, for stages that do not tell theirs. */
+  batchSize?: number;
+  inputLen?: number;
+}
+
+/** What a session's stages are measured by: steps whose time counts, and traced steps whose operators count. */
+interface Found {
+  executionId: string;
+  timed: SizedStep[];
+  timeFrom: string;
+  traced: SizedStep[];
+  executed: Map<number, Executed> | null;
+}
+
+/**
+ * MFU and MBU of every stage and step of a session that has stages and a model, whatever wrote them.
+ * @throws E_USAGE when the session has no prefill and no decode step
+ */
+export async function analyzeUtilization(
+  session: Session,
+  options: UtilizationOptions = {},
+): Promise<Document<UtilizationResult>> {
+  const { manifest } = session;
+  const database = await session.connect();
+  try {
+    const found: Found[] = [];
+    let scope: TraceScope | null = null;
+    if (hasTimeline(manifest)) {
+      scope = await traceScope(database, manifest);
+      found.push(await ofTrace(scope, await makeWindows(scope), runSizes(manifest.workload, options)));
+    } else {
+      found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload, options))));
+    }
+    if (found.every(({ timed }) => timed.length === 0)) throw noStages(session.id);
+    const { about, roofs, model } = await facts(session, database, scope, options);
+    const stages: UtilizationStage[] = [];
+    const steps: UtilizationResult['steps'] = [];
+    for (const one of found) {
+      for (const group of stageGroups(one.timed)) {
+        const stage = await stageOf(database, group, { ...one, model, roofs });
+        stages.push(stage);
+        steps.push(stepRows(group, stage, model, roofs));
+      }
+    }
+    const result: UtilizationResult = {
+      session: { id: session.id, name: session.user.name, title: manifest.title },
+      ...about,
+      stages,
+      steps,
+    };
+    return document('utilization', '1.0', result, utilizationIssues(stages));
+  } finally {
+    await database.close();
+  }
+}
+
+/** The same of a timeline that is analysed already, for document `trace`; null where it has no prefill and no decode. */
+export async function utilizationOfTrace(
+  session: Session,
+  scope: TraceScope,
+  clocks: PhaseClock[],
+): Promise<Utilization | null> {
+  const { manifest } = session;
+  const found = await ofTrace(scope, clocks, runSizes(manifest.workload, {}));
+  if (found.timed.length === 0) return null;
+  const { about, roofs, model } = await facts(session, scope.database, scope, {});
+  const stages: UtilizationStage[] = [];
+  for (const group of stageGroups(found.timed)) {
+    stages.push(await stageOf(scope.database, group, { ...found, model, roofs }));
+  }
+  return { ...about, stages };
+}
+
+/** `profile`, `bench` and load tests have records of their own; operators of the embedded engine are no timeline of a GPU. */
+function hasTimeline({ kind, tables, artifacts }: ManifestData): boolean {
+  const has = (table: string) => (tables[table] ?? []).some(({ rows }) => rows > 0);
+  const own =
+    kind === 'profile' || artifacts.some((one) => one.kind === 'bench-plan' || one.kind === 'load-plan');
+  return !own && (has('kernels') || has('ops'));
+}
+
+async function facts(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope | null,
+  options: UtilizationOptions,
+): Promise<{
+  about: Pick<Utilization, 'model' | 'device'>;
+  roofs: UtilizationRoofs;
+  model: SessionModel | MissingFigure;
+}> {
+  const { manifest } = session;
+  const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
+  const onCpu = scope ? !scope.source.gpu_used : manifest.workload?.device === 'cpu';
+  const roofs = utilizationRoofs(manifest, rooflines, {
+    onCpu,
+    ...(scope ? { ordinal: scope.source.focus.device } : {}),
+  });
+  const model = await sessionModel(database, manifest.workload, options);
+  const known = 'model' in model;
+  return {
+    about: {
+      model: known ? { name: model.name, dtype: model.dtype, from: model.from } : null,
+      device: { name: roofs.name, kind: roofs.kind, devices: roofs.devices },
+    },
+    roofs,
+    model,
+  };
+}
+
+function runSizes(workload: Workload | null, { batchSize, inputLen }: UtilizationOptions): RunSizes {
+  const given = batchSize !== undefined || inputLen !== undefined;
+  return {
+    batch_size: batchSize ?? workload?.batch_size ?? null,
+    input_len: inputLen ?? workload?.input_len ?? null,
+    from: given ? 'the sizes given' : "the run's sizes",
+  };
+}
+
+/**
+ * Times are those of the clean execution where there is one and the program waits for the device in every step; else the
+ * windows of the timeline, which hold what the profiler added.
+ */
+async function ofTrace(scope: TraceScope, clocks: PhaseClock[], run: RunSizes): Promise<Found> {
+  const { database, source } = scope;
+  const shapes = await operatorSizes(database);
+  const sized = (step: Step) => withSizes(step, shapes.get(step.stage_id), run);
+  const traced = (await tracedSteps(scope)).map(sized);
+  const ahead = clocks.some(({ kind, clock }) => clock === 'device' && kind !== 'outside');
+  const executed = await executedByStep(database);
+  const profiled: Found = {
+    executionId: source.attribution.execution_id,
+    timed: traced,
+    timeFrom: `windows of ${source.attribution.tool}, profiler on`,
+    traced,
+    executed,
+  };
+  if (source.timing === null) return profiled;
+  if (ahead) {
+    const why = 'the program runs ahead of the device, so that host times of the clean execution say nothing';
+    return { ...profiled, timeFrom: `${profiled.timeFrom}: ${why}` };
+  }
+  const clean = await recordedSteps(database, source.timing.execution_id, { rank: source.focus.rank });
+  return {
+    ...profiled,
+    executionId: source.timing.execution_id,
+    timed: clean.map((step) => withSizes(step, undefined, run)),
+    timeFrom: `stages of the clean execution ${source.timing.execution_id}`,
+  };
+}
+
+async function ofRecords(
+  database: SessionDatabase,
+  { kind, executions, artifacts }: ManifestData,
+  run: RunSizes,
+): Promise<Found[]> {
+  const own = kind === 'profile' || artifacts.some((one) => one.kind === 'bench-plan');
+  const clean = executions.filter(({ purpose }) => purpose === 'clean');
+  const found: Found[] = [];
+  for (const { execution_id } of clean.length > 0 ? clean : executions) {
+    const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: own });
+    found.push({
+      executionId: execution_id,
+      timed: steps.map((step) => withSizes(step, undefined, run)),
+      timeFrom: `stages of execution ${execution_id}`,
+      traced: [],
+      executed: null,
+    });
+  }
+  return found;
+}
+
+/** Values over 100 %: shown as they are, and said to be wrong. */
+export function utilizationIssues(stages: readonly UtilizationStage[]): Issue[] {
+  return stages.flatMap((stage): Issue[] => {
+    const over = (['mfu', 'mbu', 'roof_share'] as const).filter((name) => (stage[name].value ?? 0) > 1);
+    if ((stage.executed.mfu.value ?? 0) > 1 && !over.includes('mfu')) over.push('mfu');
+    if (over.length === 0) return [];
+    const names = over.map((name) => name.replace('_', ' ').toUpperCase()).join(' and ');
+    const text = `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak or the time is not that of what ran.`;
+    return [{ code: 'over_the_roof', severity: 'warning', text }];
+  });
+}
+
+function noStages(id: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `session ${id} has no prefill and no decode step`,
+    why: 'MFU and MBU are of stages: NVTX ranges, record_function marks or a record name them.',
+    fix: `See what it holds: inferscope session show ${id}`,
+  });
+}

@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+import { phaseKindSchema } from './trace-phase.js';
+
+const count = z.number().int();
+
+/** Operations of one name in a mean step: what FLOPs and bytes are sums of. */
+export const necessaryWorkSchema = z.object({
+  /** q_proj …, attention, lm_head; src/llm. */
+  name: z.string(),
+  class: z.enum(opClasses),
+  dtype: z.string(),
+  /** In a step: once a layer. */
+  ops: count,
+  flops: z.number(),
+  bytes: z.number(),
+});
+
+/** Work that was run, from the shapes of the matrix products of the same stages. */
+export const executedWorkSchema = z.object({
+  /** operators: input shapes of a profiler. gemm-log: cuBLAS or cuBLASLt log of another execution; null when missing. */
+  source: z.enum(['operators', 'gemm-log']).nullable(),
+  /** Σ 2·M·N·K·batch of a mean step. */
+  gemm_flops: figureSchema,
+  /** The model's attention (causal), where it ran fused and is no matrix product with a shape; else 0. */
+  attention_flops: figureSchema,
+  flops: figureSchema,
+  /** Refined MFU: these FLOPs / t / peak. */
+  mfu: figureSchema,
+  /** executed / necessary FLOPs. */
+  over_necessary: figureSchema,
+  /** Share of the GEMM kernels' time whose shapes are known; null without kernels. */
+  gemm_time_covered: z.number().nullable(),
+  /** What the ratio says, in a sentence; null when there is none. */
+  text: z.string().nullable(),
+});
+
+export const utilizationStepSchema = z.object({
+  iteration: count.nullable(),
+  step_index: count.nullable(),
+  wall_ns: z.number(),
+  new_tokens: z.number(),
+  context_tokens_sum: z.number(),
+  flops: z.number(),
+  bytes: z.number(),
+  /** Null where the figure of the stage is missing. */
+  mfu: z.number().nullable(),
+  mbu: z.number().nullable(),
+});
+
+/** Steps of one kind and batch size (of one point of a benchmark) in one execution. */
+export const utilizationStageSchema = z.object({
+  execution_id: z.string(),
+  kind: phaseKindSchema,
+  batch_size: count.nullable(),
+  /** Of a benchmark. */
+  point: z.string().nullable(),
+  steps: count,
+  /** Mean W of a step (docs/measurement.md). */
+  time_ms: figureSchema,
+  /** A mean step's tokens computed, and attended to, over the batch; null where they are not known. */
+  new_tokens: z.number().nullable(),
+  context_tokens_sum: z.number().nullable(),
+  /** Where sizes come from, in words. */
+  sizes_from: z.string(),
+  tokens_per_s: figureSchema,
+  flops: figureSchema,
+  bytes: figureSchema,
+  /** Dense peak of what it computes in: of the FLOPs' dtypes together, FLOPs / Σ F/P. */
+  peak_flops_per_s: figureSchema,
+  peak_bandwidth_bytes_per_s: figureSchema,
+  /** FLOPs / t / peak: early MFU, from throughput and the model's arithmetic. */
+  mfu: figureSchema,
+  mbu: figureSchema,
+  bound: z.enum(['compute', 'memory']).nullable(),
+  /** max(FLOPs / measured peak, bytes / measured bandwidth). */
+  roof_ms: figureSchema,
+  /** roof_ms / t: what of the measured roof the stage reaches. */
+  roof_share: figureSchema,
+  work: z.array(necessaryWorkSchema),
+  executed: executedWorkSchema,
+});
+
+export const utilizationSchema = z.object({
+  model: z
+    .object({
+      name: z.string(),
+      dtype: z.string(),
+      /** Who named the model, and who the dtype. */
+      from: z.string(),
+    })
+    .nullable(),
+  device: z.object({
+    name: z.string().nullable(),
+    kind: z.enum(['gpu', 'cpu']),
+    /** Devices that shared the work: peaks are of all together. */
+    devices: count,
+  }),
+  stages: z.array(utilizationStageSchema),
+});
+
+export const utilizationResultSchema = utilizationSchema.extend({
+  session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
+  /** In the order of `stages`; the first 512 of each. */
+  steps: z.array(z.array(utilizationStepSchema)),
+});
+
+export const utilizationVersion = '1.0';
+export const utilizationDocumentSchema = documentSchema(
+  'utilization',
+  utilizationVersion,
+  utilizationResultSchema,
+);
+
+export type NecessaryWork = z.infer<typeof necessaryWorkSchema>;
+export type ExecutedWork = z.infer<typeof executedWorkSchema>;
+export type UtilizationStep = z.infer<typeof utilizationStepSchema>;
+export type UtilizationStage = z.infer<typeof utilizationStageSchema>;
+export type Utilization = z.infer<typeof utilizationSchema>;
+export type UtilizationResult = z.infer<typeof utilizationResultSchema>;
