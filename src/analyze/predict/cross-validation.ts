@@ -1,0 +1,53 @@
+import type { CrossValidation } from '../../model/documents/predict.js';
+import { affineFit } from './interpolate.js';
+import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js';
+import { kernelTime, movePoints, type Roof } from './kernel-time.js';
+
+/** More cases than these are thinned evenly: each costs a pass over the table. */
+const mostCases = 400;
+
+/**
+ * The table's own error: each case predicted from all others, as |predicted / measured − 1| by kernel; `elementwise` are
+ * the cases that only move bytes against the line through the others.
+ */
+export function crossValidation(table: readonly MeasuredKernel[], roof: Roof): CrossValidation[] {
+  const byKernel = new Map<string, { error: number; case: string }[]>();
+  const add = (kernel: string, error: number, name: string) =>
+    byKernel.set(kernel, [...(byKernel.get(kernel) ?? []), { error, case: name }]);
+  const step = Math.max(1, Math.ceil(table.length / mostCases));
+  table.forEach((one, index) => {
+    if (index % step !== 0) return;
+    const others = table.filter((_, at) => at !== index);
+    if (
+      one.kernel in axesOf &&
+      others.some((other) => other.kernel === one.kernel && other.dtype === one.dtype)
+    ) {
+      const found = kernelTime(others, one, roof);
+      if (found) add(one.kernel, Math.abs(found.ns / one.ns - 1), one.case);
+    }
+    const form = elementwiseForm(one);
+    const line = form && affineFit(movePoints(others, one.dtype));
+    if (form && line) {
+      const predicted = line.offset + (line.slope * form.bytes) / form.kernels;
+      add('elementwise', Math.abs(predicted / (one.ns / form.kernels) - 1), one.case);
+    }
+  });
+  return [...byKernel].map(([kernel, errors]) => {
+    const sorted = errors.toSorted((a, b) => a.error - b.error);
+    const worst = sorted.at(-1)!;
+    return {
+      kernel,
+      cases: sorted.length,
+      median_error: median(sorted.map(({ error }) => error)),
+      worst_error: worst.error,
+      worst_case: worst.case,
+    };
+  });
+}
+
+/** Of ascending values; the mean of the middle two of an even number. */
+export function median(sorted: readonly number[]): number {
+  const middle = sorted.length / 2;
+  const high = sorted[Math.floor(middle)] ?? NaN;
+  return Number.isInteger(middle) ? (high + (sorted[middle - 1] ?? NaN)) / 2 : high;
+}

@@ -1,0 +1,90 @@
+import type { PeakFlops } from '../../llm/utilization.js';
+import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
+import type { MachineRoofline } from '../../model/documents/roofline.js';
+import type { DType } from '../../model/dtype.js';
+import { InferscopeError } from '../../model/errors.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from '../roofs.js';
+
+/** What the device allows a prediction. */
+export interface DeviceRoofs {
+  kind: 'gpu' | 'cpu';
+  name: string;
+  roofs: 'measured' | 'data-sheet';
+  peaks: PeakFlops;
+  peak(dtype: DType): Figure;
+  /** B/s at a working set: weights and KV cache of a step. */
+  bandwidth(workingSetBytes: number): Figure;
+  launchNs: Figure;
+  graphNodeNs: Figure;
+}
+
+/**
+ * Roofs of a GPU: measured where its roofline is given or cached, else its data sheet's.
+ * @throws E_USAGE for a GPU that has neither
+ */
+export function roofsOfGpu(name: string, roofline: GpuRoofline | null): DeviceRoofs {
+  const roofs = gpuRoofs(name, roofline);
+  if (roofs.roofBandwidth.value === null) throw unknownGpu(name, roofs.roofBandwidth.reason.text);
+  // A model that the L2 holds is read from there in every step: memory's bandwidth would be no bound.
+  const fits = (bytes: number) =>
+    roofs.l2Bandwidth.value !== null && roofs.l2Bytes !== null && bytes <= roofs.l2Bytes;
+  return {
+    kind: 'gpu',
+    name,
+    roofs: roofs.measured ? 'measured' : 'data-sheet',
+    peaks: peaksOf(roofs.roofFlops),
+    peak: roofs.roofFlops,
+    bandwidth: (bytes) => (fits(bytes) ? roofs.l2Bandwidth : roofs.roofBandwidth),
+    launchNs: roofs.launchNs,
+    graphNodeNs: roofs.graphNodeNs,
+  };
+}
+
+/** Measured roofs of this machine's CPU through the embedded engine. */
+export function roofsOfCpu(roofline: MachineRoofline): DeviceRoofs {
+  const peaks = computePeaks(roofline);
+  const none = missing('cpu', 'nothing is launched on a CPU');
+  const how = `measured, ${roofline.engine}`;
+  return {
+    kind: 'cpu',
+    name: roofline.cpu_model,
+    roofs: 'measured',
+    peaks,
+    peak: (dtype) => {
+      const flops = peaks[dtype] ?? null;
+      return flops === null
+        ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
+        : figure(flops, 'FLOP/s', how);
+    },
+    bandwidth: (bytes) => {
+      const at = bandwidthAt(roofline, bytes);
+      return figure(at.bytesPerS, 'B/s', `${how}, at this working set (${at.level})`);
+    },
+    launchNs: none,
+    graphNodeNs: none,
+  };
+}
+
+function unknownGpu(name: string, why: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `what "${name}" can do is not known`,
+    why: `${why}. Names are as nvidia-smi -L prints them, and a similar GPU's figures are not taken.`,
+    fix: 'On its machine type: inferscope roofline --json > roofline.json – then here: inferscope predict --roofline roofline.json …',
+  });
+}
+
+/**
+ * Refuses a dtype that the device has no peak for.
+ * @throws E_DTYPE
+ */
+export function checkPeak(roofs: DeviceRoofs, dtype: DType): void {
+  const peak = roofs.peak(dtype);
+  if (peak.value !== null) return;
+  const known = Object.keys(roofs.peaks);
+  throw new InferscopeError('E_DTYPE', {
+    what: `no ${dtype} peak is known of ${roofs.name}`,
+    why: `${peak.reason.text}. Known: ${known.join(', ')}.`,
+    fix: `Take one of these, for example --dtype ${known[0] ?? 'float32'} – or measure it: inferscope roofline.`,
+  });
+}

@@ -1,0 +1,89 @@
+import type { Architecture, GroupedAttention, Layer } from '../../llm/architecture.js';
+import type { NecessaryOp } from '../../llm/necessary-op.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { Storage } from '../../llm/storage.js';
+import { bytesOf } from '../../llm/work-totals.js';
+import type { OpClass } from '../../model/classes.js';
+import type { Fusion, Launch } from '../../model/documents/predict.js';
+
+/** A kernel of the table (its parameters are KernelCase.params), or one that only moves bytes. */
+export interface StageKernel {
+  /** Operation it belongs to. */
+  op: string;
+  class: OpClass;
+  /** gemm, attention, …; elementwise: contiguous in and out; strided: broadcast or transposed, element by element. */
+  kernel: 'gemm' | 'attention' | 'swiglu' | 'rope' | 'embedding' | 'sampling' | 'elementwise' | 'strided';
+  dtype: string;
+  params: Record<string, number>;
+  /** Of one: what it must compute and move. */
+  flops: number;
+  bytes: number;
+  /** Launches of one. */
+  launches: number;
+  /** Times in the stage. */
+  count: number;
+}
+
+export interface StageModel {
+  architecture: Architecture;
+  storage: Storage;
+}
+
+/** What a stage is run as. */
+export interface StagePlan {
+  shape: StageShape;
+  fusion: Fusion;
+  launch: Launch;
+  /** Tokens that a static cache has room for; attention of a graph runs over all of them. */
+  reserved: number;
+}
+
+/** One kernel an operation. */
+export function fusedKernel(op: NecessaryOp, layer: Layer, model: StageModel, plan: StagePlan): StageKernel {
+  const { shape } = plan;
+  const tokens = shape.batchSize * shape.newTokens;
+  const common = {
+    op: op.name,
+    class: op.class,
+    dtype: op.dtype,
+    flops: op.flops,
+    bytes: bytesOf(op),
+    launches: 1,
+    count: 1,
+  };
+  const grouped = layer.attention.kind === 'grouped' ? layer.attention : null;
+  if (op.gemm) {
+    const { m, n, k, batch } = op.gemm;
+    // Experts and absorbed projections: one grouped product; their shape is told apart from a single one's.
+    return { ...common, kernel: 'gemm', params: batch === 1 ? { m, n, k } : { m, n, k, batch } };
+  }
+  if (op.class === 'attention') {
+    return { ...common, kernel: 'attention', params: grouped ? attentionParams(grouped, shape) : {} };
+  }
+  if (op.class === 'embedding') {
+    const { vocabSize: vocab, embeddingDim: hidden } = model.architecture;
+    return { ...common, kernel: 'embedding', params: { tokens, vocab, hidden } };
+  }
+  if (op.class === 'sampling') {
+    const { vocabSize: vocab } = model.architecture;
+    return { ...common, kernel: 'sampling', params: { batch: shape.batchSize, vocab } };
+  }
+  // A table's swiglu and rope are several kernels, its rmsnorm two with an addition: fused ones are told by their bytes.
+  return { ...common, kernel: 'elementwise', params: {} };
+}
+
+/** A windowed layer sees its window; a table's case has the context that it may see, the new tokens included. */
+export function attentionParams(
+  { headCount: heads, kvHeadCount: kv_heads, headDim: head_dim, window }: GroupedAttention,
+  { batchSize: batch, newTokens: new_tokens, contextTokens }: StageShape,
+): Record<string, number> {
+  const all = contextTokens + new_tokens;
+  return {
+    batch,
+    heads,
+    kv_heads,
+    head_dim,
+    new_tokens,
+    context: window === null ? all : Math.min(all, window),
+  };
+}

@@ -1,0 +1,105 @@
+import { bytesPerElement } from '../../model/dtype.js';
+import type { Session } from '../../session/open.js';
+
+/** A measured case of a `kernels` session. */
+export interface MeasuredKernel {
+  case: string;
+  kernel: string;
+  backend: string | null;
+  dtype: string;
+  params: Record<string, number>;
+  flops: number;
+  bytes: number;
+  ns: number;
+  /** Ran through the embedded engine on the CPU, whose kernels are fused. */
+  cpu: boolean;
+}
+
+/** The measured cases of sessions; of one case in several, or through several backends, the framework's own choice, then the fastest. */
+export async function kernelTable(sessions: readonly Session[]): Promise<MeasuredKernel[]> {
+  const all: MeasuredKernel[] = [];
+  for (const session of sessions) all.push(...(await casesOf(session)));
+  return oneEach(all);
+}
+
+async function casesOf(session: Session): Promise<MeasuredKernel[]> {
+  const database = await session.connect();
+  try {
+    const rows = await database.query<
+      Omit<MeasuredKernel, 'params' | 'cpu'> & {
+        params: string;
+        threads: number | null;
+        device: number | null;
+      }
+    >(
+      `SELECT coalesce(case_id, name || ' ' || shape) AS "case", name AS kernel, backend, dtype, params,
+              flops::DOUBLE AS flops, bytes::DOUBLE AS bytes, median_ns AS ns, threads, device
+       FROM microbenchmarks
+       WHERE coalesce(outcome, 'measured') = 'measured' AND median_ns > 0 AND params IS NOT NULL
+       ORDER BY case_id`,
+    );
+    return rows.map(({ threads, device, ...row }) => ({
+      ...row,
+      params: JSON.parse(row.params) as Record<string, number>,
+      flops: row.flops ?? 0,
+      bytes: row.bytes ?? 0,
+      cpu: device === null && threads !== null,
+    }));
+  } finally {
+    await database.close();
+  }
+}
+
+const identity = ({ kernel, dtype, params }: MeasuredKernel): string =>
+  `${kernel} ${dtype} ${JSON.stringify(Object.entries(params).toSorted(([x], [y]) => (x < y ? -1 : 1)))}`;
+
+export function oneEach(all: readonly MeasuredKernel[]): MeasuredKernel[] {
+  const best = new Map<string, MeasuredKernel>();
+  for (const one of all) {
+    const known = best.get(identity(one));
+    const better =
+      !known || (one.backend === null) !== (known.backend === null)
+        ? one.backend === null
+        : one.ns < known.ns;
+    if (!known || better) best.set(identity(one), one);
+  }
+  return [...best.values()];
+}
+
+/**
+ * Which parameters name a family, and which are interpolated over, outermost first. Within a family only the work grows.
+ */
+export const axesOf: Record<string, { family: readonly string[]; axes: readonly string[] }> = {
+  gemm: { family: ['n', 'k', 'batch'], axes: ['m'] },
+  attention: { family: ['heads', 'kv_heads', 'head_dim'], axes: ['batch', 'new_tokens', 'context'] },
+  swiglu: { family: ['intermediate'], axes: ['tokens'] },
+  rope: { family: ['heads', 'kv_heads', 'head_dim'], axes: ['tokens'] },
+  embedding: { family: ['hidden'], axes: ['tokens'] },
+  sampling: { family: ['vocab'], axes: ['batch'] },
+};
+
+/** Device kernels of a case that moves bytes, as PyTorch's eager calls launch it, and what they move together. */
+export function elementwiseForm(one: MeasuredKernel): { kernels: number; bytes: number } | null {
+  const of = (name: string) => one.params[name] ?? 0;
+  const b = bytesPerElement[one.dtype as keyof typeof bytesPerElement];
+  if (b === undefined) return null;
+  const whole = { kernels: 1, bytes: one.bytes };
+  switch (one.kernel) {
+    case 'swiglu':
+      return one.cpu ? whole : { kernels: 2, bytes: 5 * of('tokens') * of('intermediate') * b };
+    case 'rope':
+      return one.cpu
+        ? whole
+        : { kernels: 10, bytes: 10 * of('tokens') * (of('heads') + of('kv_heads')) * of('head_dim') * b };
+    case 'rmsnorm':
+      return one.cpu || of('residual') === 0
+        ? whole
+        : { kernels: 2, bytes: 5 * of('tokens') * of('hidden') * b };
+    case 'layernorm-gelu':
+      return one.cpu ? whole : { kernels: 2, bytes: 4 * of('tokens') * of('hidden') * b };
+    case 'softmax':
+      return whole;
+    default:
+      return null;
+  }
+}

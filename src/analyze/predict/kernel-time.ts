@@ -1,0 +1,197 @@
+import { axesOf, elementwiseForm, type MeasuredKernel } from './kernel-table.js';
+import { affineFit, affineThrough, logLog, type Line } from './interpolate.js';
+
+export type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
+
+export interface KernelTime {
+  ns: number;
+  how: How;
+}
+
+/** A kernel to be predicted. */
+export interface Wanted {
+  kernel: string;
+  dtype: string;
+  params: Record<string, number>;
+  flops: number;
+  bytes: number;
+}
+
+/** ns that the device's roofs allow a kernel: max(F/P, B/BW). */
+export type Roof = (of: { kernel: string; dtype: string; flops: number; bytes: number }) => number;
+
+/** Elementwise kernels whose case is not in the table: share of memory's bandwidth that they usually reach. */
+const usualShare = { elementwise: 0.75, strided: 0.22 };
+
+/** A point of a family: its coordinates along the axes, its time, and its time at the roofs. */
+interface Point {
+  at: number[];
+  ns: number;
+  roof: number;
+}
+
+/**
+ * The time of a kernel by the cases of the same kernel and dtype.
+ * In its own family (gemm: the same n, k; attention: the same heads) axis by axis, on logarithms; beyond the measured
+ * range at the efficiency of its end. Across families each is brought to the wanted size first, and then the time is a
+ * line over the time at the roofs between the two nearest. Kernels that only move bytes: a + bytes / rate, fitted to all.
+ * Null where the table has no case of such a kernel.
+ */
+export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roof: Roof): KernelTime | null {
+  if (wanted.kernel === 'elementwise') return elementwiseTime(table, wanted, roof);
+  if (wanted.kernel === 'strided') return null;
+  const axes = axesOf[wanted.kernel];
+  const cases = table.filter(
+    (one) => one.kernel === wanted.kernel && one.dtype === wanted.dtype && samePhase(one, wanted),
+  );
+  if (!axes || cases.length === 0) return isMove(wanted.kernel) ? elementwiseTime(table, wanted, roof) : null;
+  const at = coordinates(wanted.params, axes.axes);
+  const families = new Map<string, MeasuredKernel[]>();
+  for (const one of cases) {
+    const key = familyKey(one.params, axes.family);
+    families.set(key, [...(families.get(key) ?? []), one]);
+  }
+  const floor = roof(wanted);
+  const own = families.get(familyKey(wanted.params, axes.family));
+  if (own && at) {
+    const found = along(pointsOf(own, axes.axes, roof), at);
+    if (found) return { ns: found.beyond ? (found.ns * floor) / found.roof : found.ns, how: found.how };
+  }
+  return across([...families.values()], axes.axes, at, floor, roof);
+}
+
+const isMove = (kernel: string): boolean => ['swiglu', 'rope', 'embedding', 'sampling'].includes(kernel);
+
+/** One new token a sequence runs other kernels than a prompt. */
+function samePhase(one: Wanted, other: Wanted): boolean {
+  if (one.kernel !== 'attention') return true;
+  return (one.params['new_tokens'] === 1) === ((other.params['new_tokens'] ?? 1) === 1);
+}
+
+const familyKey = (params: Record<string, number>, names: readonly string[]): string =>
+  names.map((name) => params[name] ?? 1).join(' ');
+
+function coordinates(params: Record<string, number>, axes: readonly string[]): number[] | null {
+  const values = axes.map((name) => params[name]);
+  return values.every((value) => value !== undefined) ? values : null;
+}
+
+function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roof: Roof): Point[] {
+  return cases.flatMap((one) => {
+    const at = coordinates(one.params, axes);
+    return at ? [{ at, ns: one.ns, roof: roof(one) }] : [];
+  });
+}
+
+/** `beyond`: nearest in an axis, not at the size wanted: time and time at the roofs are then of the size that was found. */
+interface Along {
+  ns: number;
+  roof: number;
+  how: Exclude<How, 'assumed'>;
+  beyond: boolean;
+}
+
+/** A size this near outside the measured range is not called extrapolated: efficiency hardly changes over it. */
+const nearby = 1.25;
+
+/** Axis by axis: points that share the first coordinate are brought to the wanted other ones, then interpolated over it. */
+function along(points: readonly Point[], at: readonly number[]): Along | null {
+  const [first, ...rest] = at;
+  if (points.length === 0) return null;
+  if (first === undefined) {
+    const [point] = points;
+    return point ? { ns: point.ns, roof: point.roof, how: 'measured', beyond: false } : null;
+  }
+  const groups = new Map<number, Point[]>();
+  for (const point of points) {
+    const x = point.at[0]!;
+    groups.set(x, [...(groups.get(x) ?? []), { ...point, at: point.at.slice(1) }]);
+  }
+  const lines = [...groups]
+    .map(([x, group]) => ({ x, found: along(group, rest) }))
+    .filter((one): one is { x: number; found: Along } => one.found !== null)
+    .toSorted((a, b) => a.x - b.x);
+  const exact = lines.find(({ x }) => x === first);
+  if (exact) return exact.found;
+  const above = lines.findIndex(({ x }) => x > first);
+  if (above > 0) {
+    const [low, high] = [lines[above - 1]!, lines[above]!];
+    const extrapolated = low.found.how === 'extrapolated' || high.found.how === 'extrapolated';
+    const between = (of: (found: Along) => number) =>
+      logLog(first, low.x, of(low.found), high.x, of(high.found));
+    return {
+      ns: between(({ ns }) => ns),
+      roof: between((found) => found.roof),
+      how: extrapolated ? 'extrapolated' : 'interpolated',
+      beyond: low.found.beyond || high.found.beyond,
+    };
+  }
+  const nearest = above === 0 ? lines[0] : lines.at(-1);
+  if (!nearest) return null;
+  const far = Math.max(first / nearest.x, nearest.x / first) > nearby;
+  const how = far || nearest.found.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
+  return { ...nearest.found, how, beyond: true };
+}
+
+/** From other shapes: every family at the wanted size, and a line over the time at the roofs. */
+function across(
+  families: readonly MeasuredKernel[][],
+  axes: readonly string[],
+  at: readonly number[] | null,
+  floor: number,
+  roof: Roof,
+): KernelTime {
+  const points = families
+    .flatMap((cases) => {
+      const all = pointsOf(cases, axes, roof);
+      const found = at ? along(all, at) : null;
+      // Without a size in common every case stands for itself.
+      return found ? [{ x: found.roof, y: found.ns }] : all.map((one) => ({ x: one.roof, y: one.ns }));
+    })
+    .toSorted((a, b) => a.x - b.x);
+  const above = points.findIndex(({ x }) => x >= floor);
+  if (above > 0) {
+    const line = affineThrough(points[above - 1]!, points[above]!);
+    return { ns: Math.max(floor, value(line, floor)), how: 'interpolated' };
+  }
+  const nearest = above === 0 ? points[0]! : points.at(-1)!;
+  const scaled = (nearest.y * floor) / nearest.x;
+  if (above === -1) return { ns: scaled, how: 'extrapolated' };
+  // Smaller than all that was measured: a kernel has a part that does not shrink with its work.
+  const fit = affineFit(points);
+  const ns = fit ? Math.min(nearest.y, Math.max(scaled, value(fit, floor))) : nearest.y;
+  return { ns, how: 'extrapolated' };
+}
+
+const value = ({ offset, slope }: Line, x: number): number => offset + slope * x;
+
+/** a + bytes / rate over all kernels of the dtype that only move bytes, one kernel's share of each case. */
+function elementwiseTime(table: readonly MeasuredKernel[], wanted: Wanted, roof: Roof): KernelTime | null {
+  const points = movePoints(table, wanted.dtype);
+  const floor = roof({ ...wanted, kernel: 'elementwise', flops: 0 });
+  const fit = affineFit(points);
+  if (!fit) return null;
+  const least = Math.min(...points.map(({ x }) => x));
+  const most = Math.max(...points.map(({ x }) => x));
+  // Below the smallest the fixed part is all there is.
+  const inside = wanted.bytes <= most && (wanted.bytes >= least || least < 1e6);
+  return { ns: Math.max(floor, value(fit, wanted.bytes)), how: inside ? 'interpolated' : 'extrapolated' };
+}
+
+export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {
+  return table.flatMap((one) => {
+    const form = one.dtype === dtype ? elementwiseForm(one) : null;
+    return form ? [{ x: form.bytes / form.kernels, y: one.ns / form.kernels }] : [];
+  });
+}
+
+/** Where no case tells: bytes at the share of the bandwidth that such kernels usually reach; products at their roof. */
+export function assumedTime(wanted: Wanted, roof: Roof): KernelTime {
+  const share = wanted.kernel in usualShare ? usualShare[wanted.kernel as keyof typeof usualShare] : null;
+  return { ns: roof(wanted) / (share ?? usualProduct), how: 'assumed' };
+}
+
+/** Products and attention without any case in the table. */
+const usualProduct = 0.7;
+
+export const assumedShares = { ...usualShare, product: usualProduct };

@@ -1,0 +1,181 @@
+import type { OpClass } from '../../model/classes.js';
+import type { Fusion, Launch } from '../../model/documents/predict.js';
+import { type Figure, missing } from '../../model/figure.js';
+import type { Workload } from '../../model/manifest.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import { usesGraphs } from '../bench/roof.js';
+
+/** What a session says of a stage of a shape; times of a mean instance, ms. */
+export interface MeasuredStageTime {
+  session: string;
+  what: string;
+  phase: 'prefill' | 'decode';
+  batchSize: number;
+  inputLen: number;
+  outputLen: number;
+  launch: Launch;
+  fusion: Fusion;
+  ms: Figure;
+  /** The device at work; null where not recorded. */
+  busyMs: number | null;
+  /** Kernel time by class; null without kernels. */
+  classesMs: Partial<Record<OpClass, number>> | null;
+  /** Idle time of the device by cause (bars of the waterfall); null where not recorded. */
+  idleMs: Record<string, number> | null;
+}
+
+/** Sizes that were typed, for sessions that do not tell their own. */
+export interface TypedShape {
+  batchSize: number | null;
+  inputLen: number | null;
+  outputLen: number | null;
+}
+
+/**
+ * The stages that a session of a benchmark, a profile or a trace measured.
+ * @throws E_USAGE for a session without stages
+ */
+export async function measuredStages(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
+  const { kind, artifacts } = session.manifest;
+  const found = artifacts.some((artifact) => artifact.kind === 'bench-plan')
+    ? await ofBench(session)
+    : kind === 'profile'
+      ? await ofProfile(session)
+      : await ofTrace(session, typed);
+  if (found.length > 0) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `session ${session.id} has no prefill or decode to compare with`,
+    why: 'Its stages were not marked, or its batch size and prompt length are not known.',
+    fix: 'Give the sizes that it ran (--batch-size 1 --context-len 128), or a session of inferscope bench or profile.',
+  });
+}
+
+/** How a workload runs: graphs by its engine and arguments, fusion by its engine. */
+export function styleOf(
+  workload: Workload,
+  engineArgs: Record<string, string> = {},
+): { launch: Launch; fusion: Fusion } {
+  const eager = workload.engine.name === 'transformers' && engineArgs['mode'] !== 'compile';
+  return {
+    launch: usesGraphs(workload, engineArgs) ? 'graph' : 'eager',
+    fusion: eager ? 'none' : 'standard',
+  };
+}
+
+async function ofBench(session: Session): Promise<MeasuredStageTime[]> {
+  const { analyzeBench } = await import('../bench/bench.js');
+  const { workload } = session.manifest;
+  const { data } = await analyzeBench(session);
+  if (!workload) return [];
+  return data.variants.flatMap((variant) =>
+    variant.points.flatMap((point) => {
+      if (point.outcome !== 'measured') return [];
+      const { ttft_ms: ttft, tpot_ms: tpot } = point.latency;
+      const device = point.device_work;
+      const stage = (phase: 'prefill' | 'decode'): MeasuredStageTime => {
+        const spread = phase === 'prefill' ? ttft : tpot;
+        const idle = phase === 'prefill' ? device.prefill_idle_share : device.decode_idle_share;
+        const ms: Figure =
+          'mean' in spread
+            ? {
+                value: spread.mean,
+                unit: 'ms',
+                n: spread.n,
+                source: spread.source,
+                ...(spread.ci95 ? { ci95: spread.ci95 } : {}),
+              }
+            : spread;
+        const busyMs = ms.value === null || idle.value === null ? null : ms.value * (1 - idle.value);
+        return {
+          session: session.id,
+          what: `${variant.label} ${point.point}`,
+          phase,
+          batchSize: point.batch_size,
+          inputLen: point.input_len,
+          outputLen: point.output_len,
+          ...styleOf(workload, variant.engine_args),
+          ms,
+          busyMs,
+          classesMs: null,
+          idleMs: null,
+        };
+      };
+      return [stage('prefill'), ...(point.output_len > 1 ? [stage('decode')] : [])];
+    }),
+  );
+}
+
+async function ofProfile(session: Session): Promise<MeasuredStageTime[]> {
+  const { analyzeProfile } = await import('../profile.js');
+  const { data } = await analyzeProfile(session);
+  const { batch_size, input_len, output_len } = data.workload;
+  if (batch_size === null || input_len === null) return [];
+  return data.stages.flatMap((stage) => {
+    if (stage.kind === 'sampling') return [];
+    const share = stage.breakdown && stage.duration_ms.value !== null;
+    return [
+      {
+        session: session.id,
+        what: `profile, ${stage.kind}`,
+        phase: stage.kind,
+        batchSize: batch_size,
+        inputLen: input_len,
+        outputLen: output_len ?? 1,
+        ...styleOf(data.workload),
+        ms: stage.duration_ms,
+        busyMs: share ? stage.breakdown!.operators_ms : null,
+        classesMs: share
+          ? Object.fromEntries(stage.breakdown!.by_class.map((row) => [row.class, row.ms]))
+          : null,
+        idleMs: null,
+      },
+    ];
+  });
+}
+
+async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredStageTime[]> {
+  const { analyzeCaptures } = await import('../captures.js');
+  const { trace } = await analyzeCaptures(session);
+  const { workload } = session.manifest;
+  const batchSize = typed.batchSize ?? workload?.batch_size ?? null;
+  const inputLen = typed.inputLen ?? workload?.input_len ?? null;
+  if (!trace || batchSize === null || inputLen === null) return [];
+  const outputLen = typed.outputLen ?? workload?.output_len ?? 2;
+  const { data } = trace;
+  return data.phases.flatMap(({ kind, ...phase }) => {
+    if (kind !== 'prefill' && kind !== 'decode') return [];
+    const clean = phase.clean_ms;
+    const mean: Figure = {
+      value: phase.wall.mean_ns / 1e6,
+      unit: 'ms',
+      n: phase.wall.count,
+      source: 'phases of the trace, the profiler’s own cost included',
+    };
+    const classes = data.classes.find((one) => one.kind === kind);
+    const graphs = data.launches.phases.find((one) => one.kind === kind)?.graph_launches ?? 0;
+    const style = workload ? styleOf(workload) : { launch: 'eager' as const, fusion: 'none' as const };
+    return [
+      {
+        session: session.id,
+        what: `${data.source.attribution.tool}, ${kind}`,
+        phase: kind,
+        batchSize,
+        inputLen,
+        outputLen,
+        launch: graphs > 0 ? ('graph' as const) : style.launch,
+        fusion: style.fusion,
+        ms: clean.value === null ? mean : clean,
+        busyMs: data.source.gpu_used ? phase.busy_ns / 1e6 : null,
+        classesMs: classes
+          ? Object.fromEntries(classes.rows.map((row) => [row.class, row.per_instance_ns / 1e6]))
+          : null,
+        idleMs: data.source.gpu_used
+          ? Object.fromEntries(phase.idle_by_cause.map(({ id, ns }) => [id, ns / 1e6]))
+          : null,
+      },
+    ];
+  });
+}
+
+export const noMeasurement = missing('not_measured', 'no session with this shape was given');

@@ -1,0 +1,63 @@
+import type { Fusion, Launch } from '../../model/documents/predict.js';
+import type { MeasuredStageTime } from './measured.js';
+import type { PredictPoint } from './predict.js';
+
+/** As typed; null takes the measurement's own, else what is usual. */
+export interface TypedPoints {
+  batchSizes: number[] | null;
+  contextLens: number[] | null;
+  outputLen: number | null;
+  launch: Launch | null;
+  fusion: Fusion | null;
+}
+
+export const usual = { batchSize: 1, contextLen: 128, outputLen: 32 } as const;
+
+/**
+ * What is predicted: the shapes that were typed; without any, those of the measurements. Each measurement stands beside
+ * the point of its shape, and where nothing is typed against it launched and fused as its engine does.
+ */
+export function pointsOf(
+  typed: TypedPoints,
+  measured: readonly MeasuredStageTime[],
+  otherwise: { launch: Launch; fusion: Fusion },
+): PredictPoint[] {
+  const points = new Map<string, PredictPoint & { measured: MeasuredStageTime[] }>();
+  const pointFor = (shape: Omit<PredictPoint, 'measured'>) => {
+    const key = JSON.stringify(shape);
+    const known = points.get(key) ?? { ...shape, measured: [] };
+    points.set(key, known);
+    return known;
+  };
+  const wanted = (one: MeasuredStageTime): boolean =>
+    (typed.batchSizes?.includes(one.batchSize) ?? true) &&
+    (typed.contextLens?.includes(one.inputLen) ?? true) &&
+    (typed.outputLen === null || typed.outputLen === one.outputLen);
+  for (const one of measured.filter(wanted)) {
+    pointFor({
+      batchSize: one.batchSize,
+      contextLen: one.inputLen,
+      outputLen: one.outputLen,
+      launch: typed.launch ?? one.launch,
+      fusion: typed.fusion ?? one.fusion,
+    }).measured.push(one);
+  }
+  const has = (batch: number, context: number) =>
+    [...points.values()].some((one) => one.batchSize === batch && one.contextLen === context);
+  const asked = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
+  if (asked) {
+    for (const batchSize of typed.batchSizes ?? [usual.batchSize]) {
+      for (const contextLen of typed.contextLens ?? [usual.contextLen]) {
+        if (has(batchSize, contextLen)) continue;
+        pointFor({
+          batchSize,
+          contextLen,
+          outputLen: typed.outputLen ?? usual.outputLen,
+          launch: typed.launch ?? otherwise.launch,
+          fusion: typed.fusion ?? otherwise.fusion,
+        });
+      }
+    }
+  }
+  return [...points.values()];
+}

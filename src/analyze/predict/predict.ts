@@ -1,0 +1,256 @@
+import { kvCacheBytes } from '../../llm/kv-cache.js';
+import { rooflineTime } from '../../llm/roofline-time.js';
+import type { StageShape } from '../../llm/shape.js';
+import { weightBytes } from '../../llm/storage.js';
+import { totalWork } from '../../llm/work-totals.js';
+import type {
+  CrossValidation,
+  Fusion,
+  Launch,
+  MeasuredStage,
+  PredictOp,
+  PredictResult,
+  PredictStage,
+} from '../../model/documents/predict.js';
+import type { DType } from '../../model/dtype.js';
+import { type Figure, figure, missing } from '../../model/figure.js';
+import { launchCosts } from './assumptions.js';
+import { compose, type Composed } from './compose.js';
+import { crossValidation, median } from './cross-validation.js';
+import type { DeviceRoofs } from './device-roofs.js';
+import type { MeasuredKernel } from './kernel-table.js';
+import { assumedTime, type KernelTime, kernelTime, type Roof } from './kernel-time.js';
+import type { MeasuredStageTime } from './measured.js';
+import { residual } from './residual.js';
+import type { StageKernel, StageModel, StagePlan } from './fused-kernel.js';
+import { separateOps, stageKernels } from './stage-kernels.js';
+
+/** A shape to predict: its prefill, and its mean decode step. */
+export interface PredictPoint {
+  batchSize: number;
+  contextLen: number;
+  outputLen: number;
+  launch: Launch;
+  fusion: Fusion;
+  /** Measurements of this shape to stand beside it. */
+  measured: readonly MeasuredStageTime[];
+}
+
+export interface PredictInput {
+  model: StageModel;
+  roofs: DeviceRoofs;
+  points: readonly PredictPoint[];
+  /** Null: no kernel table, the roofline alone. */
+  table: readonly MeasuredKernel[] | null;
+}
+
+const noTable = missing(
+  'no_kernel_table',
+  'no measured kernels were given: inferscope kernels --from-model measures them, --kernels reads them',
+);
+
+/** The stages of every point, the table's own error, and how near to measurements they come. */
+export function predict(
+  input: PredictInput,
+): Pick<PredictResult, 'stages' | 'error'> & { validation: CrossValidation[] } {
+  const { roofs, table } = input;
+  const validation = table ? crossValidation(table, roofOf(roofs, Infinity)) : [];
+  const stages = input.points.flatMap((point) => {
+    const all: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
+    return all.map((phase) => stageOf(phase, point, input, validation));
+  });
+  return { stages, validation, error: errorOf(stages) };
+}
+
+/** Tokens in the cache before a mean decode step: step i of output − 1 finds context + i. */
+const meanContext = ({ contextLen, outputLen }: PredictPoint): number => contextLen + (outputLen - 2) / 2;
+
+function shapeOf(phase: 'prefill' | 'decode', point: PredictPoint): StageShape {
+  return phase === 'prefill'
+    ? { phase, batchSize: point.batchSize, newTokens: point.contextLen, contextTokens: 0 }
+    : { phase, batchSize: point.batchSize, newTokens: 1, contextTokens: meanContext(point) };
+}
+
+/** ns at the roofs of a kernel: products and attention compute, all move. */
+function roofOf(roofs: DeviceRoofs, workingSetBytes: number): Roof {
+  const bandwidth = roofs.bandwidth(workingSetBytes).value ?? NaN;
+  return ({ kernel, dtype, flops, bytes }) => {
+    const product = kernel === 'gemm' || kernel === 'attention';
+    const peak = roofs.peaks[dtype as DType] ?? null;
+    const compute = product && peak !== null ? flops / peak : 0;
+    return Math.max(compute, bytes / bandwidth) * 1e9;
+  };
+}
+
+function stageOf(
+  phase: 'prefill' | 'decode',
+  point: PredictPoint,
+  { model, roofs, table }: PredictInput,
+  validation: readonly CrossValidation[],
+): PredictStage {
+  const shape = shapeOf(phase, point);
+  const { architecture, storage } = model;
+  const launch: Launch = phase === 'decode' ? point.launch : 'eager';
+  const plan: StagePlan = {
+    shape,
+    fusion: point.fusion,
+    launch,
+    reserved: point.contextLen + point.outputLen,
+  };
+  const held = {
+    kvCache: storage.kvCache,
+    batchSize: shape.batchSize,
+    contextTokens: shape.contextTokens + shape.newTokens,
+  };
+  const workingSet = weightBytes(architecture, storage).total + kvCacheBytes(architecture, held);
+  const bandwidth = roofs.bandwidth(workingSet);
+  const ops = separateOps(model, plan);
+  const work = totalWork(ops);
+  const limit = rooflineTime(ops, roofs.peaks, bandwidth.value);
+  const roof = roofOf(roofs, workingSet);
+  const kernels = stageKernels(model, plan);
+  const { costs } = launchCosts(launch, roofs);
+  const timeOf = (kernel: StageKernel): KernelTime =>
+    (table && kernelTime(table, kernel, roof)) ?? assumedTime(kernel, roof);
+  const composed = table
+    ? compose(
+        kernels.map((kernel) => ({ kernel, time: timeOf(kernel) })),
+        costs,
+        launch,
+      )
+    : null;
+  const source = `${roofs.roofs === 'measured' ? 'measured roofs' : 'data sheet'} of ${roofs.name}`;
+  const told = (ms: number, how: string): Figure => figure(ms, 'ms', how);
+  const rooflineMs =
+    'bound' in limit
+      ? told(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
+      : limit;
+  const predictedMs = composed ? told(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
+  const own = point.measured.filter((one) => one.phase === phase);
+  return {
+    phase,
+    batch_size: point.batchSize,
+    context_len: point.contextLen,
+    output_len: point.outputLen,
+    launch,
+    fusion: point.fusion,
+    kernels: kernels.reduce((sum, { launches, count }) => sum + launches * count, 0),
+    flops: work.flops,
+    bytes: work.bytes_total,
+    bound: 'bound' in limit ? limit.bound : null,
+    roofline_ms: rooflineMs,
+    roofline_serial_ms:
+      'bound' in limit
+        ? told(limit.one_by_one_s * 1e3, `Σ over operations of max(F/P, B/BW), ${source}`)
+        : limit,
+    launched_ms: told(
+      compose(
+        kernels.map((kernel) => ({ kernel, time: { ns: roof(kernel), how: 'assumed' } })),
+        costs,
+        launch,
+      ).totalNs / 1e6,
+      'kernels at the roofs, launched as assumed',
+    ),
+    predicted_ms: predictedMs,
+    predicted_error: composed ? errorShare(composed, validation) : null,
+    device_ms: composed ? told(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
+    host_ms: composed
+      ? told(composed.hostNs / 1e6, 'launches × host time a launch, and of the stage')
+      : noTable,
+    beyond_table_share: composed ? beyondShare(composed) : null,
+    limited_by: composed?.limitedBy ?? null,
+    ops: opsOf(kernels, composed, roof),
+    measured: own.map((one) => comparison(one, rooflineMs, predictedMs, composed)),
+  };
+}
+
+function opsOf(kernels: readonly StageKernel[], composed: Composed | null, roof: Roof): PredictOp[] {
+  return kernels.map((kernel, index) => {
+    const timed = composed?.kernels[index];
+    return {
+      op: kernel.op,
+      class: kernel.class,
+      kernel: kernel.kernel,
+      params: kernel.params,
+      count: kernel.count,
+      kernels: kernel.count * kernel.launches,
+      roofline_us: roof(kernel) / 1e3,
+      predicted_us: timed ? timed.totalNs / kernel.count / 1e3 : null,
+      how: timed?.time.how ?? null,
+    };
+  });
+}
+
+const isBeyond = (how: string): boolean => how === 'extrapolated' || how === 'assumed';
+
+function beyondShare({ kernels, deviceNs }: Composed): number {
+  const beyond = kernels
+    .filter(({ time }) => isBeyond(time.how))
+    .reduce((sum, { totalNs }) => sum + totalNs, 0);
+  return deviceNs > 0 ? beyond / deviceNs : 0;
+}
+
+/** What an assumed share of a roof may be wrong by. */
+const assumedError = 0.5;
+
+/**
+ * Error of the composition if all kernels erred the same way: each kernel's share of the time × its leave-one-out error,
+ * the median where it was interpolated, the worst where extrapolated; measured cases have none.
+ */
+function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
+  const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {
+    const own =
+      validation.find((one) => one.kernel === kernel.kernel) ??
+      validation.find((one) => one.kernel === 'elementwise');
+    const error =
+      time.how === 'measured'
+        ? 0
+        : time.how === 'interpolated'
+          ? (own?.median_error ?? assumedError)
+          : time.how === 'extrapolated'
+            ? (own?.worst_error ?? assumedError)
+            : assumedError;
+    return total + ns * error;
+  }, 0);
+  return sum / totalNs;
+}
+
+function comparison(
+  one: MeasuredStageTime,
+  roofline: Figure,
+  predicted: Figure,
+  composed: Composed | null,
+): MeasuredStage {
+  const ratio = (of: Figure): Figure => {
+    if (of.value === null) return of;
+    return one.ms.value === null ? one.ms : figure(of.value / one.ms.value, 'ratio', 'predicted / measured');
+  };
+  return {
+    session: one.session,
+    what: one.what,
+    ms: one.ms,
+    roofline_ratio: ratio(roofline),
+    table_ratio: ratio(predicted),
+    above_measurement: roofline.value !== null && one.ms.value !== null && roofline.value > one.ms.value,
+    residual: composed ? residual(one, composed) : [],
+  };
+}
+
+function errorOf(stages: readonly PredictStage[]): PredictResult['error'] {
+  const errors = (of: readonly PredictStage[]) =>
+    of
+      .flatMap(({ measured }) =>
+        measured.flatMap(({ table_ratio: { value } }) => (value === null ? [] : [Math.abs(value - 1)])),
+      )
+      .toSorted((a, b) => a - b);
+  const all = errors(stages);
+  const decode = errors(stages.filter(({ phase }) => phase === 'decode'));
+  if (all.length === 0) return null;
+  return {
+    stages: all.length,
+    median: median(all),
+    worst: all.at(-1)!,
+    decode_median: decode.length > 0 ? median(decode) : null,
+    decode_worst: decode.at(-1) ?? null,
+  };
+}

@@ -1,0 +1,81 @@
+import type { OpClass } from '../../model/classes.js';
+import type { Residual } from '../../model/documents/predict.js';
+import type { Composed } from './compose.js';
+import type { MeasuredStageTime } from './measured.js';
+
+type Cause = Residual['cause'];
+
+const causeOfClass: Partial<Record<OpClass, Cause>> = {
+  gemm: 'gemm',
+  attention: 'attention',
+  norm: 'unfused-elementwise',
+  elementwise: 'unfused-elementwise',
+  copy: 'unfused-elementwise',
+  embedding: 'unfused-elementwise',
+  sampling: 'sampling',
+};
+
+/** Idle causes of a trace: whether the device waited for work to be put on it, or for the program. */
+const causeOfIdle: Record<string, Cause> = {
+  launch_overhead: 'launch-bound',
+  launch_latency: 'launch-bound',
+  device_dependency: 'launch-bound',
+  host: 'host',
+  synchronization: 'host',
+  'host.start_up': 'host',
+  'host.shut_down': 'host',
+};
+
+const words: Record<Cause, string> = {
+  'launch-bound': 'the device waited for launches, beyond what was predicted',
+  'unfused-elementwise': 'norms, activations, rotations and copies took longer than predicted',
+  attention: 'attention took longer than predicted',
+  gemm: 'matrix products took longer than predicted',
+  sampling: 'sampling took longer than predicted',
+  host: 'the device waited for the program, or for its synchronisation',
+  unattributed: 'told apart by nothing that was recorded',
+};
+
+const order: readonly Cause[] = [
+  'launch-bound',
+  'host',
+  'gemm',
+  'attention',
+  'unfused-elementwise',
+  'sampling',
+  'unattributed',
+];
+
+/**
+ * Measured − predicted, by cause; the parts sum to it. Classes by the kernels of a trace, idle time by its causes; where
+ * only the device's busy time is known, idle time is launch-bound and the rest unattributed.
+ */
+export function residual(measured: MeasuredStageTime, predicted: Composed): Residual[] {
+  if (measured.ms.value === null) return [];
+  const total = measured.ms.value - predicted.totalNs / 1e6;
+  const parts = new Map<Cause, number>();
+  const add = (cause: Cause, ms: number) => parts.set(cause, (parts.get(cause) ?? 0) + ms);
+  const waitMs = (predicted.totalNs - predicted.deviceNs) / 1e6;
+  if (measured.classesMs) {
+    for (const [name, ms] of Object.entries(measured.classesMs)) {
+      add(causeOfClass[name as OpClass] ?? 'unattributed', ms);
+    }
+    for (const { kernel, totalNs } of predicted.kernels) {
+      add(causeOfClass[kernel.class] ?? 'unattributed', -totalNs / 1e6);
+    }
+  }
+  if (measured.idleMs) {
+    for (const [id, ms] of Object.entries(measured.idleMs)) add(causeOfIdle[id] ?? 'unattributed', ms);
+    add(predicted.limitedBy === 'host' ? 'launch-bound' : 'host', -waitMs);
+  } else if (measured.busyMs !== null) {
+    add('launch-bound', measured.ms.value - measured.busyMs - waitMs);
+  }
+  const known = [...parts.values()].reduce((sum, ms) => sum + ms, 0);
+  add('unattributed', total - known);
+  return order.flatMap((cause) => {
+    const ms = parts.get(cause) ?? 0;
+    const text =
+      ms < 0 ? words[cause].replace('longer', 'shorter').replace('beyond', 'less than') : words[cause];
+    return Math.abs(ms) < 1e-6 ? [] : [{ cause, ms, text }];
+  });
+}

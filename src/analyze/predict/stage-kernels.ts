@@ -1,0 +1,42 @@
+import type { NecessaryOp } from '../../llm/necessary-op.js';
+import { stageWork } from '../../llm/work.js';
+import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
+import { unfusedKernels } from './unfused-kernels.js';
+
+/** Operations that full fusion takes into the products around them. */
+const fusable = (op: NecessaryOp): boolean =>
+  op.class === 'norm' || (op.class === 'elementwise' && op.name !== 'experts_combine');
+
+/** The necessary operations that stand by themselves at a level of fusion: what the roofline counts. */
+export function separateOps(
+  { architecture, storage }: StageModel,
+  { shape, fusion }: StagePlan,
+): NecessaryOp[] {
+  const ops = stageWork(architecture, shape, storage);
+  return fusion === 'full' ? ops.filter((op) => !fusable(op)) : ops;
+}
+
+/** The kernels of a stage, equal ones counted together, in the order in which they first run. */
+export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] {
+  const ops = separateOps(model, plan);
+  const kernels = ops.flatMap((op) => {
+    // Outside the layers any layer's dimensions serve none of the kernels.
+    const layer = model.architecture.layers[op.layer ?? 0];
+    if (!layer) return [];
+    return plan.fusion === 'none'
+      ? unfusedKernels(op, layer, model, plan)
+      : [fusedKernel(op, layer, model, plan)];
+  });
+  return together(kernels);
+}
+
+function together(kernels: readonly StageKernel[]): StageKernel[] {
+  const byKey = new Map<string, StageKernel>();
+  for (const one of kernels) {
+    const key = [one.op, one.kernel, one.dtype, JSON.stringify(one.params), one.flops, one.bytes].join(' ');
+    const known = byKey.get(key);
+    if (known) known.count += one.count;
+    else byKey.set(key, { ...one });
+  }
+  return [...byKey.values()];
+}

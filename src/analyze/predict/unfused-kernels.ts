@@ -1,0 +1,200 @@
+import type { GroupedAttention, Layer } from '../../llm/architecture.js';
+import type { NecessaryOp } from '../../llm/necessary-op.js';
+import type { OpClass } from '../../model/classes.js';
+import { bytesPerElement } from '../../model/dtype.js';
+import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
+
+/** Families whose modelling class holds Q, K, V (and gate, up) as one matrix. */
+const oneMatrix = new Set(['Phi-3', 'GPT-2']);
+
+/**
+ * Kernels of an operation as Hugging Face transformers 5 launches them in eager mode, counted on an H200 with nsys
+ * (test/fixtures/nsys-2025.3.1-h200, tiny-nsys: 40 a layer and 22 outside the layers in a decode step). Each elementwise
+ * kernel reads its inputs and writes its output.
+ */
+export function unfusedKernels(
+  op: NecessaryOp,
+  layer: Layer,
+  model: StageModel,
+  plan: StagePlan,
+): StageKernel[] {
+  const whole = fusedKernel(op, layer, model, plan);
+  const { attention } = layer;
+  if (op.name === 'embedding') return [whole, ...positionTables(op, layer, model, plan)];
+  if (op.gemm) return products(whole, layer, model);
+  if (op.class === 'norm') return norm(op, model, plan);
+  if (op.name === 'rotary' && attention.kind === 'grouped') return rotation(whole, attention, model, plan);
+  if (op.class === 'attention' && attention.kind === 'grouped')
+    return cacheAndAttention(whole, attention, model, plan);
+  if (op.name === 'swiglu' && layer.mlp.kind === 'dense') {
+    // silu(gate), times up: as the table's case does it.
+    const params = { tokens: tokensOf(plan), intermediate: layer.mlp.intermediateSize };
+    return [{ ...whole, kernel: 'swiglu', params, bytes: 5 * op.bytes.activations_out, launches: 2 }];
+  }
+  return [whole];
+}
+
+/** Elementwise kernels that move these bytes each. */
+function moves(
+  op: Pick<NecessaryOp, 'name' | 'class' | 'dtype'>,
+  bytes: readonly number[],
+  kernel: 'elementwise' | 'strided' = 'elementwise',
+  more: { name?: string; class?: OpClass } = {},
+): StageKernel[] {
+  return bytes.map((one) => ({
+    op: more.name ?? op.name,
+    class: more.class ?? op.class,
+    kernel,
+    dtype: op.dtype,
+    params: {},
+    flops: 0,
+    bytes: one,
+    launches: 1,
+    count: 1,
+  }));
+}
+
+/** Q, K and V, gate and up are products of their own. */
+function products(whole: StageKernel, layer: Layer, { architecture }: StageModel): StageKernel[] {
+  const { m = 0, n = 0, k = 0, batch } = whole.params;
+  const parts = batch !== undefined || oneMatrix.has(architecture.family) ? [n] : partsOf(whole.op, n, layer);
+  if (parts.length === 1) return [whole];
+  const inputs = parts.reduce((sum, part) => sum + part, 0);
+  // Bytes of weights and outputs go with n; the input is read by each product.
+  const element = bytesPerElement[whole.dtype as keyof typeof bytesPerElement];
+  const inputBytes = m * k * element;
+  return parts.map((part) => ({
+    ...whole,
+    params: { m, n: part, k },
+    flops: (whole.flops * part) / inputs,
+    bytes: inputBytes + ((whole.bytes - inputBytes) * part) / inputs,
+  }));
+}
+
+function partsOf(name: string, n: number, { attention }: Layer): number[] {
+  if (name === 'qkv_proj' && attention.kind === 'grouped') {
+    const kv = attention.kvHeadCount * attention.headDim;
+    return [attention.headCount * attention.headDim, kv, kv];
+  }
+  return name.endsWith('gate_up_proj') ? [n / 2, n / 2] : [n];
+}
+
+/**
+ * RMSNorm as LlamaRMSNorm has it: to float32, square, mean, + eps, 1/√, ×, back, × weight: float32 needs no
+ * conversions. LayerNorm is one kernel. Additions of the residual stream stand before it.
+ */
+function norm(op: NecessaryOp, { architecture, storage }: StageModel, { shape }: StagePlan): StageKernel[] {
+  const b = bytesPerElement[storage.activations];
+  const hidden = architecture.hiddenSize;
+  const last = op.name === 'final_norm';
+  // Without being told otherwise the model norms every token of a prompt, and takes the last ones then.
+  const scale = last ? shape.newTokens : 1;
+  const vectors =
+    op.name === 'qk_norm'
+      ? 1
+      : Math.round(op.bytes.activations_in / b / hidden / (shape.batchSize * (last ? 1 : shape.newTokens)));
+  const n = (op.bytes.activations_in / b / Math.max(1, vectors)) * scale;
+  const rows = n / (op.name === 'qk_norm' ? headDimOf(architecture.layers[0]) : hidden);
+  const additions = moves(
+    op,
+    Array.from({ length: Math.max(0, vectors - 1) }, () => 3 * n * b),
+    'elementwise',
+    {
+      name: 'residual_add',
+      class: 'elementwise',
+    },
+  );
+  if (architecture.norm === 'layernorm') return [...additions, ...moves(op, [2 * n * b])];
+  const convert = b === 4 ? [] : [n * (b + 4)];
+  const back = b === 4 ? [] : [n * (4 + b)];
+  return [
+    ...additions,
+    ...moves(op, [...convert, 8 * n, 4 * n + 4 * rows, 8 * rows, 8 * rows, 8 * n, ...back, 2 * n * b]),
+  ];
+}
+
+const headDimOf = (layer: Layer | undefined): number =>
+  layer?.attention.kind === 'grouped' ? layer.attention.headDim : 1;
+
+/** For Q and for K: × cos, negate half, concatenate, × sin, add; the table's case does the same. */
+function rotation(
+  whole: StageKernel,
+  { headCount: heads, kvHeadCount: kv_heads, rotaryDim: head_dim }: GroupedAttention,
+  { storage }: StageModel,
+  plan: StagePlan,
+): StageKernel[] {
+  const tokens = tokensOf(plan);
+  const bytes = 10 * tokens * (heads + kv_heads) * head_dim * bytesPerElement[storage.activations];
+  return [{ ...whole, kernel: 'rope', params: { tokens, heads, kv_heads, head_dim }, bytes, launches: 10 }];
+}
+
+const tokensOf = ({ shape }: StagePlan): number => shape.batchSize * shape.newTokens;
+
+/** Small kernels of a layer that keep the position of a static cache and its mask: 1100 nodes a step against 924 launches. */
+const staticCacheKernels = 7;
+
+/**
+ * A growing cache is copied whole to take the new tokens (torch.cat). A static one is written in place; as SDPA with a
+ * mask takes no shared heads, its keys and values are repeated for every query head first, over the length reserved.
+ */
+function cacheAndAttention(
+  whole: StageKernel,
+  attention: GroupedAttention,
+  { storage }: StageModel,
+  { shape, launch, reserved }: StagePlan,
+): StageKernel[] {
+  const { batchSize, newTokens, contextTokens } = shape;
+  const { headCount: heads, kvHeadCount: kvHeads, headDim } = attention;
+  const b = bytesPerElement[storage.kvCache];
+  const aToken = kvHeads * headDim * b;
+  const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
+  const written = batchSize * newTokens * aToken;
+  if (shape.phase === 'prefill' || launch === 'eager') {
+    const held = batchSize * (contextTokens + newTokens) * aToken;
+    return [...moves(op, [2 * held, 2 * held]), whole];
+  }
+  const keys = batchSize * reserved;
+  const small = Array.from({ length: staticCacheKernels }, () => 0);
+  const repeat =
+    heads === kvHeads ? [] : [keys * (aToken + heads * headDim * b), keys * (aToken + heads * headDim * b)];
+  const bytes = bytesOfAttention(keys, heads, headDim, b) + batchSize * newTokens * 2 * heads * headDim * b;
+  return [
+    ...moves(op, [2 * written, 2 * written, ...small]),
+    ...moves(op, repeat, 'strided', { name: 'repeat_kv' }),
+    {
+      ...whole,
+      params: {
+        batch: batchSize,
+        heads,
+        kv_heads: heads,
+        head_dim: headDim,
+        new_tokens: newTokens,
+        context: reserved,
+      },
+      flops: 4 * heads * headDim * keys * newTokens,
+      bytes,
+    },
+  ];
+}
+
+const bytesOfAttention = (keys: number, heads: number, headDim: number, b: number): number =>
+  2 * keys * heads * headDim * b;
+
+/** Positions, and the cosines and sines of the rotation, made anew in every call: kernels too short to move anything. */
+function positionTables(
+  op: NecessaryOp,
+  { attention }: Layer,
+  model: StageModel,
+  { shape }: StagePlan,
+): StageKernel[] {
+  if (attention.kind !== 'grouped' || attention.rotaryDim === 0)
+    return moves(op, [0, 0], 'elementwise', { name: 'positions' });
+  const table = shape.newTokens * attention.rotaryDim * 4;
+  const b = bytesPerElement[model.storage.activations];
+  return moves(
+    op,
+    [0, 0, 0, 0, ...Array.from({ length: 5 }, () => 2 * table), ...(b === 4 ? [] : [2 * table, 2 * table])],
+    'elementwise',
+    { name: 'positions', class: 'elementwise' },
+  );
+}

@@ -1,0 +1,148 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+
+export const launches = ['eager', 'graph'] as const;
+export type Launch = (typeof launches)[number];
+/** none: as Hugging Face transformers runs it; standard: as serving engines do; full: norms and activations in the products. */
+export const fusions = ['none', 'standard', 'full'] as const;
+export type Fusion = (typeof fusions)[number];
+
+export const predictAssumptionSchema = z.object({ id: z.string(), text: z.string() });
+
+/** Kernels of one operation of a stage, all layers together. */
+export const predictOpSchema = z.object({
+  /** qkv_proj, attention, … of docs/llm-arithmetic.md; what is no necessary operation has a name of its own: kv_cache_copy, … */
+  op: z.string(),
+  class: z.enum(opClasses),
+  kernel: z.string(),
+  params: z.record(z.string(), z.number()),
+  /** Times in the stage. */
+  count: z.number().int(),
+  /** Kernels on the device, all together. */
+  kernels: z.number(),
+  /** Of one: at the roofs, and by the table. */
+  roofline_us: z.number(),
+  predicted_us: z.number().nullable(),
+  /**
+   * measured: this very case. interpolated: between cases. extrapolated: beyond them, or from other shapes alone.
+   * assumed: no case of such a kernel; its bytes at a usual share of the bandwidth. Null without a table.
+   */
+  how: z.enum(['measured', 'interpolated', 'extrapolated', 'assumed']).nullable(),
+});
+
+/** The difference of measurement and prediction, part by part; parts sum to it. */
+export const residualSchema = z.object({
+  /** launch-bound, unfused-elementwise, attention, gemm, sampling, host, unattributed */
+  cause: z.enum([
+    'launch-bound',
+    'unfused-elementwise',
+    'attention',
+    'gemm',
+    'sampling',
+    'host',
+    'unattributed',
+  ]),
+  ms: z.number(),
+  text: z.string(),
+});
+
+export const measuredStageSchema = z.object({
+  session: z.string(),
+  /** Variant, phase or stage in the session. */
+  what: z.string(),
+  ms: figureSchema,
+  /** Prediction / measurement. */
+  roofline_ratio: figureSchema,
+  table_ratio: figureSchema,
+  /** True when the roofline alone is above the measurement: model, dtype or peaks are wrong. */
+  above_measurement: z.boolean(),
+  residual: z.array(residualSchema),
+});
+
+export const predictStageSchema = z.object({
+  phase: z.enum(['prefill', 'decode']),
+  batch_size: z.number().int(),
+  context_len: z.number().int(),
+  output_len: z.number().int(),
+  launch: z.enum(launches),
+  fusion: z.enum(fusions),
+  kernels: z.number(),
+  flops: z.number(),
+  bytes: z.number(),
+  bound: z.enum(['compute', 'memory']).nullable(),
+  /** (a) max(Σ F/P, Σ B/BW): nothing is faster. */
+  roofline_ms: figureSchema,
+  /** Σ over operations of max(F/P, B/BW): one after another. */
+  roofline_serial_ms: figureSchema,
+  /** (a) launched as assumed: every kernel at its roof, a node at least in a graph, the host's time where it is longer. */
+  launched_ms: figureSchema,
+  /** (b) by the measured kernels, composed under the assumptions. */
+  predicted_ms: figureSchema,
+  /** Error if all kernels erred the same way: each one's share × its leave-one-out error. Null without a table. */
+  predicted_error: z.number().nullable(),
+  device_ms: figureSchema,
+  host_ms: figureSchema,
+  /** Of the device time: kernels that were extrapolated or assumed, not measured or interpolated. */
+  beyond_table_share: z.number().nullable(),
+  limited_by: z.enum(['device', 'host']).nullable(),
+  ops: z.array(predictOpSchema),
+  measured: z.array(measuredStageSchema),
+});
+
+/** Leave-one-out: each case predicted from all others. */
+export const crossValidationSchema = z.object({
+  kernel: z.string(),
+  cases: z.number().int(),
+  /** Of |predicted / measured − 1|. */
+  median_error: z.number(),
+  worst_error: z.number(),
+  worst_case: z.string(),
+});
+
+export const predictResultSchema = z.object({
+  model: z.object({ name: z.string(), family: z.string(), layers: z.number().int(), parameters: z.number() }),
+  dtype: z.string(),
+  weight_format: z.string(),
+  device: z.object({
+    kind: z.enum(['gpu', 'cpu']),
+    name: z.string(),
+    /** measured or data sheet */
+    roofs: z.enum(['measured', 'data-sheet']),
+    peak_flops_per_s: figureSchema,
+    bandwidth_bytes_per_s: figureSchema,
+    launch_ns: figureSchema,
+    graph_node_ns: figureSchema,
+  }),
+  table: z
+    .object({
+      sessions: z.array(z.string()),
+      cases: z.number().int(),
+      validation: z.array(crossValidationSchema),
+    })
+    .nullable(),
+  assumptions: z.array(predictAssumptionSchema),
+  not_modelled: z.array(z.string()),
+  stages: z.array(predictStageSchema),
+  /** Over the stages with both: |table prediction / measurement − 1|. */
+  error: z
+    .object({
+      stages: z.number().int(),
+      median: z.number(),
+      worst: z.number(),
+      decode_median: z.number().nullable(),
+      decode_worst: z.number().nullable(),
+    })
+    .nullable(),
+});
+
+export const predictDocumentSchema = documentSchema('predict', '1.0', predictResultSchema);
+
+export type PredictAssumption = z.infer<typeof predictAssumptionSchema>;
+export type PredictOp = z.infer<typeof predictOpSchema>;
+export type Residual = z.infer<typeof residualSchema>;
+export type MeasuredStage = z.infer<typeof measuredStageSchema>;
+export type PredictStage = z.infer<typeof predictStageSchema>;
+export type CrossValidation = z.infer<typeof crossValidationSchema>;
+export type PredictResult = z.infer<typeof predictResultSchema>;
