@@ -8,7 +8,8 @@ import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, gapsSql, keeper, kernelsSql, stagesSql } from './kept-tables.js';
+import { callsSql, copiesSql, keeper, kernelsSql, stagesSql } from './kept-tables.js';
+import { keepGaps } from './keep-gaps.js';
 import { keepOps } from './keep-ops.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
 import { kernelNames } from './names.js';
@@ -77,7 +78,8 @@ async function attributeTables(
   const times = await sweepDevices(workbench, host);
   proceed(0.8);
 
-  await keep('gaps', gapsSql(times.launch.latencyNs, times.graphNode.latencyNs));
+  const latency = { launchNs: times.launch.latencyNs, graphNodeNs: times.graphNode.latencyNs };
+  await keepGaps(workbench, context, latency);
   await textTable(
     workbench,
     'attr_dims',

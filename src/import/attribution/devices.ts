@@ -1,8 +1,9 @@
-import type { Workbench } from '../../model/workbench.js';
+import type { Batch, Workbench } from '../../model/workbench.js';
 import { deviceSweep, type DeviceSweep } from './device-sweep.js';
 import type { Host } from './host-threads.js';
 import { latencySamples, type LatencyEstimate } from './launch-latency.js';
 import { openRows } from './row-writer.js';
+import { sliceRows } from './slices.js';
 import type { Waiting } from './waiting.js';
 
 export interface DeviceTimes {
@@ -59,13 +60,7 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   let sweep: DeviceSweep | null = null;
   let device = Number.NaN;
   let rank = Number.NaN;
-  const scan = workbench.scan(
-    `SELECT activity, start_ns, dur_ns, coalesce(rank, -1) AS rank, coalesce(device, -1) AS device, pid, tid, priority,
-       hash(pid, context, stream) % 4503599627370496 AS stream, api_start_ns, api_start_ns + api_dur_ns AS api_end_ns,
-       CASE WHEN graph_node IS NOT NULL THEN correlation END AS graph
-     FROM (${activities}) ORDER BY 4, 5, start_ns, priority, activity`,
-  );
-  for await (const { rows, columns } of scan) {
+  for await (const { rows, columns } of inOrder(workbench)) {
     const activity = columns['activity']!;
     const start = columns['start_ns']!;
     const dur = columns['dur_ns']!;
@@ -94,6 +89,34 @@ export async function sweepDevices(workbench: Workbench, host: Host): Promise<De
   exclusive.close();
   gaps.close();
   return { launch: launch.estimate(), graphNode: graphNode.estimate(), overlapping };
+}
+
+/** All activities, rank by rank and device by device, by their begin; in slices of time that are sorted one by one. */
+async function* inOrder(workbench: Workbench): AsyncGenerator<Batch> {
+  const devices = await workbench.query<{ rank: number; device: number }>(
+    `SELECT DISTINCT coalesce(rank, -1) AS rank, coalesce(device, -1) AS device FROM (${activities}) ORDER BY ALL`,
+  );
+  const cuts = await workbench.query<{ start_ns: number }>(
+    `SELECT DISTINCT start_ns FROM attr_kernels WHERE rowid > 0 AND rowid % ${sliceRows} = 0 ORDER BY start_ns`,
+  );
+  const edges = [null, ...cuts.map(({ start_ns }) => start_ns), null];
+  for (const { rank, device } of devices) {
+    for (let slice = 0; slice + 1 < edges.length; slice++) {
+      const [from, to] = [edges[slice], edges[slice + 1]];
+      const bounds = [
+        ...(from === null ? [] : [`start_ns >= ${from}`]),
+        ...(to === null ? [] : [`start_ns < ${to}`]),
+      ];
+      yield* workbench.scan(
+        `SELECT activity, start_ns, dur_ns, coalesce(rank, -1) AS rank, coalesce(device, -1) AS device, pid, tid, priority,
+           hash(pid, context, stream) % 4503599627370496 AS stream, api_start_ns, api_start_ns + api_dur_ns AS api_end_ns,
+           CASE WHEN graph_node IS NOT NULL THEN correlation END AS graph
+         FROM (${activities})
+         WHERE ${[`coalesce(rank, -1) = ${rank}`, `coalesce(device, -1) = ${device}`, ...bounds].join(' AND ')}
+         ORDER BY start_ns, priority, activity`,
+      );
+    }
+  }
 }
 
 function waitingOf(host: Host, pid: number, tid: number): Waiting | undefined {

@@ -28,9 +28,9 @@ export function gapPartsSql(): string {
   ].join(', ');
 }
 
-/** Name of the largest part; of equal ones the earlier. */
+/** The largest part, as an index into gapParts; of equal ones the earlier. */
 export function causeSql(): string {
   const columns = gapParts.map((part) => `${part}_ns`);
   const largest = `greatest(${columns.join(', ')})`;
-  return `CASE ${gapParts.map((part) => `WHEN ${part}_ns = ${largest} THEN '${part}'`).join(' ')} END`;
+  return `CASE ${gapParts.map((part, index) => `WHEN ${part}_ns = ${largest} THEN ${index}`).join(' ')} END`;
 }

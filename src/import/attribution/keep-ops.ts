@@ -3,6 +3,7 @@ import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 import { opClassOf } from '../kernel-classes/op-classes.js';
 import { keepScanned, textsByCode } from './keep-scanned.js';
+import { slicesOf, within } from './slices.js';
 
 /**
  * Operators: most of what a trace of the PyTorch profiler holds. Needs trace_ops, attr_ops and attr_op_device.
@@ -16,6 +17,7 @@ export async function keepOps(workbench: Workbench, context: ImportContext): Pro
   const classes: number[] = [];
   for (const { code, text } of names) classes[code] = opClasses.indexOf(opClassOf(text));
   const texts = await textsByCode(workbench);
+  const slices = await slicesOf(workbench, 'trace_ops', 'op_id');
   const of = (column: string) => ({ sql: `o."${column}"` });
   const text = (column: string) => ({ ...of(column), texts });
   await keepScanned(
@@ -40,6 +42,10 @@ export async function keepOps(workbench: Workbench, context: ImportContext): Pro
       allocated_bytes: of('allocated_bytes'),
       device_dur_ns: { sql: 'd.device_dur_ns' },
     },
-    `trace_ops o LEFT JOIN attr_ops a ON a.op_id = o.op_id LEFT JOIN attr_op_device d ON d.op_id = o.op_id`,
+    slices.map((slice) => {
+      const among = (table: string) => `(SELECT * FROM ${table} WHERE ${within('op_id', slice)})`;
+      return `(SELECT * FROM trace_ops WHERE ${slice.rows}) o LEFT JOIN ${among('attr_ops')} a ON a.op_id = o.op_id
+        LEFT JOIN ${among('attr_op_device')} d ON d.op_id = o.op_id`;
+    }),
   );
 }

@@ -10,24 +10,28 @@ export type ScannedColumn = ({ sql: string } | { by: string; values: readonly nu
 /**
  * Writes a table of the model from a select of numbers: texts stay codes, which DuckDB's own writer would look up and
  * hash again for every row. On this thread, row group by row group: one group is held at a time.
- * @param from what stands behind FROM
+ * @param from what stands behind FROM; several are read one after the other
  */
 export async function keepScanned(
   workbench: Workbench,
   { execution_id, capture_id, host }: Pick<ImportContext, 'execution_id' | 'capture_id' | 'host'>,
   table: TableName,
   columns: Record<string, ScannedColumn>,
-  from: string,
+  from: readonly string[],
 ): Promise<void> {
   const given = Object.entries(columns);
   const announced = Object.fromEntries(given.map(([name, { texts }]) => [name, texts ?? null]));
   const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host }, 0);
   const selected = given.flatMap(([name, column]) => ('sql' in column ? [`${column.sql} AS "${name}"`] : []));
-  for await (const { rows, columns: batch } of workbench.scan(`SELECT ${selected.join(', ')} FROM ${from}`)) {
-    for (const [name, column] of given) {
-      if ('by' in column) batch[name] = lookedUp(batch[column.by]!, rows, column.values);
+  for (const part of from) {
+    for await (const { rows, columns: batch } of workbench.scan(
+      `SELECT ${selected.join(', ')} FROM ${part}`,
+    )) {
+      for (const [name, column] of given) {
+        if ('by' in column) batch[name] = lookedUp(batch[column.by]!, rows, column.values);
+      }
+      await writer.append(batch, rows);
     }
-    await writer.append(batch, rows);
   }
   await writer.close();
 }

@@ -1,7 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { stageKinds } from '../../model/record.js';
 import type { ImportContext } from '../importer.js';
-import { causeSql, gapPartsSql } from './gap-parts.js';
 import { attributions } from './host-threads.js';
 import { integer } from './texts.js';
 
@@ -86,23 +85,4 @@ export function stagesSql(containers: ReadonlySet<number>): string {
   FROM attr_stages s
   LEFT JOIN attr_stage_device d ON d.stage_id = s.stage_id
   LEFT JOIN trace_names n ON n.code = s.name`;
-}
-
-/**
- * Between the nodes of one graph the launch call is over, whatever the host does: such gaps are node latency, and
- * dependency beyond it.
- */
-export function gapsSql(launchLatencyNs: number, graphNodeLatencyNs: number): string {
-  const from = (table: string, activity: string) => `
-    SELECT g.idle_ns::BIGINT AS idle_ns, g.waiting_ns::BIGINT AS waiting_ns, k.start_ns,
-      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns END AS api_start_ns,
-      CASE WHEN g.in_graph = 1 THEN g.idle_ns::BIGINT ELSE k.api_start_ns + k.api_dur_ns END AS api_end_ns,
-      CASE WHEN g.in_graph = 1 THEN ${graphNodeLatencyNs} ELSE ${launchLatencyNs} END AS latency_ns,
-      k.pid, k.tid, k.rank, k.device, k.context, k.stage_id, k.op_id, k.correlation
-    FROM attr_gaps g JOIN ${table} k ON k.activity = ${activity}`;
-  return `
-  SELECT *, ${causeSql()} AS cause FROM (
-    SELECT idle_ns AS start_ns, start_ns - idle_ns AS dur_ns, pid, tid, rank, device, context, stage_id,
-      op_id AS before_op_id, correlation, ${gapPartsSql()}
-    FROM (${from('attr_kernels', 'g.activity')} UNION ALL ${from('attr_copies', '-1 - g.activity')}))`;
 }

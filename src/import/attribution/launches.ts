@@ -1,5 +1,6 @@
 import type { Workbench } from '../../model/workbench.js';
 import { attributions } from './host-threads.js';
+import { slicesOf, within } from './slices.js';
 import { integer, integersOf } from './texts.js';
 
 /** Makes the table's rows follow in order of start_ns; most profilers write them so already. */
@@ -68,16 +69,18 @@ async function joinLaunch(
   const own = launchColumns[table].map((column) => `${of(column, 'INTEGER')} AS "${column}"`);
   if (table === 'kernels') own.push(`${of('graph_id')} AS graph_id`, 'k.opaque_graph = 1 AS opaque_graph');
   else own.push(`${of('bytes')} AS bytes`);
-  await workbench.run(
-    `CREATE TABLE attr_${table} AS SELECT k.rowid AS activity,
+  const select = (among: string, candidates: string) => `SELECT k.rowid AS activity,
        ${of('start_ns')} AS start_ns, ${of('dur_ns')} AS dur_ns, ${of('pid')} AS pid,
        ${of('rank', 'INTEGER')} AS rank, ${of('device', 'INTEGER')} AS device,
        ${of('context')} AS context, ${of('stream')} AS stream,
        ${of('correlation')} AS correlation, ${of('graph_node')} AS graph_node, ${own.join(', ')},
        a.start_ns AS api_start_ns, a.dur_ns AS api_dur_ns, a.tid, a.stage_id, a.attributed_by,
        coalesce(${of('op_id')}, a.op_id) AS op_id
-     FROM trace_${table} k LEFT JOIN ${calls} a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}`,
-  );
+     FROM (SELECT rowid, * FROM trace_${table} WHERE ${among}) k
+     LEFT JOIN (SELECT * FROM ${calls} WHERE ${candidates}) a ON a.pid = ${of('pid')} AND a.correlation = ${of('correlation')}`;
+  await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false')}`);
+  for (const slice of await slicesOf(workbench, `trace_${table}`, "nullif(correlation, 'nan'::DOUBLE)"))
+    await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, within('correlation', slice))}`);
 }
 
 async function countRows(workbench: Workbench): Promise<number> {

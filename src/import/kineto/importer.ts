@@ -21,7 +21,7 @@ import { openSource } from './source.js';
 const parallelFromBytes = 16 * 2 ** 20;
 
 /** Of DuckDB while a trace is read and attributed; the rest of 500 MB is Node's and the workers'. */
-const databaseMemoryBytes = 160 * 2 ** 20;
+const databaseMemoryBytes = 128 * 2 ** 20;
 
 export interface KinetoOptions {
   /** Threads that parse; 1 is this one. By default as many as there are cores, to 4, for files worth it. */
