@@ -1,6 +1,4 @@
-import { kvCacheBytes } from '../llm/kv-cache.js';
 import { rooflineTime } from '../llm/roofline-time.js';
-import { weightBytes } from '../llm/storage.js';
 import { arithmeticIntensity, mbu, mfuOfWork } from '../llm/utilization.js';
 import { totalWork, type Work } from '../llm/work-totals.js';
 import type { StageResult } from '../model/documents/profile.js';
@@ -14,6 +12,7 @@ import { necessaryOps, workloadModel, type WorkloadModel } from './model-work.js
 import { bandwidthAt, computePeaks } from './roofs.js';
 import { meanOverLaunches, type Repeat } from './statistics.js';
 import { decodeSteps } from './steps.js';
+import { workingSetBytes } from './utilization/stage.js';
 
 /** Durations of one kind of stage: means of each timed iteration, so that a repeat counts once. */
 interface Durations {
@@ -165,16 +164,6 @@ const noRoofline = missing('no_roofline', "this machine's roofline was not measu
 
 function unknownWork(model: WorkloadModel | MissingFigure): MissingFigure {
   return 'architecture' in model ? missing('no_work', 'the stage has no necessary work') : model;
-}
-
-/** Weights and KV cache: what the stage reads and the next one reads again. */
-function workingSetBytes(
-  { architecture, storage }: WorkloadModel,
-  batchSize: number,
-  contextTokens: number,
-): number {
-  const kv = kvCacheBytes(architecture, { kvCache: storage.kvCache, batchSize, contextTokens });
-  return weightBytes(architecture, storage).total + kv;
 }
 
 function workFigures(

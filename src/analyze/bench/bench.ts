@@ -6,14 +6,17 @@ import type { ManifestData, Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
+import { deviceOf } from '../device.js';
 import type { WorkloadModel } from '../model-work.js';
+import { storedGpuRoofline } from '../roofs.js';
+import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { benchAnswers } from './answers.js';
 import { benchFits } from './fits.js';
 import { variantFlags } from './flags.js';
 import { onCpu } from './machine.js';
 import { benchPlanOf } from './plan.js';
 import { pointResult } from './point.js';
-import { benchModel, gpuName, type Roofs, roofsOf, usesGraphs } from './roof.js';
+import { benchModel, roofsOf, usesGraphs } from './roof.js';
 import { benchRows } from './rows.js';
 import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
@@ -25,7 +28,7 @@ interface Context {
   plan: BenchPlan;
   workload: Workload;
   model: WorkloadModel | MissingFigure;
-  roofs: Roofs | MissingFigure;
+  roofs: UtilizationRoofs | MissingFigure;
 }
 
 /**
@@ -44,7 +47,8 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       fix: 'Run the benchmark again; the log among its artifacts tells why it ended.',
     });
   }
-  const roofs = roofsOf({ workload, hardware: manifest.hardware }, await storedRoofline(session));
+  const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
+  const roofs = roofsOf({ workload, hardware: manifest.hardware }, rooflines);
   const context: Context = { session, plan, workload, model: benchModel(workload), roofs };
   const database = await session.connect();
   try {
@@ -146,7 +150,11 @@ function engineOf(workload: Workload, { hardware }: ManifestData): BenchResult['
     quantization: model?.quantization ?? null,
     weights: model?.weights ?? 'unknown',
     device,
-    device_name: onCpu(workload) ? (typeof cpu === 'string' ? cpu : null) : gpuName(workload, hardware),
+    device_name: onCpu(workload)
+      ? typeof cpu === 'string'
+        ? cpu
+        : null
+      : deviceOf({ workload, hardware }).name,
     tensor_parallel_size,
     threads,
   };

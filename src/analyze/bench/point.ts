@@ -3,12 +3,13 @@ import type { BenchDistribution, BenchPlan, BenchPointResult } from '../../model
 import { figure, type Figure, mapFigure, missing, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import type { WorkloadModel } from '../model-work.js';
+import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { mean, meanOverLaunches, type Repeat } from '../statistics.js';
 import { benchDistribution, meansBy } from './distribution.js';
 import { pointFlags } from './flags.js';
 import { machineFigures } from './machine.js';
 import { type Because, reasons } from './plan.js';
-import { pointRoof, type Roofs } from './roof.js';
+import { pointRoof } from './roof.js';
 import type { Telemetry } from './sampled.js';
 import type { BenchRows, DeviceWorkRow, IterationRow, PointRow } from './rows.js';
 
@@ -16,7 +17,7 @@ export interface PointContext {
   workload: Workload;
   plan: BenchPlan;
   model: WorkloadModel | MissingFigure;
-  roofs: Roofs | MissingFigure;
+  roofs: UtilizationRoofs | MissingFigure;
   telemetry: Telemetry;
   /** Decode steps are replayed CUDA graphs. */
   graphs: boolean;

@@ -1,29 +1,16 @@
-import { gpuPeakBandwidth, gpuPeakFlops, gpuSheet } from '../../hardware/gpu-peaks.js';
-import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
 import type { StageShape } from '../../llm/shape.js';
-import { weightBytes } from '../../llm/storage.js';
-import { mbu, mfuOfWork, type PeakFlops } from '../../llm/utilization.js';
 import { totalWork } from '../../llm/work-totals.js';
 import type { BenchPoint } from '../../model/bench.js';
 import type { BenchExpectation, BenchPointResult } from '../../model/documents/bench.js';
+import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
-import { dtypes } from '../../model/dtype.js';
-import { type Figure, mapFigure, missing, type MissingFigure } from '../../model/figure.js';
+import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
 import { necessaryOps, workloadModel, type WorkloadModel } from '../model-work.js';
-import { bandwidthAt, computePeaks } from '../roofs.js';
-import { factOf } from '../trace/devices.js';
+import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
+import { stageShares, workingSetBytes } from '../utilization/stage.js';
 import { onCpu, remote } from './machine.js';
-
-/** What the device allows, and whose word that is. */
-export interface Roofs {
-  kind: 'gpu' | 'cpu';
-  peaks: PeakFlops;
-  /** Read bandwidth at a working set, B/s. */
-  bandwidth(workingSetBytes: number): number | null;
-  source: string;
-}
 
 /** Of eager programs: share of a roof that their kernels commonly reach; kernels a decoder layer; host cost of a launch. */
 const kernelEfficiency = 0.6;
@@ -34,50 +21,15 @@ const nodeUs = 1.5;
 /** Operators of a CPU runtime commonly take up to this many times what their own roofs allow. */
 const cpuExcess = 2;
 
-/**
- * Dense data-sheet peaks of the GPU (of all GPUs of a tensor-parallel group together), measured roofs of the CPU. GPUs that
- * have no sheet have no roof: it is never that of a similar one.
- */
+/** What the engine's device allows; missing for a server, which does not tell what it computes on. */
 export function roofsOf(
   { workload, hardware }: Pick<ManifestData, 'hardware'> & { workload: Workload },
-  roofline: MachineRoofline | null,
-): Roofs | MissingFigure {
-  if (onCpu(workload)) {
-    if (!roofline) return missing('no_roofline', "this machine's roofline was not measured");
-    return {
-      kind: 'cpu',
-      peaks: computePeaks(roofline),
-      bandwidth: (bytes) => bandwidthAt(roofline, bytes).bytesPerS,
-      source: `measured roofline (${roofline.engine})`,
-    };
-  }
+  rooflines: { cpu: MachineRoofline | null; gpu: GpuRoofline | null },
+): UtilizationRoofs | MissingFigure {
   if (workload.device === remote) {
     return missing('remote', 'a server does not tell what it computes on');
   }
-  const name = gpuName(workload, hardware);
-  if (name === null) return missing('unknown_gpu', 'the session does not name the GPU');
-  const sheet = gpuSheet(name);
-  if (!sheet) return missing('unknown_gpu', `no data sheet is known for a GPU named "${name}"`);
-  const devices = workload.tensor_parallel_size;
-  const scaled = (figure: Figure) => (figure.value === null ? null : figure.value * devices);
-  const bandwidth = scaled(gpuPeakBandwidth(name));
-  return {
-    kind: 'gpu',
-    peaks: Object.fromEntries(dtypes.map((dtype) => [dtype, scaled(gpuPeakFlops(name, dtype))])),
-    bandwidth: () => bandwidth,
-    source: `${sheet.source.document}${devices > 1 ? `, × ${devices}` : ''}`,
-  };
-}
-
-/** As the engine calls it, else as the machine's description does. */
-export function gpuName(workload: Workload, hardware: ManifestData['hardware']): string | null {
-  const told = workload.engine.options['gpu'];
-  if (typeof told === 'string') return told;
-  if (workload.device === remote) return null;
-  const ordinal = /(\d+)$/.exec(workload.device)?.[1];
-  const name =
-    factOf(hardware, ordinal === undefined ? null : Number(ordinal), 'name') ?? hardware['gpu0_name'] ?? null;
-  return typeof name === 'string' ? name : null;
+  return utilizationRoofs({ workload, hardware }, rooflines, { onCpu: onCpu(workload) });
 }
 
 /** Whether a variant replays its decode steps as CUDA graphs, by its engine's arguments: vLLM does unless told otherwise. */
@@ -104,7 +56,7 @@ export function pointRoof(
   point: BenchPoint,
   measured: { ttft: Figure; tpot: Figure; decodeKernels: Figure; graphs: boolean },
   model: WorkloadModel | MissingFigure,
-  roofs: Roofs | MissingFigure,
+  roofs: UtilizationRoofs | MissingFigure,
 ): Utilization {
   const { batch_size: batchSize, input_len, output_len } = point;
   const prefill: StageShape = { phase: 'prefill', batchSize, newTokens: input_len, contextTokens: 0 };
@@ -161,36 +113,25 @@ function stageRoof(
   duration: Figure,
   launched: Launched,
   model: WorkloadModel | MissingFigure,
-  roofs: Roofs | MissingFigure,
+  roofs: UtilizationRoofs | MissingFigure,
 ): StageRoof {
   if ('reason' in model) return noStage(model);
   if ('reason' in roofs) return noStage(roofs);
   const ops = necessaryOps(model, shape);
-  const work = totalWork(ops);
-  const { architecture, storage } = model;
-  const held = {
-    kvCache: storage.kvCache,
-    batchSize: shape.batchSize,
-    contextTokens: shape.contextTokens + shape.newTokens,
-  };
-  const bandwidth = roofs.bandwidth(
-    weightBytes(architecture, storage).total + kvCacheBytes(architecture, held),
+  const { architecture } = model;
+  const attended = shape.contextTokens + shape.newTokens;
+  const workingSet = workingSetBytes(model, shape.batchSize, attended);
+  const { mfu, mbu, bound } = stageShares(totalWork(ops), duration, workingSet, roofs);
+  const bandwidth = roofs.bandwidth(workingSet);
+  const peaks = neededPeaks(
+    [...new Set(ops.filter(({ flops }) => flops > 0).map(({ dtype }) => dtype))],
+    roofs.peak,
   );
-  // Of one second: a time of t seconds has 1/t of it.
-  const share = (ofOneSecond: Figure): Figure =>
-    ofOneSecond.value === null
-      ? ofOneSecond
-      : mapFigure(
-          duration,
-          'ratio',
-          `${ofOneSecond.source}; ${roofs.source}`,
-          (ms) => ofOneSecond.value / (ms / 1e3),
-        );
-  const limit = rooflineTime(ops, roofs.peaks, bandwidth);
+  const limit = 'reason' in peaks ? peaks : rooflineTime(ops, peaks, bandwidth.value);
   return {
-    mfu: share(mfuOfWork(work, 1, roofs.peaks)),
-    mbu: share(mbu(work.bytes_total, 1, bandwidth)),
-    bound: 'reason' in limit ? null : limit.bound,
+    mfu,
+    mbu,
+    bound,
     expected:
       'reason' in limit
         ? limit
@@ -199,7 +140,10 @@ function stageRoof(
             limit.one_by_one_s * 1e3,
             launched,
             architecture.layers.length,
-            roofs,
+            {
+              kind: roofs.kind,
+              source: bandwidth.value === null ? '' : bandwidth.source,
+            },
           ),
   };
 }
@@ -210,7 +154,7 @@ function expectation(
   oneByOneMs: number,
   { kernels, graphs }: Launched,
   layers: number,
-  { kind, source }: Roofs,
+  { kind, source }: Pick<UtilizationRoofs, 'kind'> & { source: string },
 ): BenchExpectation {
   const lowest = `low = max(FLOPs / peak, bytes / bandwidth), ${source}`;
   if (kind === 'cpu') {

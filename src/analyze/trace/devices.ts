@@ -42,5 +42,3 @@ export async function devices(
     };
   });
 }
-
-export { factOf } from '../device.js';

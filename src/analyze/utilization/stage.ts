@@ -43,18 +43,25 @@ export function stageShares(
   return {
     peak_flops_per_s: 'reason' in peaks ? peaks : joinedPeak(work, roofs),
     peak_bandwidth_bytes_per_s: bandwidth,
-    mfu: 'reason' in peaks ? peaks : overTime(mfuOfWork(work as Work, 1, peaks), time),
-    mbu: bandwidth.value === null ? bandwidth : overTime(mbu(work.bytes_total, 1, bandwidth.value), time),
+    mfu:
+      'reason' in peaks
+        ? peaks
+        : overTime(mfuOfWork(work as Work, 1, peaks), time, roofs.peak(dtypes[0] ?? 'float32')),
+    mbu:
+      bandwidth.value === null
+        ? bandwidth
+        : overTime(mbu(work.bytes_total, 1, bandwidth.value), time, bandwidth),
     bound: 'reason' in limit ? null : limit.bound,
     ...measuredRoof(work, time, workingSet, roofs),
   };
 }
 
 /** Of one second, made one of `time`. */
-function overTime(ofOneSecond: Figure, time: Figure): Figure {
+function overTime(ofOneSecond: Figure, time: Figure, peak: Figure): Figure {
   if (ofOneSecond.value === null) return ofOneSecond;
   const { value, source } = ofOneSecond;
-  return mapFigure(time, 'ratio', source, (ms) => value / (ms / 1e3));
+  const whose = peak.value === null ? '' : `; ${peak.source}`;
+  return mapFigure(time, 'ratio', `${source}${whose}`, (ms) => value / (ms / 1e3));
 }
 
 /** FLOPs / Σ F/P: the peak of one dtype, or what several come to together. */
