@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
 from inferscope_decoder import ATTENTIONS, DTYPES, MODES, ModelError, check_mode, choose_device, load_model
+from inferscope_points import claim_stdout, in_turn, tell
 from inferscope_record import recorder
 
 # Of every engine argument: its values, the default first; None: a number from 1 up.
@@ -104,8 +105,8 @@ class Point:
 class Engine:
     """Measures the points of an order with a loaded model."""
 
-    def __init__(self, order: Dict[str, Any], runner: Any, tell: Callable[..., None]) -> None:
-        self.order, self.runner, self.tell = order, runner, tell
+    def __init__(self, order: Dict[str, Any], runner: Any) -> None:
+        self.order, self.runner = order, runner
         self.points = [Point(spec) for spec in order["points"]]
         self.launch: int = order["launch"]
         self.stopping = False
@@ -115,10 +116,10 @@ class Engine:
         self._weights_bytes = runner.allocated()
 
     def run(self) -> None:
-        self.tell("phase", phase="warmup")
+        tell(type="phase", phase="warmup")
         self._prepare_together()
         recorder().cuda_memory("post_warmup")
-        self.tell("phase", phase="timed")
+        tell(type="phase", phase="timed")
         self.runner.capture(True)
         self._measure_together()
         self._measure_alone()
@@ -128,7 +129,7 @@ class Engine:
             whole = point.done == self.order["repeats"]
             self._end(point, "measured" if whole else "stopped", None if whole else "stopped after %d repeats" % point.done)
         if self.order["device_work"] and self.runner.gpu and not self.stopping:
-            self.tell("phase", phase="device_work")
+            tell(type="phase", phase="device_work")
             self._watch([point for point in measured if point.outcome == "measured"])
         self._keep_peak()
         self.runner.record_peak(self._peak_bytes)
@@ -148,8 +149,7 @@ class Engine:
     def _measure_together(self) -> None:
         for repeat in range(self.order["repeats"]):
             together = self._together()
-            turn = (repeat + self.launch) % max(1, len(together))
-            for point in together[turn:] + together[:turn]:
+            for point in in_turn(together, repeat + self.launch):
                 if self.stopping:
                     return
                 if point.decoder is None:
@@ -203,8 +203,6 @@ class Engine:
         try:
             action(point)
             return None
-        except BrokenPipeError:  # nobody listens any more
-            raise
         except Exception as error:
             traceback.print_exc()
             fault = Fault(error)
@@ -235,7 +233,7 @@ class Engine:
         warmup = iteration < 0
         e2e_ns = run.record(point, self.launch, warmup)
         recorder().flush()
-        self.tell("iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
+        tell(type="iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
         return e2e_ns / 1e9
 
     def _watch(self, points: List[Point]) -> None:
@@ -274,7 +272,7 @@ class Engine:
             None if point.memory_bytes is None else "torch.cuda.max_memory_allocated",
         )
         recorder().flush()
-        self.tell("point", point=point.name, outcome=outcome, text=text)
+        tell(type="point", point=point.name, outcome=outcome, text=text)
 
 
 class Interrupted(Exception):
@@ -317,14 +315,7 @@ def load(order: Dict[str, Any]) -> Any:
 def main(path: str) -> int:
     order = json.loads(Path(path).read_text(encoding="utf8"))
     os.environ["INFERSCOPE_EXECUTION_ID"] = order["execution_id"]
-    # Libraries print what they like; progress keeps stdout for itself.
-    progress = os.fdopen(os.dup(1), "w", encoding="utf8")
-    os.dup2(2, 1)
-
-    def tell(type_: str, **fields: Any) -> None:
-        progress.write(json.dumps(dict(fields, type=type_)) + "\n")
-        progress.flush()
-
+    claim_stdout()
     engine: Optional[Engine] = None
     interrupted = False
 
@@ -340,11 +331,11 @@ def main(path: str) -> int:
         signal.signal(name, stop)
     recorder()
     try:
-        tell("phase", phase="load")
+        tell(type="phase", phase="load")
         runner = load(order)
         import torch
 
-        engine = Engine(order, runner, tell)
+        engine = Engine(order, runner)
         engine.stopping = interrupted
         with torch.inference_mode():
             engine.run()
@@ -352,7 +343,7 @@ def main(path: str) -> int:
     except Interrupted:
         for spec in order["points"]:
             recorder().point(spec["point"], order["launch"], "stopped", "stopped while the model was loaded")
-            tell("point", point=spec["point"], outcome="stopped", text="stopped while the model was loaded")
+            tell(type="point", point=spec["point"], outcome="stopped", text="stopped while the model was loaded")
         return 0
     except ModelError as error:
         failure, code = error, 2 if error.code == "E_USAGE" else 1

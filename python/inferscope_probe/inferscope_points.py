@@ -33,11 +33,12 @@ def claim_stdout() -> None:
 
 
 def tell(**fields: Any) -> None:
-    """One line of progress; a reader that is gone ends nothing."""
+    """One line of progress. A reader that is gone ends this process: nobody waits for its figures, others wait for the GPU."""
     try:
         os.write(_progress_fd, (json.dumps(fields) + "\n").encode())
-    except OSError:
-        pass
+    except BrokenPipeError:
+        # No Exception: nothing that takes a failed point for one goes on.
+        raise SystemExit(128 + signal.SIGPIPE) from None
 
 
 def record_failure(records: Recorder, error: EngineError) -> None:
@@ -60,7 +61,10 @@ def read_order(path: str) -> Dict[str, Any]:
 
 
 class StopFlag:
-    """Set by the first SIGINT or SIGTERM: the repeat under way is finished, nothing is begun after it."""
+    """Set by SIGINT or SIGTERM: the repeat under way is finished, nothing is begun after it.
+
+    Repeated ones change nothing: a terminal sends Ctrl-C to every process, and who started this one passes it on.
+    """
 
     def __init__(self) -> None:
         self.stopped = False
@@ -68,8 +72,6 @@ class StopFlag:
             signal.signal(number, self._stop)
 
     def _stop(self, number: int, _frame: Any) -> None:
-        if self.stopped:
-            raise KeyboardInterrupt
         self.stopped = True
 
 
@@ -82,11 +84,16 @@ def by_size(points: List[Point]) -> List[Point]:
     return sorted(points, key=size)
 
 
+def in_turn(points: List[Any], turn: int) -> List[Any]:
+    """The order of a round: each is begun one point further than the one before."""
+    at = turn % max(1, len(points))
+    return points[at:] + points[:at]
+
+
 def interleaved(points: List[Point], repeats: int, first: int) -> Iterator[Point]:
     """Round by round, each begun one point further: drift of the machine hits all points alike."""
     for turn in range(repeats):
-        for i in range(len(points)):
-            yield points[(i + turn + first) % len(points)]
+        yield from in_turn(points, turn + first)
 
 
 def measure_points(

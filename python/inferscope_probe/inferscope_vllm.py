@@ -426,7 +426,10 @@ def main(arguments: List[str]) -> int:
 
 
 if __name__ == "__main__":
-    status = main(sys.argv[1:])
+    try:
+        status = main(sys.argv[1:])
+    except SystemExit as end:
+        status = int(end.code or 0)
     recorder().clock()
     recorder().flush()
     sys.stdout.flush()

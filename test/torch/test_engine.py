@@ -55,9 +55,9 @@ class InProcess(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
             with mock.patch.object(self.record, "_recorder", self.record.Recorder(path)):
-                tell = lambda type_, **fields: told.append(dict(fields, type=type_))
-                engine = self.engine.Engine(order(**changes), runner or self.runner, tell)
-                with torch.inference_mode():
+                engine = self.engine.Engine(order(**changes), runner or self.runner)
+                hear = mock.patch.object(self.engine, "tell", lambda **fields: told.append(fields))
+                with hear, torch.inference_mode():
                     engine.run()
             with open(path) as text:
                 return told, [json.loads(line) for line in text]

@@ -6,9 +6,11 @@ RequestStateStats, the gauges of get_metrics(), RequestOutput under output_kind 
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 import typing
 import unittest
 from pathlib import Path
@@ -229,6 +231,40 @@ class Points(unittest.TestCase):
     def test_stopping(self):
         lines = self.run_points(lambda *_: 5, stopped=lambda: True)
         self.assertEqual((lines[0]["outcome"], lines[0]["text"]), ("stopped", "Stopped after 0 of 2 timed repeats."))
+
+
+class Reader(unittest.TestCase):
+    """Who started the process: gone, or asking again and again to stop."""
+
+    def run_beside(self, program):
+        return subprocess.Popen(
+            [sys.executable, "-S", "-B", "-c", "import sys, time\nsys.path.insert(0, %r)\n%s" % (str(PROBE), program)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+
+    def test_a_reader_that_is_gone_ends_the_process(self):
+        child = self.run_beside(
+            "from inferscope_points import claim_stdout, tell\nclaim_stdout()\n"
+            "try:\n    tell(type='phase')\n    time.sleep(0.5)\n    tell(type='late')\nexcept Exception:\n    pass\n"
+            "sys.stderr.write('went on')"
+        )
+        child.stdout.readline()
+        child.stdout.close()
+        said = child.stderr.read()
+        child.stderr.close()
+        self.assertEqual((child.wait(timeout=30), said), (128 + signal.SIGPIPE, ""))
+
+    def test_a_second_signal_changes_nothing(self):
+        child = self.run_beside(
+            "from inferscope_points import StopFlag\nflag = StopFlag()\nprint('ready', flush=True)\n"
+            "for _ in range(100):\n    time.sleep(0.02)\nprint(flag.stopped)"
+        )
+        child.stdout.readline()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+            child.send_signal(number)
+            time.sleep(0.05)
+        out, errors = child.communicate(timeout=30)
+        self.assertEqual((child.returncode, out, errors), (0, "True\n", ""))
 
 
 class Missing(unittest.TestCase):
