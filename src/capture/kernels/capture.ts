@@ -17,8 +17,8 @@ export interface KernelOptions {
   onProgress: (progress: KernelProgress) => void;
   /** Clocks, power, temperature and throttling of the GPUs, after each launch; t_ns is CLOCK_MONOTONIC. */
   onRows: (rows: { telemetry: Row<'telemetry'>[]; memory: Row<'memory'>[] }) => void;
-  /** A case without progress for this many times order.max_seconds (and a minute at least) hangs; 10 unless told. */
-  patience?: number;
+  /** A case that takes longer hangs, and its process is ended; 10 × order.max_seconds and two minutes at least. */
+  patienceMs?: number;
 }
 
 /** One process that ran cases. */

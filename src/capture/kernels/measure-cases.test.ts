@@ -1,0 +1,217 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { KernelCase, KernelOrder, KernelProgress, KernelRunner } from '../../model/kernels.js';
+import { microbenchmarkLineSchema, type MicrobenchmarkLine } from '../../model/record.js';
+import { measureCases } from './measure-cases.js';
+import { torchRunner } from './runner.js';
+
+let folder: string;
+let count = 0;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'inferscope-kernels-test-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function softmax(name: string): KernelCase {
+  const params = { rows: 4, columns: 64 };
+  return { case: name, kernel: 'softmax', backend: null, dtype: 'float32', params, flops: 0, bytes: 2048 };
+}
+
+function orderOf(cases: KernelCase[]): KernelOrder {
+  const limits = { runs: 3, max_runs: 5, max_seconds: 0.2, narrow: 0.05 };
+  return {
+    v: 1,
+    execution_id: 'kernels',
+    device: 'cpu',
+    cases,
+    ...limits,
+    graph: 'auto',
+    check: true,
+    seed: 1,
+  };
+}
+
+async function measured(
+  runner: KernelRunner,
+  cases: KernelCase[],
+  more: { patienceMs?: number; onProgress?: (p: KernelProgress) => void; signal?: AbortSignal } = {},
+) {
+  const recordPath = join(folder, `${count}.jsonl`);
+  const progress: KernelProgress[] = [];
+  const capture = await measureCases(orderOf(cases), {
+    runner,
+    recordPath,
+    scratch: join(folder, `scratch-${count++}`),
+    host: 'here',
+    signal: more.signal ?? new AbortController().signal,
+    onProgress(one) {
+      progress.push(one);
+      more.onProgress?.(one);
+    },
+    onRows: () => {},
+    ...(more.patienceMs === undefined ? {} : { patienceMs: more.patienceMs }),
+  });
+  const lines = readFileSync(recordPath, 'utf8')
+    .trim()
+    .split('\n')
+    .map((text) => JSON.parse(text) as { type: string })
+    .filter(({ type }) => type === 'microbenchmark')
+    .map((line) => microbenchmarkLineSchema.parse(line));
+  return { capture, lines, progress };
+}
+
+const outcomes = (lines: MicrobenchmarkLine[]) => lines.map((line) => [line.case, line.outcome]);
+
+/** A runner in a process of its own that measures nothing: it records, and does what the name of a case says. */
+const script = `
+const { appendFileSync, writeSync } = require('node:fs');
+const order = JSON.parse(process.argv[1]);
+for (const [done, one] of order.cases.entries()) {
+  writeSync(1, JSON.stringify({ type: 'case', case: one.case, done, total: order.cases.length }) + '\\n');
+  if (one.case.startsWith('dies')) process.kill(process.pid, 'SIGSEGV');
+  while (one.case.startsWith('hangs'));
+  const line = { v: 1, type: 'microbenchmark', execution_id: 'kernels', rank: 0, pid: 1, t_ns: 1, end_ns: 2, ...one };
+  Object.assign(line, { outcome: 'measured', samples_ns: [1], method: 'host', per_sample: 1 });
+  appendFileSync(process.argv[2], JSON.stringify(line) + '\\n');
+}
+`;
+const fragile: KernelRunner = {
+  name: 'onnxruntime',
+  version: null,
+  device: 'cpu',
+  launch(order, control) {
+    const child = execa(process.execPath, ['-e', script, JSON.stringify(order), control.recordPath], {
+      reject: false,
+    });
+    control.signal.addEventListener('abort', () => child.kill('SIGKILL'));
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      for (const line of text.trim().split('\n')) control.onProgress(JSON.parse(line) as KernelProgress);
+    });
+    const ended = child.then(({ signal }) => ({ failure: signal ? new Error(signal) : null, log: null }));
+    return { pid: child.pid ?? null, ended };
+  },
+};
+
+describe('a process that runs cases', () => {
+  it('dies: its case is failed, those before are kept, those after measured in a new one', async () => {
+    const names = ['a', 'dies', 'b', 'dies too', 'c'];
+    const { lines, capture } = await measured(fragile, names.map(softmax));
+    expect(outcomes(lines)).toEqual([
+      ['a', 'measured'],
+      ['dies', 'failed'],
+      ['b', 'measured'],
+      ['dies too', 'failed'],
+      ['c', 'measured'],
+    ]);
+    expect(lines[1]!.text).toBe('Its process died: SIGSEGV');
+    expect(capture.launches.map((launch) => launch.cases.length)).toEqual([5, 3, 1]);
+    expect(capture.issues.filter(({ code }) => code === 'kernel_process_died')).toHaveLength(2);
+  });
+
+  it('dies again and again: the rest is given up, every case has its line', async () => {
+    const { lines } = await measured(
+      fragile,
+      ['dies 1', 'dies 2', 'dies 3', 'dies 4', 'a', 'b'].map(softmax),
+    );
+    expect(lines.map((line) => line.outcome)).toEqual(Array(6).fill('failed'));
+    expect(lines[5]!.text).toBe('Not tried: 4 processes had died before it.');
+  });
+
+  it('hangs: it is ended, its case is failed, the rest is measured', async () => {
+    const { lines } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), { patienceMs: 1500 });
+    expect(outcomes(lines)).toEqual([
+      ['a', 'measured'],
+      ['hangs', 'failed'],
+      ['b', 'measured'],
+    ]);
+    expect(lines[1]!.text).toBe('It hung, and its process was ended.');
+  });
+
+  it('is stopped: what it could not record itself is stopped', async () => {
+    const stop = new AbortController();
+    const { lines, capture } = await measured(fragile, ['a', 'hangs', 'b'].map(softmax), {
+      signal: stop.signal,
+      onProgress: ({ case: name }) => name === 'hangs' && stop.abort(),
+    });
+    expect(outcomes(lines)).toEqual([
+      ['a', 'measured'],
+      ['hangs', 'stopped'],
+      ['b', 'stopped'],
+    ]);
+    expect(capture.stopped).toBe(true);
+  });
+
+  it('cannot be started: every case is failed, and says why', async () => {
+    const absent: KernelRunner = {
+      ...fragile,
+      launch: () => {
+        throw new Error('no such program');
+      },
+    };
+    const { lines } = await measured(absent, ['a', 'b'].map(softmax));
+    expect(lines.map((line) => [line.outcome, line.text])).toEqual([
+      ['failed', 'no such program'],
+      ['failed', 'no such program'],
+    ]);
+  });
+});
+
+const python = process.env['INFERSCOPE_TEST_TORCH_PYTHON'];
+describe.skipIf(!python)('the PyTorch runner', () => {
+  it(
+    'measures, counts on over processes, and keeps collectives for the end',
+    { timeout: 120_000 },
+    async () => {
+      const reduce = {
+        ...softmax('reduce'),
+        kernel: 'all-reduce' as const,
+        params: { bytes: 4096, ranks: 2 },
+      };
+      const runner = await torchRunner({ python: python!, device: 'cpu' });
+      const { lines, capture, progress } = await measured(runner, [softmax('a'), reduce, softmax('b')]);
+      expect(outcomes(lines)).toEqual([
+        ['a', 'measured'],
+        ['b', 'measured'],
+        ['reduce', 'measured'],
+      ]);
+      for (const line of lines) {
+        expect(line.samples_ns.length).toBeGreaterThanOrEqual(3);
+        expect(Math.min(...line.samples_ns)).toBeGreaterThan(0);
+        expect(line.max_error).toBeLessThan(1e-6);
+      }
+      expect(progress.map(({ case: name, done }) => [name, done])).toEqual([
+        ['a', 0],
+        ['b', 1],
+        ['reduce', 2],
+        ['reduce', 3],
+      ]);
+      expect(capture.device?.framework).toMatch(/^torch \d/);
+    },
+  );
+
+  it('is killed in a case: that one is failed', { timeout: 120_000 }, async () => {
+    const runner = await torchRunner({ python: python!, device: 'cpu' });
+    let pid: number | null = null;
+    const killed: KernelRunner = {
+      ...runner,
+      launch(order, control) {
+        const launched = runner.launch(order, control);
+        ({ pid } = launched);
+        return launched;
+      },
+    };
+    const { lines } = await measured(killed, ['a', 'victim', 'b'].map(softmax), {
+      onProgress: ({ case: name }) => name === 'victim' && process.kill(pid!, 'SIGKILL'),
+    });
+    expect(outcomes(lines)).toEqual([
+      ['a', 'measured'],
+      ['victim', 'failed'],
+      ['b', 'measured'],
+    ]);
+    expect(lines[1]!.text).toMatch(/killed \(SIGKILL\)/);
+  });
+});

@@ -1,0 +1,160 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EngineLaunch } from '../../model/engine.js';
+import { messageOf } from '../../model/errors.js';
+import type { KernelCase, KernelOrder } from '../../model/kernels.js';
+import { dropCutOffLine } from '../bench/record-file.js';
+import { sampleLaunch } from '../bench/launch-samplers.js';
+import { monotonicNs, realtimeNs } from '../record-writer.js';
+import { openGpus, type Gpus } from '../telemetry-gpus.js';
+import type { KernelCapture, KernelOptions } from './capture.js';
+import { otherProcesses } from './other-processes.js';
+import { recordUnmeasured, recordedCases } from './recorded-cases.js';
+import { startWatchdog } from './watchdog.js';
+
+/** Processes that die or hang in a case, after which the rest is tried in a new one. */
+const mostDeaths = 3;
+/** Importing torch from a cold disk, making a context, and bringing the clocks up. */
+const startUpMs = 180_000;
+const leastPatienceMs = 120_000;
+/** After SIGKILL; a process in the driver's hands may never end. */
+const unkillableMs = 30_000;
+
+/**
+ * Measures the cases of an order in processes of `runner`, GPUs and host sampled beside them. A case that takes its
+ * process with it, or hangs, is recorded as failed, and those after it go on in a new process. Never throws for cases
+ * or processes that failed: every case of the order has a line in the record then.
+ */
+export async function measureCases(order: KernelOrder, options: KernelOptions): Promise<KernelCapture> {
+  const { recordPath, signal } = options;
+  const capture: KernelCapture = {
+    order,
+    recordPath,
+    launches: [],
+    device: null,
+    start_ns: monotonicNs(),
+    end_ns: 0,
+    clockPairs: [clockPair()],
+    sampled: [],
+    issues: [],
+    stopped: false,
+  };
+  const { gpus } = await openGpus();
+  try {
+    if (gpus && options.runner.device !== 'cpu') capture.issues.push(...(await otherProcesses(gpus)));
+    // Ranks are processes of their own, each with its own GPU.
+    const collective = ({ kernel }: KernelCase) => kernel === 'all-reduce';
+    for (const part of [order.cases.filter((one) => !collective(one)), order.cases.filter(collective)])
+      await measurePart(part, capture, gpus, options);
+  } finally {
+    gpus?.close();
+  }
+  capture.stopped = signal.aborted;
+  capture.end_ns = monotonicNs();
+  capture.clockPairs.push(clockPair());
+  return capture;
+}
+
+async function measurePart(
+  part: KernelCase[],
+  capture: KernelCapture,
+  gpus: Gpus | null,
+  options: KernelOptions,
+): Promise<void> {
+  const record = { path: options.recordPath, execution_id: capture.order.execution_id };
+  let open = part;
+  for (let deaths = 0; open.length > 0 && !options.signal.aborted; deaths++) {
+    if (deaths > mostDeaths) {
+      recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes had died before it.`);
+      return;
+    }
+    const { failure, culprit, hung, before } = await launchOnce(open, capture, gpus, options);
+    const done = await recordedCases(options.recordPath);
+    open = open.filter((one) => !done.has(one.case));
+    if (open.length === 0 || options.signal.aborted) break;
+    const words = failure === null ? 'Its process ended without a word.' : messageOf(failure);
+    const [at] = culprit === null ? [] : open.filter((one) => one.case === culprit);
+    // It did not come as far as its first case: the next one would not, either.
+    if (!at && done.size === before) {
+      recordUnmeasured(record, open, 'failed', words);
+      return;
+    }
+    if (at) {
+      const text = hung ? 'It hung, and its process was ended.' : `Its process died: ${words}`;
+      recordUnmeasured(record, [at], 'failed', text);
+      open = open.filter((one) => one !== at);
+    }
+    if (open.length === 0) break;
+    const where = at ? ` in ${at.case}` : '';
+    const text = `A process ${hung ? 'hung' : 'ended'}${where}; the ${open.length} cases after it were given to a new one.`;
+    capture.issues.push({ code: 'kernel_process_died', severity: 'warning', text });
+  }
+  if (open.length > 0) recordUnmeasured(record, open, 'stopped', 'Stopped before its turn.');
+}
+
+/** @returns the case at work when the process ended, and how many were recorded before it began */
+async function launchOnce(
+  cases: KernelCase[],
+  capture: KernelCapture,
+  gpus: Gpus | null,
+  options: KernelOptions,
+): Promise<{ failure: unknown; culprit: string | null; hung: boolean; before: number }> {
+  const { order, launches } = capture;
+  const { runner, recordPath } = options;
+  const before = (await recordedCases(recordPath)).size;
+  const patienceMs = options.patienceMs ?? Math.max(leastPatienceMs, 10_000 * order.max_seconds);
+  const scratch = join(options.scratch, `kernels-${launches.length}`);
+  await mkdir(scratch, { recursive: true });
+  const watchdog = startWatchdog(options.signal, Math.max(startUpMs, patienceMs));
+  let current: string | null = null;
+  let launched: EngineLaunch;
+  try {
+    launched = runner.launch(
+      { ...order, cases },
+      {
+        recordPath,
+        scratch,
+        signal: watchdog.signal,
+        onProgress({ case: name, done }) {
+          watchdog.feed(patienceMs);
+          const total = order.cases.length;
+          const over = done === cases.length;
+          current = over ? null : name;
+          if (!over || before + done === total)
+            options.onProgress({ type: 'case', case: name, done: before + done, total });
+        },
+        onDevice(device) {
+          capture.device ??= device;
+        },
+      },
+    );
+  } catch (failure) {
+    launched = { pid: null, ended: Promise.resolve({ failure, log: null }) };
+  }
+  const keys = { execution_id: order.execution_id, host: options.host };
+  const samplers = sampleLaunch(launched, runner.device === 'cpu' ? null : gpus, keys);
+  const { failure, log } = await Promise.race([
+    launched.ended.catch((error: unknown) => ({ failure: error, log: null })),
+    unkillable(watchdog.signal),
+  ]);
+  watchdog.stop();
+  const { issues, ...rows } = samplers.stop();
+  options.onRows(rows);
+  capture.issues.push(...issues);
+  const names = [...rows.telemetry, ...rows.memory].map((row) => row.capture_id!);
+  capture.sampled = [...new Set([...capture.sampled, ...names])];
+  launches.push({ launch: launches.length, cases: cases.map((one) => one.case), failure, log });
+  dropCutOffLine(recordPath);
+  return { failure, culprit: current, hung: watchdog.hung, before };
+}
+
+async function unkillable(signal: AbortSignal): Promise<{ failure: unknown; log: null }> {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
+  await sleep(unkillableMs, undefined, { ref: false });
+  return { failure: new Error('Its process does not end, not even by SIGKILL.'), log: null };
+}
+
+function clockPair(): { monotonic_ns: string; realtime_ns: string } {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}
