@@ -73,7 +73,7 @@ export interface GpuRoofs {
   /** Read bandwidth of the L2, measured only. */
   l2Bandwidth: Figure;
   l2Bytes: number | null;
-  /** ns from one launch of an empty kernel to the next; of one GPU. */
+  /** ns that the host needs to hand a kernel to the driver (eager PyTorch); of one GPU. */
   launchNs: Figure;
   /** ns of a node of a replayed CUDA graph; of one GPU. */
   graphNodeNs: Figure;

@@ -1,50 +1,49 @@
-import type { Command } from 'commander';
-import { machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
-import { defaultThreads } from '../engines/onnx/decoder.js';
-import { detectCpu } from '../hardware/cpu.js';
-import { document } from '../model/document.js';
-import { rooflineSummary } from '../report/terminal/roofline.js';
-import { ensureWritable } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { Option, type Command } from 'commander';
 import { examples } from './examples.js';
-import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
-import { print, printDocument, terminalWidth } from './output.js';
-import { startProgress } from './progress.js';
+
+export interface RooflineCommandOptions {
+  device?: 'cuda' | 'cpu';
+  threads?: number;
+  python?: string;
+  fresh?: boolean;
+  record?: boolean;
+  name?: string;
+  tag: string[];
+  json?: boolean;
+  quiet?: boolean;
+}
 
 export function define(command: Command): void {
+  const several = (word: string, before: string[]) => [...before, word];
   command
-    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', wholeNumber('--threads', 1, 2))
+    .addOption(
+      new Option(
+        '--device <device>',
+        'what to measure (default: the GPUs where PyTorch sees one, else the CPU)',
+      ).choices(['cuda', 'cpu']),
+    )
+    .option('--python <path>', 'Python with torch, for GPUs (default: INFERSCOPE_PYTHON, else what PATH has)')
+    .option(
+      '--threads <n>',
+      'CPU threads that compute; means --device cpu (default: cores − 1)',
+      wholeNumber('--threads', 1, 2),
+    )
     .option('--fresh', 'measure again even when a cached one exists')
+    .option('--record', 'measure the GPUs again and keep a session of every case; --name and --tag do too')
+    .option('--name <name>', 'name the session')
+    .addOption(new Option('--tag <tag>', 'tag the session').argParser(several).default([], 'none'))
     .option('--json', 'print one inferscope/roofline document')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
       'after',
       examples(
         ['inferscope roofline', "this machine's roofs, measured once and cached"],
-        ['inferscope roofline --fresh --threads 4 --json', 'measured anew with four threads, for a program'],
+        ['inferscope roofline --fresh --threads 4 --json', 'the CPU anew with four threads, for a program'],
       ),
     )
-    .action(async (options: { threads?: number; fresh?: boolean; json?: boolean; quiet?: boolean }) => {
-      const home = ensureWritable();
-      const progress = startProgress(options.quiet === true);
-      const found = await interruptible((signal) =>
-        machineRoofline({
-          threads: options.threads ?? defaultThreads(detectCpu().usableCores),
-          cacheDir: home.cache,
-          fresh: options.fresh === true,
-          signal,
-          onProgress: ({ done, total, label }) =>
-            progress.update('measuring the roofline', `${done}/${total} ${label}`),
-        }),
-      )
-        .catch((error: unknown) => {
-          throw asStorageFailure(error, { path: home.root, doing: 'measure the roofline', home: true });
-        })
-        .finally(progress.end);
-      const { roofline, cached, ageS } = found;
-      const made = document('roofline', '1.0', { roofline, cached, age_s: ageS }, rooflineIssues(found));
-      if (options.json) printDocument(made);
-      else print(rooflineSummary(made, { width: Math.min(100, terminalWidth()) }));
+    .action(async (options: RooflineCommandOptions) => {
+      const { runRoofline } = await import('./roofline-run.js');
+      await runRoofline(options);
     });
 }

@@ -99,7 +99,7 @@ export async function cachedGpuRoofline(
 
 /** Measured beside another process or under heat: good for this look, not for next week's. */
 const doubtfulForS = 600;
-const doubtfulCodes = new Set(['other_processes', 'under_sheet', 'not_measured']);
+const doubtfulCodes = new Set(['gpu_shared', 'under_sheet', 'not_measured']);
 
 export function isDoubtful({ issues }: GpuRoofline): boolean {
   return issues.some(({ code, severity }) => doubtfulCodes.has(code) && severity !== 'info');

@@ -94,7 +94,11 @@ export function otherProbes(device: PlannedDevice): KernelCase[] {
   );
   return [
     ...l2Bytes.map((bytes) => probe('l2-read', { bytes }, bytes)),
-    probe('launch', {}, 0),
+    ...['host', 'device', 'round-trip'].map((backend) => ({
+      ...probe('launch', {}, 0),
+      case: `launch-${backend}`,
+      backend,
+    })),
     probe('graph-node', {}, 0),
     ...links,
   ];

@@ -62,8 +62,10 @@ export function gpuRoofsOf(
   const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((one) => one.bytes_per_s);
   const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
   const l2 = fastest(of('l2-read'));
-  const latency = (kernel: string) => {
-    const line = of(kernel).find((one) => medianNs(one) !== null);
+  const latency = (kernel: string, backend: string | null = null) => {
+    const line = of(kernel).find(
+      (one) => medianNs(one) !== null && (backend === null || one.backend === backend),
+    );
     return line ? { ...measurement(line, conditions), ns: medianNs(line)! } : null;
   };
   return {
@@ -85,7 +87,9 @@ export function gpuRoofsOf(
       bytes_per_s: rateOf(l2)!,
       array_bytes: l2.params['bytes']!,
     },
-    launch: latency('launch'),
+    launch: latency('launch', 'host'),
+    launch_device: latency('launch', 'device'),
+    launch_round_trip: latency('launch', 'round-trip'),
     graph_node: latency('graph-node'),
     host_links: hostLinks(facts.name, of, conditions),
     tried: of('gemm').map((line) => ({

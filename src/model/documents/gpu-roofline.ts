@@ -91,9 +91,13 @@ export const gpuRoofsSchema = z.object({
   /** Fastest of copy, read and triad: the memory's roof. */
   memory_bytes_per_s: z.number().nullable(),
   l2: gpuBandwidthSchema.omit({ pattern: true, sheet: true, of_sheet: true }).nullable(),
-  /** From one launch of an empty kernel to the next, in a row. */
+  /** What the host needs to hand an empty kernel to the driver, through PyTorch: what eager programs pay a kernel. */
   launch: gpuLatencySchema.nullable(),
-  /** A node of a replayed CUDA graph of empty kernels. */
+  /** From one empty kernel to the next on the device when many are waiting. */
+  launch_device: gpuLatencySchema.nullable(),
+  /** From the call until the host knows that the kernel is done. */
+  launch_round_trip: gpuLatencySchema.nullable(),
+  /** From one empty kernel to the next in a replayed CUDA graph. */
   graph_node: gpuLatencySchema.nullable(),
   host_links: z.array(hostLinkSchema),
   tried: z.array(triedGemmSchema),

@@ -73,4 +73,7 @@ export const rooflineDocumentSchema = documentSchema(
 
 export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
-export type RooflineData = z.infer<typeof rooflineDocumentSchema>['data'];
+type Data = z.infer<typeof rooflineDocumentSchema>['data'];
+type GpuFields = 'gpu' | 'gpu_cached' | 'gpu_age_s';
+/** Documents of 1.0 have no GPU fields. */
+export type RooflineData = Omit<Data, GpuFields> & Partial<Pick<Data, GpuFields>>;

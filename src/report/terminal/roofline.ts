@@ -1,7 +1,8 @@
 import { colour } from './colour.js';
 import type { Document } from '../../model/document.js';
-import type { BandwidthPoint, MachineRoofline } from '../../model/documents/roofline.js';
+import type { BandwidthPoint, MachineRoofline, RooflineData } from '../../model/documents/roofline.js';
 import { formatBytes, formatCount, formatNumber, formatPercent, formatQuantity, nbsp } from '../format.js';
+import { gpuRooflineLines } from './gpu-roofline.js';
 import { textTable } from './table.js';
 import { hanging, inert, textBar, withPlainSpaces, wrap } from './text.js';
 
@@ -55,23 +56,35 @@ function bandwidthTable(points: BandwidthPoint[], width: number): string {
   );
 }
 
-/** What `inferscope roofline` prints: this machine's roofs, at most 80 columns, readable without colour. */
+/** What `inferscope roofline` prints: roofs of GPUs, of the CPU, or both; at most 80 columns, readable without colour. */
 export function rooflineSummary(
-  document: Document<{ roofline: MachineRoofline; cached: boolean; age_s: number }>,
+  document: Document<RooflineData>,
   { width: columns }: { width: number },
 ): string {
-  const { roofline, cached, age_s } = document.data;
+  const { roofline, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
   const width = Math.min(80, columns);
-  const threads = `${formatCount(roofline.threads)}${nbsp}thread${roofline.threads === 1 ? '' : 's'}`;
-  const title = [
-    `inferscope${nbsp}${document.tool_version}`,
-    'roofline',
-    inert(roofline.cpu_model),
-    inert(roofline.engine),
-    threads,
-    ageWords(cached, age_s),
-  ].join(' · ');
-  const lines = [...wrap(title, width), '', computeTable(roofline, width), ''];
+  const title = (parts: string[]) =>
+    wrap([`inferscope${nbsp}${document.tool_version}`, 'roofline', ...parts].join(' · '), width);
+  const lines: string[] = [];
+  if (gpu) {
+    const driver = gpu.driver === null ? [] : [`driver${nbsp}${inert(gpu.driver)}`];
+    lines.push(...title([inert(gpu.framework), ...driver, ageWords(gpu_cached === true, gpu_age_s ?? 0)]));
+    lines.push(...gpuRooflineLines(gpu, width));
+  }
+  if (roofline) {
+    const threads = `${formatCount(roofline.threads)}${nbsp}thread${roofline.threads === 1 ? '' : 's'}`;
+    const parts = [inert(roofline.cpu_model), inert(roofline.engine), threads, ageWords(cached, age_s)];
+    lines.push(...(gpu ? ['', parts.join(' · ')] : title(parts)), ...cpuLines(roofline, width));
+  }
+  if (document.issues.length > 0) lines.push('');
+  for (const { severity, text } of document.issues) {
+    lines.push(...hanging(`  ${severity}: `, inert(text), width));
+  }
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function cpuLines(roofline: MachineRoofline, width: number): string[] {
+  const lines = ['', computeTable(roofline, width), ''];
   lines.push(bandwidthTable(roofline.bandwidth, width));
   const streams = roofline.weight_streams.map(
     (stream) =>
@@ -94,8 +107,5 @@ export function rooflineSummary(
   for (const [name, text] of named) {
     if (text) lines.push(...hanging(`  ${colour.bold(name.padEnd(17))}`, text, width));
   }
-  for (const { severity, text } of document.issues) {
-    lines.push(...hanging(`  ${severity}: `, inert(text), width));
-  }
-  return withPlainSpaces(lines.join('\n'));
+  return lines;
 }

@@ -1,0 +1,266 @@
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Issue } from '../../model/document.js';
+import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-roofline.js';
+import { InferscopeError } from '../../model/errors.js';
+import { migInstance } from '../../hardware/mig.js';
+import type { KernelCase, KernelDevice } from '../../model/kernels.js';
+import type { MicrobenchmarkLine } from '../../model/record.js';
+import type { Row } from '../../model/tables.js';
+import type { KernelCapture } from '../kernels/capture.js';
+import { measureCases } from '../kernels/measure-cases.js';
+import { torchRunner, type TorchRunner } from '../kernels/runner.js';
+import { type Gpus, openGpus } from '../telemetry-gpus.js';
+import {
+  type CachedGpuRoofline,
+  frameworkKey,
+  gpuMachineKey,
+  keepGpuRoofline,
+  readGpuRoofline,
+  rooflineFolder,
+} from './cache.js';
+import { conditionsWithin, driverIndex } from './conditions.js';
+import { collectiveCases, type PlannedDevice, rooflineOrder } from './gpu-plan.js';
+import { collectivesOf, type ConditionsOf, gpuRoofsOf } from './gpu-roofs.js';
+import { outliers, roofIssues } from './issues.js';
+import { microbenchmarkLines } from './microbenchmark-lines.js';
+import { comparisonCases, searchRoofs } from './search.js';
+
+export interface GpuRooflineOptions {
+  /** --python; null finds one with torch. */
+  python: string | null;
+  cacheDir: string;
+  fresh: boolean;
+  /** Folder that keeps record files when they are wanted afterwards; null removes them. */
+  scratch: string | null;
+  signal: AbortSignal;
+  onProgress: (progress: { done: number; total: number; label: string }) => void;
+}
+
+/** What a session keeps of a measurement. */
+export interface RooflineRecording {
+  captures: KernelCapture[];
+  telemetry: Row<'telemetry'>[];
+  memory: Row<'memory'>[];
+}
+
+export type MeasuredGpuRoofline = CachedGpuRoofline & { recording: RooflineRecording | null };
+
+/**
+ * Roofs of every GPU that PyTorch sees, and of the links between them; cached by GPUs, driver and PyTorch. The first GPU
+ * of each name is measured as a whole, the others where they can be compared with it.
+ * @throws E_ENGINE_MISSING (no Python with torch, no GPU in it), E_INTERRUPTED, E_WORKLOAD_FAILED (nothing was measured)
+ */
+export async function gpuRoofline(options: GpuRooflineOptions): Promise<MeasuredGpuRoofline> {
+  const runner = await torchRunner({ python: options.python, device: 'cuda' });
+  const { gpus } = await openGpus();
+  try {
+    const facts = {
+      torch: runner.version,
+      build: runner.python.torch?.hip ?? runner.python.torch?.cuda ?? null,
+      gpus: runner.gpus,
+    };
+    const machine = gpus ?? { source: 'NVML' as const, driverVersion: null, devices: [] };
+    const keys = { machine: gpuMachineKey(machine), framework: frameworkKey(facts) };
+    const kept = options.fresh ? null : await readGpuRoofline(options.cacheDir, keys);
+    if (kept) return { ...kept, recording: null };
+    const measured = await inScratch(options, (scratch) => measureAll(runner, gpus, scratch, options));
+    if (!options.signal.aborted) await keepGpuRoofline(options.cacheDir, keys, measured.roofline);
+    return { roofline: measured.roofline, cached: false, ageS: 0, recording: measured.recording };
+  } finally {
+    gpus?.close();
+  }
+}
+
+async function inScratch<T>(
+  { scratch, cacheDir }: GpuRooflineOptions,
+  measure: (scratch: string) => Promise<T>,
+): Promise<T> {
+  if (scratch !== null) return measure(scratch);
+  const folder = rooflineFolder(cacheDir);
+  await mkdir(folder, { recursive: true });
+  const temporary = await mkdtemp(join(folder, `scratch-${process.pid}-`));
+  try {
+    return await measure(temporary);
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+  }
+}
+
+async function measureAll(
+  runner: TorchRunner,
+  gpus: Gpus | null,
+  scratch: string,
+  options: GpuRooflineOptions,
+): Promise<{ roofline: GpuRoofline; recording: RooflineRecording }> {
+  const started = new Date();
+  const recording: RooflineRecording = { captures: [], telemetry: [], memory: [] };
+  const rounds = { scratch, recording, options };
+  const conditions = conditionsOf(recording, gpus);
+  const issues: Issue[] = [];
+  const measured: MeasuredGpu[] = [];
+  const planned = runner.gpus.map((name, index) => plannedGpu(name, index, gpus));
+  for (const [index, plan] of planned.entries()) {
+    if (measured.some((gpu) => gpu.name === plan.name) || options.signal.aborted) continue;
+    const lines = await searchRoofs(
+      plan,
+      (round, cases) => runRound(rounds, plan, round, cases),
+      options.signal,
+    );
+    const told = recording.captures.findLast((capture) => capture.order.device === plan.device)?.device;
+    const gpu = gpuRoofsOf(factsOf(plan, index, told ?? null, gpus), 'full', lines, conditions(index));
+    measured.push(gpu);
+    issues.push(...roofIssues(gpu, lines));
+    const alike = planned.filter((one, at) => at > index && one.name === plan.name);
+    const cases = comparisonCases(lines, gpu.compute);
+    if (alike.length === 0 || cases.length === 0 || options.signal.aborted) continue;
+    const compared = await Promise.all(
+      alike.map(async (one) => {
+        const own = await runRound(rounds, one, 'compared', cases);
+        const at = planned.indexOf(one);
+        return gpuRoofsOf(factsOf(one, at, null, gpus), 'compared', own, conditions(at));
+      }),
+    );
+    measured.push(...compared);
+    issues.push(...outliers([gpu, ...compared]));
+  }
+  const collectives = await allReduce(rounds, planned, conditions(0), issues);
+  failWithoutAny(measured, recording, options.signal);
+  issues.push(...recording.captures.flatMap((capture, at) => captureIssues(capture, at === 0)));
+  const device = recording.captures.find((capture) => capture.device !== null)?.device ?? null;
+  const roofline: GpuRoofline = {
+    framework: device?.framework ?? `torch ${runner.version}`,
+    driver: gpus?.driverVersion ?? device?.driver ?? null,
+    measured_at: started.toISOString(),
+    seconds: (Date.now() - started.getTime()) / 1000,
+    gpus: measured.toSorted((a, b) => a.index - b.index),
+    collectives,
+    issues: once(issues),
+  };
+  return { roofline, recording };
+}
+
+interface Rounds {
+  scratch: string;
+  recording: RooflineRecording;
+  options: GpuRooflineOptions;
+}
+
+/** One order in one process of its own. */
+async function runRound(
+  { scratch, recording, options }: Rounds,
+  { device }: PlannedDevice,
+  round: string,
+  cases: KernelCase[],
+): Promise<MicrobenchmarkLine[]> {
+  const executionId = `${device.replace(':', '')}-${round}`;
+  const folder = join(scratch, executionId);
+  await mkdir(folder, { recursive: true });
+  const capture = await measureCases(rooflineOrder(executionId, device, cases), {
+    // The Python that was found is asked no second time.
+    runner: await torchRunner({ python: options.python, device }),
+    recordPath: join(folder, 'record.jsonl'),
+    scratch: folder,
+    host: 'localhost',
+    signal: options.signal,
+    onProgress: ({ case: name, done, total }) =>
+      options.onProgress({ done, total, label: `${device}, ${round} round: ${name}` }),
+    onRows: ({ telemetry, memory }) => {
+      recording.telemetry.push(...telemetry);
+      recording.memory.push(...memory);
+    },
+  });
+  recording.captures.push(capture);
+  return microbenchmarkLines(capture.recordPath);
+}
+
+function plannedGpu(name: string, index: number, gpus: Gpus | null): PlannedDevice {
+  const device = driverDevice(index, gpus);
+  const mig = migInstance(name) !== null;
+  return {
+    device: `cuda:${index}`,
+    name,
+    computeCapability: device?.computeCapability ?? null,
+    memoryBytes: mig ? null : (device?.memoryTotalBytes ?? null),
+    smCount: null,
+  };
+}
+
+function driverDevice(index: number, gpus: Gpus | null) {
+  const uuids = (gpus?.devices ?? []).map(({ uuid }) => uuid);
+  return gpus?.devices[driverIndex(index, uuids)] ?? null;
+}
+
+function factsOf(plan: PlannedDevice, index: number, told: KernelDevice | null, gpus: Gpus | null) {
+  return {
+    ...plan,
+    index,
+    computeCapability: told?.compute_capability ?? plan.computeCapability,
+    smCount: told?.sm_count ?? plan.smCount,
+    memoryBytes: told?.memory_bytes ?? plan.memoryBytes,
+    l2Bytes: told?.l2_bytes ?? null,
+    powerLimitW: driverDevice(index, gpus)?.powerLimitW ?? null,
+  };
+}
+
+function conditionsOf(recording: RooflineRecording, gpus: Gpus | null) {
+  const uuids = (gpus?.devices ?? []).map(({ uuid }) => uuid);
+  return (index: number): ConditionsOf =>
+    (line) =>
+      conditionsWithin(recording.telemetry, `gpu${driverIndex(index, uuids)}`, {
+        fromNs: line.t_ns,
+        toNs: line.end_ns,
+      });
+}
+
+/** NCCL does not run between instances of a GPU, nor is a link between GPUs of different names one of a group. */
+async function allReduce(
+  rounds: Rounds,
+  planned: PlannedDevice[],
+  conditions: ConditionsOf,
+  issues: Issue[],
+): Promise<GpuRoofline['collectives']> {
+  const [first] = planned;
+  if (!first || planned.length < 2 || rounds.options.signal.aborted) return null;
+  const lines = await runRound(rounds, first, 'all-reduce', collectiveCases(planned.length, first));
+  const found = collectivesOf(first.name, planned.length, lines, conditions);
+  if (!found) {
+    const why = lines.find((line) => line.text !== null)?.text;
+    const text = `All-reduce over ${planned.length} GPUs was not measured${why ? `: ${why}` : '.'}`;
+    issues.push({ code: 'collectives_not_measured', severity: 'warning', text });
+  }
+  return found;
+}
+
+function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording, signal: AbortSignal): void {
+  if (measured.some((gpu) => gpu.compute.length > 0 || gpu.bandwidth.length > 0)) return;
+  if (signal.aborted) {
+    throw new InferscopeError('E_INTERRUPTED', {
+      what: 'stopped before a roof was measured',
+      why: 'There is nothing to show or to keep yet.',
+      fix: 'Run it again: inferscope roofline',
+    });
+  }
+  const failure = captures
+    .flatMap(({ launches }) => launches)
+    .find((launch) => launch.failure !== null)?.failure;
+  if (failure instanceof InferscopeError) throw failure;
+  throw new InferscopeError('E_WORKLOAD_FAILED', {
+    what: 'no measurement of the GPU succeeded',
+    why:
+      failure instanceof Error
+        ? failure.message
+        : 'Every case failed; inferscope doctor tells driver and torch apart.',
+    fix: 'inferscope kernels gemm --device cuda   shows what a single operation says; --device cpu measures the CPU.',
+  });
+}
+
+/** Who else was there is what the first capture saw: later ones also see our own processes on the other GPUs. */
+function captureIssues({ issues }: KernelCapture, first: boolean): Issue[] {
+  return issues.filter(({ code }) => first || code !== 'gpu_shared');
+}
+
+function once(issues: Issue[]): Issue[] {
+  return [...new Map(issues.map((issue) => [`${issue.code} ${issue.text}`, issue])).values()];
+}

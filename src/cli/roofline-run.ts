@@ -1,0 +1,138 @@
+import process from 'node:process';
+import { machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
+import { cachedIssues } from '../capture/roofline/issues.js';
+import { gpuRoofline, type MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
+import { openGpus } from '../capture/telemetry-gpus.js';
+import { defaultThreads } from '../engines/onnx/decoder.js';
+import { detectCpu } from '../hardware/cpu.js';
+import { document, type Document, type Issue } from '../model/document.js';
+import { type RooflineData, rooflineVersion } from '../model/documents/roofline.js';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { rooflineSummary } from '../report/terminal/roofline.js';
+import { ensureWritable, type Home } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { interruptible } from './interrupt.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+import { type Progress, startProgress } from './progress.js';
+import { keepRooflineSession, openRooflineSession, type RooflineSession } from './roofline-session.js';
+import type { RooflineCommandOptions } from './roofline.js';
+
+/** Measures, or reads from the cache, what was asked for; prints it. */
+export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
+  checkOptions(options);
+  const home = ensureWritable();
+  const progress = startProgress(options.quiet === true);
+  let stopped = false;
+  const made = await interruptible(async (signal) => {
+    const done = await measure(options, home, progress, signal);
+    stopped = signal.aborted;
+    return done;
+  })
+    .catch((error: unknown) => {
+      throw asStorageFailure(error, { path: home.root, doing: 'measure the roofline', home: true });
+    })
+    .finally(progress.end);
+  if (options.json) printDocument(made);
+  else print(rooflineSummary(made, { width: Math.min(100, terminalWidth()) }));
+  if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
+}
+
+function checkOptions({ device, threads, python, record, name, tag }: RooflineCommandOptions): void {
+  const cpu = device === 'cpu' || (threads !== undefined && device === undefined);
+  const forGpus = python !== undefined || record || name !== undefined || tag.length > 0;
+  if (device === 'cuda' && threads !== undefined) {
+    throw new InferscopeError('E_USAGE', {
+      what: '--threads with --device cuda',
+      why: 'Threads are those of the CPU.',
+      fix: 'Type: inferscope roofline --device cpu --threads 4',
+    });
+  }
+  if (cpu && forGpus) {
+    throw new InferscopeError('E_USAGE', {
+      what: '--python, --record, --name or --tag for the CPU',
+      why: "The CPU is measured through the embedded engine, without Python, and its roofs are kept with every profile's session.",
+      fix: 'Type: inferscope roofline --device cuda   or leave these options out.',
+    });
+  }
+}
+
+async function measure(
+  options: RooflineCommandOptions,
+  home: Home,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<Document<RooflineData>> {
+  const cpu = options.device === 'cpu' || (options.threads !== undefined && options.device === undefined);
+  const found = cpu ? { gpu: null, issue: null } : await measureGpus(options, home, progress, signal);
+  if (found.gpu) {
+    const { roofline: gpu, cached, ageS } = found.gpu;
+    return document(
+      'roofline',
+      rooflineVersion,
+      { roofline: null, cached: false, age_s: 0, gpu, gpu_cached: cached, gpu_age_s: ageS },
+      cachedIssues(gpu, cached, ageS),
+    );
+  }
+  const measured = await machineRoofline({
+    threads: options.threads ?? defaultThreads(detectCpu().usableCores),
+    cacheDir: home.cache,
+    fresh: options.fresh === true,
+    signal,
+    onProgress: ({ done, total, label }) =>
+      progress.update('measuring the roofline', `${done}/${total} ${label}`),
+  });
+  const { roofline, cached, ageS } = measured;
+  return document(
+    'roofline',
+    rooflineVersion,
+    { roofline, cached, age_s: ageS, gpu: null, gpu_cached: false, gpu_age_s: 0 },
+    [...(found.issue ? [found.issue] : []), ...rooflineIssues(measured)],
+  );
+}
+
+/** @returns no GPU where none was asked for and there is none, or no PyTorch for it: `issue` says that then */
+async function measureGpus(
+  options: RooflineCommandOptions,
+  home: Home,
+  progress: Progress,
+  signal: AbortSignal,
+): Promise<{ gpu: MeasuredGpuRoofline | null; issue: Issue | null }> {
+  const recorded = options.record === true || options.name !== undefined || options.tag.length > 0;
+  const asked = options.device === 'cuda' || options.python !== undefined || recorded;
+  if (!asked) {
+    const { gpus, reason } = await openGpus();
+    gpus?.close();
+    if (!gpus) {
+      const plain = reason.code === 'no_driver' || reason.code === 'no_gpu';
+      return { gpu: null, issue: plain ? null : notMeasured(reason.text) };
+    }
+  }
+  let session: RooflineSession | null = null;
+  try {
+    session = recorded ? await openRooflineSession(options) : null;
+    const gpu = await gpuRoofline({
+      python: options.python ?? null,
+      cacheDir: home.cache,
+      fresh: options.fresh === true || recorded,
+      scratch: session?.writer.scratch ?? null,
+      signal,
+      onProgress: ({ done, total, label }) =>
+        progress.update('measuring the GPUs', `${done}/${total} ${label}`),
+    });
+    if (!gpu.cached) progress.done('measured the GPUs', `${gpu.roofline.seconds.toFixed(0)} s`);
+    if (session) talk(`session ${await keepRooflineSession(session, gpu, signal.aborted)} kept`);
+    return { gpu, issue: null };
+  } catch (error) {
+    await session?.writer.abandon();
+    if (asked || !(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
+    return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
+  }
+}
+
+function notMeasured(why: string): Issue {
+  return {
+    code: 'gpu_not_measured',
+    severity: 'warning',
+    text: `The GPU was not measured, these are the CPU's roofs: ${why}`,
+  };
+}
