@@ -54,6 +54,11 @@ const commands: CommandEntry[] = [
     summary: 'parameters, FLOPs and bytes of a model that is not run, by layer',
     load: () => import('./estimate.js'),
   },
+  {
+    name: 'predict',
+    summary: 'prefill and decode times of a model on a device, from its roofs and measured kernels',
+    load: () => import('./predict.js'),
+  },
   { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
   {

@@ -9,6 +9,7 @@ import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
 import { monitorDocumentSchema } from './documents/monitor.js';
+import { predictDocumentSchema } from './documents/predict.js';
 import { profileDocumentSchema } from './documents/profile.js';
 import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
@@ -44,6 +45,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   utilization: utilizationDocumentSchema,
   counters: countersDocumentSchema,
   gemms: gemmsDocumentSchema,
+  predict: predictDocumentSchema,
   compare: compareDocumentSchema,
   results: resultsDocumentSchema,
   baseline: baselineDocumentSchema,

@@ -1,0 +1,115 @@
+import { readFile, stat } from 'node:fs/promises';
+import { storedRoofline } from '../analyze/artifact.js';
+import { deviceOf } from '../analyze/device.js';
+import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
+import { storedGpuRoofline } from '../analyze/roofs.js';
+import type { Issue } from '../model/document.js';
+import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
+import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
+import { InferscopeError } from '../model/errors.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
+import { openSession, type Session } from '../session/open.js';
+import { interruptible } from './interrupt.js';
+import type { PredictTyped } from './predict.js';
+import { startProgress } from './progress.js';
+
+interface Found {
+  gpu: GpuRoofline | null;
+  cpu: MachineRoofline | null;
+}
+
+/**
+ * The device that is predicted for, and whose roofs: --gpu, else the GPU of the roofline, session or kernels given, else
+ * this machine's, else its CPU. Roofs are those given, else the session's own, else this machine's cached ones of a GPU
+ * of that name, else the data sheet.
+ * @throws E_USAGE for a GPU of which nothing is known
+ */
+export async function predictDevice(
+  typed: PredictTyped,
+  session: Session | null,
+  tables: readonly Session[],
+): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
+  const given = typed.roofline === undefined ? null : await readRoofs(typed.roofline);
+  const sessions = [session, ...tables].filter((one) => one !== null);
+  const wantsCpu =
+    typed.gpu === undefined &&
+    (typed.threads !== undefined || given?.gpu === null || sessions[0]?.manifest.workload?.device === 'cpu');
+  if (wantsCpu) return cpu(typed, given?.cpu ?? (await firstOf(sessions, storedRoofline)));
+  const gpu = given?.gpu ?? (await firstOf(sessions, storedGpuRoofline)) ?? (await cachedHere());
+  const name =
+    typed.gpu?.trim() ??
+    given?.gpu?.gpus[0]?.name ??
+    sessions.map(({ manifest }) => deviceOf(manifest).name).find((one) => one !== null) ??
+    gpu?.gpus[0]?.name;
+  if (name === undefined) return cpu(typed, null);
+  return { roofs: roofsOfGpu(name, gpu), issues: [] };
+}
+
+async function firstOf<T>(
+  sessions: readonly Session[],
+  read: (session: Session) => Promise<T | null>,
+): Promise<T | null> {
+  for (const session of sessions) {
+    const found = await read(session);
+    if (found !== null) return found;
+  }
+  return null;
+}
+
+async function cachedHere(): Promise<GpuRoofline | null> {
+  const { cachedGpuRoofline } = await import('../capture/roofline/cache.js');
+  return (await cachedGpuRoofline(homeFolders().cache))?.roofline ?? null;
+}
+
+/** Measured in about twenty seconds where no roofline of this CPU is cached. */
+async function cpu(
+  typed: PredictTyped,
+  given: MachineRoofline | null,
+): Promise<{ roofs: DeviceRoofs; issues: Issue[] }> {
+  if (given) return { roofs: roofsOfCpu(given), issues: [] };
+  const { machineRoofline, rooflineIssues } = await import('../capture/onnx/machine-roofline.js');
+  const { defaultThreads } = await import('../engines/onnx/decoder.js');
+  const { detectCpu } = await import('../hardware/cpu.js');
+  const home = ensureWritable();
+  const progress = startProgress(typed.quiet === true);
+  const measured = await interruptible((signal) =>
+    machineRoofline({
+      threads: typed.threads ?? defaultThreads(detectCpu().usableCores),
+      cacheDir: home.cache,
+      fresh: false,
+      signal,
+      onProgress: ({ done, total, label }) =>
+        progress.update("measuring this CPU's roofline", `${done}/${total} ${label}`),
+    }),
+  ).finally(progress.end);
+  return { roofs: roofsOfCpu(measured.roofline), issues: rooflineIssues(measured) };
+}
+
+/** A file of `roofline --json`, or a session that was measured beside a roofline. */
+async function readRoofs(source: string): Promise<Found> {
+  const file = await stat(source).catch(() => null);
+  if (file === null || !file.isFile()) {
+    const session = await openSession(source);
+    const found = { gpu: await storedGpuRoofline(session), cpu: await storedRoofline(session) };
+    if (found.gpu || found.cpu) return found;
+    throw notRoofs(source, 'The session was measured beside no roofline.');
+  }
+  let data: Record<string, unknown>;
+  try {
+    data = (JSON.parse(await readFile(source, 'utf8')) as { data: Record<string, unknown> }).data;
+  } catch {
+    throw notRoofs(source, 'The file is no JSON.');
+  }
+  const gpu = gpuRooflineSchema.safeParse(data?.['gpu'] ?? data);
+  const machine = machineRooflineSchema.safeParse(data?.['roofline'] ?? data);
+  if (!gpu.success && !machine.success) throw notRoofs(source, 'The file holds no roofline document.');
+  return { gpu: gpu.success ? gpu.data : null, cpu: machine.success ? machine.data : null };
+}
+
+function notRoofs(source: string, why: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `no measured roofs in ${source}`,
+    why,
+    fix: 'Make one, on the machine with the GPU: inferscope roofline --json > roofline.json',
+  });
+}
