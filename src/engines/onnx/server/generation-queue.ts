@@ -90,6 +90,8 @@ export function generationQueue(
     if (!request.signal.aborted) {
       observe(metrics.queueTime, arrived);
       metrics.promptTokens += request.prompt.length;
+      // onnxruntime-node copies the whole cache every step: it is as long as this answer needs, not as the context allows.
+      decoder.reserve(1, request.prompt.length + request.maxTokens);
       let token = pick((await decoder.prefill([request.prompt])).logits);
       for (;;) {
         metrics.contextTokens = request.prompt.length + tokens;

@@ -121,6 +121,16 @@ test('streams: one event a token, usage, [DONE]; requests of one moment run one 
   ).toBeGreaterThanOrEqual(10);
 });
 
+test('answers of any length in any order are those of a fresh cache', async () => {
+  const answer = async (max_tokens: number) => {
+    const body = { prompt: 'a b c', max_tokens, temperature: 0, ignore_eos: true };
+    return ((await post('/v1/completions', body)).json as Completion).choices[0]!.text;
+  };
+  const [short, long, again] = [await answer(3), await answer(60), await answer(3)];
+  expect(again).toBe(short);
+  expect(long.startsWith(short)).toBe(true);
+});
+
 test('what it cannot do is refused, not ignored', async () => {
   const refused = async (body: object) => {
     const { status, json } = await post('/v1/completions', { prompt: 'a', max_tokens: 2, ...body });
