@@ -176,7 +176,7 @@ describe('what prepare refuses', () => {
     [{ url: 'ftp://x' }, {}, 'E_USAGE', '--url'],
     [{ dtype: 'float16' }, {}, 'E_USAGE', '--dtype'],
     [{ model: 'other' }, {}, 'E_MODEL_NOT_FOUND', '--model programmed'],
-    [{ url: 'http://127.0.0.1:1' }, {}, 'E_SERVER_UNREACHABLE', '--url'],
+    [{ url: 'http://127.0.0.1:1' }, {}, 'E_SERVER_UNREACHABLE', 'host and port'],
     [{}, { modes: 'eager' }, 'E_USAGE', 'tokenizer'],
     [{}, { api: 'grpc' }, 'E_USAGE', 'api'],
     [{}, { extra_body: '[1]' }, 'E_USAGE', 'extra_body'],

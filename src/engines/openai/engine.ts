@@ -17,7 +17,7 @@ export const openaiEngine: Engine = {
   name: 'openai',
   async prepare(request: EngineRequest): Promise<PreparedEngine> {
     const args = readArgs(request);
-    const baseUrl = baseOf(request.url ?? '');
+    const baseUrl = baseOf(request.url ?? '', '--engine openai --url');
     const apiKey = keyOfEnvironment();
     const tokenizer = args.tokenizer === null ? undefined : await tokenizerAt(args.tokenizer);
     const model = chooseModel(request.model, await servedModels(baseUrl, apiKey), baseUrl);

@@ -7,8 +7,12 @@ export interface ServedModel {
   maxContext: number | null;
 }
 
-/** http://host:8000 is meant as http://host:8000/v1; an endpoint's own URL is cut to its base. @throws E_USAGE */
-export function baseOf(text: string): string {
+/**
+ * http://host:8000 is meant as http://host:8000/v1; an endpoint's own URL is cut to its base.
+ * @param typed what stands before a URL where the user types it
+ * @throws E_USAGE
+ */
+export function baseOf(text: string, typed: string): string {
   let url: URL | null = null;
   try {
     url = new URL(/^[a-z]+:\/\//i.test(text) ? text : `http://${text}`);
@@ -19,7 +23,7 @@ export function baseOf(text: string): string {
     throw new InferscopeError('E_USAGE', {
       what: `${text} is no URL of a server`,
       why: 'It must be http:// or https:// with a host, and usually ends in /v1.',
-      fix: 'Type for example: --engine openai --url http://127.0.0.1:8000/v1',
+      fix: `Type for example: ${typed} http://127.0.0.1:8000/v1`,
     });
   }
   const path = url.pathname.replace(/\/(?:chat\/)?completions\/?$/, '').replace(/\/+$/, '');
@@ -31,29 +35,40 @@ export function keyOfEnvironment(): string | null {
   return process.env['INFERSCOPE_API_KEY'] ?? process.env['OPENAI_API_KEY'] ?? null;
 }
 
+export interface Asking {
+  /** Beside that of the key. */
+  headers?: Record<string, string>;
+  signal?: AbortSignal;
+}
+
 /**
  * What the server says it serves; null where it has no such page.
- * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE when it wants a key
+ * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE when it wants a key; the signal's own reason when that ends it
  */
-export async function servedModels(baseUrl: string, apiKey: string | null): Promise<ServedModel[] | null> {
+export async function servedModels(
+  baseUrl: string,
+  apiKey: string | null,
+  { headers = {}, signal }: Asking = {},
+): Promise<ServedModel[] | null> {
   const url = `${baseUrl}/models`;
   const { request } = await import('undici');
   let status: number;
   let text: string;
   try {
     const answered = await request(url, {
-      headers: apiKey === null ? {} : { authorization: `Bearer ${apiKey}` },
-      signal: AbortSignal.timeout(10_000),
+      headers: { ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }), ...headers },
+      signal: AbortSignal.any([...(signal ? [signal] : []), AbortSignal.timeout(10_000)]),
     });
     status = answered.statusCode;
     text = await answered.body.text();
   } catch (error) {
+    signal?.throwIfAborted();
     throw new InferscopeError(
       'E_SERVER_UNREACHABLE',
       {
         what: `no answer from ${url}`,
         why: messageOf(error) || String((error as { code?: string }).code ?? error),
-        fix: 'Start the server, or check --url. `inferscope serve` starts one to try.',
+        fix: 'Start the server, or check host and port. `inferscope serve` starts one to try.',
       },
       { cause: error },
     );
@@ -84,7 +99,7 @@ export function chooseModel(wanted: string, served: ServedModel[] | null, baseUr
     throw new InferscopeError('E_SERVER_RESPONSE', {
       what: `${baseUrl}/models lists no model`,
       why: 'So the name to ask for is not known.',
-      fix: 'Check --url (it ends in /v1 for most servers), or name the model with --model.',
+      fix: 'Check the URL (it ends in /v1 for most servers), or name the model with --model.',
     });
   }
   const found = wanted === '' ? served[0] : served.find(({ id }) => id === wanted);
