@@ -1,16 +1,16 @@
-import { appendFileSync } from 'node:fs';
 import process from 'node:process';
-import type { RecordLineInput } from '../model/record.js';
+import { appendRecord, type RecordBody } from '../engines/record-lines.js';
 
 /** Names the file that a workload appends its lines to. */
 export const recordVariable = 'INFERSCOPE_RECORD';
 
-type Own = 'v' | 'execution_id' | 'rank' | 'pid' | 't_ns';
-type Body<L extends RecordLineInput> = L extends RecordLineInput ? Omit<L, Own> & { t_ns?: number } : never;
+type Untimed<L extends RecordBody = RecordBody> = L extends RecordBody
+  ? Omit<L, 't_ns'> & { t_ns?: number }
+  : never;
 
 export interface RecordWriter {
   /** Keeps a line in memory; t_ns is now unless given. */
-  add(line: Body<RecordLineInput>): void;
+  add(line: Untimed): void;
   /** Appends what was kept. Called between timed regions: writing inside one would be measured. */
   flush(): void;
   /** One of the (monotonic, realtime) pairs that tie this recorder's clock to the wall. */
@@ -19,15 +19,13 @@ export interface RecordWriter {
 
 /** Writes the recording protocol of docs/formats.md (INFERSCOPE_RECORD) to `path`. */
 export function recordWriter(path: string, executionId: string, rank = 0): RecordWriter {
-  let kept: string[] = [];
+  let kept: RecordBody[] = [];
   const writer: RecordWriter = {
     add(body) {
-      const t_ns = body.t_ns ?? monotonicNs();
-      kept.push(JSON.stringify({ v: 1, execution_id: executionId, rank, pid: process.pid, ...body, t_ns }));
+      kept.push({ ...body, t_ns: body.t_ns ?? monotonicNs() } as RecordBody);
     },
     flush() {
-      if (kept.length === 0) return;
-      appendFileSync(path, `${kept.join('\n')}\n`);
+      appendRecord(path, executionId, kept, rank);
       kept = [];
     },
     clock() {

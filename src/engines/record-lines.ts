@@ -8,11 +8,16 @@ export type RecordBody<L extends RecordLineInput = RecordLineInput> = L extends 
   : never;
 
 /**
- * Appends lines of the recording protocol for an engine that has no process of its own to write them: what it measured
- * survives a crash of this one. Called between timed regions: writing inside one would be measured.
+ * Appends lines of the recording protocol (docs/formats.md): what was measured survives a crash of this process. Called
+ * between timed regions: writing inside one would be measured.
  */
-export function appendRecord(path: string, executionId: string, lines: readonly RecordBody[]): void {
+export function appendRecord(
+  path: string,
+  executionId: string,
+  lines: readonly RecordBody[],
+  rank = 0,
+): void {
   if (lines.length === 0) return;
-  const common = { v: 1, execution_id: executionId, rank: 0, pid: process.pid };
+  const common = { v: 1, execution_id: executionId, rank, pid: process.pid };
   appendFileSync(path, lines.map((line) => `${JSON.stringify({ ...common, ...line })}\n`).join(''));
 }
