@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { MachineRoofline } from '../model/documents/roofline.js';
-import { bandwidthAt, computePeaks } from './roofs.js';
+import { handGpu, handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
+import { bandwidthAt, computePeaks, gpuRoofs, peaksOf } from './roofs.js';
 import { handRoofline, mebibyte } from './test-session.js';
 
 const roofline: MachineRoofline = handRoofline();
@@ -34,4 +35,55 @@ test('a set between two cache levels does not fit the smaller one', () => {
 
 test('peaks by dtype', () => {
   expect(computePeaks(roofline)).toEqual({ float32: 100e9, int8: 400e9 });
+});
+
+test('MFU divides by the data sheet, a share of the roof by what was measured; each says whose word it is', () => {
+  const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline());
+  expect(roofs.mfuFlops('bfloat16')).toMatchObject({
+    value: 989e12,
+    source: expect.stringContaining('data sheet'),
+  });
+  expect(roofs.roofFlops('bfloat16')).toMatchObject({
+    value: 800e12,
+    source: 'measured on NVIDIA H200, 2026-11-21 (torch 2.11.0+cu130), GEMM 8192×8192×8192',
+  });
+  expect(roofs.mbuBandwidth).toMatchObject({ value: 4.8e12 });
+  expect(roofs.roofBandwidth).toMatchObject({ value: 4e12 });
+  // float8 was not measured: the sheet's stands in, by its name.
+  expect(roofs.roofFlops('float8')).toMatchObject({
+    value: 1979e12,
+    source: expect.stringContaining('data sheet'),
+  });
+  expect(roofs.launchNs).toMatchObject({ value: 2400, unit: 'ns' });
+  expect(peaksOf(roofs.roofFlops)).toMatchObject({ float32: 50e12, bfloat16: 800e12 });
+  expect(peaksOf(roofs.roofFlops)).not.toHaveProperty('int4');
+});
+
+test('GPUs of a tensor-parallel group together; latencies stay those of one', () => {
+  const roofs = gpuRoofs('NVIDIA H200', handGpuRoofline(), { devices: 2 });
+  expect(roofs.mfuFlops('bfloat16')).toMatchObject({
+    value: 2 * 989e12,
+    source: expect.stringContaining('× 2'),
+  });
+  expect(roofs.roofBandwidth.value).toBe(8e12);
+  expect(roofs.graphNodeNs.value).toBe(1100);
+});
+
+test('a roofline of another GPU is none, an unknown GPU asks for a measurement, its own one answers', () => {
+  expect(gpuRoofs('NVIDIA H100 80GB HBM3', handGpuRoofline())).toMatchObject({
+    measured: null,
+    launchNs: { value: null, reason: { code: 'no_roofline' } },
+    roofFlops: expect.any(Function),
+  });
+  const unknown = gpuRoofs('NVIDIA X1', null);
+  expect(unknown.mfuFlops('bfloat16')).toMatchObject({
+    value: null,
+    reason: { code: 'unknown_gpu', text: expect.stringContaining('inferscope roofline') },
+  });
+  const measured = handGpuRoofline({ gpus: [handGpu({ name: 'NVIDIA X1' })] });
+  expect(gpuRoofs('NVIDIA X1', measured).mfuFlops('bfloat16')).toMatchObject({
+    value: 800e12,
+    source: expect.stringContaining('measured on NVIDIA X1'),
+  });
+  expect(gpuRoofs(null, measured).mbuBandwidth).toMatchObject({ reason: { code: 'unknown_gpu' } });
 });

@@ -19,6 +19,9 @@ const watts = (power: number | null) => (power === null ? noValue : `${Math.roun
 /** Marks what was measured while something held the clocks down; the issues below say what. */
 const mark = ({ throttled_by }: { throttled_by: string[] }) => (throttled_by.length > 0 ? '*' : '');
 
+const sizeWords = ({ m, n, k }: { m: number; n: number; k: number }) =>
+  m === n && n === k ? `${m}³` : `${m}×${n}×${k}`;
+
 function computeTable({ compute }: MeasuredGpu, width: number): string {
   return textTable(
     [
@@ -29,7 +32,7 @@ function computeTable({ compute }: MeasuredGpu, width: number): string {
       right('ridge'),
       right('MHz'),
       right('W'),
-      { head: 'reached by M×N×K', flexible: true },
+      { head: 'M×N×K', flexible: true },
     ],
     compute.map((peak) => [
       peak.dtype,
@@ -39,7 +42,7 @@ function computeTable({ compute }: MeasuredGpu, width: number): string {
       peak.ridge_flop_per_byte === null ? noValue : formatNumber(peak.ridge_flop_per_byte),
       clock(peak.sm_clock_mhz),
       watts(peak.power_w),
-      `${peak.m}×${peak.n}×${peak.k}`,
+      sizeWords(peak),
     ]),
     { width },
   );
@@ -107,7 +110,6 @@ function factsOf(gpu: MeasuredGpu): string {
     ...(gpu.memory_bytes === null ? [] : [formatBytes(gpu.memory_bytes)]),
     ...(gpu.l2_bytes === null ? [] : [`L2${nbsp}${formatBytes(gpu.l2_bytes)}`]),
     ...(gpu.power_limit_w === null ? [] : [`limit${nbsp}${Math.round(gpu.power_limit_w)}${nbsp}W`]),
-    ...(gpu.scope === 'compared' ? ['compared with the first of its name'] : []),
   ].join(' · ');
 }
 
@@ -115,7 +117,6 @@ function gpuLines(gpu: MeasuredGpu, width: number): string[] {
   const lines = ['', ...hanging('', colour.bold(factsOf(gpu)), width)];
   if (gpu.compute.length > 0) lines.push(computeTable(gpu, width));
   if (gpu.bandwidth.length > 0) lines.push('', bandwidthTable(gpu, width));
-  if (gpu.scope === 'compared') return lines;
   lines.push('');
   for (const [name, text] of namedLines(gpu))
     if (text) lines.push(...hanging(`  ${colour.bold(name.padEnd(12))}`, inert(text), width));
@@ -142,10 +143,34 @@ function collectiveLines(collectives: Collectives, width: number): string[] {
   return ['', table, ...hanging('  ', `bus = algorithm × 2(n − 1)/n${share}`, width)];
 }
 
+/** A GPU like one that was measured as a whole: how its rates compare. */
+function comparedLine(gpu: MeasuredGpu, like: MeasuredGpu | undefined, width: number): string[] {
+  const compared = [
+    ...gpu.compute.map((one) => ({
+      what: one.dtype,
+      one,
+      first: like?.compute.find((x) => x.case === one.case),
+    })),
+    ...gpu.bandwidth.map((one) => ({
+      what: one.pattern,
+      one,
+      first: like?.bandwidth.find((x) => x.case === one.case),
+    })),
+  ].map(
+    ({ what, one, first }) =>
+      `${what} ${first ? formatPercent(first.median_ns / one.median_ns) : noValue}${mark(one)}`,
+  );
+  const text = `${inert(gpu.name)}, of cuda:${like?.index ?? 0}’s: ${compared.join(' · ')}`;
+  return ['', ...hanging(`${colour.bold(`cuda:${gpu.index}`)}  `, text, width)];
+}
+
 /** Tables of the GPUs and of what joins them, without title and issues. */
 export function gpuRooflineLines({ gpus, collectives }: GpuRoofline, width: number): string[] {
+  const like = (gpu: MeasuredGpu) => gpus.find((one) => one.scope === 'full' && one.name === gpu.name);
   return [
-    ...gpus.flatMap((gpu) => gpuLines(gpu, width)),
+    ...gpus.flatMap((gpu) =>
+      gpu.scope === 'full' ? gpuLines(gpu, width) : comparedLine(gpu, like(gpu), width),
+    ),
     ...(collectives ? collectiveLines(collectives, width) : []),
   ];
 }

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest';
+import { handGpu } from '../../model/documents/test-gpu-roofline.js';
+import { gemmCase } from './gemm-search.js';
+import { outliers, roofIssues } from './issues.js';
+import { unmeasuredLine } from './test-lines.js';
+
+test('a throttled peak says so: a power cap as a fact, heat as a warning', () => {
+  expect(roofIssues(handGpu(), [])).toMatchObject([
+    {
+      code: 'throttled',
+      severity: 'info',
+      count: 1,
+      text: expect.stringContaining('power cap, down to 1755 MHz'),
+    },
+  ]);
+  const [first] = handGpu().bandwidth;
+  const hot = handGpu({ compute: [], bandwidth: [{ ...first!, throttled_by: ['hw_thermal_slowdown'] }] });
+  expect(roofIssues(hot, [])).toMatchObject([{ code: 'throttled', severity: 'warning' }]);
+});
+
+test('above the data sheet is a fault, far below is suspicious, wide spread and missing kernels are said', () => {
+  const [peak] = handGpu().compute;
+  const at = (share: number) =>
+    handGpu({
+      compute: [{ ...peak!, of_sheet: { value: share, unit: 'ratio', source: 'x' } }],
+      bandwidth: [],
+    });
+  expect(roofIssues(at(1.1), []).map(({ code }) => code)).toEqual(['over_sheet']);
+  expect(roofIssues(at(0.3), []).map(({ code }) => code)).toEqual(['under_sheet']);
+  expect(roofIssues(at(0.8), [])).toEqual([]);
+  const wide = handGpu({ compute: [{ ...peak!, sd_share: 0.2 }], bandwidth: [] });
+  expect(roofIssues(wide, []).map(({ code }) => code)).toEqual(['wide_spread']);
+  const none = unmeasuredLine(
+    gemmCase({ dtype: 'float8', m: 256, n: 256, k: 256 }),
+    'unsupported',
+    'no float8 here',
+  );
+  expect(roofIssues(at(0.8), [none])).toMatchObject([
+    { code: 'unsupported', severity: 'info', text: expect.stringContaining('float8 GEMM was not measured') },
+  ]);
+});
+
+test('a GPU slower than its like is named', () => {
+  const [, peak] = handGpu().compute;
+  const slower = (share: number) =>
+    handGpu({
+      index: 1,
+      scope: 'compared',
+      compute: [{ ...peak!, median_ns: peak!.median_ns / share }],
+      bandwidth: [],
+    });
+  expect(outliers([handGpu(), slower(0.97)])).toEqual([]);
+  expect(outliers([handGpu(), slower(0.9)])).toMatchObject([
+    {
+      code: 'gpus_differ',
+      text: expect.stringContaining('cuda:1 (NVIDIA H200) reaches 90 % of cuda:0 in bfloat16 GEMM'),
+    },
+  ]);
+});
