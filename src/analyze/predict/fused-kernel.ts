@@ -34,8 +34,8 @@ export interface StagePlan {
   shape: StageShape;
   fusion: Fusion;
   launch: Launch;
-  /** Tokens that a static cache has room for; attention of a graph runs over all of them. */
-  reserved: number;
+  /** Tokens that a static cache has room for, which graphs need; null for a cache that grows. */
+  reserved: number | null;
 }
 
 /** One kernel an operation. */

@@ -95,7 +95,7 @@ function stageOf(
     shape,
     fusion: point.fusion,
     launch,
-    reserved: point.contextLen + point.outputLen,
+    reserved: point.launch === 'graph' ? point.contextLen + point.outputLen : null,
   };
   const held = {
     kvCache: storage.kvCache,
@@ -119,6 +119,11 @@ function stageOf(
         launch,
       )
     : null;
+  const launched = compose(
+    kernels.map((kernel) => ({ kernel, time: { ns: roof(kernel), how: 'assumed' as const } })),
+    costs,
+    launch,
+  );
   const source = `${roofs.roofs === 'measured' ? 'measured roofs' : 'data sheet'} of ${roofs.name}`;
   const told = (ms: number, how: string): Figure => figure(ms, 'ms', how);
   const rooflineMs =
@@ -143,14 +148,7 @@ function stageOf(
       'bound' in limit
         ? told(limit.one_by_one_s * 1e3, `Σ over operations of max(F/P, B/BW), ${source}`)
         : limit,
-    launched_ms: told(
-      compose(
-        kernels.map((kernel) => ({ kernel, time: { ns: roof(kernel), how: 'assumed' } })),
-        costs,
-        launch,
-      ).totalNs / 1e6,
-      'kernels at the roofs, launched as assumed',
-    ),
+    launched_ms: told(launched.totalNs / 1e6, 'kernels at the roofs, launched as assumed'),
     predicted_ms: predictedMs,
     predicted_error: composed ? errorShare(composed, validation) : null,
     device_ms: composed ? told(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
@@ -158,7 +156,7 @@ function stageOf(
       ? told(composed.hostNs / 1e6, 'launches × host time a launch, and of the stage')
       : noTable,
     beyond_table_share: composed ? beyondShare(composed) : null,
-    limited_by: composed?.limitedBy ?? null,
+    limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
     measured: own.map((one) => comparison(one, rooflineMs, predictedMs, composed)),
   };

@@ -141,25 +141,27 @@ function cacheAndAttention(
   whole: StageKernel,
   attention: GroupedAttention,
   { storage }: StageModel,
-  { shape, launch, reserved }: StagePlan,
+  { shape, reserved }: StagePlan,
 ): StageKernel[] {
   const { batchSize, newTokens, contextTokens } = shape;
   const { headCount: heads, kvHeadCount: kvHeads, headDim } = attention;
   const b = bytesPerElement[storage.kvCache];
   const aToken = kvHeads * headDim * b;
   const op = { name: 'kv_cache', class: 'copy' as const, dtype: storage.kvCache };
-  const written = batchSize * newTokens * aToken;
-  if (shape.phase === 'prefill' || launch === 'eager') {
+  if (reserved === null) {
     const held = batchSize * (contextTokens + newTokens) * aToken;
     return [...moves(op, [2 * held, 2 * held]), whole];
   }
-  const keys = batchSize * reserved;
+  const written = batchSize * newTokens * aToken;
   const small = Array.from({ length: staticCacheKernels }, () => 0);
+  const writes = moves(op, [2 * written, 2 * written, ...small]);
+  if (shape.phase === 'prefill') return [...writes, whole];
+  const keys = batchSize * reserved;
   const repeat =
     heads === kvHeads ? [] : [keys * (aToken + heads * headDim * b), keys * (aToken + heads * headDim * b)];
   const bytes = bytesOfAttention(keys, heads, headDim, b) + batchSize * newTokens * 2 * heads * headDim * b;
   return [
-    ...moves(op, [2 * written, 2 * written, ...small]),
+    ...writes,
     ...moves(op, repeat, 'strided', { name: 'repeat_kv' }),
     {
       ...whole,

@@ -86,7 +86,8 @@ export const predictStageSchema = z.object({
   host_ms: figureSchema,
   /** Of the device time: kernels that were extrapolated or assumed, not measured or interpolated. */
   beyond_table_share: z.number().nullable(),
-  limited_by: z.enum(['device', 'host']).nullable(),
+  /** What takes longer by the table, else by `launched_ms`. */
+  limited_by: z.enum(['device', 'host']),
   ops: z.array(predictOpSchema),
   measured: z.array(measuredStageSchema),
 });
