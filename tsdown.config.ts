@@ -8,6 +8,7 @@ export default defineConfig([
       'sql-child': 'src/session/sql-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',
       'roofline-child': 'src/capture/onnx/roofline-child.ts',
+      'kernel-child': 'src/capture/onnx/kernel-child.ts',
       // A worker thread of the nsys importer.
       'nsys-worker': 'src/import/nsys/sqlite-worker.ts',
       // A worker thread of the Kineto importer.

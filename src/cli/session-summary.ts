@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
@@ -18,6 +19,7 @@ export type Analysed =
   | { kind: 'serving'; document: Document<ServingResult> }
   | { kind: 'results'; document: Document<BenchmarkResults> }
   | { kind: 'monitor'; document: Document<MonitorResult> }
+  | { kind: 'kernels'; document: Document<KernelsResult> }
   | ({ kind: 'captures' } & CapturesResult);
 
 /**
@@ -39,6 +41,10 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
     return { kind: 'serving', document: await analyzeServing(session) };
   }
   if (kind === 'monitor') return monitorOf(session);
+  if (artifacts.some((artifact) => artifact.kind === 'kernel-plan')) {
+    const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
+    return { kind: 'kernels', document: await analyzeKernels(session) };
+  }
   const { analyzeCaptures } = await import('../analyze/captures.js');
   const captures = await analyzeCaptures(session);
   if (captures.trace === null && captures.counters === null && captures.gemms === null) {
@@ -83,6 +89,10 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
     case 'monitor': {
       const { monitorReport } = await import('../report/html/monitor/monitor.js');
       return writePage(path, (parts) => monitorReport(analysed.document, parts));
+    }
+    case 'kernels': {
+      const { kernelsReport } = await import('../report/html/kernels/kernels.js');
+      return writePage(path, (parts) => kernelsReport(analysed.document, parts));
     }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
@@ -148,6 +158,10 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   if (analysed.kind === 'monitor') {
     const { monitorSummary } = await import('../report/terminal/monitor.js');
     return `${monitorSummary(analysed.document, how)}\n  report: ${path}`;
+  }
+  if (analysed.kind === 'kernels') {
+    const { kernelsText } = await import('../report/terminal/kernels.js');
+    return `${kernelsText(analysed.document, how.width)}\n  report: ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

@@ -102,7 +102,9 @@ test('experts, latent attention and windows inside a prompt say why they are not
       ops.filter((op) => op.case === null).map((op) => `${phase} ${op.name}: ${op.reason}`),
     );
   const mixtral = reasons('mixtral-8x7b', 64);
-  expect(mixtral.some((text) => text.startsWith('decode experts_gate_up_proj: 2 products as one'))).toBe(true);
+  expect(mixtral.some((text) => text.startsWith('decode experts_gate_up_proj: 2 products as one'))).toBe(
+    true,
+  );
   expect(mixtral.some((text) => text.includes('swiglu'))).toBe(false);
   const mistral = reasons('mistral-7b', 8192);
   expect(mistral).toEqual([
@@ -118,20 +120,39 @@ test('a sweep is every combination of what a kernel has, each once', () => {
     dtypes: ['float32', 'bfloat16'],
     backends: [null],
   };
-  const ids = sweepCases(['sampling', 'softmax'], sweep, 100).map((one) => one.case);
+  const { cases, points } = sweepCases(['sampling', 'softmax'], sweep, 100);
+  const ids = cases.map((one) => one.case);
   // Sampling has no sequence: 2 batch sizes × 2 dtypes; of softmax 16 and 32 tokens at batch 1, 128 and 256 at 8.
   expect(ids).toHaveLength(4 + 8);
-  expect(ids).toContain('softmax bfloat16 256x64');
+  expect(points.find((point) => point.case === 'softmax bfloat16 256x64')).toEqual({
+    case: 'softmax bfloat16 256x64',
+    series: 'softmax',
+    batch_size: 8,
+    seq_len: 32,
+    hidden_size: 64,
+    dtype: 'bfloat16',
+    backend: null,
+  });
+  expect(points.find(({ series }) => series === 'sampling')).toMatchObject({
+    seq_len: null,
+    hidden_size: null,
+  });
   const backends = sweepCases(
     ['attention'],
     { ...sweep, dtypes: ['float16'], backends: ['flash', 'math'] },
     100,
   );
-  expect(backends).toHaveLength(2 * 2 * 2 * 2);
-  expect(sweepCases(['rmsnorm'], { ...sweep, dtypes: ['float8'] }, 100)).toEqual([]);
+  // Prefill and decode, each at 2 batch sizes and 2 lengths with 2 backends.
+  expect(backends.cases).toHaveLength(16);
+  expect(new Set(backends.points.map(({ series }) => series))).toEqual(
+    new Set(['attention prefill', 'attention decode']),
+  );
+  expect(sweepCases(['rmsnorm'], { ...sweep, dtypes: ['float8'] }, 100).cases).toEqual([]);
+  const narrow = sweepCases(['linear'], { ...sweep, dtypes: ['float8'] }, 100).cases;
+  expect(narrow.every(({ params }) => params['bias'] === 0)).toBe(true);
   const { batchSize, seqLen, hiddenSize, vocab } = usualSizes.gpu;
   const usual = { ...sweep, batchSizes: [batchSize], seqLens: [seqLen], hiddenSizes: [hiddenSize] };
-  expect(sweepCases(['gemm'], usual, vocab)[0]).toEqual(
+  expect(sweepCases(['gemm'], usual, vocab).cases[0]).toEqual(
     kernelCase('gemm', 'float32', { m: 4096, n: 4096, k: 4096 }),
   );
 });

@@ -76,26 +76,76 @@ const inNarrow = new Set<KernelName>(['gemm', 'linear']);
 /** Whether a kernel has a form in the dtype. */
 export function takesDType(kernel: KernelName, dtype: string): boolean {
   if (dtype === 'int4') return false;
-  if (dtype === 'float8' || dtype === 'int8') return inNarrow.has(kernel);
+  if (inNarrow8(dtype)) return inNarrow.has(kernel);
   if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
   return true;
 }
+
+/** Where a case lies in a sweep; sizes that its kernel does not have are null. */
+export interface SweepPoint {
+  case: string;
+  /** What is compared over the sweep: attention prefill, gemm, … */
+  series: string;
+  batch_size: number | null;
+  seq_len: number | null;
+  hidden_size: number | null;
+  dtype: string;
+  backend: string | null;
+}
+
+export interface SweptCases {
+  cases: KernelCase[];
+  points: SweepPoint[];
+}
+
+/** Sizes that a kernel takes nothing from. */
+const indifferent: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size')[]>> = {
+  conv2d: ['seq_len'],
+  sampling: ['seq_len', 'hidden_size'],
+};
 
 /**
  * Cases of the kernels over every combination of the sweep, each once: a size that a kernel does not have does not
  * multiply it. Combinations of kernel and dtype that do not exist are left out.
  */
-export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, vocab: number): KernelCase[] {
+export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, vocab: number): SweptCases {
   const cases = new Map<string, KernelCase>();
-  for (const name of names)
-    for (const dtype of sweep.dtypes.filter((one) => takesDType(name, one)))
-      for (const hidden of sweep.hiddenSizes)
-        for (const seq of sweep.seqLens)
-          for (const batch of sweep.batchSizes)
-            for (const params of paramsOf[name]({ batch, seq, hidden, vocab }))
-              for (const backend of name === 'attention' ? sweep.backends : [null]) {
-                const one = kernelCase(name, dtype, params, backend);
-                cases.set(one.case, one);
-              }
-  return [...cases.values()];
+  const points: SweepPoint[] = [];
+  for (const at of combinations(names, sweep)) {
+    const without = indifferent[at.name] ?? [];
+    for (const params of paramsOf[at.name]({ batch: at.batch, seq: at.seq, hidden: at.hidden, vocab })) {
+      // torch._scaled_mm and torch._int_mm are products without a bias.
+      const own = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
+      const one = kernelCase(at.name, at.dtype, own, at.backend);
+      if (cases.has(one.case)) continue;
+      cases.set(one.case, one);
+      const phase = at.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
+      points.push({
+        case: one.case,
+        series: `${at.name}${phase}`,
+        batch_size: at.batch,
+        seq_len: without.includes('seq_len') ? null : at.seq,
+        hidden_size: without.includes('hidden_size') ? null : at.hidden,
+        dtype: at.dtype,
+        backend: at.backend,
+      });
+    }
+  }
+  return { cases: [...cases.values()], points };
+}
+
+const inNarrow8 = (dtype: string): boolean => dtype === 'float8' || dtype === 'int8';
+
+function combinations(names: readonly KernelName[], sweep: KernelSweep) {
+  const { dtypes, hiddenSizes, seqLens, batchSizes } = sweep;
+  return names.flatMap((name) =>
+    dtypes
+      .filter((dtype) => takesDType(name, dtype))
+      .flatMap((dtype) => hiddenSizes.map((hidden) => ({ name, dtype, hidden })))
+      .flatMap((at) => seqLens.map((seq) => ({ ...at, seq })))
+      .flatMap((at) => batchSizes.map((batch) => ({ ...at, batch })))
+      .flatMap((at) =>
+        (name === 'attention' ? sweep.backends : [null]).map((backend) => ({ ...at, backend })),
+      ),
+  );
 }

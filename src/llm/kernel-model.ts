@@ -45,16 +45,23 @@ export interface ModelCases {
 export function modelCases(
   a: Architecture,
   storage: Storage,
-  { batchSizes, contextLens }: { batchSizes: readonly number[]; contextLens: readonly number[] },
+  {
+    batchSizes,
+    contextLens,
+    backend = null,
+  }: { batchSizes: readonly number[]; contextLens: readonly number[]; backend?: string | null },
 ): ModelCases {
   const cases = new Map<string, KernelCase>();
   const steps = contextLens.flatMap((context) =>
     batchSizes.flatMap((batchSize) =>
-      shapes(batchSize, context).map((shape) => stepOf(a, storage, shape, cases)),
+      shapes(batchSize, context).map((shape) => stepOf(a, storage, { ...shape, backend }, cases)),
     ),
   );
   return { steps, cases: [...cases.values()] };
 }
+
+/** A stage, and the attention kernel of PyTorch's that it is measured with; null is PyTorch's own choice. */
+type MeasuredShape = StageShape & { backend: string | null };
 
 function shapes(batchSize: number, context: number): StageShape[] {
   return [
@@ -66,7 +73,7 @@ function shapes(batchSize: number, context: number): StageShape[] {
 function stepOf(
   a: Architecture,
   storage: Storage,
-  shape: StageShape,
+  shape: MeasuredShape,
   cases: Map<string, KernelCase>,
 ): ModelStep {
   const ops = new Map<string, StepOp>();
@@ -93,9 +100,9 @@ type Measured = { case: KernelCase; reason: null } | { case: null; reason: strin
 
 const without = (reason: string): Measured => ({ case: null, reason });
 
-function measuredBy(a: Architecture, op: NecessaryOp, shape: StageShape): Measured {
+function measuredBy(a: Architecture, op: NecessaryOp, shape: MeasuredShape): Measured {
   const as = (kernel: KernelName, params: Record<string, number>): Measured => ({
-    case: kernelCase(kernel, op.dtype, params),
+    case: kernelCase(kernel, op.dtype, params, kernel === 'attention' ? shape.backend : null),
     reason: null,
   });
   const tokens = shape.batchSize * shape.newTokens;

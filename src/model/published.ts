@@ -8,6 +8,7 @@ import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
+import { kernelsDocumentSchema } from './documents/kernels.js';
 import { monitorDocumentSchema } from './documents/monitor.js';
 import { predictDocumentSchema } from './documents/predict.js';
 import { profileDocumentSchema } from './documents/profile.js';
@@ -53,6 +54,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   bench: benchDocumentSchema,
   'baseline-metrics': baselineMetricsSchema,
   'bench-compare': benchCompareDocumentSchema,
+  kernels: kernelsDocumentSchema,
   serving: servingDocumentSchema,
   monitor: monitorDocumentSchema,
   doctor: doctorSchema,

@@ -1,5 +1,6 @@
 import { barsChart } from './bars.js';
 import type { BenchResult } from '../../model/documents/bench.js';
+import type { KernelsResult } from '../../model/documents/kernels.js';
 import type { MonitorResult } from '../../model/documents/monitor.js';
 import type { ServingResult } from '../../model/documents/serving.js';
 import type { TraceResult } from '../../model/documents/trace.js';
@@ -12,6 +13,8 @@ import { benchVariantsChart } from './bench/variants.js';
 import type { Chart } from './chart.js';
 import { classesChart } from './classes.js';
 import { repeatsChart, stepsChart } from './latency.js';
+import { kernelMapChart } from './kernels/map.js';
+import { kernelRooflineChart } from './kernels/roofline.js';
 import { layersChart } from './layers.js';
 import { memoryChart } from './memory.js';
 import { monitorDeviceChart, monitorHostChart } from './monitor/device.js';
@@ -70,11 +73,18 @@ export const monitorCharts = {
   monitor_host: monitorHostChart,
 } satisfies Record<string, Chart<MonitorResult>>;
 
+/** Those of the report of kernels. */
+export const kernelCharts = {
+  kernel_roofline: kernelRooflineChart,
+  kernel_map: kernelMapChart,
+} satisfies Record<string, Chart<KernelsResult>>;
+
 export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
 export type BenchChartName = keyof typeof benchCharts;
 export type ServingChartName = keyof typeof servingCharts;
 export type MonitorChartName = keyof typeof monitorCharts;
+export type KernelChartName = keyof typeof kernelCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
 export function chartNamed(name: string): Chart<unknown> | undefined {
@@ -84,6 +94,7 @@ export function chartNamed(name: string): Chart<unknown> | undefined {
     ...benchCharts,
     ...servingCharts,
     ...monitorCharts,
+    ...kernelCharts,
   };
   return all[name] as Chart<unknown> | undefined;
 }

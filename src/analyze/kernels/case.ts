@@ -1,0 +1,122 @@
+import type { OpClass } from '../../model/classes.js';
+import type { KernelPlan, KernelResult } from '../../model/documents/kernels.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { limitingBits, throttleReasonNames } from '../../model/throttle-reasons.js';
+import { studentT975 } from '../statistics.js';
+import { roofOf, type CaseRoofs } from './roofs.js';
+import type { CaseRow, ConditionRow } from './rows.js';
+
+export interface CaseContext {
+  plan: Pick<KernelPlan, 'device' | 'scope'>;
+  roofs: CaseRoofs;
+  conditions: readonly ConditionRow[];
+}
+
+const classes: Record<string, OpClass> = {
+  gemm: 'gemm',
+  linear: 'gemm',
+  conv2d: 'gemm',
+  lstm: 'gemm',
+  attention: 'attention',
+  'layernorm-gelu': 'norm',
+  rmsnorm: 'norm',
+  softmax: 'elementwise',
+  swiglu: 'elementwise',
+  rope: 'elementwise',
+  embedding: 'embedding',
+  sampling: 'sampling',
+};
+
+/** Figures of one case; rates are of its median. */
+export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext): KernelResult {
+  const { case_id, name, median_ns: median, params } = row;
+  const { roof_ns, bound } = roofOf({ ...row, kernel: name }, roofs);
+  const rate = (work: number) =>
+    median === null || median === 0 || work === 0 ? null : (work / median) * 1e9;
+  return {
+    case: case_id,
+    kernel: name,
+    class: classes[name] ?? 'other',
+    backend: row.backend,
+    dtype: row.dtype,
+    params: JSON.parse(params) as Record<string, number>,
+    outcome: row.outcome,
+    text: row.text,
+    flops: row.flops,
+    bytes: row.bytes,
+    runs: row.runs,
+    mean_ns: meanOf(row),
+    median_ns: median,
+    min_ns: row.min_ns,
+    max_ns: row.max_ns,
+    sd_ns: row.sd_ns,
+    p5_ns: row.p5_ns,
+    p95_ns: row.p95_ns,
+    bytes_per_s: rate(row.bytes),
+    flops_per_s: rate(row.flops),
+    intensity: row.flops === 0 ? null : row.flops / row.bytes,
+    roof_ns,
+    roof_share: shareOf(roof_ns, median),
+    bound: boundOf(row, bound, roof_ns, roofs),
+    method: row.runs === 0 ? null : row.method,
+    per_sample: row.runs === 0 ? null : row.per_sample,
+    rotated_bytes: row.rotated_bytes,
+    peak_memory_bytes:
+      row.peak_memory_bytes === null
+        ? missing('not_told', 'the framework does not tell the memory of one operation')
+        : figure(row.peak_memory_bytes, 'B', 'peak of the allocator during the case'),
+    max_error: row.max_error,
+    ...conditionsOf(case_id, plan.scope, conditions),
+  };
+}
+
+/** Runs of one process are not independent launches: the interval says how steady this process was. */
+function meanOf({ mean_ns, sd_ns, runs, outcome }: CaseRow): Figure {
+  if (mean_ns === null) return missing(outcome, `it was not measured: ${outcome.replaceAll('_', ' ')}`);
+  const source = 'runs of one process';
+  if (sd_ns === null || runs < 2) return figure(mean_ns, 'ns', source, { n: runs });
+  const half = (studentT975(runs - 1) * sd_ns) / Math.sqrt(runs);
+  return figure(mean_ns, 'ns', source, { n: runs, sd: sd_ns, ci95: [mean_ns - half, mean_ns + half] });
+}
+
+function shareOf(roof: Figure, median: number | null): Figure {
+  if (roof.value === null) return roof;
+  if (median === null || median === 0) return missing('not_measured', 'it was not measured');
+  return figure(roof.value / median, 'ratio', `${roof.source}; over the median`);
+}
+
+/** Shorter by the roofs than a launch (a node of a graph, where graphs are replayed): then neither roof is met. */
+function boundOf(
+  { method, runs }: CaseRow,
+  bound: KernelResult['bound'],
+  roof: Figure,
+  { launchNs, graphNodeNs }: CaseRoofs,
+): KernelResult['bound'] {
+  if (runs === 0) return null;
+  const floor = method === 'graph' ? graphNodeNs : launchNs;
+  return roof.value !== null && floor.value !== null && roof.value < floor.value ? 'latency' : bound;
+}
+
+function conditionsOf(caseId: string, gpu: string | null, all: readonly ConditionRow[]) {
+  const own = all.filter(
+    ({ case_id, scope }) => case_id === caseId && (gpu === null ? /^cpu\d/.test(scope) : scope === gpu),
+  );
+  const none = missing('no_samples', 'no sample fell into the case');
+  const mean = (unit: string, ...names: string[]): Figure => {
+    for (const name of names) {
+      const rows = own.filter(({ metric }) => metric === name);
+      const n = rows.reduce((sum, row) => sum + row.n, 0);
+      if (n === 0) continue;
+      const value = rows.reduce((sum, row) => sum + row.mean * row.n, 0) / n;
+      return figure(value, unit, `telemetry: ${name}`, { n });
+    }
+    return none;
+  };
+  const bits = own.reduce((set, row) => set | row.bits, 0);
+  return {
+    clock_mhz: mean('MHz', gpu === null ? 'clock_mhz' : 'sm_clock_mhz'),
+    power_w:
+      gpu === null ? missing('cpu', 'a CPU tells no power here') : mean('W', 'power_instant_w', 'power_w'),
+    throttled_by: throttleReasonNames(bits & limitingBits),
+  };
+}

@@ -1,0 +1,99 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import {
+  kernelPlanSchema,
+  kernelsVersion,
+  type KernelPlan,
+  type KernelsResult,
+} from '../../model/documents/kernels.js';
+import type { Session } from '../../session/open.js';
+import { artifactJson, storedRoofline } from '../artifact.js';
+import { storedGpuRoofline } from '../roofs.js';
+import { caseRows, conditionRows } from './rows.js';
+import { resultOf } from './case.js';
+import { mapsOf } from './maps.js';
+import { roofsOfCpu, roofsOfGpu, type CaseRoofs } from './roofs.js';
+import { stepOf } from './steps.js';
+
+/** What each operation of a `kernels` session took and reached, and what a model's steps add up to. */
+export async function analyzeKernels(session: Session): Promise<Document<KernelsResult>> {
+  const { manifest } = session;
+  const plan = kernelPlanSchema.parse(
+    await artifactJson(session, 'kernel-plan', 'what was measured, and which cases make up a step'),
+  );
+  const roofs = await roofsFor(session, plan);
+  const database = await session.connect();
+  try {
+    const rows = await caseRows(database);
+    const conditions = await conditionRows(database);
+    const cases = rows.map((row) => resultOf(row, { plan, roofs, conditions }));
+    const byId = new Map(cases.map((one) => [one.case, one]));
+    const { points, model, ...told } = plan;
+    const dtypes = [...new Set(cases.map(({ dtype }) => dtype))];
+    const result: KernelsResult = {
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: manifest.title,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
+      plan: told,
+      model: model && { name: model.name, dtype: model.dtype },
+      roofs: {
+        compute: dtypes.map((dtype) => ({ dtype, flops_per_s: roofs.flopsPerS(dtype) })),
+        bytes_per_s: roofs.bytesPerS(null),
+        launch_ns: roofs.launchNs,
+      },
+      cases,
+      maps: mapsOf(points),
+      steps: (model?.steps ?? []).map((step) => stepOf(step, byId)),
+    };
+    return document('kernels', kernelsVersion, result, [...session.issues, ...issuesOf(result)]);
+  } finally {
+    await database.close();
+  }
+}
+
+async function roofsFor(session: Session, plan: KernelPlan): Promise<CaseRoofs> {
+  if (plan.device === 'cpu') return roofsOfCpu(await storedRoofline(session));
+  return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await storedGpuRoofline(session));
+}
+
+function issuesOf({ cases, roofs }: KernelsResult): Issue[] {
+  const issues: Issue[] = [];
+  const tell = (code: string, severity: Issue['severity'], count: number, text: string) => {
+    if (count > 0) issues.push({ code, severity, text, count });
+  };
+  const some = (of: (one: KernelsResult['cases'][number]) => boolean) => cases.filter(of);
+  const throttled = some(({ throttled_by }) => throttled_by.length > 0);
+  const reasons = [...new Set(throttled.flatMap(({ throttled_by }) => throttled_by))].join(', ');
+  tell(
+    'kernels_throttled',
+    'warning',
+    throttled.length,
+    `Clocks were held down (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
+  );
+  const wrong = some(({ outcome }) => outcome === 'wrong');
+  tell(
+    'kernels_wrong',
+    'error',
+    wrong.length,
+    `Further from the float64 reference than rounding explains: ${names(wrong)}.`,
+  );
+  const over = some(({ roof_share: share }) => share.value !== null && share.value > 1.05);
+  tell(
+    'roof_exceeded',
+    'warning',
+    over.length,
+    `Over 100 % of the roof: ${names(over)}. The roof is too low for them, or a cache held what was to be moved.`,
+  );
+  if (roofs.bytes_per_s.value === null)
+    tell('no_roofline', 'info', 1, `No share of the roof: ${roofs.bytes_per_s.reason.text}.`);
+  return issues;
+}
+
+const names = (cases: readonly { case: string }[]): string =>
+  cases
+    .slice(0, 3)
+    .map((one) => one.case)
+    .join('; ') + (cases.length > 3 ? ` and ${cases.length - 3} more` : '');

@@ -1,0 +1,57 @@
+import type { KernelMap, KernelPlan } from '../../model/documents/kernels.js';
+
+type Point = KernelPlan['points'][number];
+type Axis = 'batch_size' | 'seq_len' | 'hidden_size' | 'dtype' | 'backend';
+
+const axes: readonly Axis[] = ['batch_size', 'seq_len', 'hidden_size', 'dtype', 'backend'];
+const words: Record<Axis, string> = {
+  batch_size: 'batch size',
+  seq_len: 'sequence length',
+  hidden_size: 'hidden size',
+  dtype: 'dtype',
+  backend: 'backend',
+};
+
+/** Maps of what was swept over two sizes or more: the first two are the axes, each combination of the others a map. */
+export function mapsOf(points: readonly Point[]): KernelMap[] {
+  return groups(points, ({ series }) => series).flatMap(({ key: series, own }) => {
+    const swept = axes.filter((axis) => valuesOf(own, axis).length > 1);
+    const [x, y, ...others] = swept;
+    if (!x || !y) return [];
+    return groups(own, (point) =>
+      others.map((axis) => `${words[axis]} ${String(point[axis])}`).join(', '),
+    ).map(({ key: fixed, own: shown }) => mapOf(series, fixed, shown, x, y));
+  });
+}
+
+function mapOf(series: string, fixed: string, points: readonly Point[], x: Axis, y: Axis): KernelMap {
+  const [xs, ys] = [valuesOf(points, x), valuesOf(points, y)];
+  return {
+    series,
+    fixed,
+    x: { name: words[x], values: xs },
+    y: { name: words[y], values: ys },
+    cells: points.map((point) => ({
+      x: xs.indexOf(String(point[x])),
+      y: ys.indexOf(String(point[y])),
+      case: point.case,
+    })),
+  };
+}
+
+function valuesOf(points: readonly Point[], axis: Axis): string[] {
+  const all = new Set(points.map((point) => point[axis]).filter((value) => value !== null));
+  const values = [...all];
+  const sizes = values.filter((value) => typeof value === 'number').toSorted((a, b) => a - b);
+  return (sizes.length > 0 ? sizes : values).map(String);
+}
+
+function groups<T>(items: readonly T[], keyOf: (item: T) => string): { key: string; own: T[] }[] {
+  const found = new Map<string, T[]>();
+  for (const item of items) {
+    const group = found.get(keyOf(item));
+    if (group) group.push(item);
+    else found.set(keyOf(item), [item]);
+  }
+  return [...found].map(([key, own]) => ({ key, own }));
+}

@@ -1,0 +1,86 @@
+import type { PeakDType } from '../../hardware/gpu-peaks.js';
+import { isProduct } from '../../llm/kernel-work.js';
+import type { MachineRoofline } from '../../model/documents/roofline.js';
+import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
+import type { DType } from '../../model/dtype.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
+
+/** What a case's time is held against. */
+export interface CaseRoofs {
+  flopsPerS(dtype: string): Figure;
+  /** At a working set: on a CPU a small one is read from a cache. */
+  bytesPerS(workingSetBytes: number | null): Figure;
+  launchNs: Figure;
+  graphNodeNs: Figure;
+}
+
+/** Measured roofs of the GPU, its data sheet where there are none. @param device cuda:1 */
+export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoofline | null): CaseRoofs {
+  const index = Number(/:(\d+)$/.exec(device)?.[1] ?? 0);
+  const roofs = gpuRoofs(name, roofline, { index });
+  return {
+    flopsPerS: (dtype) => roofs.roofFlops(dtype as PeakDType),
+    bytesPerS: () => roofs.roofBandwidth,
+    launchNs: roofs.launchNs,
+    graphNodeNs: roofs.graphNodeNs,
+  };
+}
+
+/** Measured roofs of a CPU through the embedded engine; no sheet states them. */
+export function roofsOfCpu(roofline: MachineRoofline | null): CaseRoofs {
+  const nothing = missing('cpu', 'nothing is launched on a CPU');
+  if (roofline === null) {
+    const none = missing(
+      'no_roofline',
+      "this CPU's roofs are not measured: inferscope roofline does it once",
+    );
+    return { flopsPerS: () => none, bytesPerS: () => none, launchNs: nothing, graphNodeNs: nothing };
+  }
+  const how = `measured ${roofline.measured_at.slice(0, 10)} (${roofline.engine})`;
+  const peaks = computePeaks(roofline);
+  return {
+    flopsPerS: (dtype) => {
+      const peak = peaks[dtype as DType];
+      return peak === undefined || peak === null
+        ? missing('no_peak_for_dtype', `the roofline of this CPU has no ${dtype} peak`)
+        : figure(peak, 'FLOP/s', how);
+    },
+    bytesPerS: (workingSet) => {
+      const last = roofline.bandwidth.at(-1)!;
+      const at =
+        workingSet === null
+          ? { bytesPerS: last.bytes_per_s, level: last.level }
+          : bandwidthAt(roofline, workingSet);
+      return figure(at.bytesPerS, 'B/s', `${how}, ${at.level}`);
+    },
+    launchNs: nothing,
+    graphNodeNs: nothing,
+  };
+}
+
+export interface CaseRoof {
+  roof_ns: Figure;
+  bound: 'memory' | 'compute' | null;
+}
+
+/**
+ * max(FLOPs / peak, bytes / bandwidth). Kernels without matrix products run on vector units, whose peak nothing here
+ * states: bytes alone are their roof.
+ */
+export function roofOf(
+  one: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },
+  roofs: CaseRoofs,
+): CaseRoof {
+  const bandwidth = roofs.bytesPerS(one.rotated_bytes ?? one.bytes);
+  if (bandwidth.value === null) return { roof_ns: bandwidth, bound: null };
+  const memoryNs = (one.bytes / bandwidth.value) * 1e9;
+  if (!isProduct(one.kernel))
+    return { roof_ns: figure(memoryNs, 'ns', `bytes / bandwidth, ${bandwidth.source}`), bound: 'memory' };
+  const peak = roofs.flopsPerS(one.dtype);
+  if (peak.value === null) return { roof_ns: peak, bound: null };
+  const computeNs = (one.flops / peak.value) * 1e9;
+  return computeNs > memoryNs
+    ? { roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`), bound: 'compute' }
+    : { roof_ns: figure(memoryNs, 'ns', `bytes / bandwidth, ${bandwidth.source}`), bound: 'memory' };
+}

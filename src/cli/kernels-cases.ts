@@ -1,0 +1,115 @@
+import { readArchitecture } from '../llm/architecture.js';
+import { type SweepPoint, sweepCases, usualSizes } from '../llm/kernel-cases.js';
+import { type ModelStep, modelCases } from '../llm/kernel-model.js';
+import { declaredDType, quantizedWeights } from '../llm/quantization.js';
+import { floatStorage, type Storage } from '../llm/storage.js';
+import type { DType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
+import { findModel } from './find-model.js';
+import type { KernelsTyped } from './kernels.js';
+
+export interface ChosenCases {
+  cases: KernelCase[];
+  points: SweepPoint[];
+  model: { name: string; dtype: string; config: Record<string, unknown>; steps: ModelStep[] } | null;
+}
+
+/**
+ * What is measured: the kernels that were named over their sweep, or a model's operations.
+ * @throws E_USAGE, E_DTYPE, E_LENGTHS, E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE
+ */
+export async function chooseCases(
+  names: readonly KernelName[],
+  typed: KernelsTyped,
+  on: { gpu: boolean; dtypes: readonly string[] },
+): Promise<ChosenCases> {
+  if (typed.fromModel !== undefined) return modelOperations(typed.fromModel, names, typed, on);
+  if (typed.contextLen) {
+    throw usage(
+      '--context-len belongs to --from-model',
+      'Kernels that are named have --seq-len.',
+      '--seq-len 512,4096',
+    );
+  }
+  const usual = usualSizes[on.gpu ? 'gpu' : 'cpu'];
+  const { cases, points } = sweepCases(
+    names.length > 0 ? [...new Set(names)] : kernelNames,
+    {
+      batchSizes: typed.batchSize ?? [usual.batchSize],
+      seqLens: typed.seqLen ?? [usual.seqLen],
+      hiddenSizes: typed.hiddenSize ?? [usual.hiddenSize],
+      dtypes: on.dtypes,
+      backends: typed.backend ?? [null],
+    },
+    usual.vocab,
+  );
+  if (cases.length === 0) {
+    throw new InferscopeError('E_DTYPE', {
+      what: `${names.join(', ')} has no form in ${on.dtypes.join(', ')}`,
+      why: 'Only gemm and linear compute in float8 and int8; tfloat32 is a form of matrix products.',
+      fix: 'Leave --dtype out, or take --dtype bfloat16.',
+    });
+  }
+  return { cases, points, model: null };
+}
+
+async function modelOperations(
+  spec: string,
+  names: readonly KernelName[],
+  typed: KernelsTyped,
+  { gpu, dtypes }: { gpu: boolean; dtypes: readonly string[] },
+): Promise<ChosenCases> {
+  if (names.length > 0)
+    throw usage(
+      'kernels are named beside --from-model',
+      'The model decides which operations there are.',
+      'inferscope kernels --from-model llama-3.1-8b',
+    );
+  for (const [flag, value] of [
+    ['--seq-len', typed.seqLen],
+    ['--hidden-size', typed.hiddenSize],
+  ] as const)
+    if (value)
+      throw usage(
+        `${flag} beside --from-model`,
+        'The model and --context-len decide the sizes.',
+        '--context-len 128,2048',
+      );
+  if (dtypes.length > 1)
+    throw usage('--from-model takes one --dtype', 'The sum over a step is of one dtype.', '--dtype bfloat16');
+  const { name, config } = await findModel(spec);
+  const architecture = readArchitecture(config);
+  const dtype = typed.dtype ? dtypes[0]! : ((gpu ? declaredDType(config) : null) ?? dtypes[0]!);
+  if (dtype === 'tfloat32')
+    throw usage(
+      '--from-model has no tfloat32',
+      'It is a way to multiply float32, not how a model is stored.',
+      '--dtype float32',
+    );
+  const backends = typed.backend ?? [null];
+  // One backend stands for all of the model's attention; several would make several sums.
+  if (backends.length > 1)
+    throw usage(
+      '--from-model takes one --backend',
+      'The sum over a step is of one attention kernel.',
+      '--backend flash',
+    );
+  const { steps, cases } = modelCases(architecture, storageOf(dtype as DType, config), {
+    batchSizes: typed.batchSize ?? [1],
+    contextLens: typed.contextLen ?? [128],
+    backend: backends[0]!,
+  });
+  return { cases, points: [], model: { name, dtype, config, steps } };
+}
+
+function storageOf(dtype: DType, config: Record<string, unknown>): Storage {
+  const float = declaredDType(config) ?? 'bfloat16';
+  if (dtype !== 'float8' && dtype !== 'int8') return floatStorage(dtype);
+  const weights = quantizedWeights(dtype === 'float8' ? 'fp8-row' : 'int8-row', float);
+  return { weights, activations: float, kvCache: float };
+}
+
+function usage(what: string, why: string, example: string): InferscopeError {
+  return new InferscopeError('E_USAGE', { what, why, fix: `Type for example: ${example}` });
+}

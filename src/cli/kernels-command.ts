@@ -1,0 +1,76 @@
+import { existsSync, statSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import { join, relative, resolve } from 'node:path';
+import process from 'node:process';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import type { KernelName } from '../model/kernels.js';
+import { makeFolder } from '../session/home.js';
+import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { interruptible } from './interrupt.js';
+import type { KernelsTyped } from './kernels.js';
+import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { startProgress } from './progress.js';
+import { reportPath, writePage } from './report-file.js';
+
+/** Measures, keeps, analyses and shows. Sets the exit code. */
+export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {
+  const { runKernels } = await import('./kernels-run.js');
+  const folder = resultsFolder(typed.output);
+  const progress = startProgress(typed.quiet === true);
+  const kept = await interruptible((signal) => runKernels(names, typed, signal, progress)).finally(() =>
+    progress.end(),
+  );
+  const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
+  const { kernelFiles } = await import('../export/kernel-files.js');
+  const { kernelsReport } = await import('../report/html/kernels/kernels.js');
+  const document = await analyzeKernels(await openSession(kept.id));
+  const report = reportPath(kept.folder);
+  await writePage(report, (parts) => kernelsReport(document, parts));
+  const files = kernelFiles(document);
+  for (const { name, text } of files) await writeResult(join(folder, name), text);
+  if (typed.json) printDocument(document);
+  else {
+    const { kernelsText } = await import('../report/terminal/kernels.js');
+    print(kernelsText(document, Math.min(100, terminalWidth())));
+  }
+  if (!typed.quiet) {
+    talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);
+    talk(`report: ${report}`);
+  }
+  if (kept.interrupted) {
+    warn(`interrupted: session ${kept.id} holds what was measured until then`);
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+    return;
+  }
+  const { cases } = document.data;
+  if (cases.some(({ outcome }) => outcome === 'wrong')) process.exitCode = exitCodeOf.E_CHECK_FAILED;
+  else if (cases.every(({ outcome }) => outcome !== 'measured'))
+    process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
+}
+
+/** Tries the place of the files before anything is measured for them. @throws E_USAGE, E_HOME_UNWRITABLE */
+function resultsFolder(folder: string): string {
+  const path = resolve(folder);
+  if (existsSync(path) && !statSync(path).isDirectory()) {
+    throw new InferscopeError('E_USAGE', {
+      what: `--output ${folder} is a file`,
+      why: 'Two files are written: it takes a folder.',
+      fix: 'Type for example: --output results',
+    });
+  }
+  try {
+    makeFolder(path);
+  } catch (error) {
+    throw asStorageFailure(error, { path, doing: 'make the folder for results' });
+  }
+  return path;
+}
+
+async function writeResult(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(path, text);
+  } catch (error) {
+    throw asStorageFailure(error, { path, doing: 'write the results' });
+  }
+}

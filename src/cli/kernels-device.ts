@@ -1,0 +1,133 @@
+import process from 'node:process';
+import { onnxRunner, type OnnxRunner } from '../capture/onnx/kernel-runner.js';
+import { torchRunner, type TorchRunner } from '../capture/kernels/runner.js';
+import { driverIndex } from '../capture/roofline/conditions.js';
+import { openGpus } from '../capture/telemetry-gpus.js';
+import { gpuSheet, type PeakDType } from '../hardware/gpu-peaks.js';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import type { KernelRunner } from '../model/kernels.js';
+import type { KernelsTyped } from './kernels.js';
+
+export interface ChosenDevice {
+  runner: KernelRunner;
+  threads: number | null;
+  /** As PyTorch names it; null on a CPU. */
+  gpuName: string | null;
+  /** gpu0 of the samples; null on a CPU. */
+  scope: string | null;
+  freeBytes: number | null;
+  dtypes: string[];
+  issues: Issue[];
+}
+
+/**
+ * What runs the kernels. Without a word of the user: PyTorch where it finds a GPU, else the embedded engine on the CPU.
+ * @throws E_ENGINE_MISSING, E_USAGE, E_DTYPE
+ */
+export async function chooseDevice(typed: KernelsTyped): Promise<ChosenDevice> {
+  const { runner, issues } = await chooseRunner(typed);
+  const onGpu = runner.device !== 'cpu';
+  const index = Number(/:(\d+)$/.exec(runner.device)?.[1] ?? 0);
+  const gpuName = onGpu ? ((runner as TorchRunner).gpus[index] ?? null) : null;
+  const gpu = onGpu ? await gpuFacts(index) : null;
+  const dtypes = typed.dtype ?? [usualDType(gpuName, onGpu)];
+  checkDTypes(dtypes, runner, gpuName);
+  if (typed.backend && runner.name === 'onnxruntime') throw noBackends();
+  return {
+    runner,
+    threads: runner.name === 'onnxruntime' ? (runner as OnnxRunner).threads : null,
+    gpuName,
+    scope: gpu?.scope ?? null,
+    freeBytes: onGpu ? (gpu?.freeBytes ?? null) : process.availableMemory(),
+    dtypes,
+    issues,
+  };
+}
+
+async function chooseRunner(typed: KernelsTyped): Promise<{ runner: KernelRunner; issues: Issue[] }> {
+  const { engine, device = null, python = null, threads = null } = typed;
+  const embedded = (text: string | null) =>
+    onnxRunner({ threads }).then((runner) => ({
+      runner,
+      issues: text === null ? [] : [{ code: 'embedded_engine', severity: 'info' as const, text }],
+    }));
+  if (engine === 'onnx') {
+    if (device !== null && device !== 'cpu') throw noDevice(device);
+    return embedded(null);
+  }
+  if (engine === 'torch' || python !== null || (device !== null && device !== 'cpu'))
+    return { runner: await torchRunner({ python, device }), issues: [] };
+  if (device === 'cpu') return embedded(null);
+  const { gpus, reason } = await openGpus();
+  gpus?.close();
+  // Looking for a Python takes seconds, and without a GPU it would change nothing.
+  if (!gpus) return embedded(`Measured on the CPU through the embedded engine: no GPU. ${reason.text}`);
+  try {
+    const runner = await torchRunner({ python, device });
+    if (runner.device !== 'cpu') return { runner, issues: [] };
+    return await embedded('Measured on the CPU through the embedded engine: PyTorch finds no GPU.');
+  } catch (error) {
+    if (!(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
+    return embedded(
+      `Measured on the CPU through the embedded engine: ${error.parts.what}. ${error.parts.fix}`,
+    );
+  }
+}
+
+async function gpuFacts(index: number): Promise<{ scope: string; freeBytes: number | null } | null> {
+  const { gpus } = await openGpus();
+  if (!gpus) return null;
+  try {
+    const at = driverIndex(
+      index,
+      gpus.devices.map(({ uuid }) => uuid),
+    );
+    const device = gpus.devices.find((one) => one.index === at);
+    return { scope: `gpu${at}`, freeBytes: device?.sample().memoryFreeBytes ?? null };
+  } finally {
+    gpus.close();
+  }
+}
+
+function usualDType(gpuName: string | null, onGpu: boolean): string {
+  if (!onGpu) return 'float32';
+  const sheet = gpuName === null ? null : gpuSheet(gpuName);
+  return sheet && sheet.denseTflops.bfloat16 === undefined ? 'float16' : 'bfloat16';
+}
+
+function checkDTypes(dtypes: readonly string[], runner: KernelRunner, gpuName: string | null): void {
+  if (runner.name === 'onnxruntime') {
+    const other = dtypes.find((dtype) => dtype !== 'float32');
+    if (other === undefined) return;
+    throw new InferscopeError('E_DTYPE', {
+      what: `the embedded engine measures no ${other} kernels`,
+      why: "ONNX Runtime's CPU kernels compute in float32; it has few others, and casts for the rest.",
+      fix: 'Leave --dtype out, or measure with PyTorch: --engine torch',
+    });
+  }
+  const sheet = gpuName === null ? null : gpuSheet(gpuName);
+  const lacking = sheet && dtypes.find((dtype) => sheet.denseTflops[dtype as PeakDType] === undefined);
+  if (!sheet || lacking === undefined || lacking === null) return;
+  throw new InferscopeError('E_DTYPE', {
+    what: `${gpuName} has no ${lacking}`,
+    why: `Its data sheet (${sheet.source.document}) has ${Object.keys(sheet.denseTflops).join(', ')}.`,
+    fix: `Type for example: --dtype ${usualDType(gpuName, true)}`,
+  });
+}
+
+function noDevice(device: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `the embedded engine has no device ${device}`,
+    why: 'It computes on the CPU only.',
+    fix: 'Leave --device out, or take --engine torch for a GPU.',
+  });
+}
+
+function noBackends(): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: 'the embedded engine has no attention backends',
+    why: "flash, efficient, cudnn and math are PyTorch's.",
+    fix: 'Leave --backend out, or take --engine torch.',
+  });
+}

@@ -1,0 +1,204 @@
+import { existsSync } from 'node:fs';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { gpuRooflineArtifact } from '../analyze/roofs.js';
+import { machineKey, machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
+import { cachedGpuRoofline } from '../capture/roofline/cache.js';
+import { defaultThreads } from '../engines/onnx/decoder.js';
+import { detectCpu } from '../hardware/cpu.js';
+import { describeEnvironment, type Fact } from '../hardware/environment.js';
+import { recordImporter } from '../import/record.js';
+import type { Issue } from '../model/document.js';
+import { type KernelPlan } from '../model/documents/kernels.js';
+import { messageOf } from '../model/errors.js';
+import type { Capture, Workload } from '../model/manifest.js';
+import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { toolVersion } from '../model/version.js';
+import type { SessionWriter } from '../session/create.js';
+import { homeFolders } from '../session/home.js';
+import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
+
+const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
+
+/** Record, logs, samples, plan and the roofs that were cached become the session. */
+export async function keepKernels(
+  session: SessionWriter,
+  measured: MeasuredKernels,
+  title: string,
+): Promise<{ id: string; folder: string }> {
+  const { capture, device, originNs, startedAt } = measured;
+  const words = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
+  const redact = (text: string) => redactText(text, secrets);
+  const command = redactCommand(['inferscope', ...words], secrets);
+  const captureId = `${executionId}-record`;
+  const record = await recordImporter.load(capture.recordPath, session, {
+    execution_id: executionId,
+    capture_id: captureId,
+    host,
+    zero: { realtime_ns: null, monotonic_ns: originNs },
+  });
+  const keepFile = (content: string | Buffer, kind: string, name: string) =>
+    session.addArtifact(content, {
+      kind,
+      captureId: kind === 'record' || kind === 'log' ? captureId : null,
+      name,
+    });
+  await keepFile(capture.recordPath, 'record', `${executionId}.jsonl`);
+  for (const { launch, log } of capture.launches)
+    if (log !== null)
+      await keepFile(Buffer.from(redact(log)), 'log', `${executionId}-launch-${launch + 1}.log`);
+  await keepFile(Buffer.from(JSON.stringify(planOf(measured), null, 2)), 'kernel-plan', 'kernel-plan.json');
+  const roofs = await cachedRoofs(device.runner.device, device.threads);
+  if (roofs)
+    await keepFile(Buffer.from(JSON.stringify(roofs.roofline, null, 2)), roofs.kind, `${roofs.kind}.json`);
+  const environment = describeEnvironment();
+  const { runner } = device;
+  return session.finish(
+    {
+      title: redact(title).slice(0, 160),
+      status: capture.stopped
+        ? 'interrupted'
+        : capture.launches.every(({ failure }) => failure === null)
+          ? 'complete'
+          : 'failed',
+      started_at: startedAt.toISOString(),
+      ended_at: new Date().toISOString(),
+      clock_pairs: capture.clockPairs,
+      command,
+      workload: workloadOf(measured),
+      hardware: { ...environment.hardware, ...gpuFacts(measured) },
+      software: {
+        ...environment.software,
+        ...(runner.name === 'pytorch' ? { torch: runner.version } : {}),
+        ...(capture.device?.driver ? { nvidia_driver: capture.device.driver } : {}),
+      },
+      executions: [
+        {
+          execution_id: executionId,
+          purpose: 'microbenchmark',
+          command,
+          exit_code: capture.launches.some(({ failure }) => failure !== null) ? null : 0,
+          start_ns: capture.start_ns - originNs,
+          end_ns: capture.end_ns - originNs,
+        },
+      ],
+      captures: capturesOf(captureId, capture.sampled, record.clock),
+    },
+    [
+      ...device.issues,
+      ...capture.issues,
+      ...launchIssues(measured),
+      ...record.issues,
+      ...(roofs?.issues ?? []),
+      ...environment.issues,
+    ].map((issue) => ({ ...issue, text: redact(issue.text) })),
+  );
+}
+
+function planOf({ typed, device, chosen, capture }: MeasuredKernels): KernelPlan {
+  const { runs, max_runs, max_seconds, narrow, graph, check, seed } = orderOf([], device, typed);
+  return {
+    engine: { name: device.runner.name, version: device.runner.version },
+    device: device.runner.device,
+    device_facts: capture.device,
+    threads: device.threads,
+    scope: device.scope,
+    protocol: { runs, max_runs, max_seconds, narrow, graph, check, seed },
+    points: chosen.points,
+    model: chosen.model && { name: chosen.model.name, dtype: chosen.model.dtype, steps: chosen.model.steps },
+  };
+}
+
+function workloadOf({ device, chosen }: MeasuredKernels): Workload {
+  const { runner, gpuName } = device;
+  return {
+    model: chosen.model && {
+      name: chosen.model.name,
+      config: chosen.model.config,
+      dtype: chosen.model.dtype,
+      quantization: null,
+      weights: 'random',
+      num_parameters: null,
+      weight_bytes: null,
+    },
+    engine: { name: runner.name, version: runner.version, options: gpuName === null ? {} : { gpu: gpuName } },
+    device: runner.device,
+    threads: device.threads,
+    batch_size: null,
+    input_len: null,
+    output_len: null,
+    tensor_parallel_size: 1,
+  };
+}
+
+function gpuFacts({ device, capture }: MeasuredKernels): Record<string, Fact> {
+  if (device.gpuName === null) return {};
+  return {
+    gpu_name: device.gpuName,
+    gpu_sm_count: capture.device?.sm_count ?? null,
+    gpu_memory_bytes: capture.device?.memory_bytes ?? null,
+    gpu_compute_capability: capture.device?.compute_capability ?? null,
+  };
+}
+
+function capturesOf(captureId: string, sampled: readonly string[], clock: Capture['clock']): Capture[] {
+  const of = (capture_id: string, tool: string, importer: string, at: Capture['clock']): Capture => ({
+    capture_id,
+    execution_id: executionId,
+    tool: { name: tool, version: toolVersion },
+    importer,
+    clock: at,
+  });
+  return [
+    of(captureId, 'inferscope', recordImporter.name, clock),
+    ...sampled.map((id) =>
+      id.endsWith('-host')
+        ? of(id, 'inferscope host sampler', 'host-sampler', monotonic)
+        : of(id, 'inferscope GPU sampler', 'device-sampler', monotonic),
+    ),
+  ];
+}
+
+function launchIssues({ capture }: MeasuredKernels): Issue[] {
+  const issues: Issue[] = capture.launches.flatMap(({ launch, failure }) =>
+    failure === null || capture.stopped
+      ? []
+      : [
+          {
+            code: 'launch_failed',
+            severity: 'error',
+            text: `Process ${launch + 1} ended early: ${messageOf(failure)}`,
+          },
+        ],
+  );
+  if (capture.stopped)
+    issues.push({
+      code: 'interrupted',
+      severity: 'warning',
+      text: 'Stopped by Ctrl-C: cases after it are missing.',
+    });
+  return issues;
+}
+
+/** Roofs that were measured before; nothing is measured for them here. */
+async function cachedRoofs(device: string, threads: number | null) {
+  const { cache } = homeFolders();
+  if (device !== 'cpu') {
+    const found = await cachedGpuRoofline(cache);
+    return found && { kind: gpuRooflineArtifact, roofline: found.roofline, issues: [] as Issue[] };
+  }
+  const own = threads ?? defaultThreads(detectCpu().usableCores);
+  const folder = join(cache, 'roofline');
+  const name = `${machineKey(own)}.json`;
+  if (!existsSync(folder) || !(await readdir(folder)).includes(name)) return null;
+  const found = await machineRoofline({
+    threads: own,
+    cacheDir: cache,
+    fresh: false,
+    signal: new AbortController().signal,
+    onProgress: () => {},
+  });
+  return { kind: 'roofline', roofline: found.roofline, issues: rooflineIssues(found) };
+}

@@ -1,0 +1,40 @@
+import type { KernelCapture } from '../capture/kernels/capture.js';
+import type { KernelCase, KernelOrder } from '../model/kernels.js';
+import type { ChosenCases } from './kernels-cases.js';
+import type { ChosenDevice } from './kernels-device.js';
+import type { KernelsTyped } from './kernels.js';
+
+/** What was asked for, and what was made of it. */
+export interface MeasuredKernels {
+  typed: KernelsTyped;
+  device: ChosenDevice;
+  chosen: ChosenCases;
+  capture: KernelCapture;
+  originNs: number;
+  startedAt: Date;
+}
+
+export const executionId = 'kernels';
+export const host = 'localhost';
+/** Half of the 95 % interval of the mean at which no more runs are taken. */
+const narrow = 0.01;
+
+export function orderOf(
+  cases: readonly KernelCase[],
+  { runner }: ChosenDevice,
+  typed: KernelsTyped,
+): KernelOrder {
+  return {
+    v: 1,
+    execution_id: executionId,
+    device: runner.device,
+    cases: [...cases],
+    runs: typed.runs,
+    max_runs: 10 * typed.runs,
+    max_seconds: typed.maxSeconds,
+    narrow,
+    graph: typed.graph ? 'auto' : 'never',
+    check: typed.check,
+    seed: typed.seed,
+  };
+}

@@ -1,0 +1,83 @@
+import { closest } from 'fastest-levenshtein';
+import { dtypes, parseDType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { kernelNames, type KernelName } from '../model/kernels.js';
+
+const words = (text: string): string[] =>
+  text
+    .trim()
+    .toLowerCase()
+    .split(/\s*,\s*|\s+/)
+    .filter((word) => word !== '');
+
+/** Names as people call them. */
+const alsoCalled: Record<string, KernelName> = {
+  matmul: 'gemm',
+  mm: 'gemm',
+  conv: 'conv2d',
+  layernorm: 'layernorm-gelu',
+  gelu: 'layernorm-gelu',
+  sdpa: 'attention',
+  flash: 'attention',
+  rms_norm: 'rmsnorm',
+  silu: 'swiglu',
+  rotary: 'rope',
+  argmax: 'sampling',
+};
+
+/** `gemm,rope` or `gemm rope`; all. @throws E_USAGE with the nearest name */
+export function kernelName(text: string): KernelName[] {
+  return words(text).flatMap((word): readonly KernelName[] => {
+    if (word === 'all') return kernelNames;
+    const found = kernelNames.find((name) => name === word);
+    if (found) return [found];
+    const nearest =
+      (Object.hasOwn(alsoCalled, word) ? alsoCalled[word] : undefined) ?? closest(word, [...kernelNames]);
+    throw new InferscopeError('E_USAGE', {
+      what: `no kernel "${word}"`,
+      why: `Kernels are ${kernelNames.join(', ')}.`,
+      fix: `Type for example: inferscope kernels ${nearest}`,
+    });
+  });
+}
+
+/** tfloat32: float32 matrices on tensor cores. @throws E_DTYPE */
+export function dtypeList(text: string, before: string[] = []): string[] {
+  const found = words(text).map((word) => {
+    if (word === 'tfloat32' || word === 'tf32') return 'tfloat32';
+    const dtype = parseDType(word);
+    if (dtype !== 'int4') return dtype;
+    throw new InferscopeError('E_DTYPE', {
+      what: 'no kernel of the suite computes in int4',
+      why: `int4 is a form of weights: products are computed in a wider type. The suite has ${dtypes.slice(0, -1).join(', ')} and tfloat32.`,
+      fix: 'Take --dtype int8 or --dtype float8; inferscope profile --dtype int4 measures a model with such weights.',
+    });
+  });
+  return [...new Set([...before, ...found])];
+}
+
+const backends = ['flash', 'efficient', 'cudnn', 'math'];
+
+/** @throws E_USAGE */
+export function backendList(text: string, before: string[] = []): string[] {
+  const found = words(text).flatMap((word) => {
+    if (word === 'all') return backends;
+    if (backends.includes(word)) return [word];
+    throw new InferscopeError('E_USAGE', {
+      what: `no attention backend "${word}"`,
+      why: `PyTorch's are ${backends.join(', ')}; all takes each.`,
+      fix: `Type for example: --backend ${closest(word, backends)}`,
+    });
+  });
+  return [...new Set([...before, ...found])];
+}
+
+export function positiveSeconds(text: string): number {
+  const value = Number(/^\s*([\d.]+)\s*s?\s*$/.exec(text)?.[1]);
+  if (value > 0) return value;
+  throw new InferscopeError('E_LENGTHS', {
+    what: `--max-seconds ${text} is impossible`,
+    why: 'It is the longest time for one case, in seconds.',
+    fix: 'Type for example: --max-seconds 2',
+  });
+}

@@ -1,0 +1,177 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { KernelCapture } from '../capture/kernels/capture.js';
+import { measureCases } from '../capture/kernels/measure-cases.js';
+import { monotonicNs, recordWriter } from '../capture/record-writer.js';
+import { kernelWork } from '../llm/kernel-work.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import type { KernelCase, KernelName } from '../model/kernels.js';
+import { createSession, type SessionWriter } from '../session/create.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { chooseCases, type ChosenCases } from './kernels-cases.js';
+import { chooseDevice, type ChosenDevice } from './kernels-device.js';
+import { keepKernels } from './kernels-keep.js';
+import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
+import type { KernelsTyped } from './kernels.js';
+import type { Progress } from './progress.js';
+
+export interface KeptKernels {
+  id: string;
+  folder: string;
+  interrupted: boolean;
+}
+
+/**
+ * Device → cases → measure → import → session. What is wrong with the input is found before anything is measured; what
+ * was measured is kept whatever happens after.
+ */
+export async function runKernels(
+  names: readonly KernelName[],
+  typed: KernelsTyped,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<KeptKernels> {
+  ensureWritable();
+  progress.update('looking for a device');
+  const device = await chooseDevice(typed);
+  const chosen = await chooseCases(names, typed, {
+    gpu: device.runner.device !== 'cpu',
+    dtypes: device.dtypes,
+  });
+  const { fits, refused } = splitByMemory(chosen.cases, device);
+  progress.done(titleOf(chosen, device), `${chosen.cases.length} cases`);
+  const label = chosen.model?.name ?? (names.length === 1 ? names[0]! : 'kernels');
+  const session = await createSession({
+    label: `kernels-${label}`,
+    kind: 'kernels',
+    name: typed.name ?? null,
+    tags: typed.tag,
+  });
+  try {
+    const measured = { typed, device, chosen, originNs: monotonicNs(), startedAt: new Date() };
+    const capture = await measure(session, fits, refused, measured, signal, progress);
+    progress.update('keeping the session');
+    const kept = await keepKernels(session, { ...measured, capture }, titleOf(chosen, device));
+    progress.done('session kept', kept.id);
+    return { ...kept, interrupted: capture.stopped };
+  } catch (error) {
+    await session.abandon();
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the measurement', home: true });
+  }
+}
+
+async function measure(
+  session: SessionWriter,
+  fits: readonly KernelCase[],
+  refused: readonly Refused[],
+  { typed, device, originNs }: Omit<MeasuredKernels, 'capture'>,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<KernelCapture> {
+  const recordPath = join(session.scratch, `${executionId}.jsonl`);
+  recordRefused(recordPath, refused);
+  const done = new Set<string>();
+  const capture = await measureCases(orderOf(fits, device, typed), {
+    runner: device.runner,
+    recordPath,
+    scratch: session.scratch,
+    host,
+    signal,
+    onProgress: ({ case: at, done: count, total }) => {
+      done.add(at);
+      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${at}`);
+    },
+    onRows: ({ telemetry, memory }) => {
+      for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
+      for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+    },
+  });
+  if (done.size === 0 && !existsSync(recordPath)) throw nothingMeasured(capture);
+  return capture;
+}
+
+interface Refused {
+  one: KernelCase;
+  text: string;
+}
+
+const gib = (bytes: number) => `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+
+/** Cases whose arrays alone exceed what is free are not begun. @throws E_OUT_OF_MEMORY when that is all of them */
+export function splitByMemory(
+  cases: readonly KernelCase[],
+  { runner, freeBytes }: Pick<ChosenDevice, 'freeBytes'> & { runner: { name: string; device: string } },
+): { fits: KernelCase[]; refused: Refused[] } {
+  // ONNX Runtime packs weights anew beside the values that were drawn.
+  const copies = runner.name === 'onnxruntime' ? 2 : 1;
+  const need = (one: KernelCase) =>
+    copies * kernelWork(one.kernel as KernelName, one.dtype, one.params).footprintBytes;
+  const refused = cases.flatMap((one): Refused[] =>
+    freeBytes !== null && need(one) > freeBytes
+      ? [
+          {
+            one,
+            text: `It needs at least ${gib(need(one))}; ${gib(freeBytes)} are free on ${runner.device}.`,
+          },
+        ]
+      : [],
+  );
+  const left = new Set(refused.map(({ one }) => one));
+  const fits = cases.filter((one) => !left.has(one));
+  if (fits.length > 0 || refused.length === 0) return { fits, refused };
+  throw new InferscopeError('E_OUT_OF_MEMORY', {
+    what: `no case fits the memory of ${runner.device} (${refused[0]!.one.case})`,
+    why: refused[0]!.text,
+    fix: 'Use a smaller --batch-size, --seq-len, --hidden-size or --context-len.',
+  });
+}
+
+function recordRefused(path: string, refused: readonly Refused[]): void {
+  const record = recordWriter(path, executionId);
+  for (const { one, text } of refused) {
+    const now = monotonicNs();
+    record.add({
+      type: 'microbenchmark',
+      ...one,
+      outcome: 'out_of_memory',
+      text,
+      t_ns: now,
+      end_ns: now,
+      samples_ns: [],
+      method: 'host',
+      per_sample: 1,
+    });
+  }
+  record.flush();
+}
+
+function titleOf({ model, cases }: ChosenCases, { runner, gpuName }: ChosenDevice): string {
+  const kernels = [...new Set(cases.map(({ kernel }) => kernel))];
+  const dtypes = [...new Set(cases.map(({ dtype }) => dtype))].join(', ');
+  const what = model
+    ? `${model.name} (${model.dtype})`
+    : `${kernels.length > 3 ? `${kernels.length} kernels` : kernels.join(', ')} ${dtypes}`;
+  const by = runner.name === 'pytorch' ? 'PyTorch' : 'onnxruntime';
+  return `kernels · ${what} · ${by} ${gpuName ?? runner.device}`;
+}
+
+function nothingMeasured({ launches, stopped }: KernelCapture): InferscopeError {
+  if (stopped) {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: 'stopped before the first case',
+      why: 'There is nothing to keep yet, so no session was made.',
+      fix: 'Run it again.',
+    });
+  }
+  const failure = launches.find((launch) => launch.failure !== null)?.failure;
+  if (failure instanceof InferscopeError) return failure;
+  return new InferscopeError('E_WORKLOAD_FAILED', {
+    what: 'no kernel could be measured',
+    why: failure
+      ? messageOf(failure)
+      : (launches.at(-1)?.log?.trim().split('\n').at(-1) ?? 'The process ended without a word.'),
+    fix: `Try one first: inferscope kernels gemm${process.argv.includes('--python') ? '' : ' --engine onnx'}`,
+  });
+}

@@ -1,0 +1,174 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+import { caseOutcomes } from '../kernels.js';
+
+const count = z.number().int();
+
+/** Where a case lies in a sweep; null: its kernel has no such size. */
+const sweepPointSchema = z.object({
+  case: z.string(),
+  series: z.string(),
+  batch_size: count.nullable(),
+  seq_len: count.nullable(),
+  hidden_size: count.nullable(),
+  dtype: z.string(),
+  backend: z.string().nullable(),
+});
+
+const stepOpSchema = z.object({
+  name: z.string(),
+  count,
+  case: z.string().nullable(),
+  reason: z.string().nullable(),
+  flops: z.number(),
+  bytes: z.number(),
+});
+
+const stepSchema = z.object({
+  phase: z.enum(['prefill', 'decode']),
+  batch_size: count,
+  new_tokens: count,
+  context_tokens: count,
+  ops: z.array(stepOpSchema),
+});
+
+/** What only the run knows; kept as the artifact `kernel-plan` of its session. */
+export const kernelPlanSchema = z.object({
+  engine: z.object({ name: z.string(), version: z.string().nullable() }),
+  /** cpu, cuda:0 */
+  device: z.string(),
+  /** What the framework says of it; null when no process came so far. */
+  device_facts: z
+    .object({
+      name: z.string(),
+      device: z.string(),
+      framework: z.string(),
+      sm_count: z.number().nullable(),
+      l2_bytes: z.number().nullable(),
+      memory_bytes: z.number().nullable(),
+      compute_capability: z.string().nullable(),
+      driver: z.string().nullable(),
+    })
+    .nullable(),
+  threads: count.nullable(),
+  /** Of the samples that tell of it: gpu1 may be cuda:0 (CUDA_VISIBLE_DEVICES); null on a CPU. */
+  scope: z.string().nullable(),
+  protocol: z.object({
+    runs: count,
+    max_runs: count,
+    max_seconds: z.number(),
+    narrow: z.number(),
+    graph: z.enum(['auto', 'always', 'never']),
+    check: z.boolean(),
+    seed: count,
+  }),
+  points: z.array(sweepPointSchema),
+  /** null: kernels were named, no model. */
+  model: z.object({ name: z.string(), dtype: z.string(), steps: z.array(stepSchema) }).nullable(),
+});
+
+export const kernelCaseSchema = z.object({
+  case: z.string(),
+  kernel: z.string(),
+  class: z.enum(opClasses),
+  backend: z.string().nullable(),
+  dtype: z.string(),
+  params: z.record(z.string(), z.number()),
+  outcome: z.enum(caseOutcomes),
+  /** Why it was not measured, or what is doubtful. */
+  text: z.string().nullable(),
+  flops: z.number(),
+  bytes: z.number(),
+  runs: count,
+  /** ns of one operation, with the 95 % interval of the mean over the runs of this process. */
+  mean_ns: figureSchema,
+  /** Null when it was not measured; percentiles are linear (type 7). */
+  median_ns: z.number().nullable(),
+  min_ns: z.number().nullable(),
+  max_ns: z.number().nullable(),
+  sd_ns: z.number().nullable(),
+  p5_ns: z.number().nullable(),
+  p95_ns: z.number().nullable(),
+  /** Of the median. */
+  bytes_per_s: z.number().nullable(),
+  flops_per_s: z.number().nullable(),
+  /** FLOP a byte; null where nothing is computed. */
+  intensity: z.number().nullable(),
+  /** Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes alone. */
+  roof_ns: figureSchema,
+  /** roof_ns / median. */
+  roof_share: figureSchema,
+  /** What limits it: memory, compute, or latency: the roofs allow less time than one launch takes. */
+  bound: z.enum(['memory', 'compute', 'latency']).nullable(),
+  method: z.enum(['events', 'graph', 'host']).nullable(),
+  per_sample: count.nullable(),
+  rotated_bytes: z.number().nullable(),
+  peak_memory_bytes: figureSchema,
+  /** Against float64: largest difference over the largest magnitude; null when it was not compared. */
+  max_error: z.number().nullable(),
+  clock_mhz: figureSchema,
+  power_w: figureSchema,
+  /** Reasons that held the clocks down meanwhile. */
+  throttled_by: z.array(z.string()),
+});
+
+/** A table of medians over two swept sizes. */
+export const kernelMapSchema = z.object({
+  series: z.string(),
+  /** What all its cases share, in words. */
+  fixed: z.string(),
+  x: z.object({ name: z.string(), values: z.array(z.string()) }),
+  y: z.object({ name: z.string(), values: z.array(z.string()) }),
+  /** One a cell that has a case; x and y count the values from 0. */
+  cells: z.array(z.object({ x: count, y: count, case: z.string() })),
+});
+
+export const kernelStepSchema = stepSchema.omit({ ops: true }).extend({
+  ops: z.array(
+    stepOpSchema.extend({
+      /** count × median of the case; null when it was not measured. */
+      total_ns: z.number().nullable(),
+      /** count × what the roofs allow. */
+      roof_ns: z.number().nullable(),
+    }),
+  ),
+  /** Σ count × median: operation after operation, without the host. */
+  measured_ns: figureSchema,
+  roof_ns: figureSchema,
+  /** Operations, counted, that the sum holds and that it lacks. */
+  measured_ops: count,
+  missing_ops: count,
+});
+
+export const kernelsSchema = z.object({
+  session: z.object({
+    id: z.string(),
+    name: z.string().nullable(),
+    title: z.string(),
+    started_at: z.string(),
+    status: z.string(),
+  }),
+  plan: kernelPlanSchema.omit({ points: true, model: true }),
+  model: z.object({ name: z.string(), dtype: z.string() }).nullable(),
+  /** Roofs the shares are of; `source` names the measurement or the data sheet. */
+  roofs: z.object({
+    compute: z.array(z.object({ dtype: z.string(), flops_per_s: figureSchema })),
+    /** Of the memory; on a CPU a case's own working set has its own, its roof_ns says which. */
+    bytes_per_s: figureSchema,
+    launch_ns: figureSchema,
+  }),
+  cases: z.array(kernelCaseSchema),
+  maps: z.array(kernelMapSchema),
+  steps: z.array(kernelStepSchema),
+});
+
+export const kernelsVersion = '1.0';
+export const kernelsDocumentSchema = documentSchema('kernels', kernelsVersion, kernelsSchema);
+
+export type KernelPlan = z.infer<typeof kernelPlanSchema>;
+export type KernelResult = z.infer<typeof kernelCaseSchema>;
+export type KernelMap = z.infer<typeof kernelMapSchema>;
+export type KernelStep = z.infer<typeof kernelStepSchema>;
+export type KernelsResult = z.infer<typeof kernelsSchema>;

@@ -1,0 +1,154 @@
+import type { Document } from '../../model/document.js';
+import type { KernelResult, KernelStep, KernelsResult } from '../../model/documents/kernels.js';
+import { formatCount, formatFigure, formatPercent, formatQuantity, noValue } from '../format.js';
+import {
+  caseLabel,
+  deviceWords,
+  intervalShare,
+  outcomeWords,
+  protocolWords,
+  roofWords,
+  stepLabel,
+} from '../kernel-words.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
+
+const right = (head: string) => ({ head, align: 'right' as const });
+/** More belong into the report and the files. */
+const casesShown = 40;
+
+/** What each operation took and reached; of a model what its steps add up to. At most 80 columns, readable without colour. */
+export function kernelsText(
+  { data, issues, tool_version }: Document<KernelsResult>,
+  columns: number,
+): string {
+  const width = Math.min(80, columns);
+  const lines = [
+    ...hanging('', `inferscope ${tool_version} · ${inert(data.session.title)}`, width),
+    ...hanging('  ', `${inert(deviceWords(data))} · ${protocolWords(data)}`, width),
+    ...hanging('  roofs: ', roofWords(data), width),
+    '',
+    caseTable(data, width),
+  ];
+  if (data.cases.length > casesShown)
+    lines.push(`  … and ${formatCount(data.cases.length - casesShown)} more in the report and the files`);
+  lines.push(...notMeasured(data, width));
+  if (data.steps.length > 0) lines.push('', ...stepLines(data, width));
+  const said = collapsed(issues).flatMap(({ severity, text }) =>
+    hanging(
+      severity === 'error'
+        ? `  ${colour.red('error:')} `
+        : `  ${severity === 'warning' ? colour.yellow('warning:') : 'note:'} `,
+      inert(text),
+      width,
+    ),
+  );
+  if (said.length > 0) lines.push('', ...said);
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function caseTable({ cases }: KernelsResult, width: number): string {
+  const shown = cases.filter(({ runs }) => runs > 0).slice(0, casesShown);
+  const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
+  const computes = shown.some(({ flops_per_s: rate }) => rate !== null);
+  return textTable(
+    [
+      { head: 'operation', flexible: true },
+      right('median'),
+      right('±'),
+      right('moves'),
+      ...(computes ? [right('computes')] : []),
+      right('of roof'),
+      { head: 'bound' },
+    ],
+    shown.map((one) => [
+      `${inert(caseLabel(one, several))}${one.outcome === 'wrong' ? ' (wrong)' : ''}`,
+      one.median_ns === null ? noValue : formatQuantity(one.median_ns, 'ns'),
+      intervalShare(one) ?? noValue,
+      one.bytes_per_s === null ? noValue : formatQuantity(one.bytes_per_s, 'B/s'),
+      ...(computes ? [one.flops_per_s === null ? noValue : formatQuantity(one.flops_per_s, 'FLOP/s')] : []),
+      formatFigure(one.roof_share),
+      one.bound ?? noValue,
+    ]),
+    { width },
+  );
+}
+
+/** Cases without a figure, by reason. */
+function notMeasured({ cases }: KernelsResult, width: number): string[] {
+  const reasons = new Map<string, KernelResult[]>();
+  for (const one of cases) {
+    if (one.runs > 0) continue;
+    const why = `${outcomeWords(one)}${one.text === null ? '' : `: ${one.text}`}`;
+    reasons.set(why, [...(reasons.get(why) ?? []), one]);
+  }
+  return [...reasons].flatMap(([why, own]) => {
+    const names = own.slice(0, 3).map((one) => caseLabel(one, true));
+    const more = own.length > 3 ? ` and ${own.length - 3} more` : '';
+    return hanging('  ', `${inert(names.join('; '))}${more}: ${inert(why)}`, width);
+  });
+}
+
+function stepLines({ steps, model }: KernelsResult, width: number): string[] {
+  const rows = steps.map((step) => [
+    stepLabel(step),
+    formatFigure(step.measured_ns),
+    formatFigure(step.roof_ns),
+    step.measured_ns.value !== null && step.roof_ns.value !== null
+      ? formatPercent(step.roof_ns.value / step.measured_ns.value)
+      : noValue,
+    `${formatCount(step.measured_ops)}/${formatCount(step.measured_ops + step.missing_ops)}`,
+  ]);
+  const lines = [
+    `  ${colour.bold(`A step of ${inert(model?.name ?? 'the model')}: its operations one after another`)}`,
+    textTable(
+      [
+        { head: 'step', flexible: true },
+        right('measured'),
+        right('roof'),
+        right('of roof'),
+        right('operations'),
+      ],
+      rows,
+      {
+        width,
+      },
+    ),
+  ];
+  const first = steps.find(({ phase }) => phase === 'decode');
+  if (first) lines.push('', `  ${colour.bold(stepLabel(first))}`, opTable(first, width));
+  const reasons = new Set(
+    steps.flatMap(({ ops }) =>
+      ops.flatMap(({ name, reason }) => (reason === null ? [] : [`${name}: ${reason}`])),
+    ),
+  );
+  for (const reason of reasons) lines.push(...hanging('  not measured: ', inert(reason), width));
+  return lines;
+}
+
+function opTable({ ops, measured_ns: whole }: KernelStep, width: number): string {
+  const sorted = ops
+    .filter(({ total_ns }) => total_ns !== null)
+    .toSorted((a, b) => b.total_ns! - a.total_ns!);
+  return textTable(
+    [
+      { head: 'operation', flexible: true },
+      right('times'),
+      right('each'),
+      right('together'),
+      right('share'),
+      right('of roof'),
+    ],
+    sorted.map(({ name, count, total_ns: total, roof_ns: roof }) => [
+      inert(name),
+      formatCount(count),
+      formatQuantity(total! / count, 'ns'),
+      formatQuantity(total!, 'ns'),
+      whole.value === null ? noValue : formatPercent(total! / whole.value),
+      roof === null ? noValue : formatPercent(roof / total!),
+    ]),
+    { width },
+  );
+}
