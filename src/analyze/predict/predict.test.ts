@@ -1,0 +1,247 @@
+import { expect, test } from 'vitest';
+import { readArchitecture } from '../../llm/architecture.js';
+import { modelCases } from '../../llm/kernel-model.js';
+import { findPreset } from '../../llm/presets.js';
+import { floatStorage } from '../../llm/storage.js';
+import type { PredictStage } from '../../model/documents/predict.js';
+import { homeFolders } from '../../session/home.js';
+import { testFolder } from '../../session/test-folder.js';
+import { handRoofline, tinyConfig, tinyWorkload } from '../test-session.js';
+import { imported, fixture } from '../trace/test-import.js';
+import { compose } from './compose.js';
+import { checkPeak, roofsOfCpu, roofsOfGpu } from './device-roofs.js';
+import type { MeasuredKernel } from './kernel-table.js';
+import { measuredStages } from './measured.js';
+import { pointsOf } from './points.js';
+import { predict, type PredictPoint } from './predict.js';
+
+const tiny = { architecture: readArchitecture(tinyConfig), storage: floatStorage('float32') };
+const h200 = roofsOfGpu('NVIDIA H200', null);
+const llama = {
+  architecture: readArchitecture(findPreset('llama-3.1-8b')!.config),
+  storage: floatStorage('bfloat16'),
+};
+
+const point = (change: Partial<PredictPoint> = {}): PredictPoint => ({
+  batchSize: 2,
+  contextLen: 4,
+  outputLen: 2,
+  launch: 'eager',
+  fusion: 'standard',
+  measured: [],
+  ...change,
+});
+
+/** Every case of the model, at a share of its roof and with a fixed part. */
+function table(
+  model: typeof llama,
+  batchSizes: number[],
+  contextLens: number[],
+  share = 0.7,
+): MeasuredKernel[] {
+  return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((one) => {
+    const product = one.kernel === 'gemm' || one.kernel === 'attention';
+    const roof = Math.max(product ? one.flops / 989e12 : 0, one.bytes / 4.8e12) * 1e9;
+    return { ...one, ns: 2000 + roof / share, cpu: false };
+  });
+}
+
+const decode = (stages: readonly PredictStage[]) => stages.find(({ phase }) => phase === 'decode')!;
+
+test('the roofline of a tiny Llama’s decode step, by hand', () => {
+  // 100 GFLOP/s and, in the L2, 100 GB/s: every operation moves more bytes than it has FLOPs. Bytes of the operations
+  // of stage-kernels.test.ts: 1280 + 2304 input norms, 2 layers of 217 344, 142 608 outside.
+  const { stages, error } = predict({
+    model: tiny,
+    roofs: roofsOfCpu(handRoofline()),
+    points: [point()],
+    table: null,
+  });
+  const step = decode(stages);
+  expect(step.bytes).toBe(1280 + 2304 + 2 * 217_344 + 142_608);
+  expect(step.bound).toBe('memory');
+  expect(step.roofline_ms.value).toBeCloseTo(5.8088e-3, 9);
+  expect(step.roofline_serial_ms.value).toBeCloseTo(5.8088e-3, 9);
+  // On a CPU nothing is launched.
+  expect(step.launched_ms.value).toBeCloseTo(5.8088e-3, 9);
+  expect(step.predicted_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_table' } });
+  expect(error).toBeNull();
+});
+
+test('eager takes the longer of host and device, a graph a node for each kernel at least', () => {
+  const kernel = (launches: number, count: number) => ({
+    op: 'x',
+    class: 'other' as const,
+    kernel: 'elementwise' as const,
+    dtype: 'float16',
+    params: {},
+    flops: 0,
+    bytes: 0,
+    launches,
+    count,
+  });
+  const kernels = [
+    { kernel: kernel(1, 10), time: { ns: 500, how: 'measured' as const } },
+    { kernel: kernel(2, 5), time: { ns: 8000, how: 'measured' as const } },
+  ];
+  const costs = { launch: 'eager' as const, hostPerLaunchNs: 1000, nodeNs: 1500, hostPerStageNs: 7000 };
+  // Device 10 × 0.5 + 5 × 8 = 45 µs, host 20 launches × 1 µs.
+  expect(compose(kernels, costs, 'eager')).toMatchObject({
+    launches: 20,
+    deviceNs: 45_000,
+    totalNs: 52_000,
+    limitedBy: 'device',
+  });
+  expect(compose(kernels, { ...costs, hostPerLaunchNs: 3000 }, 'eager')).toMatchObject({
+    totalNs: 67_000,
+    limitedBy: 'host',
+  });
+  // Graph: 10 × 1.5 + 5 × 8.
+  expect(compose(kernels, costs, 'graph')).toMatchObject({ deviceNs: 55_000, totalNs: 62_000 });
+});
+
+test('by the table: cases of the model itself are measured ones, and no prediction is under the roofline', () => {
+  const kernels = table(llama, [1, 8], [128, 2048]);
+  const points = [1, 8].flatMap((batchSize) =>
+    [128, 2048].flatMap((contextLen) =>
+      (['standard', 'full', 'none'] as const).flatMap((fusion) =>
+        (['eager', 'graph'] as const).map((launch) =>
+          point({ batchSize, contextLen, outputLen: 2, fusion, launch }),
+        ),
+      ),
+    ),
+  );
+  const { stages, validation } = predict({ model: llama, roofs: h200, points, table: kernels });
+  expect(stages).toHaveLength(2 * points.length);
+  for (const stage of stages) {
+    expect(stage.predicted_ms.value!).toBeGreaterThan(stage.roofline_ms.value!);
+    expect(stage.roofline_serial_ms.value!).toBeGreaterThanOrEqual(stage.roofline_ms.value! * (1 - 1e-12));
+  }
+  const standard = decode(
+    stages.filter(({ fusion, batch_size }) => fusion === 'standard' && batch_size === 8),
+  );
+  const how = Object.fromEntries(standard.ops.map(({ op, how: one }) => [op, one]));
+  expect(how).toMatchObject({
+    qkv_proj: 'measured',
+    attention: 'measured',
+    lm_head: 'measured',
+    sample: 'measured',
+  });
+  // 32 layers × (QKV, attention, O, gate + up, down) and lm_head, sampling: 2 µs each on top of 1/0.7 of the roofs.
+  const products = standard.ops.filter(({ class: of }) => of === 'gemm' || of === 'attention');
+  const expected = products.reduce((sum, { count, roofline_us }) => sum + count * (2 + roofline_us / 0.7), 0);
+  const got = products.reduce((sum, { count, predicted_us }) => sum + count * predicted_us!, 0);
+  expect(got / expected).toBeCloseTo(1, 3);
+  expect(validation.map(({ kernel }) => kernel)).toContain('gemm');
+  // Less is launched and moved the more is fused.
+  const by = (fusion: string) =>
+    stages.find((one) => one.fusion === fusion && one.phase === 'decode' && one.launch === 'graph')!
+      .predicted_ms.value!;
+  expect(by('none')).toBeGreaterThan(by('standard'));
+  expect(by('standard')).toBeGreaterThan(by('full'));
+});
+
+test('more context and more sequences are never faster', () => {
+  const kernels = table(llama, [1, 8, 32], [128, 2048]);
+  for (const fusion of ['none', 'standard'] as const) {
+    for (const launch of ['eager', 'graph'] as const) {
+      const of = (batchSize: number, contextLen: number) => {
+        const points = [point({ batchSize, contextLen, outputLen: 32, fusion, launch })];
+        return predict({ model: llama, roofs: h200, points, table: kernels }).stages.map(
+          ({ predicted_ms, roofline_ms }) => [predicted_ms.value!, roofline_ms.value!],
+        );
+      };
+      const rising = (series: number[][][]) =>
+        series
+          .slice(1)
+          .forEach((stages, index) =>
+            stages.forEach((values, stage) =>
+              values.forEach((value, which) =>
+                expect(value).toBeGreaterThanOrEqual(series[index]![stage]![which]! * (1 - 1e-9)),
+              ),
+            ),
+          );
+      rising([16, 64, 128, 500, 1500, 2048, 6000].map((context) => of(4, context)));
+      rising([1, 2, 4, 8, 20, 32, 64].map((batch) => of(batch, 1000)));
+    }
+  }
+});
+
+test('beside a trace of Hugging Face’s Llama on an H200: the roofline below, the residual named and whole', async () => {
+  const config = {
+    ...tinyConfig,
+    hidden_size: 512,
+    intermediate_size: 1408,
+    num_hidden_layers: 4,
+    num_attention_heads: 8,
+    head_dim: 64,
+    vocab_size: 4096,
+    max_position_embeddings: 1024,
+    tie_word_embeddings: false,
+  };
+  const base = tinyWorkload();
+  const workload = tinyWorkload({
+    model: { ...base.model!, config, dtype: 'float16' },
+    engine: { name: 'transformers', version: '5.17.0', options: { gpu: 'NVIDIA H200' } },
+    device: 'cuda:0',
+    batch_size: 1,
+    input_len: 64,
+    output_len: 5,
+  });
+  const home = homeFolders({ INFERSCOPE_HOME: testFolder() });
+  const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), { workload });
+  const measured = await measuredStages(session, { batchSize: null, inputLen: null, outputLen: null });
+  expect(measured.map(({ phase, launch, fusion }) => [phase, launch, fusion])).toEqual([
+    ['prefill', 'eager', 'none'],
+    ['decode', 'eager', 'none'],
+  ]);
+  const typed = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
+  const points = pointsOf(typed, measured, { launch: 'graph', fusion: 'standard' });
+  expect(points).toHaveLength(1);
+  const model = { architecture: readArchitecture(config), storage: floatStorage('float16') };
+  const kernels = table(model, [1], [64]);
+  const { stages, error } = predict({ model, roofs: h200, points, table: kernels });
+  expect(error).toMatchObject({ stages: 2 });
+  for (const stage of stages) {
+    const [one] = stage.measured;
+    expect(one!.above_measurement).toBe(false);
+    expect(one!.roofline_ratio.value!).toBeLessThan(0.05);
+    expect(one!.table_ratio.value!).toBeLessThan(1.1);
+    const parts = one!.residual.reduce((sum, { ms }) => sum + ms, 0);
+    expect(parts).toBeCloseTo(one!.ms.value! - stage.predicted_ms.value!, 9);
+    expect(stage.limited_by).toBe('host');
+  }
+  // A profiled eager step waits for its host: most of what is missing is launches and the program.
+  const step = decode(stages);
+  const causes = Object.fromEntries(step.measured[0]!.residual.map(({ cause, ms }) => [cause, ms]));
+  const waits = (causes['launch-bound'] ?? 0) + (causes['host'] ?? 0);
+  expect(waits).toBeGreaterThan(0.5 * (step.measured[0]!.ms.value! - step.predicted_ms.value!));
+  expect(step.kernels).toBe(182);
+});
+
+test('a GPU without data sheet or measurement, and a dtype without a peak, are refused', () => {
+  expect(() => roofsOfGpu('NVIDIA H300', null)).toThrow(expect.objectContaining({ code: 'E_USAGE' }));
+  expect(() => checkPeak(roofsOfGpu('NVIDIA A10', null), 'float8')).toThrow(
+    expect.objectContaining({ code: 'E_DTYPE' }),
+  );
+  expect(() => checkPeak(h200, 'bfloat16')).not.toThrow();
+});
+
+test('points: what is typed, else what was measured', () => {
+  const none = { batchSizes: null, contextLens: null, outputLen: null, launch: null, fusion: null };
+  const otherwise = { launch: 'graph', fusion: 'standard' } as const;
+  expect(pointsOf(none, [], otherwise)).toMatchObject([
+    { batchSize: 1, contextLen: 128, outputLen: 32, launch: 'graph' },
+  ]);
+  const typed = pointsOf(
+    { ...none, batchSizes: [1, 8], contextLens: [128, 2048], fusion: 'none' },
+    [],
+    otherwise,
+  );
+  expect(typed.map(({ batchSize, contextLen, fusion }) => [batchSize, contextLen, fusion])).toEqual([
+    [1, 128, 'none'],
+    [1, 2048, 'none'],
+    [8, 128, 'none'],
+    [8, 2048, 'none'],
+  ]);
+});
