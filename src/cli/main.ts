@@ -50,6 +50,11 @@ const commands: CommandEntry[] = [
     load: () => import('./roofline.js'),
   },
   {
+    name: 'kernels',
+    summary: 'time the operations of LLMs, or of one model, and how close each comes to its roof',
+    load: () => import('./kernels.js'),
+  },
+  {
     name: 'estimate',
     summary: 'parameters, FLOPs and bytes of a model that is not run, by layer',
     load: () => import('./estimate.js'),
