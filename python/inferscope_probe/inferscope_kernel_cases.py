@@ -158,7 +158,7 @@ def lstm(p: Params, source: Source, _case: Dict[str, Any]) -> Operation:
     def make() -> Tuple[Any, ...]:
         sizes = (p["input"], p["hidden"], p["layers"])
         module = torch.nn.LSTM(*sizes, batch_first=True, device=source.device, dtype=source.dtype)
-        return module, source(p["batch"], p["seq"], p["input"])
+        return module.eval(), source(p["batch"], p["seq"], p["input"])
 
     def check(out: Any, x: Tuple[Any, ...]) -> Pairs:
         # A state knows only what was before it: the first steps are whole.

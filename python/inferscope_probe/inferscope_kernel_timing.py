@@ -22,6 +22,8 @@ GRAPH_NODES = 4096
 # The driver takes about a thousand launches before it makes the host wait.
 QUEUE = 500
 BATCH_NS = 250e6
+# Clocks and power are sampled 20 times a second: on a device a case lasts two samples, where `max_runs` allows.
+LEAST_NS = 100e6
 
 
 class Samples:
@@ -109,7 +111,12 @@ def _rough(turns: Turns, device: str) -> float:
 
 
 def _collect(
-    samples: Samples, batch: Callable[[int], List[float]], most: int, order: Dict[str, Any], stop: Callable[[], bool]
+    samples: Samples,
+    batch: Callable[[int], List[float]],
+    most: int,
+    order: Dict[str, Any],
+    stop: Callable[[], bool],
+    least_ns: float = 0,
 ) -> Samples:
     """Batches of at most `most` samples until there are enough."""
     samples.t_ns = time.monotonic_ns()
@@ -118,8 +125,10 @@ def _collect(
         samples.ns += batch(max(1, min(most, order["max_runs"] - have, max(order["runs"] - have, order["runs"] // 4))))
         samples.end_ns = time.monotonic_ns()
         have = len(samples.ns)
-        late = samples.end_ns - samples.t_ns >= order["max_seconds"] * 1e9
-        if stop() or late or have >= order["max_runs"] or (have >= order["runs"] and samples.narrow(order["narrow"])):
+        spent_ns = samples.end_ns - samples.t_ns
+        if stop() or spent_ns >= order["max_seconds"] * 1e9 or have >= order["max_runs"]:
+            return samples
+        if have >= order["runs"] and spent_ns >= least_ns and samples.narrow(order["narrow"]):
             return samples
 
 
@@ -196,7 +205,7 @@ def _between_events(
         return [one.elapsed_time(two) * 1e6 / samples.per_sample for one, two in zip(events, events[1:])]
 
     most = max(1, min(int(QUEUE / per), int(BATCH_NS / (per * run_ns))))
-    return _collect(samples, batch, most, order, stop)
+    return _collect(samples, batch, most, order, stop, LEAST_NS)
 
 
 def _enqueue_and_run(turns: Turns, device: str) -> Tuple[float, float]:

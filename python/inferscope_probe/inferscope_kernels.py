@@ -58,9 +58,11 @@ def free_bytes(device: str) -> int:
     if device != "cpu":
         return int(torch.cuda.mem_get_info(device)[0])
     try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, AttributeError):
-        return 4 << 30
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        (available,) = [line for line in lines if line.startswith("MemAvailable:")]
+        return int(available.split()[1]) * 1024
+    except (OSError, ValueError):  # not Linux: what is installed is too much, but the most that is known
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def set_precision(dtype: str) -> None:
@@ -165,7 +167,7 @@ class Bench:
         import torch
         from inferscope_kernel_cases import LOOSER, Source
         from inferscope_kernel_probes import OPERATIONS
-        from inferscope_kernel_timing import measure
+        from inferscope_kernel_timing import measure, wait
 
         spec = case.spec
         _check_dtype(spec)
@@ -180,7 +182,10 @@ class Bench:
             first = op.make()
             needed = self._first_runs(case, op, first)
             if self.order["check"] and op.check is not None:
-                self._compare(case, op.check(op.run(*first), first), LOOSER.get(spec["kernel"], 1.0))
+                out = op.run(*first)
+                wait(self.device)  # what goes to the host arrives later than the call returns
+                self._compare(case, op.check(out, first), LOOSER.get(spec["kernel"], 1.0))
+                del out
             sets = [first] + self._more_sets(op, needed)
             case.rotated = len(sets) * needed + size(op.shared) if op.rotate and needed > 0 else None
             taken = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
@@ -201,7 +206,7 @@ class Bench:
         held = {one.data_ptr() for one in tensors(first)}
         needed = size(first) + sum(size(one) for one in tensors(out) if one.data_ptr() not in held)
         del out
-        if self.device == "cpu":
+        if self.device == "cpu" or needed == 0:
             return needed
         torch.cuda.synchronize(self.device)
         without = torch.cuda.memory_allocated(self.device) - size([one for one in tensors(first) if one.is_cuda])

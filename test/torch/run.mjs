@@ -1,6 +1,6 @@
 // npm run test:torch: the Python side on a real PyTorch. Makes a virtual environment with the pinned versions of
 // python/workloads/requirements.txt once (about 5 GB, two minutes), then runs the tests beside this file and those of
-// the transformers engine. With arguments (names of Python tests) it runs these alone.
+// the transformers engine and of the kernels' runner. With arguments (names of Python tests) it runs these alone.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -31,10 +31,14 @@ const tests = spawnSync(python, ['-B', join(here, 'run_tests.py'), ...process.ar
 const engine =
   process.argv.length > 2
     ? { status: 0 }
-    : spawnSync('npx', ['vitest', 'run', '--project', 'unit', 'src/engines/transformers'], {
-        cwd: root,
-        stdio: 'inherit',
-        env: { ...process.env, INFERSCOPE_TEST_TORCH_PYTHON: python },
-        timeout: 10 * 60_000,
-      });
+    : spawnSync(
+        'npx',
+        ['vitest', 'run', '--project', 'unit', 'src/engines/transformers', 'src/capture/kernels'],
+        {
+          cwd: root,
+          stdio: 'inherit',
+          env: { ...process.env, INFERSCOPE_TEST_TORCH_PYTHON: python },
+          timeout: 10 * 60_000,
+        },
+      );
 process.exitCode = tests.status || engine.status || (tests.status === 0 && engine.status === 0 ? 0 : 1);
