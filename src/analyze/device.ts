@@ -46,6 +46,7 @@ function nameOf({ hardware, workload }: Facts, ordinal?: number | null): string 
   const device = workload?.device;
   // A server's machine is another one: what this machine has says nothing of it.
   if (ordinal === undefined && device === 'server') return text(workload?.engine.options['gpu']);
+  if (ordinal === undefined && device === 'cpu') return null;
   const told = ordinal === undefined ? text(workload?.engine.options['gpu']) : null;
   const at = ordinal ?? ordinalOf(device);
   const first = ordinal === undefined || (ordinal ?? 0) === 0 ? text(hardware['gpu0_name']) : null;

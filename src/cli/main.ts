@@ -64,6 +64,11 @@ const commands: CommandEntry[] = [
     summary: 'prefill and decode times of a model on a device, from its roofs and measured kernels',
     load: () => import('./predict.js'),
   },
+  {
+    name: 'gemm',
+    summary: 'matrix products of a session by shape: time, roof, tiles, and what another size would give',
+    load: () => import('./gemm.js'),
+  },
   { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },
   {

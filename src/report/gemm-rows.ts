@@ -1,4 +1,6 @@
 import type { Gemm } from '../model/documents/gemms.js';
+import { figure, missing, type Figure } from '../model/figure.js';
+import { formatCount } from './format.js';
 
 /** The most telling first: times and stages, then algorithm and tile, then shapes only. */
 const preferred: readonly Gemm['source'][] = ['profiler', 'cublaslt-log', 'log', 'cublas-log'];
@@ -41,4 +43,26 @@ export function leftOutText(leftOut: readonly [Gemm['source'], number][]): strin
     ([source, count]) => `${count} ${count === 1 ? 'shape' : 'shapes'} of the ${gemmSourceNames[source]}`,
   );
   return `${told.join(' and ')} left out: a source that tells more has them already (cuBLAS calls cuBLASLt).`;
+}
+
+/** "64×1408×512", "1×64×32 × 8" of a batched product. */
+export function shapeWords({ m, n, k, batch }: Gemm): string {
+  return `${m}×${n}×${k}${batch > 1 ? ` × ${formatCount(batch)}` : ''}`;
+}
+
+/** Share of the SMs' time in whole waves that is output: tile efficiency × wave efficiency. */
+export function usedShare({ tilings }: Gemm): Figure {
+  const [tiling] = tilings;
+  if (!tiling) return missing('no_tile', 'no name and no log tells the tile');
+  const { tile_efficiency: edge, wave_efficiency: waves } = tiling;
+  if (edge.value === null) return edge;
+  if (waves.value === null) return waves;
+  return figure(edge.value * waves.value, 'ratio', 'tile efficiency × wave efficiency');
+}
+
+/** Less than a thousandth of the work is not worth a line. */
+export function worthALine(gemms: readonly Gemm[]): Gemm[] {
+  const work = ({ flop, calls }: Gemm) => flop * calls;
+  const all = gemms.reduce((sum, gemm) => sum + work(gemm), 0);
+  return gemms.filter((gemm) => work(gemm) >= all / 1000);
 }

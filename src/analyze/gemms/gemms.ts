@@ -1,31 +1,47 @@
-import { gpuPeakFlops, gpuSheet, type PeakDType } from '../../hardware/gpu-peaks.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { Gemm, GemmsResult } from '../../model/documents/gemms.js';
+import { type Gemm, type GemmsResult, gemmsVersion } from '../../model/documents/gemms.js';
 import { figure, type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { deviceOf } from '../device.js';
+import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import { type LoggedShape, loggedShapes } from './logged-shapes.js';
 import { type MeasuredShape, profilerShapes } from './profiler-shapes.js';
+import { gemmBytes, gemmRoof, peakType } from './roof.js';
 import { alignmentFaults, elementBytes, flopOf, type GemmShape } from './shape.js';
 import { splitsOf, tiling } from './tiling.js';
+import { whatIfs } from './what-if.js';
 
 /**
  * Which matrix products the workload makes, how fast they run, and how they fit tiles, waves and tensor cores. Shapes
  * come from the profiler's operators (with the time of their kernels) and from cuBLAS logs (with the algorithms, no
  * times); the sources stand beside each other and are never summed.
  */
-export async function analyzeGemms(session: Session): Promise<Document<GemmsResult>> {
+export async function analyzeGemms(
+  session: Session,
+  { stage = null }: { stage?: string | null } = {},
+): Promise<Document<GemmsResult>> {
   const database = await session.connect();
   try {
-    const device = await deviceOf(session, database);
-    const measured = await profilerShapes(database);
-    const logged = await loggedShapes(database, session.manifest.captures);
-    const gemms = [
+    const device = await deviceFacts(session, database);
+    const measured = await profilerShapes(database, stage);
+    // Logs do not say in which stage a product ran.
+    const logged = stage === null ? await loggedShapes(database, session.manifest.captures) : [];
+    const found = [
       ...measured.shapes.map((shape) => measuredGemm(shape, device)),
       ...logged.map((shape) => loggedGemm(shape, timeOf(shape, measured.shapes), device)),
     ].sort(byTimeThenFlop);
-    const data = { gpu: device.gpu, sm_count: device.smCount, gemms };
-    return document('gemms', '1.0', data, issues(gemms, measured.withoutShapes));
+    const gemms = found.map((gemm) => ({
+      ...gemm,
+      what_if: whatIfs(gemm, found, device.smCount, device.roofs),
+    }));
+    const data: GemmsResult = {
+      gpu: device.gpu,
+      sm_count: device.smCount,
+      ...(stage === null ? {} : { stage }),
+      gemms,
+    };
+    return document('gemms', gemmsVersion, data, issues(gemms, measured.withoutShapes, stage));
   } finally {
     await database.close();
   }
@@ -34,30 +50,29 @@ export async function analyzeGemms(session: Session): Promise<Document<GemmsResu
 interface Device {
   gpu: string | null;
   smCount: Figure;
+  roofs: GpuRoofs;
 }
 
-async function deviceOf(session: Session, database: SessionDatabase): Promise<Device> {
-  const { hardware } = session.manifest;
-  const name = hardware['gpu_name'];
-  const gpu = typeof name === 'string' ? name : null;
-  const sms = hardware['gpu_sm_count'];
-  if (typeof sms === 'number') return { gpu, smCount: figure(sms, 'SMs', 'hardware.gpu_sm_count') };
-  const sheet = gpu === null ? null : gpuSheet(gpu);
-  if (sheet) return { gpu, smCount: figure(sheet.smCount, 'SMs', sheet.source.document) };
+async function deviceFacts(session: Session, database: SessionDatabase): Promise<Device> {
+  const { name: gpu, smCount: told } = deviceOf(session.manifest);
+  const roofs = gpuRoofs(gpu, await storedGpuRoofline(session));
+  if (told.value !== null) return { gpu, roofs, smCount: told };
   const [row] = await database.query<{ n: number | null }>(
     `SELECT max(value) AS n FROM counters WHERE metric IN ('launch__sm_count', 'device__attribute_multiprocessor_count')`,
   );
-  if (row?.n) return { gpu, smCount: figure(row.n, 'SMs', 'counters: launch__sm_count') };
-  return { gpu, smCount: missing('no_sm_count', 'no capture of the session tells how many SMs the GPU has') };
+  const smCount = row?.n
+    ? figure(row.n, 'SMs', 'counters: launch__sm_count')
+    : missing('no_sm_count', 'no capture of the session tells how many SMs the GPU has');
+  return { gpu, roofs, smCount };
 }
 
-type Shared = 'flop' | 'arithmetic_intensity' | 'alignment_faults' | 'achieved_flops' | 'peak_share';
+type Shared = 'flop' | 'arithmetic_intensity' | 'alignment_faults' | 'achieved_flops' | 'peak_share' | 'roof';
 
 function shared(
   shape: GemmShape,
   dtype: string | null,
   timeOfCall: Figure,
-  { gpu }: Device,
+  { gpu, roofs }: Device,
 ): Pick<Gemm, Shared> {
   const flop = flopOf(shape);
   const achieved = mapFigure(
@@ -69,7 +84,7 @@ function shared(
   const peak: Figure =
     gpu === null
       ? missing('unknown_gpu', 'no capture of the session names the GPU')
-      : gpuPeakFlops(gpu, peakType(dtype));
+      : roofs.mfuFlops(peakType(dtype));
   const share: Figure =
     achieved.value === null || peak.value === null
       ? achieved.value === null
@@ -77,29 +92,20 @@ function shared(
         : peak
       : figure(achieved.value / peak.value, 'ratio', `achieved / dense peak: ${sourceOf(peak)}`);
   const bytes = elementBytes(dtype);
-  const { m, n, k, batch } = shape;
   return {
     flop,
     arithmetic_intensity:
       bytes === null
         ? missing('unknown_type', `the size of a value of type ${dtype ?? 'unknown'} is not known`)
-        : figure(
-            flop / (batch * bytes * (m * k + k * n + m * n)),
-            'FLOP/B',
-            'FLOP / bytes of A, B and output, each once',
-          ),
+        : figure(flop / gemmBytes(shape, bytes), 'FLOP/B', 'FLOP / bytes of A, B and output, each once'),
     achieved_flops: achieved,
     peak_share: share,
     alignment_faults: alignmentFaults(shape, dtype),
+    roof: gemmRoof(shape, dtype, timeOfCall, roofs),
   };
 }
 
 const sourceOf = (value: Figure) => (value.value === null ? '' : value.source);
-
-/** float8_e4m3 -> float8, which data sheets have; others are named alike. */
-function peakType(dtype: string | null): PeakDType {
-  return (dtype ?? '').replace(/^(float8).*/, '$1') as PeakDType;
-}
 
 function measuredGemm(shape: MeasuredShape, device: Device): Gemm {
   const { execution_id, capture_id, m, n, k, batch, dtype, calls } = shape;
@@ -174,9 +180,12 @@ function byTimeThenFlop(x: Gemm, y: Gemm): number {
   return (y.total_time_ns.value ?? -1) - (x.total_time_ns.value ?? -1) || y.flop * y.calls - x.flop * x.calls;
 }
 
-function issues(gemms: readonly Gemm[], withoutShapes: number): Issue[] {
+function issues(gemms: readonly Gemm[], withoutShapes: number, stage: string | null): Issue[] {
   const list: Issue[] = [];
-  if (gemms.length === 0) {
+  if (gemms.length === 0 && stage !== null) {
+    const text = `No matrix product with a known shape ran in a stage of kind ${stage}; logs do not tell stages.`;
+    list.push({ code: 'no_gemm_shapes', severity: 'info', text });
+  } else if (gemms.length === 0) {
     const text =
       'No shape of a matrix product is known: profile with recorded shapes (inferscope run --evaluator torch) or with --gemm-log.';
     list.push({ code: 'no_gemm_shapes', severity: 'info', text });

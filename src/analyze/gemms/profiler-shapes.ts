@@ -30,9 +30,13 @@ interface OperatorRow {
   time_ns: number | null;
 }
 
-/** `aten::linear` counts only where it launched kernels itself: elsewhere the mm inside it is the product. */
+/**
+ * @param stage only operators inside stages of this kind; null: all
+ * `aten::linear` counts only where it launched kernels itself: elsewhere the mm inside it is the product.
+ */
 export async function profilerShapes(
   database: SessionDatabase,
+  stage: string | null = null,
 ): Promise<{ shapes: MeasuredShape[]; withoutShapes: number }> {
   const rows = await database.query<OperatorRow>(
     `WITH device AS (
@@ -45,9 +49,9 @@ export async function profilerShapes(
        LEFT JOIN stages s ON s.capture_id = o.capture_id AND s.stage_id = o.stage_id
        LEFT JOIN stages phase ON phase.capture_id = s.capture_id AND phase.stage_id = s.phase_id
      WHERE list_contains(string_split($1, ','), o.name) AND o.input_shapes IS NOT NULL
-       AND (o.name <> 'aten::linear' OR d.time_ns IS NOT NULL)
+       AND (o.name <> 'aten::linear' OR d.time_ns IS NOT NULL) AND ($2::VARCHAR IS NULL OR phase.kind = $2)
      GROUP BY ALL`,
-    [gemmOperators.join(',')],
+    [gemmOperators.join(','), stage],
   );
   const shapes = new Map<string, MeasuredShape>();
   for (const row of rows) add(shapes, row);

@@ -16,6 +16,30 @@ export const tilingSchema = z.object({
   wave_efficiency: figureSchema,
 });
 
+/** What the hardware allows one call: the longer of FLOPs / peak and bytes / bandwidth. */
+export const gemmRoofSchema = z.object({
+  time_ns: figureSchema,
+  /** time_ns / mean time of a call, 0 to 1. */
+  share: figureSchema,
+  bound: z.enum(['compute', 'memory']).nullable(),
+  /** Whether peak and bandwidth were measured, or are the data sheet's. */
+  from: z.enum(['measured', 'sheet']).nullable(),
+});
+
+/** Another size, and what it would give under the model that `text` names. */
+export const gemmWhatIfSchema = z.object({
+  /** rows: more tokens a call. align: N or K at multiples of 16 bytes. fill_n: output features up to the tiles' edge. */
+  change: z.enum(['rows', 'align', 'fill_n']),
+  m: z.number(),
+  n: z.number(),
+  k: z.number(),
+  /** Predicted time / time now of a call. */
+  time_ratio: figureSchema,
+  /** Predicted useful work a second / now: rows (rows), calls (align), output features (fill_n). */
+  rate_ratio: figureSchema,
+  text: z.string(),
+});
+
 export const gemmSchema = z.object({
   /** profiler: operators' shapes with their kernels' time. Logs have shapes and algorithms and no times. */
   source: z.enum(['profiler', 'cublas-log', 'cublaslt-log', 'log']),
@@ -47,17 +71,26 @@ export const gemmSchema = z.object({
   tilings: z.array(tilingSchema),
   /** Dimensions that keep tensor cores from loading 16 bytes at once, in words; empty when there are none. */
   alignment_faults: z.array(z.string()),
+  /** 1.1 */
+  roof: gemmRoofSchema.optional(),
+  /** What padding or another batch would give (1.1); empty where nothing would. */
+  what_if: z.array(gemmWhatIfSchema).optional(),
 });
 
 export const gemmsResultSchema = z.object({
   gpu: z.string().nullable(),
   sm_count: figureSchema,
+  /** Only products of this stage (1.1); absent: of all. */
+  stage: z.string().optional(),
   /** By time, then by FLOP. Rows of different sources are never summed: they may be the same calls. */
   gemms: z.array(gemmSchema),
 });
 
-export const gemmsDocumentSchema = documentSchema('gemms', '1.0', gemmsResultSchema);
+export const gemmsVersion = '1.1';
+export const gemmsDocumentSchema = documentSchema('gemms', gemmsVersion, gemmsResultSchema);
 
 export type Tiling = z.infer<typeof tilingSchema>;
+export type GemmRoof = z.infer<typeof gemmRoofSchema>;
+export type GemmWhatIf = z.infer<typeof gemmWhatIfSchema>;
 export type Gemm = z.infer<typeof gemmSchema>;
 export type GemmsResult = z.infer<typeof gemmsResultSchema>;

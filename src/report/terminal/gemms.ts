@@ -1,7 +1,7 @@
 import type { Document } from '../../model/document.js';
 import type { Gemm, GemmsResult } from '../../model/documents/gemms.js';
 import { formatCount, formatFigure, formatNumber, formatQuantity, noValue } from '../format.js';
-import { gemmSourceNames, leftOutText, oncePerShape } from '../gemm-rows.js';
+import { gemmSourceNames, leftOutText, oncePerShape, shapeWords, worthALine } from '../gemm-rows.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
@@ -28,7 +28,7 @@ export function gemmsSummary({ data }: Document<GemmsResult>, { width: columns }
     ...(sources.length === 1 ? sources : []),
   ].join(', ');
   const all: Column[] = [
-    { head: 'M × N × K', flexible: true, cell: shapeOf, shown: true },
+    { head: 'M × N × K', flexible: true, cell: shapeWords, shown: true },
     { head: 'type', cell: ({ dtype }) => dtype ?? noValue, shown: types.length > 1 },
     { head: 'from', cell: ({ source }) => gemmSourceNames[source], shown: sources.length > 1 },
     { head: 'calls', align: 'right', cell: ({ calls }) => formatCount(calls), shown: true },
@@ -57,16 +57,14 @@ export function gemmsSummary({ data }: Document<GemmsResult>, { width: columns }
   return withPlainSpaces(lines.join('\n'));
 }
 
-/** Several shapes with one fault share a line; a thousandth of the work is not worth one. */
+/** Several shapes with one fault share a line. */
 function faultLines(shown: readonly Gemm[], width: number): string[] {
-  const work = ({ flop, calls }: Gemm) => flop * calls;
-  const all = shown.reduce((sum, gemm) => sum + work(gemm), 0);
-  const faulty = shown.filter((gemm) => gemm.alignment_faults.length > 0 && work(gemm) >= all / 1000);
+  const faulty = worthALine(shown).filter((gemm) => gemm.alignment_faults.length > 0);
   if (faulty.length === 0) return [];
   const byFault = new Map<string, string[]>();
   for (const gemm of faulty) {
     const fault = gemm.alignment_faults.join('; ');
-    byFault.set(fault, [...(byFault.get(fault) ?? []), shapeOf(gemm)]);
+    byFault.set(fault, [...(byFault.get(fault) ?? []), shapeWords(gemm)]);
   }
   return [
     '  Not aligned for tensor cores',
@@ -85,8 +83,4 @@ function movedPerSecond({ achieved_flops, arithmetic_intensity }: Gemm): string 
 function wavesOf({ tilings }: Gemm): string {
   const waves = tilings[0]?.waves.value ?? null;
   return waves === null ? noValue : formatNumber(waves, waves < 0.1 ? 1 : 2);
-}
-
-function shapeOf({ m, n, k, batch }: Gemm): string {
-  return `${m}×${n}×${k}${batch > 1 ? ` × ${formatCount(batch)}` : ''}`;
 }

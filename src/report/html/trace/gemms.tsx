@@ -2,8 +2,8 @@ import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
 import type { Gemm, GemmsResult } from '../../../model/documents/gemms.js';
 import { formatNs } from '../../charts/trace/words.js';
-import { formatCount, formatQuantity, noValue } from '../../format.js';
-import { gemmSourceNames, leftOutText, oncePerShape } from '../../gemm-rows.js';
+import { formatCount, formatNumber, formatQuantity, noValue } from '../../format.js';
+import { gemmSourceNames, leftOutText, oncePerShape, shapeWords, worthALine } from '../../gemm-rows.js';
 import { missingReasons } from '../../words.js';
 import { Behind, DataTable, FigureText, MissingNotes, Notice } from '../parts.js';
 
@@ -22,6 +22,7 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
       { head: 'time', numeric: true },
       { head: 'achieved', numeric: true },
       { head: 'of peak', numeric: true },
+      { head: 'of roof', numeric: true },
       { head: 'FLOP a call', numeric: true },
       { head: 'FLOP/byte', numeric: true },
       { head: 'tile' },
@@ -46,6 +47,7 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
         ),
         <FigureText figure={gemm.achieved_flops} />,
         <FigureText figure={gemm.peak_share} utilization />,
+        gemm.roof ? <FigureText figure={gemm.roof.share} utilization /> : noValue,
         formatQuantity(gemm.flop, 'FLOP'),
         <FigureText figure={gemm.arithmetic_intensity} />,
         tiling?.tile ?? noValue,
@@ -67,6 +69,7 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
       gemm.total_time_ns.value,
       gemm.achieved_flops.value,
       gemm.peak_share.value,
+      gemm.roof?.share.value ?? null,
       gemm.flop,
       gemm.arithmetic_intensity.value,
       gemm.tilings[0]?.tile ?? null,
@@ -78,6 +81,41 @@ const GemmTable: FC<{ caption: string; gemms: Gemm[] }> = ({ caption, gemms }) =
     ])}
   />
 );
+
+/** What padding or another batch would give, by the models that the texts name. */
+const WhatIfs: FC<{ gemms: Gemm[] }> = ({ gemms }) => {
+  const rows = worthALine(gemms).flatMap((gemm) => (gemm.what_if ?? []).map((one) => ({ gemm, one })));
+  if (rows.length === 0) return null;
+  return (
+    <Behind title={`What another size would give, ${formatCount(rows.length)} times`}>
+      <DataTable
+        caption="Models, not measurements"
+        columns={[
+          { head: 'm × n × k' },
+          { head: 'to' },
+          { head: 'time, predicted', numeric: true },
+          { head: 'rate, predicted', numeric: true },
+          { head: 'how' },
+        ]}
+        rows={rows.map(({ gemm, one }) => [
+          shapeWords(gemm),
+          `${one.m}×${one.n}×${one.k}`,
+          one.time_ratio.value === null ? (
+            <FigureText figure={one.time_ratio} />
+          ) : (
+            `${formatNumber(one.time_ratio.value)}×`
+          ),
+          one.rate_ratio.value === null ? (
+            <FigureText figure={one.rate_ratio} />
+          ) : (
+            `${formatNumber(one.rate_ratio.value)}×`
+          ),
+          one.time_ratio.value === null ? one.text : `${one.text} (${one.time_ratio.source})`,
+        ])}
+      />
+    </Behind>
+  );
+};
 
 /** Matrix multiplications by shape: how often, how fast, with which tiles. */
 export const GemmsSection: FC<{ gemms: Document<GemmsResult> }> = ({ gemms: { data, issues } }) => {
@@ -102,6 +140,7 @@ export const GemmsSection: FC<{ gemms: Document<GemmsResult> }> = ({ gemms: { da
           ]),
         )}
       />
+      <WhatIfs gemms={gemms} />
       {issues.length > 0 && (
         <ul class="notices">
           {issues.map((issue) => (

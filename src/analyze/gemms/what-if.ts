@@ -1,0 +1,164 @@
+import type { Gemm, GemmWhatIf } from '../../model/documents/gemms.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import type { GpuRoofs } from '../roofs.js';
+import { formatRate, formatShare } from '../trace/words.js';
+import { type ProductRoof, productRoof, roofSeconds } from './roof.js';
+import { elementBytes } from './shape.js';
+
+/** Gains below are within what another run of the same program differs by. */
+const worthwhile = 1.05;
+/** Shapes that move at least this of their roof show what the library reaches with aligned sizes. */
+const representative = 3;
+
+/**
+ * What another size of a product would give: more rows (tokens) in the same time, sizes that tensor cores load at once, and
+ * output features that fill the tiles. Models, not measurements: the figures' source says which.
+ * @param all products of the session: aligned ones among them are what a padded one is expected to reach
+ */
+export function whatIfs(gemm: Gemm, all: readonly Gemm[], smCount: Figure, roofs: GpuRoofs): GemmWhatIf[] {
+  const roof = productRoof(gemm.dtype, roofs);
+  if ('value' in roof) return [];
+  return [moreRows(gemm, smCount, roof), aligned(gemm, all, roof), filledN(gemm)].filter(
+    (one) => one !== null,
+  );
+}
+
+/**
+ * Rows up to which a call takes about the same time. Memory-bound: until the traffic has grown by `flat`, or arithmetic
+ * takes as long as the traffic. Compute-bound: until the tiles fill their last wave.
+ */
+function moreRows(gemm: Gemm, smCount: Figure, roof: ProductRoof): GemmWhatIf | null {
+  if (gemm.batch !== 1) return null;
+  const memory = roofSeconds(gemm, roof).bound === 'memory';
+  const ridge = memory ? ridgeRows(gemm, roof) : 0;
+  const m = memory ? Math.min(flatRows(gemm), ridge) : waveRows(gemm, smCount);
+  if (m === null || m < worthwhile * gemm.m) return null;
+  const ratio = memory ? roofSeconds({ ...gemm, m }, roof).seconds / roofSeconds(gemm, roof).seconds : 1;
+  const gain = m / gemm.m / ratio;
+  if (gain < worthwhile) return null;
+  const model = memory ? ridgeModel : waveModel;
+  const within = ratio < 1.005 ? 'in the same time' : `in ${formatShare(ratio - 1)} more time`;
+  const until = !memory
+    ? ''
+    : ridge === Infinity
+      ? '; memory-bound at any M'
+      : `; memory-bound up to M ${ridge}`;
+  return {
+    change: 'rows',
+    m,
+    n: gemm.n,
+    k: gemm.k,
+    time_ratio: figure(ratio, 'ratio', model),
+    rate_ratio: figure(gain, 'ratio', `rows / time; ${model}`),
+    text: `M up to ${m} ${within}, ${formatRate(gain)}× the rows a second${until}`,
+  };
+}
+
+const ridgeModel = 'time goes with the bytes moved, at the share of the roof reached now';
+const waveModel = 'time goes with whole waves of this tile, one tile on an SM at a time';
+
+/** Growth of traffic that still counts as the same time. */
+const flat = 0.05;
+
+/** Rows at which A and the output have made the traffic larger by `flat`: M + flat·(MK + KN + MN) / (K + N). */
+export function flatRows({ m, n, k }: Pick<Gemm, 'm' | 'n' | 'k'>): number {
+  return Math.floor(m + (flat * (m * k + k * n + m * n)) / (k + n));
+}
+
+const alignModel = 'padded products reach the share of the roof that aligned ones of this session do';
+
+/**
+ * Rows at which arithmetic takes as long as the traffic: M* = r·b·K·N / (2·N·K − r·b·(K + N)), r the ridge in FLOP/byte and
+ * b bytes a value, from 2MNK / (b(MK + KN + MN)) = r. Infinity where it is memory-bound at any number of rows.
+ */
+export function ridgeRows(
+  { n, k }: Pick<Gemm, 'n' | 'k'>,
+  { peak, bandwidth, elementSize }: Pick<ProductRoof, 'peak' | 'bandwidth' | 'elementSize'>,
+): number {
+  const bytesAtRidge = (peak / bandwidth) * elementSize;
+  const rest = 2 * n * k - bytesAtRidge * (k + n);
+  return rest <= 0 ? Infinity : Math.floor((bytesAtRidge * k * n) / rest);
+}
+
+/** Rows whose tiles need no further wave; null where tile, splits or SMs are not known. */
+export function waveRows({ tilings, m }: Pick<Gemm, 'tilings' | 'm'>, smCount: Figure): number | null {
+  const [tiling] = tilings;
+  const tile = /^(\d+)x(\d+)/.exec(tiling?.tile ?? '');
+  if (!tiling || !tile || tiling.tiles.value === null || smCount.value === null) return null;
+  const alongM = Number(tile[2]);
+  const down = Math.ceil(m / alongM);
+  // Splits of K and batch multiply every tile.
+  const aRow = tiling.tiles.value / down;
+  const room = Math.ceil(tiling.tiles.value / smCount.value) * smCount.value;
+  return Math.floor(room / aRow) * alongM;
+}
+
+/** N and K at the next multiples of 16 bytes, at the share of the roof that aligned products reach. */
+function aligned(gemm: Gemm, all: readonly Gemm[], roof: ProductRoof): GemmWhatIf | null {
+  if (gemm.alignment_faults.length === 0) return null;
+  const multiple = 16 / (elementBytes(gemm.dtype) ?? 2);
+  const up = (size: number) => Math.ceil(size / multiple) * multiple;
+  const padded = { ...gemm, n: up(gemm.n), k: up(gemm.k) };
+  const now = gemm.roof?.share ?? missing('no_time', 'its time is not known');
+  const peers = all
+    .filter(
+      (one) =>
+        one.alignment_faults.length === 0 &&
+        one.dtype === gemm.dtype &&
+        one.source === gemm.source &&
+        one.roof?.bound === gemm.roof?.bound &&
+        // Rows decide which kernels a library takes; those of quite other sizes say nothing.
+        one.m <= 4 * gemm.m &&
+        gemm.m <= 4 * one.m,
+    )
+    .map(({ roof: theirs }) => theirs?.share.value ?? null)
+    .filter((share) => share !== null)
+    .toSorted((x, y) => x - y);
+  const sizes = (['n', 'k'] as const)
+    .filter((name) => padded[name] !== gemm[name])
+    .map((name) => `${name.toUpperCase()} ${gemm[name]} → ${padded[name]}`)
+    .join(', ');
+  const extra = roofSeconds(padded, roof).seconds / roofSeconds(gemm, roof).seconds;
+  const base = { change: 'align' as const, m: gemm.m, n: padded.n, k: padded.k };
+  if (now.value === null || peers.length < representative) {
+    const why =
+      now.value === null
+        ? now
+        : missing('no_peers', 'too few aligned products of its type and rows have times to compare with');
+    return {
+      ...base,
+      time_ratio: why,
+      rate_ratio: why,
+      text: `${sizes}: tensor cores load 16 bytes at once, at ${formatShare(extra - 1)} more of what the roof allows; what it gains is not known here`,
+    };
+  }
+  const reach = peers[Math.floor((peers.length - 1) / 2)]!;
+  const ratio = (extra * now.value) / reach;
+  if (1 / ratio < worthwhile) return null;
+  return {
+    ...base,
+    time_ratio: figure(ratio, 'ratio', alignModel),
+    rate_ratio: figure(1 / ratio, 'ratio', alignModel),
+    text: `${sizes}: ${formatRate(1 / ratio)}× as fast, at the ${formatShare(reach)} of the roof that aligned ones reach (median of ${peers.length})`,
+  };
+}
+
+/** The edge tile computes its whole width: more output features up to it are free by the wave model. */
+function filledN(gemm: Gemm): GemmWhatIf | null {
+  const [tiling] = gemm.tilings;
+  const alongN = Number(/^(\d+)x/.exec(tiling?.tile ?? '')?.[1] ?? Number.NaN);
+  if (!(alongN > 0)) return null;
+  const n = Math.ceil(gemm.n / alongN) * alongN;
+  const gain = n / gemm.n;
+  if (gain < worthwhile) return null;
+  const model = 'edge tiles cost as much as whole ones';
+  return {
+    change: 'fill_n',
+    m: gemm.m,
+    n,
+    k: gemm.k,
+    time_ratio: figure(1, 'ratio', model),
+    rate_ratio: figure(gain, 'ratio', model),
+    text: `N ${gemm.n} leaves ${formatShare(1 - 1 / gain)} of its tiles unused: up to ${n} output features in the same time, or fewer by a tile`,
+  };
+}

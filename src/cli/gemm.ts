@@ -1,0 +1,82 @@
+import type { Command } from 'commander';
+import { InferscopeError } from '../model/errors.js';
+import { examples } from './examples.js';
+import { wholeNumber } from './numbers.js';
+import { print, printDocument, terminalWidth } from './output.js';
+
+const stageNames = ['prefill', 'decode', 'mixed', 'sampling', 'load', 'warmup'] as const;
+
+interface GemmOptions {
+  session: string;
+  stage?: string;
+  top?: number;
+  json?: boolean;
+  csv?: boolean;
+}
+
+/** Shapes in the terminal without --top. */
+const shapesShown = 20;
+
+export function define(command: Command): void {
+  command
+    .option('--session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
+    .option('--stage <kind>', `only products of one stage: ${stageNames.join(', ')}`, parseStage)
+    .option(
+      '--top <n>',
+      'only the n shapes that cost most (default: 20 in the terminal)',
+      wholeNumber('--top', 1, 20),
+    )
+    .option('--json', 'print one inferscope/gemms document')
+    .option('--csv', 'print one row a shape and source')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope gemm --stage decode', 'products of a decode step in the newest session'],
+        ['inferscope gemm --session llm-b1 --csv > gemms.csv', 'all of them, for a spreadsheet'],
+      ),
+    )
+    .action(async (options: GemmOptions) => {
+      if (options.json && options.csv) {
+        throw new InferscopeError('E_USAGE', {
+          what: '--json and --csv were both given',
+          why: 'stdout holds one of them.',
+          fix: 'inferscope gemm --json',
+        });
+      }
+      const [{ analyzeGemms }, { openSession }] = await Promise.all([
+        import('../analyze/gemms/gemms.js'),
+        import('../session/open.js'),
+      ]);
+      const session = await openSession(options.session);
+      const found = await analyzeGemms(session, { stage: options.stage ?? null });
+      if (found.data.gemms.length === 0) throw nothing(session.id, options.stage);
+      const { top } = options;
+      if (top !== undefined)
+        found.data.gemms = found.data.gemms.slice(0, options.json || options.csv ? top : undefined);
+      if (options.json) printDocument(found);
+      else if (options.csv) {
+        const { gemmCsv } = await import('../export/gemm-csv.js');
+        print(gemmCsv(found.data.gemms));
+      } else {
+        const { gemmView } = await import('../report/terminal/gemm-view.js');
+        print(gemmView(found, { width: terminalWidth(), top: top ?? shapesShown }));
+      }
+    });
+}
+
+function parseStage(text: string): string {
+  if ((stageNames as readonly string[]).includes(text)) return text;
+  throw new InferscopeError('E_USAGE', {
+    what: `unknown stage "${text}"`,
+    why: `Stages are ${stageNames.join(', ')}.`,
+    fix: 'Type for example --stage decode.',
+  });
+}
+
+function nothing(id: string, stage: string | undefined): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `session ${id} has no matrix product with a known shape${stage === undefined ? '' : ` in ${stage}`}`,
+    why: 'Shapes come from the PyTorch profiler (record_shapes) and from cuBLAS logs; nsys has none, and logs do not tell stages.',
+    fix: 'Record them: inferscope run --evaluator torch --gemm-log -- command',
+  });
+}
