@@ -2,8 +2,7 @@ import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { duration, parseSlo } from './bench-slo.js';
-import { runServing, type ServingCommandOptions } from './bench-serve-run.js';
-import { servingCsv } from './bench-serve-csv.js';
+import type { ServingCommandOptions } from './bench-serve-run.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';
@@ -153,10 +152,14 @@ export function defineServe(command: Command): void {
     )
     .action(async (url: string, typed: Typed) => {
       const slo = typed.slo === undefined ? null : parseSlo(typed.slo, typed.sloShare);
+      const { runServing } = await import('./bench-serve-run.js');
       const { document, interrupted } = await interruptible((signal) =>
         runServing(url, { ...typed, slo }, signal),
       );
-      if (typed.csv !== undefined) await servingCsv(document.data, typed.csv);
+      if (typed.csv !== undefined) {
+        const { servingCsv } = await import('./bench-serve-csv.js');
+        await servingCsv(document.data, typed.csv);
+      }
       const { keepReport } = await import('./session-summary.js');
       const report = await keepReport({ kind: 'serving', document });
       if (typed.json) printDocument(document);

@@ -4,6 +4,35 @@ import { z } from 'zod';
 import { configError } from './config.js';
 
 const count = z.number().int().positive();
+const sizes = z.union([count, z.array(count)]);
+/** "30s", "500ms". */
+const time = z.string();
+
+const benchShape = {
+  engine: z.string().optional(),
+  model: z.string().optional(),
+  weights: z.enum(['random', 'trained']).optional(),
+  dtype: z.string().optional(),
+  device: z.string().optional(),
+  threads: count.optional(),
+  engine_arg: z.array(z.string()).optional(),
+  url: z.string().optional(),
+  python: z.string().optional(),
+  runs: count.optional(),
+  launches: count.optional(),
+  seed: z.number().int().nonnegative().optional(),
+  output: z.string().optional(),
+};
+/** A verb takes one number where it does not sweep the size. */
+const benchSection = (of: { batch: boolean; lengths: boolean }) =>
+  z
+    .strictObject({
+      ...benchShape,
+      batch_size: (of.batch ? sizes : count).optional(),
+      input_len: (of.lengths ? sizes : count).optional(),
+      output_len: (of.lengths ? sizes : count).optional(),
+    })
+    .optional();
 
 /** inferscope.yaml. Every key is optional; unknown keys are refused with the nearest right one. */
 export const configSchema = z.strictObject({
@@ -18,6 +47,36 @@ export const configSchema = z.strictObject({
       threads: count.optional(),
       launches: count.optional(),
       repeats: count.optional(),
+    })
+    .optional(),
+  bench: z
+    .strictObject({
+      latency: benchSection({ batch: false, lengths: false }),
+      throughput: benchSection({ batch: true, lengths: false }),
+      sequence: benchSection({ batch: false, lengths: true }),
+      suite: benchSection({ batch: true, lengths: true }),
+      serve: z
+        .strictObject({
+          model: z.string().optional(),
+          api: z.enum(['completions', 'chat']).optional(),
+          tokenizer: z.string().optional(),
+          input_len: count.optional(),
+          output_len: count.optional(),
+          slo: z.string().optional(),
+          timeout: time.optional(),
+          threads: count.optional(),
+          metrics_url: z.string().optional(),
+        })
+        .optional(),
+    })
+    .optional(),
+  monitor: z
+    .strictObject({
+      hz: z.number().optional(),
+      idle_below: z.number().optional(),
+      idle_for: time.optional(),
+      record: z.boolean().optional(),
+      require_gpu: z.boolean().optional(),
     })
     .optional(),
   roofline: z.strictObject({ threads: count.optional() }).optional(),
@@ -70,14 +129,9 @@ export function readConfigFile(path: string, text: string): Config {
 }
 
 function knownKeys(path: string[]): string[] {
-  const [section] = path;
-  const shape = section === undefined ? configSchema.shape : sectionShape(section);
+  let shape: Record<string, unknown> = configSchema.shape;
+  for (const name of path) shape = (shape[name] as z.ZodOptional<z.ZodObject>).unwrap().shape;
   return Object.keys(shape);
-}
-
-function sectionShape(section: string): Record<string, unknown> {
-  const schema = configSchema.shape[section as keyof typeof configSchema.shape] as z.ZodOptional<z.ZodObject>;
-  return schema.unwrap().shape;
 }
 
 function keyOffset(node: unknown, path: string[]): number | null {

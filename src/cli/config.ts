@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
-import type { Command } from 'commander';
+import type { Command, Option } from 'commander';
 import { InferscopeError, messageOf } from '../model/errors.js';
 
 /**
@@ -25,7 +25,7 @@ export function configFiles(cwd = process.cwd(), env: NodeJS.ProcessEnv = proces
 
 /**
  * Applies the config files to this process and to a command: `home` becomes INFERSCOPE_HOME where the environment has
- * none, and the section named like the command gives values to options that were not typed.
+ * none, and the section of the command (`bench: {latency: …}` of `bench latency`) gives values to options that were not typed.
  * @throws E_CONFIG_FILE with line and column
  */
 export async function applyConfig(command: Command): Promise<void> {
@@ -36,18 +36,37 @@ export async function applyConfig(command: Command): Promise<void> {
     const config = readConfigFile(path, readText(path));
     // Set but empty is not set, here as in homeFolders.
     if (config.home !== undefined) process.env['INFERSCOPE_HOME'] ||= resolve(dirname(path), config.home);
-    const section = config[command.name() as keyof typeof config];
-    if (typeof section !== 'object') continue;
+    const section = sectionOf(config, pathOf(command));
+    if (section === null) continue;
     for (const [key, value] of Object.entries(section)) {
       const option = command.options.find((o) => o.long === `--${key.replaceAll('_', '-')}`);
       if (!option || value === undefined) continue;
       const name = option.attributeName();
       const source = command.getOptionValueSource(name);
       if (source !== undefined && source !== 'default') continue;
-      const parsed = option.parseArg ? option.parseArg(String(value), undefined as never) : value;
-      command.setOptionValueWithSource(name, parsed, 'config');
+      command.setOptionValueWithSource(name, parsedBy(option, value), 'config');
     }
   }
+}
+
+/** ["session", "export"]: what is typed behind the program's name. */
+function pathOf(command: Command): string[] {
+  const names: string[] = [];
+  for (let one: Command | null = command; one?.parent; one = one.parent) names.unshift(one.name());
+  return names;
+}
+
+function sectionOf(config: object, path: readonly string[]): Record<string, unknown> | null {
+  let section: unknown = config;
+  for (const name of path) section = (section as Record<string, unknown> | undefined)?.[name];
+  return typeof section === 'object' && section !== null ? (section as Record<string, unknown>) : null;
+}
+
+/** As the option would take it from the command line; a list is typed again and again. */
+function parsedBy(option: Option, value: unknown): unknown {
+  const { parseArg } = option;
+  if (!parseArg) return value;
+  return [value].flat().reduce((before: unknown, one) => parseArg(String(one), before as never), undefined);
 }
 
 export function readText(path: string): string {
