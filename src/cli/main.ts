@@ -118,14 +118,15 @@ function usageError(
   }
   const [what = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
   const missing = error.code === 'commander.missingArgument';
-  const usage = missing ? `Usage: inferscope ${pathOf(usageOf)} ${usageOf?.usage() ?? ''}`.trimEnd() : null;
+  const words = `inferscope ${known ? pathOf(usageOf) || known.name : ''}`.trimEnd();
+  const usage = missing ? `Usage: ${words} ${usageOf?.usage() ?? ''}`.trimEnd() : null;
   return new InferscopeError('E_USAGE', {
     what,
-    why: suggestion ?? usage ?? `inferscope ${known?.name ?? ''} does not take this.`.replace('  ', ' '),
+    why: suggestion ?? usage ?? `${words} does not take this.`,
     fix:
       known?.name === 'run' && error.code === 'commander.unknownOption'
         ? "inferscope run --help lists what can be typed; the program's own options stand behind --."
-        : `inferscope ${known ? `${known.name} ` : ''}--help lists what can be typed.`,
+        : `${words} --help lists what can be typed.`,
   });
 }
 
