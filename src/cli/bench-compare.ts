@@ -1,5 +1,5 @@
 import process from 'node:process';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { Gate } from '../analyze/baseline/compare.js';
 import { examples } from './examples.js';
@@ -17,11 +17,13 @@ export function defineCompare(command: Command): void {
     .description(
       'what changed between two benchmarks, and what of it is real; a side is a session (id, name, @last, @last~1), a baseline by name, or its file; SESSION:LABEL is one variant, as in @last:mode=eager',
     )
-    .option(
-      '--fail-on <metric=share>',
-      'exit code 1 when this metric is really worse by more than the share; repeat or separate by commas',
-      gatesOf,
-      [],
+    .addOption(
+      new Option(
+        '--fail-on <metric=share>',
+        'exit code 1 when this metric is really worse by more than the share; repeat or separate by commas',
+      )
+        .argParser(gatesOf)
+        .default([], 'none'),
     )
     .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
     .option('--json', 'print one inferscope/bench-compare document')

@@ -10,8 +10,8 @@ export function defineLatency(command: Command): void {
     examples: [
       ['inferscope bench latency', 'a 24 M parameter Llama on this CPU, 128 → 64 tokens'],
       [
-        'inferscope bench latency --engine transformers --model tinyllama-1.1b --engine-arg mode=eager,cudagraph',
-        'two variants of PyTorch, launched in turn and compared',
+        'inferscope bench latency --engine transformers --engine-arg attn=sdpa,eager',
+        'two attentions of PyTorch, launched in turn and compared',
       ],
     ],
   });

@@ -145,7 +145,7 @@ export function defineServe(command: Command): void {
           'three closed loads, fresh prompts each',
         ],
         [
-          'inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep --slo ttft=200ms,tpot=30ms',
+          'inferscope bench serve localhost:8000 --rate 2 --sweep --slo tpot=30ms',
           'the highest Poisson rate that meets an SLO',
         ],
       ),

@@ -16,8 +16,8 @@ export function defineSuite(command: Command): void {
     examples: [
       ['inferscope bench suite', 'everything on the embedded engine; files in ./results'],
       [
-        'inferscope bench suite --engine transformers --model tinyllama-1.1b --dtype bfloat16 --output h200',
-        'PyTorch on a GPU, files in ./h200',
+        'inferscope bench suite --engine transformers --dtype bfloat16 --output h200',
+        'TinyLlama in PyTorch on a GPU, files in ./h200',
       ],
     ],
   });

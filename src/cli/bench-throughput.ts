@@ -10,7 +10,7 @@ export function defineThroughput(command: Command): void {
     examples: [
       ['inferscope bench throughput', 'batches 1, 4, 8, 16 and 32 on the embedded engine'],
       [
-        'inferscope bench throughput --batch-size 1,2,4 --input-len 32 --output-len 16 --engine-arg threads=1,2',
+        'inferscope bench throughput --batch-size 1,2,4 --engine-arg threads=1,2',
         'three batches, with one thread and with two',
       ],
     ],

@@ -41,7 +41,11 @@ export function define(command: Command): void {
     .addOption(
       new Option('--idle-below <percent>', 'utilisation that counts as idle').argParser(percent).default(5),
     )
-    .option('--idle-for <time>', 'shortest idle period told', duration('--idle-for', '500ms'), 500)
+    .addOption(
+      new Option('--idle-for <time>', 'shortest idle period told')
+        .argParser(duration('--idle-for', '500ms'))
+        .default(500, '500ms'),
+    )
     .option('--require-gpu', 'end with exit code 3 where no GPU can be read')
     .addOption(
       new Option('--exit-code <whose>', "child: end with the program's own exit code (--while)")
