@@ -30,12 +30,10 @@ export function kernelsText(
     ...hanging('  ', `${inert(deviceWords(data))} · ${protocolWords(data)}`, width),
     ...hanging('  roofs: ', roofWords(data), width),
     '',
-    caseTable(data, width),
+    // Of a model the sums are what was asked for; its operations stand in them.
+    ...(data.steps.length > 0 ? stepLines(data, width) : caseLines(data, width)),
   ];
-  if (data.cases.length > casesShown)
-    lines.push(`  … and ${formatCount(data.cases.length - casesShown)} more in the report and the files`);
   lines.push(...notMeasured(data, width));
-  if (data.steps.length > 0) lines.push('', ...stepLines(data, width));
   const said = collapsed(issues).flatMap(({ severity, text }) =>
     hanging(
       severity === 'error'
@@ -49,17 +47,21 @@ export function kernelsText(
   return withPlainSpaces(lines.join('\n'));
 }
 
+function caseLines(data: KernelsResult, width: number): string[] {
+  const more = data.cases.length - casesShown;
+  const rest = more > 0 ? [`  … and ${formatCount(more)} more in the report and the files`] : [];
+  return [caseTable(data, width), ...rest];
+}
+
 function caseTable({ cases }: KernelsResult, width: number): string {
   const shown = cases.filter(({ runs }) => runs > 0).slice(0, casesShown);
   const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
-  const computes = shown.some(({ flops_per_s: rate }) => rate !== null);
   return textTable(
     [
       { head: 'operation', flexible: true },
       right('median'),
       right('±'),
-      right('moves'),
-      ...(computes ? [right('computes')] : []),
+      right('reaches'),
       right('of roof'),
       { head: 'bound' },
     ],
@@ -67,13 +69,20 @@ function caseTable({ cases }: KernelsResult, width: number): string {
       `${inert(caseLabel(one, several))}${one.outcome === 'wrong' ? ' (wrong)' : ''}`,
       one.median_ns === null ? noValue : formatQuantity(one.median_ns, 'ns'),
       intervalShare(one) ?? noValue,
-      one.bytes_per_s === null ? noValue : formatQuantity(one.bytes_per_s, 'B/s'),
-      ...(computes ? [one.flops_per_s === null ? noValue : formatQuantity(one.flops_per_s, 'FLOP/s')] : []),
+      reached(one),
       formatFigure(one.roof_share),
       one.bound ?? noValue,
     ]),
     { width },
   );
+}
+
+/** The rate that its roof is of; the files have both. */
+function reached({ bound, flops_per_s: computes, bytes_per_s: moves, class: of }: KernelResult): string {
+  const product =
+    bound === null || bound === 'latency' ? of === 'gemm' || of === 'attention' : bound === 'compute';
+  if (product && computes !== null) return formatQuantity(computes, 'FLOP/s');
+  return moves === null ? noValue : formatQuantity(moves, 'B/s');
 }
 
 /** Cases without a figure, by reason. */

@@ -1,0 +1,237 @@
+import { expect, test } from 'vitest';
+import { kernelCase } from '../../llm/kernel-work.js';
+import type { KernelPlan } from '../../model/documents/kernels.js';
+import { kernelsDocumentSchema } from '../../model/documents/kernels.js';
+import type { KernelCase } from '../../model/kernels.js';
+import type { Row } from '../../model/tables.js';
+import { testHome } from '../../session/test-folder.js';
+import { sessionOf } from '../test-session.js';
+import { analyzeKernels } from './kernels.js';
+
+const protocol = {
+  runs: 3,
+  max_runs: 30,
+  max_seconds: 1,
+  narrow: 0.01,
+  graph: 'auto' as const,
+  check: true,
+  seed: 0,
+};
+
+const onCpu: KernelPlan = {
+  engine: { name: 'onnxruntime', version: '1.30.0' },
+  device: 'cpu',
+  device_facts: null,
+  threads: 1,
+  scope: null,
+  protocol,
+  points: [],
+  model: null,
+};
+
+/** Three runs: 90 %, 100 % and 110 % of `ns`. */
+function row(one: KernelCase, ns: number, change: Row<'microbenchmarks'> = {}): Row<'microbenchmarks'> {
+  return {
+    execution_id: 'kernels',
+    name: one.kernel,
+    case_id: one.case,
+    dtype: one.dtype,
+    backend: one.backend,
+    params: JSON.stringify(one.params),
+    outcome: 'measured',
+    flops: one.flops,
+    bytes: one.bytes,
+    runs: 3,
+    mean_ns: ns,
+    median_ns: ns,
+    min_ns: 0.9 * ns,
+    max_ns: 1.1 * ns,
+    sd_ns: 0.1 * ns,
+    p5_ns: 0.91 * ns,
+    p95_ns: 1.09 * ns,
+    method: 'events',
+    per_sample: 1,
+    start_ns: 0,
+    end_ns: 1e9,
+    ...change,
+  };
+}
+
+const unmeasured = { runs: 0, mean_ns: null, median_ns: null, min_ns: null, max_ns: null, sd_ns: null };
+
+test('rates, roofs and bounds of a CPU, by hand', async () => {
+  // 100 GFLOP/s float32; the 96 MiB rotated are past the largest set of the roofline: 10 GB/s.
+  const square = kernelCase('gemm', 'float32', { m: 1000, n: 1000, k: 1000 });
+  const flat = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
+  const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
+  const large = { rotated_bytes: 96 * 2 ** 20 };
+  const session = await sessionOf(
+    testHome(),
+    {
+      microbenchmarks: [
+        row(square, 40e6, large),
+        row(flat, 0.5e6, large),
+        row(norm, 0.1e6, { ...large, max_error: 1e-7 }),
+        row(kernelCase('softmax', 'float32', { rows: 1, columns: 2 }), 0, {
+          ...unmeasured,
+          outcome: 'failed',
+          text: 'its process died',
+        }),
+      ],
+      telemetry: [
+        { execution_id: 'kernels', scope: 'cpu0', metric: 'clock_mhz', value: 3000, t_ns: 5e8 },
+        { execution_id: 'kernels', scope: 'cpu0', metric: 'clock_mhz', value: 9000, t_ns: 5e9 },
+      ],
+    },
+    { kind: 'kernels', artifacts: { 'kernel-plan': onCpu } },
+  );
+  const made = await analyzeKernels(session);
+  expect(() => kernelsDocumentSchema.parse(made)).not.toThrow();
+  const of = (kernel: string, at = 0) => made.data.cases.filter((one) => one.kernel === kernel)[at]!;
+  const gemms = new Map(made.data.cases.map((one) => [one.case, one]));
+  // 2 GFLOP in 40 ms are 50 GFLOP/s, half of the peak; 12 MB would take 1.2 ms.
+  expect(gemms.get(square.case)).toMatchObject({
+    flops_per_s: 50e9,
+    bytes_per_s: 0.3e9,
+    roof_ns: { value: 20e6 },
+    roof_share: { value: 0.5 },
+    bound: 'compute',
+    clock_mhz: { value: 3000, n: 1 },
+  });
+  // 4 008 000 bytes at 10 GB/s are 0.4008 ms.
+  expect(gemms.get(flat.case)).toMatchObject({
+    bound: 'memory',
+    roof_share: { value: expect.closeTo(0.8016, 9) },
+  });
+  // Its FLOPs are no matrix product's: bytes alone. (200 000 + 1000) × 4 bytes.
+  expect(of('rmsnorm')).toMatchObject({
+    bound: 'memory',
+    roof_ns: { value: expect.closeTo(80_400, 6) },
+    intensity: expect.closeTo(400_000 / 804_000, 12),
+    max_error: 1e-7,
+  });
+  // n = 3: t = 4.3027 at two degrees of freedom; 4.3027 · 0.1 / √3.
+  const { mean_ns: mean } = of('rmsnorm');
+  expect(mean).toMatchObject({ n: 3, ci95: [expect.closeTo(75_158.6, 0), expect.closeTo(124_841.4, 0)] });
+  expect(of('softmax')).toMatchObject({
+    outcome: 'failed',
+    text: 'its process died',
+    median_ns: null,
+    bound: null,
+    mean_ns: { value: null, reason: { code: 'failed' } },
+    roof_share: { value: null },
+  });
+});
+
+test('a GPU without a measured roofline is held against its data sheet; throttling is said', async () => {
+  const one = kernelCase('gemm', 'bfloat16', { m: 4096, n: 4096, k: 4096 });
+  const facts = { name: 'NVIDIA H200', device: 'cuda:0', framework: 'torch', driver: null };
+  const unknown = { sm_count: null, l2_bytes: null, memory_bytes: null, compute_capability: null };
+  const plan = { ...onCpu, device: 'cuda:0', scope: 'gpu3', device_facts: { ...facts, ...unknown } };
+  const sample = (metric: string, value: number, scope = 'gpu3') => ({
+    execution_id: 'kernels',
+    scope,
+    metric,
+    value,
+    t_ns: 5e8,
+  });
+  const session = await sessionOf(
+    testHome(),
+    {
+      microbenchmarks: [row(one, 200_000, { peak_memory_bytes: 2 ** 30 })],
+      // Bit 2 is the power cap (nvmlClocksEventReasonSwPowerCap); gpu0 is another GPU.
+      telemetry: [
+        sample('sm_clock_mhz', 1500),
+        sample('throttle_bits', 4),
+        sample('power_instant_w', 690),
+        sample('sm_clock_mhz', 1980, 'gpu0'),
+      ],
+    },
+    { kind: 'kernels', roofline: null, artifacts: { 'kernel-plan': plan } },
+  );
+  const { data, issues } = await analyzeKernels(session);
+  // 2 · 4096³ FLOP at the 989.5 TFLOP/s of NVIDIA's sheet (989 as printed) are 138.9 µs.
+  const [gemm] = data.cases;
+  expect(gemm!.roof_ns.value! / 1e3).toBeCloseTo(138.9, 0);
+  expect(gemm).toMatchObject({
+    bound: 'compute',
+    clock_mhz: { value: 1500 },
+    power_w: { value: 690 },
+    peak_memory_bytes: { value: 2 ** 30 },
+    throttled_by: [expect.stringContaining('power')],
+  });
+  expect(data.roofs.bytes_per_s).toMatchObject({ value: 4.8e12 });
+  expect(issues.map(({ code }) => code)).toContain('kernels_throttled');
+});
+
+test('a step is the sum of its counted operations; what lacks is counted and said', async () => {
+  const gemm = kernelCase('gemm', 'float32', { m: 1, n: 1000, k: 1000 });
+  const lost = kernelCase('swiglu', 'float32', { tokens: 1, intermediate: 10 });
+  const op = (name: string, count: number, one: string | null, reason: string | null = null) => ({
+    name,
+    count,
+    case: one,
+    reason,
+    flops: 0,
+    bytes: 0,
+  });
+  const model = {
+    name: 'tiny',
+    dtype: 'float32',
+    steps: [
+      {
+        phase: 'decode' as const,
+        batch_size: 1,
+        new_tokens: 1,
+        context_tokens: 8,
+        ops: [
+          op('qkv_proj', 4, gemm.case),
+          op('swiglu', 4, lost.case),
+          op('router_topk', 2, null, 'no kernel'),
+        ],
+      },
+    ],
+  };
+  const session = await sessionOf(
+    testHome(),
+    {
+      microbenchmarks: [
+        row(gemm, 1e6, { rotated_bytes: 96 * 2 ** 20 }),
+        row(lost, 0, { ...unmeasured, outcome: 'out_of_memory', text: 'too large' }),
+      ],
+    },
+    { kind: 'kernels', artifacts: { 'kernel-plan': { ...onCpu, model } } },
+  );
+  const [step] = (await analyzeKernels(session)).data.steps;
+  expect(step).toMatchObject({ measured_ops: 4, missing_ops: 6, measured_ns: { value: 4e6 } });
+  expect(step!.roof_ns.value).toBeCloseTo(4 * 400_800, 3);
+  expect(step!.ops.map(({ reason }) => reason)).toEqual([null, 'out of memory: too large', 'no kernel']);
+});
+
+test('a map for each combination beyond two axes', async () => {
+  const points = [1, 8].flatMap((batch) =>
+    [128, 512].flatMap((seq) =>
+      ['float32', 'bfloat16'].map((dtype) => ({
+        case: `softmax ${dtype} ${batch} ${seq}`,
+        series: 'softmax',
+        batch_size: batch,
+        seq_len: seq,
+        hidden_size: 64,
+        dtype,
+        backend: null,
+      })),
+    ),
+  );
+  const session = await sessionOf(
+    testHome(),
+    {},
+    { kind: 'kernels', artifacts: { 'kernel-plan': { ...onCpu, points } } },
+  );
+  const { maps } = (await analyzeKernels(session)).data;
+  expect(maps.map(({ fixed }) => fixed)).toEqual(['dtype float32', 'dtype bfloat16']);
+  expect(maps[1]).toMatchObject({
+    x: { name: 'batch size', values: ['1', '8'] },
+    y: { name: 'sequence length', values: ['128', '512'] },
+  });
+  expect(maps[1]!.cells).toContainEqual({ x: 1, y: 0, case: 'softmax bfloat16 8 128' });
+});
