@@ -1,0 +1,314 @@
+import { describe, expect, test } from 'vitest';
+import type { Figure } from '../../model/figure.js';
+import { utilizationDocumentSchema } from '../../model/documents/utilization.js';
+import type { Execution, Workload } from '../../model/manifest.js';
+import type { Row, TableName } from '../../model/tables.js';
+import { createSession } from '../../session/create.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { summary } from '../../session/test-session.js';
+import { fixture, imported } from '../trace/test-import.js';
+import { analyzeTrace } from '../trace/trace.js';
+import { tinyAttention, tinyConfig, tinyHead, tinyLinear, tinyWorkload } from './test-tiny.js';
+import { analyzeUtilization } from './utilization.js';
+
+const home = testHome();
+const tiny = { name: 'tiny', config: tinyConfig };
+/** H200, NVIDIA's data sheet. */
+const peak = 989e12;
+const bandwidth = 4.8e12;
+
+const valueOf = (one: Figure): number => {
+  if (one.value === null) throw new Error(one.reason.text);
+  return one.value;
+};
+const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
+
+describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its operators', () => {
+  const found = imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz')).then(
+    (session) => analyzeUtilization(session, { model: tiny }),
+  );
+  const necessary = 2 * 64 * tinyLinear + 2 * tinyHead + tinyAttention * ((64 * 65) / 2);
+
+  test('is a document of its schema, and says who said what', async () => {
+    const document = await found;
+    expect(utilizationDocumentSchema.parse(document)).toEqual(document);
+    const { model, device } = document.data;
+    expect(model).toEqual({
+      name: 'tiny',
+      dtype: 'float16',
+      from: '--model; dtype by most of the GEMM time',
+    });
+    expect(device).toEqual({ name: 'NVIDIA H200', kind: 'gpu', devices: 1 });
+  });
+
+  test('prefill: 64 tokens, causal attention, logits of one token', async () => {
+    const [prefill] = (await found).data.stages;
+    expect(prefill).toMatchObject({ kind: 'prefill', batch_size: 1, new_tokens: 64, steps: 1 });
+    expect(valueOf(prefill!.flops)).toBe(necessary);
+    expect(necessary).toBe(1_464_074_240);
+    // The range of the trace: 0.519 µs to 6255.209 µs.
+    const seconds = (6_255_209 - 519) / 1e9;
+    expect(valueOf(prefill!.time_ms)).toBeCloseTo(1e3 * seconds, 9);
+    expect(valueOf(prefill!.mfu) / (necessary / seconds / peak)).toBeCloseTo(1, 12);
+    expect(valueOf(prefill!.mbu) / (valueOf(prefill!.bytes) / seconds / bandwidth)).toBeCloseTo(1, 12);
+    expect(prefill!.bound).toBe('memory');
+    expect(reasonOf(prefill!.roof_share)).toBe('no_roofline');
+  });
+
+  test('refined: the program computes logits of all 64 tokens, and rotary as a product', async () => {
+    const { executed, time_ms } = (await found).data.stages[0]!;
+    // linear layers and lm_head for 64 tokens; bmm (32 × 1) · (1 × 64)
+    const gemms = 2 * 64 * (tinyLinear + tinyHead) + 2 * 32 * 64;
+    expect(executed.source).toBe('operators');
+    expect(valueOf(executed.gemm_flops)).toBe(gemms);
+    expect(executed.gemm_time_covered).toBe(1);
+    const attention = tinyAttention * ((64 * 65) / 2);
+    expect(valueOf(executed.attention_flops)).toBe(attention);
+    expect(valueOf(executed.over_necessary)).toBeCloseTo((gemms + attention) / necessary, 12);
+    expect(executed.text).toContain('1.18× the necessary FLOPs: logits of every prompt token');
+    const seconds = valueOf(time_ms) / 1e3;
+    // The rotary product is of float32, whose peak is 67 TFLOP/s.
+    const atPeak = (gemms - 4096 + attention) / peak + 4096 / 67e12;
+    expect(valueOf(executed.mfu) / (atPeak / seconds)).toBeCloseTo(1, 12);
+  });
+
+  test('decode steps read a cache that grows by one', async () => {
+    const { stages, steps } = (await found).data;
+    const decode = stages[1]!;
+    expect(steps[1]!.map(({ step_index, context_tokens_sum }) => [step_index, context_tokens_sum])).toEqual([
+      [0, 65],
+      [1, 66],
+      [2, 67],
+    ]);
+    expect(steps[1]!.map(({ flops }) => flops)).toEqual(
+      [65, 66, 67].map((keys) => 2 * (tinyLinear + tinyHead) + tinyAttention * keys),
+    );
+    expect(valueOf(decode.flops)).toBe(2 * (tinyLinear + tinyHead) + tinyAttention * 66);
+    // Weights once in float16, the cache's 2 × 4 layers × 2 heads × 64 values a token, little else.
+    const least = 2 * (tinyLinear + tinyHead) + 65 * 2 * 4 * 2 * 64 * 2;
+    expect(valueOf(decode.bytes) / least).toBeGreaterThan(1);
+    expect(valueOf(decode.bytes) / least).toBeLessThan(1.02);
+    expect(decode.executed.text).toBe('the program computes what the model needs, and no more');
+  });
+});
+
+describe('an nsys capture, which has no sizes', () => {
+  const session = imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
+    workload: tinyWorkload(),
+  });
+
+  test('without them: times, and why there is no more', async () => {
+    const { stages } = (await analyzeUtilization(await session)).data;
+    expect(stages.map(({ kind, steps }) => [kind, steps])).toEqual([
+      ['prefill', 1],
+      ['decode', 4],
+    ]);
+    for (const { mfu, mbu, executed } of stages) {
+      expect([reasonOf(mfu), reasonOf(mbu)]).toEqual(['unknown_sizes', 'unknown_sizes']);
+      expect(reasonOf(executed.mfu)).toBe('no_gemm_shapes');
+    }
+  });
+
+  test('with those of the run: as the torch trace of the same program', async () => {
+    const { stages, steps } = (await analyzeUtilization(await session, { batchSize: 1, inputLen: 64 })).data;
+    expect(valueOf(stages[0]!.flops)).toBe(1_464_074_240);
+    expect(steps[1]!.map(({ context_tokens_sum }) => context_tokens_sum)).toEqual([65, 66, 67, 68]);
+    expect(stages[0]!.sizes_from).toBe('the sizes given');
+    // NVTX range of the prefill: 9 625 849 to 13 693 445 ns.
+    expect(valueOf(stages[0]!.mfu) / (1_464_074_240 / 4_067_596e-9 / peak)).toBeCloseTo(1, 9);
+  });
+
+  test('document trace holds the same figures', async () => {
+    const one = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
+      workload: tinyWorkload({ batch_size: 1, input_len: 64 }),
+    });
+    const trace = await analyzeTrace(one);
+    const { stages, model, device } = (await analyzeUtilization(one)).data;
+    expect(trace.data.utilization).toEqual({ stages, model, device });
+    expect(trace.schema).toBe('inferscope/trace/1.1');
+  });
+});
+
+const ms = 1_000_000;
+type Rows = { [T in TableName]?: Row<T>[] };
+
+async function sessionOf(
+  rows: Rows,
+  purposes: Record<string, Execution['purpose']>,
+  workload: Workload | null = tinyWorkload(),
+): Promise<Session> {
+  const writer = await createSession({ home, label: 'hand', kind: 'run' });
+  for (const table of Object.keys(rows) as TableName[]) {
+    for (const row of rows[table] ?? []) {
+      const capture_id = `${row.execution_id}-record`;
+      writer.sink.append(table, { capture_id, host: 'h', pid: 7, tid: 7, rank: 0, ...row } as Row<'stages'>);
+    }
+  }
+  const executions = Object.entries(purposes).map(([execution_id, purpose]) => ({
+    ...summary.executions[0]!,
+    execution_id,
+    purpose,
+  }));
+  const captures = executions.map(({ execution_id }) => ({
+    ...summary.captures[0]!,
+    capture_id: `${execution_id}-record`,
+    execution_id,
+  }));
+  const hardware = { gpu_name: 'NVIDIA H200' };
+  const { id } = await writer.finish({ ...summary, hardware, workload, executions, captures });
+  return openSession(id, home);
+}
+
+let stageId = 0;
+const step = (
+  execution_id: string,
+  kind: string,
+  from: number,
+  to: number,
+  more: Row<'stages'> = {},
+): Row<'stages'> => ({
+  execution_id,
+  stage_id: ++stageId,
+  kind,
+  start_ns: from * ms,
+  end_ns: to * ms,
+  iteration: 0,
+  warmup: false,
+  ...more,
+});
+const sizes = (batch: number, tokens: number, context: number) => ({
+  batch_size: batch,
+  new_tokens: tokens,
+  context_tokens_sum: context,
+});
+
+describe('a record alone', () => {
+  test('W of a decode step lasts to the next one; the interval is over processes', async () => {
+    const steps = [7, 8].flatMap((pid) => [
+      step('clean', 'prefill', 0, 10, { pid, ...sizes(2, 256, 256) }),
+      step('clean', 'decode', 10, 12, { pid, step_index: 0, ...sizes(2, 2, 258) }),
+      // Steps of 4 ms, of 3 ms in the second process; the last one to its own end.
+      step('clean', 'decode', pid === 7 ? 14 : 13, 16, { pid, step_index: 1, ...sizes(2, 2, 260) }),
+    ]);
+    const { data } = await analyzeUtilization(await sessionOf({ stages: steps }, { clean: 'clean' }));
+    const [prefill, decode] = data.stages;
+    expect(data.steps[1]!.map(({ wall_ns }) => wall_ns / ms)).toEqual([4, 2, 3, 3]);
+    expect(decode!.time_ms).toMatchObject({ value: 3, n: 4 });
+    // 2 sequences of 128 tokens.
+    const flops = 2 * 256 * tinyLinear + 2 * 2 * tinyHead + 2 * tinyAttention * ((128 * 129) / 2);
+    expect(valueOf(prefill!.flops)).toBe(flops);
+    expect(valueOf(prefill!.mfu)).toBeCloseTo(flops / 0.01 / peak, 12);
+    // 4 tokens in 3 ms of two.
+    expect(valueOf(decode!.tokens_per_s)).toBeCloseTo(2 / 0.003, 6);
+    expect(valueOf(decode!.flops)).toBe(2 * 2 * (tinyLinear + tinyHead) + tinyAttention * 259);
+  });
+
+  test('batch sizes are stages of their own; mixed and unequal steps say why they have none', async () => {
+    const stages = [
+      step('clean', 'prefill', 0, 5, sizes(1, 128, 128)),
+      step('clean', 'prefill', 10, 15, { iteration: 1, ...sizes(4, 512, 512) }),
+      step('clean', 'prefill', 20, 25, { iteration: 2, ...sizes(3, 500, 500) }),
+      step('clean', 'mixed', 30, 35, { iteration: 3, ...sizes(8, 70, 900) }),
+    ];
+    const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }));
+    expect(data.stages.map(({ kind, batch_size, mfu }) => [kind, batch_size, reasonOf(mfu)])).toEqual([
+      ['prefill', 1, null],
+      ['prefill', 4, null],
+      ['prefill', 3, 'unequal_sequences'],
+      ['mixed', 8, 'mixed_steps'],
+    ]);
+  });
+
+  test('a value over 100 % is kept, and an issue says what it is', async () => {
+    // 1.4 GFLOP in 1 µs.
+    const stages = [step('clean', 'prefill', 0, 0.001, sizes(1, 64, 64))];
+    const document = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }));
+    expect(valueOf(document.data.stages[0]!.mfu)).toBeCloseTo(1_464_074_240 / 1e-6 / peak, 9);
+    expect(document.issues).toEqual([
+      expect.objectContaining({ code: 'over_the_roof', severity: 'warning' }),
+    ]);
+    expect(document.issues[0]!.text).toContain('MFU and MBU over 100 % is an accounting fault');
+  });
+
+  test('no model, no stages', async () => {
+    const stages = [step('clean', 'prefill', 0, 5, sizes(1, 64, 64))];
+    const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }, null));
+    expect(data.model).toBeNull();
+    expect(reasonOf(data.stages[0]!.mfu)).toBe('no_model');
+    expect(valueOf(data.stages[0]!.time_ms)).toBe(5);
+    await expect(analyzeUtilization(await sessionOf({}, { clean: 'clean' }))).rejects.toThrow(
+      /no prefill and no decode step/,
+    );
+  });
+
+  test('two GPUs of a tensor-parallel group have twice the peaks', async () => {
+    const stages = [step('clean', 'prefill', 0, 5, sizes(1, 64, 64))];
+    const workload = tinyWorkload({ tensor_parallel_size: 2 });
+    const { data } = await analyzeUtilization(await sessionOf({ stages }, { clean: 'clean' }, workload));
+    expect(data.device.devices).toBe(2);
+    expect(valueOf(data.stages[0]!.peak_flops_per_s)).toBe(2 * peak);
+  });
+});
+
+describe('refined by a cuBLAS log of another execution', () => {
+  const layer = { n: 512, k: 512, dtype: 'float16' };
+  const logged = (m: number, calls: number, more: Row<'gemms'> = {}): Row<'gemms'> => ({
+    execution_id: 'gemm-log',
+    m,
+    batch: 1,
+    calls,
+    ...layer,
+    ...more,
+  });
+  const run = (execution: string) => [
+    step(execution, 'prefill', 0, 5, sizes(2, 128, 128)),
+    step(execution, 'decode', 5, 7, { step_index: 0, ...sizes(2, 2, 130) }),
+    step(execution, 'decode', 7, 9, { step_index: 1, ...sizes(2, 2, 132) }),
+  ];
+
+  test('products of as many rows as the step has tokens, over the steps of the log; of two logs the fuller', async () => {
+    const gemms = [
+      logged(128, 16),
+      // Two decode steps and two of a warm-up.
+      logged(2, 64),
+      logged(2, 60, { capture_id: 'other-log' }),
+      logged(2, 4, { n: 4096 }),
+    ];
+    const warmups = run('gemm-log').map((row) => ({ ...row, stage_id: row.stage_id! + 1000, warmup: true }));
+    const stages = [...run('clean'), ...run('gemm-log'), ...warmups];
+    const session = await sessionOf({ stages, gemms }, { clean: 'clean', 'gemm-log': 'gemm-log' });
+    const [prefill, decode] = (await analyzeUtilization(session)).data.stages;
+    expect(decode!.executed.source).toBe('gemm-log');
+    expect(valueOf(decode!.executed.gemm_flops)).toBe((64 * 2 * 2 * 512 * 512 + 4 * 2 * 2 * 4096 * 512) / 4);
+    // No batched product of one row: attention ran as one kernel.
+    expect(valueOf(decode!.executed.attention_flops)).toBe(tinyAttention * 131);
+    expect(valueOf(prefill!.executed.gemm_flops)).toBe((16 * 2 * 128 * 512 * 512) / 2);
+    expect(prefill!.executed.text).toContain('some products have no known shape');
+  });
+
+  test('attention written out as batched products is counted among them', async () => {
+    // 2 sequences × 8 heads, one row each, 131 keys.
+    const gemms = [logged(2, 2), logged(1, 8, { batch: 16, n: 131, k: 64 })];
+    const stages = [...run('clean'), ...run('gemm-log')];
+    const session = await sessionOf({ stages, gemms }, { clean: 'clean', 'gemm-log': 'gemm-log' });
+    const { executed } = (await analyzeUtilization(session)).data.stages[1]!;
+    expect(valueOf(executed.attention_flops)).toBe(0);
+    expect(valueOf(executed.gemm_flops)).toBe((2 * 2 * 2 * 512 * 512 + 8 * 16 * 2 * 131 * 64) / 2);
+  });
+
+  test('rows that two kinds of stages have are not told apart', async () => {
+    const alike = (execution: string) => [
+      step(execution, 'prefill', 0, 5, sizes(2, 2, 2)),
+      step(execution, 'decode', 5, 7, { step_index: 0, ...sizes(2, 2, 4) }),
+    ];
+    const stages = [...alike('clean'), ...alike('gemm-log')];
+    const session = await sessionOf(
+      { stages, gemms: [logged(2, 4)] },
+      { clean: 'clean', 'gemm-log': 'gemm-log' },
+    );
+    for (const { executed } of (await analyzeUtilization(session)).data.stages) {
+      expect(reasonOf(executed.mfu)).toBe('no_gemm_shapes');
+    }
+  });
+});
