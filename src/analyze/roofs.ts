@@ -94,14 +94,20 @@ const notMeasured = (name: string | null) =>
  * @param name as the driver or PyTorch reports it; null is unknown, and so are its data-sheet peaks
  * @param roofline measured beside the session (storedGpuRoofline), or cached (cachedGpuRoofline of
  *   src/capture/roofline); null when there is none
- * @param which index of the GPU, and how many of them work together as one (tensor parallelism)
+ * @param which index of the GPU, how many of them work together as one (tensor parallelism), and vendor:device of PCI
+ *   where it is known (manifest fact gpu_pci_id): some names are shared by several products
  */
 export function gpuRoofs(
   name: string | null,
   roofline: GpuRoofline | null,
-  { index = null, devices = 1 }: { index?: number | null; devices?: number } = {},
+  {
+    index = null,
+    devices = 1,
+    pciId = null,
+  }: { index?: number | null; devices?: number; pciId?: string | null } = {},
 ): GpuRoofs {
   const measured = measuredGpu(name, roofline, index);
+  const id = pciId ?? measured?.pci_id ?? null;
   const unmeasured = notMeasured(name);
   const unnamed = missing('unknown_gpu', 'the session does not name the GPU');
   const how =
@@ -118,9 +124,9 @@ export function gpuRoofs(
     const peak = measured?.compute.find((one) => one.dtype === dtype);
     return told(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
   };
-  const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype));
+  const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));
   const measuredBandwidth = told(measured?.memory_bytes_per_s, 'B/s');
-  const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name);
+  const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name, id);
   return {
     name,
     devices,

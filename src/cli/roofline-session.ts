@@ -106,6 +106,7 @@ function gpuFacts(gpus: MeasuredGpuRoofline['roofline']['gpus']): Record<string,
   const [first] = gpus;
   const facts: Record<string, Fact> = {
     gpu_name: first?.name ?? null,
+    gpu_pci_id: first?.pci_id ?? null,
     gpu_count: gpus.length,
     gpu_sm_count: first?.sm_count ?? null,
     gpu_memory_bytes: first?.memory_bytes ?? null,

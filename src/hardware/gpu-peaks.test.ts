@@ -1,12 +1,13 @@
 import { describe, expect, test } from 'vitest';
-import { gpuPeakBandwidth, gpuPeakFlops, gpuSheet } from './gpu-peaks.js';
+import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops, gpuPeerLink, gpuSheet } from './gpu-peaks.js';
 import { gpuSheets } from './gpu-sheets.js';
 
 // SMs × FLOP a clock and SM × boost clock (GHz), from the architecture whitepapers: an oracle that knows nothing of
-// the headline figures, so a sparse (doubled) or fp16-accumulate rate cannot pass.
+// the headline figures, so a sparse (doubled) or fp16-accumulate rate cannot pass. B200 and GB200 are not here: NVIDIA
+// publishes no clock of theirs.
 const recomputed: [
   name: string,
-  dtype: 'bfloat16' | 'float32' | 'int8',
+  dtype: 'bfloat16' | 'float16' | 'float32' | 'float8' | 'int8',
   perClockAndSm: number,
   ghz: number,
 ][] = [
@@ -29,6 +30,42 @@ const recomputed: [
   ['NVIDIA GeForce RTX 4090', 'bfloat16', 512, 2.52],
   ['NVIDIA GeForce RTX 5090', 'bfloat16', 512, 2.407],
   ['NVIDIA GeForce RTX 5090', 'float32', 256, 2.407],
+  ['Tesla V100-SXM2-16GB', 'float16', 1024, 1.53],
+  ['Tesla V100-SXM2-32GB', 'float32', 128, 1.53],
+  ['Tesla T4', 'float16', 1024, 1.59],
+  ['Tesla T4', 'int8', 2048, 1.59],
+  ['NVIDIA A30', 'bfloat16', 2048, 1.44],
+  ['NVIDIA A40', 'bfloat16', 1024, 1.74],
+  ['NVIDIA RTX A6000', 'bfloat16', 1024, 1.8],
+  ['NVIDIA GeForce RTX 3090 Ti', 'bfloat16', 512, 1.86],
+  ['NVIDIA GeForce RTX 3080 Ti', 'float32', 256, 1.665],
+  ['NVIDIA GeForce RTX 3080 Ti', 'bfloat16', 512, 1.665],
+  ['NVIDIA GeForce RTX 3070', 'bfloat16', 512, 1.725],
+  ['NVIDIA L40', 'bfloat16', 512, 2.49],
+  ['NVIDIA L40', 'float8', 1024, 2.49],
+  ['NVIDIA L40S', 'bfloat16', 1024, 2.49],
+  ['NVIDIA RTX 6000 Ada Generation', 'bfloat16', 1024, 2.505],
+  ['NVIDIA GeForce RTX 4090', 'float8', 1024, 2.52],
+  ['NVIDIA GeForce RTX 4080 SUPER', 'bfloat16', 512, 2.55],
+  ['NVIDIA GeForce RTX 4080', 'bfloat16', 512, 2.505],
+  ['NVIDIA GeForce RTX 4080', 'int8', 2048, 2.505],
+  ['NVIDIA GeForce RTX 4070 Ti SUPER', 'bfloat16', 512, 2.61],
+  ['NVIDIA GeForce RTX 4070 Ti', 'bfloat16', 512, 2.61],
+  ['NVIDIA GeForce RTX 4070 SUPER', 'bfloat16', 512, 2.475],
+  ['NVIDIA GeForce RTX 4070', 'bfloat16', 512, 2.475],
+  ['NVIDIA GeForce RTX 5080', 'bfloat16', 512, 2.617],
+  ['NVIDIA GeForce RTX 5080', 'float8', 1024, 2.617],
+  ['NVIDIA GeForce RTX 5070 Ti', 'bfloat16', 512, 2.452],
+  ['NVIDIA GeForce RTX 5070', 'bfloat16', 512, 2.512],
+  ['NVIDIA RTX PRO 6000 Blackwell Workstation Edition', 'bfloat16', 1024, 2.617],
+  ['NVIDIA RTX PRO 6000 Blackwell Workstation Edition', 'float32', 256, 2.617],
+  ['NVIDIA GH200 480GB', 'bfloat16', 4096, 1.83],
+  ['AMD Instinct MI100', 'float16', 1024, 1.502],
+  ['AMD Instinct MI210', 'bfloat16', 1024, 1.7],
+  ['AMD Instinct MI300A', 'bfloat16', 2048, 2.1],
+  ['AMD Instinct MI350X', 'bfloat16', 4096, 2.2],
+  ['AMD Instinct MI355X', 'bfloat16', 4096, 2.4],
+  ['AMD Instinct MI355X', 'float32', 256, 2.4],
   ['AMD Instinct MI250', 'bfloat16', 1024, 1.7],
   ['AMD Instinct MI250X', 'bfloat16', 1024, 1.7],
   ['AMD Instinct MI300X', 'bfloat16', 2048, 2.1],
@@ -48,13 +85,32 @@ describe('data sheets', () => {
     expect(gpuSheet('AMD Instinct MI250X')!.bandwidthGbps).toBeCloseTo(((8192 / 8) * 3.2) / 2, 1);
   });
 
-  test('within a sheet int8 and float8 are twice bfloat16, or the same where the chip has no faster path', () => {
+  test.each([
+    // bits of the bus × Gbit/s a pin / 8, from the vendors' memory specifications
+    ['NVIDIA GeForce RTX 3090', 384, 19.5],
+    ['NVIDIA GeForce RTX 4090', 384, 21],
+    ['NVIDIA GeForce RTX 4080', 256, 22.4],
+    ['NVIDIA GeForce RTX 4070', 192, 21],
+    ['NVIDIA GeForce RTX 5090', 512, 28],
+    ['NVIDIA GeForce RTX 5080', 256, 30],
+    ['NVIDIA RTX PRO 6000 Blackwell Workstation Edition', 512, 28],
+    ['NVIDIA RTX A6000', 384, 16],
+    ['NVIDIA L40S', 384, 18],
+    ['Tesla T4', 256, 10],
+    ['AMD Instinct MI210', 4096, 3.2],
+    ['AMD Instinct MI100', 4096, 2.4],
+  ])('memory bandwidth of %s follows from its bus', (name, bits, rate) => {
+    expect(gpuSheet(name)!.bandwidthGbps).toBeCloseTo((bits / 8) * rate, 1);
+  });
+
+  test('within a sheet int8 and float8 are twice float16, or the same where the chip has no faster path', () => {
     for (const sheet of gpuSheets) {
-      const { bfloat16, float8, int8 } = sheet.denseTflops;
+      // Before Ampere there is no bfloat16; it is as fast as float16 on all but the MI100.
+      const { float16, float8, int8 } = sheet.denseTflops;
       for (const narrow of [float8, int8]) {
         if (narrow === undefined) continue;
-        // GeForce int8 is four times: its bfloat16 rate is halved by float32 accumulation.
-        const ratio = narrow / bfloat16!;
+        // GeForce int8 is four times: its float16 rate is halved by float32 accumulation.
+        const ratio = narrow / float16!;
         expect([1, 2, 4].some((whole) => Math.abs(ratio / whole - 1) < 0.02)).toBe(true);
       }
     }
@@ -63,7 +119,95 @@ describe('data sheets', () => {
   test('a name belongs to one sheet only', () => {
     const names = gpuSheets.flatMap((sheet) => sheet.names);
     expect(new Set(names).size).toBe(names.length);
+    const ids = gpuSheets.flatMap((sheet) => sheet.pciIds ?? []);
+    expect(new Set(ids).size).toBe(ids.length);
+    for (const id of ids) expect(id).toMatch(/^(10de|1002):[0-9a-f]{4}$/);
   });
+
+  test('every sheet is whole and says whose word it is', () => {
+    for (const sheet of gpuSheets) {
+      expect(sheet.names.length + (sheet.pciIds?.length ?? 0)).toBeGreaterThan(0);
+      expect(sheet.denseTflops.float32).toBeGreaterThan(1);
+      expect(sheet.denseTflops.float16).toBeGreaterThan(sheet.denseTflops.float32!);
+      for (const figure of [sheet.bandwidthGbps, sheet.memoryGb, sheet.smCount, sheet.tdpW])
+        expect(figure).toBeGreaterThan(1);
+      expect(sheet.source.document.length).toBeGreaterThan(10);
+      expect(sheet.source.year).toBeGreaterThan(2017);
+    }
+  });
+});
+
+describe('names that do not decide', () => {
+  test('the PCI id does: 10 and 12 GB of the RTX 3080 have one name', () => {
+    const name = 'NVIDIA GeForce RTX 3080';
+    expect(gpuSheet(name)).toBeNull();
+    expect(gpuSheet(name, '10DE:2206')).toMatchObject({ memoryGb: 10, smCount: 68 });
+    expect(gpuSheet(name, '10de:220a')).toBeNull();
+    expect(gpuPeakFlops(name, 'bfloat16', '10de:2206').value).toBe(59.5e12);
+  });
+
+  test('so it does for a driver that does not know its device yet', () => {
+    expect(gpuSheet('NVIDIA Graphics Device', '10de:2335')).toMatchObject({ names: ['NVIDIA H200'] });
+    expect(gpuSheet('AMD Instinct MI250X / MI250', '1002:7408')).toMatchObject({ smCount: 110 });
+    expect(gpuSheet('AMD Instinct MI250X / MI250', '1002:740c')).toBeNull();
+  });
+
+  test('it never decides against a name: part of a GPU in a virtual machine has the id of the whole', () => {
+    expect(gpuSheet('NVIDIA H200', '10de:2330')).toMatchObject({ bandwidthGbps: 4800 });
+    expect(gpuSheet('GRID H100XM-10C', '10de:2330')).toBeNull();
+  });
+});
+
+describe('MIG instances', () => {
+  test('have their share of SMs and memory, and say so', () => {
+    const sheet = gpuSheet('NVIDIA H100 80GB HBM3 MIG 3g.40gb')!;
+    expect(sheet).toMatchObject({ smCount: 60, memoryGb: 40, bandwidthGbps: 1675 });
+    expect(sheet.denseTflops.bfloat16).toBeCloseTo((989 * 60) / 132, 6);
+    expect(sheet.note).toContain('60 of 132 SMs and 50 % of the memory');
+    expect(sheet.peerGbps).toBeUndefined();
+    expect(sheet.l2Bytes).toBe(25 * 2 ** 20);
+    // One slice of compute has an eighth of the L2, a quarter of the memory or not (MIG User Guide).
+    expect(gpuSheet('NVIDIA H100 80GB HBM3 MIG 1g.20gb')!.l2Bytes).toBe(6.25 * 2 ** 20);
+    expect(gpuPeakFlops('NVIDIA H100 80GB HBM3 MIG 3g.40gb', 'bfloat16')).toMatchObject({
+      source: expect.stringContaining('MIG 3g.40gb'),
+    });
+  });
+
+  test.each([
+    // nvidia-smi mig -lgip: SM column; a 1g of twice the memory has more SMs on Hopper, not on Ampere.
+    ['NVIDIA A100-SXM4-40GB MIG 1g.5gb', 14, 1 / 8],
+    ['NVIDIA A100-SXM4-80GB MIG 1g.20gb', 14, 2 / 8],
+    ['NVIDIA A100-SXM4-80GB MIG 7g.80gb', 98, 1],
+    ['NVIDIA H100 80GB HBM3 MIG 1g.20gb', 26, 2 / 8],
+    ['NVIDIA H200 MIG 1g.18gb', 16, 1 / 8],
+    ['NVIDIA H200 MIG 1g.18gb+me', 16, 1 / 8],
+    ['NVIDIA H200 MIG 7g.141gb', 132, 1],
+    ['NVIDIA A30 MIG 2g.12gb', 28, 1 / 2],
+  ])('%s', (name, sms, memory) => {
+    const sheet = gpuSheet(name)!;
+    const whole = gpuSheet(name.split(' MIG ')[0]!)!;
+    expect(sheet.smCount).toBe(sms);
+    expect(sheet.bandwidthGbps / whole.bandwidthGbps).toBeCloseTo(memory, 9);
+  });
+
+  test.each(['NVIDIA H100 80GB HBM3 MIG 1c.3g.40gb', 'NVIDIA B200 MIG 1g.23gb', 'NVIDIA H200 MIG 5g.100gb'])(
+    '%s is not known, and asks for a measurement',
+    (name) => {
+      expect(gpuSheet(name)).toBeNull();
+      expect(gpuPeakBandwidth(name)).toMatchObject({
+        reason: { code: 'unknown_gpu', text: expect.stringContaining('inferscope roofline') },
+      });
+    },
+  );
+});
+
+test('links: one direction of 16 lanes after line coding, NVLink of one GPU', () => {
+  // PCIe 5.0: 32 GT/s × 16 lanes × 128/130 / 8
+  expect(gpuHostLink('NVIDIA H200').value! / 1e9).toBeCloseTo((32 * 16 * (128 / 130)) / 8, 1);
+  expect(gpuHostLink('NVIDIA A10').value! / 1e9).toBeCloseTo((16 * 16 * (128 / 130)) / 8, 1);
+  // 18 links × 50 GB/s, both directions
+  expect(gpuPeerLink('NVIDIA H200').value! / 1e9).toBe((18 * 50) / 2);
+  expect(gpuPeerLink('NVIDIA L4')).toMatchObject({ reason: { code: 'no_link' } });
 });
 
 describe('unknown stays unknown', () => {

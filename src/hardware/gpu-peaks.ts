@@ -2,7 +2,7 @@ import type { DType } from '../model/dtype.js';
 import type { Figure } from '../model/figure.js';
 import { figure, missing } from '../model/figure.js';
 import { gpuSheets } from './gpu-sheets.js';
-import { migInstance, migShare } from './mig.js';
+import { migInstance, migShare, type MigShare } from './mig.js';
 
 /** dtypes a data sheet states a peak for; tfloat32 is what float32 matmuls use when the framework allows it. */
 export type PeakDType = DType | 'tfloat32';
@@ -10,7 +10,9 @@ export type PeakDType = DType | 'tfloat32';
 export interface GpuSheet {
   /** Device names exactly as NVML / amd-smi / torch.cuda.get_device_name report them. */
   names: readonly string[];
-  /** vendor:device of PCI, e.g. 10de:2335; empty where no public list names it. */
+  /** Names that other products report, too: only the PCI id tells them apart. */
+  sharedNames?: readonly string[];
+  /** vendor:device of PCI, e.g. 10de:2335; missing where no public list names it. */
   pciIds?: readonly string[];
   vendor: 'nvidia' | 'amd';
   architecture: string;
@@ -33,11 +35,15 @@ export interface GpuSheet {
   note?: string;
 }
 
+/** What drivers call a device that is newer than they are. */
+const namelessNames = ['', 'Graphics Device', 'NVIDIA Graphics Device'];
+
 /**
- * The data sheet of a GPU by its exact reported name or its PCI id. Null for any other: an unknown GPU is unknown, it is
+ * The data sheet of a GPU by its exact reported name, by its PCI id where the name says nothing or is shared. Null for any other: an unknown GPU is unknown, it is
  * never the nearest known one (an A10G is not an A10; an "H100 PCIe" is not an "H100"). A MIG instance of a known GPU
  * has its share of the sheet's figures, and its note says so.
- * @param pciId vendor:device in hexadecimal, e.g. 10de:2335: for names that several products share
+ * @param pciId vendor:device in hexadecimal, e.g. 10de:2335. It never decides against a name: a part of a GPU that a
+ *   virtual machine was given has the id of the whole.
  */
 export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | null {
   const wanted = name.trim();
@@ -50,14 +56,17 @@ export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | 
     return parent && share ? instanceSheet(parent, wanted, mig.profile, share) : null;
   }
   const id = pciId?.toLowerCase();
-  return (id && gpuSheets.find((sheet) => sheet.pciIds?.includes(id))) || null;
+  if (id === undefined) return null;
+  const found = gpuSheets.find((sheet) => sheet.pciIds?.includes(id));
+  const byId = namelessNames.includes(wanted) || found?.sharedNames?.includes(wanted);
+  return (byId && found) || null;
 }
 
 function instanceSheet(
   parent: GpuSheet,
   name: string,
   profile: string,
-  { smCount, memory }: { smCount: number; memory: number },
+  { smCount, memory, l2 }: MigShare,
 ): GpuSheet {
   const compute = smCount / parent.smCount;
   // Instances have no NVLink of their own (MIG User Guide, "Application considerations").
@@ -71,15 +80,15 @@ function instanceSheet(
     bandwidthGbps: parent.bandwidthGbps * memory,
     memoryGb: parent.memoryGb * memory,
     smCount,
-    l2Bytes: parent.l2Bytes === null ? null : parent.l2Bytes * memory,
+    l2Bytes: parent.l2Bytes === null ? null : parent.l2Bytes * l2,
     source: { ...parent.source, document: `${parent.source.document}, MIG ${profile}` },
     note: `MIG ${profile}: ${smCount} of ${parent.smCount} SMs and ${memory * 100} % of the memory of the whole GPU, whose power limit it shares.`,
   };
 }
 
 /** Dense data-sheet peak in FLOP/s (integer dtypes: operations/s) for MFU; missing with the reason otherwise. */
-export function gpuPeakFlops(name: string, dtype: PeakDType): Figure {
-  const sheet = gpuSheet(name);
+export function gpuPeakFlops(name: string, dtype: PeakDType, pciId: string | null = null): Figure {
+  const sheet = gpuSheet(name, pciId);
   if (!sheet) return unknownGpu(name);
   const tflops = sheet.denseTflops[dtype];
   if (tflops === undefined) {
@@ -89,8 +98,8 @@ export function gpuPeakFlops(name: string, dtype: PeakDType): Figure {
 }
 
 /** Data-sheet memory bandwidth in B/s for MBU; missing with the reason for an unknown GPU. */
-export function gpuPeakBandwidth(name: string): Figure {
-  const sheet = gpuSheet(name);
+export function gpuPeakBandwidth(name: string, pciId: string | null = null): Figure {
+  const sheet = gpuSheet(name, pciId);
   return sheet ? figure(sheet.bandwidthGbps * 1e9, 'B/s', sheetCitation(sheet)) : unknownGpu(name);
 }
 
@@ -98,8 +107,8 @@ export function gpuPeakBandwidth(name: string): Figure {
 const pcieGbps = { 3: 15.75, 4: 31.5, 5: 63, 6: 121 } as const;
 
 /** The link to the host, B/s in one direction. */
-export function gpuHostLink(name: string): Figure {
-  const sheet = gpuSheet(name);
+export function gpuHostLink(name: string, pciId: string | null = null): Figure {
+  const sheet = gpuSheet(name, pciId);
   if (!sheet) return unknownGpu(name);
   const generation = sheet.pcieGeneration;
   return generation === undefined
@@ -108,8 +117,8 @@ export function gpuHostLink(name: string): Figure {
 }
 
 /** NVLink or Infinity Fabric of one GPU to the others, B/s in one direction. */
-export function gpuPeerLink(name: string): Figure {
-  const sheet = gpuSheet(name);
+export function gpuPeerLink(name: string, pciId: string | null = null): Figure {
+  const sheet = gpuSheet(name, pciId);
   if (!sheet) return unknownGpu(name);
   return sheet.peerGbps === undefined
     ? missing('no_link', `the data sheet of ${name} states no link between GPUs`)

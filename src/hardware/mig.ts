@@ -18,8 +18,10 @@ export function migInstance(name: string): MigInstance | null {
 /** What an instance has of its GPU. */
 export interface MigShare {
   smCount: number;
-  /** Eighths (A30: quarters) of memory, of its bandwidth and of the L2, as a share. */
+  /** Eighths (A30: quarters) of memory and of its bandwidth, as a share. */
   memory: number;
+  /** The same, but one slice of compute has one of the L2 however much memory it was given. */
+  l2: number;
 }
 
 type Profiles = Readonly<Record<string, readonly [smCount: number, memory: number]>>;
@@ -66,6 +68,10 @@ function gh100([one, wide, two, three, four, seven]: Names): Profiles {
 
 /** Null for a product or profile that is not known. */
 export function migShare({ parent, profile }: MigInstance): MigShare | null {
-  const found = profiles.find(([product]) => product.test(parent))?.[1][profile];
-  return found ? { smCount: found[0], memory: found[1] } : null;
+  const known = profiles.find(([product]) => product.test(parent))?.[1];
+  const found = known?.[profile];
+  if (!known || !found) return null;
+  const [smCount, memory] = found;
+  const least = Math.min(...Object.values(known).map(([, share]) => share));
+  return { smCount, memory, l2: profile.startsWith('1g.') ? least : memory };
 }

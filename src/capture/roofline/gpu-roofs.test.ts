@@ -15,6 +15,7 @@ const facts = {
   index: 0,
   l2Bytes: 60 * 2 ** 20,
   powerLimitW: 700,
+  pciId: null,
 };
 const noSensors = () => ({ sm_clock_mhz: null, power_w: null, throttled_by: [] });
 const gemm = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });

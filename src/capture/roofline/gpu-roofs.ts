@@ -26,7 +26,11 @@ export interface GpuFacts extends PlannedDevice {
   index: number;
   l2Bytes: number | null;
   powerLimitW: number | null;
+  /** vendor:device */
+  pciId: string | null;
 }
+
+type Named = Pick<GpuFacts, 'name' | 'pciId'>;
 
 export type ConditionsOf = (line: MicrobenchmarkLine) => Conditions;
 
@@ -56,9 +60,9 @@ export function gpuRoofsOf(
   lines: readonly MicrobenchmarkLine[],
   conditions: ConditionsOf,
 ): MeasuredGpu {
-  const sheet = gpuSheet(facts.name);
+  const sheet = gpuSheet(facts.name, facts.pciId);
   const of = (kernel: string) => lines.filter((line) => line.kernel === kernel);
-  const bandwidth = bandwidths(facts.name, of, conditions);
+  const bandwidth = bandwidths(facts, of, conditions);
   const memory = bandwidth.filter(({ pattern }) => pattern !== 'write').map((one) => one.bytes_per_s);
   const memoryRoof = memory.length > 0 ? Math.max(...memory) : null;
   const l2 = fastest(of('l2-read'));
@@ -71,6 +75,7 @@ export function gpuRoofsOf(
   return {
     index: facts.index,
     name: facts.name,
+    pci_id: facts.pciId,
     compute_capability: facts.computeCapability,
     sm_count: facts.smCount ?? sheet?.smCount ?? null,
     l2_bytes: facts.l2Bytes ?? sheet?.l2Bytes ?? null,
@@ -79,7 +84,7 @@ export function gpuRoofsOf(
     mig_profile: migInstance(facts.name)?.profile ?? null,
     sheet: sheet && [sheetCitation(sheet), sheet.note].filter(Boolean).join('. '),
     scope,
-    compute: computePeaks(facts.name, of('gemm'), memoryRoof, conditions),
+    compute: computePeaks(facts, of('gemm'), memoryRoof, conditions),
     bandwidth,
     memory_bytes_per_s: memoryRoof,
     l2: l2 && {
@@ -91,7 +96,7 @@ export function gpuRoofsOf(
     launch_device: latency('launch', 'device'),
     launch_round_trip: latency('launch', 'round-trip'),
     graph_node: latency('graph-node'),
-    host_links: hostLinks(facts.name, of, conditions),
+    host_links: hostLinks(facts, of, conditions),
     tried: of('gemm').map((line) => ({
       dtype: line.dtype,
       m: line.params['m']!,
@@ -104,7 +109,7 @@ export function gpuRoofsOf(
 }
 
 function computePeaks(
-  name: string,
+  { name, pciId }: Named,
   gemms: readonly MicrobenchmarkLine[],
   memory: number | null,
   conditions: ConditionsOf,
@@ -114,7 +119,7 @@ function computePeaks(
     const best = fastest(gemms.filter((line) => line.dtype === dtype));
     if (!best) return [];
     const flops = rateOf(best)!;
-    const sheet = gpuPeakFlops(name, dtype as PeakDType);
+    const sheet = gpuPeakFlops(name, dtype as PeakDType, pciId);
     return [
       {
         ...measurement(best, conditions),
@@ -133,8 +138,8 @@ function computePeaks(
 
 type Of = (kernel: string) => MicrobenchmarkLine[];
 
-function bandwidths(name: string, of: Of, conditions: ConditionsOf): GpuBandwidth[] {
-  const sheet = gpuPeakBandwidth(name);
+function bandwidths({ name, pciId }: Named, of: Of, conditions: ConditionsOf): GpuBandwidth[] {
+  const sheet = gpuPeakBandwidth(name, pciId);
   return (['copy', 'read', 'write', 'triad'] as const).flatMap((pattern) => {
     const best = fastest(of(pattern));
     if (!best) return [];
@@ -152,8 +157,8 @@ function bandwidths(name: string, of: Of, conditions: ConditionsOf): GpuBandwidt
   });
 }
 
-function hostLinks(name: string, of: Of, conditions: ConditionsOf): HostLink[] {
-  const sheet = gpuHostLink(name);
+function hostLinks({ name, pciId }: Named, of: Of, conditions: ConditionsOf): HostLink[] {
+  const sheet = gpuHostLink(name, pciId);
   return (['host-to-device', 'device-to-host'] as const).flatMap((direction) =>
     [true, false].flatMap((pinned) => {
       const best = fastest(of(direction).filter((line) => (line.params['pinned'] === 1) === pinned));

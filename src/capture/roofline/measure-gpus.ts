@@ -5,6 +5,7 @@ import type { Issue } from '../../model/document.js';
 import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-roofline.js';
 import { InferscopeError } from '../../model/errors.js';
 import { migInstance } from '../../hardware/mig.js';
+import { pciIdOf } from '../../hardware/pci-id.js';
 import type { KernelCase, KernelDevice } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import type { Row } from '../../model/tables.js';
@@ -201,6 +202,7 @@ function factsOf(plan: PlannedDevice, index: number, told: KernelDevice | null, 
     memoryBytes: told?.memory_bytes ?? plan.memoryBytes,
     l2Bytes: told?.l2_bytes ?? null,
     powerLimitW: driverDevice(index, gpus)?.powerLimitW ?? null,
+    pciId: pciIdOf(driverDevice(index, gpus)?.pciBusId ?? null),
   };
 }
 

@@ -13,7 +13,7 @@ const plan: PlannedDevice = {
   memoryBytes: 150e9,
   smCount: 132,
 };
-const facts = { ...plan, index: 0, l2Bytes: null, powerLimitW: 700 };
+const facts = { ...plan, index: 0, l2Bytes: null, powerLimitW: 700, pciId: null };
 const noSensors = () => ({ sm_clock_mhz: null, power_w: null, throttled_by: [] });
 
 /** A device whose GEMMs are fastest at a side of 6144, which only the second round tries; it has no float8. */

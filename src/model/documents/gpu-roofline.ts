@@ -75,6 +75,8 @@ export const gpuRoofsSchema = z.object({
   /** As PyTorch counts: cuda:<index>. */
   index: z.number().int(),
   name: z.string(),
+  /** vendor:device, e.g. 10de:2335: tells products of one name apart. Null where the bus is hidden. */
+  pci_id: z.string().nullable().default(null),
   compute_capability: z.string().nullable(),
   sm_count: z.number().nullable(),
   l2_bytes: z.number().nullable(),

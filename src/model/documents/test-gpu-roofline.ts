@@ -39,6 +39,7 @@ export function handGpu(change: Partial<MeasuredGpu> = {}): MeasuredGpu {
   return {
     index: 0,
     name: 'NVIDIA H200',
+    pci_id: '10de:2335',
     compute_capability: '9.0',
     sm_count: 132,
     l2_bytes: 60 * 2 ** 20,
