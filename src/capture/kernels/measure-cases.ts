@@ -9,7 +9,7 @@ import { sampleLaunch } from '../bench/launch-samplers.js';
 import { monotonicNs, realtimeNs } from '../record-writer.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
-import { otherProcesses } from './other-processes.js';
+import { otherProcesses, usedBeside } from './other-processes.js';
 import { recordUnmeasured, recordedCases } from './recorded-cases.js';
 import { startWatchdog } from './watchdog.js';
 
@@ -141,7 +141,7 @@ async function launchOnce(
   watchdog.stop();
   const { issues, ...rows } = samplers.stop();
   options.onRows(rows);
-  capture.issues.push(...issues);
+  capture.issues.push(...issues, ...usedBeside(rows.telemetry));
   const names = [...rows.telemetry, ...rows.memory].map((row) => row.capture_id!);
   capture.sampled = [...new Set([...capture.sampled, ...names])];
   launches.push({ launch: launches.length, cases: cases.map((one) => one.case), failure, log });

@@ -1,40 +1,65 @@
 import type { Issue } from '../../model/document.js';
+import type { Row } from '../../model/tables.js';
 import { identifyGpuProcess } from '../monitor/gpu-processes.js';
+import type { GpuProcess } from '../telemetry-gpu.js';
 import type { Gpus } from '../telemetry-gpus.js';
 
 /** What a driver and a display hold by themselves on a GPU that nobody uses. */
 const unusedBytes = 2 ** 30;
 
-/**
- * Who uses the GPUs before the first case: what others run at the same time is part of every figure. A container does
- * not see the processes of others, but sees their memory.
- */
+export interface GpuUse {
+  index: number;
+  processes: readonly GpuProcess[] | null;
+  computeProcesses: number | null;
+  memoryUsedBytes: number | null;
+  migEnabled: boolean | null;
+}
+
+/** Who uses the GPUs before the first case: what others run at the same time is part of every figure. */
 export async function otherProcesses({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const device of devices) {
     const { processes } = await device.details();
     const { memoryUsedBytes, computeProcesses } = device.sample();
-    const held = memoryUsedBytes === null ? '' : `, ${gib(memoryUsedBytes)} of its memory in use`;
-    const count = processes?.length ?? computeProcesses ?? 0;
-    if (count > 0) {
-      const names = (processes ?? []).map(({ pid, usedBytes }) => {
-        const { name } = identifyGpuProcess(pid);
-        const used = usedBytes === null ? '' : ` with ${gib(usedBytes)}`;
-        return `${name ?? 'a process'} (pid ${pid})${used}`;
-      });
-      const who = names.length > 0 ? `: ${names.join(', ')}` : `: ${count} of them`;
-      issues.push(busy(`Others ran on gpu${device.index} before the first case${who}${held}.`));
-    } else if ((memoryUsedBytes ?? 0) > unusedBytes && device.migEnabled !== true) {
-      const text = `gpu${device.index} had ${gib(memoryUsedBytes!)} in use before the first case, by processes that are not seen from here.`;
-      issues.push(busy(text));
-    }
+    const { index, migEnabled } = device;
+    const issue = usedBefore({ index, migEnabled, processes, memoryUsedBytes, computeProcesses });
+    if (issue) issues.push(issue);
   }
   return issues;
 }
 
-function busy(text: string): Issue {
-  const doubt = 'Figures share the device with them.';
-  return { code: 'gpu_shared', severity: 'warning', text: `${text} ${doubt}` };
+/** A container does not see the processes of others, but sees their memory. */
+export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuProcess(pid).name) {
+  const { index, processes, memoryUsedBytes: used } = use;
+  const count = Math.max(processes?.length ?? 0, use.computeProcesses ?? 0);
+  if (count > 0) {
+    const names = (processes ?? []).map(({ pid, usedBytes }) => {
+      const memory = usedBytes === null ? '' : ` with ${gib(usedBytes)}`;
+      return `${nameOf(pid) ?? 'a process'} (pid ${pid})${memory}`;
+    });
+    const who = names.length > 0 ? names.join(', ') : `${count} of them`;
+    const held = used === null ? '' : `, ${gib(used)} of its memory in use`;
+    return shared(`Others ran on gpu${index} before the first case: ${who}${held}.`);
+  }
+  if (used === null || used <= unusedBytes || use.migEnabled === true) return null;
+  return shared(
+    `gpu${index} had ${gib(used)} in use before the first case, by processes that are not seen from here.`,
+  );
+}
+
+/** Who came while one process measured; ranks of a collective are several, one a GPU. */
+export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
+  const most = new Map<string, number>();
+  for (const { scope, metric, value } of telemetry)
+    if (metric === 'compute_processes' && scope && value !== undefined)
+      most.set(scope, Math.max(most.get(scope) ?? 0, value));
+  return [...most]
+    .filter(([, count]) => count > 1)
+    .map(([scope, count]) => shared(`Up to ${count} processes were on ${scope} while it was measured.`));
+}
+
+function shared(text: string): Issue {
+  return { code: 'gpu_shared', severity: 'warning', text: `${text} Figures share the device with them.` };
 }
 
 function gib(bytes: number): string {
