@@ -82,7 +82,7 @@ function variance(point: BenchPointResult): BenchFlag[] {
         flag(
           'high_variance',
           'warning',
-          `launches differ by ${formatShare(between)} (standard deviation of their end-to-end means)`,
+          `launches differ by ${formatShare(between)}, standard deviation of their end-to-end means`,
         ),
       );
     }

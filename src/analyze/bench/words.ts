@@ -24,8 +24,12 @@ export const times = (value: number): string =>
 export const shareWords = (share: number): string =>
   share > 0 && share < 1e-3 ? `${Number((100 * share).toPrecision(2))} %` : formatShare(share);
 
-/** Without the full stop that the sentence around it has. */
-export const unended = (text: string): string => text.trimEnd().replace(/\.+$/, '');
+/** A sentence as part of another: without its full stop, and its first word small where that is no name. */
+export const unended = (text: string): string =>
+  text
+    .trimEnd()
+    .replace(/\.+$/, '')
+    .replace(/^(?:The|An?|It|There) /, (word) => word.toLowerCase());
 
 /** "12.3 ms ± 0.4"; null when there is no value. */
 export function msWords(figure: Figure): string | null {

@@ -137,7 +137,7 @@ export const BenchSummary: FC<{ document: Document<BenchResult> }> = ({ document
   const answers = leadingAnswers(data);
   const traits = [
     engine.model,
-    `${engine.weights} weights`,
+    engine.weights === 'unknown' ? null : `${engine.weights} weights`,
     engine.dtype,
     engine.quantization,
     `${engine.name} ${engine.version ?? ''}`.trim(),
