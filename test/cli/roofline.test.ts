@@ -44,3 +44,11 @@ test('measured once, cached, and used by a profile', () => {
 test('an impossible thread count', () => {
   expectFailure(inferscope(at, ['roofline', '--threads', '0', '--json']), 2, 'E_LENGTHS');
 });
+
+test('a GPU that is asked for and not there, and options of the other device', () => {
+  const cuda = inferscope(at, ['roofline', '--device', 'cuda', '--python', '/nowhere/python3', '--json']);
+  expectFailure(cuda, 3, 'E_ENGINE_MISSING');
+  expectFailure(inferscope(at, ['roofline', '--device', 'cuda', '--threads', '2', '--json']), 2, 'E_USAGE');
+  expectFailure(inferscope(at, ['roofline', '--device', 'cpu', '--record', '--json']), 2, 'E_USAGE');
+  expectFailure(inferscope(at, ['roofline', '--device', 'tpu', '--json']), 2, 'E_USAGE');
+});
