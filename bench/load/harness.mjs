@@ -7,7 +7,6 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { build } from 'tsdown';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -15,8 +14,11 @@ export const busyNow = () => loadavg()[0].toFixed(1);
 export const machineWords = () =>
   `${new Date().toISOString().slice(0, 16)}Z, ${cpus()[0].model.trim()}, ${availableParallelism()} cores, Node ${process.version}, load average ${busyNow()} before`;
 
-/** Builds the client into a folder of its own; `close` removes it. */
+/** Builds the client into a folder of its own; `close` removes it. LOAD_CLIENT names a folder it was built into before. */
 export async function buildClient() {
+  const built = process.env['LOAD_CLIENT'];
+  if (built) return { folder: built, close: () => {} };
+  const { build } = await import('tsdown');
   const folder = mkdtempSync(join(tmpdir(), 'load-bench-'));
   symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
   await build({
