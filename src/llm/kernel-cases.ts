@@ -110,17 +110,16 @@ const indifferent: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size
  */
 export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, vocab: number): SweptCases {
   const cases = new Map<string, KernelCase>();
-  const points: SweepPoint[] = [];
+  const points = new Map<string, SweepPoint>();
   for (const at of combinations(names, sweep)) {
     const without = indifferent[at.name] ?? [];
     for (const params of paramsOf[at.name]({ batch: at.batch, seq: at.seq, hidden: at.hidden, vocab })) {
       // torch._scaled_mm and torch._int_mm are products without a bias.
       const own = at.name === 'linear' && inNarrow8(at.dtype) ? { ...params, bias: 0 } : params;
       const one = kernelCase(at.name, at.dtype, own, at.backend);
-      if (cases.has(one.case)) continue;
       cases.set(one.case, one);
       const phase = at.name === 'attention' ? (params['new_tokens'] === 1 ? ' decode' : ' prefill') : '';
-      points.push({
+      const point: SweepPoint = {
         case: one.case,
         series: `${at.name}${phase}`,
         batch_size: at.batch,
@@ -128,10 +127,12 @@ export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, voc
         hidden_size: without.includes('hidden_size') ? null : at.hidden,
         dtype: at.dtype,
         backend: at.backend,
-      });
+      };
+      // Batch 2 of 4 tokens and batch 1 of 8 are one case of most kernels, and two points.
+      points.set(JSON.stringify(point), point);
     }
   }
-  return { cases: [...cases.values()], points };
+  return { cases: [...cases.values()], points: [...points.values()] };
 }
 
 const inNarrow8 = (dtype: string): boolean => dtype === 'float8' || dtype === 'int8';
