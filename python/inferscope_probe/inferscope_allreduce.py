@@ -150,7 +150,9 @@ def _fields(samples: Any) -> Dict[str, Any]:
     )
 
 
-def _work(rank: int, world: int, order: Dict[str, Any], cases: List[Dict[str, Any]], gpu: bool, meet: str, stop: Any, out: Any) -> None:
+def _work(
+    rank: int, world: int, order: Dict[str, Any], cases: List[Dict[str, Any]], gpu: bool, meet: str, stop: Any, out: Any
+) -> None:
     """A rank's process. Rank 0 tells: ("begin", case, None), ("end", case, fields)."""
     # The parent is told to stop, and tells the ranks, which end together.
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -51,7 +51,7 @@ export function usedBefore(use: GpuUse, nameOf = (pid: number) => identifyGpuPro
 export function usedBeside(telemetry: readonly Row<'telemetry'>[]): Issue[] {
   const most = new Map<string, number>();
   for (const { scope, metric, value } of telemetry)
-    if (metric === 'compute_processes' && scope && value !== undefined)
+    if (metric === 'compute_processes' && scope && typeof value === 'number')
       most.set(scope, Math.max(most.get(scope) ?? 0, value));
   return [...most]
     .filter(([, count]) => count > 1)
