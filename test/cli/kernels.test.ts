@@ -1,0 +1,103 @@
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
+import { expect, test } from 'vitest';
+import { kernelsDocumentSchema } from '../../src/model/documents/kernels.js';
+import { expectFailure, inferscope, leftovers, place, sessions } from './profile-cli.js';
+
+const at = place();
+
+const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-seconds', '0.1'];
+
+test('two kernels swept: one document, session, files that DuckDB reads, report with maps', async () => {
+  const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
+  const ran = inferscope(at, ['kernels', 'gemm,rmsnorm', ...quick, ...sweep, '--name', 'swept', '--json']);
+  expect(ran.status, ran.stderr).toBe(0);
+  const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(ran.stdout));
+  // Batch 2 of 4 tokens and batch 1 of 8 are one case of these kernels, and two cells of the map.
+  expect(data.cases).toHaveLength(6);
+  expect(data.maps.map(({ cells }) => cells.length)).toEqual([4, 4]);
+  for (const one of data.cases) {
+    expect(one).toMatchObject({ outcome: 'measured', dtype: 'float32', per_sample: 32 });
+    expect(one.runs).toBeGreaterThanOrEqual(3);
+    expect(one.min_ns!).toBeLessThanOrEqual(one.median_ns!);
+    expect(one.median_ns!).toBeLessThanOrEqual(one.max_ns!);
+    expect(one.max_error!).toBeLessThan(3e-5);
+    // The roofline of this home is planted: 100 GFLOP/s and 100 GB/s at the smallest set.
+    expect(one.roof_share.value).toBeGreaterThan(0);
+  }
+  expect(data.maps.map(({ series }) => series)).toEqual(['gemm', 'rmsnorm']);
+  expect(issues.map(({ code }) => code)).not.toContain('no_roofline');
+
+  const csv = join(at.scratch, 'results', 'kernel_results.csv');
+  const database = await (await DuckDBInstance.create(':memory:')).connect();
+  const found = await database.runAndReadAll(
+    `SELECT kernel, count(*)::INT AS n, min(median_ns) > 0 AS timed, sum(flops)::DOUBLE AS flops
+     FROM read_csv('${csv}', header = true) GROUP BY kernel ORDER BY kernel`,
+  );
+  // gemm: 2·m·64·64 of m = 4, 8, 16; rmsnorm: 5·m·64.
+  expect(found.getRowObjects()).toEqual([
+    { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64 },
+    { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64 },
+  ]);
+  const json: unknown = JSON.parse(readFileSync(join(at.scratch, 'results', 'kernel_results.json'), 'utf8'));
+  expect(kernelsDocumentSchema.parse(json).data.session.id).toBe(data.session.id);
+
+  const page = join(at.scratch, 'kernels.html');
+  expect(inferscope(at, ['report', '--session', 'swept', '--output', page]).status).toBe(0);
+  const html = readFileSync(page, 'utf8');
+  expect(html.match(/data-chart="kernel_map"/g)).toHaveLength(2);
+  expect(html).toContain('data-chart="kernel_roofline"');
+  expect(html).not.toMatch(/(?:src|href)="https?:/);
+  const rows = inferscope(at, [
+    'sql',
+    'SELECT count(*) AS n FROM microbenchmarks',
+    '--session',
+    'swept',
+    '--format',
+    'csv',
+  ]);
+  expect(rows.stdout).toContain('6');
+});
+
+test("a model's operations add up to its steps, and fit 80 columns", () => {
+  const ran = inferscope(at, ['kernels', '--from-model', at.tiny, '--context-len', '8', ...quick]);
+  expect(ran.status, ran.stderr).toBe(0);
+  // Two layers: 7 operations of each step lie outside the layers, 9 in each.
+  expect(ran.stdout).toMatch(/prefill, batch 1, 8 tokens .* 22\/22/);
+  expect(ran.stdout).toMatch(/gate_up_proj +2 /);
+  for (const line of ran.stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
+  expect(ran.stderr).toContain('kernel_results.csv, kernel_results.json in results');
+});
+
+test('bad input is told before anything is measured, with what to type', () => {
+  const kept = sessions(at).length;
+  const fails = (args: string[], code: number, name: string) =>
+    expectFailure(inferscope(at, ['kernels', ...args, '--json']), code, name);
+  expect(fails(['atention'], 2, 'E_USAGE').fix).toContain('inferscope kernels attention');
+  expect(fails(['gemm', ...quick, '--dtype', 'float8'], 2, 'E_DTYPE').fix).toContain('--engine torch');
+  expect(fails(['attention', ...quick, '--backend', 'flash'], 2, 'E_USAGE').fix).toContain('--engine torch');
+  expect(fails(['gemm', ...quick, '--hidden-size', '10000000'], 4, 'E_OUT_OF_MEMORY').why).toMatch(
+    /needs at least .* GiB; .* GiB are free/,
+  );
+  expect(
+    fails(['gemm', '--engine', 'torch', '--python', '/no/such/python'], 3, 'E_ENGINE_MISSING').fix,
+  ).toContain('--python');
+  expect(fails(['gemm', '--from-model', at.tiny], 2, 'E_USAGE').what).toContain('beside --from-model');
+  expect(fails(['gemm', '--context-len', '8'], 2, 'E_USAGE').why).toContain('--seq-len');
+  expect(fails(['--from-model', 'llama-9'], 5, 'E_MODEL_NOT_FOUND').fix).toContain('llama');
+  writeFileSync(join(at.scratch, 'file'), '');
+  expect(fails(['gemm', '--output', 'file'], 2, 'E_USAGE').why).toContain('folder');
+  expect(sessions(at)).toHaveLength(kept);
+  expect(leftovers(at)).toEqual([]);
+  expect(existsSync(join(at.scratch, 'file', 'kernel_results.csv'))).toBe(false);
+});
+
+test('a case that does not fit is said beside those that were measured', () => {
+  const args = ['kernels', 'softmax', ...quick, '--seq-len', '4,2000000000', '--hidden-size', '64', '--json'];
+  const { status, stdout } = inferscope(at, args);
+  expect(status).toBe(0);
+  const { cases } = kernelsDocumentSchema.parse(JSON.parse(stdout)).data;
+  expect(cases.map(({ outcome }) => outcome).toSorted()).toEqual(['measured', 'out_of_memory']);
+  expect(cases.find(({ outcome }) => outcome === 'out_of_memory')!.text).toMatch(/free on cpu/);
+});
