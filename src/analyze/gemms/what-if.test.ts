@@ -1,0 +1,122 @@
+import { expect, test } from 'vitest';
+import type { Gemm } from '../../model/documents/gemms.js';
+import { figure, missing, type Figure } from '../../model/figure.js';
+import { gpuRoofs } from '../roofs.js';
+import { gemmRoof } from './roof.js';
+import { alignmentFaults, flopOf } from './shape.js';
+import { tiling } from './tiling.js';
+import { flatRows, ridgeRows, waveRows, whatIfs } from './what-if.js';
+
+/** H200: 989 TFLOP/s in float16, 67 in float32, 4.8 TB/s (data sheet). */
+const roofs = gpuRoofs('NVIDIA H200', null);
+const sms = figure(132, 'SMs', 'data sheet');
+
+function gemm(m: number, n: number, k: number, ns: number | null, tile = '128x128', dtype = 'float16'): Gemm {
+  const shape = { m, n, k, batch: 1 };
+  const time: Figure = ns === null ? missing('no_time', 'no time') : figure(ns, 'ns', 'test', { n: 1 });
+  const none = missing('none', 'not needed here');
+  const one = tiling(shape, tile, 1, 1, sms);
+  return {
+    source: 'profiler',
+    execution_id: 'e',
+    capture_id: 'c',
+    ...shape,
+    dtype,
+    compute_type: null,
+    layout: null,
+    calls: 1,
+    made_by: [],
+    stages: [],
+    flop: flopOf(shape),
+    arithmetic_intensity: none,
+    total_time_ns: time,
+    achieved_flops: none,
+    peak_share: none,
+    tilings: one ? [one] : [],
+    alignment_faults: alignmentFaults(shape, dtype),
+    roof: gemmRoof(shape, dtype, time, roofs),
+  };
+}
+
+test('the roof of a product is the longer of arithmetic and traffic', () => {
+  // A decode step's 4096 × 4096: weights of 33.6 MB at 4.8 TB/s.
+  const decode = gemm(1, 4096, 4096, 10_000);
+  const bytes = 2 * (4096 + 4096 * 4096 + 4096);
+  expect(decode.roof).toMatchObject({ bound: 'memory', from: 'sheet' });
+  expect(decode.roof!.time_ns.value).toBeCloseTo(bytes / 4800, 6);
+  expect(decode.roof!.share.value).toBeCloseTo(bytes / 4800 / 10_000, 9);
+  const prefill = gemm(8192, 8192, 8192, null);
+  expect(prefill.roof!.bound).toBe('compute');
+  expect(prefill.roof!.time_ns.value).toBeCloseTo((2 * 8192 ** 3) / 989e3, 3);
+  expect(prefill.roof!.share.value).toBeNull();
+});
+
+test('rows until the ridge: there arithmetic and traffic take equally long', () => {
+  const roof = { peak: 989e12, bandwidth: 4.8e12, elementSize: 2 };
+  const rows = ridgeRows({ n: 4096, k: 4096 }, roof);
+  const ratio = (m: number) =>
+    (2 * m * 4096 * 4096) / roof.peak / ((2 * (m * 4096 + 4096 * 4096 + m * 4096)) / roof.bandwidth);
+  expect(ratio(rows)).toBeLessThanOrEqual(1);
+  expect(ratio(rows + 1)).toBeGreaterThan(1);
+  // 128 output features of 512: 2NK = 131 072 < r·b·(K + N) = 263 733.
+  expect(ridgeRows({ n: 128, k: 512 }, roof)).toBe(Infinity);
+});
+
+test('a decode product: rows that add 5 % of traffic, at most to the ridge', () => {
+  const one = gemm(1, 4096, 4096, 10_000);
+  // 0.05 × (2 × 4096 + 4096²) / 8192 = 102.45
+  expect(flatRows(one)).toBe(103);
+  const [rows] = whatIfs(one, [one], sms, roofs);
+  expect(rows).toMatchObject({ change: 'rows', m: 103, n: 4096, k: 4096 });
+  const bytes = (m: number) => m * 4096 + 4096 * 4096 + m * 4096;
+  expect(rows!.time_ratio.value).toBeCloseTo(bytes(103) / bytes(1), 12);
+  expect(rows!.rate_ratio.value).toBeCloseTo((103 * bytes(1)) / bytes(103), 9);
+});
+
+test('a compute-bound product: rows until its last wave is full', () => {
+  // 32 × 5 tiles of 128 × 128 on 132 SMs: 160 = 1.21 waves; two whole waves hold 8 rows of tiles.
+  const one = gemm(640, 4096, 8192, 60_000);
+  expect(one.roof!.bound).toBe('compute');
+  expect(one.tilings[0]!.tiles.value).toBe(160);
+  expect(waveRows(one, sms)).toBe(8 * 128);
+  const [rows] = whatIfs(one, [one], sms, roofs);
+  expect(rows).toMatchObject({ change: 'rows', m: 1024 });
+  expect(rows!.time_ratio.value).toBe(1);
+  expect(rows!.rate_ratio.value).toBeCloseTo(1.6, 12);
+  // 8 rows of tiles fill 256 of 264 places: nothing to gain.
+  const full = gemm(1024, 4096, 8192, 60_000);
+  expect(whatIfs(full, [full], sms, roofs)).toEqual([]);
+});
+
+test('a misaligned product: at the share of the roof that aligned ones of its rows reach', () => {
+  // Roof of 512 × 4097 × 4096 is 17.4 µs of arithmetic; it takes 100, aligned ones reach 60 %.
+  const odd = gemm(512, 4097, 4096, 100_000);
+  expect(odd.alignment_faults).toHaveLength(1);
+  const aligned = [4096, 4104, 8192].map((n) => {
+    const ns = (2 * 512 * n * 4096) / 989e3;
+    return gemm(512, n, 4096, ns / 0.6);
+  });
+  const change = whatIfs(odd, [odd, ...aligned], sms, roofs).find((one) => one.change === 'align')!;
+  expect(change).toMatchObject({ m: 512, n: 4104, k: 4096 });
+  const predicted = (2 * 512 * 4104 * 4096) / 989e3 / 0.6;
+  expect(change.time_ratio.value).toBeCloseTo(predicted / 100_000, 9);
+  expect(change.text).toContain('N 4097 → 4104');
+  // With nothing to compare with, the size is told and no gain.
+  const alone = whatIfs(odd, [odd], sms, roofs).find((one) => one.change === 'align')!;
+  expect(alone.rate_ratio.value).toBeNull();
+});
+
+test('output features that leave their last tile empty', () => {
+  const one = gemm(4096, 160, 4096, 50_000);
+  const change = whatIfs(one, [one], sms, roofs).find((found) => found.change === 'fill_n')!;
+  expect(change).toMatchObject({ n: 256 });
+  expect(change.rate_ratio.value).toBeCloseTo(1.6, 12);
+  expect(change.text).toContain('38 % of its tiles unused');
+});
+
+test('an unknown GPU has no roof, and nothing is said of other sizes', () => {
+  const unknown = gpuRoofs('NVIDIA Nobody', null);
+  const one = gemm(1, 4096, 4096, 10_000);
+  expect(gemmRoof(one, 'float16', figure(1, 'ns', 'test'), unknown).share.value).toBeNull();
+  expect(whatIfs(one, [one], sms, unknown)).toEqual([]);
+});

@@ -1,0 +1,148 @@
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { gemmsDocumentSchema } from '../../src/model/documents/gemms.js';
+import { profileDocumentSchema } from '../../src/model/documents/profile.js';
+import { traceDocumentSchema } from '../../src/model/documents/trace.js';
+import { utilizationDocumentSchema } from '../../src/model/documents/utilization.js';
+import { captures } from './capture-files.js';
+import { expectFailure, inferscope, place } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+/** The model of test/fixtures/tiny.py. */
+const config = {
+  model_type: 'llama',
+  vocab_size: 4096,
+  hidden_size: 512,
+  intermediate_size: 1408,
+  num_hidden_layers: 4,
+  num_attention_heads: 8,
+  num_key_value_heads: 2,
+  max_position_embeddings: 1024,
+  tie_word_embeddings: false,
+};
+const model = join(at.scratch, 'llama-tiny');
+
+beforeAll(() => {
+  mkdirSync(model, { recursive: true });
+  writeFileSync(join(model, 'config.json'), JSON.stringify(config));
+  const files: Record<string, string[]> = {
+    torch: [captures.kineto],
+    logs: [captures.cublas, captures.cublaslt],
+    nsys: [captures.sqlite],
+  };
+  for (const [name, paths] of Object.entries(files)) {
+    const ran = inferscope(at, ['import', ...paths, '--no-analyze', '--quiet', '--name', name]);
+    expect(ran.status, ran.stderr).toBe(0);
+  }
+});
+
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+describe('gemm', () => {
+  test('of a torch trace: one stage, against the roof, and what more rows would cost', () => {
+    const ran = inferscope(at, ['gemm', '--session', 'torch', '--stage', 'decode']);
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain('NVIDIA H200 · decode');
+    expect(ran.stdout).toMatch(/1×1408×512 +\S+ +24 /);
+    expect(ran.stdout).not.toContain('64×1408×512');
+    expect(ran.stdout).toContain('by model, not measured');
+    // M* = r·b·K·N / (2NK − r·b(K + N)), r = 989/4.8, b = 2
+    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('memory-bound up to M 456');
+    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+  });
+
+  test('of cuBLAS logs: layouts and algorithms, no times', () => {
+    const ran = inferscope(at, ['gemm', '--session', 'logs', '--top', '3']);
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain('Layouts and algorithms');
+    expect(ran.stdout).toMatch(/256×1408×512 +TN +COMPUTE_32F/);
+    expect(ran.stdout).toContain('more (--top)');
+    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+  });
+
+  test('--json is a document of its schema, --csv one row a shape', () => {
+    const json = inferscope(at, ['gemm', '--session', 'torch', '--json', '--top', '4']);
+    const { data } = gemmsDocumentSchema.parse(JSON.parse(json.stdout));
+    expect(data.gemms).toHaveLength(4);
+    const [first] = data.gemms;
+    // The roof of the first: 2 × (512 + 512·1408 + 1408) bytes at 4.8 TB/s.
+    expect(first).toMatchObject({ m: 1, n: 1408, k: 512, roof: { bound: 'memory', from: 'sheet' } });
+    expect(first!.roof!.time_ns.value).toBeCloseTo((2 * (512 + 512 * 1408 + 1408)) / 4800, 6);
+    const csv = inferscope(at, ['gemm', '--session', 'torch', '--csv']);
+    const [head, ...rows] = csv.stdout.trimEnd().split('\n');
+    expect(head).toMatch(/^source,execution_id,capture_id,m,n,k,batch,dtype/);
+    expect(rows).toHaveLength(13);
+    expect(rows[0]).toMatch(/^profiler,[^,]+,[^,]+,1,1408,512,1,float16/);
+  });
+
+  test('what cannot be', () => {
+    expectFailure(inferscope(at, ['gemm', '--session', 'nsys', '--json']), 2, 'E_USAGE');
+    expectFailure(
+      inferscope(at, ['gemm', '--session', 'torch', '--stage', 'dinner', '--json']),
+      2,
+      'E_USAGE',
+    );
+    expectFailure(inferscope(at, ['gemm', '--session', 'logs', '--stage', 'decode', '--json']), 2, 'E_USAGE');
+  });
+});
+
+describe('session utilization', () => {
+  const sizes = ['--model', model, '--batch-size', '1', '--input-len', '64'];
+
+  test('of an nsys capture and a model: stages, steps, and with --explain the formula', () => {
+    const ran = inferscope(at, ['session', 'utilization', 'nsys', ...sizes, '--explain']);
+    expect(ran.status, ran.stderr).toBe(0);
+    const text = ran.stdout.replaceAll(/\s+/g, ' ');
+    expect(text).toContain('MFU = FLOPs / t / peak = 1.46 GFLOP / 4.07 ms / 989 TFLOP/s = 0.036 %');
+    expect(text).toContain('NVIDIA H200 Tensor Core GPU data sheet');
+    expect(text).toMatch(/0\.3 \S+ ms 1 68 27\.3 MFLOP/);
+    expect(text).toContain('model llama-tiny in float16 (--model; dtype by most of the GEMM time)');
+    expect(widest(ran.stdout)).toBeLessThanOrEqual(80);
+  });
+
+  test('--json is a document of its schema', () => {
+    const ran = inferscope(at, ['session', 'utilization', 'nsys', ...sizes, '--json']);
+    const { data } = utilizationDocumentSchema.parse(JSON.parse(ran.stdout));
+    expect(data.stages.map(({ kind, flops }) => [kind, flops.value])).toEqual([
+      ['prefill', 1_464_074_240],
+      ['decode', 2 * (11_272_192 + 512 * 4096) + 8192 * 66.5],
+    ]);
+  });
+
+  test('the summary of an import with a model has it too', () => {
+    const ran = inferscope(at, ['import', captures.kineto, '--model', model, '--quiet']);
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain('Utilisation, a mean step');
+    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain('computes 1.18× the necessary FLOPs');
+    const json = inferscope(at, ['report', '--json']);
+    const { data } = traceDocumentSchema.parse(JSON.parse(json.stdout));
+    expect(data.utilization?.stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
+  });
+
+  test('without a model: times and the reason; a session without stages is refused', () => {
+    const ran = inferscope(at, ['session', 'utilization', 'nsys']);
+    expect(ran.status).toBe(0);
+    expect(ran.stdout.replaceAll(/\s+/g, ' ')).toContain(
+      'does not say which model it ran (--model names it)',
+    );
+    expectFailure(inferscope(at, ['session', 'utilization', 'logs', '--json']), 2, 'E_USAGE');
+  });
+
+  test("of a profile session: the profile's own figures", () => {
+    const size = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--launches', '1'];
+    const ran = inferscope(at, ['profile', ...size, '--repeats', '1', '--quiet', '--json']);
+    const profile = profileDocumentSchema.parse(JSON.parse(ran.stdout)).data.stages;
+    const json = inferscope(at, ['session', 'utilization', '--json']);
+    const { stages } = utilizationDocumentSchema.parse(JSON.parse(json.stdout)).data;
+    for (const stage of stages) {
+      const own = profile.find(({ kind }) => kind === stage.kind)!;
+      for (const name of ['mfu', 'mbu', 'flops', 'bytes'] as const) {
+        expect(stage[name].value! / own[name].value!).toBeCloseTo(1, 9);
+      }
+    }
+    expect(stages).toHaveLength(2);
+  });
+});
