@@ -145,6 +145,26 @@ describe('a process that runs cases', () => {
     expect(capture.stopped).toBe(true);
   });
 
+  it('is one of several rounds that share a record', async () => {
+    const { capture } = await measured(fragile, ['a', 'b'].map(softmax));
+    const progress: KernelProgress[] = [];
+    await measureCases(orderOf(['b', 'c'].map(softmax)), {
+      runner: fragile,
+      recordPath: capture.recordPath,
+      scratch: join(folder, 'again'),
+      host: 'here',
+      signal: new AbortController().signal,
+      onProgress: (one) => progress.push(one),
+      onRows: () => {},
+    });
+    const text = readFileSync(capture.recordPath, 'utf8');
+    expect([...text.matchAll(/"case":"(.)"/g)].map(([, name]) => name)).toEqual(['a', 'b', 'b', 'c']);
+    expect(progress.map(({ case: name, done, total }) => [name, done, total])).toEqual([
+      ['b', 0, 2],
+      ['c', 1, 2],
+    ]);
+  });
+
   it('cannot be started: every case is failed, and says why', async () => {
     const absent: KernelRunner = {
       ...fragile,

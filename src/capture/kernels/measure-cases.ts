@@ -10,7 +10,7 @@ import { monotonicNs, realtimeNs } from '../record-writer.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
 import { otherProcesses, usedBeside } from './other-processes.js';
-import { recordUnmeasured, recordedCases } from './recorded-cases.js';
+import { recordedCases, recordSize, recordUnmeasured } from './recorded-cases.js';
 import { startWatchdog } from './watchdog.js';
 
 /** Processes that die or hang in a case, after which the rest is tried in a new one. */
@@ -40,13 +40,14 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
     issues: [],
     stopped: false,
   };
+  const from = await recordSize(recordPath);
   const { gpus } = await openGpus();
   try {
     if (gpus && options.runner.device !== 'cpu') capture.issues.push(...(await otherProcesses(gpus)));
     // Ranks are processes of their own, each with its own GPU.
     const collective = ({ kernel }: KernelCase) => kernel === 'all-reduce';
     for (const part of [order.cases.filter((one) => !collective(one)), order.cases.filter(collective)])
-      await measurePart(part, capture, gpus, options);
+      await measurePart(part, { capture, gpus, options, from });
   } finally {
     gpus?.close();
   }
@@ -56,12 +57,16 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
   return capture;
 }
 
-async function measurePart(
-  part: KernelCase[],
-  capture: KernelCapture,
-  gpus: Gpus | null,
-  options: KernelOptions,
-): Promise<void> {
+interface Context {
+  capture: KernelCapture;
+  gpus: Gpus | null;
+  options: KernelOptions;
+  /** Of the record before this order, bytes. */
+  from: number;
+}
+
+async function measurePart(part: KernelCase[], context: Context): Promise<void> {
+  const { capture, options, from } = context;
   const record = { path: options.recordPath, execution_id: capture.order.execution_id };
   let open = part;
   for (let deaths = 0; open.length > 0 && !options.signal.aborted; deaths++) {
@@ -69,8 +74,8 @@ async function measurePart(
       recordUnmeasured(record, open, 'failed', `Not tried: ${deaths} processes had died before it.`);
       return;
     }
-    const { failure, culprit, hung, before } = await launchOnce(open, capture, gpus, options);
-    const done = await recordedCases(options.recordPath);
+    const { failure, culprit, hung, before } = await launchOnce(open, context);
+    const done = await recordedCases(options.recordPath, from);
     open = open.filter((one) => !done.has(one.case));
     if (open.length === 0 || options.signal.aborted) break;
     const words = failure === null ? 'Its process ended without a word.' : messageOf(failure);
@@ -96,13 +101,11 @@ async function measurePart(
 /** @returns the case at work when the process ended, and how many were recorded before it began */
 async function launchOnce(
   cases: KernelCase[],
-  capture: KernelCapture,
-  gpus: Gpus | null,
-  options: KernelOptions,
+  { capture, gpus, options, from }: Context,
 ): Promise<{ failure: unknown; culprit: string | null; hung: boolean; before: number }> {
   const { order, launches } = capture;
   const { runner, recordPath } = options;
-  const before = (await recordedCases(recordPath)).size;
+  const before = (await recordedCases(recordPath, from)).size;
   const patienceMs = options.patienceMs ?? Math.max(leastPatienceMs, 10_000 * order.max_seconds);
   const scratch = join(options.scratch, `kernels-${launches.length}`);
   await mkdir(scratch, { recursive: true });

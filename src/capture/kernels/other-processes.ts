@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import { identifyGpuProcess } from '../monitor/gpu-processes.js';
@@ -15,8 +16,21 @@ export interface GpuUse {
   migEnabled: boolean | null;
 }
 
+/** A process that ended a moment ago, perhaps ours of the round before, is listed for a while. */
+const goneMs = 3000;
+const pollMs = 300;
+
 /** Who uses the GPUs before the first case: what others run at the same time is part of every figure. */
-export async function otherProcesses({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
+export async function otherProcesses(gpus: Pick<Gpus, 'devices'>, waitMs = goneMs): Promise<Issue[]> {
+  const deadline = Date.now() + waitMs;
+  for (;;) {
+    const issues = await usesOf(gpus);
+    if (issues.length === 0 || Date.now() >= deadline) return issues;
+    await sleep(pollMs);
+  }
+}
+
+async function usesOf({ devices }: Pick<Gpus, 'devices'>): Promise<Issue[]> {
   const issues: Issue[] = [];
   for (const device of devices) {
     const { processes } = await device.details();

@@ -1,13 +1,20 @@
-import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import type { KernelCase, CaseOutcome } from '../../model/kernels.js';
 import { monotonicNs, recordWriter } from '../record-writer.js';
 
-/** Names of the cases that a record has a line of. */
-export async function recordedCases(path: string): Promise<Set<string>> {
+/** Bytes of a record so far; 0 before it is begun. */
+export async function recordSize(path: string): Promise<number> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+/** Names of the cases that a record has a line of behind its first `from` bytes, which are of orders before. */
+export async function recordedCases(path: string, from: number): Promise<Set<string>> {
   const names = new Set<string>();
-  if (!existsSync(path)) return names;
-  for (const text of (await readFile(path, 'utf8')).split('\n')) {
+  const bytes = await readFile(path).catch(() => Buffer.alloc(0));
+  for (const text of bytes.subarray(from).toString('utf8').split('\n')) {
     if (!text.includes('"microbenchmark"')) continue;
     try {
       const line = JSON.parse(text) as Record<string, unknown>;
