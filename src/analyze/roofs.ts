@@ -1,7 +1,13 @@
 import { gpuPeakBandwidth, gpuPeakFlops, type PeakDType } from '../hardware/gpu-peaks.js';
 import type { PeakFlops } from '../llm/utilization.js';
 import { type GpuRoofline, gpuRooflineSchema, type MeasuredGpu } from '../model/documents/gpu-roofline.js';
-import type { BandwidthPoint, MachineRoofline } from '../model/documents/roofline.js';
+import {
+  type BandwidthPoint,
+  type GpuRooflineDocument,
+  type MachineRoofline,
+  rooflineVersion,
+} from '../model/documents/roofline.js';
+import { document } from '../model/document.js';
 import { type DType, dtypes } from '../model/dtype.js';
 import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
 import type { Session } from '../session/open.js';
@@ -178,4 +184,15 @@ export async function storedGpuRoofline(session: Session): Promise<GpuRoofline |
     'the roofline of the GPUs that the session was measured beside',
   );
   return found === null ? null : gpuRooflineSchema.parse(found);
+}
+
+/** What `roofline --record` measured, as the document that it printed then; null in sessions without. */
+export async function gpuRooflineOfSession(session: Session): Promise<GpuRooflineDocument | null> {
+  const gpu = await storedGpuRoofline(session);
+  const ageS = Math.max(0, (Date.now() - Date.parse(gpu?.measured_at ?? '')) / 1000);
+  const none = { roofline: null, cached: false, age_s: 0 };
+  return (
+    gpu &&
+    document('roofline', rooflineVersion, { ...none, gpu, gpu_cached: true, gpu_age_s: ageS }, gpu.issues)
+  );
 }

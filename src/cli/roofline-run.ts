@@ -11,8 +11,10 @@ import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { rooflineSummary } from '../report/terminal/roofline.js';
 import { ensureWritable, type Home } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
+import { reportPath } from './report-file.js';
 import { type Progress, startProgress } from './progress.js';
 import { keepRooflineSession, openRooflineSession, type RooflineSession } from './roofline-session.js';
 import type { RooflineCommandOptions } from './roofline.js';
@@ -120,13 +122,25 @@ async function measureGpus(
         progress.update('measuring the GPUs', `${done}/${total} ${label}`),
     });
     if (!gpu.cached) progress.done('measured the GPUs', `${gpu.roofline.seconds.toFixed(0)} s`);
-    if (session) talk(`session ${await keepRooflineSession(session, gpu, signal.aborted)} kept`);
+    if (session) await keepAndReport(session, gpu, signal.aborted);
     return { gpu, issue: null };
   } catch (error) {
     await session?.writer.abandon();
     if (asked || !(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
     return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
+}
+
+async function keepAndReport(
+  session: RooflineSession,
+  gpu: MeasuredGpuRoofline,
+  stopped: boolean,
+): Promise<void> {
+  const kept = await openSession(await keepRooflineSession(session, gpu, stopped));
+  const { analyzeSession, writeAnalysed } = await import('./session-summary.js');
+  const path = reportPath(kept.folder);
+  await writeAnalysed(await analyzeSession(kept), path);
+  talk(`session ${kept.id} kept · report: ${path}`);
 }
 
 function notMeasured(why: string): Issue {

@@ -3,6 +3,7 @@ import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
+import type { GpuRooflineDocument } from '../model/documents/roofline.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
@@ -20,6 +21,7 @@ export type Analysed =
   | { kind: 'results'; document: Document<BenchmarkResults> }
   | { kind: 'monitor'; document: Document<MonitorResult> }
   | { kind: 'kernels'; document: Document<KernelsResult> }
+  | { kind: 'roofline'; document: GpuRooflineDocument; session: Session['manifest'] }
   | ({ kind: 'captures' } & CapturesResult);
 
 /**
@@ -44,6 +46,11 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
   if (artifacts.some((artifact) => artifact.kind === 'kernel-plan')) {
     const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
     return { kind: 'kernels', document: await analyzeKernels(session) };
+  }
+  if (kind === 'roofline') {
+    const { gpuRooflineOfSession } = await import('../analyze/roofs.js');
+    const document = await gpuRooflineOfSession(session);
+    if (document) return { kind: 'roofline', document, session: session.manifest };
   }
   const { analyzeCaptures } = await import('../analyze/captures.js');
   const captures = await analyzeCaptures(session);
@@ -93,6 +100,10 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
     case 'kernels': {
       const { kernelsReport } = await import('../report/html/kernels/kernels.js');
       return writePage(path, (parts) => kernelsReport(analysed.document, parts));
+    }
+    case 'roofline': {
+      const { rooflineReport } = await import('../report/html/roofline/roofline.js');
+      return writePage(path, (parts) => rooflineReport(analysed.document, analysed.session, parts));
     }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
@@ -162,6 +173,10 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   if (analysed.kind === 'kernels') {
     const { kernelsText } = await import('../report/terminal/kernels.js');
     return `${kernelsText(analysed.document, how.width)}\n  report: ${path}`;
+  }
+  if (analysed.kind === 'roofline') {
+    const { rooflineSummary } = await import('../report/terminal/roofline.js');
+    return `${rooflineSummary(analysed.document, how)}\n  report: ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

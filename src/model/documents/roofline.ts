@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { documentSchema } from '../document.js';
-import { gpuRooflineSchema } from './gpu-roofline.js';
+import { type Document, documentSchema } from '../document.js';
+import { type GpuRoofline, gpuRooflineSchema } from './gpu-roofline.js';
 
 /** A measured compute roof of this machine. */
 export const computePeakSchema = z.object({
@@ -75,5 +75,7 @@ export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
 type Data = z.infer<typeof rooflineDocumentSchema>['data'];
 type GpuFields = 'gpu' | 'gpu_cached' | 'gpu_age_s';
+/** One of GPUs, whatever else is in it. */
+export type GpuRooflineDocument = Document<RooflineData & { gpu: GpuRoofline }>;
 /** Documents of 1.0 have no GPU fields. */
 export type RooflineData = Omit<Data, GpuFields> & Partial<Pick<Data, GpuFields>>;
