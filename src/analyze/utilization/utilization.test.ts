@@ -312,3 +312,62 @@ describe('refined by a cuBLAS log of another execution', () => {
     }
   });
 });
+
+describe('a timeline beside a clean execution', () => {
+  const kernel = (from: number, to: number): Row<'kernels'> => ({
+    execution_id: 'profiled',
+    device: 0,
+    stream: 1,
+    context: 1,
+    start_ns: from * ms,
+    dur_ns: (to - from) * ms,
+    exclusive_ns: (to - from) * ms,
+    name: 'k',
+    short_name: 'k',
+    class: 'gemm',
+  });
+  const phase = (kind: string, from: number, to: number, more: Row<'stages'> = {}) => {
+    const row = step('profiled', kind, from, to, { ...sizes(1, 64, 64), ...more });
+    return { ...row, phase_id: row.stage_id!, device: 0 };
+  };
+  const purposes = { profiled: 'profiled', clean: 'clean' } as const;
+
+  test('times are those of the clean one', async () => {
+    const stages = [phase('prefill', 0, 20), step('clean', 'prefill', 0, 8, sizes(1, 64, 64))];
+    const session = await sessionOf({ stages, kernels: [kernel(1, 4)] }, purposes);
+    const [prefill] = (await analyzeUtilization(session)).data.stages;
+    expect(prefill!.execution_id).toBe('clean');
+    expect(valueOf(prefill!.time_ms)).toBe(8);
+    expect(valueOf(prefill!.mfu)).toBeCloseTo(1_464_074_240 / 0.008 / peak, 12);
+  });
+
+  test('not where the program runs ahead of the device: then the windows of the timeline count', async () => {
+    const late = { device_start_ns: 1 * ms, device_end_ns: 30 * ms };
+    const stages = [phase('prefill', 0, 20, late), step('clean', 'prefill', 0, 8, sizes(1, 64, 64))];
+    const session = await sessionOf({ stages, kernels: [kernel(1, 30)] }, purposes);
+    const [prefill] = (await analyzeUtilization(session)).data.stages;
+    expect(prefill!.execution_id).toBe('profiled');
+    // First to last activity of the device.
+    expect(valueOf(prefill!.time_ms)).toBe(29);
+    expect(prefill!.time_ms.value === null ? '' : prefill!.time_ms.source).toContain(
+      'runs ahead of the device',
+    );
+  });
+
+  test('the dtype is what most of the GEMM time computed in, where nobody says', async () => {
+    const kernels = [
+      { ...kernel(1, 2), dtype: 'fp32' },
+      { ...kernel(2, 5), dtype: 'bf16' },
+    ];
+    const stages = [phase('prefill', 0, 20)];
+    const workload = tinyWorkload();
+    const silent = { ...workload, model: { ...workload.model!, dtype: 'unknown' } };
+    const session = await sessionOf({ stages, kernels }, { profiled: 'profiled' }, silent);
+    const { model, stages: found } = (await analyzeUtilization(session)).data;
+    expect(model!.dtype).toBe('bfloat16');
+    expect(valueOf(found[0]!.flops)).toBe(1_464_074_240);
+    const asked = (await analyzeUtilization(session, { dtype: 'float32' })).data;
+    expect(asked.model).toMatchObject({ dtype: 'float32', from: "the workload's record; dtype by --dtype" });
+    expect(valueOf(asked.stages[0]!.peak_flops_per_s)).toBe(67e12);
+  });
+});

@@ -49,7 +49,8 @@ export async function analyzeUtilization(
     let scope: TraceScope | null = null;
     if (hasTimeline(manifest)) {
       scope = await traceScope(database, manifest);
-      found.push(await ofTrace(scope, await makeWindows(scope), runSizes(manifest.workload, options)));
+      const clocks = await makeWindows(scope);
+      found.push(await ofTrace(scope, clocks, runSizes(manifest.workload, options), true));
     } else {
       found.push(...(await ofRecords(database, manifest, runSizes(manifest.workload, options))));
     }
@@ -83,7 +84,9 @@ export async function utilizationOfTrace(
   clocks: PhaseClock[],
 ): Promise<Utilization | null> {
   const { manifest } = session;
-  const found = await ofTrace(scope, clocks, runSizes(manifest.workload, {}));
+  const run = runSizes(manifest.workload, {});
+  // Without a model nothing is held against what the operators computed: times are all there is to say.
+  const found = await ofTrace(scope, clocks, run, Boolean(manifest.workload?.model));
   if (found.timed.length === 0) return null;
   const { about, roofs, model } = await facts(session, scope.database, scope, {});
   const stages: UtilizationStage[] = [];
@@ -143,13 +146,18 @@ function runSizes(workload: Workload | null, { batchSize, inputLen }: Utilizatio
  * Times are those of the clean execution where there is one and the program waits for the device in every step; else the
  * windows of the timeline, which hold what the profiler added.
  */
-async function ofTrace(scope: TraceScope, clocks: PhaseClock[], run: RunSizes): Promise<Found> {
+async function ofTrace(
+  scope: TraceScope,
+  clocks: PhaseClock[],
+  run: RunSizes,
+  withOperators: boolean,
+): Promise<Found> {
   const { database, source } = scope;
-  const shapes = await operatorSizes(database);
+  const shapes = withOperators ? await operatorSizes(database) : new Map<number, never>();
   const sized = (step: Step) => withSizes(step, shapes.get(step.stage_id), run);
   const traced = (await tracedSteps(scope)).map(sized);
   const ahead = clocks.some(({ kind, clock }) => clock === 'device' && kind !== 'outside');
-  const executed = await executedByStep(database);
+  const executed = withOperators ? await executedByStep(database) : null;
   const profiled: Found = {
     executionId: source.attribution.execution_id,
     timed: traced,

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { figure } from '../../model/figure.js';
+import { deviceOf, ordinalOf } from '../device.js';
+import { handRoofline } from '../test-session.js';
+import { utilizationRoofs } from './roofs.js';
+import { stageShares } from './stage.js';
+import { tinyWorkload } from './test-tiny.js';
+
+const h200 = { gpu_name: 'NVIDIA H200' };
+const none = { cpu: null, gpu: null };
+
+test('a stage against the roofs of a GPU: 989 GFLOP and 4.8 GB in 10 ms', () => {
+  const roofs = utilizationRoofs({ hardware: h200, workload: tinyWorkload() }, none, { onCpu: false });
+  const work = { flops: 989e9, flops_by_dtype: { float16: 989e9 }, bytes_total: 4.8e9 };
+  const time = figure(10, 'ms', 'test', { n: 4, ci95: [8, 12.5] });
+  const { mfu, mbu, bound } = stageShares(work, time, 0, roofs);
+  // Each takes 1 ms at its peak; a tie is compute-bound. The interval turns round with 1 / t.
+  expect(mfu.value).toBeCloseTo(0.1, 12);
+  expect(mfu.value === null ? null : mfu.ci95?.map((one) => Number(one.toFixed(9)))).toEqual([0.08, 0.125]);
+  expect(mbu.value).toBeCloseTo(0.1, 12);
+  expect(bound).toBe('compute');
+});
+
+test('work in two dtypes: each at its own peak', () => {
+  const roofs = utilizationRoofs({ hardware: h200, workload: tinyWorkload() }, none, { onCpu: false });
+  const work = {
+    flops: 989e9 + 67e9,
+    flops_by_dtype: { float16: 989e9, float32: 67e9 },
+    bytes_total: 1,
+  };
+  const { mfu, peak_flops_per_s } = stageShares(work, figure(10, 'ms', 'test'), 0, roofs);
+  expect(mfu.value).toBeCloseTo(0.2, 12);
+  expect(peak_flops_per_s.value).toBeCloseTo((989e9 + 67e9) / 2e-3, 0);
+});
+
+test('a CPU has the roofs that were measured, of the working set; without them the reason', () => {
+  const roofline = handRoofline();
+  const about = { hardware: { cpu_model: 'test CPU' }, workload: tinyWorkload({ device: 'cpu' }) };
+  const roofs = utilizationRoofs(about, { cpu: roofline, gpu: null }, { onCpu: true });
+  const float32 = roofline.compute.find(({ dtype }) => dtype === 'float32');
+  expect(roofs.peak('float32').value).toBe(float32!.flops_per_s);
+  const smallest = roofline.bandwidth[0]!;
+  expect(roofs.bandwidth(1).value).toBe(smallest.bytes_per_s);
+  const work = { flops: 1, flops_by_dtype: { float32: 1 }, bytes_total: smallest.bytes_per_s };
+  // One second of reading, in two.
+  const { mbu, roof_share } = stageShares(work, figure(2000, 'ms', 'test'), 1, roofs);
+  expect([mbu.value, roof_share.value]).toEqual([0.5, 0.5]);
+  const unmeasured = utilizationRoofs(about, none, { onCpu: true }).peak('float32');
+  expect(unmeasured.value === null ? unmeasured.reason.code : null).toBe('no_roofline');
+});
+
+test('which GPU a session is of', () => {
+  const two = { gpu_name: 'NVIDIA H200', gpu1_name: 'NVIDIA A10' };
+  const of = (device: string, ordinal?: number | null, options = {}) =>
+    deviceOf(
+      {
+        hardware: two,
+        workload: tinyWorkload({ device, engine: { name: 'vllm', version: null, options } }),
+      },
+      ordinal,
+    ).name;
+  expect([of('cuda:0'), of('cuda:1'), of('cuda'), of('cpu'), of('server')]).toEqual([
+    'NVIDIA H200',
+    'NVIDIA A10',
+    'NVIDIA H200',
+    null,
+    null,
+  ]);
+  // The engine's own word, unless a capture's device is asked for.
+  expect(of('cuda:1', undefined, { gpu: 'NVIDIA B200' })).toBe('NVIDIA B200');
+  expect(of('cuda:0', 1, { gpu: 'NVIDIA B200' })).toBe('NVIDIA A10');
+  expect([ordinalOf('cuda:3'), ordinalOf('cuda'), ordinalOf(undefined)]).toEqual([3, null, null]);
+  expect(deviceOf({ hardware: { gpu0_name: 'NVIDIA H200' }, workload: null }).peak('float16').value).toBe(
+    989e12,
+  );
+});
