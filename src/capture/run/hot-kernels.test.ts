@@ -83,6 +83,12 @@ test('nsys records graph nodes, and ranges where they are asked for', () => {
     '--force-overwrite=true',
     '--stats=false',
   ]);
+  // nsys refuses an option that is given twice.
+  const own = { trace: [], captureRange: null, args: ['--cuda-graph-trace=graph', '-s', 'cpu'] };
+  expect(nsysArguments('/s/nsys', own).filter((arg) => /graph-trace|^-s|--sample/.test(arg))).toEqual([
+    '--cuda-graph-trace=graph',
+    '-s',
+  ]);
   const range = { trace: [], captureRange: { kind: 'nvtx', name: 'decode' } as const, args: [] };
   expect(nsysArguments('/s/nsys', range)).toContain('--nvtx-capture=decode@*');
 });
