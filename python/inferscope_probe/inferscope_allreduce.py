@@ -206,17 +206,20 @@ class Group:
             processes = multiprocessing.spawn(_work, args=args, nprocs=ranks, join=False)
             died: Optional[str] = None
             over = False
-            while not over:
-                if self.stop.stopped:
-                    stop.set()
-                self._hear(out, left)
-                try:
-                    over = processes.join(timeout=0.05)
-                except Exception as error:  # torch ends the others then
-                    traceback.print_exc()
-                    over, died = True, " ".join(str(error).split())[-1500:]
-            while self._hear(out, left):
-                pass
+            try:
+                while not over:
+                    if self.stop.stopped:
+                        stop.set()
+                    self._hear(out, left)
+                    try:
+                        over = processes.join(timeout=0.05)
+                    except Exception as error:  # torch ends the others then
+                        traceback.print_exc()
+                        over, died = True, " ".join(str(error).split())[-1500:]
+                while self._hear(out, left):
+                    pass
+            finally:  # nobody may hear them any more
+                stop.set()
         if died is not None:
             self._end_all(left, "failed", "A rank died: " + died)
         self._end_all(left, "stopped", "Stopped before its turn.")

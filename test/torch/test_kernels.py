@@ -250,6 +250,19 @@ class AllReduce(Started, unittest.TestCase):
             self.assertEqual(lines[str(size)]["backend"], "gloo")
         self.assertEqual(json.loads(out.splitlines()[-1])["done"], 5)
 
+    def test_sigint_ends_all_ranks_together(self):
+        cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
+        with tempfile.TemporaryDirectory() as folder:
+            child = self.start("inferscope_allreduce.py", order(cases, max_runs=10**6, max_seconds=30, narrow=0, runs=10**6), folder)
+            for text in child.stdout:
+                if json.loads(text)["type"] == "case":
+                    child.send_signal(signal.SIGINT)
+                    break
+            _, err = child.communicate(timeout=25)
+            self.assertEqual(child.returncode, 0, err)
+            found = [line for line in self.lines(folder) if line["type"] == "microbenchmark"]
+        self.assertEqual([(line["outcome"], line["samples_ns"]) for line in found], [("stopped", [])] * 3)
+
     def test_a_rank_that_dies_takes_its_cases_along(self):
         cases = [case("all-reduce", name=str(i), bytes=1 << 16, ranks=2) for i in range(3)]
         with tempfile.TemporaryDirectory() as folder:
