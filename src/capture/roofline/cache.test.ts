@@ -3,7 +3,14 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { handGpuRoofline } from '../../model/documents/test-gpu-roofline.js';
 import { testFolder } from '../../session/test-folder.js';
-import { frameworkKey, gpuMachineKey, keepGpuRoofline, readGpuRoofline, rooflineFolder } from './cache.js';
+import {
+  cachedGpuRoofline,
+  frameworkKey,
+  gpuMachineKey,
+  keepGpuRoofline,
+  readGpuRoofline,
+  rooflineFolder,
+} from './cache.js';
 import { cachedIssues } from './issues.js';
 
 const device = { name: 'NVIDIA H200', memoryTotalBytes: 150e9, powerLimitW: 700, migDevices: [] };
@@ -50,4 +57,21 @@ test('kept, read with its age, and not read when it is damaged, of another key, 
 
   writeFileSync(path, '{"data":{"gpus":[]}}');
   expect(await readGpuRoofline(cacheDir, keys)).toBeNull();
+});
+
+test('sessions made on the machine take its newest roofline, through whichever torch it was measured', async () => {
+  const cacheDir = testFolder();
+  expect(await cachedGpuRoofline(cacheDir, machine)).toBeNull();
+  const key = gpuMachineKey(machine);
+  await keepGpuRoofline(
+    cacheDir,
+    { machine: key, framework: 'older' },
+    handGpuRoofline({ framework: 'torch 2.10' }),
+  );
+  const then = Date.now() / 1000 - 3600;
+  utimesSync(join(rooflineFolder(cacheDir), `${key}-older.json`), then, then);
+  await keepGpuRoofline(cacheDir, { machine: key, framework: 'newer' }, handGpuRoofline());
+  expect((await cachedGpuRoofline(cacheDir, machine))!.roofline.framework).toBe('torch 2.11.0+cu130');
+  expect(await cachedGpuRoofline(cacheDir, { ...machine, driverVersion: '581.0' })).toBeNull();
+  expect(await cachedGpuRoofline(cacheDir, null)).toBeNull();
 });

@@ -14,7 +14,8 @@ export interface CachedGpuRoofline {
 /** Raise it when what is measured changes: cached rooflines are then measured anew. */
 const measurementVersion = 1;
 
-type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
+/** What of a machine's GPUs the key is made of. */
+export type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {
   devices: Pick<Gpus['devices'][number], 'name' | 'memoryTotalBytes' | 'powerLimitW' | 'migDevices'>[];
 };
 
@@ -82,16 +83,17 @@ export function readGpuRoofline(
  */
 export async function cachedGpuRoofline(
   cacheDir: string,
-  gpus?: Gpus | null,
+  gpus?: MachineFacts | null,
 ): Promise<CachedGpuRoofline | null> {
   if (gpus === null) return null;
   const folder = rooflineFolder(cacheDir);
   const names = await readdir(folder).catch(() => []);
   if (names.length === 0) return null;
-  const opened = gpus ?? (await openGpus()).gpus;
-  if (!opened) return null;
-  const key = gpuMachineKey(opened);
-  if (!gpus) opened.close();
+  const opened = gpus ? null : (await openGpus()).gpus;
+  const machine = gpus ?? opened;
+  if (!machine) return null;
+  const key = gpuMachineKey(machine);
+  opened?.close();
   const mine = names.filter((name) => name.startsWith(`${key}-`) && name.endsWith('.json'));
   const found = await Promise.all(mine.map((name) => readEntry(join(folder, name))));
   return found.filter((one) => one !== null).sort((a, b) => a.ageS - b.ageS)[0] ?? null;
