@@ -32,7 +32,7 @@ export async function kernelsCommand(names: readonly KernelName[], typed: Kernel
   if (typed.json) printDocument(document);
   else {
     const { kernelsText } = await import('../report/terminal/kernels.js');
-    print(kernelsText(document, Math.min(100, terminalWidth())));
+    print(kernelsText(document, terminalWidth()));
   }
   if (!typed.quiet) {
     talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);

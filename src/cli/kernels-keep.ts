@@ -5,8 +5,7 @@ import process from 'node:process';
 import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import { machineKey, machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { cachedGpuRoofline } from '../capture/roofline/cache.js';
-import { defaultThreads } from '../engines/onnx/decoder.js';
-import { detectCpu } from '../hardware/cpu.js';
+import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { describeEnvironment, type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
@@ -32,6 +31,9 @@ export async function keepKernels(
   const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
   const redact = (text: string) => redactText(text, secrets);
   const command = redactCommand(['inferscope', ...words], secrets);
+  // PyTorch decides on its threads itself, and tells them with each case.
+  const lines = await microbenchmarkLines(capture.recordPath);
+  const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
   const captureId = `${executionId}-record`;
   const record = await recordImporter.load(capture.recordPath, session, {
     execution_id: executionId,
@@ -49,8 +51,12 @@ export async function keepKernels(
   for (const { launch, log } of capture.launches)
     if (log !== null)
       await keepFile(Buffer.from(redact(log)), 'log', `${executionId}-launch-${launch + 1}.log`);
-  await keepFile(Buffer.from(JSON.stringify(planOf(measured), null, 2)), 'kernel-plan', 'kernel-plan.json');
-  const roofs = await cachedRoofs(device.runner.device, device.threads);
+  await keepFile(
+    Buffer.from(JSON.stringify(planOf(measured, threads), null, 2)),
+    'kernel-plan',
+    'kernel-plan.json',
+  );
+  const roofs = await cachedRoofs(device.runner.device, threads);
   if (roofs)
     await keepFile(Buffer.from(JSON.stringify(roofs.roofline, null, 2)), roofs.kind, `${roofs.kind}.json`);
   const environment = describeEnvironment();
@@ -67,7 +73,7 @@ export async function keepKernels(
       ended_at: new Date().toISOString(),
       clock_pairs: capture.clockPairs,
       command,
-      workload: workloadOf(measured),
+      workload: workloadOf(measured, threads),
       hardware: { ...environment.hardware, ...gpuFacts(measured) },
       software: {
         ...environment.software,
@@ -97,13 +103,13 @@ export async function keepKernels(
   );
 }
 
-function planOf({ typed, device, chosen, capture }: MeasuredKernels): KernelPlan {
+function planOf({ typed, device, chosen, capture }: MeasuredKernels, threads: number | null): KernelPlan {
   const { runs, max_runs, max_seconds, narrow, graph, check, seed } = orderOf([], device, typed);
   return {
     engine: { name: device.runner.name, version: device.runner.version },
     device: device.runner.device,
     device_facts: capture.device,
-    threads: device.threads,
+    threads,
     scope: device.scope,
     protocol: { runs, max_runs, max_seconds, narrow, graph, check, seed },
     points: chosen.points,
@@ -111,7 +117,7 @@ function planOf({ typed, device, chosen, capture }: MeasuredKernels): KernelPlan
   };
 }
 
-function workloadOf({ device, chosen }: MeasuredKernels): Workload {
+function workloadOf({ device, chosen }: MeasuredKernels, threads: number | null): Workload {
   const { runner, gpuName } = device;
   return {
     model: chosen.model && {
@@ -125,7 +131,7 @@ function workloadOf({ device, chosen }: MeasuredKernels): Workload {
     },
     engine: { name: runner.name, version: runner.version, options: gpuName === null ? {} : { gpu: gpuName } },
     device: runner.device,
-    threads: device.threads,
+    threads,
     batch_size: null,
     input_len: null,
     output_len: null,
@@ -189,12 +195,12 @@ async function cachedRoofs(device: string, threads: number | null) {
     const found = await cachedGpuRoofline(cache);
     return found && { kind: gpuRooflineArtifact, roofline: found.roofline, issues: [] as Issue[] };
   }
-  const own = threads ?? defaultThreads(detectCpu().usableCores);
+  if (threads === null) return null;
   const folder = join(cache, 'roofline');
-  const name = `${machineKey(own)}.json`;
+  const name = `${machineKey(threads)}.json`;
   if (!existsSync(folder) || !(await readdir(folder)).includes(name)) return null;
   const found = await machineRoofline({
-    threads: own,
+    threads,
     cacheDir: cache,
     fresh: false,
     signal: new AbortController().signal,

@@ -42,9 +42,9 @@ export async function runKernels(
   });
   const { fits, refused } = splitByMemory(chosen.cases, device);
   progress.done(titleOf(chosen, device), `${chosen.cases.length} cases`);
-  const label = chosen.model?.name ?? (names.length === 1 ? names[0]! : 'kernels');
+  const about = chosen.model?.name ?? (names.length === 1 ? names[0]! : null);
   const session = await createSession({
-    label: `kernels-${label}`,
+    label: about === null ? 'kernels' : `kernels-${about}`,
     kind: 'kernels',
     name: typed.name ?? null,
     tags: typed.tag,

@@ -13,19 +13,20 @@ const sizes: Record<string, (p: Params) => string> = {
     `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
   lstm: (p) =>
     `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${p['layers']} layer${p['layers'] === 1 ? '' : 's'}`,
+  // What sweeps change comes first: narrow tables cut the end.
   attention: (p) =>
-    `batch ${p['batch']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}, ${p['new_tokens']} of ${p['context']}`,
+    `${p['new_tokens']} of ${p['context']}, batch ${p['batch']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
   rope: (p) => `${p['tokens']} tokens, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   embedding: (p) => `${p['tokens']} of ${times(p['vocab'], p['hidden'])}`,
 };
 
-/** "batch 8, 32/8 heads × 128, 1 of 2048", "8×4096×4096" (m×n×k) */
+/** "1 of 2048, batch 8, 32/8 heads × 128", "8×4096×4096" (m×n×k) */
 export function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): string {
   return sizes[kernel]?.(params) ?? times(...Object.values(params));
 }
 
-/** "attention flash batch 8, …"; the dtype where a table has several. */
+/** "attention flash 1 of 2048, …"; the dtype where a table has several. */
 export function caseLabel(one: KernelResult, withDType: boolean): string {
   return [one.kernel, one.backend, withDType ? one.dtype : null, sizesOf(one)]
     .filter((word) => word !== null)
@@ -70,7 +71,8 @@ export function deviceWords({ plan }: KernelsResult): string {
 }
 
 /** How the figures came about. */
-export function protocolWords({ plan, cases }: KernelsResult): string {
+export function protocolWords({ plan, cases: all }: KernelsResult): string {
+  const cases = all.filter((one) => one.runs > 0);
   const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
   const graphs = cases.filter(({ method }) => method === 'graph').length;
   const how =

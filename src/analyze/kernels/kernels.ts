@@ -55,7 +55,7 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
 }
 
 async function roofsFor(session: Session, plan: KernelPlan): Promise<CaseRoofs> {
-  if (plan.device === 'cpu') return roofsOfCpu(await storedRoofline(session));
+  if (plan.device === 'cpu') return roofsOfCpu(await storedRoofline(session), plan.threads);
   return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await storedGpuRoofline(session));
 }
 

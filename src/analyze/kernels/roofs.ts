@@ -28,12 +28,12 @@ export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoo
 }
 
 /** Measured roofs of a CPU through the embedded engine; no sheet states them. */
-export function roofsOfCpu(roofline: MachineRoofline | null): CaseRoofs {
+export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | null): CaseRoofs {
   const nothing = missing('cpu', 'nothing is launched on a CPU');
   if (roofline === null) {
     const none = missing(
       'no_roofline',
-      "this CPU's roofs are not measured: inferscope roofline does it once",
+      `this CPU's roofs are not measured: inferscope roofline${threads === null ? '' : ` --threads ${threads}`} does it once`,
     );
     return { flopsPerS: () => none, bytesPerS: () => none, launchNs: nothing, graphNodeNs: nothing };
   }

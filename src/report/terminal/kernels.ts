@@ -19,12 +19,12 @@ const right = (head: string) => ({ head, align: 'right' as const });
 /** More belong into the report and the files. */
 const casesShown = 40;
 
-/** What each operation took and reached; of a model what its steps add up to. At most 80 columns, readable without colour. */
+/** What each operation took and reached; of a model what its steps add up to. At most 110 columns, readable without colour. */
 export function kernelsText(
   { data, issues, tool_version }: Document<KernelsResult>,
   columns: number,
 ): string {
-  const width = Math.min(80, columns);
+  const width = Math.min(110, columns);
   const lines = [
     ...hanging('', `inferscope ${tool_version} · ${inert(data.session.title)}`, width),
     ...hanging('  ', `${inert(deviceWords(data))} · ${protocolWords(data)}`, width),

@@ -33,7 +33,7 @@ export const CaseTable: FC<{ cases: KernelResult[] }> = ({ cases }) => (
         ns(one.median_ns),
         rate(one.bytes_per_s, 'B/s'),
         rate(one.flops_per_s, 'FLOP/s'),
-        <FigureText figure={one.roof_share} utilization />,
+        <FigureText figure={one.roof_share} />,
         one.bound ?? noValue,
         formatBytes(one.bytes),
         one.flops === 0 ? noValue : formatQuantity(one.flops, 'FLOP'),
