@@ -180,7 +180,7 @@ def _on_device(turns: Turns, order: Dict[str, Any], device: str, stop: Callable[
             host_ns, run_ns = max(host_ns, replay_ns / 4), replay_ns
             return _between_events(Samples(method, calls * op.passes, note), call, 1, host_ns, run_ns, order, stop)
     if method == "events" and op.clock is None:
-        if run_ns >= FLUSH_FROM_NS:
+        if run_ns >= FLUSH_FROM_NS and op.rotate:  # what is about the cache wants it warm
             return _flushed(Samples(method, op.passes, note), call, host_ns, run_ns, order, stop, device)
         per = max(1, math.ceil(EVENT_SAMPLE_NS / run_ns))
     del kept
