@@ -5,6 +5,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { gemmOperators, operatorType } from '../gemms/shape.js';
 import { workloadModel, type WorkloadModel } from '../model-work.js';
 
 /** What the user said of the model; it comes before what the session says. */
@@ -22,7 +23,7 @@ export interface SessionModel {
 
 /**
  * Architecture and storage of what a session ran: from `--model`, else from the workload's own record. The dtype is the
- * one given, the workload's, the config's, or what most of the GEMM time was computed in.
+ * one given, the workload's, what most of the GEMM time was computed in, or the config's.
  */
 export async function sessionModel(
   database: SessionDatabase,
@@ -112,6 +113,13 @@ async function dtypeOf(
   );
   const seen = most ? dtypeNamed(most.dtype) : null;
   if (seen) return [seen, 'most of the GEMM time'];
+  const [called] = await database.query<{ name: string; input_types: string }>(
+    `SELECT name, input_types FROM ops WHERE input_types IS NOT NULL AND list_contains(string_split($1, ','), name)
+     GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT 1`,
+    [gemmOperators.join(',')],
+  );
+  const typed = called ? dtypeNamed(operatorType(called.name, called.input_types) ?? '') : null;
+  if (typed) return [typed, "its matrix products' inputs"];
   const declared = declaredDType(config);
   return declared ? [declared, 'the config'] : [null, ''];
 }
