@@ -1,0 +1,141 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { predictDocumentSchema } from '../../src/model/documents/predict.js';
+import { inferscope, place } from './profile-cli.js';
+
+const at = place();
+const document = (stdout: string) => predictDocumentSchema.parse(JSON.parse(stdout));
+
+test('on a laptop: the embedded engine’s roofline, beside a profile of the same model', () => {
+  const sizes = ['--batch-size', '1', '--input-len', '16', '--output-len', '8'];
+  const ran = inferscope(at, [
+    'profile',
+    '--model',
+    at.tiny,
+    '--threads',
+    '1',
+    '--launches',
+    '1',
+    '--repeats',
+    '2',
+    '--quiet',
+    ...sizes,
+  ]);
+  expect(ran.status, ran.stderr).toBe(0);
+  const csv = join(at.scratch, 'stages.csv');
+  const made = inferscope(at, ['predict', '--session', '@last', '--json', '--csv', csv]);
+  expect(made.status, made.stderr).toBe(0);
+  const { data } = document(made.stdout);
+  // The planted roofline of test-session.ts: 100 GFLOP/s.
+  expect(data.device).toMatchObject({ kind: 'cpu', roofs: 'measured', peak_flops_per_s: { value: 100e9 } });
+  expect(
+    data.stages.map(({ phase, batch_size, context_len, output_len }) => [
+      phase,
+      batch_size,
+      context_len,
+      output_len,
+    ]),
+  ).toEqual([
+    ['prefill', 1, 16, 8],
+    ['decode', 1, 16, 8],
+  ]);
+  for (const { measured, predicted_ms } of data.stages) {
+    expect(measured[0]!.ms.value).toBeGreaterThan(0);
+    expect(predicted_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_table' } });
+  }
+  const rows = readFileSync(csv, 'utf8').trim().split('\n');
+  expect(rows).toHaveLength(3);
+  expect(rows[0]).toContain('roofline_ms');
+
+  const text = inferscope(at, ['predict', '--session', '@last']).stdout;
+  expect(text).toContain('Beside the measurement');
+  expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+}, 60_000);
+
+test('without the GPU: its data sheet, which is said', () => {
+  const { status, stdout, stderr } = inferscope(at, [
+    ...[
+      'predict',
+      '--model',
+      'llama-3.1-8b',
+      '--gpu',
+      'NVIDIA H200',
+      '--batch-size',
+      '1,32',
+      '--context-len',
+      '128,2048',
+    ],
+    '--json',
+  ]);
+  expect(status, stderr).toBe(0);
+  const { data, issues } = document(stdout);
+  expect(data.stages).toHaveLength(8);
+  expect(issues.map(({ code }) => code)).toContain('data_sheet_roofs');
+  // 8.03e9 parameters less the embedding, in bfloat16, at 4.8 TB/s: 3.13 ms a token.
+  const step = data.stages.find(({ phase, batch_size }) => phase === 'decode' && batch_size === 1)!;
+  expect(step.roofline_ms.value).toBeCloseTo(((8_030_261_248 - 128_256 * 4096) * 2) / 4.8e12 / 1e-3, 1);
+});
+
+test.each([
+  {
+    what: 'a GPU of which nothing is known',
+    args: ['--gpu', 'H200'],
+    code: 'E_USAGE',
+    says: 'inferscope roofline',
+  },
+  {
+    what: 'a dtype without a peak',
+    args: ['--gpu', 'NVIDIA A10', '--dtype', 'fp8'],
+    code: 'E_DTYPE',
+    says: 'float8',
+  },
+  {
+    what: 'more tokens than the model takes',
+    args: ['--gpu', 'NVIDIA A10', '--context-len', '2040'],
+    code: 'E_LENGTHS',
+    says: '2048',
+  },
+  {
+    what: 'a batch of none',
+    args: ['--gpu', 'NVIDIA A10', '--batch-size', '0'],
+    code: 'E_LENGTHS',
+    says: '--batch-size',
+  },
+  {
+    what: 'an unknown fusion',
+    args: ['--gpu', 'NVIDIA A10', '--fusion', 'max'],
+    code: 'E_USAGE',
+    says: 'standard',
+  },
+  {
+    what: 'a roofline that is none',
+    args: ['--roofline', 'notes.json'],
+    code: 'E_USAGE',
+    says: 'roofline --json',
+  },
+  {
+    what: 'kernels of no session',
+    args: ['--gpu', 'NVIDIA A10', '--kernels', 'none'],
+    code: 'E_SESSION_NOT_FOUND',
+    says: 'none',
+  },
+])('$what', ({ args, code, says }) => {
+  writeFileSync(join(at.scratch, 'notes.json'), '{"data":{}}');
+  const { status, stdout, stderr } = inferscope(at, [
+    'predict',
+    '--model',
+    'tinyllama-1.1b',
+    '--json',
+    ...args,
+  ]);
+  expect(status).toBe(2);
+  expect(JSON.parse(stdout)).toMatchObject({ schema: 'inferscope/error/1.0', data: { code } });
+  expect(stderr + stdout).toContain(says);
+});
+
+test('no model is asked for', () => {
+  const { status, stderr } = inferscope(at, ['predict', '--gpu', 'NVIDIA H200']);
+  expect(status).toBe(2);
+  expect(stderr).toContain('--model');
+});
