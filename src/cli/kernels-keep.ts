@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
-import { readdir } from 'node:fs/promises';
-import { join } from 'node:path';
 import process from 'node:process';
 import { gpuRooflineArtifact } from '../analyze/roofs.js';
-import { machineKey, machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
+import { cachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { cachedGpuRoofline } from '../capture/roofline/cache.js';
+import { cachedIssues } from '../capture/roofline/issues.js';
 import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { describeEnvironment, type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
@@ -193,18 +191,15 @@ async function cachedRoofs(device: string, threads: number | null) {
   const { cache } = homeFolders();
   if (device !== 'cpu') {
     const found = await cachedGpuRoofline(cache);
-    return found && { kind: gpuRooflineArtifact, roofline: found.roofline, issues: [] as Issue[] };
+    return (
+      found && {
+        kind: gpuRooflineArtifact,
+        roofline: found.roofline,
+        issues: cachedIssues(found.roofline, true, found.ageS),
+      }
+    );
   }
   if (threads === null) return null;
-  const folder = join(cache, 'roofline');
-  const name = `${machineKey(threads)}.json`;
-  if (!existsSync(folder) || !(await readdir(folder)).includes(name)) return null;
-  const found = await machineRoofline({
-    threads,
-    cacheDir: cache,
-    fresh: false,
-    signal: new AbortController().signal,
-    onProgress: () => {},
-  });
-  return { kind: 'roofline', roofline: found.roofline, issues: rooflineIssues(found) };
+  const found = await cachedRoofline(cache, threads);
+  return found && { kind: 'roofline', roofline: found.roofline, issues: rooflineIssues(found) };
 }

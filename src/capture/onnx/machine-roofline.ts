@@ -53,6 +53,11 @@ export async function machineRoofline(options: RooflineOptions): Promise<CachedR
   return { roofline, cached: false, ageS: 0 };
 }
 
+/** The roofs that are cached for this machine and number of threads; null where there are none that hold. Measures nothing. */
+export async function cachedRoofline(cacheDir: string, threads: number): Promise<CachedRoofline | null> {
+  return readCached(join(cacheDir, 'roofline', `${machineKey(threads)}.json`));
+}
+
 /**
  * Beyond this many cores of other processes' work the roofs are too low, and every MFU against them too high. Such a
  * measurement is said to be one and serves for ten minutes only.
