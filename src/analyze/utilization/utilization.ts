@@ -200,14 +200,16 @@ async function ofRecords(
   return found;
 }
 
+const faultNames = { mfu: 'MFU', mbu: 'MBU', roof_share: 'share of the measured roof' } as const;
+
 /** Values over 100 %: shown as they are, and said to be wrong. */
 export function utilizationIssues(stages: readonly UtilizationStage[]): Issue[] {
   return stages.flatMap((stage): Issue[] => {
     const over = (['mfu', 'mbu', 'roof_share'] as const).filter((name) => (stage[name].value ?? 0) > 1);
     if ((stage.executed.mfu.value ?? 0) > 1 && !over.includes('mfu')) over.push('mfu');
     if (over.length === 0) return [];
-    const names = over.map((name) => name.replace('_', ' ').toUpperCase()).join(' and ');
-    const text = `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak or the time is not that of what ran.`;
+    const names = over.map((name) => faultNames[name]).join(' and ');
+    const text = `${stage.kind}: ${names} over 100 % is an accounting fault: the model, its dtype or sizes, the peak (a roof measured beside other work is too low) or the time is not that of what ran.`;
     return [{ code: 'over_the_roof', severity: 'warning', text }];
   });
 }
