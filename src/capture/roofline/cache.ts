@@ -12,7 +12,7 @@ export interface CachedGpuRoofline {
 }
 
 /** Raise it when what is measured changes: cached rooflines are then measured anew. */
-const measurementVersion = 1;
+const measurementVersion = 2;
 
 /** What of a machine's GPUs the key is made of. */
 export type MachineFacts = Pick<Gpus, 'source' | 'driverVersion'> & {

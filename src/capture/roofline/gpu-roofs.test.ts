@@ -109,3 +109,18 @@ test('PyTorch counts the GPUs that CUDA_VISIBLE_DEVICES leaves', () => {
   expect(driverIndex(1, uuids, '2,0')).toBe(0);
   expect(driverIndex(0, uuids, 'GPU-bb')).toBe(1);
 });
+
+test('the L2 is read by arrays that the L1s cannot hold together', () => {
+  // As an H200 (60 MiB L2; 132 SMs × 256 KiB = 33 MiB of L1) answered: GB/s by MiB; 64 MiB is past the L2.
+  const answered: Record<number, number> = { 16: 11_655, 24: 12_008, 32: 8763, 40: 8000, 48: 7500, 64: 5000 };
+  const lines = otherProbes(facts)
+    .filter(({ kernel, params }) => kernel === 'l2-read' && params['bytes']! / 2 ** 20 in answered)
+    .map((one) => measuredLine(one, [one.bytes / answered[one.params['bytes']! / 2 ** 20]!]));
+  expect(lines).toHaveLength(6);
+  const reads = (change: Partial<typeof facts>) =>
+    gpuRoofsOf({ ...facts, ...change }, 'full', lines, noSensors).l2!;
+  expect(reads({}).array_bytes).toBe(40 * 2 ** 20);
+  expect(reads({}).bytes_per_s / 1e9).toBeCloseTo(8000, 3);
+  // An L2 smaller than the L1s together: what fits it, however it was read.
+  expect(reads({ l2Bytes: 32 * 2 ** 20, smCount: 200 }).array_bytes).toBe(24 * 2 ** 20);
+});

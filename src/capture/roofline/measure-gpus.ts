@@ -4,6 +4,7 @@ import process from 'node:process';
 import type { Issue } from '../../model/document.js';
 import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-roofline.js';
 import { InferscopeError } from '../../model/errors.js';
+import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { migInstance } from '../../hardware/mig.js';
 import { pciIdOf } from '../../hardware/pci-id.js';
 import type { KernelCase, KernelDevice } from '../../model/kernels.js';
@@ -184,7 +185,7 @@ function plannedGpu(name: string, index: number, gpus: Gpus | null): PlannedDevi
     name,
     computeCapability: device?.computeCapability ?? null,
     memoryBytes: mig ? null : (device?.memoryTotalBytes ?? null),
-    smCount: null,
+    smCount: gpuSheet(name)?.smCount ?? null,
   };
 }
 
@@ -258,9 +259,12 @@ function failWithoutAny(measured: MeasuredGpu[], { captures }: RooflineRecording
   });
 }
 
+/** What the host's sampler cannot read does not concern a GPU. */
+const ofHost = new Set(['clock_nominal', 'clock_unreadable']);
+
 /** Who else was there is what the first capture saw: later ones also see our own processes on the other GPUs. */
 function captureIssues({ issues }: KernelCapture, first: boolean): Issue[] {
-  return issues.filter(({ code }) => first || code !== 'gpu_shared');
+  return issues.filter(({ code }) => !ofHost.has(code) && (first || code !== 'gpu_shared'));
 }
 
 function once(issues: Issue[]): Issue[] {
