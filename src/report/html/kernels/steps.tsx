@@ -44,8 +44,8 @@ export const stepsSection: PageSection<KernelsResult> = {
   render: ({ data: { steps, model } }) => (
     <>
       <p>
-        Each operation of {model?.name} was measured once and counted as often as a step has it: one after
-        another, fused where a fused kernel is standard, without host, launches between them, or overlap.
+        Each operation of {model?.name} was measured once, as the framework runs it, and counted as often as a
+        step has it: one after another, without host, launches between them, or overlap.
       </p>
       <DataTable
         caption="Steps"
