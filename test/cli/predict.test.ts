@@ -55,17 +55,15 @@ test('on a laptop: the embedded engine’s roofline, beside a profile of the sam
 
 test('without the GPU: its data sheet, which is said', () => {
   const { status, stdout, stderr } = inferscope(at, [
-    ...[
-      'predict',
-      '--model',
-      'llama-3.1-8b',
-      '--gpu',
-      'NVIDIA H200',
-      '--batch-size',
-      '1,32',
-      '--context-len',
-      '128,2048',
-    ],
+    'predict',
+    '--model',
+    'llama-3.1-8b',
+    '--gpu',
+    'NVIDIA H200',
+    '--batch-size',
+    '1,32',
+    '--context-len',
+    '128,2048',
     '--json',
   ]);
   expect(status, stderr).toBe(0);

@@ -29,7 +29,7 @@ function stagesTable({ stages, table }: PredictResult, width: number): string {
       right('batch'),
       right('context'),
       right('roofline'),
-      right('one by one'),
+      ...(table ? [] : [right('one by one')]),
       right('launched'),
       ...(table ? [right('by table'), right('error')] : []),
       { head: 'bound' },
@@ -38,7 +38,7 @@ function stagesTable({ stages, table }: PredictResult, width: number): string {
       stage.phase,
       ...shape(stage),
       formatFigure(stage.roofline_ms),
-      formatFigure(stage.roofline_serial_ms),
+      ...(table ? [] : [formatFigure(stage.roofline_serial_ms)]),
       formatFigure(stage.launched_ms),
       ...(table ? byTable(stage) : []),
       stage.limited_by === 'host' ? 'host' : (stage.bound ?? noValue),
@@ -127,7 +127,7 @@ export function predictSummary(
     '',
     ...hanging(
       '  ',
-      `roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster. One by one: each operation at its own roof. Launched: the same kernels launched as assumed.${table ? ' By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.' : ''}`,
+      `roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster.${table ? '' : ' One by one: each operation at its own roof.'} Launched: kernels at their roofs, launched as assumed.${table ? ' By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.' : ''}`,
       width,
     ),
   ];
