@@ -189,7 +189,9 @@ test('beside a trace of Hugging Face’s Llama on an H200: the roofline below, t
     output_len: 5,
   });
   const home = homeFolders({ INFERSCOPE_HOME: testFolder() });
-  const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), { workload });
+  const session = await imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-nsys.sqlite'), {
+    workload,
+  });
   const measured = await measuredStages(session, { batchSize: null, inputLen: null, outputLen: null });
   expect(measured.map(({ phase, launch, fusion }) => [phase, launch, fusion])).toEqual([
     ['prefill', 'eager', 'none'],
