@@ -4,7 +4,7 @@
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -63,7 +63,7 @@ const seconds = () => `${((Date.now() - started) / 1000).toFixed(0)} s`;
 
 function inferscope(args, limitS) {
   console.error(`[${seconds()}] inferscope ${args.join(' ')}`);
-  const { status, stdout, stderr, error } = spawnSync(process.execPath, [values.cli, ...args], {
+  const { status, stdout, stderr, error } = spawnSync(process.execPath, [resolve(values.cli), ...args], {
     encoding: 'utf8',
     env,
     cwd: scratch,
@@ -137,31 +137,16 @@ function tables(id, dims) {
   ];
 }
 
-function measure(id) {
-  const session = `${id}-bench`;
+function measure(id, context) {
+  const session = `${id}-bench-${context}`;
+  const model = join(scratch, `${id}-whole`, 'config.json');
   inferscope(
     [
-      'bench',
-      'sequence',
-      '--grid',
-      '--engine',
-      'transformers',
-      '--model',
-      join(scratch, `${id}-whole`, 'config.json'),
-    ].concat(
-      [
-        '--weights',
-        'random',
-        '--dtype',
-        'bfloat16',
-        '--engine-arg',
-        'mode=cudagraph',
-        '--python',
-        values.python,
-      ],
-      ['--batch-size', batches, '--input-len', csv(contexts), '--output-len', String(output)],
-      ['--runs', '3', '--launches', '1', '--name', session, '--quiet'],
-    ),
+      ...['bench', 'throughput', '--engine', 'transformers', '--model', model, '--weights', 'random'],
+      ...['--dtype', 'bfloat16', '--engine-arg', 'mode=cudagraph', '--python', values.python],
+      ...['--batch-size', batches, '--input-len', String(context), '--output-len', String(output)],
+      ...['--runs', '3', '--launches', '1', '--name', session, '--quiet'],
+    ],
     240,
   );
   return session;
@@ -208,22 +193,25 @@ try {
     const dims = shapes[id];
     if (!dims) throw new Error(`no shape ${id}: ${Object.keys(shapes).join(', ')}`);
     const names = tables(id, dims);
-    const session = measure(id);
-    const document = JSON.parse(
-      inferscope(
-        [
-          'predict',
-          ...names.flatMap((name) => ['--kernels', name]),
-          '--session',
-          session,
-          '--json',
-          '--quiet',
-        ],
-        60,
-      ),
-    );
-    if (values.keep) writeFileSync(join(scratch, `${id}-predict.json`), JSON.stringify(document, null, 2));
-    show(id, document.data);
+    for (const context of contexts) {
+      const session = measure(id, context);
+      const document = JSON.parse(
+        inferscope(
+          [
+            'predict',
+            ...names.flatMap((name) => ['--kernels', name]),
+            '--session',
+            session,
+            '--json',
+            '--quiet',
+          ],
+          60,
+        ),
+      );
+      if (values.keep)
+        writeFileSync(join(scratch, `${id}-${context}-predict.json`), JSON.stringify(document, null, 2));
+      show(id, document.data);
+    }
   }
   const [middle, worst] = [median(decodeErrors), Math.max(...decodeErrors)];
   const met = middle <= goals.median && worst <= goals.worst && above === 0;

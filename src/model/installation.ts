@@ -4,8 +4,13 @@ import { fileURLToPath } from 'node:url';
 
 /** Folder of the installed package: the nearest package.json above this module, in dist/ as in src/. */
 export function packageRoot(): string {
-  let folder = dirname(fileURLToPath(import.meta.url));
-  while (!existsSync(join(folder, 'package.json'))) folder = dirname(folder);
+  const own = dirname(fileURLToPath(import.meta.url));
+  let folder = own;
+  while (!existsSync(join(folder, 'package.json'))) {
+    if (dirname(folder) === folder)
+      throw new Error(`no package.json above ${own}: inferscope was moved out of its package`);
+    folder = dirname(folder);
+  }
   return folder;
 }
 
