@@ -36,7 +36,7 @@ export interface GpuSheet {
 }
 
 /** What drivers call a device that is newer than they are. */
-const namelessNames = ['', 'Graphics Device', 'NVIDIA Graphics Device'];
+const namelessNames = new Set(['', 'Graphics Device', 'NVIDIA Graphics Device']);
 
 /**
  * The data sheet of a GPU by its exact reported name, by its PCI id where the name says nothing or is shared. Null for any other: an unknown GPU is unknown, it is
@@ -58,7 +58,7 @@ export function gpuSheet(name: string, pciId: string | null = null): GpuSheet | 
   const id = pciId?.toLowerCase();
   if (id === undefined) return null;
   const found = gpuSheets.find((sheet) => sheet.pciIds?.includes(id));
-  const byId = namelessNames.includes(wanted) || found?.sharedNames?.includes(wanted);
+  const byId = namelessNames.has(wanted) || found?.sharedNames?.includes(wanted);
   return (byId && found) || null;
 }
 
