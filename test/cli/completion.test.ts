@@ -94,7 +94,8 @@ describe('bash', () => {
     expect(complete('inferscope run --ncu-set ro')).toEqual(['roofline']);
     expect(complete('inferscope run --evaluator nsys,t')).toEqual(['nsys,torch']);
     expect(complete('inferscope completion z')).toEqual(['zsh']);
-    expect(complete('inferscope schema base').toSorted()).toEqual(['baseline', 'baseline-check']);
+    const baselines = ['baseline', 'baseline-check', 'baseline-metrics'];
+    expect(complete('inferscope schema base').toSorted()).toEqual(baselines);
     expect(complete('inferscope profile --seed ')).toEqual([]);
     expect(complete('inferscope profile --dtype float32 --output mo')).toEqual([]);
   });
