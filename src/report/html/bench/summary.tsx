@@ -9,9 +9,10 @@ import type {
 import type { Figure } from '../../../model/figure.js';
 import { figureParts } from '../../format.js';
 import { collapsed } from '../../notices.js';
-import { Behind, Notice } from '../parts.js';
+import { Behind } from '../parts.js';
 import { meanOf, pointWords } from './bench-parts.js';
 import { shownFlags, type ShownFlag } from './flags.js';
+import { LoudNotices, QuietNotes } from '../summary-notices.js';
 
 const terms: Record<BenchAnswer['id'], string> = {
   variants: 'Variants',
@@ -180,13 +181,7 @@ export const BenchSummary: FC<{ document: Document<BenchResult> }> = ({ document
           <Card {...card} />
         ))}
       </ul>
-      {loud.length > 0 && (
-        <ul class="notices" aria-label="What to know before trusting these figures">
-          {loud.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <LoudNotices issues={loud} />
       {flags.length > 0 && (
         <ul class="notices" aria-label="Health">
           {flags.slice(0, 6).map((flag) => (
@@ -203,18 +198,7 @@ export const BenchSummary: FC<{ document: Document<BenchResult> }> = ({ document
           </ul>
         </Behind>
       )}
-      {quiet.length > 0 && (
-        <Behind title={`${quiet.length} ${quiet.length === 1 ? 'note' : 'notes'}`}>
-          <ul class="notices" aria-label="Notes">
-            {quiet.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        </Behind>
-      )}
-      <noscript>
-        <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
-      </noscript>
+      <QuietNotes issues={quiet} />
     </header>
   );
 };

@@ -3,7 +3,7 @@ import type { Document } from '../../../model/document.js';
 import type { MonitorResult } from '../../../model/documents/monitor.js';
 import { formatFigure, formatQuantity } from '../../format.js';
 import { collapsed } from '../../notices.js';
-import { Behind, Notice } from '../parts.js';
+import { LoudNotices, QuietNotes } from '../summary-notices.js';
 
 /** What someone in a hurry reads: what was watched, the findings, what warns. */
 export const MonitorSummary: FC<{ document: Document<MonitorResult> }> = ({ document: { data, issues } }) => {
@@ -53,25 +53,8 @@ export const MonitorSummary: FC<{ document: Document<MonitorResult> }> = ({ docu
           </div>
         )}
       </dl>
-      {loud.length > 0 && (
-        <ul class="notices" aria-label="What to know before trusting these figures">
-          {loud.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
-      {quiet.length > 0 && (
-        <Behind title={`${quiet.length} ${quiet.length === 1 ? 'note' : 'notes'}`}>
-          <ul class="notices" aria-label="Notes">
-            {quiet.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        </Behind>
-      )}
-      <noscript>
-        <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
-      </noscript>
+      <LoudNotices issues={loud} />
+      <QuietNotes issues={quiet} />
     </header>
   );
 };

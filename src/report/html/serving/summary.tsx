@@ -5,8 +5,8 @@ import type { Figure } from '../../../model/figure.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { figureParts, formatCount, formatFigure, formatMs, formatPercent } from '../../format.js';
 import { collapsed } from '../../notices.js';
-import { Behind, Notice } from '../parts.js';
 import { asRequests } from './serving-parts.js';
+import { LoudNotices, QuietNotes } from '../summary-notices.js';
 
 /** "TTFT ≤ 200 ms, TPOT ≤ 30.0 ms for 99 % of the requests". */
 export function sloWords(slo: Slo): string {
@@ -162,25 +162,8 @@ export const ServingSummary: FC<{ document: Document<ServingResult> }> = ({ docu
           <Card {...card} />
         ))}
       </ul>
-      {loud.length > 0 && (
-        <ul class="notices" aria-label="What to know before trusting these figures">
-          {loud.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
-      {quiet.length > 0 && (
-        <Behind title={`${quiet.length} ${quiet.length === 1 ? 'note' : 'notes'}`}>
-          <ul class="notices" aria-label="Notes">
-            {quiet.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        </Behind>
-      )}
-      <noscript>
-        <p>The charts need JavaScript; every chart has its numbers in a table below it.</p>
-      </noscript>
+      <LoudNotices issues={loud} />
+      <QuietNotes issues={quiet} />
     </header>
   );
 };
