@@ -3,17 +3,13 @@ import type { MonitorMetric, MonitorResult } from '../../../model/documents/moni
 import type { Chart } from '../../charts/chart.js';
 import { monitorCharts, type MonitorChartName } from '../../charts/registry.js';
 import type { Series } from '../../charts/telemetry.js';
-import { formatCount, formatMs, formatQuantity } from '../../format.js';
+import { formatCount } from '../../format.js';
 import { metricCell, metricWords, orderedMetrics } from '../../monitor-words.js';
-import { metricName, scopeName } from '../../names.js';
-import { thinned } from '../../thin.js';
 import type { PageSection } from '../document-page.js';
 import { ChartFrame, DataTable } from '../parts.js';
+import { SamplesTable } from '../samples-table.js';
 
 export type MonitorSection = PageSection<MonitorResult>;
-
-/** Rows of the table behind a chart, over all its series. */
-const mostRows = 300;
 
 interface Props {
   name: MonitorChartName;
@@ -26,26 +22,9 @@ interface Props {
 /** A chart with the samples behind it. */
 export const MonitorChart: FC<Props> = ({ name, part = '', result, series, label }) => {
   const chart: Chart<MonitorResult> = monitorCharts[name];
-  const each = Math.max(2, Math.floor(mostRows / Math.max(1, series.length)));
   return (
     <ChartFrame name={name} part={part} label={label} height={chart.height(result, part)} zooms={false}>
-      <DataTable
-        caption={`At most ${each} samples a series, evenly spread`}
-        columns={[
-          { head: 'scope' },
-          { head: 'metric' },
-          { head: 'time', numeric: true },
-          { head: 'value', numeric: true },
-        ]}
-        rows={series.flatMap(({ scope, metric, unit, points }) =>
-          thinned(points, each).map(([ms, value]) => [
-            scopeName(scope),
-            metricName(metric),
-            formatMs(ms),
-            formatQuantity(value, unit),
-          ]),
-        )}
-      />
+      <SamplesTable series={series} />
     </ChartFrame>
   );
 };
