@@ -1,0 +1,55 @@
+import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { MissingFigure } from '../../model/figure.js';
+import type { ManifestData } from '../../model/manifest.js';
+import type { TableName } from '../../model/tables.js';
+import type { SessionDatabase } from '../../session/query.js';
+import type { WorkloadModel } from '../model-work.js';
+import type { GpuRoofs } from '../roofs.js';
+import type { TraceScope } from '../trace/scope.js';
+
+/** What every rule may look at; all of one rank and device, never a sum over executions. */
+export interface FindingContext {
+  manifest: ManifestData;
+  database: SessionDatabase;
+  /** Views focus_kernels, focus_gaps, focus_copies, focus_api, focus_ops, focus_stages and the table windows; null without a GPU timeline. */
+  scope: TraceScope | null;
+  /** By kind; empty where the session has none. */
+  waterfalls: readonly StageWaterfall[];
+  /** Architecture and storage of the workload's model; missing with the reason. */
+  model: WorkloadModel | MissingFigure;
+  /** What the device allows; null for a session of the CPU. */
+  roofs: GpuRoofs | null;
+  /** Whether the session has rows of a table, in any execution. */
+  has(table: TableName): boolean;
+  /** Runs a query and keeps it as evidence: the text is made of all rows, the first ten are kept. */
+  evidence<T extends Record<string, string | number | boolean | null>>(
+    sql: string,
+    text: (rows: T[]) => string,
+  ): Promise<{ rows: T[]; evidence: Finding['evidence'][number] }>;
+}
+
+/** A finding before it is ranked: severity, at_stake_share and hidden_by follow from the others. */
+export type FoundDraft = Omit<
+  Finding,
+  'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references'
+> & {
+  stage: PhaseKind | null;
+};
+
+export type RuleOutcome =
+  | { outcome: 'fired'; findings: FoundDraft[] }
+  /** The condition was looked at and does not hold: with the numbers that say so. */
+  | { outcome: 'not_fired'; why: string }
+  /** The session has nothing to tell it by: what is missing. */
+  | { outcome: 'not_applicable'; why: string };
+
+/** One file a rule in rules/; it rests on causes that the tables show, never on names of programs or models. */
+export interface Rule {
+  /** snake_case, stable: used in documents, tests and docs. */
+  id: string;
+  /** Of the rule in general: "Launch-bound decode". */
+  title: string;
+  references: Finding['references'];
+  find(context: FindingContext): Promise<RuleOutcome>;
+}

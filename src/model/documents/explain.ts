@@ -1,0 +1,243 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+import { workloadSchema } from '../manifest.js';
+import { phaseKindSchema } from './trace-phase.js';
+
+const confidence = z.enum(['high', 'medium', 'low']);
+
+/** One bar of a mean instance of a stage, by the ids of docs/measurement.md (the gap waterfall). */
+export const waterfallBarSchema = z.object({
+  /** roofline, serial, inefficiency.<class>, nonessential.<class>, exposed_comm, exposed_copy.<kind>, launch_latency, … */
+  id: z.string(),
+  /** The id in words. */
+  label: z.string(),
+  /** Of a mean instance; negative only with a note that says why. */
+  ms: z.number(),
+  /** Of the measured time. */
+  share: z.number(),
+  /** Kernels, launches, gaps or copies of a mean instance behind it; null where nothing is counted. */
+  count: z.number().nullable(),
+  confidence,
+  confidence_why: z.string(),
+  /** Yields its rows with `inferscope sql --session ID`; null for bars that are arithmetic, which `note` then tells. */
+  sql: z.string().nullable(),
+  /** The capture that would sharpen it; null where none would. */
+  sharpen: z.string().nullable(),
+  note: z.string().nullable(),
+  /** Its largest parts where they are known: host by operator or range, synchronization by API call, a class by cause. */
+  parts: z.array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() })),
+});
+
+/** From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. */
+export const stageWaterfallSchema = z.object({
+  kind: phaseKindSchema,
+  /** trace: kernels and gaps of nsys or Kineto. profile: operators of the embedded engine. bench: figures of a benchmark's point. */
+  source: z.enum(['trace', 'profile', 'bench']),
+  execution_id: z.string(),
+  /** Point of a benchmark; null otherwise. */
+  point: z.string().nullable(),
+  instances: z.number().int(),
+  /** Mean W, ms, with its spread over instances (sd) and interval. */
+  measured_ms: figureSchema,
+  median_ms: z.number().nullable(),
+  clock: z.enum(['host', 'device']),
+  clock_why: z.string(),
+  /** The same stage without a profiler. */
+  clean_ms: figureSchema,
+  /** max(Σ F/P, ΣB/BW); missing without a model or roofs, with the reason. */
+  roofline_ms: figureSchema,
+  /** Whose peaks: data sheet or measured, dtype, bandwidth level. */
+  roofs: z.array(z.string()),
+  bars: z.array(waterfallBarSchema),
+  /** |Σ bars − measured| / measured: below 0.001. */
+  sum_error_share: z.number(),
+  /** The first instances, each split by the same ids. */
+  rows: z.array(
+    z.object({
+      stage_id: z.number().int(),
+      label: z.string(),
+      measured_ms: z.number(),
+      bars: z.array(z.object({ id: z.string(), ms: z.number() })),
+    }),
+  ),
+  /** Mean W by rank and device, the slowest first; one entry where there is one. The bars are the slowest rank's. */
+  ranks: z.array(
+    z.object({
+      rank: z.number().int().nullable(),
+      device: z.number().int().nullable(),
+      measured_ms: z.number(),
+    }),
+  ),
+});
+
+export const evidenceSchema = z.object({
+  /** What the rows show, with its numbers. */
+  text: z.string(),
+  /** The query; null where the evidence is the manifest or a telemetry figure, which `text` names. */
+  sql: z.string().nullable(),
+  /** At most ten rows of its answer. */
+  rows: z.array(z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))),
+  row_count: z.number().int(),
+});
+
+export const findingSchema = z.object({
+  /** rule, or rule:stage; unique in the document. */
+  id: z.string(),
+  rule: z.string(),
+  /** By the share of the stage at stake: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed. */
+  severity: z.enum(['high', 'medium', 'low', 'info']),
+  stage: phaseKindSchema.nullable(),
+  /** One sentence with its number: "Launch-bound: the GPU is idle 91 % of every decode step". */
+  title: z.string(),
+  /** Of a mean instance of the stage; null where it is not a matter of time. */
+  at_stake_ms: z.number().nullable(),
+  at_stake_share: z.number().nullable(),
+  cause: z.string(),
+  change: z.object({
+    kind: z.enum(['flag', 'code', 'config', 'environment', 'capture']),
+    text: z.string(),
+    /** A flag, a line of code, a configuration, as it would be typed; null where the text says it. */
+    example: z.string().nullable(),
+  }),
+  /** Expected of the change; null where nothing can be said, with the reason in `cause`. */
+  gain: z
+    .object({
+      expected_ms: z.number(),
+      low_ms: z.number(),
+      high_ms: z.number(),
+      /** The stage's time afterwards: measured − expected. */
+      after_ms: z.number(),
+      assumption: z.string(),
+      /** The same question for `explain --what-if`; null where it has no word for it. */
+      what_if: z.string().nullable(),
+    })
+    .nullable(),
+  confidence,
+  /** Bars of the waterfall it explains. */
+  bars: z.array(z.string()),
+  evidence: z.array(evidenceSchema),
+  /** Id of a larger finding that must go first for this one's gain to show in the stage's time; null otherwise. */
+  hidden_by: z.string().nullable(),
+  references: z.array(z.object({ title: z.string(), url: z.string() })),
+  /** What to type to see whether the change worked. */
+  check: z.string(),
+});
+
+export const explainResultSchema = z.object({
+  session: z.object({
+    id: z.string(),
+    name: z.string().nullable(),
+    title: z.string(),
+    kind: z.string(),
+    started_at: z.string(),
+    status: z.enum(['complete', 'interrupted', 'failed']),
+  }),
+  workload: workloadSchema.nullable(),
+  /** Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change. */
+  sentences: z.array(z.string()),
+  stages: z.array(stageWaterfallSchema),
+  /** Why a stage or the whole session has no waterfall; empty where all have one. */
+  without_waterfall: z.array(z.object({ stage: z.string().nullable(), reason: z.string() })),
+  /** By ms at stake over the whole run's time, the largest first. */
+  findings: z.array(findingSchema),
+  /** Every rule and what became of it. */
+  rules: z.array(
+    z.object({
+      rule: z.string(),
+      title: z.string(),
+      outcome: z.enum(['fired', 'not_fired', 'not_applicable']),
+      why: z.string(),
+    }),
+  ),
+  /** What to capture next, with what it would tell. */
+  next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
+});
+
+export const explainVersion = '1.0';
+export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
+
+/** `explain --what-if`: new stage times under one change, each with an interval. */
+export const whatIfResultSchema = z.object({
+  session: explainResultSchema.shape.session,
+  /** As typed: cudagraph, batch-size=32, dtype=float8, fused-attention, gpu=H100, … */
+  change: z.string(),
+  stages: z.array(
+    z.object({
+      kind: phaseKindSchema,
+      before_ms: figureSchema,
+      /** ci95 is the interval of the prediction. */
+      after_ms: figureSchema,
+      /** The time a token of one sequence takes, where the batch changes. */
+      per_token_before_ms: z.number().nullable(),
+      per_token_after_ms: z.number().nullable(),
+      /** Bars that change: by how much and why. */
+      bars: z.array(
+        z.object({ id: z.string(), before_ms: z.number(), after_ms: z.number(), how: z.string() }),
+      ),
+      assumptions: z.array(z.string()),
+    }),
+  ),
+});
+export const whatIfVersion = '1.0';
+export const whatIfDocumentSchema = documentSchema('what-if', whatIfVersion, whatIfResultSchema);
+
+/** `explain --verify AFTER`: expected beside achieved, for each finding of the session before that the change removed. */
+export const verifyResultSchema = z.object({
+  before: explainResultSchema.shape.session,
+  after: explainResultSchema.shape.session,
+  stages: z.array(
+    z.object({
+      kind: phaseKindSchema,
+      before_ms: figureSchema,
+      after_ms: figureSchema,
+      /** wall: W of the stage. gpu: time of kernels and copies, where W is too noisy to compare. */
+      graded_on: z.enum(['wall', 'gpu']),
+      graded_why: z.string(),
+      achieved_ms: z.number(),
+      bars: z.array(
+        z.object({
+          id: z.string(),
+          before_ms: z.number(),
+          after_ms: z.number(),
+        }),
+      ),
+    }),
+  ),
+  changes: z.array(
+    z.object({
+      finding: z.string(),
+      stage: phaseKindSchema.nullable(),
+      title: z.string(),
+      /** gone, smaller, still there, or new in the session after. */
+      outcome: z.enum(['gone', 'smaller', 'still_there', 'new']),
+      expected_ms: z.number().nullable(),
+      low_ms: z.number().nullable(),
+      high_ms: z.number().nullable(),
+      achieved_ms: z.number().nullable(),
+      /** (expected − achieved) / achieved; null where either is missing. */
+      error: z.number().nullable(),
+      /** Whether the achieved gain lies in the stated interval; null where it cannot be said. */
+      within_interval: z.boolean().nullable(),
+      text: z.string(),
+    }),
+  ),
+  /** Over the changes that can be graded. */
+  score: z.object({
+    graded: z.number().int(),
+    within_interval: z.number().int(),
+    median_absolute_error: z.number().nullable(),
+  }),
+  sentences: z.array(z.string()),
+});
+export const verifyVersion = '1.0';
+export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
+
+export type Confidence = z.infer<typeof confidence>;
+export type WaterfallBar = z.infer<typeof waterfallBarSchema>;
+export type StageWaterfall = z.infer<typeof stageWaterfallSchema>;
+export type Evidence = z.infer<typeof evidenceSchema>;
+export type Finding = z.infer<typeof findingSchema>;
+export type ExplainResult = z.infer<typeof explainResultSchema>;
+export type WhatIfResult = z.infer<typeof whatIfResultSchema>;
+export type VerifyResult = z.infer<typeof verifyResultSchema>;
