@@ -3,6 +3,7 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
+import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { GpuRoofs } from '../roofs.js';
@@ -11,6 +12,8 @@ import type { TraceScope } from '../trace/scope.js';
 /** What every rule may look at; all of one rank and device, never a sum over executions. */
 export interface FindingContext {
   manifest: ManifestData;
+  /** For analyses of other sources that rules read the judgement of: session-analyses.ts. */
+  session: Session;
   database: SessionDatabase;
   /** Views focus_kernels, focus_gaps, focus_copies, focus_api, focus_ops, focus_stages and the table windows; null without a GPU timeline. */
   scope: TraceScope | null;
