@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { onCpu, remote } from '../analyze/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { durationWords } from '../capture/bench/eta.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
@@ -17,6 +18,7 @@ import {
 import { createSession, type SessionWriter } from '../session/create.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { attachGpuRoofline } from './attach-roofline.js';
 import { importBench, isInterruption, keepRoofline } from './bench-import.js';
 import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifest.js';
 import type { BenchTyped } from './bench-options.js';
@@ -115,6 +117,9 @@ async function keep(session: SessionWriter, measured: Measured): Promise<{ id: s
   });
   const environment = describeEnvironment();
   const workload = workloadOf(prepared, imported.model);
+  const hardware = { ...environment.hardware, ...capture.facts.hardware };
+  const roofIssues =
+    onCpu(workload) || workload.device === remote ? [] : await attachGpuRoofline(session, hardware);
   const failed = capture.executions.some(({ launches }) =>
     launches.some(({ failure }) => failure !== null && !isInterruption(failure)),
   );
@@ -127,7 +132,7 @@ async function keep(session: SessionWriter, measured: Measured): Promise<{ id: s
       clock_pairs: capture.clockPairs,
       command,
       workload: { ...workload, engine: redactJson(workload.engine, redact) },
-      hardware: { ...environment.hardware, ...capture.facts.hardware },
+      hardware,
       software: { ...environment.software, ...capture.facts.software },
       executions: imported.executions,
       captures: imported.captures,
@@ -136,6 +141,7 @@ async function keep(session: SessionWriter, measured: Measured): Promise<{ id: s
       ...imported.issues,
       ...engineIssues(prepared),
       ...(roofline ? rooflineIssues(roofline) : []),
+      ...roofIssues,
       ...environment.issues,
     ].map((issue) => ({ ...issue, text: redact(issue.text) })),
   );

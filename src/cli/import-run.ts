@@ -8,6 +8,7 @@ import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { attachGpuRoofline } from './attach-roofline.js';
 import { findModel, type NamedModel } from './find-model.js';
 import {
   type CaptureFile,
@@ -76,7 +77,9 @@ async function intoNew(
   });
   try {
     const imported = await importCaptures(session, files, settings);
-    return (await session.finish(summaryOf(imported, files, model), imported.issues)).id;
+    const roofIssues = await attachGpuRoofline(session, imported.hardware);
+    const issues = [...imported.issues, ...roofIssues];
+    return (await session.finish(summaryOf(imported, files, model), issues)).id;
   } catch (error) {
     await session.abandon();
     throw error;

@@ -1,8 +1,5 @@
 import process from 'node:process';
-import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import { cachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
-import { cachedGpuRoofline } from '../capture/roofline/cache.js';
-import { cachedIssues } from '../capture/roofline/issues.js';
 import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
 import { describeEnvironment, type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
@@ -14,6 +11,7 @@ import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } fro
 import { toolVersion } from '../model/version.js';
 import type { SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
+import { attachGpuRoofline } from './attach-roofline.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
 
 const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
@@ -54,9 +52,11 @@ export async function keepKernels(
     'kernel-plan',
     'kernel-plan.json',
   );
-  const roofs = await cachedRoofs(device.runner.device, threads);
-  if (roofs)
-    await keepFile(Buffer.from(JSON.stringify(roofs.roofline, null, 2)), roofs.kind, `${roofs.kind}.json`);
+  const hardware = gpuFacts(measured);
+  const roofIssues =
+    device.runner.device === 'cpu'
+      ? await attachCpuRoofline(session, threads)
+      : await attachGpuRoofline(session, hardware);
   const environment = describeEnvironment();
   const { runner } = device;
   return session.finish(
@@ -72,7 +72,7 @@ export async function keepKernels(
       clock_pairs: capture.clockPairs,
       command,
       workload: workloadOf(measured, threads),
-      hardware: { ...environment.hardware, ...gpuFacts(measured) },
+      hardware: { ...environment.hardware, ...hardware },
       software: {
         ...environment.software,
         ...(runner.name === 'pytorch' ? { torch: runner.version } : {}),
@@ -95,7 +95,7 @@ export async function keepKernels(
       ...capture.issues,
       ...launchIssues(measured),
       ...record.issues,
-      ...(roofs?.issues ?? []),
+      ...roofIssues,
       ...environment.issues,
     ].map((issue) => ({ ...issue, text: redact(issue.text) })),
   );
@@ -187,19 +187,13 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
 }
 
 /** Roofs that were measured before; nothing is measured for them here. */
-async function cachedRoofs(device: string, threads: number | null) {
-  const { cache } = homeFolders();
-  if (device !== 'cpu') {
-    const found = await cachedGpuRoofline(cache);
-    return (
-      found && {
-        kind: gpuRooflineArtifact,
-        roofline: found.roofline,
-        issues: cachedIssues(found.roofline, true, found.ageS),
-      }
-    );
-  }
-  if (threads === null) return null;
-  const found = await cachedRoofline(cache, threads);
-  return found && { kind: 'roofline', roofline: found.roofline, issues: rooflineIssues(found) };
+async function attachCpuRoofline(session: SessionWriter, threads: number | null): Promise<Issue[]> {
+  const found = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
+  if (!found) return [];
+  await session.addArtifact(Buffer.from(JSON.stringify(found.roofline, null, 2)), {
+    kind: 'roofline',
+    captureId: null,
+    name: 'roofline.json',
+  });
+  return rooflineIssues(found);
 }

@@ -10,6 +10,7 @@ import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } fro
 import { createSession, type SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
@@ -100,6 +101,8 @@ async function finish(
   const imported = await keepRun(session, capture, secrets, progress);
   progress.end();
   const environment = describeEnvironment();
+  const hardware = { ...environment.hardware, ...capture.facts.hardware, ...imported.hardware };
+  const roofIssues = await attachGpuRoofline(session, hardware);
   const failed = capture.executions.some(({ failure }) => failure !== null);
   const zero = capture.clockPairs[0]!;
   const { id } = await session.finish(
@@ -111,12 +114,12 @@ async function finish(
       clock_pairs: capture.clockPairs,
       command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
       workload: workloadOf(imported, null),
-      hardware: { ...environment.hardware, ...capture.facts.hardware, ...imported.hardware },
+      hardware,
       software: { ...environment.software, ...capture.facts.software, ...imported.software },
       executions: imported.executions,
       captures: imported.captures,
     },
-    [...imported.issues, ...environment.issues].map((issue) => ({
+    [...imported.issues, ...roofIssues, ...environment.issues].map((issue) => ({
       ...issue,
       text: redactText(issue.text, secrets),
     })),
