@@ -1,0 +1,83 @@
+import type { BenchResult } from '../../model/documents/bench.js';
+import type { CountersResult } from '../../model/documents/counters.js';
+import type { MonitorResult } from '../../model/documents/monitor.js';
+import type { ProfileResult } from '../../model/documents/profile.js';
+import type { ServingResult } from '../../model/documents/serving.js';
+import type { Issue } from '../../model/document.js';
+import type { Session } from '../../session/open.js';
+import { analyzeBench } from '../bench/bench.js';
+import { analyzeCounters } from '../counters/counters.js';
+import { analyzeMonitor } from '../monitor/monitor.js';
+import { analyzeProfile } from '../profile.js';
+import { analyzeServing } from '../serving/serving.js';
+import type { FindingContext } from './rule.js';
+
+type With<T> = { data: T; issues: Issue[] };
+
+/**
+ * What the analyses of other sources say of the session, each made once however many rules ask: a rule turns their
+ * judgement into a finding and makes none of its own. Null where the session holds nothing for one.
+ */
+interface Analyses {
+  bench?: Promise<With<BenchResult> | null>;
+  counters?: Promise<CountersResult | null>;
+  monitor?: Promise<MonitorResult | null>;
+  profile?: Promise<ProfileResult | null>;
+  serving?: Promise<With<ServingResult> | null>;
+}
+
+const made = new WeakMap<Session, Analyses>();
+
+function of({ session }: FindingContext): Analyses {
+  const known = made.get(session) ?? {};
+  made.set(session, known);
+  return known;
+}
+
+const holds = ({ manifest }: FindingContext, kind: string) =>
+  manifest.artifacts.some((artifact) => artifact.kind === kind);
+
+/** Distributions and flags of a benchmark. */
+export function benchOf(context: FindingContext): Promise<With<BenchResult> | null> {
+  const known = of(context);
+  known.bench ??=
+    holds(context, 'bench-plan') && context.manifest.workload
+      ? analyzeBench(context.session)
+      : Promise.resolve(null);
+  return known.bench;
+}
+
+/** Hardware counters by kernel. */
+export function countersOf(context: FindingContext): Promise<CountersResult | null> {
+  const known = of(context);
+  known.counters ??= context.has('counters')
+    ? analyzeCounters(context.session).then(({ data }) => data)
+    : Promise.resolve(null);
+  return known.counters;
+}
+
+/** Clocks, power, idle times: of every session that was sampled, not only of `inferscope monitor`. */
+export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
+  const known = of(context);
+  known.monitor ??= context.has('telemetry')
+    ? analyzeMonitor(context.session).then(({ data }) => data)
+    : Promise.resolve(null);
+  return known.monitor;
+}
+
+/** The embedded engine's own profile with its diagnosis. */
+export function profileOf(context: FindingContext): Promise<ProfileResult | null> {
+  const known = of(context);
+  known.profile ??=
+    context.manifest.kind === 'profile' && context.manifest.workload
+      ? analyzeProfile(context.session).then(({ data }) => data)
+      : Promise.resolve(null);
+  return known.profile;
+}
+
+/** A load test: its points and what makes its conclusions doubtful. */
+export function servingOf(context: FindingContext): Promise<With<ServingResult> | null> {
+  const known = of(context);
+  known.serving ??= holds(context, 'load-plan') ? analyzeServing(context.session) : Promise.resolve(null);
+  return known.serving;
+}
