@@ -1,0 +1,78 @@
+import type { Issue } from '../../model/document.js';
+import type { Engine, EngineName, EngineRequest, PreparedEngine } from '../../model/engine.js';
+import type { Row } from '../../model/tables.js';
+
+/** Where the engine of `inferscope memory` runs. */
+export const memoryPlaces = ['host', 'container', 'url'] as const;
+export type MemoryPlace = (typeof memoryPlaces)[number];
+
+export interface TargetRequest {
+  /** Null takes what the place has: of a container the engine that is installed in it. */
+  engine: EngineName | null;
+  request: EngineRequest;
+  container: string | null;
+  /** Base URL of a server. */
+  url: string | null;
+  /** Folder on this machine for logs and copies. */
+  scratch: string;
+  signal: AbortSignal;
+  onProgress: (step: string, detail: string) => void;
+  /** Loads an engine of this machine (cli/bench-engines.ts): the URL's is `openai`. */
+  loadEngine: (name: EngineName) => Promise<Engine>;
+}
+
+/** Rows of one source; t_ns is CLOCK_MONOTONIC of this machine. */
+export interface SourceRows {
+  memory: Row<'memory'>[];
+  telemetry: Row<'telemetry'>[];
+  issues: Issue[];
+}
+
+/**
+ * Something that tells of memory beside the samplers of this machine: the processes inside a container, the page
+ * `/metrics` of a server.
+ */
+export interface MemorySource {
+  /** `container`, `metrics`: the end of its capture id. */
+  name: string;
+  /** Tool and version of the capture in the session. */
+  tool: { name: string; version: string | null };
+  /** Begins before the engine is launched. `stop` comes after its process has ended and never rejects. */
+  start(keys: Pick<Row<'memory'>, 'execution_id' | 'capture_id' | 'host'>): { stop(): Promise<SourceRows> };
+}
+
+/** A file that the run left, kept as an artifact: the engine's log, results copied out of a container. */
+export interface LeftBehind {
+  kind: 'log' | 'metrics' | 'container-inspect';
+  name: string;
+  text: string;
+}
+
+/**
+ * The place where one profile is measured. `prepared.launch` starts the engine there and appends its record lines to
+ * `control.recordPath` on this machine; a container copies them out as they come, so that a run that is broken off
+ * keeps them.
+ */
+export interface MemoryTarget {
+  where: MemoryPlace;
+  containerName: string | null;
+  prepared: PreparedEngine;
+  /** GPUs of this machine that the place can reach, by NVML's index; null: all, or not known. */
+  gpus: readonly number[] | null;
+  /** Whether the GPUs and processes of this machine are those of the engine: false for a server elsewhere. */
+  samplesHere: boolean;
+  /** Process ids of this machine that belong to the engine, for telling its memory from that of others; called while it runs. */
+  pids?(): readonly number[];
+  sources: readonly MemorySource[];
+  issues: Issue[];
+  /** Text that goes with the session; called after the launch has ended. */
+  leftBehind(): Promise<LeftBehind[]>;
+  /** Removes what was copied in. Never rejects. */
+  close(): Promise<void>;
+}
+
+/**
+ * Finds the place, checks that it can run the engine, and prepares it.
+ * @throws E_USAGE, E_ENGINE_MISSING, E_TOOL_MISSING, E_SERVER_UNREACHABLE, … before anything is measured
+ */
+export type OpenTarget = (request: TargetRequest) => Promise<MemoryTarget>;
