@@ -171,16 +171,18 @@ async function chooseSource(
   };
 }
 
-async function createViews(database: SessionDatabase, { attribution, focus }: TraceSource): Promise<void> {
+/**
+ * SQL of the views and of the table `phase_of`, by name and in the order in which they refer to each other: the same
+ * definitions stand in front of a query that must run without them (waterfall/standalone.ts).
+ */
+export function scopeDefinitions({ attribution, focus }: TraceSource): Record<string, string> {
   const { execution_id, capture_id } = attribution;
   const capture = `execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`;
   const ofRank = focus.rank === null ? `${capture} AND rank IS NULL` : `${capture} AND rank = ${focus.rank}`;
   const ofDevice =
     focus.device === null ? `${ofRank} AND device IS NULL` : `${ofRank} AND device = ${focus.device}`;
-  // Ids are unique within the capture. Few columns, once: every question below joins it.
-  await database.query(
-    `CREATE TEMP TABLE phase_of AS
-     WITH named AS (
+  const definitions: Record<string, string> = {
+    phase_of: `WITH named AS (
        SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${ofRank}),
      phases AS (SELECT * FROM named WHERE stage_id = phase_id),
      inside AS (
@@ -192,22 +194,26 @@ async function createViews(database: SessionDatabase, { attribution, focus }: Tr
        LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)
      SELECT s.stage_id, p.kind, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
      FROM named s JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id`,
-  );
+  };
   for (const [name, table, filter] of [
     ['kernels', 'kernels', ofDevice],
     ['copies', 'copies', ofDevice],
     ['gaps', 'gaps', ofDevice],
     ['api', 'api_calls', ofRank],
     ['ops', 'ops', ofRank],
-  ]) {
-    await database.query(`CREATE TEMP VIEW own_${name} AS SELECT * FROM ${table} WHERE ${filter}`);
-    await database.query(
-      `CREATE TEMP VIEW focus_${name} AS SELECT t.*, coalesce(p.kind, 'outside') AS phase, p.phase_id, p.step_id
-       FROM own_${name} t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
-    );
+  ] as const) {
+    definitions[`own_${name}`] = `SELECT * FROM ${table} WHERE ${filter}`;
+    definitions[`focus_${name}`] = `SELECT t.*, coalesce(p.kind, 'outside') AS phase, p.phase_id, p.step_id
+       FROM own_${name} t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`;
   }
-  await database.query(
-    `CREATE TEMP VIEW focus_stages AS SELECT t.*, p.kind AS phase, p.step_id
-     FROM (SELECT * FROM stages WHERE ${ofRank}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`,
-  );
+  definitions['focus_stages'] = `SELECT t.*, p.kind AS phase, p.step_id
+     FROM (SELECT * FROM stages WHERE ${ofRank}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`;
+  return definitions;
+}
+
+async function createViews(database: SessionDatabase, source: TraceSource): Promise<void> {
+  for (const [name, sql] of Object.entries(scopeDefinitions(source))) {
+    // Ids are unique within the capture. Few columns, once: every question joins phase_of.
+    await database.query(`CREATE TEMP ${name === 'phase_of' ? 'TABLE' : 'VIEW'} ${name} AS ${sql}`);
+  }
 }

@@ -9,17 +9,8 @@ export interface PhaseClock {
 
 const stepKinds = "('prefill', 'decode', 'mixed')";
 
-/**
- * Makes the table `windows` (kind, stage_id, start_ns, end_ns, …): the measured time W of every phase instance, by the
- * definition of docs/measurement.md. A decode or mixed step runs from its start to the start of the next one of its
- * thread and iteration, the last one to its own end. The clock is the host's range where the program waits for the
- * device in every step, else the device's own first activity: host ranges of programs that run ahead say nothing of
- * when the work was done. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
- */
-export async function makeWindows({ database, source }: TraceScope): Promise<PhaseClock[]> {
-  await database.query(
-    `CREATE TEMP TABLE instances AS
-     WITH own AS (
+/** One row a phase instance, with its ends by the host and by the device; needs focus_stages and phase_of. */
+export const instancesSql = `WITH own AS (
        SELECT s.stage_id, s.phase AS kind, s.raw_name, s.pid, s.tid, s.iteration, s.step_index, s.start_ns, s.end_ns,
               s.device_start_ns, s.device_end_ns
        FROM focus_stages s LEFT JOIN phase_of around ON around.stage_id = s.parent_id
@@ -34,8 +25,28 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
      FROM (SELECT own.*, next_ns, device_next_ns,
                   coalesce(kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
-           FROM own LEFT JOIN steps USING (stage_id)) own`,
-  );
+           FROM own LEFT JOIN steps USING (stage_id)) own`;
+
+/** Windows by the clock of their kind; needs `instances`. A capture without phases has one window more, `outside`. */
+export function windowsSql(clocks: readonly PhaseClock[]): string {
+  const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
+  const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
+  return `SELECT kind, stage_id, raw_name, iteration, step_index,
+            CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS start_ns,
+            greatest(CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END,
+                     CASE WHEN ${device} THEN device_start_ns ELSE start_ns END) AS end_ns
+     FROM instances`;
+}
+
+/**
+ * Makes the table `windows` (kind, stage_id, start_ns, end_ns, …): the measured time W of every phase instance, by the
+ * definition of docs/measurement.md. A decode or mixed step runs from its start to the start of the next one of its
+ * thread and iteration, the last one to its own end. The clock is the host's range where the program waits for the
+ * device in every step, else the device's own first activity: host ranges of programs that run ahead say nothing of
+ * when the work was done. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
+ */
+export async function makeWindows({ database, source }: TraceScope): Promise<PhaseClock[]> {
+  await database.query(`CREATE TEMP TABLE instances AS ${instancesSql}`);
   const kinds = await database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
     `SELECT kind, count(*) AS n, count_if(device_end_ns > host_end_ns) AS late,
             count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
@@ -55,16 +66,7 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = shared.some(({ why }) => why.includes('launched nothing'));
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
-  const onDevice = clocks.filter(({ clock }) => clock === 'device').map(({ kind }) => `'${kind}'`);
-  const device = `kind IN (${onDevice.join(', ') || 'NULL'})`;
-  await database.query(
-    `CREATE TEMP TABLE windows AS
-     SELECT kind, stage_id, raw_name, iteration, step_index,
-            CASE WHEN ${device} THEN device_start_ns ELSE start_ns END AS start_ns,
-            greatest(CASE WHEN ${device} THEN device_until_ns ELSE host_end_ns END,
-                     CASE WHEN ${device} THEN device_start_ns ELSE start_ns END) AS end_ns
-     FROM instances`,
-  );
+  await database.query(`CREATE TEMP TABLE windows AS ${windowsSql(clocks)}`);
   if (clocks.length > 0) return clocks;
   await database.query(
     `INSERT INTO windows VALUES ('outside', 0, 'whole capture', NULL, NULL, ${source.start_ns}, ${source.end_ns})`,
