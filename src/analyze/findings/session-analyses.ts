@@ -4,6 +4,7 @@ import type { MonitorResult } from '../../model/documents/monitor.js';
 import type { ProfileResult } from '../../model/documents/profile.js';
 import type { ServingResult } from '../../model/documents/serving.js';
 import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
 import type { Session } from '../../session/open.js';
 import { analyzeBench } from '../bench/bench.js';
 import { analyzeCounters } from '../counters/counters.js';
@@ -60,9 +61,15 @@ export function countersOf(context: FindingContext): Promise<CountersResult | nu
 export function monitorOf(context: FindingContext): Promise<MonitorResult | null> {
   const known = of(context);
   known.monitor ??= context.has('telemetry')
-    ? analyzeMonitor(context.session).then(({ data }) => data)
+    ? analyzeMonitor(context.session).then(({ data }) => data, withoutSamples)
     : Promise.resolve(null);
   return known.monitor;
+}
+
+/** Telemetry may hold a server's own page only. */
+function withoutSamples(error: unknown): null {
+  if (error instanceof InferscopeError && error.code === 'E_USAGE') return null;
+  throw error;
 }
 
 /** The embedded engine's own profile with its diagnosis. */

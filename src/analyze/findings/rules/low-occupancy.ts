@@ -1,0 +1,167 @@
+import type { CountersResult, KernelCounters } from '../../../model/documents/counters.js';
+import {
+  type CountedKernel,
+  leastKernelNs,
+  placeWords,
+  savingsByStage,
+  shortName,
+  type StageSaving,
+} from '../counted-kernels.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { countersOf } from '../session-analyses.js';
+
+/** An SM that can hold fewer of its warps hides less latency than one half needs (NVIDIA's rule Occupancy asks for more). */
+const fewWarps = 50;
+/** Beyond this share of a peak no further warp helps (NVIDIA's SpeedOfLight). */
+const nearPeak = 80;
+
+type Limiter =
+  'grid' | 'registers' | 'shared memory' | 'block size (warps)' | 'blocks an SM holds' | 'barriers';
+
+interface Limited extends CountedKernel {
+  limiter: Limiter;
+  text: string;
+}
+
+const changes: Record<Limiter, { text: string; example: string | null }> = {
+  grid: {
+    text: 'Give the kernel more blocks: split the reduction or the sequence over blocks (split-K, flash decoding), use smaller tiles, or batch more work into one launch.',
+    example: 'num_splits > 1, or SPLIT_K in the Triton kernel',
+  },
+  registers: {
+    text: 'Use fewer registers a thread: smaller tiles a thread, less unrolling, or a bound that the compiler must keep.',
+    example: '__launch_bounds__(256, 4), or Triton: num_warps=8 and a smaller BLOCK',
+  },
+  'shared memory': {
+    text: 'Use less shared memory a block: fewer pipeline stages or smaller tiles.',
+    example: 'Triton: num_stages=2, or half the BLOCK_K',
+  },
+  'block size (warps)': {
+    text: 'Choose a block size that divides the warps an SM holds.',
+    example: 'a block of 256 threads instead of 1024',
+  },
+  'blocks an SM holds': {
+    text: 'Use larger blocks: an SM holds at most 32 of them, however few threads they have.',
+    example: 'a block of 128 or 256 threads instead of 32; Triton: num_warps=4',
+  },
+  barriers: { text: 'Use fewer named barriers a block.', example: null },
+};
+
+/** Kernels that leave the GPU's warps empty while they wait for latencies, and what keeps further warps out. */
+export const lowOccupancy: Rule = {
+  id: 'low_occupancy',
+  title: 'Low occupancy',
+  references: [
+    {
+      title: 'Nsight Compute: occupancy',
+      url: 'https://docs.nvidia.com/nsight-compute/ProfilingGuide/index.html#occupancy',
+    },
+  ],
+  async find(context) {
+    const counters = await countersOf(context);
+    if (!counters || counters.kernels.length === 0)
+      return { outcome: 'not_applicable', why: 'The session has no hardware counters (ncu).' };
+    const sms = counters.devices[0]?.sm_count ?? null;
+    const limited = counters.kernels.flatMap((kernel) => limitedBy(kernel, sms) ?? []);
+    const findings: FoundDraft[] = [];
+    for (const limiter of new Set(limited.map((kernel) => kernel.limiter))) {
+      const own = limited.filter((kernel) => kernel.limiter === limiter);
+      const [largest] = await savingsByStage(context, counters, own);
+      if (largest) findings.push(await finding(context, largest, limiter, own));
+    }
+    if (findings.length > 0) return { outcome: 'fired', findings };
+    return { outcome: 'not_fired', why: whyNot(counters, limited) };
+  },
+};
+
+function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): string {
+  return limited.length === 0
+    ? `None of ${kernels.length} profiled kernels of 5 µs and more both waits for latencies and has its warps held down.`
+    : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, with under 2 % of the time at stake.`;
+}
+
+/** Null where it is not latency that it waits for, or nothing keeps warps out. */
+function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
+  const { duration_ns, bound, occupancy, sm_throughput: sm, memory_throughput: memory } = kernel;
+  if (duration_ns.value === null || duration_ns.value < leastKernelNs || bound.by !== 'latency') return null;
+  const busiest = Math.max(sm.value ?? 0, memory.value ?? 0);
+  const base = {
+    name: kernel.name,
+    grid: kernel.grid,
+    launches: kernel.launches,
+    duration_ns: duration_ns.value,
+  };
+  const blocks = blocksOf(kernel.grid);
+  if (sms !== null && blocks !== null && blocks < sms) {
+    const text = `${blocks} block${blocks === 1 ? '' : 's'} for ${sms} SMs`;
+    return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest) };
+  }
+  const { theoretical, achieved, limited_by: by } = occupancy;
+  if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
+  const target = Math.min(100, 2 * theoretical.value);
+  const text = `${Math.round(theoretical.value)} % of an SM's warps fit${achieved.value === null ? '' : ` (${Math.round(achieved.value)} % reached)`}, by ${by.join(' and ')}`;
+  return {
+    ...base,
+    limiter: by[0] as Limiter,
+    text,
+    saving: moreWarps(theoretical.value / 100, target / 100, busiest),
+  };
+}
+
+function blocksOf(grid: string | null): number | null {
+  const sizes = (grid ?? '').split(',').map(Number);
+  return sizes.length > 0 && sizes.every((size) => size >= 1) ? sizes.reduce((x, y) => x * y, 1) : null;
+}
+
+/**
+ * Little's law: a kernel that waits for latencies is as fast as it has warps in flight, until a unit nears its peak.
+ * Low: half of what the law gives.
+ */
+function moreWarps(now: number, then: number, busiestPercent: number): CountedKernel['saving'] {
+  const expected = Math.max(0, 1 - Math.max(now / then, busiestPercent / nearPeak));
+  const high = Math.max(expected, 1 - Math.max(now, busiestPercent / nearPeak));
+  return { low: expected / 2, expected, high };
+}
+
+async function finding(
+  context: FindingContext,
+  saving: StageSaving,
+  limiter: Limiter,
+  own: readonly Limited[],
+): Promise<FoundDraft> {
+  const worst = own.toSorted(
+    (a, b) => b.duration_ns * b.launches * b.saving.expected - a.duration_ns * a.launches * a.saving.expected,
+  )[0]!;
+  const names = [...new Set(saving.kernels.map(({ name }) => name))];
+  const { evidence } = await context.evidence<{ kernel_name: string; metric: string; value: number }>(
+    `SELECT kernel_name, metric, avg(value) AS value, count(*) AS launches FROM counters
+     WHERE kernel_name IN (${names.map((name) => `'${name.replaceAll("'", "''")}'`).join(', ')})
+       AND regexp_matches(metric, '^(gpu__time_duration.sum|sm__warps_active.avg.pct_of_peak_sustained_active|sm__maximum_warps_per_active_cycle_pct|launch__(grid_size|registers_per_thread|waves_per_multiprocessor|occupancy_limit_.*)|(sm__throughput|gpu__compute_memory_throughput).avg.pct_of_peak_sustained_elapsed)$')
+     GROUP BY ALL ORDER BY kernel_name, metric`,
+    () =>
+      `${shortName(worst.name)}: ${worst.text}, ${Math.round(worst.duration_ns / 1000)} µs a launch under ncu.`,
+  );
+  const share = saving.kernel_ms / saving.whole_ms;
+  return {
+    stage: saving.stage,
+    title: `Low occupancy: ${shortName(worst.name)} has ${worst.text} and waits for latencies`,
+    at_stake_ms: saving.expected_ms,
+    cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) neither compute nor memory keeps busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
+    change: { kind: 'code', ...changes[limiter] },
+    gain: {
+      expected_ms: saving.expected_ms,
+      low_ms: saving.low_ms,
+      high_ms: saving.high_ms,
+      after_ms: saving.whole_ms - saving.expected_ms,
+      assumption:
+        limiter === 'grid'
+          ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."
+          : "Little's law: speed grows with the warps in flight; twice as many fit, or a unit reaches 80 % of its peak.",
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [],
+    evidence: [evidence],
+    check: 'inferscope run --evaluator ncu,nsys -- <the changed command>',
+  };
+}
