@@ -108,6 +108,7 @@ class Bench:
 
     def run(self) -> None:
         cases = self.order["cases"]
+        measured: List[Dict[str, Any]] = []
         if self.device != "cpu":
             self._raise_clocks()
         for done, spec in enumerate(cases):
@@ -118,12 +119,51 @@ class Bench:
             else:
                 case.outcome, case.text = "stopped", "Stopped before its turn."
             case.record(self.device)
+            if case.outcome == "measured":
+                measured.append(spec)
             if self.lost:
                 raise EngineError(
                     "E_WORKLOAD_FAILED", "the device's context is lost after %s" % spec["case"],
                     case.text or "torch says no more.", "Leave this case out.",
                 )  # fmt: skip
+        if self.order.get("trace") and measured:
+            self._trace(measured, self.order["trace"])
         tell(type="case", case=cases[-1]["case"], done=len(cases), total=len(cases))
+
+    def _trace(self, specs: List[Dict[str, Any]], trace: Dict[str, Any]) -> None:
+        """A few runs of each more, under the profiler: last, for what it leaves behind would be timed, too."""
+        import torch
+        from torch.profiler import ProfilerActivity, profile
+
+        watched = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if self.device != "cpu" else [])
+        with profile(activities=watched, record_shapes=True) as profiler:
+            for spec in specs:
+                if self.stop.stopped:
+                    break
+                try:
+                    self._watch(spec, trace["runs"])
+                except Exception:
+                    traceback.print_exc()
+                self._clear()
+        profiler.export_chrome_trace(os.path.join(trace["folder"], "torch-%d.json.gz" % os.getpid()))
+
+    def _watch(self, spec: Dict[str, Any], runs: int) -> None:
+        import torch
+        from inferscope_kernel_cases import Source
+        from inferscope_kernel_probes import OPERATIONS
+        from inferscope_kernel_timing import wait
+        from torch.profiler import record_function
+
+        set_precision(spec["dtype"])
+        op = OPERATIONS[spec["kernel"]](spec["params"], Source(spec["dtype"], self.device), spec)
+        with op.scope():
+            inputs = op.make()
+            op.run(*inputs)  # what the first run sets up is not the operation
+            wait(self.device)
+            for _ in range(runs):
+                with record_function("case:" + spec["case"]):
+                    op.run(*inputs)
+                    wait(self.device)
 
     def _raise_clocks(self) -> None:
         """An idle GPU takes a few tenths of a second under load until its clocks are up."""

@@ -13,6 +13,7 @@ import type { SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
+import { keepTraces } from './kernels-traces.js';
 
 const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
 
@@ -47,11 +48,9 @@ export async function keepKernels(
   for (const { launch, log } of capture.launches)
     if (log !== null)
       await keepFile(Buffer.from(redact(log)), 'log', `${executionId}-launch-${launch + 1}.log`);
-  await keepFile(
-    Buffer.from(JSON.stringify(planOf(measured, threads), null, 2)),
-    'kernel-plan',
-    'kernel-plan.json',
-  );
+  const traced = await keepTraces(session, { command, redact });
+  const plan: KernelPlan = { ...planOf(measured, threads), traces: traced.traces };
+  await keepFile(Buffer.from(JSON.stringify(plan, null, 2)), 'kernel-plan', 'kernel-plan.json');
   const hardware = gpuFacts(measured);
   const roofIssues =
     device.runner.device === 'cpu'
@@ -87,14 +86,16 @@ export async function keepKernels(
           start_ns: capture.start_ns - originNs,
           end_ns: capture.end_ns - originNs,
         },
+        ...traced.executions,
       ],
-      captures: capturesOf(captureId, capture.sampled, record.clock),
+      captures: [...capturesOf(captureId, capture.sampled, record.clock), ...traced.captures],
     },
     [
       ...device.issues,
       ...capture.issues,
       ...launchIssues(measured),
       ...record.issues,
+      ...traced.issues,
       ...roofIssues,
       ...environment.issues,
     ].map((issue) => ({ ...issue, text: redact(issue.text) })),

@@ -18,11 +18,14 @@ export const executionId = 'kernels';
 export const host = 'localhost';
 /** Half of the 95 % interval of the mean at which no more runs are taken. */
 const narrow = 0.01;
+/** Enough to tell what belongs to a run from what came once. */
+const tracedRuns = 3;
 
 export function orderOf(
   cases: readonly KernelCase[],
   { runner }: ChosenDevice,
   typed: KernelsTyped,
+  traceFolder: string | null = null,
 ): KernelOrder {
   return {
     v: 1,
@@ -36,5 +39,6 @@ export function orderOf(
     graph: typed.graph ? 'auto' : 'never',
     check: typed.check,
     seed: typed.seed,
+    trace: traceFolder === null ? null : { folder: traceFolder, runs: tracedRuns },
   };
 }

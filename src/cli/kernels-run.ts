@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import type { KernelCapture } from '../capture/kernels/capture.js';
@@ -14,6 +14,7 @@ import { chooseCases, type ChosenCases } from './kernels-cases.js';
 import { chooseDevice, type ChosenDevice } from './kernels-device.js';
 import { keepKernels } from './kernels-keep.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
+import { traceFolder } from './kernels-traces.js';
 import type { KernelsTyped } from './kernels.js';
 import type { Progress } from './progress.js';
 
@@ -73,7 +74,9 @@ async function measure(
   const recordPath = join(session.scratch, `${executionId}.jsonl`);
   recordRefused(recordPath, refused);
   const done = new Set<string>();
-  const capture = await measureCases(orderOf(fits, device, typed), {
+  const traces = typed.trace === true ? join(session.scratch, traceFolder) : null;
+  if (traces !== null) mkdirSync(traces, { recursive: true });
+  const capture = await measureCases(orderOf(fits, device, typed, traces), {
     runner: device.runner,
     recordPath,
     scratch: session.scratch,

@@ -21,6 +21,7 @@ export interface KernelsTyped {
   threads?: number;
   check: boolean;
   graph: boolean;
+  trace?: boolean;
   seed: number;
   python?: string;
   name?: string;
@@ -76,6 +77,10 @@ export function define(command: Command): void {
     .option('--threads <n>', 'CPU threads that compute (engine onnx)', wholeNumber('--threads', 1, 2))
     .option('--no-check', 'do not compare each kernel once with a float64 reference')
     .option('--no-graph', 'launch every run by itself, also kernels shorter than their launch')
+    .option(
+      '--trace',
+      'store the operators and kernels behind each case, too: a few runs more under the profiler',
+    )
     .option('--seed <n>', 'of the random inputs (engine torch)', wholeNumber('--seed', 0, 1), 0)
     .option('--python <path>', 'interpreter with torch (default: the one on PATH)')
     .option('--name <name>', 'name the session')

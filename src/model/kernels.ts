@@ -77,6 +77,14 @@ export interface KernelOrder {
   /** Compare each case once with a float64 reference. */
   check: boolean;
   seed: number;
+  /** After all are timed each is run a few times more under the framework's profiler, whose files go to `folder`. */
+  trace?: KernelTrace | null;
+}
+
+export interface KernelTrace {
+  folder: string;
+  /** Runs of each case that are watched; each is a range `case:<case>` of its own. */
+  runs: number;
 }
 
 /** `case` is begun (done: cases finished before it), or, with done = total, was the last one and is finished. */

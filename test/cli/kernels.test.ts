@@ -11,7 +11,7 @@ const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-secon
 
 test('two kernels swept: one document, session, files that DuckDB reads, report with maps', async () => {
   const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
-  const ran = inferscope(at, ['kernels', 'gemm,rmsnorm', ...quick, ...sweep, '--name', 'swept', '--json']);
+  const ran = inferscope(at, ['kernels', 'gemm,rmsnorm', ...quick, ...sweep, '--trace', '--name', 'swept', '--json']);
   expect(ran.status, ran.stderr).toBe(0);
   const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(ran.stdout));
   // Batch 2 of 4 tokens and batch 1 of 8 are one case of these kernels, and two cells of the map.
@@ -25,6 +25,9 @@ test('two kernels swept: one document, session, files that DuckDB reads, report 
     expect(one.max_error!).toBeLessThan(3e-5);
     // The roofline of this home is planted: 100 GFLOP/s and 100 GB/s at the smallest set.
     expect(one.roof_share.value).toBeGreaterThan(0);
+    const operator = one.kernel === 'gemm' ? 'MatMul' : 'SkipSimplifiedLayerNormalization';
+    expect(one.behind).toMatchObject([{ what: 'operator', name: operator, count: 1 }]);
+    expect(one.behind![0]!.ns).toBeGreaterThan(0);
   }
   expect(data.maps.map(({ series }) => series)).toEqual(['gemm', 'rmsnorm']);
   expect(issues.map(({ code }) => code)).not.toContain('no_roofline');

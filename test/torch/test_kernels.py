@@ -1,5 +1,6 @@
 """Operations of the kernels command on the CPU: checked against float64, timed, and what becomes of those that fail."""
 
+import gzip
 import json
 import os
 import signal
@@ -96,6 +97,20 @@ class Operations(InProcess):
                 self.assertIsNotNone(line["max_error"])
                 if given["dtype"] == "int8" or given["kernel"] in ("embedding", "sampling", "copy"):
                     self.assertEqual(line["max_error"], 0)
+
+    def test_traced_after_they_are_timed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            cases = [softmax("a"), case("gemm", "int4", m=8, n=8, k=8), case("gemm", "float32", m=8, n=8, k=8)]
+            lines, _ = self.measure(cases, trace={"folder": folder, "runs": 3})
+            (name,) = os.listdir(folder)
+            with gzip.open(os.path.join(folder, name)) as file:
+                events = [one for one in json.load(file)["traceEvents"] if one.get("ph") == "X"]
+        names = [one["name"] for one in events]
+        measured = [line["case"] for line in lines if line["outcome"] == "measured"]
+        self.assertEqual(len(measured), 2)
+        self.assertEqual({one for one in names if one.startswith("case:")}, {"case:" + one for one in measured})
+        self.assertEqual([names.count("case:" + one) for one in measured], [3, 3])
+        self.assertEqual((names.count("aten::_softmax"), names.count("aten::mm")), (4, 4))
 
     def test_kernels_of_the_model_are_all_here(self):
         from inferscope_kernel_probes import OPERATIONS as known

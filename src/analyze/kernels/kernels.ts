@@ -8,6 +8,7 @@ import {
 import type { Session } from '../../session/open.js';
 import { artifactJson, storedRoofline } from '../artifact.js';
 import { storedGpuRoofline } from '../roofs.js';
+import { behindCases } from './behind.js';
 import { caseRows, conditionRows } from './rows.js';
 import { resultOf } from './case.js';
 import { mapsOf } from './maps.js';
@@ -25,9 +26,13 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
   try {
     const rows = await caseRows(database);
     const conditions = await conditionRows(database);
-    const cases = rows.map((row) => resultOf(row, { plan, roofs, conditions }));
+    const behind = await behindCases(database, plan.traces);
+    const cases = rows.map((row) => ({
+      ...resultOf(row, { plan, roofs, conditions }),
+      behind: behind.get(row.case_id) ?? null,
+    }));
     const byId = new Map(cases.map((one) => [one.case, one]));
-    const { points, model, ...told } = plan;
+    const { points, model, traces: _, ...told } = plan;
     const dtypes = [...new Set(cases.map(({ dtype }) => dtype))];
     const result: KernelsResult = {
       session: {

@@ -3,7 +3,13 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { InferenceSession, Tensor } from 'onnxruntime-node';
 import { kernelWork } from '../../llm/kernel-work.js';
-import { kernelNames, type KernelCase, type KernelName, type KernelOrder } from '../../model/kernels.js';
+import {
+  kernelNames,
+  type KernelCase,
+  type KernelName,
+  type KernelOrder,
+  type KernelTrace,
+} from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
 import { constant, type HostArray, sizeOf } from './microbenchmark-arrays.js';
 import { kernelNodes, type KernelNodes } from './microbenchmark-kernels.js';
@@ -12,7 +18,7 @@ import type { OnnxRuntime } from './runtime.js';
 
 export interface CaseSettings extends Pick<
   KernelOrder,
-  'runs' | 'max_runs' | 'max_seconds' | 'narrow' | 'check' | 'graph'
+  'runs' | 'max_runs' | 'max_seconds' | 'narrow' | 'check' | 'graph' | 'trace'
 > {
   threads: number;
   /** Copies of the operation stand side by side in one graph until their arrays take this much: 2 × the last-level cache. */
@@ -70,7 +76,10 @@ export async function measureCase(
   if (why !== null) return { ...none, outcome: 'unsupported', text: `ONNX Runtime on the CPU: ${why}` };
   const folder = await mkdtemp(join(settings.scratch, 'kernel-'));
   try {
-    return await timed(ort, kernel!, one, settings, folder);
+    const measured = await timed(ort, kernel!, one, settings, folder);
+    if (settings.trace && measured.outcome === 'measured')
+      await watched(ort, kernel!, one, settings, settings.trace);
+    return measured;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
     return {
@@ -91,6 +100,53 @@ function unsupported(kernel: KernelName, { dtype, backend, params }: KernelCase)
   return null;
 }
 
+/** The runtime adds the time to a profile's name; the case comes before it. */
+const profilePrefix = 'case-';
+export const traceFileOf = (one: Pick<KernelCase, 'case'>): string =>
+  `${profilePrefix}${encodeURIComponent(one.case)}`;
+
+/** The case whose runs a profile is of; null for any other file. */
+export function caseOfTraceFile(name: string): string | null {
+  const found = /^case-(.+)_\d{4}-\d{2}-\d{2}_\d{2}-\d{2}-\d{2}\S*\.json$/.exec(name);
+  return found ? decodeURIComponent(found[1]!) : null;
+}
+
+/** Runs one copy a few times more under the runtime's profiler, in a session of its own: a profiled one is slower. */
+async function watched(
+  ort: OnnxRuntime,
+  kernel: KernelName,
+  one: KernelCase,
+  settings: CaseSettings,
+  { folder, runs }: KernelTrace,
+): Promise<void> {
+  const built = [kernelNodes(kernel, one.params, 'c0_')];
+  const model = await mkdtemp(join(settings.scratch, 'traced-'));
+  try {
+    await writeOnnx(model, 'model.onnx', graphOf(built));
+    const session = await ort.InferenceSession.create(join(model, 'model.onnx'), {
+      ...sessionOptions(settings.threads),
+      enableProfiling: true,
+      profileFilePrefix: join(folder, traceFileOf(one)),
+    });
+    const { feeds, fetches } = tensorsOf(ort, built);
+    for (let run = 0; run < runs; run++)
+      await session.run(feeds, fetches as unknown as InferenceSession.FetchesType);
+    session.endProfiling();
+    await session.release();
+  } finally {
+    await rm(model, { recursive: true, force: true });
+  }
+}
+
+const sessionOptions = (threads: number): InferenceSession.SessionOptions => ({
+  executionProviders: ['cpu'],
+  executionMode: 'sequential',
+  graphOptimizationLevel: 'all',
+  intraOpNumThreads: threads,
+  interOpNumThreads: 1,
+  logSeverityLevel: 3,
+});
+
 async function timed(
   ort: OnnxRuntime,
   kernel: KernelName,
@@ -101,14 +157,8 @@ async function timed(
   const count = copiesOf(kernel, one, settings);
   const built = Array.from({ length: count }, (_, copy) => kernelNodes(kernel, one.params, `c${copy}_`));
   await writeOnnx(folder, 'model.onnx', graphOf(built));
-  const session = await ort.InferenceSession.create(join(folder, 'model.onnx'), {
-    executionProviders: ['cpu'],
-    executionMode: 'sequential',
-    graphOptimizationLevel: 'all',
-    intraOpNumThreads: settings.threads,
-    interOpNumThreads: 1,
-    logSeverityLevel: 3,
-  });
+  const path = join(folder, 'model.onnx');
+  const session = await ort.InferenceSession.create(path, sessionOptions(settings.threads));
   try {
     const { feeds, fetches } = tensorsOf(ort, built);
     const run = () => session.run(feeds, fetches as unknown as InferenceSession.FetchesType);

@@ -65,6 +65,8 @@ export const kernelPlanSchema = z.object({
     seed: count,
   }),
   points: z.array(sweepPointSchema),
+  /** With --trace: captures with the operators and kernels behind the cases; `case` where one is of one case alone (1.1). */
+  traces: z.array(z.object({ capture_id: z.string(), case: z.string().nullable() })).default([]),
   /** null: kernels were named, no model. */
   model: z.object({ name: z.string(), dtype: z.string(), steps: z.array(stepSchema) }).nullable(),
 });
@@ -112,6 +114,21 @@ export const kernelCaseSchema = z.object({
   power_w: figureSchema,
   /** Reasons that held the clocks down meanwhile. */
   throttled_by: z.array(z.string()),
+  /** What runs behind it, of a run in a trace (--trace), by time; null where it was not traced (1.1). */
+  behind: z
+    .array(
+      z.object({
+        what: z.enum(['kernel', 'operator']),
+        name: z.string(),
+        class: z.enum(opClasses).nullable(),
+        /** In one run. */
+        count: z.number(),
+        /** In one run: of a kernel on its device, of an operator without those it calls. */
+        ns: z.number(),
+      }),
+    )
+    .nullable()
+    .optional(),
 });
 
 /** A table of medians over two swept sizes. */
@@ -150,7 +167,7 @@ export const kernelsSchema = z.object({
     started_at: z.string(),
     status: z.string(),
   }),
-  plan: kernelPlanSchema.omit({ points: true, model: true }),
+  plan: kernelPlanSchema.omit({ points: true, model: true, traces: true }),
   model: z.object({ name: z.string(), dtype: z.string() }).nullable(),
   /** Roofs the shares are of; `source` names the measurement or the data sheet. */
   roofs: z.object({
@@ -164,7 +181,7 @@ export const kernelsSchema = z.object({
   steps: z.array(kernelStepSchema),
 });
 
-export const kernelsVersion = '1.0';
+export const kernelsVersion = '1.1';
 export const kernelsDocumentSchema = documentSchema('kernels', kernelsVersion, kernelsSchema);
 
 export type KernelPlan = z.infer<typeof kernelPlanSchema>;

@@ -1,6 +1,13 @@
 import type { Document } from '../../model/document.js';
 import type { KernelResult, KernelStep, KernelsResult } from '../../model/documents/kernels.js';
-import { formatCount, formatFigure, formatPercent, formatQuantity, noValue } from '../format.js';
+import {
+  formatCount,
+  formatFigure,
+  formatNumber,
+  formatPercent,
+  formatQuantity,
+  noValue,
+} from '../format.js';
 import {
   caseLabel,
   deviceWords,
@@ -33,7 +40,7 @@ export function kernelsText(
     // Of a model the sums are what was asked for; its operations stand in them.
     ...(data.steps.length > 0 ? stepLines(data, width) : caseLines(data, width)),
   ];
-  lines.push(...notMeasured(data, width));
+  lines.push(...behindLines(data, width), ...notMeasured(data, width));
   const said = collapsed(issues).flatMap(({ severity, text }) =>
     hanging(
       severity === 'error'
@@ -75,6 +82,36 @@ function caseTable({ cases }: KernelsResult, width: number): string {
     ]),
     { width },
   );
+}
+
+/** What a run of each traced case is made of, on the device where there is one: the three longest parts of it. */
+function behindLines({ cases }: KernelsResult, width: number): string[] {
+  const traced = cases.flatMap(({ behind, ...one }) => (behind?.length ? [{ one, behind }] : []));
+  if (traced.length === 0) return [];
+  const rows = traced.slice(0, casesShown).flatMap(({ one, behind }) => {
+    const kernels = behind.filter(({ what }) => what === 'kernel');
+    const shown = (kernels.length > 0 ? kernels : behind).slice(0, 3);
+    return shown.map(({ name, count, ns }, index) => [
+      index === 0 ? inert(caseLabel(one, true)) : '',
+      inert(name),
+      formatNumber(count, 1),
+      formatQuantity(ns, 'ns'),
+    ]);
+  });
+  return [
+    '',
+    `  ${colour.bold('Behind each, in one run under the profiler')}`,
+    textTable(
+      [
+        { head: 'operation', flexible: true },
+        { head: 'kernel or operator', flexible: true },
+        right('times'),
+        right('time'),
+      ],
+      rows,
+      { width },
+    ),
+  ];
 }
 
 /** The rate that its roof is of; the files have both. */

@@ -91,5 +91,29 @@ export const CaseTable: FC<{ cases: KernelResult[] }> = ({ cases }) => (
           one.throttled_by.length === 0 ? 'no' : one.throttled_by.join(', '),
         ])}
     />
+    {cases.some(({ behind }) => behind?.length) && (
+      <DataTable
+        caption="Behind each case: kernels and operators of one run, under the profiler"
+        filter
+        columns={[
+          { head: 'operation' },
+          { head: 'what' },
+          { head: 'name', wraps: true },
+          { head: 'class' },
+          { head: 'times', numeric: true },
+          { head: 'time', numeric: true },
+        ]}
+        rows={cases.flatMap((one) =>
+          (one.behind ?? []).map((part) => [
+            caseLabel(one, true),
+            part.what,
+            part.name,
+            part.class === null ? noValue : <Swatch class={part.class} />,
+            formatNumber(part.count, 1),
+            ns(part.ns),
+          ]),
+        )}
+      />
+    )}
   </>
 );

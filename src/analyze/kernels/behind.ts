@@ -1,0 +1,45 @@
+import type { OpClass } from '../../model/classes.js';
+import type { KernelPlan, KernelResult } from '../../model/documents/kernels.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+type Behind = NonNullable<KernelResult['behind']>[number];
+
+/** Ranges of PyTorch's traces are named after their case; a trace of ONNX Runtime is of one case alone. */
+const rangePrefix = 'case:';
+const mostRows = 12;
+
+/**
+ * Kernels, and operators with time of their own, of one run of each traced case: totals over its ranges (or calls of
+ * the model) divided by their number.
+ */
+export async function behindCases(
+  database: SessionDatabase,
+  traces: KernelPlan['traces'],
+): Promise<Map<string, Behind[]>> {
+  const found = new Map<string, Behind[]>();
+  for (const { capture_id, case: only } of traces) {
+    const rows = await database.query<Behind & { case: string }>(
+      `WITH runs AS (SELECT stage_id, coalesce($2, substr(raw_name, ${rangePrefix.length + 1})) AS "case" FROM stages
+         WHERE capture_id = $1 AND ($2 IS NOT NULL OR starts_with(raw_name, '${rangePrefix}'))),
+       counted AS (SELECT "case", count(*) AS n FROM runs GROUP BY ALL),
+       parts AS (
+         SELECT "case", 'kernel' AS what, k.short_name AS name, k.class, count(*) AS count, sum(k.dur_ns)::DOUBLE AS ns
+         FROM kernels k JOIN runs USING (stage_id) WHERE k.capture_id = $1 GROUP BY ALL
+         UNION ALL
+         SELECT "case", 'operator', CASE WHEN $2 IS NULL THEN o.name ELSE o.op_type END, any_value(o.class), count(*), sum(coalesce(o.self_dur_ns, o.dur_ns))::DOUBLE
+         FROM ops o JOIN runs USING (stage_id)
+         WHERE o.capture_id = $1 AND o.op_type IS DISTINCT FROM 'python_function' AND NOT starts_with(o.name, '${rangePrefix}')
+         GROUP BY "case", CASE WHEN $2 IS NULL THEN o.name ELSE o.op_type END)
+       SELECT p."case", what, name, class, (count / n)::DOUBLE AS count, ns / n AS ns
+       FROM parts p JOIN counted USING ("case") ORDER BY p."case", what, ns DESC, name`,
+      [capture_id, only],
+    );
+    for (const { case: name, what, class: of, ...row } of rows) {
+      const own = found.get(name) ?? [];
+      if (own.filter((one) => one.what === what).length < mostRows)
+        own.push({ what, ...row, class: of as OpClass | null });
+      found.set(name, own);
+    }
+  }
+  return found;
+}

@@ -1,0 +1,80 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { caseOfTraceFile } from '../engines/onnx/microbenchmark-case.js';
+import { ortTraceImporter } from '../import/ort-trace.js';
+import type { Issue } from '../model/document.js';
+import type { KernelPlan } from '../model/documents/kernels.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Capture, Execution } from '../model/manifest.js';
+import type { SessionWriter } from '../session/create.js';
+import { importCaptures } from './import-captures.js';
+import { host } from './kernels-order.js';
+
+/** Below the session's scratch folder: what --trace made. */
+export const traceFolder = 'traces';
+const tracedExecution = 'traced';
+
+interface KeptTraces {
+  traces: KernelPlan['traces'];
+  executions: Execution[];
+  captures: Capture[];
+  issues: Issue[];
+}
+
+/** Traces of --trace through their importers; one that cannot be read costs itself only. */
+export async function keepTraces(
+  session: SessionWriter,
+  { command, redact }: { command: string[]; redact: (text: string) => string },
+): Promise<KeptTraces> {
+  const folder = join(session.scratch, traceFolder);
+  const names = (await readdir(folder).catch(() => [])).toSorted();
+  const kept: KeptTraces = { traces: [], executions: [], captures: [], issues: [] };
+  if (names.length === 0) return kept;
+  const execution: Execution = {
+    execution_id: tracedExecution,
+    purpose: 'profiled',
+    command,
+    exit_code: 0,
+    start_ns: null,
+    end_ns: null,
+  };
+  kept.executions.push(execution);
+  const ofTorch = names.filter((name) => name.startsWith('torch-'));
+  if (ofTorch.length > 0) {
+    const imported = await importCaptures(
+      session,
+      ofTorch.map((name) => ({ path: join(folder, name), execution })),
+      { redact, keepRaw: true, tolerant: true },
+    );
+    kept.captures.push(...imported.captures);
+    // A CPU has none; on a GPU each case has its own line.
+    kept.issues.push(...imported.issues.filter(({ code }) => code !== 'no_device_activity'));
+    kept.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
+  }
+  for (const name of names) {
+    const of = caseOfTraceFile(name);
+    if (of === null) continue;
+    const capture_id = `trace-${kept.captures.length}`;
+    const context = { execution_id: tracedExecution, capture_id, host };
+    const zero = { realtime_ns: null, monotonic_ns: null };
+    try {
+      const path = join(folder, name);
+      const { clock, issues } = await ortTraceImporter.load(path, session, { ...context, zero });
+      const { tool } = await ortTraceImporter.facts(path);
+      kept.captures.push({
+        capture_id,
+        execution_id: tracedExecution,
+        tool,
+        importer: ortTraceImporter.name,
+        clock,
+      });
+      kept.traces.push({ capture_id, case: of });
+      kept.issues.push(...issues);
+    } catch (error) {
+      if (!(error instanceof InferscopeError)) throw error;
+      const text = `The trace of ${of} could not be read: ${error.parts.what}.`;
+      kept.issues.push({ code: 'capture_unreadable', severity: 'warning', text });
+    }
+  }
+  return kept;
+}
