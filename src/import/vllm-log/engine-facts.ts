@@ -1,0 +1,166 @@
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import { argumentSetting, configSettings } from './config-line.js';
+import { excerpt, type LogLine } from './lines.js';
+
+/** What belongs to the engine, not to one of its GPUs. */
+export type EngineFacts = Omit<VllmLogFacts, 'ranks' | 'starts' | 'reason' | 'checkpoint' | 'failure'>;
+type Field = keyof EngineFacts;
+type ValueOf<F extends Field> = NonNullable<EngineFacts[F]>['value'];
+
+/** The line with an engine's configuration; group 1 is V0 or V1 (absent before 0.7), group 2 the version. */
+export const configLine = /Initializing an? (?:(V[01]) )?LLM engine(?: \(v?([^)]*)\))? with config: /;
+/** Lines with the arguments, printed before an engine starts. */
+export const argumentsLine =
+  /\bargs: (?:Namespace\(|\{)|(?:^|\s)Namespace\(|vLLM API server version (?<version>\S+)/;
+
+const integer = (text: string) => (/^\d+$/.test(text) ? Number(text) : undefined);
+const fraction = (text: string) => (/^(?:1(?:\.0*)?|0?\.\d+)$/.test(text) ? Number(text) : undefined);
+const truth = (text: string) => (text === 'True' ? true : text === 'False' ? false : undefined);
+const word = (text: string) => (text === '' || text === 'None' ? undefined : text);
+const counted = (text: string) => integer(text.replaceAll(',', ''));
+const typeName = (text: string) => word(text.replace(/^torch\./, ''));
+
+/** Reads a value as vLLM prints it; undefined where it tells nothing. */
+const readers: { [F in Field]: (text: string) => ValueOf<F> | undefined } = {
+  version: (text) => (text === 'dev' ? undefined : word(text)),
+  engine: (text) => (text === 'V0' || text === 'V1' ? text : undefined),
+  model: word,
+  dtype: typeName,
+  quantization: (text) => (text === 'None' ? null : word(text)),
+  kv_cache_dtype: typeName,
+  tensor_parallel_size: integer,
+  pipeline_parallel_size: integer,
+  data_parallel_size: integer,
+  max_model_len: counted,
+  gpu_memory_utilization: fraction,
+  max_num_batched_tokens: counted,
+  max_num_seqs: integer,
+  enforce_eager: truth,
+  enable_prefix_caching: truth,
+  block_size: integer,
+  kv_cache_blocks: counted,
+  cpu_blocks: counted,
+  kv_cache_tokens: counted,
+  max_concurrency(text) {
+    const match = /^([\d,]+) tokens per request: ([\d.]+)x$/.exec(text);
+    return match ? { tokens: Number(match[1]!.replaceAll(',', '')), requests: Number(match[2]) } : undefined;
+  },
+  init_seconds: (text) => Number(text),
+};
+
+/** Names in the configuration line. */
+const configNames: Record<string, Field> = {
+  model: 'model',
+  dtype: 'dtype',
+  quantization: 'quantization',
+  kv_cache_dtype: 'kv_cache_dtype',
+  tensor_parallel_size: 'tensor_parallel_size',
+  pipeline_parallel_size: 'pipeline_parallel_size',
+  data_parallel_size: 'data_parallel_size',
+  max_seq_len: 'max_model_len',
+  enforce_eager: 'enforce_eager',
+  enable_prefix_caching: 'enable_prefix_caching',
+};
+
+/** Arguments of the command line that the configuration line does not repeat, or that hold where it is missing. */
+const argumentNames: Field[] = [
+  'gpu_memory_utilization',
+  'block_size',
+  'max_num_seqs',
+  'max_num_batched_tokens',
+  'tensor_parallel_size',
+  'pipeline_parallel_size',
+  'data_parallel_size',
+  'max_model_len',
+  'kv_cache_dtype',
+];
+
+/** Lines of their own. `sure` replaces what the configuration or the arguments said: the engine decided it so. */
+const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' }[] = [
+  { field: 'gpu_memory_utilization', pattern: /x gpu_memory_utilization \(([\d.]+)\)/, sure: true },
+  { field: 'gpu_memory_utilization', pattern: /GiB gpu_memory_utilization=([\d.]+)/, sure: true },
+  {
+    field: 'gpu_memory_utilization',
+    pattern: /[Dd]esired GPU memory utilization (?:is )?\(([\d.]+),/,
+    sure: true,
+  },
+  // The advice about CUDA graphs has the argument with four digits.
+  {
+    field: 'gpu_memory_utilization',
+    pattern: /The current --gpu-memory-utilization=([\d.]+) is/,
+    sure: true,
+  },
+  { field: 'max_model_len', pattern: /Using max model len (\d+)/ },
+  {
+    field: 'max_num_batched_tokens',
+    pattern: /Chunked prefill is enabled with max_num_batched_tokens=(\d+)/,
+    sure: true,
+  },
+  {
+    field: 'block_size',
+    pattern: /(?:Setting attention|Setting kv cache|Forcing kv cache) block size to (\d+)/,
+    sure: true,
+  },
+  // 0.6: "# GPU blocks: 9930, # CPU blocks: 2048", 0.7: "# CUDA blocks", 0.8: "# cuda blocks"
+  { field: 'kv_cache_blocks', pattern: /# (?!CPU)\w+ blocks: (\d+)/, keep: 'least' },
+  { field: 'cpu_blocks', pattern: /# CPU blocks: (\d+)/ },
+  {
+    field: 'kv_cache_blocks',
+    pattern: /cache_config_info with initialization after num_gpu_blocks is: (\d+)/,
+    keep: 'least',
+  },
+  { field: 'kv_cache_tokens', pattern: /GPU KV cache size: ([\d,]+) tokens/, keep: 'least' },
+  {
+    field: 'max_concurrency',
+    pattern: /Maximum concurrency for ([\d,]+ tokens per request: [\d.]+x)/,
+  },
+  { field: 'init_seconds', pattern: /init engine \([^)]*\) took ([\d.]+) s/ },
+];
+
+/** Reads one engine start. */
+export function engineFacts(lines: LogLine[]): EngineFacts {
+  const facts = Object.fromEntries(Object.keys(readers).map((field) => [field, null])) as EngineFacts;
+  const sure = new Set<Field>();
+  const put = <F extends Field>(
+    field: F,
+    text: string,
+    { line, at, length }: { line: LogLine; at: number; length: number },
+    how: { sure?: boolean | undefined; keep?: 'least' | undefined } = {},
+  ) => {
+    const value = readers[field](text);
+    if (value === undefined) return;
+    const known = facts[field]?.value;
+    if (known !== undefined && known !== null) {
+      if (how.keep === 'least' ? !(value! < known) : !how.sure || sure.has(field)) return;
+    }
+    if (how.sure) sure.add(field);
+    const fact = { value, line: excerpt(line.text, at, length), line_number: line.number };
+    facts[field] = fact as unknown as EngineFacts[F];
+  };
+
+  for (const line of lines) {
+    const config = configLine.exec(line.text);
+    if (config) {
+      const place = { line, at: config.index, length: config[0].length };
+      put('engine', config[1] ?? 'V0', place);
+      put('version', config[2] ?? '', place, { sure: true });
+      for (const [name, { value, at }] of configSettings(line.text, config.index + config[0].length)) {
+        const field = configNames[name];
+        if (field) put(field, value, { line, at, length: value.length + name.length + 1 }, { sure: true });
+      }
+    } else if (argumentsLine.test(line.text)) {
+      const version = argumentsLine.exec(line.text)?.groups?.['version'];
+      if (version !== undefined) put('version', version, { line, at: 0, length: line.text.length });
+      for (const field of argumentNames) {
+        const found = argumentSetting(line.text, field);
+        if (found)
+          put(field, found.value, { line, at: found.at, length: field.length + found.value.length + 1 });
+      }
+    }
+    for (const { field, pattern, ...how } of patterns) {
+      const match = pattern.exec(line.text);
+      if (match) put(field, match[1]!, { line, at: match.index, length: match[0].length }, how);
+    }
+  }
+  return facts;
+}

@@ -1,0 +1,30 @@
+/** A line of a log, as a terminal would show it. */
+export interface LogLine {
+  text: string;
+  /** From 1, counting carriage returns as ends of lines. */
+  number: number;
+}
+
+/** Colours and cursor movements; also as log viewers print them: "^[[0;36m". */
+// eslint-disable-next-line no-control-regex
+const escapes = /(?:\u001b|\^\[)\[[0-9;?]*[A-Za-z]/g;
+
+/** Lines without colours. A progress bar's carriage returns end lines, so that what follows a bar stands alone. */
+export function logLines(text: string): LogLine[] {
+  return text
+    .split(/\r\n|\n|\r/)
+    .map((line, i) => ({ text: line.replace(escapes, ''), number: i + 1 }))
+    .filter((line) => line.text.trim() !== '');
+}
+
+const shown = 280;
+
+/** A line as evidence: what lies far from the match is cut, long lines hold whole configurations. */
+export function excerpt(text: string, at: number, length: number): string {
+  const line = text.trimEnd();
+  if (line.length <= shown) return line.trim();
+  const room = Math.max(0, shown - length);
+  const start = Math.max(0, at - Math.floor(room / 2));
+  const end = Math.min(line.length, at + length + Math.ceil(room / 2));
+  return `${start > 0 ? '…' : ''}${line.slice(start, end).trim()}${end < line.length ? '…' : ''}`;
+}

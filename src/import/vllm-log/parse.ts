@@ -1,0 +1,86 @@
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import { argumentsLine, configLine, engineFacts } from './engine-facts.js';
+import { excerpt, type LogLine, logLines } from './lines.js';
+import { failurePatterns } from './patterns.js';
+import { processAt } from './process.js';
+import { bytesOf, rankFacts } from './rank-facts.js';
+
+/**
+ * What the log of a vLLM engine says about its memory: per rank, in bytes, each figure with its line. Reads the logs of
+ * every version from 0.4 on, V0 and V1, with colours, progress bars and ranks that run into each other. Of several
+ * starts in one log the last one that says anything of memory counts. Pure.
+ */
+export function parseVllmLog(text: string): VllmLogFacts {
+  const lines = logLines(text);
+  const starts = engineStarts(lines);
+  const read = starts.map(startFacts);
+  const last = read.findLast((facts) => facts.reason === null) ?? read.at(-1)!;
+  return { ...last, starts: starts.filter(hasConfig).length };
+}
+
+function startFacts(lines: LogLine[]): VllmLogFacts {
+  const engine = engineFacts(lines);
+  const ranks = rankFacts(lines, engine.tensor_parallel_size?.value ?? 1);
+  const told = ranks.length > 0 || engine.kv_cache_tokens !== null || engine.kv_cache_blocks !== null;
+  const checkpoint = firstMatch(lines, [/Checkpoint size: (\d+(?:\.\d+)?) GiB/]);
+  const failure = firstMatch(lines, failurePatterns);
+  return {
+    ...engine,
+    checkpoint: checkpoint && bytesOf(checkpoint.line, checkpoint.match),
+    failure: failure && {
+      value: failure.match[0].trim(),
+      line: excerpt(failure.line.text, failure.match.index, failure.match[0].length),
+      line_number: failure.line.number,
+    },
+    ranks,
+    starts: 1,
+    reason: told ? null : silence(lines, engine.engine !== null),
+  };
+}
+
+function silence(lines: LogLine[], started: boolean): string {
+  if (lines.length === 0) return 'The log is empty.';
+  if (started) {
+    return 'vLLM started, but printed nothing of its memory: it ended before the model was loaded, or VLLM_LOGGING_LEVEL hides its INFO lines.';
+  }
+  const known = lines.some(({ text }) => /\bvllm\b|EngineCore|VllmWorker/i.test(text));
+  return known
+    ? 'The log mentions vLLM, but has neither the line in which an engine starts nor one about its memory.'
+    : 'No line of it is one that vLLM prints.';
+}
+
+/**
+ * Cuts a log into engine starts: a container that restarts appends to its log, a script starts one engine after the
+ * other. Engines of one data-parallel start print the same line, each from a process of its own.
+ */
+function engineStarts(lines: LogLine[]): LogLine[][] {
+  const starts: LogLine[][] = [[]];
+  let configured = new Set<string>();
+  for (const line of lines) {
+    const config = configLine.exec(line.text);
+    const process = config ? processAt(line.text, config.index).name : '';
+    const parallel = config !== null && /data_parallel_size=(?!1\b)\d/.test(line.text);
+    const again = config ? configured.has(process) && !parallel : argumentsLine.test(line.text);
+    if (again && configured.size > 0) {
+      starts.push([]);
+      configured = new Set();
+    }
+    if (config) configured.add(process);
+    starts.at(-1)!.push(line);
+  }
+  return starts;
+}
+
+function hasConfig(lines: LogLine[]): boolean {
+  return lines.some(({ text }) => configLine.test(text));
+}
+
+function firstMatch(lines: LogLine[], patterns: RegExp[]): { line: LogLine; match: RegExpExecArray } | null {
+  for (const line of lines) {
+    for (const pattern of patterns) {
+      const match = pattern.exec(line.text);
+      if (match) return { line, match };
+    }
+  }
+  return null;
+}

@@ -1,0 +1,48 @@
+/** Who wrote a line. vLLM puts it in front: nothing, `(Worker_TP0_EP0 pid=770)`, `(VllmWorker rank=3 pid=53006)`, … */
+export interface LogProcess {
+  /** Without rank= and pid=; '' where the line names nobody. */
+  name: string;
+  pid: number | null;
+  /** Of the tensor/pipeline group, where the prefix tells. */
+  rank: number | null;
+  data_parallel_rank: number;
+  /** The engine's own process: in it runs the worker too when there is one GPU. */
+  core: boolean;
+}
+
+const prefix =
+  /\((?<name>(?:VllmWorkerProcess|VllmWorker|RayWorkerWrapper|RayWorkerVllm|Worker|EngineCore|APIServer|ApiServer|Process)\w*)(?: rank=(?<rank>\d+))?(?:,? pid=(?<pid>\d+))?(?:, ip=[\d.]+)?\)/g;
+
+const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
+
+/**
+ * The process that wrote what stands at `at`: the last one named before it. Lines of several ranks run into each other,
+ * and container runtimes put names and times before the prefix.
+ */
+export function processAt(text: string, at: number): LogProcess {
+  let found: LogProcess = main;
+  for (const match of text.slice(0, at).matchAll(prefix)) {
+    const { name = '', rank, pid } = match.groups ?? {};
+    const dp = /DP(\d+)/.exec(name)?.[1] ?? /^EngineCore_(\d+)$/.exec(name)?.[1];
+    found = {
+      name,
+      pid: pid === undefined ? null : Number(pid),
+      rank: rank === undefined ? null : Number(rank),
+      data_parallel_rank: Number(dp ?? 0),
+      core: name.startsWith('EngineCore'),
+    };
+  }
+  return found;
+}
+
+/**
+ * Rank of Worker_TP1, Worker_PP1_TP0, Worker_DP2_TP1_EP9: the tensor group is inner, as vLLM numbers ranks. Null without
+ * either in the name.
+ */
+export function groupRank(process: LogProcess, tensorParallelSize: number): number | null {
+  if (process.rank !== null) return process.rank;
+  const tp = /TP(\d+)/.exec(process.name)?.[1];
+  const pp = /PP(\d+)/.exec(process.name)?.[1];
+  if (tp === undefined && pp === undefined) return null;
+  return Number(pp ?? 0) * tensorParallelSize + Number(tp ?? 0);
+}

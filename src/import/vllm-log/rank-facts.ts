@@ -1,0 +1,110 @@
+import type { VllmLogBytes, VllmRankFacts } from '../../model/vllm-log.js';
+import { excerpt, type LogLine } from './lines.js';
+import { secondPatterns, sizePatterns } from './patterns.js';
+import { groupRank, type LogProcess, processAt } from './process.js';
+
+/** What each worker process printed, by rank. */
+export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRankFacts[] {
+  const workers = new Map<string, { process: LogProcess; facts: VllmRankFacts }>();
+  const workerAt = (text: string, at: number) => {
+    const process = processAt(text, at);
+    const key = `${process.data_parallel_rank} ${process.name} ${process.rank ?? ''} ${process.pid ?? ''}`;
+    let worker = workers.get(key);
+    if (!worker) {
+      worker = { process, facts: noFacts(process) };
+      workers.set(key, worker);
+    }
+    return worker.facts;
+  };
+
+  for (const line of lines) {
+    for (const { field, pattern, unit } of sizePatterns) {
+      for (const match of line.text.matchAll(pattern)) {
+        const facts = workerAt(line.text, match.index);
+        facts[field] = better(facts[field], bytesOf(line, match, unit));
+      }
+    }
+    for (const { field, pattern } of secondPatterns) {
+      for (const match of line.text.matchAll(pattern)) {
+        workerAt(line.text, match.index)[field] = { value: Number(match[1]), ...evidence(line, match) };
+      }
+    }
+  }
+  return numbered([...workers.values()], tensorParallelSize);
+}
+
+/** A size in a line that belongs to no rank in particular. */
+export function bytesOf(line: LogLine, match: RegExpMatchArray, unit?: 'bytes'): VllmLogBytes {
+  const text = match[1]!;
+  if (unit === 'bytes') return { value: Number(text), rounding_bytes: 0, ...evidence(line, match) };
+  // Python's round() drops trailing zeros: "0.9" and "1.0" were rounded to two digits as the rest of their line.
+  const digits = Math.max(2, text.split('.')[1]?.length ?? 0);
+  return {
+    value: Math.round(Number(text) * 2 ** 30),
+    rounding_bytes: Math.ceil(0.5 * 10 ** -digits * 2 ** 30),
+    ...evidence(line, match),
+  };
+}
+
+function evidence(line: LogLine, match: RegExpMatchArray): { line: string; line_number: number } {
+  return { line: excerpt(line.text, match.index ?? 0, match[0].length), line_number: line.number };
+}
+
+/** The later line, unless the earlier one says the same with more digits. */
+function better(known: VllmLogBytes | null, found: VllmLogBytes): VllmLogBytes {
+  if (!known || known.rounding_bytes >= found.rounding_bytes) return found;
+  return Math.abs(known.value - found.value) <= known.rounding_bytes + found.rounding_bytes ? known : found;
+}
+
+function noFacts(process: LogProcess): VllmRankFacts {
+  return {
+    rank: 0,
+    rank_source: 'single',
+    process: process.name,
+    pid: process.pid,
+    data_parallel_rank: process.data_parallel_rank,
+    weights: null,
+    non_torch: null,
+    activation_peak: null,
+    torch_peak: null,
+    consumed: null,
+    kv_cache: null,
+    cuda_graphs: null,
+    cuda_graphs_estimate: null,
+    device_total: null,
+    device_free_at_start: null,
+    device_used_at_start: null,
+    budget: null,
+    load_seconds: null,
+    graph_capture_seconds: null,
+  };
+}
+
+/**
+ * Ranks from prefixes where they have them. Else vLLM up to V0's end: the main process is rank 0 and the workers were
+ * started in the order of their process ids.
+ */
+function numbered(
+  workers: { process: LogProcess; facts: VllmRankFacts }[],
+  tensorParallelSize: number,
+): VllmRankFacts[] {
+  const engines = new Map<number, { process: LogProcess; facts: VllmRankFacts }[]>();
+  for (const worker of workers) {
+    const { data_parallel_rank: dp } = worker.process;
+    engines.set(dp, [...(engines.get(dp) ?? []), worker]);
+  }
+  return [...engines.values()].flatMap((group) => {
+    const main = (process: LogProcess) => process.name === '' || process.core;
+    const ordered = group.sort(
+      (a, b) =>
+        Number(!main(a.process)) - Number(!main(b.process)) || (a.process.pid ?? 0) - (b.process.pid ?? 0),
+    );
+    return ordered
+      .map(({ process, facts }, i): VllmRankFacts => {
+        const told = groupRank(process, tensorParallelSize);
+        if (told !== null) return { ...facts, rank: told, rank_source: 'log' };
+        return { ...facts, rank: i, rank_source: group.length === 1 ? 'single' : 'order' };
+      })
+      .sort((a, b) => a.rank - b.rank);
+  });
+}
