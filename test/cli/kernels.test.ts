@@ -11,7 +11,16 @@ const quick = ['--engine', 'onnx', '--threads', '1', '--runs', '5', '--max-secon
 
 test('two kernels swept: one document, session, files that DuckDB reads, report with maps', async () => {
   const sweep = ['--batch-size', '1,2', '--seq-len', '4,8', '--hidden-size', '64'];
-  const ran = inferscope(at, ['kernels', 'gemm,rmsnorm', ...quick, ...sweep, '--trace', '--name', 'swept', '--json']);
+  const ran = inferscope(at, [
+    'kernels',
+    'gemm,rmsnorm',
+    ...quick,
+    ...sweep,
+    '--trace',
+    '--name',
+    'swept',
+    '--json',
+  ]);
   expect(ran.status, ran.stderr).toBe(0);
   const { data, issues } = kernelsDocumentSchema.parse(JSON.parse(ran.stdout));
   // Batch 2 of 4 tokens and batch 1 of 8 are one case of these kernels, and two cells of the map.
