@@ -1,7 +1,6 @@
-import { closest } from 'fastest-levenshtein';
-import { isMap, isScalar, LineCounter, parseDocument } from 'yaml';
 import { z } from 'zod';
 import { configError } from './config.js';
+import { readYaml } from './yaml-file.js';
 
 const count = z.number().int().positive();
 const sizes = z.union([count, z.array(count)]);
@@ -88,56 +87,6 @@ export type Config = z.infer<typeof configSchema>;
 
 /** @throws E_CONFIG_FILE naming line and column */
 export function readConfigFile(path: string, text: string): Config {
-  const lines = new LineCounter();
-  const parsed = parseDocument(text, { lineCounter: lines });
-  const at = (offset: number) => {
-    const { line, col } = lines.linePos(offset);
-    return `:${line}:${col}`;
-  };
-  const [syntax] = parsed.errors;
-  if (syntax) {
-    const [message] = syntax.message.split('\n');
-    throw configError(
-      path,
-      at(syntax.pos[0]),
-      message ?? syntax.code,
-      'Mend the YAML there, or remove the file.',
-    );
-  }
-  const checked = configSchema.safeParse(parsed.toJS() ?? {});
-  if (checked.success) return checked.data;
-  const issue = checked.error.issues[0]!;
-  const place = issue.path.map(String);
-  if (issue.code === 'unrecognized_keys') {
-    const key = issue.keys[0]!;
-    const known = knownKeys(place);
-    const where = keyOffset(parsed.contents, [...place, key]);
-    throw configError(
-      path,
-      where === null ? '' : at(where),
-      `unknown key "${[...place, key].join('.')}"`,
-      `Did you mean "${closest(key, known)}"? Known here: ${known.join(', ')}.`,
-    );
-  }
-  const where = keyOffset(parsed.contents, place);
-  throw configError(
-    path,
-    where === null ? '' : at(where),
-    `${place.join('.')}: ${issue.message}`,
-    'Give a value of that type, or remove the line.',
-  );
-}
-
-function knownKeys(path: string[]): string[] {
-  let shape: Record<string, unknown> = configSchema.shape;
-  for (const name of path) shape = (shape[name] as z.ZodOptional<z.ZodObject>).unwrap().shape;
-  return Object.keys(shape);
-}
-
-function keyOffset(node: unknown, path: string[]): number | null {
-  const [key, ...rest] = path;
-  if (key === undefined || !isMap(node)) return null;
-  const pair = node.items.find((item) => isScalar(item.key) && item.key.value === key);
-  if (!pair || !isScalar(pair.key)) return null;
-  return rest.length === 0 ? (pair.key.range?.[0] ?? null) : keyOffset(pair.value, rest);
+  return readYaml(text, configSchema, ([{ where, text: what, fix }]) => configError(path, where, what, fix))
+    .value;
 }

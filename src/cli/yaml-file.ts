@@ -1,0 +1,244 @@
+import { closest } from 'fastest-levenshtein';
+import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
+import { z } from 'zod';
+import { InferscopeError } from '../model/errors.js';
+
+/** A fault in a YAML file: where (`:3:5`, empty where it has no place), what, and what to do. */
+export interface YamlFault {
+  where: string;
+  text: string;
+  fix: string;
+}
+
+type Path = readonly (string | number)[];
+
+/** A file that was parsed; `where` gives `:line:column` of what stands at a path, or of the nearest thing around it. */
+export interface YamlFile<T> {
+  value: T;
+  where: (path: Path) => string;
+}
+
+/**
+ * Parses YAML and checks it against a schema; unknown keys of strict objects are refused with the nearest right one.
+ * @throws what `fail` makes of the faults, in the order of the file
+ */
+export function readYaml<S extends z.ZodType>(
+  text: string,
+  schema: S,
+  fail: (faults: [YamlFault, ...YamlFault[]]) => InferscopeError,
+): YamlFile<z.infer<S>> {
+  const lines = new LineCounter();
+  const parsed = parseDocument(text, { lineCounter: lines });
+  const at = (offset: number | null): string => {
+    if (offset === null) return '';
+    const { line, col } = lines.linePos(offset);
+    return `:${line}:${col}`;
+  };
+  const [syntax] = parsed.errors;
+  if (syntax) {
+    const [message = syntax.code] = syntax.message.split('\n');
+    const fix = 'Mend the YAML there, or remove the file.';
+    throw fail([{ where: at(syntax.pos[0]), text: message, fix }]);
+  }
+  const raw: unknown = parsed.toJS() ?? {};
+  const checked = schema.safeParse(raw);
+  const where = (path: Path) => at(offsetOf(parsed, path));
+  if (checked.success) return { value: checked.data, where };
+  const faults = checked.error.issues
+    .flatMap((issue) => withinUnion(issue, raw))
+    .flatMap((issue) => faultsOf(issue, { schema, raw, parsed, at }));
+  const inOrder = withoutEchoes(faults).toSorted((a, b) => place(a) - place(b));
+  throw fail(inOrder as [YamlFault, ...YamlFault[]]);
+}
+
+/** A misspelt key is one fault, not also a missing one. */
+function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
+  const meant = faults.flatMap(({ fix }) => /^Did you mean "([^"]+)"/.exec(fix)?.[1] ?? []);
+  const left = faults.filter(({ text }) => !meant.some((key) => text.endsWith(`${key} is missing`)));
+  return left.length > 0 ? left : [...faults];
+}
+
+const place = ({ where }: YamlFault): number => {
+  const [, line = '0', column = '0'] = where.split(':');
+  return Number(line) * 1e4 + Number(column);
+};
+
+interface Checked {
+  schema: z.ZodType;
+  raw: unknown;
+  parsed: Document;
+  at: (offset: number | null) => string;
+}
+
+/** Of "a number or a list of them" a list's own faults are meant where a list was written. */
+function withinUnion(issue: z.core.$ZodIssue, raw: unknown): z.core.$ZodIssue[] {
+  if (issue.code !== 'invalid_union' || !Array.isArray(valueAt(raw, issue.path as Path))) return [issue];
+  const ofList = issue.errors.find((errors) => errors.every(({ path }) => path.length > 0));
+  return ofList ? ofList.map((one) => ({ ...one, path: [...issue.path, ...one.path] })) : [issue];
+}
+
+function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked): YamlFault[] {
+  const path = issue.path as Path;
+  if (issue.code === 'unrecognized_keys') {
+    const known = Object.keys(shapeAt(schema, path));
+    return issue.keys.map((key) => ({
+      where: at(offsetOf(parsed, [...path, key])),
+      text: `unknown key "${pathWords([...path, key])}"`,
+      fix: `Did you mean "${closest(key, known)}"? Known here: ${known.join(', ')}.`,
+    }));
+  }
+  const found = valueAt(raw, path);
+  const where = at(offsetOf(parsed, path));
+  if (found === undefined && path.length > 0) {
+    const text = `${pathWords(path)} is missing`;
+    return [{ where, text, fix: `Add ${path.at(-1)}: ${exampleOf(fieldAt(schema, path))}.` }];
+  }
+  const field = fieldAt(schema, path);
+  const example = exampleOf(field, found);
+  const key = path.at(-1);
+  const text = `${pathWords(path) || 'the file'}: expected ${expectedWords(field, issue)}, found ${foundWords(found)}`;
+  if (key === undefined) return [{ where, text, fix: 'Write keys and values.' }];
+  return [
+    {
+      where,
+      text,
+      fix: `Write ${typeof key === 'number' ? `${example} there` : `${key}: ${example}`}, or remove it.`,
+    },
+  ];
+}
+
+/** models[0].input_lengths[1] */
+const pathWords = (path: Path): string =>
+  path.reduce<string>(
+    (words, part) => (typeof part === 'number' ? `${words}[${part}]` : words ? `${words}.${part}` : part),
+    '',
+  );
+
+function valueAt(value: unknown, path: Path): unknown {
+  let found = value;
+  for (const part of path) {
+    if (typeof found !== 'object' || found === null) return undefined;
+    found = (found as Record<string | number, unknown>)[part];
+  }
+  return found;
+}
+
+const foundWords = (found: unknown): string =>
+  found === null
+    ? 'nothing'
+    : Array.isArray(found)
+      ? `a list (${JSON.stringify(found).slice(0, 60)})`
+      : typeof found === 'object'
+        ? 'a mapping'
+        : typeof found === 'string'
+          ? `the text ${JSON.stringify(found)}`
+          : String(found);
+
+/** Offset of the key or the list's entry at a path, or of the nearest around it that is there. */
+function offsetOf(parsed: Document, path: Path): number | null {
+  let node: unknown = parsed.contents;
+  let offset = startOf(node);
+  for (const part of path) {
+    if (isAlias(node)) node = node.resolve(parsed);
+    if (isMap(node)) {
+      const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
+      if (!pair) break;
+      offset = startOf(pair.key);
+      node = pair.value;
+    } else if (isSeq(node) && typeof part === 'number' && part < node.items.length) {
+      node = node.items[part];
+      offset = startOf(node) ?? offset;
+    } else break;
+  }
+  return offset;
+}
+
+const startOf = (node: unknown): number | null => (isNode(node) ? (node.range?.[0] ?? null) : null);
+
+function unwrapped(schema: z.ZodType): z.ZodType {
+  let inner = schema;
+  while (
+    inner instanceof z.ZodOptional ||
+    inner instanceof z.ZodNullable ||
+    inner instanceof z.ZodDefault ||
+    inner instanceof z.ZodPrefault
+  )
+    inner = inner.unwrap() as z.ZodType;
+  return inner;
+}
+
+/** Schema of what stands at a path; null where the schema has nothing there. */
+function fieldAt(schema: z.ZodType, path: Path): z.ZodType | null {
+  let found: z.ZodType | null = schema;
+  for (const part of path) {
+    const inner: z.ZodType = unwrapped(found);
+    if (inner instanceof z.ZodObject)
+      found = (inner.shape as Record<string, z.ZodType>)[String(part)] ?? null;
+    else if (inner instanceof z.ZodArray) found = inner.element as z.ZodType;
+    else if (inner instanceof z.ZodRecord) found = inner.valueType as z.ZodType;
+    else if (inner instanceof z.ZodUnion) {
+      const list = (inner.options as z.ZodType[]).find((one) => unwrapped(one) instanceof z.ZodArray);
+      found =
+        list && typeof part === 'number' ? ((unwrapped(list) as z.ZodArray).element as z.ZodType) : null;
+    } else found = null;
+    if (found === null) return null;
+  }
+  return unwrapped(found);
+}
+
+function shapeAt(schema: z.ZodType, path: Path): Record<string, unknown> {
+  const field = fieldAt(schema, path);
+  return field instanceof z.ZodObject ? field.shape : {};
+}
+
+function typeWords(field: z.ZodType | null): string {
+  if (field instanceof z.ZodUnion) {
+    const options = (field.options as z.ZodType[]).map(unwrapped);
+    const one = options.find((option) => !(option instanceof z.ZodArray)) ?? null;
+    const list = options.find((option) => option instanceof z.ZodArray);
+    const words = [...new Set(options.filter((option) => option !== list).map(typeWords))].join(' or ');
+    return list && one ? `${words}, or a list of them` : words;
+  }
+  if (field instanceof z.ZodArray) return `a list: ${typeWords(unwrapped(field.element as z.ZodType))} each`;
+  if (field instanceof z.ZodEnum) return `one of ${field.options.join(', ')}`;
+  if (field instanceof z.ZodNumber) return numberWords(field);
+  if (field instanceof z.ZodObject || field instanceof z.ZodRecord) return 'a mapping (key: value)';
+  if (field instanceof z.ZodBoolean) return 'true or false';
+  return 'a text';
+}
+
+function numberWords(field: z.ZodNumber): string {
+  const { type, minimum, exclusiveMinimum, maximum } = z.toJSONSchema(field);
+  const what = type === 'integer' ? 'a whole number' : 'a number';
+  const above = exclusiveMinimum === undefined ? '' : ` above ${exclusiveMinimum}`;
+  const from = minimum === undefined || minimum === Number.MIN_SAFE_INTEGER ? '' : ` from ${minimum}`;
+  const to = maximum === undefined || maximum === Number.MAX_SAFE_INTEGER ? '' : ` up to ${maximum}`;
+  return `${what}${above || from}${to}`;
+}
+
+/** Zod's own words where the type is right and the value is not. */
+function expectedWords(field: z.ZodType | null, issue: z.core.$ZodIssue): string {
+  if (issue.code === 'too_small' && issue.origin === 'array') return 'at least one entry';
+  return field === null ? issue.message : typeWords(field);
+}
+
+function exampleOf(field: z.ZodType | null, found?: unknown): string {
+  if (field instanceof z.ZodUnion) {
+    const options = (field.options as z.ZodType[]).map(unwrapped);
+    return exampleOf(options.find((one) => one instanceof z.ZodArray) ?? options[0] ?? null);
+  }
+  if (field instanceof z.ZodArray) {
+    const inner = unwrapped(field.element as z.ZodType);
+    return inner instanceof z.ZodObject
+      ? '[{…}]'
+      : `[${exampleOf(inner)}${inner instanceof z.ZodNumber ? ', 16' : ''}]`;
+  }
+  if (field instanceof z.ZodNumber) return field.maxValue !== null && field.maxValue <= 1 ? '0.9' : '8';
+  if (field instanceof z.ZodEnum) {
+    const options = field.options.map(String);
+    return typeof found === 'string' ? closest(found, options) : (options[0] ?? '');
+  }
+  if (field instanceof z.ZodObject || field instanceof z.ZodRecord) return '{…}';
+  if (field instanceof z.ZodBoolean) return 'true';
+  return 'some text';
+}

@@ -1,0 +1,106 @@
+import { z } from 'zod';
+import { documentSchema, issueSchema } from '../document.js';
+
+/**
+ * A sweep: its plan, how each run ended and what it gave. The journal beside the results is this document, rewritten
+ * after every run, so that a sweep that was killed continues where it was.
+ */
+export const sweepOutcomes = [
+  /** Not begun yet. */
+  'pending',
+  'running',
+  'measured',
+  /** It failed, and what it measured before is kept. */
+  'partial',
+  'failed',
+  'timed_out',
+  /** The machine did not allow it (disk full): `--resume` tries again. */
+  'not_run',
+  'interrupted',
+] as const;
+
+const value = z.union([z.string(), z.number(), z.null()]);
+
+export const sweepFailureSchema = z.object({
+  code: z.string(),
+  what: z.string(),
+  why: z.string(),
+  fix: z.string(),
+  /** A fault of the machine around it, not of the configuration: worth another try. */
+  infrastructure: z.boolean(),
+});
+
+export const sweepRunSchema = z.object({
+  /** From 1, in the order of execution. */
+  number: z.number().int(),
+  /** Of the command without its output: the same configuration has the same key in every sweep. */
+  key: z.string(),
+  label: z.string(),
+  /** What stands behind `inferscope`. */
+  arguments: z.array(z.string()),
+  /** What was varied and what was held, by the names of the YAML file. */
+  parameters: z.record(z.string(), value),
+  /** File or folder of its results, relative to the sweep's folder; null where the command writes none. */
+  output: z.string().nullable(),
+  outcome: z.enum(sweepOutcomes),
+  attempts: z.number().int(),
+  started_at: z.string().nullable(),
+  duration_s: z.number().nullable(),
+  exit_code: z.number().int().nullable(),
+  /** Of the process that runs now. */
+  pid: z.number().int().nullable(),
+  failure: sweepFailureSchema.nullable(),
+  session_id: z.string().nullable(),
+  /** Its stderr, relative to the sweep's folder. */
+  log: z.string().nullable(),
+  /** Main figures, units in their names; a benchmark of several points has an entry each. */
+  figures: z.array(
+    z.object({ label: z.string().nullable(), values: z.record(z.string(), z.number().nullable()) }),
+  ),
+  issues: z.array(issueSchema),
+  expected: z.object({
+    seconds: z.number(),
+    /** What the time rests on. */
+    basis: z.string(),
+    /** On one device; null where the model's dimensions are not known before. */
+    memory_bytes: z.number().nullable(),
+    capacity_bytes: z.number().nullable(),
+    /** Null: not known. */
+    fits: z.boolean().nullable(),
+    why: z.string(),
+  }),
+});
+
+export const sweepSchema = z.object({
+  name: z.string().nullable(),
+  /** UTC, as in the names of its files: 20261121-134502. */
+  stamp: z.string(),
+  kind: z.enum(['memory', 'grid']),
+  status: z.enum(['running', 'complete', 'interrupted']),
+  started_at: z.string(),
+  ended_at: z.string().nullable(),
+  /** As typed. */
+  command: z.array(z.string()),
+  /** Relative paths of the runs begin here. */
+  working_directory: z.string(),
+  /** Parameters that take more than one value. */
+  varied: z.array(z.string()),
+  config: z.object({ path: z.string(), sha256: z.string() }).nullable(),
+  protocol: z.object({
+    timeout_s: z.number().nullable(),
+    retries: z.number().int(),
+    min_free_bytes: z.number(),
+  }),
+  /** Who runs it: another process must not run it meanwhile. */
+  process: z.object({ host: z.string(), pid: z.number().int() }).nullable(),
+  runs: z.array(sweepRunSchema),
+});
+
+export const sweepVersion = '1.0';
+export const sweepDocumentSchema = documentSchema('sweep', sweepVersion, sweepSchema);
+
+export type SweepResult = z.infer<typeof sweepSchema>;
+export type SweepRun = z.infer<typeof sweepRunSchema>;
+export type SweepFailure = z.infer<typeof sweepFailureSchema>;
+export type SweepOutcome = (typeof sweepOutcomes)[number];
+export type SweepValue = z.infer<typeof value>;
