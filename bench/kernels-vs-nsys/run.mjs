@@ -38,7 +38,7 @@ function rows(session, sql) {
   const shown = JSON.parse(inferscope(['session', 'show', session, '--json']));
   const zero = Date.parse(shown.data.manifest.started_at) * 1e6;
   const { columns, rows: found } = JSON.parse(
-    inferscope(['sql', sql, '--session', session, '--json', '--limit', '0']),
+    inferscope(['sql', sql, '--session', session, '--json', '--max-rows', '100000000', '--timeout-s', '120']),
   ).data;
   return found.map((row) => ({ zero, ...Object.fromEntries(columns.map(({ name }, i) => [name, row[i]])) }));
 }
