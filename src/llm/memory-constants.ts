@@ -1,0 +1,94 @@
+/**
+ * What no config.json tells: sizes of the driver's, the libraries' and the engines' own memory. One place, each with
+ * where it comes from, so that `validate` can say which one is off and what fits.
+ */
+export interface MemoryConstant {
+  bytes: number;
+  confidence: 'high' | 'medium' | 'low';
+  source: string;
+}
+
+const mib = 2 ** 20;
+const gib = 2 ** 30;
+
+/** A CUDA context with torch's and cuBLAS's code in it, by GPU architecture, as the driver counts it for the process. */
+export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
+  Hopper: {
+    bytes: 520 * mib,
+    confidence: 'low',
+    source: 'driver’s count of an idle torch process on an H100',
+  },
+  other: {
+    bytes: 450 * mib,
+    confidence: 'low',
+    source: '300 to 600 MiB is what public reports of idle torch processes show',
+  },
+};
+
+/** The GEMM workspace that torch allocates for each handle and stream: aten/src/ATen/cuda/CublasHandlePool.cpp. */
+export const cublasWorkspace: Readonly<Record<string, MemoryConstant>> = {
+  Hopper: {
+    bytes: 32 * mib,
+    confidence: 'high',
+    source: 'CublasHandlePool.cpp: 4096 KiB × 8 from compute capability 9.0',
+  },
+  Blackwell: {
+    bytes: 32 * mib,
+    confidence: 'high',
+    source: 'CublasHandlePool.cpp: 4096 KiB × 8 from compute capability 9.0',
+  },
+  other: { bytes: 8_519_680, confidence: 'high', source: 'CublasHandlePool.cpp: 4096 KiB × 2 + 16 KiB × 8' },
+};
+
+/** Memory outside torch beside the context: what vLLM's log calls non-torch memory. */
+export const vllmNonTorch = {
+  single: { bytes: 0.13 * gib, confidence: 'medium', source: 'public vLLM logs at tensor parallel 1' },
+  group: {
+    bytes: 0.55 * gib,
+    confidence: 'medium',
+    source: 'public vLLM logs at tensor parallel 2: NCCL’s buffers',
+  },
+} as const satisfies Record<string, MemoryConstant>;
+
+/** NCCL's buffers on each device of a group outside vLLM. */
+export const ncclBuffers: MemoryConstant = {
+  bytes: 0.42 * gib,
+  confidence: 'low',
+  source: 'what vLLM’s logs show between one GPU and two',
+};
+
+export const vllmGraphs: MemoryConstant = {
+  bytes: 0.5 * gib,
+  confidence: 'low',
+  source: 'public vLLM logs: "Graph capturing finished …, took" 0.2 to 1 GiB',
+};
+
+/** A captured decode step of transformers. */
+export const decodeGraph: MemoryConstant = {
+  bytes: 64 * mib,
+  confidence: 'low',
+  source: 'a graph’s private pool: activations of one step',
+};
+
+/** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */
+export const allocatorReserveShare = {
+  share: 0.05,
+  confidence: 'low',
+  source: 'free blocks between those in use',
+} as const;
+
+/** Node.js with ONNX Runtime loaded. */
+export const onnxRuntime: MemoryConstant = {
+  bytes: 150 * mib,
+  confidence: 'low',
+  source: 'resident set of the embedded engine less model, cache and arena',
+};
+
+export function byArchitecture(
+  table: Readonly<Record<string, MemoryConstant>>,
+  architecture: string | null | undefined,
+): MemoryConstant {
+  const generation = architecture?.split(' ')[0];
+  const found = generation === undefined ? undefined : table[generation];
+  return found ?? table['other']!;
+}

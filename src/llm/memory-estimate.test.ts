@@ -1,0 +1,194 @@
+import { describe, expect, it } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import { estimateMemory, type MemoryEstimate } from './memory-estimate.js';
+import { largestFit } from './memory-fit.js';
+import type { EstimatedComponent } from './memory-place.js';
+import type { MemoryRequest } from './memory-request.js';
+import { countParameters } from './parameters.js';
+import { presetArchitecture, presets } from './presets.js';
+import { quantizedWeights } from './quantization.js';
+import { floatStorage } from './storage.js';
+
+const request = (change: Partial<MemoryRequest> = {}): MemoryRequest => ({
+  batchSize: 1,
+  inputLen: 512,
+  outputLen: 128,
+  storage: floatStorage('bfloat16'),
+  ...change,
+});
+const bytesOf = ({ lines }: MemoryEstimate, component: EstimatedComponent): number[] =>
+  lines.find((line) => line.component === component)?.gpuBytes ?? [];
+const gib = 2 ** 30;
+const h200 = { name: 'NVIDIA H200', architecture: 'Hopper GH100', totalBytes: 143_771 * 2 ** 20 };
+
+describe('one GPU', () => {
+  it('Llama-3.1 8B by hand: weights of its index, cache of 639 tokens, MLP of the prompt', () => {
+    const made = estimateMemory(
+      presetArchitecture('llama-3.1-8b'),
+      request({ batchSize: 4, inputLen: 2048 }),
+    );
+    // total_size of its safetensors index.
+    expect(bytesOf(made, 'model_weights')).toEqual([16_060_522_496]);
+    // At prefill: 128 KiB a token; 4·D + 3·I of 2 bytes a token.
+    expect(made.peak).toBe('prefill');
+    expect(bytesOf(made, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
+    expect(bytesOf(made, 'activations')).toEqual([4 * 2048 * 2 * (4 * 4096 + 3 * 14_336)]);
+    expect(made.kvBytesPerToken).toBe(131_072);
+    expect(made.totalBytes).toBe(made.lines.reduce((sum, { bytes }) => sum + bytes, 0));
+    expect(made.fits).toBeNull();
+  });
+
+  it('is fullest at the last decode step when the output is long', () => {
+    const made = estimateMemory(presetArchitecture('llama-2-7b'), request({ inputLen: 16, outputLen: 4000 }));
+    expect(made.peak).toBe('decode');
+    // The last token made is never cached.
+    expect(bytesOf(made, 'kv_cache')).toEqual([(16 + 3999) * 524_288]);
+  });
+
+  it.each(presets.map(({ id }) => id))('%s: components add up, and more context takes more', (id) => {
+    const a = presetArchitecture(id);
+    const [short, long] = [256, 2048].map((inputLen) => estimateMemory(a, request({ inputLen })));
+    expect(short!.totalBytes).toBe(short!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
+    expect(long!.totalBytes).toBeGreaterThan(short!.totalBytes);
+    expect(bytesOf(short!, 'model_weights')).toEqual([2 * countParameters(a).total]);
+  });
+
+  it('a header’s bytes go before the arithmetic', () => {
+    const headerWeights = { bytes: 123_456, source: 'header of x.safetensors' };
+    const made = estimateMemory(presetArchitecture('gpt2'), request({ headerWeights }));
+    expect(made.lines[0]).toMatchObject({ bytes: 123_456, formula: 'header of x.safetensors' });
+  });
+});
+
+describe('several GPUs', () => {
+  const weightsOf = (id: string, parallel: MemoryRequest['parallel'], change: Partial<MemoryRequest> = {}) =>
+    bytesOf(
+      estimateMemory(presetArchitecture(id), request({ parallel, engine: 'vllm', ...change })),
+      'model_weights',
+    );
+
+  it('tensor parallel 2 of Llama-3.1 8B: half of every matrix, norms whole', () => {
+    const norms = 65 * 4096;
+    const rotary = 131_072 * 128 * 2;
+    const half = 2 * ((8_030_261_248 - norms) / 2 + norms) + rotary;
+    expect(weightsOf('llama-3.1-8b', { tensor: 2 })).toEqual([half, half]);
+  });
+
+  it('repeats KV heads when there are fewer than GPUs', () => {
+    const a = presetArchitecture('llama-3.1-70b');
+    const made = estimateMemory(a, request({ engine: 'vllm', parallel: { tensor: 16 } }));
+    // 8 KV heads on 16 GPUs: each one head, 2 · 80 · 128 · 2 B.
+    expect(made.kvBytesPerToken).toBe(2 * 80 * 128 * 2);
+    const kv = 80 * 2 * 128 * 8192;
+    const split = 80 * (2 * 8192 * 8192 + 3 * 8192 * 28_672) + 2 * 128_256 * 8192;
+    expect(bytesOf(made, 'model_weights')[0]).toBe(2 * (split / 16 + kv + 161 * 8192) + 131_072 * 128 * 2);
+  });
+
+  it('pipelines: every layer once, embedding first, lm_head last; a tied embedding twice', () => {
+    const parts = weightsOf('llama-2-7b', { pipeline: 4 });
+    const rotary = 4096 * 128 * 2;
+    expect(parts.reduce((sum, bytes) => sum + bytes, 0)).toBe(2 * 6_738_415_616 + 4 * rotary);
+    expect(parts[0]! - parts[1]!).toBe(2 * 32_000 * 4096);
+    const tied = presetArchitecture('llama-3.2-1b');
+    const [first, last] = weightsOf('llama-3.2-1b', { pipeline: 2 });
+    expect(first! + last! - 2 * 131_072 * 64 * 2).toBe(2 * (countParameters(tied).total + 128_256 * 2048));
+  });
+
+  it('spreads experts over the expert group and leaves attention to the tensor group', () => {
+    // Mixtral 8x7B: 8 experts of 3·4096·14336 in 32 layers.
+    const experts = 32 * 8 * 3 * 4096 * 14_336;
+    const norms = 65 * 4096;
+    const routers = 32 * 8 * 4096;
+    const rest = 46_702_792_704 - experts - norms - routers;
+    const rotary = 32_768 * 128 * 2;
+    const each = 2 * (experts / 4 + rest / 4 + norms + routers) + rotary;
+    expect(weightsOf('mixtral-8x7b', { tensor: 4 })).toEqual([each, each, each, each]);
+    expect(weightsOf('mixtral-8x7b', { tensor: 4, expert: 4 })).toEqual([each, each, each, each]);
+    const replicas = 2 * (experts / 8 + rest + norms + routers) + rotary;
+    expect(weightsOf('mixtral-8x7b', { tensor: 1, expert: 8 })).toEqual(Array(8).fill(replicas));
+  });
+
+  it('MLA’s cache is whole on each GPU', () => {
+    const made = estimateMemory(
+      presetArchitecture('deepseek-v3'),
+      request({
+        engine: 'vllm',
+        parallel: { tensor: 8, expert: 8 },
+        storage: { ...floatStorage('bfloat16'), weights: quantizedWeights('fp8-block128', 'bfloat16') },
+      }),
+    );
+    expect(made.kvBytesPerToken).toBe(70_272);
+    // 671 GB in eight, of which attention’s small projections, routers and norms are whole.
+    expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeGreaterThan(673 / 8);
+    expect(bytesOf(made, 'model_weights')[0]! / 1e9).toBeLessThan(673 / 8 + 3);
+  });
+
+  it.each([
+    [{ tensor: 3 }, 'llama-2-7b', '32 attention heads'],
+    [{ pipeline: 33 }, 'llama-2-7b', '32 layers'],
+    [{ expert: 2 }, 'llama-2-7b', 'no experts'],
+    [{ expert: 3 }, 'mixtral-8x7b', '8 experts'],
+    [{ tensor: 1.5 }, 'llama-2-7b', '1.5'],
+  ])('refuses %j for %s', (parallel, id, words) => {
+    expect(() => estimateMemory(presetArchitecture(id), request({ parallel }))).toThrow(
+      expect.objectContaining({
+        code: 'E_USAGE',
+        parts: expect.objectContaining({ what: expect.stringContaining(words) }) as InferscopeError['parts'],
+      }),
+    );
+  });
+});
+
+describe('windows', () => {
+  it('keeps the whole length without a hybrid allocator, and the window with one', () => {
+    const a = presetArchitecture('gemma-3-27b');
+    const shape = { inputLen: 40_000, outputLen: 0, maxModelLen: 131_072, maxNumBatchedTokens: 8192 };
+    const vllm = (hybridCache: boolean) =>
+      estimateMemory(a, request({ engine: 'vllm', hybridCache, ...shape })).kvNeededBytes;
+    expect(vllm(false)).toBe(62 * 8192 * 40_000);
+    expect(vllm(true)).toBe((10 * 40_000 + 52 * 9215) * 8192);
+    expect(estimateMemory(a, request(shape)).kvNeededBytes).toBe((10 * 40_000 + 52 * 1024) * 8192);
+  });
+});
+
+describe('vLLM', () => {
+  it('the pool is what is left of utilisation × total', () => {
+    const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu: h200 }));
+    const inside = (['model_weights', 'activations', 'framework_overhead', 'kv_cache'] as const).reduce(
+      (sum, component) => sum + bytesOf(made, component)[0]!,
+      0,
+    );
+    expect(inside).toBeCloseTo(h200.totalBytes * 0.9, -1);
+    expect(made.kvPool!.tokens).toBe(Math.floor(bytesOf(made, 'kv_cache')[0]! / 131_072 / 16) * 16);
+    expect(made.fits).toBe(true);
+  });
+
+  it('does not fit when weights exceed its share', () => {
+    const gpu = { name: null, totalBytes: 16 * gib };
+    const made = estimateMemory(presetArchitecture('llama-3.1-8b'), request({ engine: 'vllm', gpu }));
+    expect(made.fits).toBe(false);
+    expect(made.kvPool!.tokens).toBe(0);
+  });
+});
+
+describe('largestFit', () => {
+  it.each(['transformers', 'vllm'] as const)('%s: the largest fits and one more does not', (engine) => {
+    const a = presetArchitecture('llama-2-7b');
+    const asked = request({ engine, gpu: { name: null, totalBytes: 24 * gib }, outputLen: 16 });
+    const { batchSize, contextTokens } = largestFit(a, asked);
+    expect(estimateMemory(a, { ...asked, batchSize: batchSize! }).fits).toBe(true);
+    expect(estimateMemory(a, { ...asked, batchSize: batchSize! + 1 }).fits).toBe(false);
+    // 4096 positions fit easily.
+    expect(contextTokens).toBe(4096);
+    const longer = largestFit(a, { ...asked, maxModelLen: 1_000_000 }).contextTokens!;
+    const fits = (tokens: number) =>
+      estimateMemory(a, { ...asked, maxModelLen: 1_000_000, inputLen: tokens - 16 }).fits;
+    expect([fits(longer), fits(longer + 1)]).toEqual([true, false]);
+  });
+
+  it('is 0 where nothing fits and null where the GPU is unknown', () => {
+    const a = presetArchitecture('llama-2-70b');
+    expect(largestFit(a, request({ gpu: { name: null, totalBytes: 24 * gib } })).batchSize).toBe(0);
+    expect(largestFit(a, request()).batchSize).toBeNull();
+  });
+});

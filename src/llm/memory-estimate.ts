@@ -1,0 +1,155 @@
+import type { Architecture } from './architecture.js';
+import { onnxPlace } from './memory-onnx.js';
+import {
+  estimatedComponents,
+  kvOf,
+  type Confidence,
+  type EstimatedComponent,
+  type Part,
+  type Place,
+} from './memory-place.js';
+import { withDefaults, type MemoryRequest, type ResolvedRequest } from './memory-request.js';
+import { devices, type Device } from './memory-shards.js';
+import { transformersPlace } from './memory-transformers.js';
+import { poolCapacity, vllmPlace, type PoolCapacity } from './memory-vllm.js';
+import { rotaryTableBytes, tensorBytes, weightBytes } from './storage.js';
+
+/** One component: bytes of each GPU, in order, and of all together. */
+export interface MemoryLine {
+  component: EstimatedComponent;
+  gpuBytes: number[];
+  bytes: number;
+  formula: string;
+  confidence: Confidence;
+}
+
+export interface GpuEstimate {
+  gpu: number;
+  pipelineRank: number;
+  /** What it takes at its peak; with vLLM and a known GPU its whole KV pool is in it. */
+  bytes: number;
+  /** What it must have: with vLLM the batch's cache in place of the pool. */
+  neededBytes: number;
+}
+
+export interface MemoryEstimate {
+  engine: ResolvedRequest['engine'];
+  /** Components that take anything, each once. */
+  lines: MemoryLine[];
+  gpus: GpuEstimate[];
+  /** Of all GPUs. */
+  totalBytes: number;
+  /** Of the fullest GPU. */
+  largestGpuBytes: number;
+  neededGpuBytes: number;
+  /** What a GPU has for it; null when its size is not known. */
+  capacityBytes: number | null;
+  fits: boolean | null;
+  /** When the fullest GPU is fullest. */
+  peak: Place['peak'];
+  /** What a token of a sequence adds to the fullest GPU. */
+  kvBytesPerToken: number;
+  /** The batch's cache at its full length on the fullest GPU. */
+  kvNeededBytes: number;
+  /** vLLM's pool where its size is known: what the smallest of the GPUs holds. */
+  kvPool: PoolCapacity | null;
+  request: ResolvedRequest;
+}
+
+const places = { transformers: transformersPlace, vllm: vllmPlace, onnx: onnxPlace } as const;
+
+/**
+ * What a run takes at its peak, by component and GPU. Pure arithmetic; every formula with its source and what it was
+ * checked against is in docs/llm-arithmetic.md, every constant in memory-constants.ts.
+ * @throws E_USAGE for groups of devices that do not divide the model
+ */
+export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEstimate {
+  const request = withDefaults(a, asked);
+  const group = devices(a, request.parallel, request.engine);
+  const weights = weightParts(a, group, request);
+  const found = group.map((device, gpu) => places[request.engine](a, device, request, weights[gpu]!));
+  const gpus = found.map((place, gpu): GpuEstimate => {
+    const bytes = bytesOf(place);
+    const kv = place.parts.kv_cache?.bytes ?? 0;
+    return { gpu, pipelineRank: group[gpu]!.pipelineRank, bytes, neededBytes: bytes - kv + place.kvNeeded };
+  });
+  const fullest = gpus.reduce((most, at) => (at.neededBytes > most.neededBytes ? at : most));
+  const capacityBytes = request.gpu?.totalBytes ?? null;
+  return {
+    engine: request.engine,
+    lines: linesOf(found),
+    gpus,
+    totalBytes: gpus.reduce((sum, { bytes }) => sum + bytes, 0),
+    largestGpuBytes: Math.max(...gpus.map(({ bytes }) => bytes)),
+    neededGpuBytes: fullest.neededBytes,
+    capacityBytes,
+    fits: capacityBytes === null ? null : found.every((place) => fitsOn(place, request, capacityBytes)),
+    peak: found[fullest.gpu]!.peak,
+    kvBytesPerToken: Math.max(
+      ...group.map((device) => kvOf(a, device, { ...request, hybridCache: false }, 1, 1)),
+    ),
+    kvNeededBytes: Math.max(...found.map(({ kvNeeded }) => kvNeeded)),
+    kvPool: poolOf(a, group, found, request),
+    request,
+  };
+}
+
+function bytesOf(place: Place): number {
+  return estimatedComponents.reduce((sum, component) => sum + (place.parts[component]?.bytes ?? 0), 0);
+}
+
+function linesOf(found: readonly Place[]): MemoryLine[] {
+  return estimatedComponents.flatMap((component): MemoryLine[] => {
+    const parts = found.map((place) => place.parts[component]);
+    const gpuBytes = parts.map((part) => part?.bytes ?? 0);
+    const bytes = gpuBytes.reduce((sum, of) => sum + of, 0);
+    const first = parts.find((part): part is Part => part !== undefined);
+    if (!first || bytes === 0) return [];
+    return [{ component, gpuBytes, bytes, formula: first.formula, confidence: first.confidence }];
+  });
+}
+
+/** vLLM keeps weights, activations, non-torch memory and cache within its share, context and graphs within the rest. */
+function fitsOn(place: Place, request: ResolvedRequest, total: number): boolean {
+  const kv = place.parts.kv_cache?.bytes ?? 0;
+  const needed = bytesOf(place) - kv + place.kvNeeded;
+  if (request.engine !== 'vllm') return needed <= total;
+  const outside = (place.parts.cuda_graphs?.bytes ?? 0) + (place.parts.cuda_context?.bytes ?? 0);
+  return needed - outside <= total * request.gpuMemoryUtilization && needed <= total;
+}
+
+function poolOf(
+  a: Architecture,
+  group: readonly Device[],
+  found: readonly Place[],
+  request: ResolvedRequest,
+): PoolCapacity | null {
+  const known = request.kvPoolBytes !== null || request.gpu?.totalBytes;
+  if (request.engine !== 'vllm' || !known) return null;
+  return group
+    .map((device, gpu) => poolCapacity(a, device, request, found[gpu]!.parts.kv_cache?.bytes ?? 0))
+    .reduce((least, pool) => (pool.tokens < least.tokens ? pool : least));
+}
+
+/** Weights of each device: its tensors, or its share of what a file's header says. */
+function weightParts(a: Architecture, group: readonly Device[], request: ResolvedRequest): Part[] {
+  const { storage, headerWeights, engine } = request;
+  const rotary = engine === 'vllm' ? (rotaryTableBytes(a) ?? 0) : 0;
+  const also = rotary > 0 ? ' + rotary table' : '';
+  const own = group.map(({ tensors }) =>
+    tensors.reduce((sum, t) => sum + tensorBytes(t, storage.weights) * t.count, 0),
+  );
+  if (headerWeights) {
+    const whole = weightBytes(a, storage).total;
+    return own.map((bytes) => ({
+      bytes: (group.length === 1 ? headerWeights.bytes : headerWeights.bytes * (bytes / whole)) + rotary,
+      formula: `${headerWeights.source}${group.length === 1 ? '' : ', in proportion to the shards'}${also}`,
+      confidence: group.length === 1 ? 'high' : 'medium',
+    }));
+  }
+  return own.map((bytes) => ({
+    bytes: bytes + rotary,
+    formula: `Σ of the ${group.length === 1 ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
+    confidence: 'high',
+  }));
+}

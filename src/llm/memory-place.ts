@@ -1,0 +1,91 @@
+import type { Architecture } from './architecture.js';
+import { kvCacheBytes, type KvCacheShape } from './kv-cache.js';
+import type { ResolvedRequest } from './memory-request.js';
+import type { Device } from './memory-shards.js';
+
+export const estimatedComponents = [
+  'model_weights',
+  'kv_cache',
+  'activations',
+  'framework_overhead',
+  'cuda_graphs',
+  'cuda_context',
+  'allocator_reserve',
+] as const;
+export type EstimatedComponent = (typeof estimatedComponents)[number];
+export type Confidence = 'high' | 'medium' | 'low';
+
+/** Bytes of a component on one device, and what they rest on. */
+export interface Part {
+  bytes: number;
+  formula: string;
+  confidence: Confidence;
+}
+
+/** What one device takes at its peak. */
+export interface Place {
+  parts: Partial<Record<EstimatedComponent, Part>>;
+  peak: 'prefill' | 'decode' | 'start-up';
+  /** Cache of the batch at its full length; vLLM's pool is larger. */
+  kvNeeded: number;
+}
+
+/** Sequences that a device computes: replicas of attention share the batch. */
+export function sequencesOf({ batchSize, parallel }: ResolvedRequest): number {
+  return Math.ceil(batchSize / Math.max(1, parallel.expert / parallel.tensor));
+}
+
+export function windowsOf({
+  engine,
+  hybridCache,
+  maxNumBatchedTokens,
+  maxModelLen,
+}: ResolvedRequest): NonNullable<KvCacheShape['windows']> {
+  if (!hybridCache) return 'whole';
+  return engine === 'vllm' ? { maxNumBatchedTokens, maxModelLen } : 'window';
+}
+
+/** Cache of `batchSize` sequences of `tokens` in the layers of one device. */
+export function kvOf(
+  a: Architecture,
+  { layers }: Pick<Device, 'layers'>,
+  request: ResolvedRequest,
+  batchSize: number,
+  tokens: number,
+): number {
+  return kvCacheBytes(
+    { ...a, layers },
+    {
+      kvCache: request.storage.kvCache,
+      batchSize,
+      contextTokens: tokens,
+      tensorParallelSize: request.parallel.tensor,
+      windows: windowsOf(request),
+    },
+  );
+}
+
+/** The cache's formula with this model's numbers. */
+export function kvFormula(
+  a: Architecture,
+  request: ResolvedRequest,
+  batchSize: number,
+  tokens: number,
+): string {
+  const first = a.layers[0]!.attention;
+  const { tensor } = request.parallel;
+  const b = request.storage.kvCache;
+  const layers = request.parallel.pipeline > 1 ? 'layers of the GPU' : `${a.layers.length} layers`;
+  const token =
+    first.kind === 'latent'
+      ? `${layers} × (rank ${first.kvRank} + rope ${first.ropeDim}) × ${b}`
+      : `2 × ${layers} × ${Math.max(1, first.kvHeadCount / tensor)} KV heads × ${first.headDim} × ${b}`;
+  const windowed = a.layers.filter(({ attention }) => attention.window !== null).length;
+  const window =
+    windowed === 0
+      ? ''
+      : request.hybridCache
+        ? `; ${windowed} windowed layers keep their window`
+        : `; ${windowed} windowed layers keep the whole length`;
+  return `${token} × ${tokens} tokens × batch ${batchSize}${window}`;
+}

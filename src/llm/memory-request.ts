@@ -1,0 +1,96 @@
+import type { Architecture } from './architecture.js';
+import type { Storage } from './storage.js';
+
+export const memoryEngines = ['transformers', 'vllm', 'onnx'] as const;
+export type MemoryEngine = (typeof memoryEngines)[number];
+
+/** Sizes of the groups that share the model. */
+export interface Parallelism {
+  tensor: number;
+  pipeline: number;
+  /** Devices that the experts are spread over; 1: each expert is split like every other matrix. */
+  expert: number;
+}
+
+export interface GpuRoom {
+  /** As the driver reports it; null when it is not known. */
+  name: string | null;
+  /** Memory of one GPU as the driver reports it; null when it is not known. */
+  totalBytes: number | null;
+  architecture?: string | null;
+}
+
+/** Bytes of the weights as counted from a file's header, and which file that was. */
+export interface HeaderBytes {
+  bytes: number;
+  source: string;
+}
+
+/** What is to run, where. Everything but batch, lengths and storage has a default. */
+export interface MemoryRequest {
+  engine?: MemoryEngine;
+  batchSize: number;
+  /** Prompt tokens of each sequence. */
+  inputLen: number;
+  /** Tokens generated of each sequence; 0 leaves decode out. */
+  outputLen: number;
+  storage: Storage;
+  /** Weights from a safetensors or GGUF header; they go before the arithmetic. */
+  headerWeights?: HeaderBytes | null;
+  parallel?: Partial<Parallelism>;
+  gpu?: GpuRoom | null;
+  /** vLLM: the share of a GPU that it takes. */
+  gpuMemoryUtilization?: number;
+  /** vLLM: longest sequence; null takes the model's positions. */
+  maxModelLen?: number | null;
+  maxNumBatchedTokens?: number;
+  maxNumSeqs?: number;
+  blockSize?: number;
+  /** vLLM: tokens of the KV pool are counted from this, where a log has told it. */
+  kvPoolBytes?: number | null;
+  /** fused: the scores never exist (SDPA, flash attention). */
+  attention?: 'fused' | 'eager';
+  /** Windowed layers keep only their window. Default: as the engine does it. */
+  hybridCache?: boolean;
+  cudaGraphs?: boolean;
+  /** growing: transformers' own cache, which is copied at each step; static: one of full length. */
+  cache?: 'growing' | 'static';
+}
+
+export interface ResolvedRequest extends Required<Omit<MemoryRequest, 'parallel' | 'maxModelLen'>> {
+  parallel: Parallelism;
+  maxModelLen: number;
+}
+
+/** Prompt and output together. */
+export function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen' | 'outputLen'>): number {
+  return inputLen + outputLen;
+}
+
+/**
+ * The request with its defaults. vLLM's are those of its V1 engine: 0.9 of the GPU, at most 256 sequences, 2048 tokens a
+ * batch (8192 on GPUs with 70 GB and more since 0.10), blocks of 16 tokens, graphs on.
+ */
+export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedRequest {
+  const engine = request.engine ?? 'transformers';
+  const context = contextOf(request);
+  const large = (request.gpu?.totalBytes ?? 0) >= 70 * 2 ** 30;
+  const longest = request.maxModelLen ?? a.maxPositions ?? context;
+  return {
+    ...request,
+    engine,
+    headerWeights: request.headerWeights ?? null,
+    parallel: { tensor: 1, pipeline: 1, expert: 1, ...request.parallel },
+    gpu: request.gpu ?? null,
+    gpuMemoryUtilization: request.gpuMemoryUtilization ?? 0.9,
+    maxModelLen: longest,
+    maxNumBatchedTokens: request.maxNumBatchedTokens ?? (large ? 8192 : 2048),
+    maxNumSeqs: request.maxNumSeqs ?? 256,
+    blockSize: request.blockSize ?? 16,
+    kvPoolBytes: request.kvPoolBytes ?? null,
+    attention: request.attention ?? 'fused',
+    hybridCache: request.hybridCache ?? engine !== 'onnx',
+    cudaGraphs: request.cudaGraphs ?? engine === 'vllm',
+    cache: request.cache ?? 'growing',
+  };
+}

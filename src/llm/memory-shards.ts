@@ -1,0 +1,150 @@
+import { InferscopeError } from '../model/errors.js';
+import type { Architecture, Layer } from './architecture.js';
+import type { MemoryEngine, Parallelism } from './memory-request.js';
+import { layerTensors, lmHead, modelTensors, type Tensor } from './tensors.js';
+
+/** One device's place in the groups; devices with the same place in the pipeline hold equally much. */
+export interface Device {
+  gpu: number;
+  pipelineRank: number;
+  layers: Layer[];
+  tensors: Tensor[];
+}
+
+/** Matrices whose inputs are split, so that their biases are whole on every device. */
+const rowSplit = new Set(['o_proj', 'down_proj', 'experts_down_proj', 'shared_down_proj']);
+/** Small matrices that every device holds whole: the latent projections of MLA, the gate of a shared expert. */
+const whole = new Set(['q_a_proj', 'kv_a_proj', 'shared_expert_gate', 'router', 'project_in', 'project_out']);
+
+/** Devices in all: expert groups larger than the tensor group run attention on several replicas (vLLM's data parallelism). */
+export function deviceCount({ tensor, pipeline, expert }: Parallelism): number {
+  return pipeline * Math.max(tensor, expert);
+}
+
+/**
+ * What each device holds. Attention and MLP matrices are split over the tensor group (Megatron-LM, arXiv 1909.08053,
+ * section 3): QKV, gate and up by rows, output and down by columns, KV heads repeated when they are fewer than devices;
+ * routers, norms and latent projections whole. Experts are spread over the expert group. Layers are spread over the
+ * pipeline, the remainder from the last rank but one backwards (vLLM `get_pp_indices`); embedding on the first, final norm
+ * and lm_head on the last, which then holds a tied embedding of its own.
+ * vLLM splits embedding and lm_head over the vocabulary, padded to 64 rows; transformers splits only an untied lm_head.
+ * @throws E_USAGE when something does not divide
+ */
+export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEngine): Device[] {
+  checkParallel(a, parallel);
+  const { tensor, pipeline, expert } = parallel;
+  const each = Math.max(tensor, expert);
+  let first = 0;
+  return layerCounts(a.layers.length, pipeline).flatMap((count, pipelineRank) => {
+    const layers = a.layers.slice(first, first + count);
+    first += count;
+    const tensors = [
+      ...outside(a, pipelineRank, pipeline, tensor, engine),
+      ...layers.flatMap((layer) => layerTensors(a, layer).map((t) => layerShard(t, layer, parallel))),
+    ];
+    return Array.from({ length: each }, (_, rank) => ({
+      gpu: pipelineRank * each + rank,
+      pipelineRank,
+      layers,
+      tensors,
+    }));
+  });
+}
+
+/** Layers of each pipeline rank. */
+function layerCounts(layers: number, pipeline: number): number[] {
+  const counts = Array.from({ length: pipeline }, () => Math.floor(layers / pipeline));
+  for (let left = layers % pipeline, rank = pipeline - 2; left > 0; left -= 1, rank -= 1) counts[rank]! += 1;
+  return counts;
+}
+
+function outside(
+  a: Architecture,
+  rank: number,
+  pipeline: number,
+  tensor: number,
+  engine: MemoryEngine,
+): Tensor[] {
+  const first = rank === 0;
+  const last = rank === pipeline - 1;
+  const list = modelTensors(a)
+    .filter(({ name }) => (name.startsWith('embed_') || name === 'project_in' ? first : last))
+    .map((t) => vocabularyShard(t, tensor, engine));
+  if (a.tiedEmbeddings && last && !first) {
+    list.push(vocabularyShard({ ...lmHead(a), name: 'embed_tokens' }, tensor, engine));
+  } else if (a.tiedEmbeddings && last && lmHead(a).bias > 0) {
+    // The matrix is the embedding's; a bias is the lm_head's own.
+    list.push({ ...lmHead(a), rows: 0, columns: 0, kind: 'vector' });
+  }
+  return list;
+}
+
+function vocabularyShard(t: Tensor, tensor: number, engine: MemoryEngine): Tensor {
+  const overVocabulary = t.name === 'embed_tokens' || t.name === 'lm_head';
+  if (!overVocabulary) return t;
+  const rows = engine === 'vllm' ? Math.ceil(t.rows / 64) * 64 : t.rows;
+  const split = engine === 'vllm' || t.name === 'lm_head' ? tensor : 1;
+  return { ...t, rows: Math.ceil(rows / split), bias: Math.ceil(t.bias / split) };
+}
+
+function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
+  if (t.kind === 'vector' || whole.has(t.name)) return t;
+  if (t.component === 'experts') {
+    // An expert group smaller than the tensor group splits each expert over what is left of it.
+    const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
+    const held = { ...t, count: t.count / expert, active: t.active / expert };
+    return split(held, within);
+  }
+  if ((t.name === 'k_proj' || t.name === 'v_proj') && layer.attention.kind === 'grouped') {
+    const { kvHeadCount } = layer.attention;
+    return split(t, Math.min(tensor, kvHeadCount));
+  }
+  return split(t, tensor);
+}
+
+function split(t: Tensor, by: number): Tensor {
+  return rowSplit.has(t.name)
+    ? { ...t, columns: Math.ceil(t.columns / by) }
+    : { ...t, rows: Math.ceil(t.rows / by), bias: Math.ceil(t.bias / by) };
+}
+
+function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelism): void {
+  const fail = (what: string, why: string, fix: string): never => {
+    throw new InferscopeError('E_USAGE', { what, why, fix });
+  };
+  for (const [name, size] of Object.entries({ tensor, pipeline, expert })) {
+    if (!Number.isInteger(size) || size < 1) {
+      fail(`impossible ${name}-parallel size: ${size}`, 'It counts devices.', `Give a whole number from 1.`);
+    }
+  }
+  const heads = a.layers[0]!.attention.headCount;
+  if (heads % tensor !== 0) {
+    fail(
+      `${heads} attention heads cannot be split over a tensor-parallel group of ${tensor}`,
+      'Each device computes a whole number of heads.',
+      `Give a --tensor-parallel-size that divides ${heads}.`,
+    );
+  }
+  if (pipeline > a.layers.length) {
+    fail(
+      `a pipeline of ${pipeline} devices for ${a.layers.length} layers`,
+      'Each device needs a layer at least.',
+      `Give a --pipeline-parallel-size up to ${a.layers.length}.`,
+    );
+  }
+  if (expert === 1) return;
+  const experts = a.layers.flatMap(({ mlp }) => (mlp.kind === 'moe' ? [mlp.expertCount] : []))[0];
+  if (experts === undefined) {
+    fail(
+      `no experts to spread over ${expert} devices`,
+      'The model is dense.',
+      'Leave --expert-parallel-size out.',
+    );
+  } else if (experts % expert !== 0 || (expert % tensor !== 0 && tensor % expert !== 0)) {
+    fail(
+      `${experts} experts cannot be spread over ${expert} devices with a tensor-parallel group of ${tensor}`,
+      'Each device holds a whole number of experts, and one group divides the other.',
+      `Give an --expert-parallel-size that divides ${experts}.`,
+    );
+  }
+}
