@@ -113,10 +113,12 @@ def load_model(
     seed: int = 0,
     name: Optional[str] = None,
     dims: Optional[Dict[str, Any]] = None,
+    ranks: int = 1,
 ) -> Any:
     """Builds the model on its device (stage load) and writes the model line.
 
     `source` is a hub id, a folder or a config.json; `dims`, a config.json's object, goes before it for random weights.
+    `ranks`: processes that share the model by tensor parallelism; this is one of them.
     """
     import torch
     import transformers
@@ -129,7 +131,15 @@ def load_model(
     torch.manual_seed(seed)
     with mark("load"):
         try:
-            if weights == "random":
+            if ranks > 1 and weights == "random":
+                from inferscope_tensor_parallel import random_model
+
+                model = random_model(_config(source, dims), dtype, attn, seed)
+            elif ranks > 1:
+                from inferscope_tensor_parallel import trained_model
+
+                model = trained_model(source, dtype, attn)
+            elif weights == "random":
                 config = _config(source, dims)
                 torch.set_default_dtype(torch_dtype)
                 try:
@@ -154,10 +164,12 @@ def load_model(
         dtype=dtype,
         device=device,
         weights=weights,
-        weight_bytes=sum(p.numel() * p.element_size() for p in model.parameters()),
+        # Of the whole model: a rank has its part only.
+        weight_bytes=None if ranks > 1 else sum(p.numel() * p.element_size() for p in model.parameters()),
         quantization=(config.get("quantization_config") or {}).get("quant_method"),
         engine_version=transformers.__version__,
         threads=torch.get_num_threads(),
+        tensor_parallel_size=ranks,
     )
     recorder().cuda_memory("baseline")
     recorder().flush()

@@ -12,11 +12,12 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 from inferscope_decoder import ATTENTIONS, DTYPES, MODES, ModelError, check_mode, choose_device, load_model
 from inferscope_points import claim_stdout, in_turn, tell
 from inferscope_record import recorder
+from inferscope_tensor_parallel import Group, world_size
 
 # Of every engine argument: its values, the default first; None: a number from 1 up.
 ENGINE_ARGS: Dict[str, Any] = {
@@ -25,6 +26,7 @@ ENGINE_ARGS: Dict[str, Any] = {
     "sync": ("step", "end"),
     "tf32": ("false", "true"),
     "threads": None,
+    "tensor_parallel_size": None,
 }
 NOT_HERE = {
     "quantization": "Every quantisation of transformers needs a package of its own; a model that was published quantised "
@@ -52,7 +54,7 @@ def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
         values = ENGINE_ARGS[key]
         if values is None:
             if not value.isdigit() or int(value) < 1:
-                raise usage(typed + " is no number from 1 up", "It counts threads.", "Type: --engine-arg %s=4" % key)
+                raise usage(typed + " is no number from 1 up", "It counts %s." % ("threads" if key == "threads" else "GPUs"), "Type: --engine-arg %s=4" % key)
         elif value not in values:
             near = (difflib.get_close_matches(value, values, 1, 0) or [values[0]])[0]
             raise usage(
@@ -60,7 +62,8 @@ def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
             )
     chosen = {key: values[0] if values else None for key, values in ENGINE_ARGS.items()}
     chosen.update(given)
-    chosen["threads"] = int(chosen["threads"]) if chosen["threads"] else None
+    for key in ("threads", "tensor_parallel_size"):
+        chosen[key] = int(chosen[key]) if chosen[key] else None
     return chosen
 
 
@@ -105,8 +108,8 @@ class Point:
 class Engine:
     """Measures the points of an order with a loaded model."""
 
-    def __init__(self, order: Dict[str, Any], runner: Any) -> None:
-        self.order, self.runner = order, runner
+    def __init__(self, order: Dict[str, Any], runner: Any, group: Any = None) -> None:
+        self.order, self.runner, self.group = order, runner, group
         self.points = [Point(spec) for spec in order["points"]]
         self.launch: int = order["launch"]
         self.stopping = False
@@ -119,6 +122,9 @@ class Engine:
         tell(type="phase", phase="warmup")
         self._prepare_together()
         recorder().cuda_memory("post_warmup")
+        if self.runner.watch_memory:
+            self.runner.watch_memory.warm(point.decoder.cache for point in self.points if point.decoder)
+        recorder().flush()
         tell(type="phase", phase="timed")
         self.runner.capture(True)
         self._measure_together()
@@ -132,7 +138,10 @@ class Engine:
             tell(type="phase", phase="device_work")
             self._watch([point for point in measured if point.outcome == "measured"])
         self._keep_peak()
-        self.runner.record_peak(self._peak_bytes)
+        if self.runner.watch_memory:
+            self.runner.watch_memory.end()
+        else:
+            self.runner.record_peak(self._peak_bytes)
         recorder().flush()
 
     def _together(self) -> List[Point]:
@@ -206,9 +215,21 @@ class Engine:
         except Exception as error:
             traceback.print_exc()
             fault = Fault(error)
+        if self.runner.watch_memory:
+            self.runner.watch_memory.moment("failed")
+        if self.group:
+            self._fail_all(point, fault)
         point.decoder = None
         self.runner.release_memory()
         return fault
+
+    def _fail_all(self, point: Point, fault: Fault) -> None:
+        """The other ranks wait in a collective that this one will not come to: the run is over."""
+        self.group.speak()
+        self._end(point, "out_of_memory" if fault.memory else "failed", fault.text)
+        fix = "Use a smaller --batch-size, --input-len or model, or more ranks." if fault.memory else "Its log tells more."
+        code = "E_OUT_OF_MEMORY" if fault.memory else "E_WORKLOAD_FAILED"
+        raise ModelError(code, "rank %d failed at %s" % (self.group.rank, point.name), fault.text, fix)
 
     def _warm_up(self, point: Point) -> None:
         bounds = self.order["warmup"]
@@ -234,7 +255,10 @@ class Engine:
         e2e_ns = run.record(point, self.launch, warmup)
         recorder().flush()
         tell(type="iteration", point=point.name, iteration=iteration, warmup=warmup, e2e_ms=e2e_ns / 1e6)
-        return e2e_ns / 1e9
+        if self.group is None:
+            return e2e_ns / 1e9
+        seconds, self.stopping = self.group.agree(e2e_ns / 1e9, self.stopping)
+        return seconds
 
     def _watch(self, points: List[Point]) -> None:
         for point in points:
@@ -279,8 +303,8 @@ class Interrupted(Exception):
     pass
 
 
-def load(order: Dict[str, Any]) -> Any:
-    """Checks the order, loads the model. -> the runner of its iterations"""
+def load(order: Dict[str, Any]) -> Tuple[Any, Any]:
+    """Checks the order, loads the model. -> the runner of its iterations, and the group of ranks where there are several"""
     args = engine_args(order["engine_args"])
     asked = order["device"]
     if asked is not None and asked.split(":")[0] not in ("cpu", "cuda"):
@@ -292,6 +316,9 @@ def load(order: Dict[str, Any]) -> Any:
     import torch
 
     device = choose_device(asked)
+    group = Group(device) if world_size() > 1 else None
+    if group is not None:
+        device = group.device
     check_mode(args["mode"], args["attn"], device, "--engine-arg %s=%s")
     if device == "cpu" and args["sync"] == "end":
         raise usage("--engine-arg sync=end needs a GPU", "On the CPU the host cannot run ahead.", "Leave it out.")
@@ -304,12 +331,24 @@ def load(order: Dict[str, Any]) -> Any:
                 setattr(torch._dynamo.config, name, 8 + 2 * len(order["points"]))
     dtype = order["dtype"] or ("float32" if device == "cpu" else "float16")
     where = order["model"]
+    watch = None
+    if order.get("memory") is not None:
+        from transformers import AutoModelForCausalLM  # noqa: F401  before the first moment: its code is no part of the model
+
+        from inferscope_memory import MemoryWatch
+
+        watch = MemoryWatch(device, bool(order["memory"].get("snapshot")))
     model = load_model(
-        where, device, dtype, order["weights"], args["attn"], order["seed"], order.get("name") or where, order.get("config")
+        where, device, dtype, order["weights"], args["attn"], order["seed"], order.get("name") or where, order.get("config"), world_size()
     )
+    if watch is not None:
+        watch.loaded(model)
+        recorder().flush()
     from inferscope_iteration import Runner
 
-    return Runner(model, device, args, order["seed"])
+    runner = Runner(model, device, args, order["seed"])
+    runner.watch_memory = watch
+    return runner, group
 
 
 def main(path: str) -> int:
@@ -332,10 +371,10 @@ def main(path: str) -> int:
     recorder()
     try:
         tell(type="phase", phase="load")
-        runner = load(order)
+        runner, group = load(order)
         import torch
 
-        engine = Engine(order, runner)
+        engine = Engine(order, runner, group)
         engine.stopping = interrupted
         with torch.inference_mode():
             engine.run()

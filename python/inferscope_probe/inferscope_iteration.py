@@ -60,6 +60,8 @@ class Runner:
     def __init__(self, model: Any, device: str, args: Dict[str, Any], seed: int) -> None:
         self.model, self.device, self.args, self.seed = model, device, args, seed
         self.gpu = device != "cpu"
+        # Of `inferscope memory` (inferscope_memory.py); repeats of the warm-up are watched, timed ones are not.
+        self.watch_memory: Any = None
         self._events: List[Any] = []
         if self.gpu:  # the workspace of cuBLAS belongs to every point, not to the first
             import torch
@@ -75,6 +77,7 @@ class Runner:
         """One generation with a prompt of its own. `pause`: idle time between the stages, which then end on the host."""
         decoder = point.decoder
         prompt = random_prompt(self.model.config.vocab_size, point.batch_size, point.input_len, self.seed, number)
+        memory = self.watch_memory if number < 0 else None
         steps = range(point.output_len)
         stepwise = self.args["sync"] == "step" or pause > 0
         events = self._timers(len(steps)) if self.gpu else []
@@ -82,8 +85,12 @@ class Runner:
         tokens: List[Any] = []
         token: Any = None
         synchronize(self.device)
+        if memory:
+            memory.begin()
         start_ns = time.monotonic_ns()
         for step in steps:
+            if memory and step and step == len(steps) - 1:
+                memory.last_step()
             begin_ns = time.monotonic_ns() if step else start_ns
             if events:
                 _range_push(mark_name("decode" if step else "prefill", number, max(0, step - 1)))
@@ -101,12 +108,16 @@ class Runner:
                 _range_pop()
             if pause:
                 time.sleep(pause)
+            if memory and not step:
+                memory.prefilled(decoder.cache)
         if not stepwise:
             import torch
 
             rows = torch.cat(tokens, 1).tolist()
             tokens = [list(column) for column in zip(*rows)]
         end_ns = stamps[-1][1] if stepwise else time.monotonic_ns()
+        if memory and len(steps) > 1:
+            memory.decoded(decoder.cache)
         decoder.rest()
         stages = [Stage(step - 1 if step else None, *stamps[step]) for step in steps]
         if events:
@@ -157,11 +168,16 @@ class Runner:
         """Most bytes given out since `reset_peak`; None on the CPU, whose allocator does not count."""
         import torch
 
-        return int(torch.cuda.max_memory_allocated()) if self.gpu else None
+        if not self.gpu:
+            return None
+        seen = self.watch_memory.peak_allocated if self.watch_memory else 0
+        return max(int(torch.cuda.max_memory_allocated()), seen)
 
     def reset_peak(self) -> None:
         import torch
 
+        if self.watch_memory:
+            self.watch_memory.forget()
         if self.gpu:
             torch.cuda.reset_peak_memory_stats()
 

@@ -32,8 +32,16 @@ def claim_stdout() -> None:
     os.dup2(2, 1)
 
 
+def silence() -> None:
+    """This process tells no progress: it is one of several that do the same, and another one tells."""
+    global _progress_fd
+    _progress_fd = -1
+
+
 def tell(**fields: Any) -> None:
     """One line of progress. A reader that is gone ends this process: nobody waits for its figures, others wait for the GPU."""
+    if _progress_fd < 0:
+        return
     try:
         os.write(_progress_fd, (json.dumps(fields) + "\n").encode())
     except BrokenPipeError:

@@ -11,7 +11,7 @@ import json
 import os
 import sys
 import time
-from typing import Any, Dict, Iterator, List, Optional
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 
 def rank() -> int:
@@ -32,9 +32,14 @@ class Recorder:
     def __init__(self, path: Optional[str] = None) -> None:
         self.path = path or os.environ.get("INFERSCOPE_RECORD")
         self._lines: List[Dict[str, Any]] = []
+        self._types: Optional[Sequence[str]] = None
+
+    def only(self, types: Optional[Sequence[str]]) -> None:
+        """Leaves out lines of other types from now on; None keeps all again."""
+        self._types = types
 
     def _add(self, type_: str, t_ns: Optional[int], **fields: Any) -> None:
-        if self.path is None:
+        if self.path is None or (self._types is not None and type_ not in self._types):
             return
         line: Dict[str, Any] = {
             "v": 1,

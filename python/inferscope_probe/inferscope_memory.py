@@ -1,0 +1,256 @@
+"""What a process of PyTorch knows of its own memory, as `memory` lines of the record, for `inferscope memory`.
+
+Kinds of these lines are `<what>:<stage>` with `:<dtype>` behind it where tensors are counted: weights:load:float16,
+kv_cache:decode:float16, max_allocated:prefill, reserved:post_warmup, allocation:prefill:<place in the program>. `device` is
+the GPU as the driver counts it; null is host memory. Standard library and torch only.
+"""
+
+import gc
+import os
+import sys
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
+
+from inferscope_record import recorder
+
+# Of a snapshot, largest first; what is left is one line.
+KEPT_PLACES = 30
+# Entries of the allocator's history, each with a stack: a prefill of 100 layers has some thousand.
+HISTORY = 200_000
+
+Bytes = Dict[Tuple[Optional[int], str], int]
+
+
+def physical(index: Optional[int]) -> Optional[int]:
+    """The driver's number of torch's device `index`: CUDA_VISIBLE_DEVICES renumbers, as far as it names numbers."""
+    names = [name.strip() for name in os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",") if name.strip()]
+    if index is not None and index < len(names) and all(name.isdigit() for name in names):
+        return int(names[index])
+    return index
+
+
+def tensor_bytes(tensors: Iterable[Any]) -> Bytes:
+    """(device, dtype) -> bytes of their storages, each counted once; of a distributed tensor this rank's part."""
+    sums: Bytes = {}
+    seen = set()
+    for tensor in tensors:
+        local = tensor.to_local() if hasattr(tensor, "to_local") else tensor
+        if local.device.type == "meta":
+            continue
+        storage = local.untyped_storage()
+        place = (str(local.device), storage.data_ptr())
+        if place in seen:
+            continue
+        seen.add(place)
+        device = None if local.device.type == "cpu" else physical(local.device.index or 0)
+        key = (device, str(local.dtype).replace("torch.", ""))
+        sums[key] = sums.get(key, 0) + int(storage.nbytes())
+    return sums
+
+
+def cache_tensors(cache: Any) -> Iterator[Any]:
+    """Tensors that a Cache of transformers holds, whatever its layers are: keys and values, states of linear attention."""
+    import torch
+
+    for layer in getattr(cache, "layers", None) or ([] if cache is None else [cache]):
+        for value in vars(layer).values():
+            for one in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]:
+                if isinstance(one, torch.Tensor) and one.dim() > 1:
+                    yield one
+
+
+def resident(field: str) -> Optional[int]:
+    """VmRSS or VmHWM of this process in bytes; None where there is no /proc."""
+    try:
+        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+class MemoryWatch:
+    """Tells after each stage what model, KV cache and allocator hold, and the most that was held within the stage."""
+
+    def __init__(self, device: str, snapshot: bool = False) -> None:
+        self.gpu, self.snapshot = device != "cpu", snapshot
+        # Since `forget`, of what was reset between stages; the engine's own figure of a point is built on it.
+        self.peak_allocated = 0
+        self._most: Dict[int, List[int]] = {}
+        self._places: Dict[str, Any] = {}
+        if not self.gpu:
+            self._resident("baseline", "baseline")
+
+    def loaded(self, model: Any) -> None:
+        for name, tensors in (("weights", model.parameters()), ("buffers", model.buffers())):
+            for (device, dtype), count in tensor_bytes(tensors).items():
+                recorder().memory("%s:load:%s" % (name, dtype), count, "torch: storages of the model's %s" % name, device)
+        self.moment("load")
+
+    def begin(self) -> None:
+        """Before a warm-up repeat."""
+        if self.snapshot and "prefill" not in self._places:
+            self._history(True)
+
+    def prefilled(self, cache: Any) -> None:
+        if self.snapshot and "prefill" not in self._places:
+            self._keep("prefill")
+        self.moment("prefill", cache)
+
+    def last_step(self) -> None:
+        """Before the last decode step, which has the longest cache."""
+        if self.snapshot and "decode" not in self._places:
+            self._history(True)
+
+    def decoded(self, cache: Any) -> None:
+        if self.snapshot and "decode" not in self._places:
+            self._keep("decode")
+        self.moment("decode", cache)
+
+    def moment(self, stage: str, cache: Any = None) -> None:
+        """What is held now; `max_allocated` and `max_reserved` are of the time since the moment before."""
+        for (device, dtype), count in tensor_bytes(cache_tensors(cache)).items():
+            source = "torch: storages in %s" % type(cache).__name__
+            recorder().memory("kv_cache:%s:%s" % (stage, dtype), count, source, device)
+        if not self.gpu:
+            self._resident(stage, stage if stage == "post_warmup" else None)
+            return
+        import torch
+
+        for index in range(torch.cuda.device_count()):
+            stats = torch.cuda.memory_stats(index)
+            most = (stats.get("allocated_bytes.all.peak", 0), stats.get("reserved_bytes.all.peak", 0))
+            if most[1] == 0:
+                continue
+            device = physical(index)
+            told = {
+                "allocated": stats.get("allocated_bytes.all.current"),
+                "requested": stats.get("requested_bytes.all.current"),
+                "reserved": stats.get("reserved_bytes.all.current"),
+                "inactive_split": stats.get("inactive_split_bytes.all.current"),
+                "max_allocated": most[0],
+                "max_reserved": most[1],
+            }
+            for kind, count in told.items():
+                if count is not None:
+                    recorder().memory("%s:%s" % (kind, stage), int(count), "torch.cuda.memory_stats", device)
+            free, total = torch.cuda.mem_get_info(index)
+            recorder().memory("device_used:%s" % stage, int(total - free), "torch.cuda.mem_get_info", device)
+            before = self._most.get(index, [0, 0])
+            self._most[index] = [max(before[0], most[0]), max(before[1], most[1])]
+            if index == torch.cuda.current_device():
+                self.peak_allocated = max(self.peak_allocated, int(most[0]))
+            torch.cuda.reset_peak_memory_stats(index)
+
+    def warm(self, caches: Iterable[Any]) -> None:
+        """After warm-up: what stays when nothing is asked of the model. `caches`: those that are kept between repeats."""
+        gc.collect()
+        kept = [tensor for cache in caches for tensor in cache_tensors(cache)]
+        for (device, dtype), count in tensor_bytes(kept).items():
+            recorder().memory("kv_cache:post_warmup:%s" % dtype, count, "torch: storages in kept caches", device)
+        self.moment("post_warmup")
+        if not self.gpu:
+            return
+        import torch
+
+        pools: Dict[int, int] = {}
+        for segment in torch.cuda.memory_snapshot():
+            if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0):
+                pools[segment["device"]] = pools.get(segment["device"], 0) + int(segment["total_size"])
+        for index, count in pools.items():
+            source = "torch.cuda.memory_snapshot: segments of private pools"
+            recorder().memory("graph_pool:post_warmup", count, source, physical(index))
+
+    def end(self) -> None:
+        """At the end of the run: the highest of all stages."""
+        self.moment("end")
+        for index, (allocated, reserved) in self._most.items():
+            for kind, count, name in (("max_allocated", allocated, "memory_allocated"), ("max_reserved", reserved, "memory_reserved")):
+                recorder().memory(kind, int(count), "torch.cuda.max_" + name, physical(index), "peak")
+        if not self.gpu:
+            most = resident("VmHWM")
+            if most is not None:
+                recorder().memory("peak_rss", most, "/proc/<pid>/status VmHWM", None, "peak")
+        recorder().flush()
+
+    def forget(self) -> None:
+        self.peak_allocated = 0
+
+    def _resident(self, stage: str, point: Optional[str]) -> None:
+        now = resident("VmRSS")
+        if now is not None:
+            recorder().memory("rss:%s" % stage, now, "/proc/<pid>/status VmRSS", None, point)
+
+    def _history(self, on: bool) -> None:
+        import torch
+
+        if not self.gpu:
+            return
+        if on:
+            self._before = torch.cuda.memory_allocated()
+            torch.cuda.memory._record_memory_history(enabled="all", context="all", stacks="python", max_entries=HISTORY)
+        else:
+            torch.cuda.memory._record_memory_history(enabled=None)
+
+    def _keep(self, stage: str) -> None:
+        import torch
+
+        self._places[stage] = True
+        if not self.gpu:
+            return
+        try:
+            trace = torch.cuda.memory._snapshot()["device_traces"][torch.cuda.current_device()]
+        except Exception as error:  # a private function of torch: its absence costs the table, not the run
+            sys.stderr.write("inferscope: no snapshot of the allocator: %s\n" % error)
+            return
+        finally:
+            self._history(False)
+        device = physical(torch.cuda.current_device())
+        for place, (count, blocks) in live_at_peak(trace, self._before).items():
+            source = "torch.cuda.memory._snapshot, %d blocks" % blocks
+            recorder().memory("allocation:%s:%s" % (stage, place), count, source, device)
+
+
+def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[int, int]]:
+    """Place in the program -> bytes and blocks alive when most was; `before`: bytes alive when the trace begins."""
+    held, most, at = before, before, 0
+    for number, event in enumerate(trace):
+        if event["action"] == "alloc":
+            held += event["size"]
+        elif event["action"] == "free_requested":
+            held -= event["size"]
+        if held > most:
+            most, at = held, number + 1
+    live: Dict[int, Tuple[int, str]] = {}
+    older = before
+    for event in trace[:at]:
+        if event["action"] == "alloc":
+            live[event["addr"]] = (event["size"], place_of(event.get("frames") or []))
+        elif event["action"] == "free_requested" and live.pop(event["addr"], None) is None:
+            older -= event["size"]
+    sums: Dict[str, List[int]] = {}
+    for size, place in live.values():
+        own = sums.setdefault(place, [0, 0])
+        own[0] += size
+        own[1] += 1
+    ordered = sorted(sums.items(), key=lambda one: -one[1][0])
+    kept = {place: (own[0], own[1]) for place, own in ordered[:KEPT_PLACES]}
+    rest = ordered[KEPT_PLACES:]
+    if rest:
+        kept["%d other places" % len(rest)] = (sum(own[0] for _, own in rest), sum(own[1] for _, own in rest))
+    kept["held before (model, earlier cache)"] = (older, 0)
+    return kept
+
+
+def place_of(frames: List[Dict[str, Any]]) -> str:
+    """`modeling_llama.py:172 forward, in linear.py`: the innermost frame outside of torch, and torch's own below it."""
+    inner = None
+    for frame in frames:
+        name = frame["filename"].replace("\\", "/")
+        if "/torch/" in name or name.startswith("<"):
+            inner = inner or name.rsplit("/", 1)[-1]
+            continue
+        place = "%s:%d %s" % (name.rsplit("/", 1)[-1], frame["line"], frame["name"])
+        return place if inner is None else "%s, in %s" % (place, inner)
+    return inner or "unknown place"

@@ -1,0 +1,116 @@
+"""Tensor parallelism by transformers' own plan (`tp_plan="auto"`): one process (rank) a GPU, started by torchrun.
+
+All ranks run the same repeats. What they decide by the clock or by a signal is rank 0's decision, or they would wait for
+each other for ever. Rank 0 alone tells times and progress; each tells of its own memory.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import zlib
+from pathlib import Path
+from typing import Any, Dict, Tuple
+
+from inferscope_points import silence
+from inferscope_record import recorder
+
+# What ranks other than 0 record.
+_OWN_LINES = ("memory", "clock", "error")
+_CODES = {"float16": "F16", "bfloat16": "BF16", "float32": "F32"}
+
+
+def world_size() -> int:
+    return int(os.environ.get("WORLD_SIZE", "1"))
+
+
+class Group:
+    """The ranks of this run. `device`: cpu or cuda."""
+
+    def __init__(self, device: str) -> None:
+        self.rank, self.size = int(os.environ["RANK"]), world_size()
+        self.device = device if device == "cpu" else "cuda:%s" % os.environ.get("LOCAL_RANK", "0")
+        if self.rank != 0:
+            silence()
+            recorder().only(_OWN_LINES)
+
+    def agree(self, seconds: float, stopping: bool) -> Tuple[float, bool]:
+        """Rank 0's time and whether it stops, on every rank."""
+        import torch
+        import torch.distributed
+
+        told = torch.tensor([seconds, float(stopping)], dtype=torch.float64, device=self.device)
+        torch.distributed.broadcast(told, 0)
+        values = told.tolist()
+        return values[0], values[1] > 0
+
+    def speak(self) -> None:
+        """Lets this rank record whatever it has to say: it failed, and the others do not know."""
+        recorder().only(None)
+
+
+def trained_model(source: str, dtype: str, attn: str) -> Any:
+    """from_pretrained with the model's own plan."""
+    import torch
+    import transformers
+
+    try:
+        from transformers.distributed import DistributedConfig
+
+        plan = {"distributed_config": DistributedConfig(tp_plan="auto", tp_size=world_size())}
+    except (ImportError, TypeError):  # before 5.x
+        plan = {"tp_plan": "auto"}
+    integration = sys.modules.get("transformers.integrations.accelerate")
+    known = getattr(integration, "is_accelerate_available", None)
+    if known is not None and not known():
+        # It asks for the package accelerate, which then does nothing: each rank puts all of its part on one device.
+        integration.is_accelerate_available = lambda *_: True
+    try:
+        return transformers.AutoModelForCausalLM.from_pretrained(
+            source, dtype=getattr(torch, dtype), attn_implementation=attn, **plan
+        )
+    finally:
+        if known is not None:
+            integration.is_accelerate_available = known
+
+
+def random_model(config: Any, dtype: str, attn: str, seed: int) -> Any:
+    """A model with random weights, divided by its plan: the plan is only applied to a checkpoint that is loaded, so one
+    without contents (a file with a hole) is loaded and filled after."""
+    import torch
+
+    with tempfile.TemporaryDirectory(prefix="inferscope-tp-") as folder:
+        write_hollow(config, dtype, Path(folder))
+        model = trained_model(folder, dtype, attn)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            local = parameter.to_local() if hasattr(parameter, "to_local") else parameter
+            if local.dim() < 2:
+                local.fill_(1.0 if "norm" in name else 0.0)
+                continue
+            generator = torch.Generator(local.device).manual_seed(zlib.crc32(name.encode()) + seed)
+            local.normal_(0.0, 0.02, generator=generator)
+    return model
+
+
+def write_hollow(config: Any, dtype: str, folder: Path) -> None:
+    """model.safetensors (u64 length, JSON header, data) of the right shapes, its data a hole in the file that reads as zeros."""
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    with torch.device("meta"):
+        empty = AutoModelForCausalLM.from_config(config)
+    tied = getattr(empty, "all_tied_weights_keys", None) or getattr(empty, "_tied_weights_keys", None) or []
+    header: Dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    at = 0
+    for name, tensor in empty.state_dict().items():
+        if config.tie_word_embeddings and name in tied:
+            continue
+        size = tensor.numel() * getattr(torch, dtype).itemsize
+        header[name] = {"dtype": _CODES[dtype], "shape": list(tensor.shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        file.truncate(8 + len(text) + at)
+    config.save_pretrained(folder)
