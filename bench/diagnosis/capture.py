@@ -1,0 +1,266 @@
+"""Runs the planted faults and their repaired twins on a GPU, all in one process: importing torch takes longer than any of them.
+
+time: both variants in turn, pair by pair, without a profiler; then one trace of PyTorch's profiler each.
+nsys: below `nsys profile -c cudaProfilerApi --capture-range-end=repeat:N`: one report each, in the order of order.jsonl.
+ncu:  below `ncu --profile-from-start off`: one stage of each of the faults that counters show, in that order.
+Writes into --out; a program that fails is told in order.jsonl and does not stop the others.
+"""
+
+import argparse
+import contextlib
+import gc
+import gzip
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any, Callable, Dict, Iterator, List
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
+import torch  # noqa: E402
+from case import Case, run, sized_marker, unmarked, wait  # noqa: E402
+from inferscope_record import Recorder  # noqa: E402
+
+FAULTS = [one["id"] for one in json.loads((HERE / "faults.json").read_text())["faults"]]
+COUNTERS = [one["id"] for one in json.loads((HERE / "faults.json").read_text())["faults"] if one.get("ncu")]
+VARIANTS = ("fault", "fixed")
+
+
+class Session:
+    """Where the outcomes of one mode go."""
+
+    def __init__(self, out: Path, device: str, limit_s: float) -> None:
+        self.out, self.device, self.until = out, device, time.monotonic() + limit_s
+        out.mkdir(parents=True, exist_ok=True)
+
+    def told(self, **line: Any) -> None:
+        with open(self.out / "order.jsonl", "a") as file:
+            file.write(json.dumps(line) + "\n")
+        print(json.dumps(line)[:300], file=sys.stderr, flush=True)
+
+    @contextlib.contextmanager
+    def guarded(self, fault: str, variant: str) -> Iterator[None]:
+        started = time.monotonic()
+        try:
+            yield
+        except Exception as error:
+            traceback.print_exc()
+            self.told(fault=fault, variant=variant, failed=str(error)[:500])
+        finally:
+            if self.device != "cpu":
+                with contextlib.suppress(Exception):
+                    torch.cuda.synchronize()
+            gc.collect()
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+            print("%s %s %.1f s" % (fault, variant, time.monotonic() - started), file=sys.stderr, flush=True)
+
+    def late(self, fault: str) -> bool:
+        if time.monotonic() < self.until:
+            return False
+        self.told(fault=fault, variant="", failed="no time was left")
+        return True
+
+
+def prepare(fault: str, variant: str, device: str) -> Case:
+    torch.manual_seed(0)
+    return importlib.import_module("faults." + fault).prepare(variant, device)
+
+
+def warm(case: Case, device: str, runs: int = 2) -> None:
+    for _ in range(int(case.more.get("warm", runs))):
+        run(case, unmarked, device)
+
+
+def record(path: Path, fault: str, case: Case, execution: str, start_ns: int, end_ns: int, stages_ns: List[int]) -> None:
+    """What a workload says of itself (docs/formats.md): the model, the batch and, without a profiler, its stages."""
+    os.environ["INFERSCOPE_EXECUTION_ID"] = execution
+    lines = Recorder(str(path))
+    lines.clock()
+    if case.model is not None:
+        lines.model(fault, case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
+    if case.batch is not None:
+        context = (case.context or 0) // case.batch
+        length = context if case.kind == "prefill" else max(context - 1, 0)
+        lines.request(start_ns, start_ns, end_ns, 0, case.batch, length, case.stages if case.kind == "decode" else 1)
+    for index, (at, until) in enumerate(zip(stages_ns, stages_ns[1:])):
+        lines.stage(case.kind, at, until, 0, index, case.batch, case.new_tokens, case.context)
+    lines.flush()
+
+
+def nsys(session: Session, faults: List[str]) -> None:
+    index = 0
+    for fault in faults:
+        for variant in VARIANTS:
+            if session.late(fault):
+                return
+            with session.guarded(fault, variant):
+                case = prepare(fault, variant, session.device)
+                warm(case, session.device)
+                run(case, sized_marker(case, False), session.device)
+                index += 1
+                start_ns = time.monotonic_ns()
+                torch.cuda.profiler.start()
+                try:
+                    run(case, sized_marker(case, False), session.device)
+                finally:
+                    torch.cuda.profiler.stop()
+                    session.told(fault=fault, variant=variant, report=index)
+                end_ns = time.monotonic_ns()
+                record(session.out / ("%s-%s.jsonl" % (fault, variant)), fault, case, "nsys", start_ns, end_ns, [])
+                del case
+
+
+def ncu(session: Session, faults: List[str]) -> None:
+    for fault in faults:
+        for variant in VARIANTS:
+            if session.late(fault):
+                return
+            with session.guarded(fault, variant):
+                case = prepare(fault, variant, session.device)
+                warm(case, session.device, 1)
+                case.stages = 1
+                torch.cuda.profiler.start()
+                try:
+                    run(case, sized_marker(case, False), session.device)
+                finally:
+                    torch.cuda.profiler.stop()
+                    session.told(fault=fault, variant=variant)
+                del case
+
+
+def timed(case: Case, device: str) -> Dict[str, float]:
+    """Host wall of one run and, of the same run, the time between device events at its ends; ms a stage."""
+    if not case.more.get("cold"):
+        run(case, unmarked, device)
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
+    wait(device)
+    start = time.perf_counter_ns()
+    if events:
+        events[0].record()
+    run(case, unmarked, device)
+    if events:
+        events[1].record()
+        events[1].synchronize()
+    wall = (time.perf_counter_ns() - start) / 1e6 / case.stages
+    return {"wall_ms": wall, "device_ms": events[0].elapsed_time(events[1]) / case.stages if events else wall}
+
+
+def clean(case: Case, device: str, path: Path, fault: str) -> None:
+    """One run without a profiler whose stages are told by the clock that tells them: the host's where it waits, else the device's."""
+    starts: List[Any] = []
+
+    @contextlib.contextmanager
+    def mark(kind: str, index: int) -> Iterator[None]:
+        if kind == case.kind:
+            event = torch.cuda.Event(enable_timing=True) if device != "cpu" and not case.synchronize else None
+            if event is not None:
+                event.record()
+            starts.append((time.monotonic_ns(), event))
+        yield
+
+    wait(device)
+    begin = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
+    end = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
+    start_ns = time.monotonic_ns()
+    if begin is not None:
+        begin.record()
+    run(case, mark, device)
+    end_ns = time.monotonic_ns()
+    if end is not None and case.whole is None:
+        end.record()
+        end.synchronize()
+    if case.whole is not None:
+        stages: List[int] = []
+    elif starts[0][1] is None:
+        stages = [at for at, _ in starts] + [end_ns]
+    else:
+        stages = [start_ns + int(begin.elapsed_time(event) * 1e6) for _, event in starts]
+        stages.append(start_ns + int(begin.elapsed_time(end) * 1e6))
+    record(path, fault, case, "clean", start_ns, end_ns, stages)
+
+
+def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
+    """Writes one trace of one run. -> sums of its device activities, ms a stage"""
+    activities = [torch.profiler.ProfilerActivity.CPU]
+    if device != "cpu":
+        activities.append(torch.profiler.ProfilerActivity.CUDA)
+    with torch.profiler.profile(activities=activities, record_shapes=True) as profile:
+        run(case, sized_marker(case, True), device)
+    profile.export_chrome_trace(str(path))
+    with gzip.open(path, "rt") as file:
+        events = json.load(file)["traceEvents"]
+    sums = {"kernel_ms": 0.0, "copy_ms": 0.0, "kernels": 0.0}
+    for event in events:
+        if event.get("cat") == "kernel":
+            sums["kernel_ms"] += event["dur"] / 1e3 / case.stages
+            sums["kernels"] += 1 / case.stages
+        elif event.get("cat") in ("gpu_memcpy", "gpu_memset"):
+            sums["copy_ms"] += event["dur"] / 1e3 / case.stages
+    return sums
+
+
+def times(session: Session, faults: List[str], pairs: int) -> None:
+    if session.device != "cpu":
+        with torch.profiler.profile():
+            torch.ones(1, device=session.device).sum().item()
+    for fault in faults:
+        if session.late(fault):
+            return
+        with session.guarded(fault, "both"):
+            cases = {variant: prepare(fault, variant, session.device) for variant in VARIANTS}
+            for case in cases.values():
+                warm(case, session.device, 3)
+            rows: List[Dict[str, Any]] = []
+            for pair in range(pairs):
+                row: Dict[str, Any] = {}
+                for variant in VARIANTS if pair % 2 == 0 else VARIANTS[::-1]:
+                    row[variant] = timed(cases[variant], session.device)
+                rows.append(row)
+            result: Dict[str, Any] = {
+                "fault": fault,
+                "kind": cases["fault"].kind,
+                "per": {variant: case.more.get("per", 1) for variant, case in cases.items()},
+                "stages": {variant: case.stages for variant, case in cases.items()},
+                "pairs": rows,
+            }
+            # Written before the traces, which may fail on their own.
+            path = session.out / ("%s.json" % fault)
+            path.write_text(json.dumps(result))
+            for variant, case in cases.items():
+                clean(case, session.device, session.out / ("%s-%s.clean.jsonl" % (fault, variant)), fault)
+            result["device"] = {
+                variant: kineto(case, session.device, session.out / ("%s-%s.kineto.json.gz" % (fault, variant)))
+                for variant, case in cases.items()
+            }
+            path.write_text(json.dumps(result))
+            session.told(fault=fault, device=result["device"], first=rows[0], last=rows[-1])
+            del cases, case
+
+
+def main() -> None:
+    flags = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    flags.add_argument("mode", choices=["time", "nsys", "ncu"])
+    flags.add_argument("--out", type=Path, required=True)
+    flags.add_argument("--faults", default="", help="ids, comma between (default: all)")
+    flags.add_argument("--pairs", type=int, default=12)
+    flags.add_argument("--limit-s", type=float, default=150)
+    flags.add_argument("--device", default="cuda")
+    args = flags.parse_args()
+    session = Session(args.out, args.device, args.limit_s)
+    chosen = args.faults.split(",") if args.faults else COUNTERS if args.mode == "ncu" else FAULTS
+    modes: Dict[str, Callable[[], None]] = {
+        "time": lambda: times(session, chosen, args.pairs),
+        "nsys": lambda: nsys(session, chosen),
+        "ncu": lambda: ncu(session, chosen),
+    }
+    with torch.inference_mode():
+        modes[args.mode]()
+
+
+if __name__ == "__main__":
+    main()

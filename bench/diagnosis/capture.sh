@@ -1,0 +1,51 @@
+#!/bin/bash
+# Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS]. Wants python3 with torch, nsys and ncu
+# on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. Under 8 minutes.
+out=$1
+faults=${2:-}
+here=$(cd "$(dirname "$0")" && pwd)
+python=${INFERSCOPE_PYTHON:-python3}
+mkdir -p "$out/nsys" "$out/ncu" "$out/time"
+step() {
+  local name=$1 limit=$2 start=$SECONDS
+  shift 2
+  timeout -k 5 "$limit" "$@" >"$out/$name.out" 2>"$out/$name.err"
+  echo "$name: rc $? $((SECONDS - start)) s" | tee -a "$out/log.txt"
+}
+choose=()
+[ -n "$faults" ] && choose=(--faults "$faults")
+counters=("${choose[@]}")
+if [ -n "$faults" ]; then
+  # Counters are read of those faults only that are known by them.
+  some=$(tr ',' '\n' <<<"$faults" | grep -xE 'uncoalesced|bank_conflicts|low_occupancy' | paste -sd,)
+  counters=(--faults "$some")
+fi
+
+step time 170 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 130 "${choose[@]}"
+
+# One report for every pair of cudaProfilerStart and cudaProfilerStop.
+reports=/tmp/diagnosis-reports.$$
+mkdir -p "$reports"
+step nsys 230 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+  --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
+  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 170 "${choose[@]}"
+export out
+export_one() {
+  timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
+    echo "no export of $1" >>"$out/log.txt"
+}
+export -f export_one
+step export 90 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
+ls -l "$reports" >>"$out/log.txt"
+
+if [ -z "$faults" ] || [ -n "$some" ]; then
+  step ncu 110 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
+    --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 80 "${counters[@]}"
+  step ncu-raw 30 ncu --import "$reports/counters.ncu-rep" --csv --page raw
+  step ncu-details 30 ncu --import "$reports/counters.ncu-rep" --csv --page details
+  mv "$out/ncu-raw.out" "$out/ncu/raw.csv"
+  mv "$out/ncu-details.out" "$out/ncu/details.csv"
+fi
+mkdir -p "$out/reports" && mv "$reports"/*.nsys-rep "$reports"/*.ncu-rep "$out/reports/" 2>/dev/null
+rmdir "$reports" 2>/dev/null
+cat "$out/log.txt"

@@ -1,0 +1,220 @@
+"""A Llama-like decoder in plain PyTorch, whose parts a planted fault can replace.
+
+Positions are added to the embeddings, so that a layer has no rotary kernels. Decode steps attend to a fixed context: all steps of a run do
+the same work, and one captured graph serves them all. Without a GPU it runs tiny, to debug the programs.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+import torch
+import torch.nn.functional as F
+
+try:
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def _gated_kernel(both, out, inner, block: tl.constexpr):
+        row = tl.program_id(0).to(tl.int64)
+        column = tl.program_id(1) * block + tl.arange(0, block)
+        inside = column < inner
+        gate = tl.load(both + row * 2 * inner + column, mask=inside).to(tl.float32)
+        up = tl.load(both + row * 2 * inner + inner + column, mask=inside).to(tl.float32)
+        tl.store(out + row * inner + column, (gate / (1 + tl.exp(-gate)) * up).to(out.dtype.element_ty), mask=inside)
+
+except ImportError:  # A CPU build of torch.
+    triton = None
+
+
+@dataclass(frozen=True)
+class Shape:
+    hidden: int = 4096
+    inner: int = 14336
+    layers: int = 4
+    heads: int = 32
+    kv_heads: int = 8
+    head_dim: int = 128
+    vocab: int = 32000
+
+    def config(self) -> Dict[str, Any]:
+        """As a config.json of Hugging Face transformers."""
+        return {
+            "architectures": ["LlamaForCausalLM"],
+            "model_type": "llama",
+            "hidden_size": self.hidden,
+            "intermediate_size": self.inner,
+            "num_hidden_layers": self.layers,
+            "num_attention_heads": self.heads,
+            "num_key_value_heads": self.kv_heads,
+            "head_dim": self.head_dim,
+            "vocab_size": self.vocab,
+            "hidden_act": "silu",
+            "rms_norm_eps": 1e-5,
+            "tie_word_embeddings": False,
+            "max_position_embeddings": 16384,
+        }
+
+
+def sized(shape: Shape, device: str) -> Shape:
+    """The shape itself on a GPU; on a CPU one that takes milliseconds."""
+    if device != "cpu":
+        return shape
+    odd = shape.hidden % 8
+    return replace(shape, hidden=64 - odd, inner=96, layers=2, heads=4, kv_heads=2, head_dim=16, vocab=128)
+
+
+def sdpa(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, causal: bool) -> torch.Tensor:
+    """[batch, heads, queries, head_dim] from keys and values of [batch, kv_heads, keys, head_dim]."""
+    return F.scaled_dot_product_attention(q, k, v, is_causal=causal, enable_gqa=q.shape[1] != k.shape[1])
+
+
+def rms_norm(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return F.rms_norm(x, (x.shape[-1],), weight, 1e-5)
+
+
+def gated(both: torch.Tensor) -> torch.Tensor:
+    """silu(gate) * up of [..., 2 * inner], in one kernel."""
+    inner = both.shape[-1] // 2
+    if triton is None or both.device.type == "cpu":
+        gate, up = both.chunk(2, -1)
+        return F.silu(gate) * up
+    out = torch.empty(*both.shape[:-1], inner, dtype=both.dtype, device=both.device)
+    rows = both.numel() // both.shape[-1]
+    _gated_kernel[(rows, triton.cdiv(inner, 1024))](both, out, inner, block=1024)
+    return out
+
+
+@dataclass
+class Layer:
+    qkv: torch.Tensor
+    out: torch.Tensor
+    gate_up: torch.Tensor
+    down: torch.Tensor
+    norm1: torch.Tensor
+    norm2: torch.Tensor
+
+
+class Decoder:
+    """`linear`, `attention`, `norm` and `activation` may be replaced; `cache` is static or cat."""
+
+    def __init__(
+        self, shape: Shape, batch: int, context: int, device: str, dtype: torch.dtype = torch.bfloat16, weights: Optional[torch.dtype] = None
+    ) -> None:
+        self.shape, self.batch, self.context, self.device, self.dtype = shape, batch, context, device, dtype
+        self.linear: Callable[[torch.Tensor, torch.Tensor], torch.Tensor] = F.linear
+        self.attention, self.norm, self.activation = sdpa, rms_norm, gated
+        self.cache = "static"
+        self.after_layer: Callable[[torch.Tensor], None] = lambda x: None
+        stored = weights or dtype
+        kv = shape.kv_heads * shape.head_dim
+        q = shape.heads * shape.head_dim
+
+        def weight(rows: int, columns: int) -> torch.Tensor:
+            return torch.empty(rows, columns, device=device, dtype=stored).normal_(0, columns**-0.5)
+
+        def ones() -> torch.Tensor:
+            return torch.ones(shape.hidden, device=device, dtype=dtype)
+
+        self.layers = [
+            Layer(
+                weight(q + 2 * kv, shape.hidden),
+                weight(shape.hidden, q),
+                weight(2 * shape.inner, shape.hidden),
+                weight(shape.hidden, shape.inner),
+                ones(),
+                ones(),
+            )
+            for _ in range(shape.layers)
+        ]
+        self.final_norm = ones()
+        self.embedding = torch.empty(shape.vocab, shape.hidden, device=device, dtype=dtype).normal_()
+        self.head = weight(shape.vocab, shape.hidden)
+        self.keys: List[torch.Tensor] = []
+        self.values: List[torch.Tensor] = []
+        self.token = torch.zeros(batch, 1, dtype=torch.long, device=device)
+
+    def fill_cache(self, room: int = 1) -> None:
+        """A cache of `context` tokens for decode steps, as a prefill would leave it; `room` slots more where it is static."""
+        shape = self.shape
+        extra = 0 if self.cache == "cat" else room
+
+        def filled() -> torch.Tensor:
+            return torch.empty(
+                self.batch, shape.kv_heads, self.context + extra, shape.head_dim, device=self.device, dtype=self.dtype
+            ).normal_()
+
+        self.keys = [filled() for _ in range(shape.layers)]
+        self.values = [filled() for _ in range(shape.layers)]
+
+    def layer(self, index: int, x: torch.Tensor, decode: bool) -> torch.Tensor:
+        """One layer over [batch, tokens, hidden]."""
+        shape, own = self.shape, self.layers[index]
+        batch, tokens, _ = x.shape
+        y = self.linear(self.norm(x, own.norm1), own.qkv).view(batch, tokens, -1, shape.head_dim).transpose(1, 2)
+        q, k, v = y.split([shape.heads, shape.kv_heads, shape.kv_heads], 1)
+        if decode:
+            k, v = self.cached(index, k, v)
+        a = self.attention(q, k, v, not decode).transpose(1, 2).reshape(batch, tokens, -1)
+        x = x + self.linear(a, own.out)
+        x = x + self.linear(self.activation(self.linear(self.norm(x, own.norm2), own.gate_up)), own.down)
+        self.after_layer(x)
+        return x
+
+    def cached(self, index: int, k: torch.Tensor, v: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
+        keys, values = self.keys[index], self.values[index]
+        if self.cache == "cat":
+            return torch.cat([keys, k], 2), torch.cat([values, v], 2)
+        keys[:, :, self.context : self.context + 1] = k
+        values[:, :, self.context : self.context + 1] = v
+        return keys[:, :, : self.context + 1], values[:, :, : self.context + 1]
+
+    def hidden(self, tokens: torch.Tensor) -> torch.Tensor:
+        return F.embedding(tokens, self.embedding)
+
+    def logits(self, x: torch.Tensor) -> torch.Tensor:
+        """[batch, vocab] of the last position."""
+        return self.linear(self.norm(x[:, -1], self.final_norm), self.head)
+
+    def prefill(self, tokens: torch.Tensor) -> torch.Tensor:
+        """[batch, tokens] -> logits [batch, vocab]"""
+        return self.prefill_hidden(self.hidden(tokens))
+
+    def prefill_hidden(self, x: torch.Tensor) -> torch.Tensor:
+        for index in range(self.shape.layers):
+            x = self.layer(index, x, False)
+        return self.logits(x)
+
+    def decode(self) -> torch.Tensor:
+        """One step from self.token, whose successor is put there. -> logits [batch, vocab]"""
+        x = self.hidden(self.token)
+        for index in range(self.shape.layers):
+            x = self.layer(index, x, True)
+        logits = self.logits(x)
+        self.token.copy_(logits.argmax(-1, keepdim=True))
+        return logits
+
+
+def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
+    """`work` as a CUDA graph; itself on a CPU. Its answer is that of the captured call."""
+    if device == "cpu":
+        return work
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(2):
+            work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        answer = work()
+
+    def replay() -> Any:
+        graph.replay()
+        return answer
+
+    return replay
+
+
+def random_tokens(batch: int, length: int, vocab: int, device: str) -> torch.Tensor:
+    return torch.randint(0, vocab, (batch, length), device=device)

@@ -1,0 +1,32 @@
+"""The server looks for new requests every 10 ms, so that the GPU waits between two; repaired: they are taken from a queue at once."""
+
+import time
+
+from case import Case, Marker, wait
+from decoder import Decoder, Shape, graphed, random_tokens, sized
+
+
+def prepare(variant: str, device: str) -> Case:
+    batch, context = (8, 512) if device != "cpu" else (2, 8)
+    shape = sized(Shape(), device)
+    model = Decoder(shape, batch, context, device)
+    model.fill_cache()
+    step = graphed(model.decode, device)
+    tokens = random_tokens(batch, context, shape.vocab, device)
+    requests = 4
+
+    def whole(mark: Marker) -> None:
+        for request in range(requests):
+            with mark("prefill", request):
+                model.prefill(tokens)
+                wait(device)
+            for index in range(4):
+                with mark("decode", index):
+                    step()
+            wait(device)
+            if variant == "fault":
+                time.sleep(0.010)
+
+    return Case(
+        "decode", requests, whole=whole, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config()
+    )

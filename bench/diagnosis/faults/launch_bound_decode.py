@@ -1,0 +1,12 @@
+"""A small model decodes one sequence with a kernel launch an operation; repaired: the step is one CUDA graph."""
+
+from case import Case
+from decoder import Decoder, Shape, graphed, sized
+
+
+def prepare(variant: str, device: str) -> Case:
+    shape = sized(Shape(hidden=1024, inner=2816, layers=10, heads=16, kv_heads=4, head_dim=64), device)
+    model = Decoder(shape, 1, 128, device)
+    model.fill_cache()
+    step = graphed(model.decode, device) if variant == "fixed" else model.decode
+    return Case("decode", 8, lambda _: step(), batch=1, new_tokens=1, context=129, model=shape.config())
