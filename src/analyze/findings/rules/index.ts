@@ -1,8 +1,39 @@
 import type { Rule } from '../rule.js';
+import { profileObservations } from './profile-observations.js';
+import { idleRecording } from './idle-recording.js';
+import { benchmarkFlags } from './benchmark-flags.js';
+import { cpuByAccident } from './cpu-by-accident.js';
+import { profilerOverhead } from './profiler-overhead.js';
+import { fewRepeats } from './few-repeats.js';
+import { answersNotAsAsked } from './answers-not-as-asked.js';
+import { clientBound } from './client-bound.js';
+import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { kvPoolSmall } from './kv-pool-small.js';
+import { allocatorFragmentation } from './allocator-fragmentation.js';
+import { anotherProcess } from './another-process.js';
+import { throttling } from './throttling.js';
 import { l2HitRate } from './l2-hit-rate.js';
 import { bankConflicts } from './bank-conflicts.js';
 import { uncoalescedAccess } from './uncoalesced-access.js';
 import { lowOccupancy } from './low-occupancy.js';
 
 /** Every rule, one file each; their order is only that of `rules` in the document. */
-export const rules: readonly Rule[] = [lowOccupancy, uncoalescedAccess, bankConflicts, l2HitRate];
+export const rules: readonly Rule[] = [
+  lowOccupancy,
+  uncoalescedAccess,
+  bankConflicts,
+  l2HitRate,
+  throttling,
+  anotherProcess,
+  allocatorFragmentation,
+  kvPoolSmall,
+  prefixCacheArtefact,
+  clientBound,
+  answersNotAsAsked,
+  fewRepeats,
+  profilerOverhead,
+  cpuByAccident,
+  benchmarkFlags,
+  idleRecording,
+  profileObservations,
+];

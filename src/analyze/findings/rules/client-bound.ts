@@ -1,0 +1,21 @@
+import type { Rule } from '../rule.js';
+import { servingDoubt } from '../serving-doubt.js';
+
+/** The load generator, not the server, was what could do no more. */
+export const clientBound: Rule = {
+  id: 'client_bound',
+  title: 'Client-bound load test',
+  references: [],
+  find: (context) =>
+    servingDoubt(context, ['client_bound'], {
+      name: 'Client-bound',
+      cause:
+        'This client sent late or read late: its own lag is in every latency, and a higher load would measure the client again.',
+      change: {
+        kind: 'flag',
+        text: 'Give the client more threads or a machine of its own, or offer less.',
+        example: 'inferscope bench serve --threads 4',
+      },
+      check: 'inferscope bench serve with the same load: the client may not be a limit',
+    }),
+};

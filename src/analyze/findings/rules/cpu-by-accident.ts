@@ -1,0 +1,57 @@
+import { doubt, said } from '../doubt.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { benchOf } from '../session-analyses.js';
+
+/** A program that could have used the machine's GPU computed on its CPU. */
+export const cpuByAccident: Rule = {
+  id: 'cpu_by_accident',
+  title: 'CPU by accident',
+  references: [],
+  async find(context) {
+    const bench = await benchOf(context);
+    if (bench) {
+      const flag = bench.data.variants
+        .flatMap(({ flags }) => flags)
+        .find(({ code }) => code === 'cpu_by_accident');
+      return flag
+        ? { outcome: 'fired', findings: [finding(flag.text)] }
+        : { outcome: 'not_fired', why: 'The benchmark computed where it was told to.' };
+    }
+    const { workload, hardware } = context.manifest;
+    const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'] ?? null;
+    if (typeof gpu !== 'string')
+      return { outcome: 'not_applicable', why: 'The machine has no GPU that is known.' };
+    if (!workload || !workload.device.startsWith('cpu')) {
+      return context.has('kernels') || workload
+        ? { outcome: 'not_fired', why: `It computed on ${workload?.device ?? 'the GPU'}.` }
+        : { outcome: 'not_applicable', why: 'The session does not say what computed.' };
+    }
+    if (workload.engine.name.startsWith('onnx') || asked(context))
+      return { outcome: 'not_fired', why: 'The CPU was asked for.' };
+    return {
+      outcome: 'fired',
+      findings: [finding(`${workload.engine.name} computed on the CPU although this machine has ${gpu}`)],
+    };
+  },
+};
+
+/** `--device cpu`, `device="cpu"`, or GPUs hidden on the command line. */
+const asked = ({ manifest }: FindingContext): boolean =>
+  [...manifest.command, ...manifest.executions.flatMap(({ command }) => command)].some((word) =>
+    /^--device(=|$)|^cpu$|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
+  );
+
+function finding(text: string): FoundDraft {
+  return doubt({
+    title: `CPU by accident: ${text}`,
+    cause:
+      'The framework falls back to the CPU without a word where it finds no GPU: a wheel without CUDA, a driver too old for it, hidden devices, or a model that was never moved.',
+    change: {
+      kind: 'environment',
+      text: 'See that the framework finds the GPU, and move model and inputs to it; --device cpu says that the CPU is meant.',
+      example: 'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
+    },
+    evidence: [said(text)],
+    check: 'inferscope doctor, then the same run again',
+  });
+}

@@ -1,0 +1,106 @@
+import { doubt, said } from '../doubt.js';
+import type { StageWaterfall } from '../../../model/documents/explain.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { benchOf } from '../session-analyses.js';
+
+/** Half width of the 95 % interval as a share of the mean: a change smaller than it cannot be told from noise. */
+const wide = 0.1;
+/** Steps below which no spread is worth the name. */
+const leastInstances = 3;
+
+/** Times that rest on too few repeats, or vary too much to compare with another run. */
+export const fewRepeats: Rule = {
+  id: 'few_repeats',
+  title: 'Too few repeats, or repeats that differ',
+  references: [
+    {
+      title: 'Georges, Buytaert, Eeckhout: Statistically rigorous Java performance evaluation (OOPSLA 2007)',
+      url: 'https://doi.org/10.1145/1297027.1297033',
+    },
+  ],
+  async find(context) {
+    const bench = await benchOf(context);
+    if (bench) {
+      const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
+        ...own.map((flag) => ({ ...flag, point: null as string | null })),
+        ...points.flatMap(({ flags, point }) => flags.map((flag) => ({ ...flag, point }))),
+      ]);
+      const varying = flags.filter(({ code }) => code === 'high_variance' || code === 'unstable_warmup');
+      const single = bench.issues.filter(({ code }) => code === 'one_launch');
+      if (varying.length === 0 && single.length === 0)
+        return { outcome: 'not_fired', why: 'Repeats and launches of the benchmark agree within 5 %.' };
+      const [worst] = varying;
+      const title = worst
+        ? `High variance: ${worst.point === null ? '' : `at ${worst.point} `}${worst.text}`
+        : `Too few launches: ${single[0]!.text.replace(/\.$/, '')}`;
+      return {
+        outcome: 'fired',
+        findings: [
+          finding(
+            title,
+            varying.map(({ point, code, text }) => ({ point, code, text })),
+          ),
+        ],
+      };
+    }
+    if (context.waterfalls.length === 0)
+      return { outcome: 'not_applicable', why: 'The session has no stages whose times could vary.' };
+    const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
+    if (doubtful.length > 0) {
+      const rows = doubtful.map(({ waterfall, share }) => ({
+        stage: waterfall.kind,
+        instances: waterfall.instances,
+        mean_ms: waterfall.measured_ms.value,
+        half_width_share: share,
+      }));
+      return { outcome: 'fired', findings: [finding(doubtful[0]!.title, rows)] };
+    }
+    return {
+      outcome: 'not_fired',
+      why: 'Every stage has three instances and more, with means known to 10 %.',
+    };
+  },
+};
+
+/** Kinds of which a run has several; loading and warm-up happen once by nature. */
+const counts = ({ kind }: StageWaterfall) => kind === 'prefill' || kind === 'decode' || kind === 'mixed';
+
+function doubtOf(
+  waterfall: StageWaterfall,
+  { manifest }: FindingContext,
+): { waterfall: StageWaterfall; title: string; share: number | null }[] {
+  const { kind, instances, measured_ms: measured } = waterfall;
+  if (instances < leastInstances) {
+    // The embedded engine's profiled pass is short by design: its clean one is what is timed.
+    if (manifest.kind === 'profile') return [];
+    const times = instances === 1 ? 'once' : `${instances} times`;
+    return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}`, share: null }];
+  }
+  const share = halfWidth(measured);
+  if (share === null || share <= wide) return [];
+  const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
+  return [{ waterfall, title: text, share }];
+}
+
+/** Half of ci95 over the value; from the spread over instances where there is no interval. */
+export function halfWidth(figure: StageWaterfall['measured_ms']): number | null {
+  if (figure.value === null || figure.value <= 0) return null;
+  if (figure.ci95) return (figure.ci95[1] - figure.ci95[0]) / 2 / figure.value;
+  const { sd, n } = figure;
+  return sd === undefined || !n || n < 2 ? null : (1.96 * sd) / Math.sqrt(n) / figure.value;
+}
+
+function finding(title: string, rows: Record<string, string | number | null>[]): FoundDraft {
+  return doubt({
+    title,
+    cause:
+      'A mean that is known to so little tells nothing of changes smaller than that: what looks like a gain may be the next run of the same program.',
+    change: {
+      kind: 'capture',
+      text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',
+      example: 'inferscope bench latency --launches 5 --repeats 10 …',
+    },
+    evidence: [said(title, rows)],
+    check: 'inferscope baseline check, which takes the spread into account',
+  });
+}

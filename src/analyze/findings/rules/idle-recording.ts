@@ -1,0 +1,49 @@
+import { doubt, said } from '../doubt.js';
+import type { Rule } from '../rule.js';
+import { monitorOf } from '../session-analyses.js';
+
+/** Of the recorded time. */
+const leastShare = 0.2;
+
+/** A recording of a machine whose GPU has nothing to do for long, by the driver's utilisation. */
+export const idleRecording: Rule = {
+  id: 'idle_recording',
+  title: 'GPU idle in a recording',
+  references: [],
+  async find(context) {
+    if (context.has('kernels'))
+      return { outcome: 'not_applicable', why: 'A timeline of kernels tells idle time exactly.' };
+    if (context.manifest.kind !== 'monitor' && context.manifest.kind !== 'import')
+      return { outcome: 'not_applicable', why: 'The session is no recording of a machine.' };
+    const monitor = await monitorOf(context);
+    const devices = (monitor?.devices ?? []).filter(({ idle }) => idle.share.value !== null);
+    if (!monitor || devices.length === 0)
+      return { outcome: 'not_applicable', why: 'No GPU tells its utilisation.' };
+    const idle = devices.filter((device) => device.idle.share.value! >= leastShare);
+    if (idle.length === 0)
+      return { outcome: 'not_fired', why: devices.map(({ headline }) => headline).join(' ') };
+    return {
+      outcome: 'fired',
+      findings: [
+        doubt({
+          title: `Idle GPU: ${idle[0]!.scope} had nothing to do for ${Math.round(100 * idle[0]!.idle.share.value!)} % of the recording`,
+          cause:
+            'Between requests, phases or programs the GPU waits: for load, for the host, for data. The recording does not tell which; a timeline does.',
+          change: {
+            kind: 'capture',
+            text: 'Record a timeline of the program while it is idle.',
+            example: 'inferscope run --evaluator nsys -- <command>',
+          },
+          confidence: 'medium',
+          evidence: idle.map(({ headline, idle: { periods } }) =>
+            said(
+              headline,
+              periods.map(({ start_ns, dur_ns }) => ({ start_ns, dur_ns })),
+            ),
+          ),
+          check: 'inferscope monitor --while -- <command>',
+        }),
+      ],
+    };
+  },
+};

@@ -1,0 +1,72 @@
+import { doubt } from '../doubt.js';
+import type { Rule } from '../rule.js';
+
+/** Share of the KV cache pool in use from which the next token of some sequence may find no block. */
+const full = 0.97;
+
+/** A server or engine that has to take running requests back because its KV cache is full. */
+export const kvPoolSmall: Rule = {
+  id: 'kv_pool_small',
+  title: 'KV cache too small',
+  references: [
+    {
+      title: 'vLLM: preemption',
+      url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html#preemption',
+    },
+  ],
+  async find(context) {
+    const { rows, evidence } = await context.evidence<{
+      execution_id: string;
+      fullest: number | null;
+      preempted: number | null;
+      waiting: number | null;
+    }>(
+      `SELECT execution_id, max(value) FILTER (WHERE metric = 'kv_cache_usage_ratio') AS fullest,
+         max(value) FILTER (WHERE metric = 'preemptions_total') - min(value) FILTER (WHERE metric = 'preemptions_total') AS preempted,
+         max(value) FILTER (WHERE metric = 'requests_waiting') AS waiting
+       FROM telemetry WHERE metric IN ('kv_cache_usage_ratio', 'preemptions_total', 'requests_waiting')
+       GROUP BY execution_id ORDER BY preempted DESC NULLS LAST, fullest DESC NULLS LAST`,
+      (all) =>
+        all
+          .map(
+            (row) =>
+              `${row.execution_id}: KV cache up to ${row.fullest === null ? 'an unknown share' : percent(row.fullest)} full, ${row.preempted ?? 'an unknown number of'} preemptions, up to ${row.waiting ?? 'an unknown number of'} requests waiting`,
+          )
+          .join('; '),
+    );
+    if (rows.every(({ fullest, preempted }) => fullest === null && preempted === null))
+      return { outcome: 'not_applicable', why: 'No engine or server told how full its KV cache was.' };
+    const worst = rows.find(
+      ({ preempted, fullest, waiting }) =>
+        (preempted ?? 0) > 0 || ((fullest ?? 0) >= full && (waiting ?? 0) > 0),
+    );
+    if (!worst) {
+      const most = Math.max(...rows.map(({ fullest }) => fullest ?? 0));
+      return { outcome: 'not_fired', why: `No preemptions; the KV cache was ${percent(most)} full at most.` };
+    }
+    const preempted = worst.preempted ?? 0;
+    const why =
+      preempted > 0
+        ? `${preempted} request${preempted === 1 ? ' was' : 's were'} preempted`
+        : `it was ${percent(worst.fullest!)} full while up to ${worst.waiting} requests waited`;
+    return {
+      outcome: 'fired',
+      findings: [
+        doubt({
+          title: `KV cache too small: ${why}`,
+          cause:
+            'Running sequences grow until no block of the KV cache is free: the scheduler takes some back and computes their tokens again, or lets new ones wait. Latency and throughput hold that repeated prefill.',
+          change: {
+            kind: 'flag',
+            text: 'Give the cache more room, or let fewer or shorter sequences in: more of the memory, a smaller KV dtype, fewer sequences at once, more GPUs.',
+            example: '--gpu-memory-utilization 0.95, --kv-cache-dtype fp8, --max-num-seqs 64',
+          },
+          evidence: [evidence],
+          check: 'the same load again; inferscope estimate says how many sequences fit',
+        }),
+      ],
+    };
+  },
+};
+
+const percent = (share: number) => `${Math.round(100 * share)} %`;
