@@ -30,6 +30,11 @@ export interface VllmRankFacts {
   /** Allocated outside PyTorch: NCCL, attention workspaces, CUDA context beyond the first measurement. */
   non_torch: VllmLogBytes | null;
   activation_peak: VllmLogBytes | null;
+  /**
+   * Whether `activation_peak` has the estimate for CUDA graphs in it. So it is wherever `consumed` is printed: there
+   * budget − consumed − activation_peak = kv_cache, with the estimate set aside too.
+   */
+  activation_includes_graphs: boolean;
   /** 0.6.4 only: weights and activations together. */
   torch_peak: VllmLogBytes | null;
   /** 2026: weights and non-torch together. */

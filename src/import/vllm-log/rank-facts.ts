@@ -22,6 +22,7 @@ export function rankFacts(lines: LogLine[], tensorParallelSize: number): VllmRan
       for (const match of line.text.matchAll(pattern)) {
         const facts = workerAt(line.text, match.index);
         facts[field] = better(facts[field], bytesOf(line, match, unit));
+        if (field === 'consumed') facts.activation_includes_graphs = true;
       }
     }
     for (const { field, pattern } of secondPatterns) {
@@ -66,6 +67,7 @@ function noFacts(process: LogProcess): VllmRankFacts {
     weights: null,
     non_torch: null,
     activation_peak: null,
+    activation_includes_graphs: false,
     torch_peak: null,
     consumed: null,
     kv_cache: null,
