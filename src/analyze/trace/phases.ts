@@ -21,12 +21,12 @@ export const gapParts = [
  * Time before the first activity of the capture and after the last one: the host's, too. Loading spends most of itself
  * before it has launched anything.
  */
-const edges = ['start_up', 'shut_down'] as const;
+export const edges = ['start_up', 'shut_down'] as const;
 const causeIds = [...gapParts, ...edges.map((edge) => `host.${edge}`)];
 const columnOf = (id: string): string => id.replace('host.', '');
 
 /** Sampling lies inside steps: its windows are a level of their own. */
-const stepsLevel = "kind <> 'sampling'";
+export const stepsLevel = "kind <> 'sampling'";
 const samplingLevel = "kind = 'sampling'";
 
 const rowsShown = 512;
@@ -153,7 +153,7 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
  * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
  * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
  */
-function gapsOfWindows(level: string): string {
+export function gapsOfWindows(level: string): string {
   const columns = gapParts.map((part) => `${part}_ns AS ${part}`);
   const sums = gapParts.map((part) => `sum(${part}) AS ${part}`);
   const windows = `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}`;
@@ -222,7 +222,7 @@ async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<
 }
 
 /** Mean window of the same kind in the execution without a profiler; a mean over process launches where known. */
-async function cleanTime({ database, source }: TraceScope, kind: PhaseKind): Promise<Figure> {
+export async function cleanTime({ database, source }: TraceScope, kind: PhaseKind): Promise<Figure> {
   if (!source.timing) return missing('no_clean_execution', 'the session has no execution without a profiler');
   const { execution_id } = source.timing;
   const steps = await recordedSteps(database, execution_id, { rank: source.focus.rank });

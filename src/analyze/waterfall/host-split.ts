@@ -1,0 +1,110 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { WaterfallBar } from '../../model/documents/explain.js';
+import type { TraceScope } from '../trace/scope.js';
+
+type Parts = WaterfallBar['parts'];
+
+/** What the host's part of the gaps is known to be, by window and by kind of stage. */
+export interface HostSplit {
+  /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
+  framework: Map<number, number> | null;
+  /** By operator (outermost) or by innermost range, ns over all instances of the kind. */
+  parts: Map<PhaseKind, Parts>;
+  partsOf: 'operator' | 'range' | null;
+}
+
+/** Beyond so many operators climbing to the outermost one takes longer than the answer is worth. */
+const opsClimbed = 2_000_000;
+const partsShown = 6;
+const python = "op_type IS DISTINCT FROM 'python_function'";
+
+/**
+ * SQL of (stage_id of the window, share): how much of the host's part of the gaps, launch by launch, the thread was inside
+ * the outermost operator that launched the activity ending the gap; the rest is between operators.
+ */
+export function frameworkShareSql(unmarked: boolean): string {
+  return `SELECT ${unmarked ? '0' : 'step_id'} AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM (${hostGapsSql(unmarked)}) GROUP BY 1`;
+}
+
+/** Climbs from the operator that launched to the outermost one around it that is no Python function. */
+function hostGapsSql(unmarked: boolean): string {
+  const levels = [1, 2, 3, 4, 5];
+  const joins = levels.map((n) => `LEFT JOIN op o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
+  const outermost = (column: string) =>
+    `coalesce(${[...levels]
+      .reverse()
+      .map((n) => `o${n}.${column}`)
+      .join(', ')}, o0.${column})`;
+  return `WITH op AS (SELECT op_id, parent_op_id, start_ns, name FROM own_ops WHERE ${python}),
+    root AS (SELECT o0.op_id, ${outermost('start_ns')} AS root_ns, ${outermost('name')} AS root_name FROM op o0 ${joins})
+    SELECT ${unmarked ? '0' : 'p.step_id'} AS step_id, g.host_ns, root_name,
+      coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0) AS inside_ns
+    FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0`;
+}
+
+/** Needs `windows`. */
+export async function hostSplit(scope: TraceScope, unmarked: boolean): Promise<HostSplit> {
+  const { database } = scope;
+  const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
+  const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
+  const kindOf = unmarked
+    ? "SELECT 0 AS step_id, 'outside' AS kind"
+    : 'SELECT stage_id AS step_id, kind FROM windows';
+  if (withOps) {
+    const shares = await database.query<{ stage_id: number; share: number | null }>(
+      frameworkShareSql(unmarked),
+    );
+    const rows = await database.query<PartRow>(
+      `SELECT kind, coalesce(root_name, 'no operator') AS label, sum(host_ns)::DOUBLE AS ns, count(*) AS n
+       FROM (${hostGapsSql(unmarked)}) JOIN (${kindOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
+    );
+    const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
+    return { framework, parts: byKind(rows), partsOf: 'operator' };
+  }
+  if (unmarked) return { framework: null, parts: new Map(), partsOf: null };
+  // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
+  const rows = await database.query<PartRow>(
+    `SELECT w.kind, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
+     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 GROUP BY stage_id) g
+     JOIN focus_stages s USING (stage_id) JOIN windows w ON w.stage_id = s.step_id
+     WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL ORDER BY ns DESC`,
+  );
+  return { framework: null, parts: byKind(rows), partsOf: rows.length > 0 ? 'range' : null };
+}
+
+interface PartRow {
+  kind: PhaseKind;
+  label: string;
+  ns: number;
+  n: number;
+}
+
+/** ns and counts over all instances of a kind; the largest. */
+function byKind(rows: readonly PartRow[]): Map<PhaseKind, Parts> {
+  const found = new Map<PhaseKind, Parts>();
+  for (const { kind, label, ns, n } of rows) {
+    const own = found.get(kind) ?? [];
+    if (own.length < partsShown) own.push({ label, ms: ns / 1e6, count: n });
+    found.set(kind, own);
+  }
+  return found;
+}
+
+/** Calls that wait for the device, by any vendor's names; a blocking copy waits too. */
+const waiting =
+  "(name ILIKE '%synchronize%' OR name ILIKE '%memcpy%' OR name ILIKE '%memset%' OR name ILIKE '%malloc%' OR name ILIKE '%free%')";
+
+/** The host's waiting by the call it waited in, ns over all instances of a kind: the last such call before the gap ended. */
+export async function waitingParts(
+  { database }: TraceScope,
+  unmarked: boolean,
+): Promise<Map<PhaseKind, Parts>> {
+  const rows = await database.query<PartRow>(
+    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE ${waiting}),
+     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0)
+     SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
+     FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
+     ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
+  );
+  return byKind(rows);
+}

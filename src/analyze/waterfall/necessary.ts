@@ -1,0 +1,140 @@
+import type { NecessaryOp } from '../../llm/necessary-op.js';
+import { rooflineTime } from '../../llm/roofline-time.js';
+import type { StageShape } from '../../llm/shape.js';
+import { bytesOf } from '../../llm/work-totals.js';
+import { stageWork } from '../../llm/work.js';
+import type { OpClass } from '../../model/classes.js';
+import type { DType } from '../../model/dtype.js';
+import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
+import type { WorkloadModel } from '../model-work.js';
+import type { GpuRoofs } from '../roofs.js';
+import { type SizedStep, shapeOf } from '../utilization/groups.js';
+import { neededPeaks } from '../utilization/roofs.js';
+
+/** What the model's operations need of a stage on this device, ms; work is the whole model's, peaks those of all its GPUs. */
+export interface Necessary {
+  /** max(Σ F/P, ΣB/BW) of the model's pass, sampling left out as everywhere. */
+  rooflineMs: number;
+  /** Σ max(F/P, B/BW) of the operations of each class. */
+  byClass: Map<OpClass, number>;
+  flopsByClass: Map<OpClass, number>;
+  bytesByClass: Map<OpClass, number>;
+  bound: 'compute' | 'memory';
+}
+
+/** Peaks that necessary time is reckoned with. */
+export interface Peaks {
+  flops: (dtype: DType) => Figure;
+  bandwidth: Figure;
+}
+
+/** Measured peaks, those of the data sheet where nothing was measured. */
+export const gpuPeaks = (roofs: GpuRoofs): Peaks => ({
+  flops: roofs.roofFlops,
+  bandwidth: roofs.roofBandwidth,
+});
+
+/** Shapes of prefills that are reckoned one by one; beyond, all at the mean. */
+const shapesCounted = 256;
+
+/** Of one shape; missing where a peak is. */
+export function necessaryOf(
+  { architecture, storage }: WorkloadModel,
+  shape: StageShape,
+  peaks: Peaks,
+): Necessary | MissingFigure {
+  const ops = stageWork(architecture, shape, storage);
+  const flops = neededPeaks(
+    [...new Set(ops.filter((op) => op.flops > 0).map(({ dtype }) => dtype))],
+    (dtype) => peaks.flops(dtype as DType),
+  );
+  if ('reason' in flops) return flops;
+  if (peaks.bandwidth.value === null) return peaks.bandwidth;
+  const whole = rooflineTime(
+    ops.filter((op) => op.class !== 'sampling'),
+    flops,
+    peaks.bandwidth.value,
+  );
+  const all = rooflineTime(ops, flops, peaks.bandwidth.value);
+  if ('reason' in whole) return whole;
+  if ('reason' in all) return all;
+  return {
+    rooflineMs: whole.roofline_s * 1e3,
+    byClass: new Map(all.by_class.map((one) => [one.class, one.seconds * 1e3])),
+    flopsByClass: sums(ops, ({ flops: own }) => own),
+    bytesByClass: sums(ops, bytesOf),
+    bound: whole.bound,
+  };
+}
+
+function sums(ops: readonly NecessaryOp[], of: (op: NecessaryOp) => number): Map<OpClass, number> {
+  const found = new Map<OpClass, number>();
+  for (const op of ops) found.set(op.class, (found.get(op.class) ?? 0) + of(op));
+  return found;
+}
+
+/**
+ * Of a mean instance of the steps. Every distinct shape is reckoned; decode steps of one batch at their mean context,
+ * in which their work is linear.
+ */
+export function meanNecessary(
+  steps: readonly SizedStep[],
+  model: WorkloadModel,
+  peaks: Peaks,
+): Necessary | MissingFigure {
+  if (steps.length === 0) return missing('no_steps', 'the stage has no steps');
+  const shapes = new Map<string, { shape: StageShape; steps: number }>();
+  for (const step of steps) {
+    const shape = shapeOf(step);
+    if ('reason' in shape) return shape;
+    const decode = shape.phase === 'decode';
+    const key = [shape.batchSize, shape.newTokens, decode ? '' : shape.contextTokens].join(' ');
+    const known = shapes.get(key);
+    if (!known) shapes.set(key, { shape, steps: 1 });
+    else {
+      const n = ++known.steps;
+      const context = known.shape.contextTokens + (shape.contextTokens - known.shape.contextTokens) / n;
+      known.shape = { ...known.shape, contextTokens: decode ? context : shape.contextTokens };
+    }
+  }
+  if (shapes.size > shapesCounted) {
+    return missing('too_many_shapes', `the stage has ${shapes.size} shapes: a mean over them is nobody's`);
+  }
+  const mean: Necessary = {
+    rooflineMs: 0,
+    byClass: new Map(),
+    flopsByClass: new Map(),
+    bytesByClass: new Map(),
+    bound: 'memory',
+  };
+  let computeBound = 0;
+  for (const { shape, steps: count } of shapes.values()) {
+    const one = necessaryOf(model, shape, peaks);
+    if ('reason' in one) return one;
+    const share = count / steps.length;
+    mean.rooflineMs += one.rooflineMs * share;
+    for (const key of ['byClass', 'flopsByClass', 'bytesByClass'] as const) {
+      for (const [of, value] of one[key]) mean[key].set(of, (mean[key].get(of) ?? 0) + value * share);
+    }
+    if (one.bound === 'compute') computeBound += share;
+  }
+  return { ...mean, bound: computeBound > 0.5 ? 'compute' : 'memory' };
+}
+
+/** Whose word the peaks are, in a line each. */
+export function peakLines(model: WorkloadModel, shape: StageShape, peaks: Peaks): string[] {
+  const ops = stageWork(model.architecture, shape, model.storage).filter(({ flops }) => flops > 0);
+  const lines = [...new Set(ops.map(({ dtype }) => dtype))].map((dtype) => {
+    const peak = peaks.flops(dtype);
+    return peak.value === null
+      ? `${dtype}: ${peak.reason.text}`
+      : `${dtype} ${(peak.value / 1e12).toPrecision(3)} TFLOP/s: ${peak.source}`;
+  });
+  const { bandwidth } = peaks;
+  return [
+    ...lines,
+    bandwidth.value === null
+      ? `bandwidth: ${bandwidth.reason.text}`
+      : `bandwidth ${(bandwidth.value / 1e9).toPrecision(4)} GB/s: ${bandwidth.source}`,
+  ];
+}

@@ -1,0 +1,115 @@
+import type { OpClass } from '../../model/classes.js';
+import type { Necessary } from './necessary.js';
+
+/** Measured parts of W, ms, of one instance or of a mean one. */
+export interface Measured {
+  wallMs: number;
+  /** Exclusive time of compute kernels by class, communication left out. */
+  classes: Map<OpClass, number>;
+  communicationMs: number;
+  copies: Map<string, number>;
+  idle: Idle;
+}
+
+export interface Idle {
+  synchronization: number;
+  host: Map<string, number>;
+  launch_overhead: number;
+  launch_latency: number;
+  device_dependency: number;
+  /** Gaps before work whose launch is not known. */
+  unattributed: number;
+}
+
+export interface Part {
+  id: string;
+  ms: number;
+}
+
+/** Kernel time of a class, and what its operations need; null without necessary work. */
+export interface ClassTime {
+  class: string;
+  ms: number;
+  necessaryMs: number | null;
+}
+
+/**
+ * roofline, serial, inefficiency.<class>, nonessential.<class>: they sum to the classes' time. The same for every
+ * source of operators.
+ */
+export function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): Part[] {
+  const oneByOneMs = classes.reduce((sum, { necessaryMs }) => sum + (necessaryMs ?? 0), 0);
+  return [
+    { id: 'roofline', ms: rooflineMs },
+    { id: 'serial', ms: oneByOneMs - rooflineMs },
+    ...classes.map((row) => ({
+      id: `${row.necessaryMs === null ? 'nonessential' : 'inefficiency'}.${row.class}`,
+      ms: row.ms - (row.necessaryMs ?? 0),
+    })),
+  ];
+}
+
+/**
+ * The bars of W in their order. Without necessary times kernels are `kernels.<class>`, as measured. What the parts do not
+ * come to (exclusive time taken in proportion where W cuts an activity) is in `unattributed`.
+ */
+export function splitOf(measured: Measured, necessary: Necessary | null): Part[] {
+  const { wallMs, classes, communicationMs, copies, idle } = measured;
+  const parts: Part[] = [
+    ...(necessary
+      ? kernelParts(necessary.rooflineMs, classTimes(classes, necessary.byClass))
+      : [...classes].map(([name, ms]) => ({ id: `kernels.${name}`, ms }))),
+    { id: 'exposed_comm', ms: communicationMs },
+    ...[...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms })),
+    { id: 'launch_latency', ms: idle.launch_latency },
+    { id: 'launch_overhead', ms: idle.launch_overhead },
+    { id: 'synchronization', ms: idle.synchronization },
+    { id: 'device_dependency', ms: idle.device_dependency },
+    ...[...idle.host].map(([what, ms]) => ({ id: `host.${what}`, ms })),
+  ];
+  const told = parts.reduce((sum, { ms }) => sum + ms, 0);
+  return [...parts, { id: 'unattributed', ms: wallMs - told }];
+}
+
+/**
+ * Classes with what they need. Whole CUDA graphs are one row of class `graph`: the classes whose own kernels take less
+ * than they need, or none, ran inside it, so the graph carries their necessary time, and what little of them ran outside.
+ */
+function classTimes(classes: Map<OpClass, number>, byClass: Map<OpClass, number>): ClassTime[] {
+  const needed = new Map(byClass);
+  // Sampling is necessary where it ran on the device; a model's pass has none.
+  if (!classes.has('sampling')) needed.delete('sampling');
+  const rows = [...new Set([...needed.keys(), ...classes.keys()])].map((name): ClassTime => ({
+    class: name,
+    ms: classes.get(name) ?? 0,
+    necessaryMs: needed.get(name) ?? null,
+  }));
+  const graph = rows.find((row) => row.class === 'graph');
+  if (!graph) return rows;
+  const inside = rows.filter((row) => row.necessaryMs !== null && row.ms < row.necessaryMs);
+  for (const row of inside) {
+    graph.ms += row.ms;
+    graph.necessaryMs = (graph.necessaryMs ?? 0) + row.necessaryMs!;
+  }
+  return rows.filter((row) => !inside.includes(row));
+}
+
+/**
+ * Takes what the profiler added out of the bars it is in: host first, then launches, then what waits for them.
+ * @returns the bars, and what could be taken
+ */
+export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
+  if (!(overheadMs > 0)) return [...parts];
+  let left = overheadMs;
+  const taken = new Map<string, number>();
+  for (const group of [/^host\./, /^launch_overhead$/, /^(launch_latency|synchronization)$/]) {
+    const own = parts.filter(({ id, ms }) => group.test(id) && ms > 0);
+    const sum = own.reduce((total, { ms }) => total + ms, 0);
+    const share = sum > 0 ? Math.min(1, left / sum) : 0;
+    for (const { id, ms } of own) taken.set(id, ms * share);
+    left -= sum * share;
+  }
+  const overhead = overheadMs - left;
+  const rest = parts.map(({ id, ms }) => ({ id, ms: ms - (taken.get(id) ?? 0) }));
+  return [...rest, { id: 'profiler_overhead', ms: overhead }];
+}

@@ -1,0 +1,85 @@
+import { edges, gapParts, gapsOfWindows, stepsLevel } from '../trace/phases.js';
+import type { TraceScope } from '../trace/scope.js';
+import type { PhaseClock } from '../trace/windows.js';
+
+/** Columns of a table that are kept apart: SQL expression by name. */
+type Groups = Record<string, string>;
+
+export const kernelGroups = { class: "coalesce(class, 'other')" } satisfies Groups;
+
+/** htod_pageable, dtoh_pinned, dtod, memset, …: direction, and the kind of host memory where the capture tells. */
+export const copyGroups = {
+  kind: `lower(coalesce(kind, 'unknown')) || CASE
+    WHEN kind IN ('HtoD', 'HtoH') AND src_kind IN ('pageable', 'pinned') THEN '_' || src_kind
+    WHEN kind = 'DtoH' AND dst_kind IN ('pageable', 'pinned') THEN '_' || dst_kind ELSE '' END`,
+} satisfies Groups;
+
+/**
+ * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window and how many began
+ * in it. One pass: nearly every activity lies inside the window of the step that launched it, found by a hash join; any
+ * other is looked up, and where it is cut by a window's edge its exclusive time is taken in proportion.
+ * @param table own_kernels or own_copies, or a SELECT in parentheses of some of their rows
+ */
+export function activitiesOfWindows(table: string, groups: Groups, unmarked: boolean): string {
+  const names = Object.keys(groups);
+  const columns = names.map((name) => `${groups[name]} AS ${name}`).join(', ');
+  if (unmarked) {
+    return `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM ${table} GROUP BY ALL`;
+  }
+  const list = names.join(', ');
+  return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${stepsLevel}),
+    likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    event AS (
+      SELECT ${columns}, start_ns AS e_start, start_ns + dur_ns AS e_end, coalesce(exclusive_ns, 0) AS e_ns,
+        CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
+      FROM ${table} LEFT JOIN likely USING (stage_id)),
+    known AS (
+      SELECT inside, ${list}, CASE WHEN inside IS NULL THEN e_start END AS e_start, CASE WHEN inside IS NULL THEN e_end END AS e_end,
+        sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM event GROUP BY ALL),
+    looked AS (SELECT k.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
+      FROM known k ASOF LEFT JOIN w ON k.e_start >= w.w_start WHERE k.inside IS NULL)
+    SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
+      SELECT inside AS stage_id, ${list}, ns, n FROM known WHERE inside IS NOT NULL
+      UNION ALL SELECT inside, ${list}, ns, n FROM looked WHERE inside IS NOT NULL
+      UNION ALL SELECT window_id, ${list},
+        ns * (least(w_end, e_end) - greatest(w_start, e_start)) / greatest(e_end - e_start, 1),
+        CASE WHEN e_start >= w_start THEN n ELSE 0 END
+      FROM looked JOIN w ON e_start < w_end AND e_end > w_start WHERE inside IS NULL) GROUP BY ALL`;
+}
+
+/** Idle time by part of every step's window; `outside` is the whole of the capture. */
+export function gapSums(unmarked: boolean): string {
+  if (!unmarked) return gapsOfWindows(stepsLevel);
+  const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::DOUBLE AS ${part}`);
+  return `SELECT 0 AS stage_id, ${sums.join(', ')} FROM own_gaps`;
+}
+
+/** Time of a window before the first activity of the capture, and after its last one. */
+export const edgeSums = ({ source }: Pick<TraceScope, 'source'>): string =>
+  `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edges[0]},
+     greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
+   FROM windows, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
+
+/**
+ * Makes the tables window_kernels (stage_id, class, ns, n), window_copies (stage_id, kind, ns, n), window_idle (stage_id,
+ * the parts of gaps and edges) from what import swept: sums over few columns. Needs `windows`.
+ */
+export async function makeWindowSums(scope: TraceScope, clocks: readonly PhaseClock[]): Promise<void> {
+  const { database } = scope;
+  const unmarked = clocks.some(({ kind }) => kind === 'outside');
+  await database.query(
+    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('own_kernels', kernelGroups, unmarked)}`,
+  );
+  await database.query(
+    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked)}`,
+  );
+  const sums = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`);
+  const zero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`);
+  await database.query(
+    `CREATE TEMP TABLE window_idle AS
+     SELECT w.kind, w.stage_id, ${zero.join(', ')}, ${edges.join(', ')}
+     FROM windows w JOIN (${edgeSums(scope)}) USING (stage_id)
+     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked)}) GROUP BY stage_id) USING (stage_id)
+     WHERE w.${stepsLevel}`,
+  );
+}
