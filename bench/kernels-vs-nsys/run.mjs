@@ -45,71 +45,67 @@ function rows(session, sql) {
 
 /** Long kernels: the time between two of them, which events hold and kernels do not, is below the goal. */
 const sizes = ['--batch-size', '8', '--seq-len', '2048', '--hidden-size', '4096'];
-const kernels = ['gemm', 'linear', 'attention', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu'];
+const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
 try {
   const inner = [
-    process.execPath,
-    cli,
     'kernels',
     ...kernels,
     ...sizes,
     '--no-graph',
     '--no-check',
-    '--runs',
-    '50',
-  ];
-  const around = ['run', '--name', 'around', '--evaluator', 'nsys', '--no-analyze', '--'];
-  inferscope([
-    ...around,
-    ...inner,
-    '--max-seconds',
-    '1',
-    '--name',
-    'timed',
     '--output',
     join(scratch, 'results'),
-    '--quiet',
-  ]);
+  ];
+  const around = [
+    'run',
+    '--name',
+    'around',
+    '--evaluator',
+    'nsys',
+    '--no-analyze',
+    '--',
+    process.execPath,
+    cli,
+  ];
+  inferscope([...around, ...inner, '--runs', '50', '--max-seconds', '1', '--name', 'timed', '--quiet']);
+  // Two profilers cannot share a process: how many kernels a run has is asked of torch's, in another one.
+  const traced = JSON.parse(
+    inferscope([...inner, '--runs', '3', '--max-seconds', '0.1', '--trace', '--json', '--quiet']),
+  );
+  const kernelsOf = new Map(
+    traced.data.cases.map((one) => [
+      one.case,
+      (one.behind ?? []).filter(({ what }) => what === 'kernel').reduce((sum, { count }) => sum + count, 0),
+    ]),
+  );
   const cases = rows(
     'timed',
-    "SELECT case_id, start_ns, end_ns, mean_ns, median_ns, runs, per_sample FROM microbenchmarks WHERE outcome = 'measured' ORDER BY start_ns",
+    "SELECT case_id, start_ns, end_ns, mean_ns FROM microbenchmarks WHERE outcome = 'measured' ORDER BY start_ns",
   );
-  const launched = rows('around', 'SELECT short_name, start_ns, dur_ns FROM kernels ORDER BY start_ns');
+  const launched = rows('around', 'SELECT start_ns, dur_ns FROM kernels ORDER BY start_ns');
   let worst = 0;
   console.log(
-    '| case | kernels a run | inferscope, µs | nsys, µs | apart |\n| --- | --- | --- | --- | --- |',
+    '| case | kernels a run | runs seen | inferscope, µs | nsys, µs | apart |\n| --- | --- | --- | --- | --- | --- |',
   );
   for (const one of cases) {
     const [from, to] = [one.start_ns + one.zero, one.end_ns + one.zero];
-    const own = launched.filter((k) => k.start_ns + k.zero >= from - 1e6 && k.start_ns + k.zero <= to + 1e6);
-    // Warm-up runs and the batches that time themselves are the same kernels: a run is what divides them evenly.
-    const names = groupBy(own);
-    const counts = [...names.values()].map((list) => list.length);
-    const most = Math.max(...counts);
-    const median = (list) => list.toSorted((a, b) => a - b)[list.length >> 1];
-    let perRun = 0;
-    let each = 0;
-    for (const list of names.values()) {
-      if (list.length < most / 2) continue;
-      const times = Math.round(list.length / Math.min(...counts.filter((n) => n >= most / 2)));
-      each += times * median(list.map((k) => k.dur_ns));
-      perRun += times;
-    }
-    const apart = one.median_ns / each - 1;
-    worst = Math.max(worst, Math.abs(apart));
+    // The edges are known to a millisecond: the middle of the timed part is surely of this case.
+    const margin = Math.max(2e6, 0.1 * (to - from));
+    const own = launched.filter(
+      (k) => k.start_ns + k.zero >= from + margin && k.start_ns + k.zero <= to - margin,
+    );
+    const perRun = kernelsOf.get(one.case_id);
+    const runs = own.length / perRun;
+    const each = own.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / runs;
+    const apart = one.mean_ns / each - 1;
+    worst = Math.max(worst, Number.isFinite(apart) ? Math.abs(apart) : 1);
     console.log(
-      `| ${one.case_id} | ${perRun} | ${(one.median_ns / 1e3).toFixed(2)} | ${(each / 1e3).toFixed(2)} | ${(100 * apart).toFixed(2)} % |`,
+      `| ${one.case_id} | ${perRun} | ${Math.round(runs)} | ${(one.mean_ns / 1e3).toFixed(2)} | ${(each / 1e3).toFixed(2)} | ${(100 * apart).toFixed(2)} % |`,
     );
   }
   console.log(`\nworst ${(100 * worst).toFixed(2)} %, goal ${100 * goal} %`);
   process.exitCode = cases.length > 0 && worst <= goal ? 0 : 1;
 } finally {
   rmSync(scratch, { recursive: true, force: true });
-}
-
-function groupBy(list) {
-  const found = new Map();
-  for (const one of list) found.set(one.short_name, [...(found.get(one.short_name) ?? []), one]);
-  return found;
 }

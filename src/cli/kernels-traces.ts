@@ -21,6 +21,9 @@ interface KeptTraces {
   issues: Issue[];
 }
 
+/** What lies between the cases is of no interest, and a CPU has no work on a device. */
+const lost = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_device_activity';
+
 /** Traces of --trace through their importers; one that cannot be read costs itself only. */
 export async function keepTraces(
   session: SessionWriter,
@@ -47,8 +50,7 @@ export async function keepTraces(
       { redact, keepRaw: true, tolerant: true },
     );
     kept.captures.push(...imported.captures);
-    // A CPU has none; on a GPU each case has its own line.
-    kept.issues.push(...imported.issues.filter(({ code }) => code !== 'no_device_activity'));
+    kept.issues.push(...imported.issues.filter(lost));
     kept.traces.push(...imported.captures.map(({ capture_id }) => ({ capture_id, case: null })));
   }
   for (const name of names) {
@@ -69,7 +71,7 @@ export async function keepTraces(
         clock,
       });
       kept.traces.push({ capture_id, case: of });
-      kept.issues.push(...issues);
+      kept.issues.push(...issues.filter(lost));
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
       const text = `The trace of ${of} could not be read: ${error.parts.what}.`;

@@ -22,6 +22,23 @@ test('operations of a GPU: time, rate, share, bound, and why one is missing, in 
   expect(text).not.toContain('\u00a0');
 });
 
+test('what runs behind a traced case: its kernels by time, cut to the line', () => {
+  const kernel =
+    'cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0';
+  const part = { class: 'gemm' as const, count: 1 };
+  const behind = [
+    { ...part, what: 'kernel' as const, name: kernel, ns: 52_300 },
+    { ...part, what: 'kernel' as const, name: 'reduce_kernel', ns: 1500, count: 2 },
+    { ...part, what: 'operator' as const, name: 'aten::mm', ns: 9000 },
+  ];
+  const text = kernelsText(kernelsDocument({ cases: [kernelResult({ behind })] }), 80);
+  expect(text).toMatch(
+    /gemm bfloat16 8×28672×4096 +cudnn_generated_\S*… +1 +52\.3 µs\n +reduce_kernel +2 +1\.50 µs/,
+  );
+  expect(text).not.toContain('aten::mm');
+  for (const line of lines(text)) expect([...line].length).toBeLessThanOrEqual(80);
+});
+
 test('a title that would steer the terminal does not', () => {
   const session = { ...kernelsDocument().data.session, title: 'kernels \u001B]0;x\u0007 end' };
   const text = kernelsText(kernelsDocument({ session }), 80);

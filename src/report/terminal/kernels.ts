@@ -84,6 +84,11 @@ function caseTable({ cases }: KernelsResult, width: number): string {
   );
 }
 
+/** Names of kernels are long, too: the two share a line. */
+const labelWidth = 26;
+const shortened = (label: string) =>
+  label.length <= labelWidth ? label : `${label.slice(0, labelWidth - 1)}…`;
+
 /** What a run of each traced case is made of, on the device where there is one: the three longest parts of it. */
 function behindLines({ cases }: KernelsResult, width: number): string[] {
   const traced = cases.flatMap(({ behind, ...one }) => (behind?.length ? [{ one, behind }] : []));
@@ -92,7 +97,7 @@ function behindLines({ cases }: KernelsResult, width: number): string[] {
     const kernels = behind.filter(({ what }) => what === 'kernel');
     const shown = (kernels.length > 0 ? kernels : behind).slice(0, 3);
     return shown.map(({ name, count, ns }, index) => [
-      index === 0 ? inert(caseLabel(one, true)) : '',
+      index === 0 ? shortened(inert(caseLabel(one, true))) : '',
       inert(name),
       formatNumber(count, 1),
       formatQuantity(ns, 'ns'),
@@ -102,12 +107,7 @@ function behindLines({ cases }: KernelsResult, width: number): string[] {
     '',
     `  ${colour.bold('Behind each, in one run under the profiler')}`,
     textTable(
-      [
-        { head: 'operation', flexible: true },
-        { head: 'kernel or operator', flexible: true },
-        right('times'),
-        right('time'),
-      ],
+      [{ head: 'operation' }, { head: 'kernel or operator', flexible: true }, right('times'), right('time')],
       rows,
       { width },
     ),
