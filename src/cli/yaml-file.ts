@@ -1,7 +1,7 @@
 import { closest } from 'fastest-levenshtein';
 import { isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, type Document } from 'yaml';
 import { z } from 'zod';
-import { InferscopeError } from '../model/errors.js';
+import type { InferscopeError } from '../model/errors.js';
 
 /** A fault in a YAML file: where (`:3:5`, empty where it has no place), what, and what to do. */
 export interface YamlFault {

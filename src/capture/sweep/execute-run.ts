@@ -1,0 +1,53 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { runProgram, type ProgramEnd } from '../run/run-program.js';
+
+/** How long a run may take to keep what it has after Ctrl-C or its timeout, before it is ended the hard way. */
+const graceMs = 20_000;
+
+export interface RunRequest {
+  /** What stands behind `inferscope`. */
+  arguments: readonly string[];
+  /** Folder and beginning of the names of its stdout and stderr. */
+  logs: { folder: string; name: string };
+  timeoutMs: number | null;
+  secrets: string[];
+  signal: AbortSignal;
+  kill: AbortSignal;
+  onStart: (pid: number) => void;
+}
+
+export interface RunEnd extends ProgramEnd {
+  stdoutPath: string;
+  stderrPath: string;
+}
+
+/** Carries one run out and tells how it ended; never rejects. The only place that knows where runs execute. */
+export type ExecuteRun = (request: RunRequest) => Promise<RunEnd>;
+
+/** As a process of its own on this machine: its crash, its memory and its GPU context end with it. */
+export const executeHere: ExecuteRun = async (request) => {
+  const { folder, name } = request.logs;
+  mkdirSync(folder, { recursive: true });
+  const paths = {
+    stdoutPath: join(folder, `${name}.stdout.log`),
+    stderrPath: join(folder, `${name}.stderr.log`),
+  };
+  const end = await runProgram({
+    file: process.execPath,
+    args: [process.argv[1]!, ...request.arguments],
+    env: process.env,
+    ...paths,
+    stdout: null,
+    stderr: null,
+    secrets: request.secrets,
+    tool: null,
+    timeoutMs: request.timeoutMs,
+    graceMs,
+    signal: request.signal,
+    kill: request.kill,
+    onStart: request.onStart,
+  });
+  return { ...end, ...paths };
+};

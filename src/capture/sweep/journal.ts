@@ -1,0 +1,175 @@
+import {
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  writeSync,
+} from 'node:fs';
+import { hostname } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { document, schemaMajor } from '../../model/document.js';
+import {
+  sweepDocumentSchema,
+  sweepVersion,
+  type SweepResult,
+  type SweepRun,
+} from '../../model/documents/sweep.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import { pendingRun, type SweepPlan } from './plan.js';
+
+const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
+
+/** A sweep as it lies on disk: every change is written whole, so that a crash leaves the state before or after it. */
+export interface Journal {
+  path: string;
+  /** Folder of the results: paths in the sweep are relative to it. */
+  folder: string;
+  sweep: SweepResult;
+}
+
+export const journalPath = (folder: string, stamp: string): string => join(folder, `sweep-${stamp}.json`);
+
+/** Replaces the journal in one step; what is named is on the disk when this returns. */
+export function writeJournal({ path, sweep }: Journal): void {
+  mkdirSync(dirname(path), { recursive: true });
+  const temporary = `${path}.tmp`;
+  const file = openSync(temporary, 'w');
+  try {
+    writeSync(file, `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`);
+    fsyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(temporary, path);
+}
+
+/** @throws E_RECORD_FILE for a file that is no journal, E_CONFIG_FILE where it cannot be read */
+export function readJournal(path: string): Journal {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(readFileSync(path, 'utf8'));
+  } catch (error) {
+    throw unreadable(path, messageOf(error));
+  }
+  if (schemaMajor((parsed as { schema?: unknown } | null)?.schema, 'sweep') > 1)
+    throw unreadable(path, 'It was written by a newer inferscope.');
+  const checked = sweepDocumentSchema.safeParse(parsed);
+  if (!checked.success) {
+    const [issue] = checked.error.issues;
+    throw unreadable(path, `${issue?.path.join('.')}: ${issue?.message}`);
+  }
+  return { path, folder: dirname(path), sweep: checked.data.data };
+}
+
+function unreadable(path: string, why: string): InferscopeError {
+  return new InferscopeError('E_RECORD_FILE', {
+    what: `${path} is no journal of a sweep`,
+    why,
+    fix: 'Give the sweep-<stamp>.json that lies beside the results, or begin anew: inferscope sweep --config …',
+  });
+}
+
+/** Journals in a folder, newest first. */
+export function journalsIn(folder: string): string[] {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return [];
+  }
+  return names
+    .filter((name) => journalPattern.test(name))
+    .toSorted()
+    .toReversed()
+    .map((name) => join(folder, name));
+}
+
+/** Repeated by `--resume`: what was not finished, and what the machine, not the configuration, made fail. */
+export function isLeft({ outcome, failure }: Pick<SweepRun, 'outcome' | 'failure'>): boolean {
+  if (outcome === 'failed' || outcome === 'timed_out' || outcome === 'partial')
+    return failure?.infrastructure === true;
+  return outcome !== 'measured';
+}
+
+export interface Merged {
+  runs: SweepRun[];
+  /** Configurations of the journal that the new plan lacks; their results stay. */
+  gone: number;
+  added: number;
+  kept: number;
+}
+
+/**
+ * The runs of a sweep that is continued with a plan: what has the same command keeps its number, file and result, and
+ * the rest is added behind.
+ */
+export function mergePlan(
+  { sweep, folder }: Pick<Journal, 'sweep' | 'folder'>,
+  plan: SweepPlan,
+  shownFolder = folder,
+): Merged {
+  const known = new Map(sweep.runs.map((run) => [run.key, run]));
+  let number = Math.max(0, ...sweep.runs.map((run) => run.number));
+  const runs = plan.runs.map((planned): SweepRun => {
+    const fresh = pendingRun(planned, { number: number + 1, stamp: sweep.stamp, folder: shownFolder });
+    const before = known.get(fresh.key);
+    if (before) return before;
+    number++;
+    return fresh;
+  });
+  const kept = runs.filter(({ key }) => known.has(key)).length;
+  const inPlan = new Set(runs.map(({ key }) => key));
+  const finished = sweep.runs.filter((run) => !inPlan.has(run.key) && !isLeft(run));
+  return {
+    runs: [...finished, ...runs].toSorted((a, b) => a.number - b.number),
+    gone: sweep.runs.length - kept,
+    added: runs.length - kept,
+    kept,
+  };
+}
+
+const alive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+};
+
+/** Whether a live process has this word on its command line (Linux); a process id alone may have been given anew. */
+function runs(pid: number, word: string): boolean {
+  if (!alive(pid)) return false;
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
+  } catch {
+    return process.platform !== 'linux';
+  }
+}
+
+/**
+ * Refuses a sweep that somebody else is running, or whose last run goes on without it (the sweep was killed, the run
+ * was not).
+ * @throws E_USAGE
+ */
+export function refuseRunning({ path, sweep }: Journal): void {
+  const owner = sweep.process;
+  if (owner === null || owner.host !== hostname()) return;
+  const inUse = (what: string, pid: number) =>
+    new InferscopeError('E_USAGE', {
+      what,
+      why: 'Two runs at once would measure each other.',
+      fix: `Wait until it ends, or end it: kill ${pid}`,
+    });
+  if (owner.pid !== process.pid && sweep.status === 'running' && runs(owner.pid, 'sweep'))
+    throw inUse(`the sweep ${path} runs already (process ${owner.pid})`, owner.pid);
+  for (const { pid, number, arguments: words } of sweep.runs)
+    if (pid !== null && runs(pid, words.at(-1) ?? ''))
+      throw inUse(`run ${number} of ${path} is still going on (process ${pid})`, pid);
+}
+
+export const ownProcess = (): NonNullable<SweepResult['process']> => ({ host: hostname(), pid: process.pid });

@@ -1,0 +1,108 @@
+import { InferscopeError } from '../../model/errors.js';
+import type { MemoryTargets, ModelEntry } from './config.js';
+import { modelSlug, variedOf, type PlannedRun, type SweepPlan } from './plan.js';
+
+/** Keys of an entry that reach `inferscope memory` as a flag of the same name. */
+const passedOn = [
+  'quantization',
+  'kv_cache_dtype',
+  'model_params',
+  'num_layers',
+  'num_heads',
+  'num_kv_heads',
+  'head_dim',
+  'hidden_size',
+  'gpu_memory_utilization',
+  'max_model_len',
+] as const;
+
+const listOf = <T>(one: T | readonly T[]): readonly T[] => (Array.isArray(one) ? (one as T[]) : [one as T]);
+/** `--batch-size 8` of batch_size: 8; nothing of what is not given. */
+const flags = (given: Record<string, string | number | null | undefined>): string[] =>
+  Object.entries(given).flatMap(([key, value]) =>
+    value === null || value === undefined ? [] : [`--${key.replaceAll('_', '-')}`, String(value)],
+  );
+
+/**
+ * Every combination of an entry's lists is a run of `inferscope memory`: smallest batch and shortest context first, so
+ * that what does not fit comes late.
+ * @param where says where the entry stands in its file, for messages
+ * @throws E_USAGE, E_CONFIG_FILE (by `refuse`) for an entry without container in container mode
+ */
+export function planMemory(
+  entries: readonly ModelEntry[],
+  targets: MemoryTargets,
+  refuse: (entry: number, what: string, fix: string) => InferscopeError = usage,
+): SweepPlan {
+  const runs = entries.flatMap((entry, index) => {
+    const container = entry.container_name ?? targets.container;
+    if (targets.mode === 'container' && container === null)
+      throw refuse(
+        index,
+        `${entry.model_id} has no container_name`,
+        'In container mode each entry names the container that is up: container_name: vllm-1',
+      );
+    return runsOf(entry, container, targets);
+  });
+  return { kind: 'memory', runs, varied: variedOf(runs) };
+}
+
+function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTargets): PlannedRun[] {
+  return listOf(entry.input_lengths).flatMap((input) =>
+    listOf(entry.output_lengths).flatMap((output) =>
+      listOf(entry.batch_sizes).map((batch): PlannedRun => {
+        const parallel = entry.tensor_parallel_size > 1 ? ` tp${entry.tensor_parallel_size}` : '';
+        return {
+          label: `${modelSlug(entry.model_id)} ${entry.dtype}${parallel} batch ${batch} ${input}→${output}`,
+          model: entry.model_id,
+          arguments: [
+            'memory',
+            ...flags({
+              model: entry.model_id,
+              input_len: input,
+              output_len: output,
+              batch_size: batch,
+              dtype: entry.dtype,
+              tensor_parallel_size: entry.tensor_parallel_size,
+            }),
+            ...flags(Object.fromEntries(passedOn.map((key) => [key, entry[key]]))),
+            ...targetFlags(targets, container),
+            '--json',
+          ],
+          parameters: {
+            model_id: entry.model_id,
+            input_length: input,
+            output_length: output,
+            batch_size: batch,
+            dtype: entry.dtype,
+            tensor_parallel_size: entry.tensor_parallel_size,
+            quantization: entry.quantization ?? null,
+            kv_cache_dtype: entry.kv_cache_dtype ?? null,
+            gpu_memory_utilization: entry.gpu_memory_utilization,
+            max_model_len: entry.max_model_len ?? null,
+            container_name: container,
+          },
+          writes: 'profile',
+        };
+      }),
+    ),
+  );
+}
+
+function targetFlags(targets: MemoryTargets, container: string | null): string[] {
+  const { engine, device, weights, python, url } = targets;
+  return [
+    ...flags({ engine, device, weights, python }),
+    ...targets.engineArgs.flatMap((arg) => ['--engine-arg', arg]),
+    ...(container === null ? [] : ['--container', container]),
+    ...(targets.mode === 'url' && url !== null ? ['--url', url] : []),
+  ];
+}
+
+function usage(_: number, what: string, fix: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what,
+    why: 'With --container every model runs in a container that is up already.',
+    fix: fix.replace('container_name: vllm-1', '--container vllm-1'),
+  });
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import { basename, dirname } from 'node:path';
+import type { SweepRun, SweepValue } from '../../model/documents/sweep.js';
+
+/** One run before anything is known of it. */
+export interface PlannedRun {
+  /** What stands behind `inferscope`, without the place of its results. */
+  arguments: string[];
+  label: string;
+  /** As typed; null where the command names none. */
+  model: string | null;
+  parameters: Record<string, SweepValue>;
+  /** The flag and kind of place that the command writes to; null where it writes none. */
+  writes: 'profile' | 'folder' | null;
+}
+
+export interface SweepPlan {
+  kind: 'memory' | 'grid';
+  runs: PlannedRun[];
+  /** Parameters that take more than one value. */
+  varied: string[];
+}
+
+/** Of the configuration alone: the same command has the same key in every sweep. */
+export function runKey(args: readonly string[]): string {
+  return createHash('sha256').update(JSON.stringify(args)).digest('hex').slice(0, 16);
+}
+
+/** Names that take more than one value among the runs, in the order of their first appearance. */
+export function variedOf(runs: readonly Pick<PlannedRun, 'parameters'>[]): string[] {
+  const names = [...new Set(runs.flatMap(({ parameters }) => Object.keys(parameters)))];
+  return names.filter((name) => new Set(runs.map(({ parameters }) => parameters[name] ?? null)).size > 1);
+}
+
+/** The part of a model's name that a file may have: `meta-llama/Llama-2-7b` → `llama-2-7b`. */
+export function modelSlug(model: string): string {
+  const trimmed = model.replace(/\/+$/, '');
+  const file = /^config\.json$/i.test(basename(trimmed)) ? dirname(trimmed) : trimmed.replace(/\.gguf$/i, '');
+  const slug = basename(file)
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9._-]+/g, '-')
+    .replaceAll(/^[-.]+|[-.]+$/g, '');
+  return slug.slice(0, 80) || 'model';
+}
+
+/** YYYYMMDD-HHMMSS, UTC. */
+export function stampOf(at: Date): string {
+  return at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+}
+
+/** Each configuration once, where it stands first. */
+export function withoutRepeats(plan: SweepPlan): SweepPlan {
+  const seen = new Set<string>();
+  const runs = plan.runs.filter((run) => {
+    const key = runKey(run.arguments);
+    return !seen.has(key) && seen.add(key);
+  });
+  return { ...plan, runs };
+}
+
+const threeDigits = (number: number): string => String(number).padStart(3, '0');
+
+/** Where a run's results go below the sweep's folder: a name that no other run of any sweep has. */
+export function outputOf(run: PlannedRun, number: number, stamp: string): string | null {
+  if (run.writes === null) return null;
+  const own = `${stamp}-${threeDigits(number)}`;
+  return run.writes === 'profile'
+    ? `memory-profiles/${modelSlug(run.model ?? 'model')}-profile_${own}.json`
+    : `sweep-${stamp}/run-${threeDigits(number)}`;
+}
+
+/** A run that was not begun. */
+export function pendingRun(
+  run: PlannedRun,
+  { number, stamp, folder }: { number: number; stamp: string; folder: string },
+): SweepRun {
+  const output = outputOf(run, number, stamp);
+  return {
+    number,
+    key: runKey(run.arguments),
+    label: run.label,
+    arguments: output === null ? run.arguments : [...run.arguments, '--output', `${folder}/${output}`],
+    parameters: run.parameters,
+    output,
+    outcome: 'pending',
+    attempts: 0,
+    started_at: null,
+    duration_s: null,
+    exit_code: null,
+    pid: null,
+    failure: null,
+    session_id: null,
+    log: null,
+    figures: [],
+    issues: [],
+    expected: {
+      seconds: 0,
+      basis: 'not estimated',
+      memory_bytes: null,
+      capacity_bytes: null,
+      fits: null,
+      why: 'not estimated',
+    },
+  };
+}

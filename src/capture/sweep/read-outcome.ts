@@ -1,0 +1,137 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import type { Document } from '../../model/document.js';
+import { memoryProfileSchema, type MemoryProfile } from '../../model/documents/memory-profile.js';
+import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
+import { exitCodeOf } from '../../model/errors.js';
+import type { RunEnd } from './execute-run.js';
+import { documentFigures, profileFigures } from './figures.js';
+import { isInfrastructureFault } from './infrastructure.js';
+
+export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | 'figures' | 'exit_code'> & {
+  issues: SweepRun['issues'];
+};
+
+/**
+ * What a run came to, by its exit, the document on its stdout and its profile.
+ * @param profilePath where a memory run writes; null for other commands
+ * @param stopped whether the sweep itself was interrupted meanwhile
+ */
+export function readOutcome(
+  end: RunEnd,
+  {
+    profilePath,
+    timeoutMs,
+    stopped,
+  }: { profilePath: string | null; timeoutMs: number | null; stopped: boolean },
+): RunOutcome {
+  const printed = documentOf(readText(end.stdoutPath));
+  const profile = profilePath === null ? null : readProfile(profilePath);
+  const base = {
+    exit_code: end.exit_code,
+    issues: printed && !isError(printed) ? printed.issues.filter(({ severity }) => severity !== 'info') : [],
+    ...(printed && !isError(printed) ? documentFigures(printed) : { session_id: null, figures: [] }),
+  };
+  if (profile) {
+    base.figures = profileFigures(profile);
+    base.session_id = profile.metadata.session_id;
+  }
+  const whole = profilePath === null || profile?.metadata.status === 'measured';
+  if (end.exit_code === 0 && whole) return { ...base, outcome: 'measured', failure: null };
+  const kept = profile !== null;
+  if (stopped && end.exit_code === exitCodeOf.E_INTERRUPTED)
+    return { ...base, outcome: 'interrupted', failure: null };
+  if (end.timedOut) return { ...base, outcome: 'timed_out', failure: timeout(timeoutMs ?? 0, kept) };
+  if (stopped) return { ...base, outcome: 'interrupted', failure: null };
+  const failure = failureOf(end, printed, profilePath, profile);
+  return { ...base, outcome: kept ? 'partial' : 'failed', failure };
+}
+
+const isError = (document: Document<unknown>): boolean => document.schema.startsWith('inferscope/error/');
+
+function timeout(ms: number, kept: boolean): SweepFailure {
+  return {
+    code: 'E_TIMEOUT',
+    what: `it took longer than ${Math.round(ms / 1000)} s`,
+    why: kept
+      ? 'It was ended; what it had measured is kept.'
+      : 'It was ended before it had measured anything.',
+    fix: 'Allow more time (--timeout 2h), or use shorter lengths. A first download of weights counts too.',
+    infrastructure: false,
+  };
+}
+
+function failureOf(
+  end: RunEnd,
+  printed: Document<unknown> | null,
+  profilePath: string | null,
+  profile: MemoryProfile | null,
+): SweepFailure {
+  const words = `${end.stdoutTail}\n${end.stderrTail}`;
+  const told = printed && isError(printed) ? (printed.data as Omit<SweepFailure, 'infrastructure'>) : null;
+  const said = told ?? spokenError(end.stderrTail);
+  if (said) {
+    const { code, what, why, fix } = said;
+    return { code, what, why, fix, infrastructure: isInfrastructureFault(code, words) };
+  }
+  const [issue] = profile?.metadata.issues ?? [];
+  const how = end.signal
+    ? `ended by ${end.signal}${end.signal === 'SIGKILL' ? ', as the kernel does when memory runs out' : ''}`
+    : end.startError
+      ? `could not be started (${end.startError})`
+      : end.exit_code === 0
+        ? `wrote no profile to ${profilePath}`
+        : `ended with exit code ${end.exit_code}`;
+  const last = words.trim().split('\n').at(-1)?.trim() ?? '';
+  return {
+    code: 'E_WORKLOAD_FAILED',
+    what: `the run ${how}`,
+    why: issue?.text ?? (last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`),
+    fix: `Its whole output: ${basename(end.stderrPath)}`,
+    infrastructure: isInfrastructureFault(null, words),
+  };
+}
+
+/** `error: what (E_CODE)` and two indented lines, as every command of inferscope ends. */
+function spokenError(text: string): Omit<SweepFailure, 'infrastructure'> | null {
+  const found = [...text.matchAll(/^error: (.*) \((E_[A-Z_]+)\)\n((?: {2}.*(?:\n|$))*)/gm)].at(-1);
+  if (!found) return null;
+  const [, what = '', code = '', rest = ''] = found;
+  const lines = rest
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+  return { code, what, why: lines.slice(0, -1).join(' '), fix: lines.at(-1) ?? '' };
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+/** The document a command printed with --json; a program under `run` may have written before it. */
+function documentOf(text: string): Document<unknown> | null {
+  for (let at = text.indexOf('{'); at >= 0; at = text.indexOf('\n{', at) + 1 || -1) {
+    try {
+      const parsed = JSON.parse(text.slice(at)) as Partial<Document<unknown>>;
+      if (typeof parsed.schema === 'string' && parsed.data && Array.isArray(parsed.issues))
+        return parsed as Document<unknown>;
+      return null;
+    } catch {
+      // Not the last thing on stdout.
+    }
+  }
+  return null;
+}
+
+/** A whole profile, or null. */
+export function readProfile(path: string): MemoryProfile | null {
+  try {
+    return memoryProfileSchema.safeParse(JSON.parse(readFileSync(path, 'utf8'))).data ?? null;
+  } catch {
+    return null;
+  }
+}

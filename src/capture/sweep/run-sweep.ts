@@ -1,0 +1,120 @@
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { SweepRun } from '../../model/documents/sweep.js';
+import type { ExecuteRun } from './execute-run.js';
+import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
+import { diskFailure, type GpuWatch } from './preflight.js';
+import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
+import { profileFigures } from './figures.js';
+
+/** Between two tries of the same run: a driver or a daemon that comes back needs a moment. */
+const retryPauseMs = 2_000;
+
+export interface SweepControl {
+  execute: ExecuteRun;
+  gpus: GpuWatch;
+  /** Folders that must have room: results, sessions. */
+  folders: readonly string[];
+  secrets: string[];
+  signal: AbortSignal;
+  kill: AbortSignal;
+  onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
+}
+
+/**
+ * Carries out what is left of a sweep, one run after the other; the journal holds every change as soon as it happens.
+ * Never throws for a run that failed: the others run all the same.
+ */
+export async function runSweep(journal: Journal, control: SweepControl): Promise<void> {
+  const { sweep } = journal;
+  sweep.status = 'running';
+  sweep.process = ownProcess();
+  adoptFinished(journal);
+  writeJournal(journal);
+  for (const run of sweep.runs) {
+    if (!isLeft(run)) continue;
+    if (control.signal.aborted) break;
+    await carryOut(run, journal, control);
+    control.onRun({ type: 'end', run });
+  }
+  sweep.status = control.signal.aborted && sweep.runs.some(isLeft) ? 'interrupted' : 'complete';
+  sweep.ended_at = new Date().toISOString();
+  sweep.process = null;
+  writeJournal(journal);
+}
+
+/** A sweep that was killed left its last run to finish alone: its profile is as good as any other. */
+function adoptFinished({ sweep, folder }: Journal): void {
+  for (const run of sweep.runs) {
+    if (run.outcome !== 'running') continue;
+    const profile = run.output?.endsWith('.json') ? readProfile(join(folder, run.output)) : null;
+    if (profile?.metadata.status !== 'measured') {
+      Object.assign(run, { outcome: 'interrupted', pid: null });
+      continue;
+    }
+    Object.assign(run, {
+      outcome: 'measured',
+      pid: null,
+      session_id: profile.metadata.session_id,
+      duration_s: profile.metadata.duration_s,
+      figures: profileFigures(profile),
+    });
+  }
+}
+
+async function carryOut(run: SweepRun, journal: Journal, control: SweepControl): Promise<void> {
+  const { sweep } = journal;
+  Object.assign(run, { attempts: 0, failure: null, issues: [] });
+  for (;;) {
+    const full = diskFailure(control.folders, sweep.protocol.min_free_bytes);
+    if (full) {
+      Object.assign(run, { outcome: 'not_run', failure: full });
+      break;
+    }
+    const held = await control.gpus.cleared(control.signal);
+    if (control.signal.aborted) {
+      if (run.attempts > 0) run.outcome = 'interrupted';
+      break;
+    }
+    const outcome = await attempt(run, journal, control);
+    Object.assign(run, { ...outcome, issues: [...(held ? [held] : []), ...outcome.issues], pid: null });
+    const again = outcome.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
+    if (!again || control.signal.aborted) break;
+    control.onRun({ type: 'retry', run });
+    writeJournal(journal);
+    await sleep(retryPauseMs, null, { signal: control.signal }).catch(() => {});
+  }
+  writeJournal(journal);
+}
+
+async function attempt(run: SweepRun, journal: Journal, control: SweepControl): Promise<RunOutcome> {
+  const { sweep, folder } = journal;
+  const started = Date.now();
+  const logs = {
+    folder: join(folder, `sweep-${sweep.stamp}`),
+    name: `run-${String(run.number).padStart(3, '0')}`,
+  };
+  Object.assign(run, {
+    outcome: 'running',
+    attempts: run.attempts + 1,
+    started_at: new Date(started).toISOString(),
+    log: `sweep-${sweep.stamp}/${logs.name}.stderr.log`,
+  });
+  control.onRun({ type: 'start', run });
+  const timeoutMs = sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
+  const end = await control.execute({
+    arguments: run.arguments,
+    logs,
+    timeoutMs,
+    secrets: control.secrets,
+    signal: control.signal,
+    kill: control.kill,
+    onStart: (pid) => {
+      run.pid = pid;
+      writeJournal(journal);
+    },
+  });
+  run.duration_s = (Date.now() - started) / 1000;
+  const profilePath = run.output?.endsWith('.json') ? join(folder, run.output) : null;
+  return readOutcome(end, { profilePath, timeoutMs, stopped: control.signal.aborted });
+}
