@@ -8,6 +8,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { GpuRoofs } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
+import type { PhaseClock } from '../trace/windows.js';
 
 /** What every rule may look at; all of one rank and device, never a sum over executions. */
 export interface FindingContext {
@@ -17,6 +18,8 @@ export interface FindingContext {
   database: SessionDatabase;
   /** Views focus_kernels, focus_gaps, focus_copies, focus_api, focus_ops, focus_stages and the table windows; null without a GPU timeline. */
   scope: TraceScope | null;
+  /** Whose clock the windows of each kind are told by; empty without a GPU timeline. */
+  clocks: readonly PhaseClock[];
   /** By kind; empty where the session has none. */
   waterfalls: readonly StageWaterfall[];
   /** Architecture and storage of the workload's model; missing with the reason. */
@@ -25,7 +28,10 @@ export interface FindingContext {
   roofs: GpuRoofs | null;
   /** Whether the session has rows of a table, in any execution. */
   has(table: TableName): boolean;
-  /** Runs a query and keeps it as evidence: the text is made of all rows, the first ten are kept. */
+  /**
+   * Runs a query and keeps it as evidence: the text is made of all rows, the first ten are kept. It may name the views
+   * and windows of the scope: the query that is kept has their definitions in front of it.
+   */
   evidence<T extends Record<string, string | number | boolean | null>>(
     sql: string,
     text: (rows: T[]) => string,
@@ -38,6 +44,13 @@ export type FoundDraft = Omit<
   'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references'
 > & {
   stage: PhaseKind | null;
+  /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
+  run_ms?: number;
+  /**
+   * idle: removes time in which the device waits for the host. busy (unless told otherwise): shortens what the device
+   * does, which shows in the stage's time only where the host keeps ahead of it.
+   */
+  removes?: 'idle' | 'busy';
 };
 
 export type RuleOutcome =

@@ -1,4 +1,7 @@
 import type { Rule } from '../rule.js';
+import { hostBound } from './host-bound.js';
+import { launchBound } from './launch-bound.js';
+import { synchronizationEveryStep } from './synchronization-every-step.js';
 import { profileObservations } from './profile-observations.js';
 import { idleRecording } from './idle-recording.js';
 import { benchmarkFlags } from './benchmark-flags.js';
@@ -19,6 +22,9 @@ import { lowOccupancy } from './low-occupancy.js';
 
 /** Every rule, one file each; their order is only that of `rules` in the document. */
 export const rules: readonly Rule[] = [
+  launchBound,
+  synchronizationEveryStep,
+  hostBound,
   lowOccupancy,
   uncoalescedAccess,
   bankConflicts,

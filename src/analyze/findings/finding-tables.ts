@@ -1,0 +1,150 @@
+import type { TraceScope } from '../trace/scope.js';
+
+/**
+ * A stretch of the host, between two calls of a thread, that no dispatch explains: PyTorch hands an operator to the driver
+ * in 5 to 50 µs, profiler included (10 µs between launches of an eager decode on an H200 under nsys, 12 under Kineto).
+ */
+export const longHostNs = 100_000;
+
+/** A leading step this much above the median one is not yet what the run settles at (warm-up that was not marked). */
+const firstUseRatio = 3;
+/** Of fewer steps none can be called unusual. */
+const firstUseInstances = 3;
+
+/** Calls that return when the device is done, by what they are for. The rest of a name's suffixes is tolerated. */
+const waitingCalls = {
+  synchronize: '^(cuda|cu|hip)(Device|Stream|Event|Ctx|Thread|Context)Synchronize',
+  copy: '^((cuda|hip)Memcpy(2D|3D|Peer|3DPeer|ToSymbol|FromSymbol|ToArray|FromArray)?|(cu|hip)Memcpy(HtoD|DtoH|DtoD|2D|3D|Peer)?(_v2)?|hipMemcpyWithStream|(cuda|hip)Memset(2D|3D)?)(_v\\d+|_ptds)*$',
+  allocator:
+    '^((cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged|MallocPitch|Malloc3D|ExtMallocWithFlags)(_v\\d+)?|cuMem(Alloc|Free|HostAlloc|HostRegister|HostUnregister|Create|Map|Unmap|Release|SetAccess|AddressReserve|AddressFree)\\w*)$',
+} as const;
+
+/** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
+export const moduleLoads = '^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)';
+/** Ranges and operators in which frameworks compile: torch._dynamo, torch._inductor, Triton, torch.jit, XLA. */
+export const compileRanges =
+  '(dynamo|inductor|triton.*compil|compile_fx|compile_inner|_compile\\.|nvfuser|XLA.*compil)';
+
+const level = "kind <> 'sampling'";
+
+/**
+ * What several rules ask of the events, each table made once: sums over names and calls, few rows each.
+ * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_graphs (kind, graph_launches), finding_waits
+ * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
+ * start_ns, ns, cause, tid). Needs windows and window_idle.
+ */
+export async function makeFindingTables(scope: TraceScope): Promise<void> {
+  const { database } = scope;
+  const [unmarked] = await database.query<{ n: number }>(
+    "SELECT count(*) AS n FROM windows WHERE kind = 'outside'",
+  );
+  const whole = (unmarked?.n ?? 0) > 0;
+  await database.query(`CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole)}`);
+  await database.query(
+    `CREATE TEMP TABLE finding_graphs AS ${inWindows(
+      `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
+       WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY pid, correlation`,
+      'count(*) AS graph_launches',
+      whole,
+      true,
+    )}`,
+  );
+  await makeWaits(scope, whole);
+  await makeLongHosts(scope, whole);
+}
+
+/** Kernels by the step that launched them, those of no step by time; exclusive time, so that it sums to the bars. */
+function kernelsSql(whole: boolean): string {
+  const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
+  const sums = 'count(*)::DOUBLE AS n, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns';
+  if (whole) return `SELECT 'outside' AS kind, ${columns}, ${sums} FROM own_kernels GROUP BY ALL`;
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
+    likely AS (SELECT p.stage_id, w.kind FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    known AS (
+      SELECT likely.kind, CASE WHEN likely.kind IS NULL THEN start_ns END AS start_ns, ${columns}, ${sums}
+      FROM own_kernels LEFT JOIN likely USING (stage_id) GROUP BY ALL),
+    looked AS (
+      SELECT w.kind, k.* EXCLUDE (kind, start_ns) FROM known k ASOF JOIN w ON k.start_ns >= w.w_start
+      WHERE k.kind IS NULL AND k.start_ns < w_end)
+    SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
+    FROM (SELECT * EXCLUDE (start_ns) FROM known WHERE kind IS NOT NULL UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
+}
+
+/**
+ * Host events by the step whose range they begin in: by the host's clock, whatever clock the windows have. A step's range
+ * reaches to the start of the next one.
+ */
+function inWindows(events: string, columns: string, whole: boolean, grouped = false): string {
+  const by = grouped ? ' GROUP BY kind' : '';
+  if (whole) return `SELECT 'outside' AS kind, 0 AS window_id, * FROM (SELECT ${columns} FROM (${events}))`;
+  return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${level})
+    SELECT kind, ${grouped ? '' : 'window_id, '}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
+}
+
+async function makeWaits({ database }: TraceScope, whole: boolean): Promise<void> {
+  const names = await database.query<{ name: string }>(
+    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
+  );
+  const causeOf = (name: string) =>
+    Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
+  const listed = names.flatMap(({ name }) => {
+    const cause = causeOf(name);
+    return cause === undefined ? [] : [`('${name.replaceAll("'", "''")}', '${cause}')`];
+  });
+  const calls =
+    listed.length === 0
+      ? 'SELECT NULL::VARCHAR AS name, NULL::VARCHAR AS cause WHERE false'
+      : `VALUES ${listed.join(', ')}`;
+  // A copy from or to pageable memory returns when its memory may be reused: the host waits inside cudaMemcpyAsync.
+  await database.query(
+    `CREATE TEMP TABLE finding_waits AS ${inWindows(
+      `WITH calls(name, cause) AS (${calls}),
+       threads AS (SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid
+                   HAVING count(*) >= 0.01 * (SELECT count(*) FROM own_kernels))
+       SELECT cause, name, a.start_ns, a.dur_ns, a.tid, a.op_id, NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, a.correlation
+       FROM own_api a JOIN calls USING (name) WHERE a.tid IN (SELECT tid FROM threads) OR (SELECT count(*) FROM threads) = 0
+       UNION ALL BY NAME
+       SELECT 'copy' AS cause, 'pageable copy' AS name, api_start_ns AS start_ns, api_dur_ns AS dur_ns, tid, op_id, kind AS direction, bytes, correlation
+       FROM own_copies WHERE api_start_ns IS NOT NULL
+         AND ((kind = 'DtoH' AND dst_kind = 'pageable') OR (kind = 'HtoD' AND src_kind = 'pageable'))`,
+      'cause, name, start_ns, dur_ns, tid, op_id, direction, bytes, correlation',
+      whole,
+    )}`,
+  );
+  // A blocking copy is in both lists: the one that knows its bytes stays.
+  await database.query(
+    `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
+     AND EXISTS (SELECT 1 FROM finding_waits o WHERE o.bytes IS NOT NULL AND o.correlation = w.correlation AND o.start_ns = w.start_ns)`,
+  );
+}
+
+/** The part of every gap in which the host was in no call, where that is long; clipped at the window's edges. */
+async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<void> {
+  const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid
+    FROM own_gaps WHERE host_ns > ${longHostNs}`;
+  const clipped = whole
+    ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid FROM (${gaps})`
+    : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid
+       FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;
+  await database.query(
+    `CREATE TEMP TABLE finding_long_hosts AS
+     WITH long AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
+     loads AS (SELECT start_ns AS at_ns FROM own_api WHERE regexp_matches(name, '${moduleLoads}')),
+     compiling AS (SELECT start_ns, end_ns FROM (
+         SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM own_ops WHERE dur_ns > ${longHostNs}
+         UNION ALL SELECT start_ns, end_ns, raw_name FROM focus_stages WHERE end_ns > start_ns)
+       WHERE regexp_matches(name, '${compileRanges}', 'i')),
+     marked AS (
+       SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN loads ON at_ns BETWEEN l.start_ns AND l.start_ns + l.ns + ${longHostNs}
+       UNION SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN compiling c ON c.start_ns < l.start_ns + l.ns AND c.end_ns > l.start_ns),
+     -- Leading steps far above the usual one run for the first time: kernels are loaded, libraries choose algorithms.
+     ordered AS (
+       SELECT kind, stage_id, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth,
+         count(*) OVER (PARTITION BY kind) AS among, end_ns - start_ns > ${firstUseRatio} * median(end_ns - start_ns) OVER (PARTITION BY kind) AS slow
+       FROM windows WHERE ${level}),
+     first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
+     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances})
+     SELECT l.*, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
+     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id)`,
+  );
+}

@@ -1,0 +1,119 @@
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { missing } from '../../model/figure.js';
+import type { ManifestData } from '../../model/manifest.js';
+import type { TableName } from '../../model/tables.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { deviceOf } from '../device.js';
+import { workloadModel } from '../model-work.js';
+import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
+import type { TraceScope } from '../trace/scope.js';
+import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { standaloneSql } from '../waterfall/standalone.js';
+import { makeWindowSums } from '../waterfall/window-sums.js';
+import { ranked } from './ranking.js';
+import type { FindingContext, Rule } from './rule.js';
+import { rules as allRules } from './rules/index.js';
+import { stageTimes } from './stage-times.js';
+
+/** Rows of an evidence query that a document carries. */
+const rowsKept = 10;
+
+/**
+ * What the rules may look at. Makes the windows and their sums where the caller has not.
+ * @param scope null for a session without a GPU timeline
+ */
+export async function findingContext(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope | null,
+  waterfalls: readonly StageWaterfall[],
+): Promise<FindingContext> {
+  const { manifest } = session;
+  const clocks = scope ? await windowsOf(scope) : [];
+  const onGpu = scope?.source.gpu_used ?? false;
+  return {
+    manifest,
+    session,
+    database,
+    scope: onGpu ? scope : null,
+    clocks,
+    waterfalls,
+    model: manifest.workload
+      ? workloadModel(manifest.workload)
+      : missing('no_model', 'the session does not say which model ran'),
+    roofs: onGpu ? await roofsOf(session, scope) : null,
+    has: (table: TableName) => (manifest.tables[table] ?? []).some(({ rows }) => rows > 0),
+    async evidence(sql, text) {
+      const rows = await database.query(sql);
+      const kept = scope ? standaloneSql(sql, scope.source, clocks) : sql;
+      const evidence = {
+        text: text(rows as never),
+        sql: kept,
+        rows: rows.slice(0, rowsKept) as Finding['evidence'][number]['rows'],
+        row_count: rows.length,
+      };
+      return { rows: rows as never, evidence };
+    },
+  };
+}
+
+async function windowsOf(scope: TraceScope): Promise<PhaseClock[]> {
+  const made = await scope.database.query<{ table_name: string }>(
+    "SELECT table_name FROM duckdb_tables() WHERE table_name IN ('windows', 'window_idle')",
+  );
+  const has = (name: string) => made.some(({ table_name }) => table_name === name);
+  const clocks = has('windows') ? await clocksOf(scope) : await makeWindows(scope);
+  if (!has('window_idle')) await makeWindowSums(scope, clocks);
+  return clocks;
+}
+
+/** Windows on the device's clock begin with the device's first activity, not with the range. */
+async function clocksOf({ database }: TraceScope): Promise<PhaseClock[]> {
+  const kinds = await database.query<PhaseClock & { moved: number }>(
+    `SELECT w.kind, count_if(w.start_ns IS DISTINCT FROM i.start_ns) AS moved
+     FROM windows w LEFT JOIN instances i USING (stage_id) GROUP BY w.kind`,
+  );
+  return kinds.map(({ kind, moved }) => ({ kind, clock: moved > 0 ? 'device' : 'host', why: '' }));
+}
+
+async function roofsOf(session: Session, scope: TraceScope | null) {
+  const { manifest } = session;
+  const index = scope?.source.focus.device ?? null;
+  const { name } = deviceOf(manifest, index);
+  const pciId = textFact(manifest, 'gpu_pci_id');
+  return gpuRoofs(name, await storedGpuRoofline(session), {
+    index,
+    devices: manifest.workload?.tensor_parallel_size ?? 1,
+    pciId,
+  });
+}
+
+function textFact({ hardware }: ManifestData, key: string): string | null {
+  const value = hardware[key];
+  return typeof value === 'string' ? value : null;
+}
+
+/**
+ * Runs every rule over the session and ranks what they find: by ms at stake over the whole run, gains clamped to the
+ * bars they name, findings that another hides marked. An empty list is an answer.
+ */
+export async function findings(
+  context: FindingContext,
+  rules: readonly Rule[] = allRules,
+): Promise<{ findings: Finding[]; rules: ExplainResult['rules'] }> {
+  const found = [];
+  const outcomes: ExplainResult['rules'] = [];
+  for (const rule of rules) {
+    const result = await rule.find(context);
+    const drafts = result.outcome === 'fired' ? result.findings : [];
+    found.push(...drafts.map((draft) => ({ rule, draft })));
+    outcomes.push({
+      rule: rule.id,
+      title: rule.title,
+      outcome: result.outcome,
+      why: result.outcome === 'fired' ? drafts.map(({ title }) => title).join('; ') : result.why,
+    });
+  }
+  return { findings: ranked(found, await stageTimes(context)), rules: outcomes };
+}

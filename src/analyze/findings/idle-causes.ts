@@ -1,0 +1,59 @@
+import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
+
+/**
+ * What the device does between two nodes of a CUDA graph: nothing for 0.44 µs (1100 nodes of a decode step replayed on an
+ * H200, nsys; docs/measurement.md). Work queued back to back in a stream leaves as little.
+ */
+export const nodeGapNs = 450;
+/** The most a node was seen to cost beside its kernel (docs/measurement.md, graph node). */
+export const slowNodeGapNs = 1500;
+
+/** The device's idle time of a mean instance by what would have to change for it to go, ms; the parts sum to it. */
+export interface IdleCauses {
+  /** Between activities that follow each other as closely as the device can: remains whatever the host does. */
+  floor: number;
+  /** The host hands work over more slowly than the device does it, launch by launch. */
+  launch: number;
+  /** The host waited for the device, and the device then for the host; by what the wait was for. */
+  wait: Record<WaitCause, number>;
+  /** Single long stretches of the host. */
+  host: number;
+  compile: number;
+  firstUse: number;
+  /** Queued work that waited for other streams or devices; activities whose launch is not known. */
+  dependency: number;
+  unattributed: number;
+}
+
+/**
+ * With the host kept waiting for T of a step's W, it needs H = W − T for its own work: free of waits the step would take
+ * max(H, B), B what the device needs. So waits cost min(T, idle time between launches), and what idle time is left there is
+ * the launches' own: a host without waits would still be slower than the device.
+ */
+export function idleCauses(facts: StageFacts): IdleCauses {
+  const { long_host_ms: host, compile_ms: compile, first_use_ms: firstUse } = facts;
+  const short = Math.max(0, facts.host_ms - host - compile - firstUse);
+  const between = short + facts.launch_overhead_ms + facts.launch_latency_ms + facts.synchronization_ms;
+  const floor = Math.min(between, (facts.kernels * nodeGapNs) / 1e6);
+  const restartable = between - floor;
+  const waited = waitCauses.reduce((sum, cause) => sum + facts.waits[cause].ms, 0);
+  const byWaits = Math.min(waited, restartable);
+  const wait = Object.fromEntries(
+    waitCauses.map((cause) => [cause, waited > 0 ? (byWaits * facts.waits[cause].ms) / waited : 0]),
+  ) as Record<WaitCause, number>;
+  return {
+    floor,
+    launch: restartable - byWaits,
+    wait,
+    host,
+    compile,
+    firstUse,
+    dependency: facts.device_dependency_ms,
+    unattributed: facts.unattributed_ms,
+  };
+}
+
+/** Idle time of a mean instance, ms. */
+export function idleOf({ wall_ms, busy_ms }: StageFacts): number {
+  return Math.max(0, wall_ms - busy_ms);
+}

@@ -1,0 +1,176 @@
+import type { Finding } from '../../model/documents/explain.js';
+import type { FoundDraft, Rule } from './rule.js';
+import type { StageTime } from './stage-times.js';
+
+export interface Found {
+  rule: Pick<Rule, 'id' | 'references'>;
+  draft: FoundDraft;
+}
+
+/** Shares of a stage's time from which a finding is high and medium (docs/measurement.md). */
+export const highShare = 0.2;
+export const mediumShare = 0.05;
+/** Of its own gain that must be left in the bars it names, or a larger finding hides it. */
+const ownShare = 0.5;
+/** Of a stage's time: where the device waits this long for the host, shorter kernels show in nothing. */
+const hostBound = 0.3;
+
+interface Ranked {
+  finding: Finding;
+  removes: 'idle' | 'busy';
+  run_ms: number;
+}
+
+/**
+ * Findings of all rules, the largest stake over the whole run first. A gain is at most the bars its finding names; bars
+ * that two findings name stay with the larger one, and the other says hidden_by unless half of its gain is left. So gains
+ * that are not hidden never sum to more than the stage's time.
+ */
+export function ranked(found: readonly Found[], stages: readonly StageTime[]): Finding[] {
+  const all = found
+    .map((one) => rankedOne(one, stages))
+    .toSorted(
+      (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id),
+    );
+  unique(all.map(({ finding }) => finding));
+  for (const stage of stages)
+    share(
+      all.filter(({ finding }) => finding.stage === stage.kind),
+      stage,
+    );
+  return all.map(({ finding }) => finding);
+}
+
+const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
+
+function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
+  const { run_ms: told, removes = 'busy', ...rest } = draft;
+  const stage = stages.find(({ kind }) => kind === draft.stage);
+  const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
+  const ceiling = stage ? Math.min(stage.measured_ms, barSum(stage, bars)) : Infinity;
+  const at_stake_ms = draft.at_stake_ms === null ? null : Math.min(draft.at_stake_ms, ceiling);
+  const at_stake_share =
+    at_stake_ms === null
+      ? null
+      : stage
+        ? at_stake_ms / stage.measured_ms
+        : runShare(told ?? at_stake_ms, stages);
+  return {
+    removes,
+    run_ms: told ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1),
+    finding: {
+      id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
+      rule: rule.id,
+      severity: severityOf(at_stake_share),
+      ...rest,
+      bars,
+      at_stake_ms,
+      at_stake_share,
+      gain: draft.gain && clamped(draft.gain, Math.min(ceiling, at_stake_ms ?? Infinity), stage),
+      hidden_by: null,
+      references: rule.references,
+    },
+  };
+}
+
+/** What the bars hold together; all of the stage where there are none to tell by. */
+function barSum(stage: StageTime, bars: readonly string[]): number {
+  if (stage.bars.size === 0 || bars.length === 0) return stage.measured_ms;
+  return bars.reduce((sum, id) => sum + Math.max(0, stage.bars.get(id) ?? 0), 0);
+}
+
+function runShare(ms: number, stages: readonly StageTime[]): number | null {
+  const run = stages.reduce((sum, { instances, measured_ms }) => sum + instances * measured_ms, 0);
+  return run > 0 ? ms / (run + ms) : null;
+}
+
+function severityOf(share: number | null): Finding['severity'] {
+  if (share === null) return 'info';
+  return share >= highShare ? 'high' : share >= mediumShare ? 'medium' : 'low';
+}
+
+function clamped(
+  gain: NonNullable<Finding['gain']>,
+  ceiling: number,
+  stage: StageTime | undefined,
+): NonNullable<Finding['gain']> {
+  const expected_ms = Math.max(0, Math.min(gain.expected_ms, ceiling));
+  return {
+    ...gain,
+    expected_ms,
+    low_ms: Math.max(0, Math.min(gain.low_ms, expected_ms)),
+    high_ms: Math.max(expected_ms, Math.min(gain.high_ms, ceiling)),
+    after_ms: stage ? stage.measured_ms - expected_ms : gain.after_ms,
+  };
+}
+
+/** A rule that finds two faults in one stage has two ids. */
+function unique(all: readonly Finding[]): void {
+  const seen = new Map<string, number>();
+  for (const finding of all) {
+    const times = (seen.get(finding.id) ?? 0) + 1;
+    seen.set(finding.id, times);
+    if (times > 1) finding.id = `${finding.id}:${times}`;
+  }
+}
+
+/** Bars go to the larger gain; then a host that the device waits for hides whatever shortens the device's own work. */
+function share(all: readonly Ranked[], stage: StageTime): void {
+  const left = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
+  const taken = new Map<string, { id: string; ms: number }>();
+  let rest = stage.measured_ms;
+  const withGain = all
+    .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
+    .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
+  for (const { finding } of withGain) {
+    const gain = finding.gain!;
+    const free =
+      left.size === 0 || finding.bars.length === 0
+        ? rest
+        : Math.min(
+            rest,
+            finding.bars.reduce((sum, id) => sum + (left.get(id) ?? 0), 0),
+          );
+    if (free < ownShare * gain.expected_ms) {
+      finding.hidden_by = largestTaker(finding, taken) ?? withGain[0]!.finding.id;
+      continue;
+    }
+    const own = Math.min(gain.expected_ms, free);
+    finding.gain = clamped(gain, own, stage);
+    rest -= own;
+    take(finding, own, left, taken);
+  }
+  const host = withGain.find(
+    ({ finding, removes }) =>
+      removes === 'idle' &&
+      finding.hidden_by === null &&
+      finding.gain!.expected_ms >= hostBound * stage.measured_ms,
+  );
+  if (!host) return;
+  for (const { finding, removes } of withGain) {
+    if (removes === 'busy' && finding !== host.finding) finding.hidden_by ??= host.finding.id;
+  }
+}
+
+function largestTaker(
+  finding: Finding,
+  taken: ReadonlyMap<string, { id: string; ms: number }>,
+): string | null {
+  const takers = finding.bars.flatMap((id) => taken.get(id) ?? []).toSorted((a, b) => b.ms - a.ms);
+  return takers[0]?.id ?? null;
+}
+
+function take(
+  finding: Finding,
+  ms: number,
+  left: Map<string, number>,
+  taken: Map<string, { id: string; ms: number }>,
+): void {
+  let wanted = ms;
+  for (const id of finding.bars) {
+    const here = Math.min(wanted, left.get(id) ?? 0);
+    left.set(id, (left.get(id) ?? 0) - here);
+    wanted -= here;
+    if (here > (taken.get(id)?.ms ?? 0)) taken.set(id, { id: finding.id, ms: here });
+  }
+}

@@ -1,0 +1,93 @@
+import { idleCauses } from '../idle-causes.js';
+import { longHostNs } from '../finding-tables.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Of a stage: less is within what another run differs by. */
+const leastShare = 0.05;
+
+/** The device waits while the program computes on the host: Python between steps, a tokenizer, sampling, the GIL. */
+export const hostBound: Rule = {
+  id: 'host_bound',
+  title: 'CPU-bound host',
+  references: [
+    {
+      title: 'PyTorch Performance Tuning Guide',
+      url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
+    },
+    {
+      title: 'vLLM: optimization and tuning (CPU overhead)',
+      url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const { host } = idleCauses(stage);
+      if (host >= leastShare * stage.wall_ms) findings.push(await finding(context, stage, host));
+      else {
+        said.push(
+          `${stage.kind}: the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`,
+        );
+      }
+    }
+    return findings.length > 0
+      ? { outcome: 'fired', findings }
+      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+  },
+};
+
+async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, busy_ms: busy } = stage;
+  const places = await context.evidence<{ place: string; ms: number; stretches: number }>(
+    stretchesSql(kind),
+    (rows) =>
+      rows
+        .slice(0, 3)
+        .map((row) => `${row.place}: ${row.stretches} stretches, ${ms(row.ms)}`)
+        .join('; '),
+  );
+  const [first] = places.rows;
+  return {
+    stage: kind,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyStage(kind)} for the program itself, ${count(Math.max(stage.long_hosts, 0.1))} times`,
+    at_stake_ms: host,
+    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. For ${ms(host)} the host launches nothing and waits for nothing: it computes, in stretches of ${ms(host / Math.max(stage.long_hosts, 1e-3))}${first ? `, before ${first.place}` : ''}. That is Python, tokenising, sampling or building inputs on the CPU, or waiting for the interpreter lock.`,
+    change: {
+      kind: 'code',
+      text: 'Move this work off the path between two launches: into a thread or process of its own (the interpreter lock held by one keeps the other waiting), onto the GPU, or prepare the next step while the device runs this one.',
+      example:
+        'py-spy record --gil -- <command>, or inferscope run --evaluator torch -- <command>: which function it is',
+    },
+    gain: {
+      expected_ms: host,
+      low_ms: 0.7 * host,
+      high_ms: host,
+      after_ms: wall - host,
+      assumption: 'The work overlaps with the device or is gone; launches stay as they are.',
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: context.waterfalls
+      .find((one) => one.kind === kind)
+      ?.bars.map(({ id }) => id)
+      .filter((id) => id === 'host' || id.startsWith('host.')) ?? ['host'],
+    evidence: [places.evidence],
+    check: 'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify',
+  };
+}
+
+/** Long stretches by what the host launched after them. */
+function stretchesSql(kind: string): string {
+  const where = kind === 'outside' ? '' : ` AND g.phase IN ('${kind}', 'sampling')`;
+  return `SELECT coalesce(o.name, s.raw_name, 'code outside all ranges') AS place, count(*) AS stretches, round(sum(g.host_ns) / 1e6, 3) AS ms,
+            round(max(g.host_ns) / 1e6, 3) AS longest_ms
+     FROM focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id
+     LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages) s ON s.stage_id = g.stage_id
+     WHERE g.host_ns > ${longHostNs}${where} GROUP BY ALL ORDER BY ms DESC`;
+}

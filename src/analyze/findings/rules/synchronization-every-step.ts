@@ -1,0 +1,116 @@
+import { idleCauses } from '../idle-causes.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { type StageFacts, stageFacts } from '../stage-facts.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Of a stage: less is within what another run differs by. */
+const leastShare = 0.05;
+
+/** The host waits for the device inside a step, and the device then for the host. */
+export const synchronizationEveryStep: Rule = {
+  id: 'synchronization_every_step',
+  title: 'Synchronisation inside the step',
+  references: [
+    {
+      title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',
+      url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
+    },
+    {
+      title: 'CUDA Runtime API: API synchronization behavior',
+      url: 'https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const { wait } = idleCauses(stage);
+      const stake = wait.synchronize + wait.copy;
+      const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
+      if (stake >= leastShare * stage.wall_ms) findings.push(await finding(context, stage, stake, calls));
+      else {
+        said.push(
+          `${stage.kind}: ${count(calls)} waits of the host cost the device ${part(stake, stage.wall_ms)} of the time`,
+        );
+      }
+    }
+    return findings.length > 0
+      ? { outcome: 'fired', findings }
+      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+  },
+};
+
+interface Place {
+  name: string;
+  place: string | null;
+  per_instance: number;
+  wait_ms: number;
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  stake: number,
+  calls: number,
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, busy_ms: busy, instances } = stage;
+  const { rows, evidence } = await context.evidence<Place & Record<string, string | number | null>>(
+    waitsSql(kind, instances),
+    (found) =>
+      found
+        .slice(0, 3)
+        .map(
+          (row) =>
+            `${row.name}${row.place ? ` in ${row.place}` : ''}: ${count(row.per_instance)} times, ${ms(row.wait_ms)}`,
+        )
+        .join('; '),
+  );
+  const [first] = rows;
+  return {
+    stage: kind,
+    title: `Synchronisation: the host waits for the device ${count(calls)} times in ${everyStage(kind)}, and the device then idles ${part(stake, wall)} of it`,
+    at_stake_ms: stake,
+    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} holds the host until the device is done; only then does it launch the next kernels, so that the device starts from an empty queue every time.`,
+    change: {
+      kind: 'code',
+      text: 'Leave results on the device (torch.where, index with tensors, argmax on the GPU), read them once a step at most and asynchronously, and drop .item(), .cpu(), print and assertions on tensors from the loop.',
+      example:
+        'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once a step',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: stake / 2,
+      high_ms: stake,
+      after_ms: wall - stake,
+      assumption:
+        'Without waits the step takes as long as the slower of the host (its time less the waits) and the device (its work, back to back).',
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: context.waterfalls
+      .find((one) => one.kind === kind)
+      ?.bars.map(({ id }) => id)
+      .filter((id) =>
+        ['synchronization', 'launch_overhead', 'launch_latency', 'host'].includes(id.split('.')[0]!),
+      ) ?? ['synchronization'],
+    evidence: [evidence],
+    check: 'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify',
+  };
+}
+
+/** Waits by call and by the innermost operator or range around them. */
+function waitsSql(kind: string, instances: number): string {
+  const inside =
+    kind === 'outside'
+      ? 'true'
+      : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
+  return `SELECT a.name, coalesce(o.name, s.raw_name) AS place, count(*) / ${instances} AS per_instance,
+            round(sum(a.dur_ns) / 1e6 / ${instances}, 4) AS wait_ms, round(max(a.dur_ns) / 1e6, 4) AS longest_ms
+     FROM own_api a LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
+     LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages) s ON s.stage_id = a.stage_id
+     WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside}
+     GROUP BY ALL ORDER BY wait_ms DESC`;
+}

@@ -1,0 +1,120 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { makeFindingTables } from './finding-tables.js';
+import type { FindingContext } from './rule.js';
+
+/** What waits on the launching threads cost the host, per instance; every wait has one cause. */
+export interface Waits {
+  ms: number;
+  calls: number;
+}
+
+/** A mean instance of a kind of stage, times in ms; all counts are per instance. */
+export interface StageFacts {
+  kind: PhaseKind;
+  instances: number;
+  wall_ms: number;
+  compute_ms: number;
+  comm_ms: number;
+  copy_ms: number;
+  busy_ms: number;
+  /** Parts of the device's idle time (docs/measurement.md). */
+  synchronization_ms: number;
+  host_ms: number;
+  launch_overhead_ms: number;
+  launch_latency_ms: number;
+  device_dependency_ms: number;
+  unattributed_ms: number;
+  kernels: number;
+  /** API calls that launched them: all nodes of a CUDA graph share one. */
+  launches: number;
+  graph_launches: number;
+  /** Part of host_ms in single stretches of the host longer than any dispatch takes, and how many. */
+  long_host_ms: number;
+  long_hosts: number;
+  /** The part of them in which modules were loaded or code was compiled. */
+  compile_ms: number;
+  compiles: number;
+  /** The part of them in leading steps far above the usual one: what runs for the first time. */
+  first_use_ms: number;
+  /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
+  waits: Record<WaitCause, Waits>;
+}
+
+export const waitCauses = ['synchronize', 'copy', 'allocator'] as const;
+export type WaitCause = (typeof waitCauses)[number];
+
+const known = new WeakMap<FindingContext, Promise<StageFacts[]>>();
+
+/**
+ * Facts of the stages that rules judge: prefill, decode and mixed steps, else the whole capture. Made once a context;
+ * also makes the tables of finding-tables.ts. Empty without a GPU timeline.
+ */
+export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
+  const made = known.get(context) ?? gather(context);
+  known.set(context, made);
+  return made;
+}
+
+const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
+
+async function gather({ scope }: FindingContext): Promise<StageFacts[]> {
+  if (!scope) return [];
+  const { database } = scope;
+  await makeFindingTables(scope);
+  const rows = (await meanWindows(database)).toSorted(
+    (a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms,
+  );
+  const judged = rows.filter(({ kind }) => steps.includes(kind));
+  return (judged.length > 0 ? judged : rows).map((row) => ({
+    ...row,
+    busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
+    waits: {
+      synchronize: { ms: row.synchronize_wait_ms, calls: row.synchronize_calls },
+      copy: { ms: row.copy_wait_ms, calls: row.copy_calls },
+      allocator: { ms: row.allocator_wait_ms, calls: row.allocator_calls },
+    },
+  }));
+}
+
+type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
+  Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
+
+function meanWindows(database: SessionDatabase): Promise<Row[]> {
+  const idle = [
+    'synchronization',
+    'host',
+    'launch_overhead',
+    'launch_latency',
+    'device_dependency',
+    'unattributed',
+  ];
+  const perInstance = (column: string) => `coalesce(any_value(${column}), 0) / count(*)`;
+  return database.query<Row>(
+    `WITH kernel AS (
+       SELECT stage_id, sum(ns) FILTER (class <> 'communication') AS compute, sum(ns) FILTER (class = 'communication') AS comm
+       FROM window_kernels GROUP BY stage_id),
+     copy AS (SELECT stage_id, sum(ns) AS copied FROM window_copies GROUP BY stage_id),
+     named AS (SELECT kind, sum(n) AS kernels, sum(CASE WHEN in_graph THEN 0 ELSE n END) AS single FROM finding_kernels GROUP BY kind),
+     graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
+     long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host, count_if(cause = 'host') AS long_hosts,
+                sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
+                sum(ns) FILTER (cause = 'first_use') AS first_use
+              FROM finding_long_hosts GROUP BY kind),
+     wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
+              FROM finding_waits GROUP BY kind)
+     SELECT w.kind, count(*) AS instances, avg(w.end_ns - w.start_ns) / 1e6 AS wall_ms,
+       coalesce(sum(compute), 0) / count(*) / 1e6 AS compute_ms, coalesce(sum(comm), 0) / count(*) / 1e6 AS comm_ms,
+       coalesce(sum(copied), 0) / count(*) / 1e6 AS copy_ms,
+       ${idle.map((part) => `avg(i.${part}) / 1e6 AS ${part}_ms`).join(', ')},
+       ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
+       ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
+       ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
+       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms,
+       ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
+     FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)
+     LEFT JOIN named ON named.kind = w.kind LEFT JOIN graph ON graph.kind = w.kind
+     LEFT JOIN long ON long.kind = w.kind LEFT JOIN wait ON wait.kind = w.kind
+     WHERE w.kind <> 'sampling' GROUP BY w.kind`,
+  );
+}

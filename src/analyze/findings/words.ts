@@ -1,0 +1,25 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { formatNs, formatShare } from '../trace/words.js';
+
+/** "4.71 ms", "84.1 µs" of milliseconds. */
+export const ms = (value: number): string => formatNs(value * 1e6);
+
+/** "12 %" of a part. */
+export const part = (of: number, whole: number): string => formatShare(whole > 0 ? of / whole : 0);
+
+/** "a decode step", "a prefill", "the capture". */
+export function aStage(kind: PhaseKind): string {
+  if (kind === 'outside') return 'the capture';
+  return kind === 'decode' || kind === 'mixed' ? `a ${kind} step` : `a ${kind}`;
+}
+
+/** "every decode step", "every prefill", "the capture". */
+export function everyStage(kind: PhaseKind): string {
+  return kind === 'outside' ? 'the capture' : aStage(kind).replace(/^a /, 'every ');
+}
+
+/** "3.0", "22", "1 100" of a count that is a mean. */
+export function count(value: number): string {
+  const rounded = Math.round(value);
+  return Math.abs(value - rounded) < 0.05 || value >= 100 ? String(rounded) : value.toFixed(1);
+}
