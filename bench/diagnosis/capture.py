@@ -82,11 +82,12 @@ def record(path: Path, fault: str, case: Case, execution: str, start_ns: int, en
     lines = Recorder(str(path))
     lines.clock()
     if case.model is not None:
-        lines.model(fault, case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
+        lines.model("decoder", case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
     if case.batch is not None:
         context = (case.context or 0) // case.batch
         length = context if case.kind == "prefill" else max(context - 1, 0)
-        lines.request(start_ns, start_ns, end_ns, 0, case.batch, length, case.stages if case.kind == "decode" else 1)
+        lines.request(start_ns, None, end_ns, 0,  # type: ignore[arg-type]
+            case.batch, length, case.stages if case.kind == "decode" else 1)
     for index, (at, until) in enumerate(zip(stages_ns, stages_ns[1:])):
         lines.stage(case.kind, at, until, 0, index, case.batch, case.new_tokens, case.context)
     lines.flush()

@@ -17,30 +17,30 @@ choose=()
 counters=("${choose[@]}")
 if [ -n "$faults" ]; then
   # Counters are read of those faults only that are known by them.
-  some=$(tr ',' '\n' <<<"$faults" | grep -xE 'uncoalesced|bank_conflicts|low_occupancy' | paste -sd,)
+  some=$(tr ',' '\n' <<<"$faults" | grep -xE 'wave_quantization|uncoalesced|bank_conflicts|low_occupancy' | paste -sd,)
   counters=(--faults "$some")
 fi
 
-step time 170 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 130 "${choose[@]}"
+step time 150 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 115 "${choose[@]}"
 
 # One report for every pair of cudaProfilerStart and cudaProfilerStop.
 reports=/tmp/diagnosis-reports.$$
 mkdir -p "$reports"
-step nsys 230 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+step nsys 240 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
   --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
-  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 170 "${choose[@]}"
+  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 135 "${choose[@]}"
 export out
 export_one() {
   timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
     echo "no export of $1" >>"$out/log.txt"
 }
 export -f export_one
-step export 90 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
+step export 70 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
 ls -l "$reports" >>"$out/log.txt"
 
 if [ -z "$faults" ] || [ -n "$some" ]; then
-  step ncu 110 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
-    --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 80 "${counters[@]}"
+  step ncu 90 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
+    --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 60 "${counters[@]}"
   step ncu-raw 30 ncu --import "$reports/counters.ncu-rep" --csv --page raw
   step ncu-details 30 ncu --import "$reports/counters.ncu-rep" --csv --page details
   mv "$out/ncu-raw.out" "$out/ncu/raw.csv"

@@ -26,7 +26,7 @@ def main() -> None:
         case = prepare(args.fault, args.variant, args.device)
         if case.model is not None:
             recorder().model(
-                args.fault, case.model, case.dtype, args.device, weights="random", engine="torch", engine_version=torch.__version__
+                "decoder", case.model, case.dtype, args.device, weights="random", engine="torch", engine_version=torch.__version__
             )
         with mark("warmup", -1, warmup=True):
             warm(case, args.device)

@@ -7,7 +7,7 @@ from decoder import Decoder, Shape, sized
 
 def prepare(variant: str, device: str) -> Case:
     batch, length = (16, 512) if device != "cpu" else (2, 16)
-    shape = sized(Shape(hidden=4096, inner=8192, layers=2), device)
+    shape = sized(Shape(hidden=4096, inner=8192, layers=1), device)
     model = Decoder(shape, batch, length, device)
     stages = 4
     source = [torch.randn(batch, length, shape.hidden).to(model.dtype) for _ in range(2)]

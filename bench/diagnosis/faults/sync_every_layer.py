@@ -6,8 +6,8 @@ from decoder import Decoder, Shape, graphed, sized
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (32, 256) if device != "cpu" else (2, 8)
-    shape = sized(Shape(hidden=2048, inner=5632, layers=16, heads=16, kv_heads=4), device)
+    batch, context = (256, 128) if device != "cpu" else (2, 8)
+    shape = sized(Shape(hidden=1024, inner=2816, layers=24, heads=16, kv_heads=4, head_dim=64), device)
     model = Decoder(shape, batch, context, device)
     model.fill_cache()
     x = model.hidden(model.token).clone()

@@ -7,7 +7,7 @@ from decoder import Decoder, Shape, graphed, sized
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (16, 256) if device != "cpu" else (2, 8)
+    batch, context = (256, 128) if device != "cpu" else (2, 8)
     shape = sized(Shape(), device)
     model = Decoder(shape, batch, context, device, weights=torch.float32 if variant == "fault" else None)
     if variant == "fault":
