@@ -98,7 +98,9 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   }
   const { theoretical, achieved, limited_by: by } = occupancy;
   if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
-  const target = Math.min(100, 2 * theoretical.value);
+  // Lifted, it is the next resource that decides.
+  const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks: one }) => one))];
+  const target = Math.min(100, (theoretical.value * next) / tightest);
   const text = `${Math.round(theoretical.value)} % of an SM's warps fit${achieved.value === null ? '' : ` (${Math.round(achieved.value)} % reached)`}, by ${by.join(' and ')}`;
   return {
     ...base,
@@ -118,9 +120,9 @@ function blocksOf(grid: string | null): number | null {
  * Low: half of what the law gives.
  */
 function moreWarps(now: number, then: number, busiestPercent: number): CountedKernel['saving'] {
-  const expected = Math.max(0, 1 - Math.max(now / then, busiestPercent / nearPeak));
-  const high = Math.max(expected, 1 - Math.max(now, busiestPercent / nearPeak));
-  return { low: expected / 2, expected, high };
+  const busiest = busiestPercent / nearPeak;
+  const expected = Math.max(0, 1 - Math.max(now / then, busiest));
+  return { low: expected / 2, expected, high: Math.max(expected, 1 - Math.max(now, busiestPercent / 100)) };
 }
 
 async function finding(
@@ -156,7 +158,7 @@ async function finding(
       assumption:
         limiter === 'grid'
           ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."
-          : "Little's law: speed grows with the warps in flight; twice as many fit, or a unit reaches 80 % of its peak.",
+          : "Little's law: speed grows with the warps in flight, until the next resource limits them or a unit reaches 80 % of its peak.",
       what_if: null,
     },
     confidence: 'medium',

@@ -99,7 +99,7 @@ export const uncoalescedAccess: Rule = {
         high_ms: largest.high_ms,
         after_ms: largest.whole_ms - largest.expected_ms,
         assumption:
-          'The time that memory is busy shrinks with the sectors moved; compute stays. Low: half of it; high: the whole kernel shrinks with its sectors.',
+          'The time that memory is busy shrinks with the sectors moved; latencies and compute stay. Low: half of it; high: the whole kernel shrinks with its sectors.',
         what_if: null,
       },
       confidence: 'medium',
@@ -113,11 +113,10 @@ export const uncoalescedAccess: Rule = {
 
 const percent = (share: number) => `${Math.round(100 * share)} %`;
 
-/** What is left is the larger of its compute time and of the memory time without the sectors moved for nothing. */
+/** The time that the memory system is busy shrinks with the sectors moved; latencies and compute stay. */
 function savingOf(row: Row): CountedKernel['saving'] {
   const wasted = excess(row)!;
-  // A kernel that waits for the latency of its own requests queues them in proportion, too: lg_throttle.
-  const left = Math.max(1 - wasted, (row.sm_percent ?? 0) / 100);
-  const expected = 1 - left;
-  return { low: expected / 2, expected, high: wasted };
+  const busy = Math.min(1, (row.memory_percent ?? 50) / 100);
+  const expected = Math.min(wasted * busy, 1 - (row.sm_percent ?? 0) / 100);
+  return { low: expected / 2, expected, high: Math.max(expected, wasted) };
 }
