@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any, Callable, Dict, Iterator, List
 
 HERE = Path(__file__).resolve().parent
+# The planted recompilation compiles in this process, every time anew.
+os.environ.update(TORCHINDUCTOR_COMPILE_THREADS="1", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
 sys.path[:0] = [str(HERE), str(HERE.parent.parent / "python" / "inferscope_probe")]
 import torch  # noqa: E402
 from case import Case, run, sized_marker, unmarked, wait  # noqa: E402

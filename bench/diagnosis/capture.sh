@@ -9,6 +9,8 @@ mkdir -p "$out/nsys" "$out/ncu" "$out/time"
 step() {
   local name=$1 limit=$2 start=$SECONDS
   shift 2
+  # Nothing that an earlier step compiled is found again.
+  export TRITON_CACHE_DIR=/tmp/diagnosis-triton.$$.$name
   timeout -k 5 "$limit" "$@" >"$out/$name.out" 2>"$out/$name.err"
   echo "$name: rc $? $((SECONDS - start)) s" | tee -a "$out/log.txt"
 }

@@ -1,12 +1,7 @@
 """torch.compile specialises on the length of the input, which changes in every step; repaired: the length is marked dynamic."""
 
-import os
-
 import torch
 from case import Case
-
-os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")
-
 
 def prepare(variant: str, device: str) -> Case:
     import torch._dynamo

@@ -7,7 +7,7 @@ from decoder import graphed
 
 def prepare(variant: str, device: str) -> Case:
     chains, length = 4, 6
-    rows = [torch.randn(2, 1 << (20 if device != "cpu" else 8), device=device) for _ in range(chains)]
+    rows = [torch.randn(2, 1 << (17 if device != "cpu" else 8), device=device) for _ in range(chains)]
 
     def chain(x: torch.Tensor) -> torch.Tensor:
         for _ in range(length):
@@ -30,4 +30,4 @@ def prepare(variant: str, device: str) -> Case:
             here.wait_stream(stream)
 
     step = graphed(work, device)
-    return Case("decode", 8, lambda _: step(), batch=chains, new_tokens=chains)
+    return Case("decode", 4, lambda _: step(), batch=chains, new_tokens=chains)
