@@ -17,7 +17,7 @@ import sys
 import time
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 HERE = Path(__file__).resolve().parent
 # The planted recompilation compiles in this process, every time anew.
@@ -78,20 +78,25 @@ def warm(case: Case, device: str, runs: int = 2) -> None:
         run(case, unmarked, device)
 
 
-def record(path: Path, fault: str, case: Case, execution: str, start_ns: int, end_ns: int, stages_ns: List[int]) -> None:
+Told = Tuple[int, int, List[int]]
+"""A run: its start and end, and the borders of its stages, ns of CLOCK_MONOTONIC."""
+
+
+def record(path: Path, case: Case, execution: str, runs: List[Told]) -> None:
     """What a workload says of itself (docs/formats.md): the model, the batch and, without a profiler, its stages."""
     os.environ["INFERSCOPE_EXECUTION_ID"] = execution
     lines = Recorder(str(path))
     lines.clock()
     if case.model is not None:
         lines.model("decoder", case.model, case.dtype, "cuda", weights="random", engine="torch", engine_version=torch.__version__)
-    if case.batch is not None:
-        context = (case.context or 0) // case.batch
-        length = context if case.kind == "prefill" else max(context - 1, 0)
-        lines.request(start_ns, None, end_ns, 0,  # type: ignore[arg-type]
-            case.batch, length, case.stages if case.kind == "decode" else 1)
-    for index, (at, until) in enumerate(zip(stages_ns, stages_ns[1:])):
-        lines.stage(case.kind, at, until, 0, index, case.batch, case.new_tokens, case.context)
+    for iteration, (start_ns, end_ns, borders) in enumerate(runs):
+        if case.batch is not None:
+            context = (case.context or 0) // case.batch
+            decodes = case.kind == "decode"
+            size = (case.batch, context - 1, case.stages) if decodes else (case.batch, context, 1)
+            lines.request(start_ns, None, end_ns, iteration, *size)  # type: ignore[arg-type]
+        for index, (at, until) in enumerate(zip(borders, borders[1:])):
+            lines.stage(case.kind, at, until, iteration, index, case.batch, case.new_tokens, case.context)
     lines.flush()
 
 
@@ -106,15 +111,12 @@ def nsys(session: Session, faults: List[str]) -> None:
                 warm(case, session.device)
                 run(case, sized_marker(case, False), session.device)
                 index += 1
-                start_ns = time.monotonic_ns()
                 torch.cuda.profiler.start()
                 try:
                     run(case, sized_marker(case, False), session.device)
                 finally:
                     torch.cuda.profiler.stop()
                     session.told(fault=fault, variant=variant, report=index)
-                end_ns = time.monotonic_ns()
-                record(session.out / ("%s-%s.jsonl" % (fault, variant)), fault, case, "nsys", start_ns, end_ns, [])
                 del case
 
 
@@ -153,7 +155,7 @@ def timed(case: Case, device: str) -> Dict[str, float]:
     return {"wall_ms": wall, "device_ms": events[0].elapsed_time(events[1]) / case.stages if events else wall}
 
 
-def clean(case: Case, device: str, path: Path, fault: str) -> None:
+def untraced(case: Case, device: str) -> Told:
     """One run without a profiler whose stages are told by the clock that tells them: the host's where it waits, else the device's."""
     starts: List[Any] = []
 
@@ -167,24 +169,20 @@ def clean(case: Case, device: str, path: Path, fault: str) -> None:
         yield
 
     wait(device)
-    begin = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
-    end = torch.cuda.Event(enable_timing=True) if device != "cpu" else None
+    ends = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if device != "cpu" else []
     start_ns = time.monotonic_ns()
-    if begin is not None:
-        begin.record()
+    if ends:
+        ends[0].record()
     run(case, mark, device)
     end_ns = time.monotonic_ns()
-    if end is not None and case.whole is None:
-        end.record()
-        end.synchronize()
     if case.whole is not None:
-        stages: List[int] = []
-    elif starts[0][1] is None:
-        stages = [at for at, _ in starts] + [end_ns]
-    else:
-        stages = [start_ns + int(begin.elapsed_time(event) * 1e6) for _, event in starts]
-        stages.append(start_ns + int(begin.elapsed_time(end) * 1e6))
-    record(path, fault, case, "clean", start_ns, end_ns, stages)
+        return start_ns, end_ns, []
+    if starts[0][1] is None:
+        return start_ns, end_ns, [at for at, _ in starts] + [end_ns]
+    ends[1].record()
+    ends[1].synchronize()
+    events = [event for _, event in starts] + [ends[1]]
+    return start_ns, end_ns, [start_ns + int(ends[0].elapsed_time(event) * 1e6) for event in events]
 
 
 def kineto(case: Case, device: str, path: Path) -> Dict[str, float]:
@@ -235,7 +233,8 @@ def times(session: Session, faults: List[str], pairs: int) -> None:
             path = session.out / ("%s.json" % fault)
             path.write_text(json.dumps(result))
             for variant, case in cases.items():
-                clean(case, session.device, session.out / ("%s-%s.clean.jsonl" % (fault, variant)), fault)
+                runs = [untraced(case, session.device) for _ in range(1 if case.more.get("cold") else 3)]
+                record(session.out / ("%s-%s.jsonl" % (fault, variant)), case, "clean", runs)
             result["device"] = {
                 variant: kineto(case, session.device, session.out / ("%s-%s.kineto.json.gz" % (fault, variant)))
                 for variant, case in cases.items()

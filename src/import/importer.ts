@@ -32,10 +32,10 @@ export interface CaptureFacts {
   hardware: Record<string, Fact>;
   software: Record<string, Fact>;
   /**
-   * profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results are what another
+   * clean ran without a profiler, profiled has a timeline; counters (ncu), gemm-log and telemetry join it by other keys; results are what another
    * benchmark tool measured.
    */
-  purpose: 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
+  purpose: 'clean' | 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
 }
 
 export interface ImportOutcome {

@@ -9,4 +9,4 @@ def prepare(variant: str, device: str) -> Case:
     model = Decoder(shape, 1, 128, device)
     model.fill_cache()
     step = graphed(model.decode, device) if variant == "fixed" else model.decode
-    return Case("decode", 8, lambda _: step(), batch=1, new_tokens=1, context=129, model=shape.config())
+    return Case("decode", 8, lambda _: step(), synchronize=True, batch=1, new_tokens=1, context=129, model=shape.config())

@@ -36,4 +36,4 @@ def prepare(variant: str, device: str) -> Case:
                 raise FloatingPointError("overflow")
         end()
 
-    return Case("decode", 8, step, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())
+    return Case("decode", 8, step, synchronize=True, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())
