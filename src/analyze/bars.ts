@@ -1,4 +1,5 @@
 import type { Breakdown, StepBar } from '../model/documents/profile.js';
+import { kernelParts } from './waterfall/split.js';
 
 export interface BarInput {
   /** W of the clean execution, ms. */
@@ -19,7 +20,6 @@ export interface BarInput {
  * execution, is `unattributed` and may be negative. The bars sum to measuredMs exactly.
  */
 export function stepBars({ measuredMs, callMs, samplingMs, rooflineMs, breakdown }: BarInput): StepBar[] {
-  const necessaryMs = breakdown.by_class.reduce((sum, row) => sum + (row.necessary_ms ?? 0), 0);
   let overheadMs = breakdown.stage_ms - callMs;
   const take = (gapMs: number) => {
     const taken = Math.min(gapMs, Math.max(0, overheadMs));
@@ -28,17 +28,16 @@ export function stepBars({ measuredMs, callMs, samplingMs, rooflineMs, breakdown
   };
   const dispatchMs = take(breakdown.gaps_between_operators_ms);
   const edgesMs = take(breakdown.gaps_at_edges_ms);
+  const classes = breakdown.by_class.map((row) => ({
+    class: row.class,
+    ms: row.ms,
+    necessaryMs: row.necessary_ms,
+  }));
   const bars: StepBar[] = [
-    { id: 'roofline', ms: rooflineMs, confidence: 'low' },
-    { id: 'serial', ms: necessaryMs - rooflineMs, confidence: 'low' },
-    ...breakdown.by_class.map((row): StepBar => {
-      const essential = row.necessary_ms !== null;
-      return {
-        id: `${essential ? 'inefficiency' : 'nonessential'}.${row.class}`,
-        ms: row.ms - (row.necessary_ms ?? 0),
-        confidence: 'medium',
-      };
-    }),
+    ...kernelParts(rooflineMs, classes).map((part): StepBar => ({
+      ...part,
+      confidence: part.id === 'roofline' || part.id === 'serial' ? 'low' : 'medium',
+    })),
     { id: 'host.runtime_dispatch', ms: dispatchMs, confidence: 'medium' },
     { id: 'host.runtime_call', ms: edgesMs, confidence: 'medium' },
     { id: 'host.sampling', ms: samplingMs, confidence: 'high' },

@@ -8,9 +8,10 @@ type Parts = WaterfallBar['parts'];
 export interface HostSplit {
   /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
   framework: Map<number, number> | null;
-  /** By operator (outermost) or by innermost range, ns over all instances of the kind. */
+  /** Outside operators: by the operator (outermost) it came before, else by innermost range; ms over all instances of the kind. */
   parts: Map<PhaseKind, Parts>;
-  partsOf: 'operator' | 'range' | null;
+  /** Inside operators, by the outermost one; empty where none were recorded. */
+  insideParts: Map<PhaseKind, Parts>;
 }
 
 /** Beyond so many operators climbing to the outermost one takes longer than the answer is worth. */
@@ -54,14 +55,16 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean): Promise<H
     const shares = await database.query<{ stage_id: number; share: number | null }>(
       frameworkShareSql(unmarked),
     );
-    const rows = await database.query<PartRow>(
-      `SELECT kind, coalesce(root_name, 'no operator') AS label, sum(host_ns)::DOUBLE AS ns, count(*) AS n
+    const rows = await database.query<PartRow & { inside: number }>(
+      `SELECT kind, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, count(*) AS n
        FROM (${hostGapsSql(unmarked)}) JOIN (${kindOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
     );
     const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
-    return { framework, parts: byKind(rows), partsOf: 'operator' };
+    const insideRows = rows.map((row) => ({ ...row, ns: row.inside })).toSorted((a, b) => b.ns - a.ns);
+    const before = rows.map((row) => ({ ...row, label: `before ${row.label}` }));
+    return { framework, parts: byKind(before), insideParts: byKind(insideRows) };
   }
-  if (unmarked) return { framework: null, parts: new Map(), partsOf: null };
+  if (unmarked) return { framework: null, parts: new Map(), insideParts: new Map() };
   // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
   const rows = await database.query<PartRow>(
     `SELECT w.kind, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
@@ -69,7 +72,7 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean): Promise<H
      JOIN focus_stages s USING (stage_id) JOIN windows w ON w.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL ORDER BY ns DESC`,
   );
-  return { framework: null, parts: byKind(rows), partsOf: rows.length > 0 ? 'range' : null };
+  return { framework: null, parts: byKind(rows), insideParts: new Map() };
 }
 
 interface PartRow {
@@ -84,7 +87,7 @@ function byKind(rows: readonly PartRow[]): Map<PhaseKind, Parts> {
   const found = new Map<PhaseKind, Parts>();
   for (const { kind, label, ns, n } of rows) {
     const own = found.get(kind) ?? [];
-    if (own.length < partsShown) own.push({ label, ms: ns / 1e6, count: n });
+    if (own.length < partsShown && ns > 0) own.push({ label, ms: ns / 1e6, count: n });
     found.set(kind, own);
   }
   return found;

@@ -194,7 +194,7 @@ function countOf(id: string, { counts }: KindSums): number | null {
   const [head = '', tail = ''] = id.split('.');
   if (['inefficiency', 'nonessential', 'kernels'].includes(head)) return counts.get(`class.${tail}`) ?? 0;
   if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
-  if (['program', 'between_operators'].includes(tail)) return counts.get('host') ?? null;
+  if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;
   return counts.get(id) ?? null;
 }
 
@@ -262,6 +262,7 @@ function partsOf(
     }));
   if (ms <= 0) return [];
   if (id === 'synchronization') return perInstance(waits.get(sums.kind));
+  if (id === 'host.framework') return perInstance(host.insideParts.get(sums.kind));
   const split = host.framework === null ? 'host.program' : 'host.between_operators';
   return id === split ? perInstance(host.parts.get(sums.kind)) : [];
 }

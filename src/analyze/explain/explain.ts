@@ -1,0 +1,54 @@
+import { document, type Document } from '../../model/document.js';
+import { type ExplainResult, explainVersion } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
+import { remembered } from '../../session/remembered.js';
+import { findingContext, findings } from '../findings/findings.js';
+import type { ScopeOptions } from '../trace/scope.js';
+import { sessionWaterfalls } from '../waterfall/session-waterfalls.js';
+import { nextSteps } from './next-steps.js';
+import { sentences } from './sentences.js';
+
+/**
+ * Where the time between the hardware's limit and the measurement went, why, and what to change: the waterfall of every
+ * kind of stage, findings with evidence, and three sentences. A session that has neither says so; it never throws for
+ * what a session lacks.
+ * @param options rank and device; the slowest rank where they are left out
+ * @throws E_USAGE when the session has none of the rank and device asked for
+ */
+export async function explainSession(
+  session: Session,
+  options: ScopeOptions = {},
+): Promise<Document<ExplainResult>> {
+  const { manifest } = session;
+  const database = await session.connect();
+  try {
+    const { stages, without, scope } = await sessionWaterfalls(session, database, options);
+    const found = await findings(await findingContext(session, database, scope, stages));
+    const result: ExplainResult = {
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: manifest.title,
+        kind: manifest.kind,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
+      workload: manifest.workload,
+      sentences: sentences(stages, without, found.findings),
+      stages,
+      without_waterfall: without,
+      findings: found.findings,
+      rules: found.rules,
+      next_steps: nextSteps(stages, found.findings),
+    };
+    return document('explain', explainVersion, result, session.issues);
+  } finally {
+    await database.close();
+  }
+}
+
+/** The same, kept beside large sessions in derived/. */
+export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
+  const { explainDocumentSchema } = await import('../../model/documents/explain.js');
+  return remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
+}

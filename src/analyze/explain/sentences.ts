@@ -1,0 +1,79 @@
+import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { instanceWord, msText, percentText } from './words.js';
+
+/** The stage that is told first: what a served model does all day. */
+export const leadOrder = ['decode', 'mixed', 'prefill', 'outside'] as const;
+
+export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
+  for (const kind of leadOrder) {
+    const own = stages.find((stage) => stage.kind === kind);
+    if (own) return own;
+  }
+  return stages[0] ?? null;
+}
+
+/** Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change and its gain. */
+export function sentences(
+  stages: readonly StageWaterfall[],
+  without: ExplainResult['without_waterfall'],
+  found: readonly Finding[],
+): string[] {
+  const lead = leadStage(stages);
+  if (!lead) {
+    const why = without[0]?.reason ?? 'the session has no stages';
+    return [`There is no waterfall: ${why}.`, changeSentence(found)];
+  }
+  return [limitSentence(lead), causeSentence(lead), changeSentence(found)];
+}
+
+function limitSentence(stage: StageWaterfall): string {
+  const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
+  if (measured.value === null) return `The time of ${instanceWord(stage.kind)} was not measured.`;
+  const spread = measured.ci95 ? `, ± ${msText((measured.ci95[1] - measured.ci95[0]) / 2)}` : '';
+  const skewed =
+    stage.median_ms !== null && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value
+      ? `, median ${msText(stage.median_ms)}`
+      : '';
+  const where = point === null ? '' : ` at ${point}`;
+  const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
+  const time = `${subject} takes ${msText(measured.value)}${where} (n = ${instances}${spread}${skewed})`;
+  if (roofline.value === null) {
+    return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
+  }
+  const times = measured.value / roofline.value;
+  const how = times >= 1.05 ? `, ${times >= 10 ? Math.round(times) : times.toFixed(1)} times less` : '';
+  return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
+}
+
+/** The largest bar beyond the roofline, and the next ones that are worth a word. */
+function causeSentence(stage: StageWaterfall): string {
+  const measured = stage.measured_ms.value ?? 0;
+  const beyond = stage.bars
+    .filter(({ id, ms }) => id !== 'roofline' && id !== 'profiler_overhead' && ms > 0)
+    .toSorted((a, b) => b.ms - a.ms);
+  const [first, ...rest] = beyond;
+  if (!first || measured <= 0) return 'Nothing lies between the roofline and the measurement.';
+  const next = rest.filter(({ ms }) => ms >= 0.1 * measured).slice(0, 2);
+  const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
+  const overhead = stage.bars.find(({ id }) => id === 'profiler_overhead');
+  const added =
+    overhead && overhead.ms >= 0.05 * measured ? ` The profiler itself added ${msText(overhead.ms)}.` : '';
+  return `The largest cause is ${told(first)}${also}.${added}`;
+}
+
+const told = ({ label, ms, share }: WaterfallBar): string =>
+  `${label}: ${msText(ms)} (${percentText(share)})`;
+
+function changeSentence(found: readonly Finding[]): string {
+  const first = found.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null) ?? null;
+  if (!first) return 'Nothing significant to change was found.';
+  const gain = first.gain;
+  const expected =
+    gain && gain.expected_ms > 0
+      ? `: ${msText(gain.expected_ms)} less are expected${first.stage && first.stage !== 'outside' ? ` of ${instanceWord(first.stage)}` : ''} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`
+      : '';
+  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
+}
+
+const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
+const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

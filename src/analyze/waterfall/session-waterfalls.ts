@@ -1,0 +1,60 @@
+import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
+import type { TableName } from '../../model/tables.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { storedRoofline } from '../artifact.js';
+import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.js';
+import { benchWaterfalls } from './bench-waterfalls.js';
+import { slowestRank, withRanks } from './ranks.js';
+import { profileWaterfalls } from './profile-waterfalls.js';
+import { stageWaterfalls } from './waterfall.js';
+
+export interface SessionWaterfalls {
+  stages: StageWaterfall[];
+  without: ExplainResult['without_waterfall'];
+  /** The timeline they are of, with its views in the database; null where there is none. */
+  scope: TraceScope | null;
+}
+
+/**
+ * The waterfalls of a session by the best source it has: the embedded engine's own bars, a benchmark's figures, or a GPU
+ * timeline. A session without any says why.
+ */
+export async function sessionWaterfalls(
+  session: Session,
+  database: SessionDatabase,
+  options: ScopeOptions = {},
+): Promise<SessionWaterfalls> {
+  const { kind, workload, artifacts, tables } = session.manifest;
+  const has = (table: TableName) => (tables[table] ?? []).some(({ rows }) => rows > 0);
+  const none = (reason: string, scope: TraceScope | null = null): SessionWaterfalls => ({
+    stages: [],
+    without: [{ stage: null, reason }],
+    scope,
+  });
+  if (kind === 'profile') {
+    if (!workload) return none('the run ended before the engine told its model');
+    const found = await profileWaterfalls(database, workload, await storedRoofline(session));
+    return { stages: found.stages, without: found.without, scope: null };
+  }
+  if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
+    if (!workload) return none('the benchmark ended before the engine told its model');
+    const stages = await benchWaterfalls(session);
+    return stages.length > 0
+      ? { stages, without: [], scope: null }
+      : none('no point of the benchmark was measured');
+  }
+  if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
+    return none('a load test sees requests from outside: what the server does in a step is not recorded');
+  }
+  if (!has('kernels') && !has('ops')) {
+    return none('no capture of the session has a timeline of kernels, and no benchmark its stages');
+  }
+  const slowest = has('kernels') ? await slowestRank(session, database, options) : null;
+  const scope = await traceScope(database, session.manifest, slowest?.focus ?? options);
+  if (!scope.source.gpu_used) {
+    return none('nothing ran on a GPU in this capture: a waterfall is of a device', scope);
+  }
+  const stages = await stageWaterfalls(session, database, scope);
+  return { stages: withRanks(stages, slowest?.ranks ?? []), without: [], scope };
+}
