@@ -93,7 +93,7 @@ def record(path: Path, case: Case, execution: str, runs: List[Told]) -> None:
         if case.batch is not None:
             context = (case.context or 0) // case.batch
             decodes = case.kind == "decode"
-            size = (case.batch, context - 1, case.stages) if decodes else (case.batch, context, 1)
+            size = (case.batch, max(context - 1, 0), case.stages) if decodes else (case.batch, context, 1)
             lines.request(start_ns, None, end_ns, iteration, *size)  # type: ignore[arg-type]
         for index, (at, until) in enumerate(zip(borders, borders[1:])):
             lines.stage(case.kind, at, until, iteration, index, case.batch, case.new_tokens, case.context)
