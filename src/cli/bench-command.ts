@@ -1,23 +1,19 @@
-import { writeFile } from 'node:fs/promises';
-import { existsSync, statSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import process from 'node:process';
 import type { BenchPart } from '../model/bench.js';
-import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import { makeFolder } from '../session/home.js';
+import { exitCodeOf } from '../model/errors.js';
 import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import type { BenchTyped } from './bench-options.js';
 import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath, writePage } from './report-file.js';
+import { resultsFolder, writeResult } from './results-folder.js';
 
 /** What every bench verb with an engine does. Sets the exit code. */
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
   const { runBenchSession } = await import('./bench-run.js');
-  const folder = resolve(typed.output);
-  ensureResults(typed.output);
+  const folder = resultsFolder(typed.output);
   const progress = startProgress(typed.quiet === true);
   const kept = await interruptible((signal) => runBenchSession(verb, typed, signal, progress)).finally(() =>
     progress.end(),
@@ -42,30 +38,5 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   if (kept.interrupted) {
     warn(`interrupted: session ${kept.id} holds what was measured until then`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
-  }
-}
-
-/** Tries the place of the files before anything is measured for them. @throws E_USAGE, E_HOME_UNWRITABLE */
-function ensureResults(folder: string): void {
-  const path = resolve(folder);
-  if (existsSync(path) && !statSync(path).isDirectory()) {
-    throw new InferscopeError('E_USAGE', {
-      what: `--output ${folder} is a file`,
-      why: 'A benchmark writes several files: it takes a folder.',
-      fix: 'Type for example: --output results',
-    });
-  }
-  try {
-    makeFolder(path);
-  } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'make the folder for results' });
-  }
-}
-
-async function writeResult(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'write the results' });
   }
 }

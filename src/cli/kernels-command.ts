@@ -1,17 +1,14 @@
-import { existsSync, statSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { join, relative, resolve } from 'node:path';
+import { join, relative } from 'node:path';
 import process from 'node:process';
-import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { exitCodeOf } from '../model/errors.js';
 import type { KernelName } from '../model/kernels.js';
-import { makeFolder } from '../session/home.js';
 import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import { interruptible } from './interrupt.js';
 import type { KernelsTyped } from './kernels.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath, writePage } from './report-file.js';
+import { resultsFolder, writeResult } from './results-folder.js';
 
 /** Measures, keeps, analyses and shows. Sets the exit code. */
 export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {
@@ -47,30 +44,4 @@ export async function kernelsCommand(names: readonly KernelName[], typed: Kernel
   if (cases.some(({ outcome }) => outcome === 'wrong')) process.exitCode = exitCodeOf.E_CHECK_FAILED;
   else if (cases.every(({ outcome }) => outcome !== 'measured'))
     process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
-}
-
-/** Tries the place of the files before anything is measured for them. @throws E_USAGE, E_HOME_UNWRITABLE */
-function resultsFolder(folder: string): string {
-  const path = resolve(folder);
-  if (existsSync(path) && !statSync(path).isDirectory()) {
-    throw new InferscopeError('E_USAGE', {
-      what: `--output ${folder} is a file`,
-      why: 'Two files are written: it takes a folder.',
-      fix: 'Type for example: --output results',
-    });
-  }
-  try {
-    makeFolder(path);
-  } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'make the folder for results' });
-  }
-  return path;
-}
-
-async function writeResult(path: string, text: string): Promise<void> {
-  try {
-    await writeFile(path, text);
-  } catch (error) {
-    throw asStorageFailure(error, { path, doing: 'write the results' });
-  }
 }

@@ -18,7 +18,7 @@ function faults(text: string): string[] {
   return found.map(({ where, text: what, fix }) => `${where} ${what} → ${fix}`);
 }
 
-test('the template of --init is a valid file that names every key, with the defaults of an entry', () => {
+test('the template of --init is a valid file that names every key', () => {
   const { value } = readYaml(sweepTemplate, sweepConfigSchema, ([{ text }]) => {
     throw new Error(text);
   });
@@ -28,9 +28,6 @@ test('the template of --init is a valid file that names every key, with the defa
       input_lengths: [512, 1024],
       output_lengths: [128],
       batch_sizes: [1, 8, 16],
-      dtype: 'float16',
-      tensor_parallel_size: 1,
-      gpu_memory_utilization: 0.9,
     },
   ]);
   for (const key of [...Object.keys(modelEntrySchema.shape), ...Object.keys(sweepConfigSchema.shape)])

@@ -13,8 +13,8 @@ export const modelEntrySchema = z.strictObject({
   batch_sizes: sizes,
   /** Required in container mode. */
   container_name: z.string().min(1).optional(),
-  dtype: z.string().default('float16'),
-  tensor_parallel_size: count.default(1),
+  dtype: z.string().nullish(),
+  tensor_parallel_size: count.nullish(),
   quantization: z.string().nullish(),
   kv_cache_dtype: z.string().nullish(),
   model_params: z.union([z.number().positive(), z.string()]).nullish(),
@@ -23,9 +23,16 @@ export const modelEntrySchema = z.strictObject({
   num_kv_heads: count.nullish(),
   head_dim: count.nullish(),
   hidden_size: count.nullish(),
-  gpu_memory_utilization: z.number().gt(0).max(1).default(0.9),
+  gpu_memory_utilization: z.number().gt(0).max(1).nullish(),
   max_model_len: count.nullish(),
 });
+
+/** What an entry means where it says nothing; `inferscope memory` has the same, so they are not typed again. */
+export const entryDefaults = {
+  dtype: 'float16',
+  tensor_parallel_size: 1,
+  gpu_memory_utilization: 0.9,
+} as const;
 
 /** The file of `sweep --config`: models to profile the memory of, or a command over a grid. */
 export const sweepConfigSchema = z.strictObject({
@@ -35,7 +42,7 @@ export const sweepConfigSchema = z.strictObject({
   engine: z.string().optional(),
   engine_args: z.array(z.string()).optional(),
   device: z.string().optional(),
-  weights: z.enum(['random', 'load']).optional(),
+  weights: z.enum(['random', 'trained', 'load']).optional(),
   python: z.string().optional(),
   url: z.string().optional(),
   /** An inferscope command, e.g. "bench latency --model X". */

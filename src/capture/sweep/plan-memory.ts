@@ -1,9 +1,11 @@
 import { InferscopeError } from '../../model/errors.js';
-import type { MemoryTargets, ModelEntry } from './config.js';
+import { entryDefaults, type MemoryTargets, type ModelEntry } from './config.js';
 import { modelSlug, variedOf, type PlannedRun, type SweepPlan } from './plan.js';
 
 /** Keys of an entry that reach `inferscope memory` as a flag of the same name. */
 const passedOn = [
+  'dtype',
+  'tensor_parallel_size',
   'quantization',
   'kv_cache_dtype',
   'model_params',
@@ -51,9 +53,16 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
   return listOf(entry.input_lengths).flatMap((input) =>
     listOf(entry.output_lengths).flatMap((output) =>
       listOf(entry.batch_sizes).map((batch): PlannedRun => {
-        const parallel = entry.tensor_parallel_size > 1 ? ` tp${entry.tensor_parallel_size}` : '';
+        const dtype = entry.dtype ?? entryDefaults.dtype;
+        const ranks = entry.tensor_parallel_size ?? entryDefaults.tensor_parallel_size;
+        const what = [
+          modelSlug(entry.model_id),
+          entry.dtype,
+          entry.quantization,
+          ranks > 1 ? `tp${ranks}` : null,
+        ];
         return {
-          label: `${modelSlug(entry.model_id)} ${entry.dtype}${parallel} batch ${batch} ${input}→${output}`,
+          label: `${what.filter(Boolean).join(' ')} batch ${batch} ${input}→${output}`,
           model: entry.model_id,
           arguments: [
             'memory',
@@ -62,23 +71,22 @@ function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTarg
               input_len: input,
               output_len: output,
               batch_size: batch,
-              dtype: entry.dtype,
-              tensor_parallel_size: entry.tensor_parallel_size,
             }),
             ...flags(Object.fromEntries(passedOn.map((key) => [key, entry[key]]))),
             ...targetFlags(targets, container),
             '--json',
+            '--yes',
           ],
           parameters: {
             model_id: entry.model_id,
             input_length: input,
             output_length: output,
             batch_size: batch,
-            dtype: entry.dtype,
-            tensor_parallel_size: entry.tensor_parallel_size,
+            dtype,
+            tensor_parallel_size: ranks,
             quantization: entry.quantization ?? null,
             kv_cache_dtype: entry.kv_cache_dtype ?? null,
-            gpu_memory_utilization: entry.gpu_memory_utilization,
+            gpu_memory_utilization: entry.gpu_memory_utilization ?? entryDefaults.gpu_memory_utilization,
             max_model_len: entry.max_model_len ?? null,
             container_name: container,
           },

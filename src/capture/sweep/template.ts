@@ -16,7 +16,7 @@ export const sweepTemplate = `# inferscope sweep --config models.yaml
 # python: /opt/venv/bin/python # interpreter that has the engine
 # url: http://127.0.0.1:8000/v1
 # device: cuda
-# weights: load               # random: the same architecture without any download
+# weights: trained            # random: the same architecture without any download
 # timeout: 30m                # of each run; 90s, 10m, 2h, or a number of seconds
 # retries: 1                  # after faults of the machine (driver, Docker, network), never of a model
 

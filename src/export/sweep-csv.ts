@@ -1,0 +1,50 @@
+import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { csvField } from './csv.js';
+
+/**
+ * One line a run, and one a point where a run measured several: what was varied, how it ended, its main figures (units in
+ * the names), its session and files. An empty cell is a figure that is missing; the run's document says why.
+ */
+export function sweepCsv({ runs }: Pick<SweepResult, 'runs'>): string {
+  const parameters = names(runs.map((run) => run.parameters));
+  const figures = names(runs.flatMap((run) => run.figures.map(({ values }) => values)));
+  const labelled = runs.some((run) => run.figures.some(({ label }) => label !== null));
+  const head = [
+    'run',
+    ...parameters,
+    ...(labelled ? ['point'] : []),
+    'outcome',
+    'attempts',
+    'started_at',
+    'duration_s',
+    ...figures,
+    'session_id',
+    'output',
+    'error_code',
+    'error',
+  ];
+  const lines = runs.flatMap((run) =>
+    (run.figures.length > 0 ? run.figures : [{ label: null, values: {} }]).map(({ label, values }) => [
+      run.number,
+      ...parameters.map((name) => run.parameters[name]),
+      ...(labelled ? [label] : []),
+      run.outcome,
+      run.attempts,
+      run.started_at,
+      run.duration_s,
+      ...figures.map((name) => (values as Record<string, number | null>)[name]),
+      run.session_id,
+      run.output,
+      run.failure?.code,
+      failureWords(run),
+    ]),
+  );
+  return [head, ...lines].map((cells) => `${cells.map(csvField).join(',')}\n`).join('');
+}
+
+const failureWords = ({ failure }: SweepRun): string | null =>
+  failure && [failure.what, failure.why].filter(Boolean).join(': ');
+
+const names = (records: readonly Record<string, unknown>[]): string[] => [
+  ...new Set(records.flatMap((record) => Object.keys(record))),
+];

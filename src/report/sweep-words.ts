@@ -1,0 +1,132 @@
+import type { SweepOutcome, SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { formatBytes, formatCount, formatNumber, formatQuantity, nbsp, noValue } from './format.js';
+
+export const sweepOutcomeWords: Record<SweepOutcome, string> = {
+  pending: 'not begun',
+  running: 'running',
+  measured: 'measured',
+  partial: 'ended early',
+  failed: 'failed',
+  timed_out: 'timed out',
+  not_run: 'not run',
+  interrupted: 'interrupted',
+};
+
+/** Heads and units of the figures that a run's document has; the rest by its name. */
+const figureNames: Record<string, string> = {
+  baseline_gb: 'baseline',
+  post_warmup_gb: 'after warm-up',
+  peak_gb: 'peak',
+  memory_increase_gb: 'increase',
+  total_measured_gb: 'measured',
+  model_weights_gb: 'weights',
+  kv_cache_gb: 'KV cache',
+  activations_gb: 'activations',
+  framework_overhead_gb: 'overhead',
+  residual_gb: 'residual',
+  mean_latency_ms: 'latency',
+  tokens_per_second: 'tok/s',
+  mean_ttft_ms: 'TTFT',
+  mean_tpot_ms: 'TPOT',
+  ttft_ms: 'TTFT',
+  tpot_ms: 'TPOT',
+  e2e_ms: 'end to end',
+  output_tokens_per_s: 'output tok/s',
+  decode_tokens_per_s: 'decode tok/s',
+  memory_bytes: 'memory',
+  peak_bytes: 'peak memory',
+  peak_memory_bytes: 'peak memory',
+  median_ns: 'median',
+  decode_mbu: 'decode MBU',
+  prefill_mfu: 'prefill MFU',
+  roof_share: 'of roof',
+  predicted_ms: 'predicted',
+  roofline_ms: 'roofline',
+  wall_ms: 'wall',
+  idle_share: 'idle',
+};
+
+/** Figures of the summary tables, of those that the runs have; the CSV has all. */
+const shownFigures = [
+  'peak_gb',
+  'model_weights_gb',
+  'kv_cache_gb',
+  'activations_gb',
+  'framework_overhead_gb',
+  'mean_latency_ms',
+  'tokens_per_second',
+  'ttft_ms',
+  'tpot_ms',
+  'output_tokens_per_s',
+  'memory_bytes',
+  'peak_bytes',
+  'median_ns',
+  'roof_share',
+  'predicted_ms',
+  'roofline_ms',
+  'wall_ms',
+  'idle_share',
+];
+
+export const figureName = (name: string): string => figureNames[name] ?? name.replaceAll('_', ' ');
+
+/** A figure with the unit its name ends in. */
+export function figureText(name: string, value: number | null | undefined): string {
+  if (value === null || value === undefined) return noValue;
+  if (name.endsWith('_gb')) return `${formatNumber(value)}${nbsp}GB`;
+  if (name.endsWith('_ms')) return formatQuantity(value, 'ms');
+  if (name.endsWith('_ns')) return formatQuantity(value, 'ns');
+  if (name.endsWith('_bytes')) return formatBytes(value);
+  if (name.endsWith('bytes_per_s')) return formatQuantity(value, 'B/s');
+  if (name.endsWith('flops_per_s')) return formatQuantity(value, 'FLOP/s');
+  if (/(_share|_mfu|_mbu)$/.test(name)) return formatQuantity(value, 'ratio');
+  return formatNumber(value);
+}
+
+export function shownFiguresOf({ runs }: SweepResult): string[] {
+  const has = (name: string) =>
+    runs.some(({ figures }) => figures.some(({ values }) => typeof values[name] === 'number'));
+  const usual = shownFigures.filter(has);
+  if (usual.length > 0) return usual;
+  return [...new Set(runs.flatMap(({ figures }) => figures.flatMap(({ values }) => Object.keys(values))))]
+    .filter(has)
+    .slice(0, 6);
+}
+
+/** `7 measured, 1 failed, 2 not begun` */
+export function sweepCounts(runs: readonly SweepRun[]): string {
+  const counts = new Map<SweepOutcome, number>();
+  for (const { outcome } of runs) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
+  return Object.entries(sweepOutcomeWords)
+    .flatMap(([outcome, words]) => {
+      const count = counts.get(outcome as SweepOutcome);
+      return count === undefined ? [] : [`${formatCount(count)} ${words}`];
+    })
+    .join(', ');
+}
+
+/** Of a parameter's value in a table: `none` where nothing was asked for. */
+export const valueText = (value: string | number | null | undefined): string =>
+  value === null || value === undefined ? noValue : String(value);
+
+/** Parameters that a table needs: those that vary; all of them where none does. */
+export const shownParameters = ({ varied, runs }: SweepResult): string[] =>
+  varied.length > 0 ? varied : Object.keys(runs[0]?.parameters ?? {}).slice(0, 3);
+
+const heads: Record<string, string> = {
+  model_id: 'model',
+  input_length: 'input',
+  output_length: 'output',
+  batch_size: 'batch',
+  tensor_parallel_size: 'TP',
+  kv_cache_dtype: 'KV dtype',
+};
+export const parameterName = (name: string): string => heads[name] ?? name.replaceAll('_', ' ');
+
+/** `e.g. 34 s` of wall clock. */
+export const secondsText = (seconds: number | null): string =>
+  seconds === null
+    ? noValue
+    : seconds < 120
+      ? `${formatNumber(seconds, 2)}${nbsp}s`
+      : `${formatNumber(seconds / 60, 2)}${nbsp}min`;
