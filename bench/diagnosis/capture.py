@@ -134,7 +134,7 @@ def ncu(session: Session, faults: List[str]) -> None:
                     run(case, sized_marker(case, False), session.device)
                 finally:
                     torch.cuda.profiler.stop()
-                    session.told(fault=fault, variant=variant)
+                    session.told(fault=fault, variant=variant, kernels=case.more.get("kernels", 1))
                 del case
 
 

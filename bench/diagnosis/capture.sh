@@ -1,6 +1,6 @@
 #!/bin/bash
 # Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS]. Wants python3 with torch, nsys and ncu
-# on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. Under 8 minutes.
+# on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
 out=$1
 faults=${2:-}
 here=$(cd "$(dirname "$0")" && pwd)
@@ -23,28 +23,28 @@ if [ -n "$faults" ]; then
   counters=(--faults "$some")
 fi
 
-step time 150 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 115 "${choose[@]}"
+step time 130 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 95 "${choose[@]}"
 
 # One report for every pair of cudaProfilerStart and cudaProfilerStop.
 reports=/tmp/diagnosis-reports.$$
 mkdir -p "$reports"
-step nsys 240 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+step nsys 190 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
   --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
-  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 135 "${choose[@]}"
+  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 110 "${choose[@]}"
 export out
 export_one() {
   timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
     echo "no export of $1" >>"$out/log.txt"
 }
 export -f export_one
-step export 70 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
+step export 50 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
 ls -l "$reports" >>"$out/log.txt"
 
 if [ -z "$faults" ] || [ -n "$some" ]; then
-  step ncu 90 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
-    --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 60 "${counters[@]}"
-  step ncu-raw 30 ncu --import "$reports/counters.ncu-rep" --csv --page raw
-  step ncu-details 30 ncu --import "$reports/counters.ncu-rep" --csv --page details
+  step ncu 75 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
+    --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 50 "${counters[@]}"
+  step ncu-raw 20 ncu --import "$reports/counters.ncu-rep" --csv --page raw
+  step ncu-details 20 ncu --import "$reports/counters.ncu-rep" --csv --page details
   mv "$out/ncu-raw.out" "$out/ncu/raw.csv"
   mv "$out/ncu-details.out" "$out/ncu/details.csv"
 fi

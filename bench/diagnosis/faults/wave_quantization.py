@@ -40,4 +40,4 @@ def prepare(variant: str, device: str) -> Case:
             else:
                 _matmul[(m // 128, n // 256)](a, b, c, m, n, k, bm=128, bn=256, bk=64, num_warps=8, num_stages=3)
 
-    return Case("prefill", 3, step, synchronize=True, batch=m, new_tokens=m, context=m, more={"per": m})
+    return Case("prefill", 3, step, synchronize=True, batch=m, new_tokens=m, context=m, more={"per": m, "kernels": 8})

@@ -1,0 +1,106 @@
+// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--only fault,…]
+// One archive for each program, of its nsys capture, of its stages without a profiler and of its counters. On the machine that
+// was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
+import { spawn } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    out: { type: 'string' },
+    cli: { type: 'string', default: join(here, '..', '..', 'dist', 'cli.js') },
+    jobs: { type: 'string', default: '6' },
+    only: { type: 'string' },
+  },
+});
+const captures = resolve(positionals[0] ?? '.');
+const out = resolve(values.out ?? join(captures, 'sessions'));
+mkdirSync(out, { recursive: true });
+const work = mkdtempSync(join(tmpdir(), 'inferscope-diagnosis-'));
+cpSync(join(here, 'stages.yaml'), join(work, 'inferscope.yaml'));
+
+const lines = (path) =>
+  existsSync(path)
+    ? readFileSync(path, 'utf8')
+        .split('\n')
+        .filter(Boolean)
+        .map((line) => JSON.parse(line))
+    : [];
+
+/** Rows of ncu's page by program: they come in the order of the captures, ids from 0. */
+const countersOf = (() => {
+  const path = join(captures, 'ncu', 'raw.csv');
+  if (!existsSync(path)) return () => null;
+  const rows = readFileSync(path, 'utf8')
+    .split('\n')
+    .filter((line) => line.startsWith('"'));
+  const head = rows.slice(0, 2);
+  const ids = new Map();
+  let next = 0;
+  for (const { fault, variant, kernels, failed } of lines(join(captures, 'ncu', 'order.jsonl'))) {
+    if (failed !== undefined || kernels === undefined) continue;
+    ids.set(`${fault}-${variant}`, [next, next + kernels]);
+    next += kernels;
+  }
+  return (name) => {
+    const range = ids.get(name);
+    if (!range) return null;
+    const own = rows.slice(2).filter((row) => {
+      const id = Number(/^"(\d+)"/.exec(row)?.[1]);
+      return id >= range[0] && id < range[1];
+    });
+    if (own.length === 0) return null;
+    const file = join(work, `${name}.ncu.csv`);
+    writeFileSync(file, [...head, ...own, ''].join('\n'));
+    return file;
+  };
+})();
+
+function run(args, home) {
+  return new Promise((done) => {
+    const child = spawn(process.execPath, [resolve(values.cli), ...args], {
+      cwd: work,
+      env: { ...process.env, ...(home ? { INFERSCOPE_HOME: home } : {}) },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    let said = '';
+    child.stdout.on('data', (data) => (said += data));
+    child.stderr.on('data', (data) => (said += data));
+    child.on('close', (code) => done({ code, said }));
+  });
+}
+
+const only = values.only?.split(',');
+const todo = lines(join(captures, 'nsys', 'order.jsonl')).filter(
+  ({ report, fault }) => report !== undefined && (!only || only.includes(fault)),
+);
+let failed = 0;
+async function one({ fault, variant, report }) {
+  const name = `${fault}-${variant}`;
+  const files = [
+    join(captures, 'nsys', `r.${report}.parquetdir`),
+    join(captures, 'time', `${name}.jsonl`),
+    countersOf(name),
+  ].filter((path) => path !== null && existsSync(path));
+  const imported = await run(['import', ...files, '--no-raw', '--no-analyze', '--quiet', '--name', name]);
+  const exported =
+    imported.code === 0
+      ? await run(['session', 'export', name, '--output', join(out, `${name}.tgz`), '--overwrite'])
+      : imported;
+  if (exported.code === 0) return;
+  failed++;
+  console.error(`${name}: ${exported.said.slice(0, 600)}`);
+}
+await Promise.all(
+  Array.from({ length: Number(values.jobs) }, async () => {
+    for (let next = todo.shift(); next; next = todo.shift()) await one(next);
+  }),
+);
+rmSync(work, { recursive: true, force: true });
+process.exitCode = failed > 0 ? 1 : 0;
