@@ -2,9 +2,9 @@
 // One archive for each program, of its nsys capture, of its stages without a profiler and of its counters. On the machine that
 // was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -62,11 +62,17 @@ const countersOf = (() => {
   };
 })();
 
-function run(args, home) {
+/** Under a name that tells the program, without the path of this machine: a session keeps its command. */
+function inWork(path, name) {
+  const link = path.endsWith('.parquetdir') ? `${name}.parquetdir` : basename(path);
+  if (!existsSync(join(work, link))) symlinkSync(path, join(work, link));
+  return link;
+}
+
+function run(args) {
   return new Promise((done) => {
     const child = spawn(process.execPath, [resolve(values.cli), ...args], {
       cwd: work,
-      env: { ...process.env, ...(home ? { INFERSCOPE_HOME: home } : {}) },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     let said = '';
@@ -87,7 +93,9 @@ async function one({ fault, variant, report }) {
     join(captures, 'nsys', `r.${report}.parquetdir`),
     join(captures, 'time', `${name}.jsonl`),
     countersOf(name),
-  ].filter((path) => path !== null && existsSync(path));
+  ]
+    .filter((path) => path !== null && existsSync(path))
+    .map((path) => inWork(path, name));
   const imported = await run(['import', ...files, '--no-raw', '--no-analyze', '--quiet', '--name', name]);
   const exported =
     imported.code === 0
