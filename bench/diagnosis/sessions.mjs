@@ -2,7 +2,16 @@
 // One archive for each program, of its nsys capture, of its stages without a profiler and of its counters. On the machine that
 // was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
 import { spawn } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import process from 'node:process';
