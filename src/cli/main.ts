@@ -30,6 +30,11 @@ const commands: CommandEntry[] = [
     load: () => import('./import.js'),
   },
   {
+    name: 'explain',
+    summary: "where the time beyond the hardware's limit goes, why, and what to change",
+    load: () => import('./explain.js'),
+  },
+  {
     name: 'bench',
     summary: 'how fast a model is and how it scales, on every engine or a server under load',
     load: () => import('./bench.js'),

@@ -1,0 +1,151 @@
+import process from 'node:process';
+import type { Command } from 'commander';
+import type { Document } from '../model/document.js';
+import type { ExplainResult, Finding } from '../model/documents/explain.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Session } from '../session/open.js';
+import { examples } from './examples.js';
+import { wholeNumber } from './numbers.js';
+import { print, printDocument, terminalWidth } from './output.js';
+
+const stageKinds = ['prefill', 'decode', 'mixed', 'outside'] as const;
+const formats = ['text', 'md', 'json'] as const;
+const severities = ['high', 'medium', 'low'] as const;
+
+export interface ExplainOptions {
+  session: string;
+  stage?: (typeof stageKinds)[number];
+  format: (typeof formats)[number];
+  json?: boolean;
+  failOn?: (typeof severities)[number];
+  rank?: number;
+  device?: number;
+  limit: number;
+  sql?: number;
+}
+
+/** What answers instead of the explanation: --what-if, --verify. Each adds its option and says whether it was typed. */
+interface ExplainExtension {
+  define(command: Command): void;
+  /** @returns whether it answered */
+  answer(session: Session, options: ExplainOptions): Promise<boolean>;
+}
+
+const extensions: readonly ExplainExtension[] = [];
+
+export function define(command: Command): void {
+  command
+    .description("where the time beyond the hardware's limit goes, why, and what to change")
+    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
+    .option('--session <selector>', 'the same', '@last')
+    .option('--stage <kind>', `only one stage: ${stageKinds.join(', ')}`, oneOf('--stage', stageKinds))
+    .option(
+      '--format <format>',
+      `${formats.join(', ')} (md: for a pull request)`,
+      oneOf('--format', formats),
+      'text',
+    )
+    .option('--json', 'the same as --format json: one inferscope/explain document')
+    .option(
+      '--fail-on <severity>',
+      `exit 1 when there is a finding of at least this severity: ${severities.join(', ')}`,
+      oneOf('--fail-on', severities),
+    )
+    .option('--rank <n>', 'of this rank; by default the slowest', wholeNumber('--rank', 0, 0))
+    .option('--device <n>', 'of this device', wholeNumber('--device', 0, 0))
+    .option('--limit <n>', 'findings that are shown', wholeNumber('--limit', 0, 5), 10)
+    .option('--sql <n>', 'print the query behind [sql n], for inferscope sql', wholeNumber('--sql', 1, 1));
+  for (const extension of extensions) extension.define(command);
+  command
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope explain', 'the newest session: waterfall, findings, what to change'],
+        [
+          'inferscope explain llm-b1 --stage decode --format md --fail-on high',
+          'for a pull request and its CI',
+        ],
+      ),
+    )
+    .action(async (selector: string | undefined, options: ExplainOptions) => {
+      const { openSession } = await import('../session/open.js');
+      const session = await openSession(selector ?? options.session);
+      for (const extension of extensions) if (await extension.answer(session, options)) return;
+      const found = await explanationOf(session, options);
+      if (options.sql === undefined) await show(found, options);
+      else await printQuery(found, options.sql);
+      if (options.failOn !== undefined && worst(found, options) >= rank[options.failOn]) process.exitCode = 1;
+    });
+}
+
+async function explanationOf(
+  session: Session,
+  { rank: ofRank, device }: ExplainOptions,
+): Promise<Document<ExplainResult>> {
+  const { explainSession, rememberedExplanation } = await import('../analyze/explain/explain.js');
+  if (ofRank === undefined && device === undefined) return rememberedExplanation(session);
+  return explainSession(session, {
+    ...(ofRank === undefined ? {} : { rank: ofRank }),
+    ...(device === undefined ? {} : { device }),
+  });
+}
+
+async function show(
+  found: Document<ExplainResult>,
+  { format, json, stage = undefined, limit }: ExplainOptions,
+): Promise<void> {
+  const of = { stage: stage ?? null, limit };
+  if (json || format === 'json') {
+    printDocument(stage === undefined ? found : { ...found, data: ofStage(found.data, stage) });
+  } else if (format === 'md') {
+    const { explainMarkdown } = await import('../report/markdown/explain.js');
+    print(explainMarkdown(found, of));
+  } else {
+    const { explainText } = await import('../report/terminal/explain.js');
+    print(explainText(found, { width: terminalWidth(), ...of }));
+  }
+}
+
+function ofStage(data: ExplainResult, kind: string): ExplainResult {
+  return {
+    ...data,
+    stages: data.stages.filter((stage) => stage.kind === kind),
+    findings: data.findings.filter(({ stage }) => stage === null || stage === kind),
+  };
+}
+
+async function printQuery({ data }: Document<ExplainResult>, n: number): Promise<void> {
+  const { numberedQueries } = await import('../report/explain-rows.js');
+  const queries = numberedQueries(data.findings);
+  const query = queries[n - 1];
+  if (query === undefined) {
+    throw new InferscopeError('E_USAGE', {
+      what: `there is no [sql ${n}]`,
+      why:
+        queries.length === 0
+          ? 'No finding of this session has a query.'
+          : `Its findings have ${queries.length}, from 1.`,
+      fix: 'inferscope explain --format json has every query of every bar.',
+    });
+  }
+  print(query);
+}
+
+const rank: Record<Finding['severity'], number> = { info: 0, low: 1, medium: 2, high: 3 };
+
+function worst({ data }: Document<ExplainResult>, { stage }: ExplainOptions): number {
+  const own = stage === undefined ? data : ofStage(data, stage);
+  return Math.max(0, ...own.findings.map(({ severity }) => rank[severity]));
+}
+
+function oneOf<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
+  return (text) => {
+    const found = allowed.find((one) => one === text);
+    if (found !== undefined) return found;
+    throw new InferscopeError('E_USAGE', {
+      what: `${flag} takes ${allowed.join(', ')}, not "${text}"`,
+      why: 'inferscope explain --help shows every option.',
+      fix: `inferscope explain ${flag} ${allowed[0]}`,
+    });
+  };
+}

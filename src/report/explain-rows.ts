@@ -1,0 +1,51 @@
+import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../model/documents/explain.js';
+import type { PhaseKind } from '../model/documents/trace.js';
+
+/** Below this share of the measured time bars are put together. */
+const smallShare = 0.01;
+const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
+
+/** A bar as a reader sees it; `smaller` stands for several. */
+export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'>;
+
+/** Bars in order, those under 1 % of the measured time as one before `unattributed`: they sum to the same. */
+export function shownBars({ bars }: StageWaterfall): ShownBar[] {
+  const small = bars.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare);
+  if (small.length < 2) return bars;
+  const rest: ShownBar[] = bars.filter((bar) => !small.includes(bar));
+  const last = rest.findIndex(({ id }) => id === 'unattributed');
+  const together: ShownBar = {
+    id: 'smaller',
+    label: `${small.length} smaller: ${small.map(({ id }) => id).join(', ')}`,
+    ms: small.reduce((sum, { ms }) => sum + ms, 0),
+    share: small.reduce((sum, { share }) => sum + share, 0),
+    count: null,
+    note: null,
+    parts: [],
+  };
+  return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
+}
+
+const stageOrder: readonly PhaseKind[] = ['decode', 'mixed', 'prefill', 'outside'];
+
+/** Stages as they are told: what a served model does all day first. */
+export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
+  const rank = ({ kind }: StageWaterfall) => (stageOrder.indexOf(kind) + 1 || stageOrder.length + 1) - 1;
+  return stages.toSorted((a, b) => rank(a) - rank(b));
+}
+
+export const stageNames: Partial<Record<PhaseKind, string>> = {
+  decode: 'decode step',
+  mixed: 'mixed step',
+  prefill: 'prefill',
+  outside: 'whole capture',
+};
+export const stageName = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
+  `${stageNames[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
+
+/** Queries behind the findings, in the order of their numbers from 1: "[sql 3]" is the third. */
+export function numberedQueries(findings: readonly Finding[]): string[] {
+  return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
+}
+
+export const severityRank: Record<Finding['severity'], number> = { high: 3, medium: 2, low: 1, info: 0 };

@@ -1,0 +1,88 @@
+import type { Document } from '../../model/document.js';
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { formatMs, formatPercent, nbsp } from '../format.js';
+import { shownBars, stageName, stagesInOrder } from '../explain-rows.js';
+
+/** `explain --format md`: for the description of a pull request, or a comment of its CI. */
+export function explainMarkdown(
+  { data, tool_version }: Document<ExplainResult>,
+  { stage = null, limit = 10 }: { stage?: string | null; limit?: number } = {},
+): string {
+  const stages = stagesInOrder(data).filter(({ kind }) => stage === null || kind === stage);
+  const found = data.findings.filter((one) => stage === null || one.stage === null || one.stage === stage);
+  const parts = [
+    `## inferscope explain: ${plain(data.session.name ?? data.session.title)}`,
+    data.sentences.map(plain).join(' '),
+    ...stages.map(waterfall),
+    ...data.without_waterfall.map(
+      ({ stage: kind, reason }) => `No waterfall${kind === null ? '' : ` of ${kind}`}: ${plain(reason)}.`,
+    ),
+    found.length === 0 ? 'No findings.' : `### Findings`,
+    ...found.slice(0, limit).map(finding),
+    ...(found.length > limit ? [`… and ${found.length - limit} more.`] : []),
+    `<sub>inferscope ${tool_version} · session ${plain(data.session.id)} · ${data.session.started_at}</sub>`,
+  ];
+  return `${parts.join('\n\n').replaceAll(nbsp, ' ')}\n`;
+}
+
+function waterfall(stage: StageWaterfall): string {
+  const measured = stage.measured_ms.value ?? 0;
+  const rows = shownBars(stage).map(
+    ({ id, label, ms, share }) =>
+      `| \`${id}\` | ${plain(label)} | ${formatMs(ms)} | ${formatPercent(share)} |`,
+  );
+  return [
+    `### ${stageName(stage)}: ${formatMs(measured)} (n = ${stage.instances})`,
+    '',
+    '| bar | what it is | ms | share |',
+    '| --- | --- | ---: | ---: |',
+    ...rows,
+    `| **measured** | | **${formatMs(measured)}** | |`,
+    ...(stage.roofline_ms.value === null
+      ? ['', `No roofline: ${plain(stage.roofline_ms.reason.text)}.`]
+      : []),
+  ].join('\n');
+}
+
+function finding(one: Finding, index: number): string {
+  const gain =
+    one.gain && one.gain.expected_ms > 0
+      ? ` — ${formatMs(one.gain.expected_ms)} less expected (${formatMs(one.gain.low_ms)} to ${formatMs(one.gain.high_ms)})`
+      : '';
+  return [
+    `<details><summary><b>${index + 1}. ${html(one.title)}</b> (${one.severity})${gain}</summary>`,
+    '',
+    ...one.evidence.flatMap(({ text, sql }) => [
+      `- ${plain(text)}`,
+      ...(sql === null ? [] : ['', fence(sql, 'sql'), '']),
+    ]),
+    `- **Cause:** ${plain(one.cause)}`,
+    `- **Change:** ${plain(one.change.text)}`,
+    ...(one.change.example === null ? [] : ['', fence(one.change.example, ''), '']),
+    ...(one.gain ? [`- **Assumption:** ${plain(one.gain.assumption)}`] : []),
+    ...(one.hidden_by === null ? [] : [`- Its gain shows once \`${one.hidden_by}\` is mended.`]),
+    `- **Check:** ${code(one.check)}`,
+    '',
+    '</details>',
+  ].join('\n');
+}
+
+/** Names come from files: they must not become mark-up, mentions or links. */
+function plain(text: string): string {
+  return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' '))
+    .replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`)
+    .replaceAll('@', '@\u200b');
+}
+
+const html = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+
+/** A fence longer than any run of backticks inside. */
+function fence(text: string, language: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const ticks = '`'.repeat(longest + 1);
+  return `${ticks}${language}\n${text}\n${ticks}`;
+}
+
+const code = (text: string): string =>
+  text.includes('`') ? plain(text) : `\`${text.replaceAll('\n', ' ')}\``;

@@ -1,0 +1,202 @@
+import type { Document } from '../../model/document.js';
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { formatCount, formatMs, nbsp } from '../format.js';
+import { numberedQueries, type ShownBar, shownBars, stageName, stagesInOrder } from '../explain-rows.js';
+import { colour } from './colour.js';
+import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
+
+export interface ExplainTextOptions {
+  /** Columns of the terminal; at most 80 are used. */
+  width: number;
+  /** Only waterfalls and findings of this kind; null for all. */
+  stage?: string | null;
+  /** Findings that are shown. */
+  limit?: number;
+}
+
+const barCells = 12;
+const idWidth = 30;
+
+/** What `inferscope explain` prints. */
+export function explainText(
+  { data }: Document<ExplainResult>,
+  { width: columns, stage = null, limit = 10 }: ExplainTextOptions,
+): string {
+  const width = Math.min(80, columns);
+  const stages = stagesInOrder(data).filter(({ kind }) => stage === null || kind === stage);
+  const found = data.findings.filter((one) => stage === null || one.stage === null || one.stage === stage);
+  const queries = numberedQueries(data.findings);
+  const shown = found.slice(0, limit);
+  const lines = [
+    ...sentenceLines(data, width),
+    ...stages.flatMap((one) => ['', ...waterfallLines(one, width)]),
+    ...data.without_waterfall
+      .filter((one) => stage === null || one.stage === null || one.stage === stage)
+      .flatMap(({ stage: kind, reason }) => [
+        '',
+        ...hanging('  ', `no waterfall${kind === null ? '' : ` of ${kind}`}: ${reason}`, width),
+      ]),
+    ...shown.flatMap((one, index) => ['', ...findingLines(one, index + 1, queries, width)]),
+    ...(found.length === 0
+      ? ['', `  Nothing significant: ${data.rules.length} rules looked, none found anything to change.`]
+      : []),
+    ...(found.length > shown.length ? ['', `  … and ${found.length - shown.length} more (--limit)`] : []),
+    ...nextLines(data, width),
+    ...(queries.length > 0 ? ['', '  [sql n]: inferscope explain --sql n prints the query'] : []),
+  ];
+  return withPlainSpaces(lines.join('\n'));
+}
+
+/** For summaries of other commands: sentences, the first waterfall, the largest findings in two lines each. */
+export function explainBrief({ data }: Document<ExplainResult>, columns: number, findings = 3): string {
+  const width = Math.min(80, columns);
+  const [lead] = stagesInOrder(data);
+  const shown = data.findings.filter(({ severity }) => severity !== 'info').slice(0, findings);
+  const lines = [
+    ...sentenceLines(data, width),
+    ...(lead ? ['', ...waterfallLines(lead, width)] : []),
+    ...shown.flatMap((one, index) => [
+      '',
+      ...titleLines(one, index + 1, width),
+      ...hanging('     change:   ', inert(one.change.text), width),
+    ]),
+    '',
+    ...hanging('  ', `evidence and all findings: inferscope explain --session ${nameOf(data)}`, width),
+  ];
+  return withPlainSpaces(lines.join('\n'));
+}
+
+const nameOf = ({ session }: ExplainResult): string => session.name ?? session.id;
+
+const sentenceLines = ({ sentences }: ExplainResult, width: number): string[] =>
+  sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+
+/** A bar chart a stage: ids, ms of a mean instance, and their size to one scale. */
+function waterfallLines(stage: StageWaterfall, width: number): string[] {
+  const measured = stage.measured_ms.value ?? 0;
+  const { ci95 } = stage.measured_ms.value === null ? {} : stage.measured_ms;
+  const spread = ci95 ? `, ±${nbsp}${plainMs((ci95[1] - ci95[0]) / 2)}` : '';
+  const roofline =
+    stage.roofline_ms.value === null ? '' : ` — the roofline allows ${formatMs(stage.roofline_ms.value)}`;
+  const head = `${stageName(stage)} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
+  const bars = shownBars(stage);
+  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const clean =
+    stage.source === 'trace' && stage.clean_ms.value !== null
+      ? [`    without the profiler ${formatMs(stage.clean_ms.value)}`]
+      : [];
+  const ranks =
+    stage.ranks.length > 1
+      ? hanging(
+          '    ',
+          `slowest of ${stage.ranks.length}: ${stage.ranks
+            .map(
+              ({ rank, device, measured_ms }) =>
+                `rank ${rank ?? '–'}/GPU ${device ?? '–'} ${formatMs(measured_ms)}`,
+            )
+            .join(', ')}`,
+          width,
+        )
+      : [];
+  const missing =
+    stage.roofline_ms.value === null
+      ? hanging('    ', `no roofline: ${stage.roofline_ms.reason.text}`, width)
+      : [];
+  return [
+    ...hanging('  ', head, width).map((line) => colour.bold(line)),
+    ...ranks,
+    '',
+    ...bars.flatMap((bar) => barLines(bar, full, width)),
+    `    ${'measured'.padEnd(idWidth)}${plainMs(measured).padStart(9)}${nbsp}ms`,
+    ...clean,
+    ...missing,
+  ];
+}
+
+function barLines(bar: ShownBar, full: number, width: number): string[] {
+  const id = inert(bar.id === 'smaller' ? bar.label.split(':')[0]! : bar.id);
+  const drawn = textBar(bar.ms, full, barCells).padEnd(barCells);
+  const first = `    ${id.padEnd(idWidth)}${plainMs(bar.ms).padStart(9)}${nbsp}ms  ${drawn}  `;
+  const note = noteOf(bar);
+  if (note === '') return [first.trimEnd()];
+  const room = width - textWidth(first);
+  const cut = textWidth(note) > room ? `${[...note].slice(0, Math.max(0, room - 1)).join('')}…` : note;
+  const negative = bar.ms < 0 && bar.note !== null ? hanging('      ', bar.note, width) : [];
+  return [(bar.ms < 0 ? first : `${first}${cut}`).trimEnd(), ...negative];
+}
+
+function noteOf(bar: ShownBar): string {
+  const [largest] = bar.parts;
+  if (bar.ms < 0 && bar.note !== null) return bar.note;
+  if (/^(synchronization|host)/.test(bar.id) && largest) return inert(largest.label);
+  if (bar.count === null || bar.count === 0) return '';
+  const what = bar.id.startsWith('launch')
+    ? 'launches'
+    : bar.id.startsWith('exposed_copy')
+      ? 'copies'
+      : /^(inefficiency|nonessential|kernels|exposed_comm)/.test(bar.id)
+        ? 'kernels'
+        : 'gaps';
+  const each = bar.id === 'launch_overhead' ? `, ${formatMs(bar.ms / bar.count)} each` : '';
+  return `${formatCount(Math.max(1, Math.round(bar.count)))} ${what}${each}`;
+}
+
+/** Milliseconds without their unit, two decimals as of a clock, more where they would say nothing. */
+function plainMs(ms: number): string {
+  const size = Math.abs(ms);
+  const decimals = size >= 100 ? 1 : size >= 0.095 || size === 0 ? 2 : size >= 0.00095 ? 4 : 6;
+  const text = size.toFixed(decimals);
+  return ms < 0 && /[1-9]/.test(text) ? `−${text}` : text;
+}
+
+function titleLines(finding: Finding, index: number, width: number): string[] {
+  const { gain, severity } = finding;
+  const first = `  ${String(index).padEnd(3)}`;
+  const tail = gain && gain.expected_ms > 0 ? `−${formatMs(gain.expected_ms)} expected` : '';
+  const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
+  const lines = hanging(first, inert(finding.title), room);
+  const [head = '', ...rest] = lines;
+  const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
+  const gap = ' '.repeat(Math.max(2, width - textWidth(head) - textWidth(tail)));
+  return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
+}
+
+function findingLines(finding: Finding, index: number, queries: readonly string[], width: number): string[] {
+  const field = (name: string, text: string): string[] =>
+    hanging(`     ${(name === '' ? '' : `${name}:`).padEnd(10)}`, inert(text), width);
+  const { gain, change } = finding;
+  return [
+    ...titleLines(finding, index, width),
+    ...finding.evidence.flatMap(({ text, sql }, at) =>
+      field(at === 0 ? 'evidence' : '', `${text}${sql === null ? '' : ` [sql ${queries.indexOf(sql) + 1}]`}`),
+    ),
+    ...field('cause', finding.cause),
+    ...field('change', change.text),
+    ...(change.example === null
+      ? []
+      : change.example.split('\n').map((line) => `               ${inert(line)}`)),
+    ...(gain
+      ? field(
+          'gain',
+          `${formatMs(gain.expected_ms)} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${formatMs(gain.after_ms)} afterwards: ${gain.assumption}`,
+        )
+      : []),
+    ...(finding.hidden_by === null
+      ? []
+      : field('hidden', `its gain shows once ${finding.hidden_by} is mended`)),
+    ...field('check', finding.check),
+    colour.dim(`     ${finding.severity} · ${finding.id} · confidence ${finding.confidence}`),
+  ];
+}
+
+function nextLines({ next_steps }: ExplainResult, width: number): string[] {
+  if (next_steps.length === 0) return [];
+  return [
+    '',
+    `  ${colour.bold('Next')}`,
+    ...next_steps.flatMap(({ command, why }) => [
+      ...wrap(inert(command), width - 4).map((line) => `    ${line}`),
+      ...hanging('        ', inert(why), width),
+    ]),
+  ];
+}
