@@ -1,0 +1,215 @@
+import type { ExplainResult, Finding } from '../../src/model/documents/explain.js';
+
+/** An entry of faults.json. */
+export interface PlantedFault {
+  id: string;
+  /** What is wrong, and what the twin does instead. */
+  planted: string;
+  /** Rules that name this cause: any of them as the first finding is right. */
+  rules: string[];
+  /** Rules of further faults that the first one hides. */
+  also?: string[];
+  /** Rules that hold in the repaired twin too, each with the reason why the claim is true there. */
+  true_of_twin?: Record<string, string>;
+  /** Why the gain is not graded; absent where it is. */
+  no_gain?: string;
+}
+
+/** A file that capture.py's mode `time` wrote. */
+export interface Timing {
+  fault: string;
+  kind: string;
+  /** Times are divided by it: sequences or rows of a stage, where the variants have different ones. */
+  per: Record<Variant, number>;
+  pairs: Record<Variant, { wall_ms: number; device_ms: number }>[];
+  /** Sums of one traced run, ms a stage. */
+  device?: Record<Variant, { kernel_ms: number; copy_ms: number; kernels: number }>;
+}
+export type Variant = 'fault' | 'fixed';
+
+export interface Median {
+  median: number;
+  low: number;
+  high: number;
+}
+
+export interface Row {
+  id: string;
+  /** Of the planted fault among the findings of its session, from 1; null where it is not named. */
+  place: number | null;
+  first: string | null;
+  named: Finding | null;
+  /** Hidden faults that are named, of those planted. */
+  hidden: { named: number; planted: number };
+  /** Planted rules that fire in the twin. */
+  still_in_twin: string[];
+  /** Findings of the twin that claim what is not so. */
+  false_alarms: string[];
+  wall: Record<Variant, Median>;
+  graded_on: 'wall' | 'gpu' | null;
+  achieved_ms: number | null;
+  expected_ms: number | null;
+  /** (expected − achieved) / achieved. */
+  error: number | null;
+}
+
+/** Half-width of the 95 % interval of a median, over the median, up to which walls are compared. */
+const steady = 0.1;
+
+/** Median with its 95 % interval by order statistics: for 12 values the 3rd and the 10th (binomial, 96.1 %). */
+export function medianOf(values: readonly number[]): Median {
+  const sorted = values.toSorted((a, b) => a - b);
+  const n = sorted.length;
+  const middle = (sorted[Math.floor((n - 1) / 2)]! + sorted[Math.ceil((n - 1) / 2)]!) / 2;
+  // Largest k for which the tails below the k-th and above the (n + 1 − k)-th value hold no more than 5 % together.
+  let k = 0;
+  for (let tail = 0, term = 0.5 ** n; k < n / 2; k++) {
+    tail += term;
+    if (2 * tail > 0.05) break;
+    term = (term * (n - k)) / (k + 1);
+  }
+  return k === 0
+    ? { median: middle, low: sorted[0]!, high: sorted[n - 1]! }
+    : { median: middle, low: sorted[k - 1]!, high: sorted[n - k]! };
+}
+
+const claims = ({ severity, gain }: Finding) =>
+  (severity === 'high' || severity === 'medium') && gain !== null && gain.expected_ms > 0;
+
+/** Sets what `explain` says of a fault and of its twin beside what the repair brought. */
+export function grade(
+  fault: PlantedFault,
+  explained: Record<Variant, ExplainResult>,
+  timing: Timing | null,
+): Row {
+  const findings = explained.fault.findings.filter(({ severity }) => severity !== 'info');
+  const at = findings.findIndex(({ rule }) => fault.rules.includes(rule));
+  const named = findings[at] ?? null;
+  const also = fault.also ?? [];
+  const twin = explained.fixed.findings.filter(({ severity }) => severity !== 'info');
+  const planted = new Set([...fault.rules, ...also]);
+  const still = twin.filter((one) => planted.has(one.rule) && one.severity !== 'low');
+  const excused = fault.true_of_twin ?? {};
+  const { wall, gain, graded_on } = achievedBy(timing);
+  const expected = named?.gain?.expected_ms ?? null;
+  const graded = fault.no_gain === undefined && gain !== null && expected !== null;
+  return {
+    id: fault.id,
+    place: at < 0 ? null : at + 1,
+    first: findings[0]?.rule ?? null,
+    named,
+    hidden: {
+      planted: also.length,
+      named: also.filter((rule) => findings.some((one) => one.rule === rule)).length,
+    },
+    still_in_twin: still.map(({ rule }) => rule),
+    false_alarms: twin
+      .filter((one) => claims(one) && !(one.rule in excused) && !still.includes(one))
+      .map(({ rule }) => rule),
+    wall,
+    graded_on,
+    achieved_ms: gain,
+    expected_ms: expected,
+    error: graded ? (expected - gain) / gain : null,
+  };
+}
+
+function achievedBy(timing: Timing | null): {
+  wall: Record<Variant, Median>;
+  gain: number | null;
+  graded_on: Row['graded_on'];
+} {
+  const none = { median: NaN, low: NaN, high: NaN };
+  if (!timing) return { wall: { fault: none, fixed: none }, gain: null, graded_on: null };
+  const of = (variant: Variant) =>
+    medianOf(timing.pairs.map((pair) => pair[variant].wall_ms / timing.per[variant]));
+  const wall = { fault: of('fault'), fixed: of('fixed') };
+  const width = ({ median, low, high }: Median) => Math.max(high - median, median - low) / median;
+  if (width(wall.fault) < steady && width(wall.fixed) < steady) {
+    return { wall, gain: wall.fault.median - wall.fixed.median, graded_on: 'wall' };
+  }
+  if (!timing.device) return { wall, gain: null, graded_on: null };
+  const device = (variant: Variant) =>
+    (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) / timing.per[variant];
+  return { wall, gain: device('fault') - device('fixed'), graded_on: 'gpu' };
+}
+
+export interface Score {
+  faults: number;
+  first: number;
+  named: number;
+  free_twins: number;
+  false_alarms: number;
+  hidden: { named: number; planted: number };
+  graded: number;
+  median_error: number | null;
+  within_a_quarter: number;
+}
+
+export function scoreOf(rows: readonly Row[]): Score {
+  const errors = rows.flatMap(({ error }) => (error === null ? [] : [Math.abs(error)]));
+  const count = (holds: (row: Row) => boolean) => rows.filter(holds).length;
+  return {
+    faults: rows.length,
+    first: count(({ place }) => place === 1),
+    named: count(({ place }) => place !== null),
+    free_twins: count(({ still_in_twin }) => still_in_twin.length === 0),
+    false_alarms: rows.reduce((sum, { false_alarms }) => sum + false_alarms.length, 0),
+    hidden: {
+      named: rows.reduce((sum, { hidden }) => sum + hidden.named, 0),
+      planted: rows.reduce((sum, { hidden }) => sum + hidden.planted, 0),
+    },
+    graded: errors.length,
+    median_error: errors.length === 0 ? null : medianOf(errors).median,
+    within_a_quarter: errors.filter((error) => error <= 0.25).length,
+  };
+}
+
+const ms = (value: number | null) =>
+  value === null || Number.isNaN(value) ? '–' : value >= 100 ? value.toFixed(0) : value.toPrecision(3);
+const percent = (value: number | null) =>
+  value === null ? '–' : `${value > 0 ? '+' : ''}${(value * 100).toFixed(0)} %`;
+
+/** The table of docs/diagnosis.md. */
+export function tableOf(rows: readonly Row[]): string {
+  const head = [
+    'fault',
+    'place',
+    'first finding',
+    'twin',
+    'W before',
+    'W after',
+    'gain',
+    'expected',
+    'error',
+  ];
+  const lines = rows.map((row) => [
+    row.id,
+    row.place === null ? 'not named' : String(row.place),
+    row.first ?? 'none',
+    row.still_in_twin.length + row.false_alarms.length === 0
+      ? 'free'
+      : [
+          ...row.still_in_twin.map((rule) => `still ${rule}`),
+          ...row.false_alarms.map((rule) => `false ${rule}`),
+        ].join(', '),
+    ms(row.wall.fault.median),
+    ms(row.wall.fixed.median),
+    `${ms(row.achieved_ms)}${row.graded_on === 'gpu' ? ' (GPU)' : ''}`,
+    ms(row.expected_ms),
+    percent(row.error),
+  ]);
+  const widths = head.map((title, i) => Math.max(title.length, ...lines.map((line) => line[i]!.length)));
+  const text = (cells: string[]) => `| ${cells.map((cell, i) => cell.padEnd(widths[i]!)).join(' | ')} |`;
+  return [text(head), text(widths.map((width) => '-'.repeat(width))), ...lines.map(text)].join('\n');
+}
+
+export function sentenceOf(score: Score): string {
+  const median = score.median_error === null ? '–' : `${(score.median_error * 100).toFixed(0)} %`;
+  return (
+    `First finding: ${score.first} of ${score.faults} (named at all: ${score.named}). ` +
+    `Hidden faults named: ${score.hidden.named} of ${score.hidden.planted}. ` +
+    `Twins free of their fault: ${score.free_twins} of ${score.faults}; false alarms over the twins: ${score.false_alarms}. ` +
+    `Expected against achieved gain: median error ${median} over ${score.graded}, ${score.within_a_quarter} within 25 %.`
+  );
+}

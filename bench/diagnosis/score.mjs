@@ -1,0 +1,44 @@
+// What `explain` makes of the planted faults, from the captures in test/fixtures/diagnosis: node bench/diagnosis/score.mjs [--update] [--only fault,…]
+// --update also writes the table into docs/diagnosis.md. --captures FOLDER takes archives and timings from there. Runs the sources: no build.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const { values } = parseArgs({
+  options: {
+    update: { type: 'boolean', default: false },
+    only: { type: 'string' },
+    captures: { type: 'string' },
+    verbose: { type: 'boolean', default: false },
+  },
+});
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-score-'));
+const table = join(scratch, 'table.txt');
+const run = spawnSync(
+  'npx',
+  ['vitest', 'run', '--project', 'unit', 'src/analyze/findings/planted-faults.test.ts'],
+  {
+    cwd: root,
+    encoding: 'utf8',
+    env: {
+      ...process.env,
+      DIAGNOSIS_TABLE: table,
+      ...(values.update ? { DIAGNOSIS_UPDATE: '1' } : {}),
+      ...(values.only ? { DIAGNOSIS_ONLY: values.only } : {}),
+      ...(values.captures ? { DIAGNOSIS_CAPTURES: resolve(values.captures) } : {}),
+      ...(values.verbose ? { DIAGNOSIS_VERBOSE: '1' } : {}),
+    },
+  },
+);
+try {
+  console.log(readFileSync(table, 'utf8'));
+} catch {
+  console.error(run.stdout + run.stderr);
+}
+rmSync(scratch, { recursive: true, force: true });
+process.exitCode = run.status ?? 1;
