@@ -165,6 +165,8 @@ export const whatIfResultSchema = z.object({
   stages: z.array(
     z.object({
       kind: phaseKindSchema,
+      /** Point of a benchmark; null otherwise. */
+      point: z.string().nullable(),
       before_ms: figureSchema,
       /** ci95 is the interval of the prediction. */
       after_ms: figureSchema,

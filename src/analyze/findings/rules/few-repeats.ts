@@ -1,3 +1,4 @@
+import { halfWidth } from '../../half-width.js';
 import { doubt, said } from '../doubt.js';
 import type { StageWaterfall } from '../../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -80,14 +81,6 @@ function doubtOf(
   if (share === null || share <= wide) return [];
   const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
   return [{ waterfall, title: text, share }];
-}
-
-/** Half of ci95 over the value; from the spread over instances where there is no interval. */
-export function halfWidth(figure: StageWaterfall['measured_ms']): number | null {
-  if (figure.value === null || figure.value <= 0) return null;
-  if (figure.ci95) return (figure.ci95[1] - figure.ci95[0]) / 2 / figure.value;
-  const { sd, n } = figure;
-  return sd === undefined || !n || n < 2 ? null : (1.96 * sd) / Math.sqrt(n) / figure.value;
 }
 
 function finding(title: string, rows: Record<string, string | number | null>[]): FoundDraft {

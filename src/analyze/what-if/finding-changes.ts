@@ -1,0 +1,58 @@
+import type { Finding } from '../../model/documents/explain.js';
+import { withHostLimit } from './host-limit.js';
+import { type Effect, type StageState, unchanged } from './stage-state.js';
+
+const nothingFound = {
+  'fused-attention': 'no rule finds attention in parts in this stage',
+  'fused-elementwise': 'no rule finds chains of elementwise kernels in this stage',
+} as const;
+
+/** Kernel classes that a fused kernel takes in: their own bars vanish, beside what they need. */
+const elementwiseBars = /^(nonessential\.(elementwise|copy|quantization)|inefficiency\.(elementwise|norm))$/;
+
+/** What a rule already reckons: its gain, taken from the bars it names, and the time of the host for as many launches. */
+export function fromFindings(state: StageState, word: 'fused-attention' | 'fused-elementwise'): Effect {
+  const own = state.findings.filter(
+    ({ gain, stage }) => gain?.what_if === word && stage === state.waterfall.kind && gain.expected_ms > 0,
+  );
+  const [first] = own;
+  if (first) return gained(state, first);
+  return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
+}
+
+function gained(state: StageState, { gain, bars: ids, title }: Finding): Effect {
+  const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
+  const own = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
+  const held = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);
+  const taken = Math.min(expected, held);
+  const bars = new Map(
+    [...state.bars].map(([id, ms]) => [id, own.includes(id) ? ms * (1 - taken / held) : ms]),
+  );
+  return {
+    state: withHostLimit(state, bars),
+    how: new Map(own.map((id) => [id, title])),
+    lessMs: Math.max(0, high - expected),
+    moreMs: Math.max(0, expected - low),
+    assumptions: [assumption],
+  };
+}
+
+/** Everything between the products in one kernel each: a quarter of it is taken to stay, as a compiler leaves. */
+function fusedElementwise(state: StageState): Effect {
+  const own = [...state.bars].filter(([id, ms]) => elementwiseBars.test(id) && ms > 0);
+  const sum = own.reduce((total, [, ms]) => total + ms, 0);
+  if (sum === 0) return unchanged(state, nothingFound['fused-elementwise']);
+  const left = 0.25;
+  const bars = new Map(
+    [...state.bars].map(([id, ms]) => [id, own.some(([one]) => one === id) ? ms * left : ms]),
+  );
+  return {
+    state: withHostLimit(state, bars),
+    how: new Map(own.map(([id]) => [id, 'one kernel between two products'])),
+    lessMs: left * sum,
+    moreMs: left * sum,
+    assumptions: [
+      'three quarters of what elementwise kernels, norms and casts take beyond their need vanish; launches stay',
+    ],
+  };
+}

@@ -1,0 +1,27 @@
+import type { Effect, StageState } from './stage-state.js';
+import { sumOf } from './stage-state.js';
+
+/**
+ * The host and the device work at the same time: a stage takes what the slower of them needs. Kernels that get longer
+ * first fill the idle time that launching leaves; kernels that get shorter shorten the stage only down to the host's own
+ * time, and the rest becomes idle time.
+ * @param bars after the change of the device's work, idle bars as before
+ */
+export function withHostLimit(before: StageState, bars: Map<string, number>): Effect['state'] {
+  const delta = sumOf(bars) - sumOf(before.bars);
+  const idle = [...bars].filter(([id, ms]) => before.idleBars.has(id) && ms > 0);
+  const idleMs = idle.reduce((sum, [, ms]) => sum + ms, 0);
+  if (delta > 0) {
+    const absorbed = Math.min(delta, before.launchIdleMs, idleMs);
+    if (absorbed > 0) for (const [id, ms] of idle) bars.set(id, ms * (1 - absorbed / idleMs));
+    return { ...before, bars, launchIdleMs: before.launchIdleMs - absorbed };
+  }
+  // Where the host is not what holds the stage up, its time is not known to be near: then nothing is added.
+  const least = Math.min(before.hostMs ?? 0, sumOf(before.bars));
+  const wait = Math.max(0, least - sumOf(bars));
+  if (wait === 0) return { ...before, bars };
+  if (idleMs > 0) for (const [id, ms] of idle) bars.set(id, ms * (1 + wait / idleMs));
+  else bars.set('launch_overhead', wait);
+  const idleBars = idleMs > 0 ? before.idleBars : new Set([...before.idleBars, 'launch_overhead']);
+  return { ...before, bars, idleBars, launchIdleMs: before.launchIdleMs + wait };
+}

@@ -1,0 +1,152 @@
+import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { StageShape } from '../../llm/shape.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { storedRoofline } from '../artifact.js';
+import { onCpu } from '../bench/machine.js';
+import { benchModel } from '../bench/roof.js';
+import { deviceOf } from '../device.js';
+import { findingContext } from '../findings/findings.js';
+import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
+import type { WorkloadModel } from '../model-work.js';
+import { roofsOfCpu } from '../predict/device-roofs.js';
+import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
+import type { TraceScope } from '../trace/scope.js';
+import { gpuPeaks, type Peaks } from '../waterfall/necessary.js';
+import { waterfallFacts } from '../waterfall/waterfall.js';
+import { launchIdleMs } from './launch-changes.js';
+import { plannedShape, tracedShapes } from './stage-needs.js';
+import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+
+/** Every stage of a session as it was measured, with all that changes reckon with. */
+export async function initialStates(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope | null,
+  stages: readonly StageWaterfall[],
+  findings: readonly Finding[],
+): Promise<StageState[]> {
+  const known = stages.filter(({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null);
+  if (scope?.source.gpu_used) return ofTrace(session, database, scope, known, findings);
+  return ofPlan(session, known, findings);
+}
+
+const changeable = new Set(['prefill', 'decode', 'mixed', 'outside']);
+
+async function ofTrace(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope,
+  stages: readonly StageWaterfall[],
+  findings: readonly Finding[],
+): Promise<StageState[]> {
+  const context = await findingContext(session, database, scope, stages);
+  const facts = await stageFacts(context);
+  const { model, roofs } = await waterfallFacts(session, database, scope);
+  const shapes = await tracedShapes(session, scope);
+  const hosts = await hostTimes(scope);
+  return stages.map((waterfall) => {
+    const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
+    const shape =
+      shapes.get(waterfall.kind) ??
+      missing('no_stage', 'nothing marks the stage, so that its work is not known');
+    const state = stateOf(waterfall, findings, needsOf(model, shape, gpuPeaks(roofs)));
+    const hostWall = hosts.get(waterfall.kind) ?? null;
+    const added = waterfall.bars.find(({ id }) => id === 'profiler_overhead')?.ms ?? 0;
+    return withLaunches({
+      ...state,
+      facts: own,
+      kernels: own?.kernels ?? null,
+      launches: own?.launches ?? null,
+      hostMs: own && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(own)) : null,
+      nodeNs: roofs.graphNodeNs.value,
+      gpuName: roofs.name,
+    });
+  });
+}
+
+const waitedMs = ({ waits }: StageFacts): number => Object.values(waits).reduce((sum, { ms }) => sum + ms, 0);
+
+/** Mean time from the begin of a stage's host range to that of the next: what the host takes, waits included. */
+async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
+  const rows = await database.query<{ kind: string; ms: number }>(
+    `SELECT kind, avg(host_end_ns - start_ns) / 1e6 AS ms FROM instances WHERE host_end_ns IS NOT NULL GROUP BY kind`,
+  );
+  return new Map(rows.map(({ kind, ms }) => [kind, ms]));
+}
+
+async function ofPlan(
+  session: Session,
+  stages: readonly StageWaterfall[],
+  findings: readonly Finding[],
+): Promise<StageState[]> {
+  const { manifest } = session;
+  const { workload } = manifest;
+  if (!workload || stages.length === 0) return [];
+  const cpu = onCpu(workload);
+  const roofline = cpu ? await storedRoofline(session) : null;
+  const { name } = deviceOf(manifest, null);
+  const roofs = cpu
+    ? null
+    : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
+  const model = benchModel(workload);
+  return stages.map((waterfall) => {
+    const shape = plannedShape(waterfall, workload);
+    const peaks: Peaks | MissingFigure = roofs
+      ? gpuPeaks(roofs)
+      : roofline === null
+        ? missing('no_roofline', 'the session was measured beside no roofline')
+        : {
+            flops: roofsOfCpu(roofline).peak,
+            bandwidth: roofsOfCpu(roofline).bandwidth(workload.model?.weight_bytes ?? 2 ** 30),
+          };
+    const state = stateOf(waterfall, findings, 'reason' in peaks ? peaks : needsOf(model, shape, peaks));
+    const bench = waterfall.source === 'bench';
+    return withLaunches({
+      ...state,
+      idleBars: bench && !cpu ? new Set(['unattributed']) : new Set(),
+      kernels: waterfall.bars.find(({ id }) => id.endsWith('.kernels'))?.count ?? null,
+      nodeNs: roofs?.graphNodeNs.value ?? null,
+      gpuName: roofs?.name ?? null,
+      onCpu: cpu,
+    });
+  });
+}
+
+const needsOf = (
+  model: WorkloadModel | MissingFigure,
+  shape: StageShape | MissingFigure,
+  peaks: Peaks,
+): StageNeeds | MissingFigure =>
+  'reason' in model ? model : 'reason' in shape ? shape : { model, shape, peaks };
+
+function stateOf(
+  waterfall: StageWaterfall,
+  findings: readonly Finding[],
+  needs: StageNeeds | MissingFigure,
+): StageState {
+  const bars = waterfall.bars.filter(({ id }) => id !== 'profiler_overhead');
+  const counts = bars.flatMap(({ id, count }): [string, number][] => {
+    const name = classOfBar(id);
+    return name === null || count === null ? [] : [[name, count]];
+  });
+  return {
+    waterfall,
+    bars: new Map(bars.map(({ id, ms }) => [id, ms])),
+    kernelCounts: new Map(counts),
+    needs,
+    idleBars: new Set(bars.map(({ id }) => id).filter(isIdleBar)),
+    kernels: null,
+    launches: null,
+    facts: null,
+    hostMs: null,
+    launchIdleMs: 0,
+    nodeNs: null,
+    findings,
+    gpuName: null,
+    onCpu: false,
+  };
+}
+
+const withLaunches = (state: StageState): StageState => ({ ...state, launchIdleMs: launchIdleMs(state) });

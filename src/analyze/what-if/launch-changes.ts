@@ -1,0 +1,161 @@
+import { gpuHostLink } from '../../hardware/gpu-peaks.js';
+import { type IdleCauses, idleCauses, nodeGapNs, slowNodeGapNs } from '../findings/idle-causes.js';
+import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
+
+/** Idle bars of the state by what would have to change for them to go: the profiler's part is out of them already. */
+function causesOf(state: StageState): IdleCauses | null {
+  const { facts, bars, kernels, waterfall } = state;
+  const of = (...heads: string[]) =>
+    [...bars].reduce((sum, [id, ms]) => sum + (heads.includes(id.split('.')[0]!) ? Math.max(0, ms) : 0), 0);
+  if (facts) {
+    const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
+    // Where the profiler's part left less than the long stretches, they are what it was in.
+    const kept = long > 0 ? Math.min(1, of('host') / long) : 1;
+    return idleCauses({
+      ...facts,
+      host_ms: of('host'),
+      long_host_ms: facts.long_host_ms * kept,
+      compile_ms: facts.compile_ms * kept,
+      first_use_ms: facts.first_use_ms * kept,
+      launch_overhead_ms: of('launch_overhead'),
+      launch_latency_ms: of('launch_latency'),
+      synchronization_ms: of('synchronization'),
+    });
+  }
+  if (waterfall.source !== 'bench' || kernels === null) return null;
+  // A benchmark sees idle time and no causes: all of it is taken for launching.
+  const idle = idleMsOf(state);
+  const floor = Math.min(idle, (kernels * nodeGapNs) / 1e6);
+  const none = { synchronize: 0, copy: 0, allocator: 0 };
+  return {
+    floor,
+    launch: idle - floor,
+    wait: none,
+    host: 0,
+    compile: 0,
+    firstUse: 0,
+    dependency: 0,
+    unattributed: 0,
+  };
+}
+
+/** What of the idle time is the launches' own. */
+export const launchIdleMs = (state: StageState): number => causesOf(state)?.launch ?? 0;
+
+/** The bars of idle time replaced: `left` of them stays. */
+function replaced(state: StageState, left: Record<string, number>): Map<string, number> {
+  const bars = new Map([...state.bars].filter(([id]) => !state.idleBars.has(id)));
+  for (const [id, ms] of Object.entries(left)) if (ms > 1e-9) bars.set(id, ms);
+  return bars;
+}
+
+/**
+ * Launches and the host's work between them vanish; nodes follow each other as those of a graph do. What stays: waits of the
+ * host (a graph cannot hold them), single long stretches of the host outside, queueing behind other streams.
+ */
+export function withCudaGraph(state: StageState): Effect {
+  if (state.onCpu) return unchanged(state, 'on a CPU nothing is launched: there is no graph to capture');
+  const causes = causesOf(state);
+  const { kernels, launches } = state;
+  if (!causes || kernels === null)
+    return unchanged(
+      state,
+      'without a timeline the launches of the stage are not known (--evaluator nsys records one)',
+    );
+  if (launches !== null && launches < 2) return unchanged(state, 'the stage is one launch already');
+  const between = causes.floor + causes.launch;
+  const nodeNs = state.nodeNs ?? nodeGapNs;
+  const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
+  const waits = causes.wait.synchronize + causes.wait.copy + causes.wait.allocator;
+  const hostLeft = causes.host + causes.compile + causes.firstUse;
+  const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
+  const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
+  const removed = between - nodes;
+  return {
+    state: {
+      ...state,
+      bars,
+      idleBars: new Set(['launch_latency', 'synchronization', 'host.program']),
+      launches: 1,
+      launchIdleMs: 0,
+      hostMs: hostLeft,
+    },
+    how: new Map([
+      ...[...state.idleBars].map((id): [string, string] => [
+        id,
+        'one launch a stage: nothing is launched between kernels',
+      ]),
+      [
+        'launch_latency',
+        `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ' (seen on an H200)' : ', measured'}`,
+      ],
+      ['synchronization', 'waits of the host stay'],
+      ['host.program', 'long stretches of the host stay: they are outside the graph'],
+    ]),
+    lessMs: Math.min(nodes, 0.05 * removed + nodes / 2),
+    moreMs: slow - nodes + 0.05 * removed,
+    assumptions: [
+      `every kernel of the stage is captured and takes as long as before; a static KV cache, which a graph needs, may attend to more than there is`,
+      ...(state.waterfall.kind === 'prefill' ? ['a graph for each prompt length'] : []),
+    ],
+  };
+}
+
+/** The host no longer waits inside the stage: it takes as long as the slower of host and device. */
+export function withoutSync(state: StageState): Effect {
+  const causes = causesOf(state);
+  if (!causes) return unchanged(state, 'without a timeline the waits of the host are not known');
+  const gone = causes.wait.synchronize + causes.wait.copy;
+  if (gone <= 0.001 * sumOf(state.bars))
+    return unchanged(state, 'the host waits for the device nowhere inside the stage');
+  const total = idleMsOf(state);
+  const bars = new Map(
+    [...state.bars].map(([id, ms]) => [id, state.idleBars.has(id) ? ms * (1 - gone / total) : ms]),
+  );
+  return {
+    state: { ...state, bars },
+    how: new Map([...state.idleBars].map((id) => [id, 'idle time after a wait of the host is gone'])),
+    lessMs: 0,
+    moreMs: gone / 2,
+    assumptions: [
+      'without waits the stage takes as long as the slower of the host, less what it waited, and the device',
+    ],
+  };
+}
+
+/** Share of the data sheet's link that large pinned copies reach. */
+const linkShare = 0.85;
+
+/** Copies from pinned memory on a stream of their own: hidden behind kernels as far as those reach. */
+export function withPinnedCopies(state: StageState): Effect {
+  const copies = [...state.bars].filter(([id, ms]) => /^exposed_copy\.(htod|dtoh)/.test(id) && ms > 0);
+  const exposed = copies.reduce((sum, [, ms]) => sum + ms, 0);
+  const causes = causesOf(state);
+  const waits = causes?.wait.copy ?? 0;
+  if (exposed + waits <= 0.001 * sumOf(state.bars))
+    return unchanged(state, 'no copy between host and device is exposed in the stage');
+  const busy = sumOf(state.bars) - exposed;
+  const link = state.gpuName === null ? null : gpuHostLink(state.gpuName).value;
+  const left = Math.max(0, exposed - busy);
+  const bars = new Map(state.bars);
+  for (const [id, ms] of copies) bars.set(id, (ms * left) / exposed);
+  const total = idleMsOf(state);
+  if (waits > 0 && total > 0)
+    for (const [id, ms] of state.bars) if (state.idleBars.has(id)) bars.set(id, ms * (1 - waits / total));
+  const about = link === null ? '' : ` at up to ${Math.round((linkShare * link) / 1e9)} GB/s`;
+  return {
+    state: { ...state, bars },
+    how: new Map([
+      ...copies.map(([id]): [string, string] => [id, `behind kernels${about}`]),
+      ...(waits > 0
+        ? [...state.idleBars].map((id): [string, string] => [id, 'the host does not wait for copies'])
+        : []),
+    ]),
+    lessMs: 0,
+    // Copies that the next kernel waits for stay exposed, but run at the link's rate: a pageable one is half as fast.
+    moreMs: (exposed - left) / 2 + waits / 2,
+    assumptions: [
+      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: half of them stay exposed',
+    ],
+  };
+}
