@@ -40,6 +40,11 @@ const commands: CommandEntry[] = [
     load: () => import('./bench.js'),
   },
   {
+    name: 'memory',
+    summary: 'what a model took: baseline, after warm-up, peak, by component, on any engine',
+    load: () => import('./memory.js'),
+  },
+  {
     name: 'serve',
     summary: 'the embedded model behind an OpenAI-compatible endpoint, to try bench on',
     load: () => import('./serve.js'),
@@ -73,6 +78,11 @@ const commands: CommandEntry[] = [
     name: 'gemm',
     summary: 'matrix products of a session by shape: time, roof, tiles, and what another size would give',
     load: () => import('./gemm.js'),
+  },
+  {
+    name: 'sweep',
+    summary: 'memory and latency of many configurations, or any command over a grid; resumable',
+    load: () => import('./sweep.js'),
   },
   { name: 'report', summary: 'write the HTML report of a session', load: () => import('./report.js') },
   { name: 'session', summary: 'list, show, name, move, verify sessions', load: () => import('./session.js') },

@@ -7,8 +7,11 @@ import { compareDocumentSchema } from './documents/compare.js';
 import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
+import { estimateFitsDocumentSchema } from './documents/estimate-memory.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
 import { kernelsDocumentSchema } from './documents/kernels.js';
+import { memoryProfileSchema } from './documents/memory-profile.js';
+import { memoryResultDocumentSchema } from './documents/memory-result.js';
 import { monitorDocumentSchema } from './documents/monitor.js';
 import { predictDocumentSchema } from './documents/predict.js';
 import { profileDocumentSchema } from './documents/profile.js';
@@ -16,6 +19,7 @@ import { resultsDocumentSchema } from './documents/results.js';
 import { rooflineDocumentSchema } from './documents/roofline.js';
 import { servingDocumentSchema } from './documents/serving.js';
 import * as session from './documents/session.js';
+import { sweepDocumentSchema } from './documents/sweep.js';
 import { traceDocumentSchema } from './documents/trace.js';
 import { utilizationDocumentSchema } from './documents/utilization.js';
 import { documentSchema } from './document.js';
@@ -42,6 +46,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   profile: profileDocumentSchema,
   roofline: rooflineDocumentSchema,
   estimate: estimateDocumentSchema,
+  'estimate-fits': estimateFitsDocumentSchema,
   trace: traceDocumentSchema,
   utilization: utilizationDocumentSchema,
   counters: countersDocumentSchema,
@@ -55,8 +60,11 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   'baseline-metrics': baselineMetricsSchema,
   'bench-compare': benchCompareDocumentSchema,
   kernels: kernelsDocumentSchema,
+  memory: memoryResultDocumentSchema,
+  'memory-profile': memoryProfileSchema,
   serving: servingDocumentSchema,
   monitor: monitorDocumentSchema,
+  sweep: sweepDocumentSchema,
   doctor: doctorSchema,
   error: errorSchema,
   'session-list': session.sessionListDocumentSchema,

@@ -3,6 +3,7 @@ import type { BenchResult } from '../../model/documents/bench.js';
 import type { KernelsResult } from '../../model/documents/kernels.js';
 import type { MonitorResult } from '../../model/documents/monitor.js';
 import type { ServingResult } from '../../model/documents/serving.js';
+import type { SweepResult } from '../../model/documents/sweep.js';
 import type { TraceResult } from '../../model/documents/trace.js';
 import { benchBatchChart } from './bench/batch.js';
 import { benchFitChart } from './bench/fit.js';
@@ -21,6 +22,7 @@ import { monitorDeviceChart, monitorHostChart } from './monitor/device.js';
 import { rooflineChart } from './roofline.js';
 import { servingLatencyChart } from './serving/latency.js';
 import { servingRateChart } from './serving/rate.js';
+import { sweepMapChart } from './sweep/map.js';
 import { telemetryChart } from './telemetry.js';
 import { timelineChart } from './timeline.js';
 import { traceClassesChart } from './trace/classes.js';
@@ -79,12 +81,16 @@ export const kernelCharts = {
   kernel_map: kernelMapChart,
 } satisfies Record<string, Chart<KernelsResult>>;
 
+/** Those of the report of a sweep. */
+export const sweepCharts = { sweep_map: sweepMapChart } satisfies Record<string, Chart<SweepResult>>;
+
 export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
 export type BenchChartName = keyof typeof benchCharts;
 export type ServingChartName = keyof typeof servingCharts;
 export type MonitorChartName = keyof typeof monitorCharts;
 export type KernelChartName = keyof typeof kernelCharts;
+export type SweepChartName = keyof typeof sweepCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
 export function chartNamed(name: string): Chart<unknown> | undefined {
@@ -95,6 +101,7 @@ export function chartNamed(name: string): Chart<unknown> | undefined {
     ...servingCharts,
     ...monitorCharts,
     ...kernelCharts,
+    ...sweepCharts,
   };
   return all[name] as Chart<unknown> | undefined;
 }

@@ -1,0 +1,151 @@
+import { readArchitecture, type Architecture } from '../../llm/architecture.js';
+import { estimateMemory } from '../../llm/memory-estimate.js';
+import type { MemoryEngine } from '../../llm/memory-request.js';
+import { parseScheme, quantizedWeights } from '../../llm/quantization.js';
+import { floatStorage, weightBytes, type Storage } from '../../llm/storage.js';
+import type { SweepRun } from '../../model/documents/sweep.js';
+import { parseDType } from '../../model/dtype.js';
+import { messageOf } from '../../model/errors.js';
+import type { ModelEntry } from './config.js';
+
+export type Expected = SweepRun['expected'];
+
+/** What is known of this machine, and of what ran on it before. */
+export interface Known {
+  /** Memory of the devices that the engine would use; empty: not known. */
+  capacities: readonly number[];
+  /** `gpu` or `cpu`, for messages and rules of thumb. */
+  device: 'gpu' | 'cpu';
+  engine: MemoryEngine;
+  /** config.json of a model; throws where it is not known without a download. */
+  configOf: (model: string) => Promise<Record<string, unknown>>;
+  /** Seconds that runs took before, by key. */
+  before: ReadonlyMap<string, number>;
+}
+
+/**
+ * Rules of thumb, for a sweep that never ran here: start-up of the engine with its imports (and vLLM's graphs), weights
+ * read at 1 GB/s, 5.5 repeats of decode at half of a usual device's bandwidth, a step of at least 20 ms in Python.
+ */
+const startUpS: Record<MemoryEngine, number> = { onnx: 3, transformers: 30, vllm: 90 };
+const readBytesPerS = 1e9;
+const repeats = 5.5;
+const decodeBytesPerS = { gpu: 5e11, cpu: 1e10 } as const;
+const leastStepS = { gpu: 0.02, cpu: 0.001 } as const;
+
+/** Time and memory of each run before it is begun. Never throws: what cannot be known says why. */
+export async function expectRuns(
+  runs: readonly SweepRun[],
+  dimensions: ReadonlyMap<string, Partial<ModelEntry>>,
+  known: Known,
+): Promise<void> {
+  const architectures = new Map<string, Promise<Architecture | string>>();
+  for (const run of runs) {
+    const model = run.parameters['model_id'];
+    if (typeof model !== 'string') {
+      run.expected = { ...unknown('Only memory sweeps say what they need.'), ...timeOf(run, known, null) };
+      continue;
+    }
+    const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
+    let found = architectures.get(key);
+    if (!found) architectures.set(key, (found = architectureOf(model, dimensions.get(run.key) ?? {}, known)));
+    run.expected = expectRun(run, await found, known);
+  }
+}
+
+async function architectureOf(
+  model: string,
+  given: Partial<ModelEntry>,
+  { configOf }: Known,
+): Promise<Architecture | string> {
+  try {
+    const config = await configOf(model);
+    const overrides = {
+      num_hidden_layers: given.num_layers,
+      num_attention_heads: given.num_heads,
+      num_key_value_heads: given.num_kv_heads,
+      head_dim: given.head_dim,
+      hidden_size: given.hidden_size,
+    };
+    const typed = Object.entries(overrides).filter(([, value]) => value !== undefined && value !== null);
+    return readArchitecture({ ...config, ...Object.fromEntries(typed) });
+  } catch (error) {
+    return messageOf(error);
+  }
+}
+
+function expectRun(run: SweepRun, architecture: Architecture | string, known: Known): Expected {
+  if (typeof architecture === 'string') return { ...unknown(architecture), ...timeOf(run, known, null) };
+  const { parameters: p } = run;
+  try {
+    const storage = storageOf(p['dtype'], p['quantization'], known);
+    const ranks = Number(p['tensor_parallel_size'] ?? 1);
+    const capacity = known.capacities.length >= ranks ? Math.min(...known.capacities) : null;
+    const estimate = estimateMemory(architecture, {
+      engine: known.engine,
+      batchSize: Number(p['batch_size']),
+      inputLen: Number(p['input_length']),
+      outputLen: Number(p['output_length']),
+      storage,
+      parallel: { tensor: ranks },
+      gpu: { name: null, totalBytes: capacity },
+      gpuMemoryUtilization: Number(p['gpu_memory_utilization'] ?? 0.9),
+      maxModelLen: p['max_model_len'] === null ? null : Number(p['max_model_len']),
+    });
+    const short = known.device === 'gpu' && known.capacities.length < ranks;
+    return {
+      ...timeOf(run, known, { architecture, storage }),
+      memory_bytes: estimate.largestGpuBytes,
+      capacity_bytes: estimate.capacityBytes,
+      fits: short ? false : estimate.fits,
+      why: short
+        ? `It needs ${ranks} GPUs; ${known.capacities.length} can be seen here.`
+        : `inferscope estimate, ${known.engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
+    };
+  } catch (error) {
+    return { ...unknown(messageOf(error)), ...timeOf(run, known, null) };
+  }
+}
+
+/** The embedded engine computes and caches in float32 whatever the weights are stored in. */
+function storageOf(dtype: unknown, quantization: unknown, { engine }: Known): Storage {
+  const asked = parseDType(String(dtype ?? 'float16'));
+  const rest = engine === 'onnx' ? 'float32' : asked;
+  const plain = floatStorage(rest);
+  if (typeof quantization !== 'string') return plain;
+  return { ...plain, weights: quantizedWeights(parseScheme(quantization), rest) };
+}
+
+const unknown = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
+  memory_bytes: null,
+  capacity_bytes: null,
+  fits: null,
+  why,
+});
+
+function timeOf(
+  run: SweepRun,
+  { before, engine, device }: Known,
+  model: { architecture: Architecture; storage: Storage } | null,
+): Pick<Expected, 'seconds' | 'basis'> {
+  const took = before.get(run.key);
+  if (took !== undefined) return { seconds: took, basis: 'this command took so long before' };
+  if (!model) return { seconds: startUpS[engine], basis: 'rule of thumb: start-up of the engine alone' };
+  const bytes = weightBytes(model.architecture, model.storage).total;
+  const step = Math.max(leastStepS[device], bytes / decodeBytesPerS[device]);
+  const seconds =
+    startUpS[engine] + bytes / readBytesPerS + repeats * Number(run.parameters['output_length']) * step;
+  return {
+    seconds,
+    basis: 'rule of thumb: start-up, reading the weights, decode at half of a usual bandwidth',
+  };
+}
+
+/** Seconds left: what the plan expects of the runs ahead, corrected by how far it was off so far. */
+export function secondsLeft(runs: readonly SweepRun[], isLeft: (run: SweepRun) => boolean): number {
+  const done = runs.filter((run) => run.outcome === 'measured' && run.duration_s !== null);
+  const expected = done.reduce((sum, run) => sum + run.expected.seconds, 0);
+  const took = done.reduce((sum, run) => sum + run.duration_s!, 0);
+  const factor = expected > 0 ? took / expected : 1;
+  return runs.filter(isLeft).reduce((sum, run) => sum + run.expected.seconds * factor, 0);
+}

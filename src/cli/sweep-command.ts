@@ -1,0 +1,179 @@
+import { existsSync, writeFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import process from 'node:process';
+import type { Known } from '../capture/sweep/expected.js';
+import type { Journal } from '../capture/sweep/journal.js';
+import type { GpuWatch } from '../capture/sweep/preflight.js';
+import type { MemoryEngine } from '../llm/memory-request.js';
+import { document } from '../model/document.js';
+import { sweepVersion, type SweepResult, type SweepRun } from '../model/documents/sweep.js';
+import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { resultsFolder } from './results-folder.js';
+import { interruptibleTwice } from './run-interrupt.js';
+import type { AskedSweep } from './sweep-plan.js';
+import type { SweepTyped } from './sweep.js';
+
+/** Plans, runs or continues a sweep, and writes its files. Sets the exit code. */
+export async function sweepCommand(command: readonly string[], typed: SweepTyped): Promise<void> {
+  if (typed.init !== undefined) {
+    await writeTemplate(typed.init === true ? 'models.yaml' : typed.init);
+    return;
+  }
+  const { askedSweep } = await import('./sweep-plan.js');
+  const asked = askedSweep(command, typed);
+  if (asked === null && typed.resume === undefined) throw nothingToRun();
+  const folder = resultsFolder(typed.output);
+  const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
+  const { refuseRunning } = await import('../capture/sweep/journal.js');
+  const { watchGpus } = await import('../capture/sweep/preflight.js');
+  const journal =
+    typed.resume === undefined ? newJournal(asked!, typed, folder) : resumedJournal(asked, typed, folder);
+  refuseRunning(journal);
+  const gpus = await watchGpus();
+  try {
+    const { expectRuns } = await import('../capture/sweep/expected.js');
+    const { isLeft } = await import('../capture/sweep/journal.js');
+    await expectRuns(
+      journal.sweep.runs.filter(isLeft),
+      asked?.dimensions ?? new Map(),
+      await knownOf(asked, journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
+    );
+    if (typed.dryRun) await showPlan(journal, typed);
+    else await carryOut(journal, gpus, typed);
+  } finally {
+    gpus.close();
+  }
+}
+
+async function writeTemplate(path: string): Promise<void> {
+  if (existsSync(path)) {
+    throw new InferscopeError('E_USAGE', {
+      what: `${path} is there already`,
+      why: 'A template must not overwrite what somebody wrote.',
+      fix: `Name another file: inferscope sweep --init ${path.replace(/(\.ya?ml)?$/, '-2.yaml')}`,
+    });
+  }
+  const { sweepTemplate } = await import('../capture/sweep/template.js');
+  try {
+    writeFileSync(path, sweepTemplate, { flag: 'wx' });
+  } catch (error) {
+    throw asStorageFailure(error, { path, doing: 'write the template' });
+  }
+  talk(`template written; then: inferscope sweep --config ${path} --dry-run`);
+  print(path);
+}
+
+function nothingToRun(): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: 'nothing says what to sweep over',
+    why: 'A sweep needs a file (--config), lists (--model, --input-len, --output-len, --batch-size), or --grid and a command.',
+    fix: 'inferscope sweep --init writes a commented file to begin with.',
+  });
+}
+
+/** What the estimates may rest on. The engine is the one `inferscope memory` would take. */
+async function knownOf(
+  asked: AskedSweep | null,
+  { sweep }: Journal,
+  gpus: GpuWatch,
+  before: ReadonlyMap<string, number>,
+  ask: boolean,
+): Promise<Known> {
+  const { findModel, findSizedModel } = await import('./find-model.js');
+  const { memoryEngines } = await import('../llm/memory-request.js');
+  const [first] = sweep.runs;
+  const flag = first?.arguments.indexOf('--engine') ?? -1;
+  const named = asked?.engine ?? (flag >= 0 ? first!.arguments[flag + 1] : null) ?? null;
+  const device =
+    gpus.capacities.length > 0 && named !== 'onnx' && !first?.arguments.includes('cpu') ? 'gpu' : 'cpu';
+  const engine = memoryEngines.includes(named as MemoryEngine)
+    ? (named as MemoryEngine)
+    : device === 'gpu'
+      ? 'transformers'
+      : 'onnx';
+  const { totalmem } = await import('node:os');
+  return {
+    engine,
+    device,
+    capacities: device === 'gpu' ? gpus.capacities : [totalmem()],
+    // The hub is asked only where somebody waits for the answer.
+    configOf: async (model) => (await (ask ? findSizedModel(model) : findModel(model))).config,
+    before,
+  };
+}
+
+const documentOf = (sweep: SweepResult) => document('sweep', sweepVersion, sweep);
+
+async function showPlan({ sweep }: Journal, { json }: SweepTyped): Promise<void> {
+  if (json) {
+    printDocument(documentOf(sweep));
+    return;
+  }
+  const { sweepPlanText } = await import('../report/terminal/sweep.js');
+  print(
+    sweepPlanText(documentOf(sweep), terminalWidth(), [
+      'node',
+      relative(process.cwd(), process.argv[1]!) || 'inferscope',
+    ]),
+  );
+}
+
+async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Promise<void> {
+  const { runSweep } = await import('../capture/sweep/run-sweep.js');
+  const { executeHere } = await import('../capture/sweep/execute-run.js');
+  const { sweepProgress } = await import('./sweep-progress.js');
+  const { writeSweepFiles } = await import('./sweep-files.js');
+  const progress = sweepProgress(journal.sweep, typed.quiet === true);
+  const secrets = [
+    ...secretsOfEnvironment(process.env),
+    ...journal.sweep.runs.flatMap((run) => secretsOfCommand(run.arguments)),
+  ];
+  try {
+    await interruptibleTwice((signal, kill) =>
+      runSweep(journal, {
+        execute: executeHere,
+        gpus,
+        folders: [journal.folder, homeFolders().sessions],
+        secrets: [...new Set(secrets)],
+        signal,
+        kill,
+        onRun: progress.onRun,
+      }),
+    );
+  } catch (error) {
+    throw asStorageFailure(error, { path: journal.folder, doing: 'keep the journal of the sweep' });
+  } finally {
+    progress.end();
+  }
+  const files = await writeSweepFiles(journal, documentOf(journal.sweep));
+  if (typed.json) printDocument(documentOf(journal.sweep));
+  else {
+    const { sweepText } = await import('../report/terminal/sweep.js');
+    print(sweepText(documentOf(journal.sweep), terminalWidth()));
+  }
+  if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
+  finish(journal);
+}
+
+/** How to go on, and the exit code: 130 stopped, 4 a configuration failed, 3 the machine did not let one run. */
+function finish({ path, sweep }: Journal): void {
+  const resume = `inferscope sweep --resume ${relative(process.cwd(), path)}`;
+  const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
+  if (sweep.status === 'interrupted') {
+    warn(`stopped; everything measured is kept. Go on with: ${resume}`);
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+  } else if (is('failed', 'partial', 'timed_out')) {
+    const retryable = sweep.runs.some(({ failure }) => failure?.infrastructure);
+    talk(
+      `${retryable ? 'try what failed for the machine again' : 'try what failed again'}: ${resume}${retryable ? '' : ' --retry-failed'}`,
+    );
+    process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
+  } else if (is('not_run')) {
+    warn(`some runs could not begin. Go on with: ${resume}`);
+    process.exitCode = exitCodeOf.E_DISK_FULL;
+  }
+}

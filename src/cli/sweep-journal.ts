@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+import process from 'node:process';
+import {
+  isLeft,
+  journalPath,
+  journalsIn,
+  mergePlan,
+  readJournal,
+  type Journal,
+} from '../capture/sweep/journal.js';
+import { pendingRun, runKey, stampOf, variedOf } from '../capture/sweep/plan.js';
+import type { SweepRun } from '../model/documents/sweep.js';
+import { InferscopeError } from '../model/errors.js';
+import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { warn } from './output.js';
+import type { AskedSweep } from './sweep-plan.js';
+import type { SweepTyped } from './sweep.js';
+
+const usualTimeoutS = 3600;
+const usualRetries = 1;
+const usualFreeBytes = 2 ** 30;
+
+/** Of every run that was measured by sweeps in this folder before: how long it took, by key. */
+export function timesBefore(folder: string): Map<string, number> {
+  const times = new Map<string, number>();
+  for (const path of journalsIn(folder).toReversed()) {
+    const runs = readable(path)?.sweep.runs ?? [];
+    for (const { key, outcome, duration_s: seconds } of runs)
+      if (outcome === 'measured' && seconds !== null) times.set(key, seconds);
+  }
+  return times;
+}
+
+function readable(path: string): Journal | null {
+  try {
+    return readJournal(path);
+  } catch {
+    return null;
+  }
+}
+
+const shown = (folder: string): string => relative(process.cwd(), folder) || '.';
+
+/** A sweep that nothing was done of. */
+export function newJournal(asked: AskedSweep, typed: SweepTyped, folder: string): Journal {
+  const stamp = freeStamp(folder);
+  const words = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
+  const runs = asked.plan.runs.map((run, index) =>
+    pendingRun(run, { number: index + 1, stamp, folder: shown(folder) }),
+  );
+  return {
+    path: journalPath(folder, stamp),
+    folder,
+    sweep: {
+      name: typed.name ?? null,
+      stamp,
+      kind: asked.plan.kind,
+      status: 'running',
+      started_at: new Date().toISOString(),
+      ended_at: null,
+      command: redactCommand(['inferscope', ...words], secrets),
+      working_directory: process.cwd(),
+      varied: asked.plan.varied,
+      config: asked.config,
+      protocol: {
+        timeout_s: (typed.timeout ?? asked.timeoutMs ?? usualTimeoutS * 1000) / 1000,
+        retries: typed.retries ?? asked.retries ?? usualRetries,
+        min_free_bytes: typed.minFreeDisk ?? usualFreeBytes,
+      },
+      process: null,
+      runs,
+    },
+  };
+}
+
+/** Two sweeps that begin in the same second have names of their own. */
+function freeStamp(folder: string): string {
+  const stamp = stampOf(new Date());
+  let own = stamp;
+  for (let n = 2; existsSync(journalPath(folder, own)); n++) own = `${stamp}-${n}`;
+  return own;
+}
+
+/**
+ * The sweep to go on with: the journal that was named, else the newest in the folder that has runs left and is of the
+ * same configuration. What changed since is said on stderr.
+ * @throws E_USAGE when there is none, E_RECORD_FILE
+ */
+export function resumedJournal(asked: AskedSweep | null, typed: SweepTyped, folder: string): Journal {
+  const journal =
+    typeof typed.resume === 'string'
+      ? readJournal(typed.resume)
+      : newestOf(asked, folder, typed.retryFailed === true);
+  const { sweep } = journal;
+  if (typed.retryFailed)
+    for (const run of sweep.runs) if (run.failure) Object.assign(run, { outcome: 'pending', failure: null });
+  if (existsSync(sweep.working_directory)) process.chdir(sweep.working_directory);
+  if (typed.timeout !== undefined) sweep.protocol.timeout_s = typed.timeout / 1000;
+  if (typed.retries !== undefined) sweep.protocol.retries = typed.retries;
+  if (typed.minFreeDisk !== undefined) sweep.protocol.min_free_bytes = typed.minFreeDisk;
+  if (asked === null) warnOfChange(journal);
+  else {
+    const merged = mergePlan(journal, asked.plan, shown(journal.folder));
+    if (merged.added > 0 || merged.gone > 0)
+      warn(
+        `the configuration changed since this sweep began: ${merged.kept} runs as before, ${merged.added} new, ${merged.gone} gone (finished ones stay in the results)`,
+      );
+    sweep.runs = merged.runs;
+    sweep.varied = variedOf(merged.runs);
+    sweep.config = asked.config ?? sweep.config;
+  }
+  return journal;
+}
+
+/** The file of a sweep that is continued as it was. */
+function warnOfChange({ sweep }: Journal): void {
+  if (sweep.config === null) return;
+  const { path, sha256 } = sweep.config;
+  const now = existsSync(path) ? createHash('sha256').update(readFileSync(path)).digest('hex') : null;
+  if (now === sha256) return;
+  warn(
+    now === null
+      ? `${path} is gone; the sweep goes on as it was planned`
+      : `${path} has changed since the sweep began; it goes on as it was planned (--config ${shown(path)} --resume takes the new file)`,
+  );
+}
+
+function newestOf(asked: AskedSweep | null, folder: string, failedToo: boolean): Journal {
+  const keys = new Set(asked?.plan.runs.map((run) => runKey(run.arguments)));
+  const left = (run: SweepRun) => isLeft(run) || (failedToo && run.failure !== null);
+  const found = journalsIn(folder)
+    .map(readable)
+    .filter((journal) => journal !== null)
+    .find(({ sweep }) =>
+      asked === null
+        ? sweep.runs.some(left)
+        : sweep.kind === asked.plan.kind &&
+          ((asked.config !== null && sweep.config?.path === asked.config.path) ||
+            sweep.runs.some(({ key }) => keys.has(key))),
+    );
+  if (found) return found;
+  const any = journalsIn(folder).length > 0;
+  throw new InferscopeError('E_USAGE', {
+    what: `there is no sweep to resume in ${shown(folder)}`,
+    why: any
+      ? 'The sweeps there are finished, or of another configuration.'
+      : 'It holds no journal (sweep-<stamp>.json) of a sweep.',
+    fix: any
+      ? 'Name its journal: inferscope sweep --resume results/sweep-<stamp>.json – or add --retry-failed.'
+      : 'Begin one: inferscope sweep --config models.yaml – or name the folder: --output results',
+  });
+}

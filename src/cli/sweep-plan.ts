@@ -1,0 +1,251 @@
+import { createHash } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { resolve } from 'node:path';
+import process from 'node:process';
+import { closest } from 'fastest-levenshtein';
+import {
+  sweepConfigSchema,
+  type MemoryTargets,
+  type ModelEntry,
+  type SweepConfig,
+} from '../capture/sweep/config.js';
+import { parseAxis, planGrid, type GridAxis } from '../capture/sweep/plan-grid.js';
+import { planMemory } from '../capture/sweep/plan-memory.js';
+import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js';
+import { InferscopeError } from '../model/errors.js';
+import { readText } from './config.js';
+import { duration } from './run.js';
+import type { SweepTyped } from './sweep.js';
+import { readYaml, type YamlFile } from './yaml-file.js';
+
+export interface AskedSweep {
+  plan: SweepPlan;
+  config: { path: string; sha256: string } | null;
+  /** Dimensions that an entry gives of its model, by the key of its runs. */
+  dimensions: ReadonlyMap<string, Partial<ModelEntry>>;
+  timeoutMs: number | null;
+  retries: number | null;
+  engine: string | null;
+}
+
+/** Words that can stand behind `sweep --grid … --`; the others measure nothing. */
+const verbs = ['bench', 'estimate', 'gemm', 'kernels', 'memory', 'predict', 'profile', 'roofline', 'run'];
+
+const pathFlags = ['model', 'inputLen', 'outputLen', 'batchSize'] as const;
+
+/**
+ * The runs of what was typed: a file, a grid, or flags. Null when nothing says what to run (`--resume` alone).
+ * @throws E_USAGE, E_CONFIG_FILE with line and column
+ */
+export function askedSweep(command: readonly string[], typed: SweepTyped): AskedSweep | null {
+  requireDashes(command);
+  const flags = pathFlags.filter((name) => typed[name] !== undefined);
+  if (typed.config !== undefined) {
+    if (flags.length > 0 || command.length > 0 || typed.grid.length > 0)
+      throw usage(
+        '--config was typed beside what it would say itself',
+        'The file names models, lengths and batch sizes, or a command and its grid.',
+        'Leave out --config, or move the others into the file.',
+      );
+    return fromFile(typed.config, typed);
+  }
+  const none = { config: null, dimensions: new Map<string, ModelEntry>(), timeoutMs: null, retries: null };
+  if (command.length > 0 || typed.grid.length > 0) {
+    if (flags.length > 0)
+      throw usage(
+        `--${flags[0]!.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)} stands beside --grid`,
+        'Behind -- stands a whole command with flags of its own.',
+        'Write it as an axis (--grid batch-size=1,8), or behind --.',
+      );
+    return { ...none, plan: gridPlan(command, typed.grid.map(parseAxis)), engine: null };
+  }
+  if (flags.length === 0) return null;
+  return { ...none, ...memorySweep(entriesOf(typed), targetsOf(typed, {})), engine: typed.engine ?? null };
+}
+
+function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
+  const [verb] = command[0] === 'inferscope' ? command.slice(1) : command;
+  if (verb === undefined)
+    throw usage(
+      '--grid has no command',
+      'A grid varies the flags of an inferscope command.',
+      'Type for example: inferscope sweep --grid batch-size=1,8 -- bench latency --model X',
+    );
+  if (!verbs.includes(verb))
+    throw usage(
+      `a sweep cannot run "${verb}"`,
+      `Behind -- stands an inferscope command: ${verbs.join(', ')}.`,
+      verb.includes('python')
+        ? `Programs run under run: inferscope sweep --grid … -- run -- ${command.join(' ')}`
+        : `Did you mean ${closest(verb, verbs)}?`,
+    );
+  return withoutRepeats(planGrid(command, axes));
+}
+
+function memorySweep(
+  entries: readonly ModelEntry[],
+  targets: MemoryTargets,
+  refuse?: Parameters<typeof planMemory>[2],
+): Pick<AskedSweep, 'plan' | 'dimensions'> {
+  const plans = entries.map((entry, index) =>
+    planMemory([entry], targets, refuse && ((_, what, fix) => refuse(index, what, fix))),
+  );
+  const dimensions = new Map(
+    plans.flatMap(({ runs }, index) => runs.map((run) => [runKey(run.arguments), entries[index]!] as const)),
+  );
+  return { plan: withoutRepeats(planMemory(entries, targets, refuse)), dimensions };
+}
+
+/** Every combination of models, dtypes and ranks is an entry, as it would stand in a file. */
+function entriesOf(typed: SweepTyped): ModelEntry[] {
+  const missing = pathFlags.filter((name) => typed[name] === undefined && name !== 'batchSize');
+  if (missing.length > 0)
+    throw usage(
+      `a sweep of memory lacks ${missing.map((name) => ({ model: '--model', inputLen: '--input-len', outputLen: '--output-len' })[name as 'model']).join(' and ')}`,
+      'Each run is one model with one prompt length, one output length and one batch size.',
+      'Type for example: inferscope sweep --model M --input-len 512 --output-len 128 --batch-size 1 8 16',
+    );
+  const rest = {
+    input_lengths: typed.inputLen!,
+    output_lengths: typed.outputLen!,
+    batch_sizes: typed.batchSize ?? [1],
+    quantization: typed.quantization,
+    kv_cache_dtype: typed.kvCacheDtype,
+    model_params: typed.modelParams,
+    num_layers: typed.numLayers,
+    num_heads: typed.numHeads,
+    num_kv_heads: typed.numKvHeads,
+    head_dim: typed.headDim,
+    hidden_size: typed.hiddenSize,
+    gpu_memory_utilization: typed.gpuMemoryUtilization,
+    max_model_len: typed.maxModelLen,
+  };
+  return typed.model!.flatMap((model_id) =>
+    (typed.dtype ?? [undefined]).flatMap((dtype) =>
+      (typed.tensorParallelSize ?? [undefined]).map((tensor_parallel_size) => ({
+        model_id,
+        dtype,
+        tensor_parallel_size,
+        ...rest,
+      })),
+    ),
+  );
+}
+
+/** Flags go before the file. */
+function targetsOf(typed: SweepTyped, config: SweepConfig): MemoryTargets {
+  const url = typed.url ?? config.url ?? null;
+  const mode = typed.container !== undefined ? 'container' : (config.mode ?? (url === null ? 'host' : 'url'));
+  if (mode === 'url' && url === null)
+    throw usage(
+      'mode: url has no url',
+      'The engine is a server somewhere.',
+      'Add url: http://127.0.0.1:8000/v1',
+    );
+  return {
+    mode,
+    container: typeof typed.container === 'string' ? typed.container : null,
+    url,
+    engine: typed.engine ?? config.engine ?? null,
+    engineArgs: typed.engineArg ?? config.engine_args ?? [],
+    device: typed.device ?? config.device ?? null,
+    weights: typed.weights ?? config.weights ?? null,
+    python: typed.python ?? config.python ?? null,
+  };
+}
+
+function fromFile(path: string, typed: SweepTyped): AskedSweep {
+  if (!existsSync(path))
+    throw new InferscopeError('E_CONFIG_FILE', {
+      what: `there is no ${path}`,
+      why: '--config takes the YAML file of a sweep.',
+      fix: `inferscope sweep --init ${path} writes a commented one.`,
+    });
+  const text = readText(path);
+  const file = readYaml(text, sweepConfigSchema, ([first, ...more]) =>
+    configFault(
+      path,
+      first.where,
+      first.text,
+      first.fix,
+      more.map(({ where, text: what, fix }) => `${path}${where}: ${what}. ${fix}`),
+    ),
+  );
+  const { value: config } = file;
+  const shared = {
+    config: { path: resolve(path), sha256: createHash('sha256').update(text).digest('hex') },
+    timeoutMs: timeoutOf(config.timeout, path, file),
+    retries: config.retries ?? null,
+  };
+  if (config.models && (config.command !== undefined || config.grid))
+    throw configFault(
+      path,
+      file.where(['command' in config ? 'command' : 'grid']),
+      'models: stands beside command: or grid:',
+      'A file is a sweep of memory (models:) or of a command (command: and grid:): make two of it.',
+    );
+  if (config.models) {
+    const refuse = (entry: number, what: string, fix: string) =>
+      configFault(path, file.where(['models', entry]), what, fix);
+    const targets = targetsOf(typed, config);
+    return { ...shared, ...memorySweep(config.models, targets, refuse), engine: targets.engine };
+  }
+  if (config.command === undefined || config.grid === undefined)
+    throw configFault(
+      path,
+      file.where([]),
+      'models: is missing',
+      'A sweep of memory has models:, one of any other command has command: and grid:. inferscope sweep --init shows both.',
+    );
+  const words = typeof config.command === 'string' ? config.command.trim().split(/\s+/) : config.command;
+  const axes = Object.entries(config.grid).map(([name, values]): GridAxis => ({
+    name: name.replaceAll('_', '-'),
+    values: Array.isArray(values) ? values : [values],
+  }));
+  return { ...shared, plan: gridPlan(words, axes), dimensions: new Map(), engine: null };
+}
+
+function timeoutOf(value: SweepConfig['timeout'], path: string, file: YamlFile<SweepConfig>): number | null {
+  if (value === undefined) return null;
+  if (typeof value === 'number') return value * 1000;
+  try {
+    return duration(value);
+  } catch {
+    throw configFault(
+      path,
+      file.where(['timeout']),
+      `timeout: ${JSON.stringify(value)} is no duration`,
+      'Write for example timeout: 30m',
+    );
+  }
+}
+
+function configFault(
+  path: string,
+  where: string,
+  what: string,
+  fix: string,
+  more: readonly string[] = [],
+): InferscopeError {
+  return new InferscopeError('E_CONFIG_FILE', {
+    what: `${path}${where}: ${what}`,
+    why: more.length > 0 ? [`Nothing was run. Also:`, ...more].join('\n') : 'Nothing was run.',
+    fix,
+  });
+}
+
+function usage(what: string, why: string, fix: string): InferscopeError {
+  return new InferscopeError('E_USAGE', { what, why, fix });
+}
+
+/** Without `--` nobody could tell whose option `--model` is. */
+function requireDashes(command: readonly string[]): void {
+  const argv = process.argv.slice(2);
+  const dashes = argv.indexOf('--');
+  if (command.length === 0 || (dashes >= 0 && argv.length - dashes - 1 === command.length)) return;
+  throw usage(
+    `sweep needs -- before the command (${command[0]})`,
+    'What stands before -- is for the sweep, what stands behind it is the command that is run again and again.',
+    `Type: inferscope sweep --grid batch-size=1,8 -- ${command.filter((word) => word !== '--').join(' ')}`,
+  );
+}

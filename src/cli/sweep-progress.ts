@@ -1,0 +1,76 @@
+import process from 'node:process';
+import { durationWords } from '../capture/bench/eta.js';
+import { secondsLeft } from '../capture/sweep/expected.js';
+import { isLeft } from '../capture/sweep/journal.js';
+import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
+import {
+  figureName,
+  figureText,
+  secondsText,
+  shownFiguresOf,
+  sweepOutcomeWords,
+} from '../report/sweep-words.js';
+import { talkColour } from '../report/terminal/colour.js';
+import { withPlainSpaces } from '../report/terminal/text.js';
+import { talk } from './output.js';
+import { startProgress } from './progress.js';
+
+export interface SweepProgress {
+  onRun: (event: { type: 'start' | 'end' | 'retry'; run: SweepRun }) => void;
+  end: () => void;
+}
+
+/** A line a run on stderr: what is running and for how long yet, then what it came to. */
+export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress {
+  const progress = startProgress(quiet);
+  let ticking: NodeJS.Timeout | null = null;
+  const title = (run: SweepRun) => `${run.number}/${sweep.runs.length} ${run.label}`;
+  const stop = () => {
+    if (ticking) clearInterval(ticking);
+    ticking = null;
+  };
+  const show = (run: SweepRun) => {
+    const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
+    const left = Math.max(0, secondsLeft(sweep.runs, isLeft) - since);
+    progress.update(title(run), `${durationWords(since)} · about ${durationWords(left)} left`);
+  };
+  return {
+    onRun: ({ type, run }) => {
+      stop();
+      if (type === 'start') {
+        show(run);
+        if (process.stderr.isTTY) ticking = setInterval(() => show(run), 1000).unref();
+        return;
+      }
+      if (type === 'retry') {
+        progress.end();
+        if (!quiet) talk(`  ${title(run)}: ${run.failure?.what}; trying again`);
+        return;
+      }
+      if (run.outcome === 'measured') {
+        progress.done(
+          title(run),
+          withPlainSpaces([...resultWords(sweep, run), secondsText(run.duration_s)].join(', ')),
+        );
+        return;
+      }
+      progress.end();
+      if (!quiet)
+        talk(
+          `${talkColour.red('✗')} ${title(run)}  ${sweepOutcomeWords[run.outcome]}${run.failure ? `: ${run.failure.what}` : ''}`,
+        );
+    },
+    end: () => {
+      stop();
+      progress.end();
+    },
+  };
+}
+
+const resultWords = (sweep: SweepResult, { figures }: SweepRun): string[] =>
+  figures.length === 1
+    ? shownFiguresOf(sweep)
+        .filter((name) => typeof figures[0]!.values[name] === 'number')
+        .slice(0, 3)
+        .map((name) => `${figureName(name)} ${figureText(name, figures[0]!.values[name])}`)
+    : [];

@@ -1,0 +1,134 @@
+import { Option, type Command } from 'commander';
+import { sizeList } from './bench-options.js';
+import { examples } from './examples.js';
+import { parameterCount, shareOf } from './memory-options.js';
+import { wholeNumber } from './numbers.js';
+import { duration } from './run.js';
+import { byteSize, wordList } from './sweep-options.js';
+
+/** As typed. */
+export interface SweepTyped {
+  config?: string;
+  init?: string | true;
+  grid: string[];
+  model?: string[];
+  inputLen?: number[];
+  outputLen?: number[];
+  batchSize?: number[];
+  dtype?: string[];
+  tensorParallelSize?: number[];
+  quantization?: string;
+  kvCacheDtype?: string;
+  gpuMemoryUtilization?: number;
+  maxModelLen?: number;
+  modelParams?: number;
+  numLayers?: number;
+  numHeads?: number;
+  numKvHeads?: number;
+  headDim?: number;
+  hiddenSize?: number;
+  engine?: string;
+  engineArg?: string[];
+  device?: string;
+  weights?: string;
+  python?: string;
+  container?: string | true;
+  url?: string;
+  dryRun?: boolean;
+  resume?: string | true;
+  retryFailed?: boolean;
+  /** Milliseconds. */
+  timeout?: number;
+  retries?: number;
+  minFreeDisk?: number;
+  output: string;
+  name?: string;
+  json?: boolean;
+  quiet?: boolean;
+}
+
+const collect = (text: string, before: string[] = []): string[] => [...before, text];
+const sizes = (flag: string, what: string) =>
+  new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
+const words = (flag: string, what: string) => new Option(`${flag} <name...>`, what).argParser(wordList);
+
+export function define(command: Command): void {
+  command
+    .description(
+      'memory and latency of many configurations, each in a process of its own; or any inferscope command over a grid',
+    )
+    .argument('[command...]', 'with --grid: the inferscope command, behind --')
+    .option('--config <file>', 'YAML with models: (or command: and grid:)')
+    .option('--init [file]', 'write a commented template (default: models.yaml)')
+    .option('--grid <name=values>', 'an axis, e.g. batch-size=1,8,32; repeat for more', collect, [])
+    .addOption(words('--model', 'models, as the engine takes them'))
+    .addOption(sizes('--input-len', 'prompt tokens'))
+    .addOption(sizes('--output-len', 'tokens generated'))
+    .addOption(sizes('--batch-size', 'sequences at once'))
+    .addOption(words('--dtype', 'of weights and activations (default: float16)'))
+    .addOption(sizes('--tensor-parallel-size', 'GPUs that share the model (default: 1)'))
+    .option('--quantization <method>', 'as the engine calls it, e.g. awq')
+    .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8')
+    .addOption(
+      new Option('--gpu-memory-utilization <share>', 'of a GPU that vLLM may take (default: 0.9)').argParser(
+        shareOf('--gpu-memory-utilization'),
+      ),
+    )
+    .option('--max-model-len <n>', 'longest context', wholeNumber('--max-model-len', 1, 4096))
+    .option('--model-params <n>', 'parameters, where the model does not say', parameterCount)
+    .option(
+      '--num-layers <n>',
+      'dimension of the model, as the next four',
+      wholeNumber('--num-layers', 1, 32),
+    )
+    .option('--num-heads <n>', 'attention heads', wholeNumber('--num-heads', 1, 32))
+    .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
+    .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
+    .option('--hidden-size <n>', 'width of the model', wholeNumber('--hidden-size', 1, 4096))
+    .option('--engine <name>', 'transformers, vllm or onnx (default: what inferscope memory takes)')
+    .option('--engine-arg <key=value>', 'reaches the engine', collect)
+    .option('--device <device>', 'cpu, cuda, cuda:1, …')
+    .option('--weights <kind>', 'random, trained or load')
+    .option('--python <path>', 'interpreter of engines in Python')
+    .option('--container [name]', 'run in containers that are up; entries without container_name in this one')
+    .option('--url <url>', 'the engine is a server there')
+    .option('--dry-run', 'commands, number of runs, time, and what will not fit; runs nothing')
+    .option('--resume [journal]', 'go on with a sweep that was stopped (default: the newest in --output)')
+    .option('--retry-failed', 'with --resume: also what failed')
+    .option('--timeout <duration>', 'of each run, e.g. 30m (default: 1h)', duration)
+    .option(
+      '--retries <n>',
+      'after faults of the machine, not of the model (default: 1)',
+      wholeNumber('--retries', 0, 2),
+    )
+    .option(
+      '--min-free-disk <size>',
+      'do not begin a run below this (default: 1GiB)',
+      byteSize('--min-free-disk'),
+    )
+    .option('--output <folder>', 'where profiles, CSV and reports go', './results')
+    .option('--name <name>', 'name the sweep')
+    .option('--json', 'print one inferscope/sweep document')
+    .option('--quiet', 'no progress on stderr')
+    .addHelpText(
+      'after',
+      examples(
+        [
+          'inferscope sweep --config models.yaml --dry-run',
+          'what would run, how long it takes and what will not fit',
+        ],
+        [
+          'inferscope sweep --model Qwen/Qwen2.5-0.5B --input-len 512 --output-len 128 --batch-size 1 8 16',
+          'three memory profiles, one table',
+        ],
+        [
+          'inferscope sweep --grid batch-size=1,8,32 --grid dtype=float16,bfloat16 -- bench latency --model X',
+          'six benchmarks, one table',
+        ],
+      ),
+    )
+    .action(async (command: string[], typed: SweepTyped) => {
+      const { sweepCommand } = await import('./sweep-command.js');
+      await sweepCommand(command, typed);
+    });
+}

@@ -1,0 +1,107 @@
+import type { SweepResult, SweepRun, SweepValue } from '../model/documents/sweep.js';
+import { formatCount } from './format.js';
+import { parameterName, shownFiguresOf, valueText } from './sweep-words.js';
+
+export interface SweepMapCell {
+  x: number;
+  y: number;
+  run: SweepRun;
+  /** Null where the run has no such figure. */
+  value: number | null;
+}
+
+/** One figure over two of the parameters that vary; what else varies has a map for each of its values. */
+export interface SweepMap {
+  figure: string;
+  /** What all its cells share of what varies; empty where nothing else does. */
+  fixed: string;
+  x: { name: string; values: string[] };
+  y: { name: string; values: string[] };
+  cells: SweepMapCell[];
+}
+
+interface Axis {
+  name: string;
+  of: (run: SweepRun) => string;
+  /** Sorts the values; texts keep the order of the plan. */
+  size: (run: SweepRun) => number;
+  parameters: string[];
+}
+
+/** More would fill the page; the table has all. */
+const mostMaps = 12;
+
+/** Peak memory and latency over batch and context; of other commands the first figures over the first two axes. */
+export function sweepMaps(sweep: SweepResult): SweepMap[] {
+  const axes = sweep.kind === 'memory' ? memoryAxes : gridAxes(sweep);
+  if (!axes) return [];
+  const [x, y] = axes;
+  const own = new Set([...x.parameters, ...y.parameters]);
+  if (!sweep.varied.some((name) => own.has(name))) return [];
+  const others = sweep.varied.filter((name) => !own.has(name));
+  const groups = new Map<string, SweepRun[]>();
+  for (const run of sweep.runs) {
+    const fixed = others
+      .map((name) => `${parameterName(name)} ${valueText(run.parameters[name])}`)
+      .join(', ');
+    groups.set(fixed, [...(groups.get(fixed) ?? []), run]);
+  }
+  const figures =
+    sweep.kind === 'memory'
+      ? ['peak_gb', 'mean_latency_ms', 'tokens_per_second']
+      : shownFiguresOf(sweep).slice(0, 3);
+  return [...groups]
+    .flatMap(([fixed, runs]) => figures.map((figure) => mapOf(figure, fixed, runs, x, y)))
+    .filter(({ cells }) => cells.some(({ value }) => value !== null))
+    .slice(0, mostMaps);
+}
+
+function mapOf(figure: string, fixed: string, runs: readonly SweepRun[], x: Axis, y: Axis): SweepMap {
+  const [across, up] = [valuesOf(runs, x), valuesOf(runs, y)];
+  return {
+    figure,
+    fixed,
+    x: { name: x.name, values: across },
+    y: { name: y.name, values: up },
+    cells: runs.map((run) => ({
+      x: across.indexOf(x.of(run)),
+      y: up.indexOf(y.of(run)),
+      run,
+      value: run.figures.length === 1 ? (run.figures[0]!.values[figure] ?? null) : null,
+    })),
+  };
+}
+
+function valuesOf(runs: readonly SweepRun[], { of, size }: Axis): string[] {
+  const sorted = runs.toSorted((a, b) => size(a) - size(b));
+  return [...new Set(sorted.map(of))];
+}
+
+const numberOf = (value: SweepValue | undefined): number => (typeof value === 'number' ? value : 0);
+
+const memoryAxes: [Axis, Axis] = [
+  {
+    name: 'context: prompt → output tokens',
+    of: ({ parameters: p }) =>
+      `${formatCount(numberOf(p['input_length']))} → ${formatCount(numberOf(p['output_length']))}`,
+    size: ({ parameters: p }) => numberOf(p['input_length']) + numberOf(p['output_length']),
+    parameters: ['input_length', 'output_length'],
+  },
+  {
+    name: 'batch',
+    of: ({ parameters: p }) => formatCount(numberOf(p['batch_size'])),
+    size: ({ parameters: p }) => numberOf(p['batch_size']),
+    parameters: ['batch_size'],
+  },
+];
+
+function gridAxes({ varied }: SweepResult): [Axis, Axis] | null {
+  const axis = (name: string): Axis => ({
+    name: parameterName(name),
+    of: ({ parameters }) => valueText(parameters[name]),
+    size: ({ parameters }) => numberOf(parameters[name]),
+    parameters: [name],
+  });
+  const [first, second] = varied;
+  return first === undefined || second === undefined ? null : [axis(first), axis(second)];
+}
