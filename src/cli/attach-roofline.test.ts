@@ -1,10 +1,12 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import { cachedGpuRoofline, gpuMachineKey, keepGpuRoofline } from '../capture/roofline/cache.js';
 import { handGpuRoofline } from '../model/documents/test-gpu-roofline.js';
 import { testFolder } from '../session/test-folder.js';
 import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
-import { attachGpuRoofline } from './attach-roofline.js';
+import { attachGpuRoofline, readRooflineFile } from './attach-roofline.js';
 
 afterEach(() => vi.unstubAllEnvs());
 
@@ -27,4 +29,24 @@ test('the cached roofline goes along where it is of the same GPU, and nowhere el
     kept.mock.calls.map(([content]) => JSON.parse(Buffer.from(content as Uint8Array).toString()) as unknown),
   ).toEqual([handGpuRoofline()]);
   await session.abandon();
+});
+
+test('a roofline of another machine is read from what it printed there; anything else is refused', async () => {
+  const folder = testFolder();
+  const write = (name: string, content: unknown) => {
+    const path = join(folder, name);
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+    return path;
+  };
+  const gpu = handGpuRoofline();
+  const printed = { schema: 'inferscope/roofline/1.0', data: { roofline: null, gpu, gpu_cached: true } };
+  expect((await readRooflineFile(write('printed.json', printed))).roofline).toEqual(gpu);
+  expect((await readRooflineFile(write('cached.json', { data: gpu }))).roofline).toEqual(gpu);
+  for (const wrong of [{ data: { roofline: {}, gpu: null } }, [], 'not JSON'])
+    await expect(readRooflineFile(write('wrong.json', wrong))).rejects.toMatchObject({
+      code: 'E_RECORD_FILE',
+    });
+  await expect(readRooflineFile(join(folder, 'absent.json'))).rejects.toMatchObject({
+    code: 'E_RECORD_FILE',
+  });
 });

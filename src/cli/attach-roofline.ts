@@ -1,10 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
 import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import { cachedGpuRoofline, type CachedGpuRoofline } from '../capture/roofline/cache.js';
 import { cachedIssues } from '../capture/roofline/issues.js';
 import type { Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
+import { gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
 import type { SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
+
+/**
+ * A roofline of another machine: the document that `inferscope roofline --json` printed there, or a cached one.
+ * @throws E_RECORD_FILE when it holds no roofline of a GPU
+ */
+export async function readRooflineFile(path: string): Promise<CachedGpuRoofline> {
+  const failure = (why: string, cause?: unknown) =>
+    new InferscopeError(
+      'E_RECORD_FILE',
+      {
+        what: `--roofline ${path} is no roofline of a GPU`,
+        why,
+        fix: 'Make one on the machine that was captured: inferscope roofline --json > roofline.json',
+      },
+      { cause },
+    );
+  let read: unknown;
+  try {
+    read = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw failure(messageOf(error), error);
+  }
+  const { data } = z
+    .object({ data: z.looseObject({ gpu: z.unknown() }).optional() })
+    .catch({})
+    .parse(read);
+  const found = gpuRooflineSchema.safeParse(data?.gpu ?? data);
+  if (!found.success) throw failure('It holds no measured GPU: a CPU’s roofline, or another document.');
+  const ageS = Math.max(0, (Date.now() - Date.parse(found.data.measured_at)) / 1000);
+  return { roofline: found.data, cached: true, ageS };
+}
 
 /**
  * Keeps the roofline that was measured before on this machine's GPUs in a session that was made on one of them, so that

@@ -8,7 +8,8 @@ import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { attachGpuRoofline } from './attach-roofline.js';
+import type { CachedGpuRoofline } from '../capture/roofline/cache.js';
+import { attachGpuRoofline, readRooflineFile } from './attach-roofline.js';
 import { findModel, type NamedModel } from './find-model.js';
 import {
   type CaptureFile,
@@ -24,6 +25,7 @@ export interface ImportRunOptions {
   name?: string;
   tag: string[];
   model?: string;
+  roofline?: string;
   raw: boolean;
   quiet?: boolean;
 }
@@ -39,6 +41,7 @@ export async function runImport(
 ): Promise<string> {
   const progress = startProgress(options.quiet === true);
   const model = options.model === undefined ? null : await findModel(options.model);
+  const roofline = options.roofline === undefined ? undefined : await readRooflineFile(options.roofline);
   const stageNames = await configuredStageNames();
   const secrets = secretsOfEnvironment(process.env);
   const settings: ImportOptions = {
@@ -52,7 +55,7 @@ export async function runImport(
   try {
     const id =
       options.session === undefined
-        ? await intoNew(files, settings, options, model)
+        ? await intoNew(files, settings, options, { model, roofline })
         : await intoKept(options.session, files, settings);
     progress.done('session kept', id);
     return id;
@@ -67,7 +70,7 @@ async function intoNew(
   files: CaptureFile[],
   settings: ImportOptions,
   options: ImportRunOptions,
-  model: NamedModel | null,
+  { model, roofline }: { model: NamedModel | null; roofline?: CachedGpuRoofline | undefined },
 ): Promise<string> {
   const session = await createSession({
     label: options.name ?? stemOf(files[0]!.path),
@@ -77,7 +80,7 @@ async function intoNew(
   });
   try {
     const imported = await importCaptures(session, files, settings);
-    const roofIssues = await attachGpuRoofline(session, imported.hardware);
+    const roofIssues = await attachGpuRoofline(session, imported.hardware, roofline);
     const issues = [...imported.issues, ...roofIssues];
     return (await session.finish(summaryOf(imported, files, model), issues)).id;
   } catch (error) {

@@ -25,6 +25,10 @@ export function define(command: Command): void {
     )
     .option('--session <selector>', 'add them to this session instead of making one')
     .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
+    .option(
+      '--roofline <file>',
+      'roofs of the GPU that was captured: what inferscope roofline --json printed on its machine (default: those of this machine, if it has the same GPU)',
+    )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--no-raw', 'keep the tables only, not the files themselves')
