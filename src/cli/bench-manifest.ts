@@ -6,7 +6,10 @@ import type { BenchTyped } from './bench-options.js';
 import type { PreparedBench } from './bench-prepare.js';
 
 /** What the run alone knows. */
-export function planOf({ parts, variants }: PreparedBench, { launches, runs, seed }: BenchTyped): BenchPlan {
+export function planOf(
+  { parts, variants }: Pick<PreparedBench, 'parts' | 'variants'>,
+  { launches, runs, seed }: Pick<BenchTyped, 'launches' | 'runs' | 'seed'>,
+): BenchPlan {
   const { min, max, within } = benchWarmup;
   const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
   return {

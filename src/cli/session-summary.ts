@@ -4,6 +4,7 @@ import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { GpuRooflineDocument } from '../model/documents/roofline.js';
+import type { MemoryResult } from '../model/documents/memory-result.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
@@ -16,6 +17,7 @@ import { reportPath, writePage, writeReport } from './report-file.js';
 /** What a session's own analyses say, in the form its kind has. */
 export type Analysed =
   | { kind: 'profile'; document: Document<ProfileResult> }
+  | { kind: 'memory'; document: Document<MemoryResult> }
   | { kind: 'bench'; document: Document<BenchResult> }
   | { kind: 'serving'; document: Document<ServingResult> }
   | { kind: 'results'; document: Document<BenchmarkResults> }
@@ -33,6 +35,10 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
   if (kind === 'profile') {
     const { analyzeProfile } = await import('../analyze/profile.js');
     return { kind: 'profile', document: await analyzeProfile(session) };
+  }
+  if (artifacts.some((artifact) => artifact.kind === 'memory-plan')) {
+    const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
+    return { kind: 'memory', document: await analyzeMemory(session) };
   }
   if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
     const { analyzeBench } = await import('../analyze/bench/bench.js');
@@ -81,6 +87,10 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
   switch (analysed.kind) {
     case 'profile':
       return writeReport(analysed.document, path);
+    case 'memory': {
+      const { memoryReport } = await import('../report/html/memory/memory.js');
+      return writePage(path, (parts) => memoryReport(analysed.document, parts));
+    }
     case 'bench': {
       const { benchReport } = await import('../report/html/bench/bench.js');
       return writePage(path, (parts) => benchReport(analysed.document, parts));
@@ -153,6 +163,10 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
+  }
+  if (analysed.kind === 'memory') {
+    const { memorySummary } = await import('../report/terminal/memory-profile.js');
+    return `${memorySummary(analysed.document, how.width)}\n  report: ${path}`;
   }
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');

@@ -50,6 +50,8 @@ export interface BenchOrder {
   /** After the timed repeats, one more of every point under the framework's profiler, for device work. */
   device_work: boolean;
   seed: number;
+  /** Of `inferscope memory`: the engine tells of its memory, stage by stage; `snapshot`: also allocations by place. */
+  memory?: { snapshot: boolean };
 }
 
 /** What an engine's process tells while it works: IPC messages of ours, JSON lines on stdout of other languages. */

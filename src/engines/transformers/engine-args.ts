@@ -8,7 +8,7 @@ const values = {
   sync: ['step', 'end'],
   tf32: ['false', 'true'],
 } as const;
-const keys = [...Object.keys(values), 'threads'];
+const keys = [...Object.keys(values), 'threads', 'tensor_parallel_size'];
 
 export interface TransformersArgs {
   /** How a decode step is run: operator by operator, through torch.compile, or as a captured CUDA graph. */
@@ -18,6 +18,8 @@ export interface TransformersArgs {
   sync: (typeof values.sync)[number];
   tf32: boolean;
   threads: number | null;
+  /** Processes that share the model by its tp_plan, a GPU each. */
+  tensorParallelSize: number;
 }
 
 /**
@@ -38,21 +40,31 @@ export function parseTransformersArgs(
       });
     }
   }
-  const count = args['threads'] === undefined ? threads : Number(args['threads']);
-  if (count !== null && (!Number.isSafeInteger(count) || count < 1)) {
+  const count = (key: string, otherwise: number | null) => {
+    if (args[key] === undefined) return otherwise;
+    const number = Number(args[key]);
+    if (Number.isSafeInteger(number) && number >= 1) return number;
     throw new InferscopeError('E_USAGE', {
-      what: `--engine-arg threads=${args['threads']} is impossible`,
+      what: `--engine-arg ${key}=${args[key]} is impossible`,
       why: 'It is a whole number from 1.',
-      fix: 'Type for example: --engine-arg threads=4',
+      fix: `Type for example: --engine-arg ${key}=${key === 'threads' ? 4 : 2}`,
     });
-  }
+  };
   const parsed: TransformersArgs = {
     mode: oneOf('mode', args),
     attn: oneOf('attn', args),
     sync: oneOf('sync', args),
     tf32: oneOf('tf32', args) === 'true',
-    threads: count,
+    threads: count('threads', threads),
+    tensorParallelSize: count('tensor_parallel_size', 1)!,
   };
+  if (parsed.tensorParallelSize > 1 && parsed.mode === 'cudagraph') {
+    throw new InferscopeError('E_USAGE', {
+      what: '--engine-arg mode=cudagraph does not go with tensor_parallel_size',
+      why: 'The collectives of the plan are not captured.',
+      fix: 'Take --engine-arg mode=eager.',
+    });
+  }
   if (parsed.mode !== 'eager' && parsed.attn === 'flash_attention_2') {
     throw new InferscopeError('E_USAGE', {
       what: `--engine-arg mode=${parsed.mode} does not go with attn=flash_attention_2`,

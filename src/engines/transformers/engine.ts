@@ -35,6 +35,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
   checkVersion(python);
   const device = chooseDevice(asked, python);
   if (device === 'cpu') checkForCpu(args);
+  else checkGpuCount(args.tensorParallelSize, device, python);
   const model = withConfig(chosen, python);
   // Half precision is what GPUs are bought for; CPUs compute it in software or not faster.
   const used = { model, device, dtype: dtype ?? (device === 'cpu' ? 'float32' : 'float16') };
@@ -51,6 +52,7 @@ async function prepare(request: EngineRequest): Promise<PreparedEngine> {
         {
           command: python.command,
           script,
+          ranks: args.tensorParallelSize,
           order: {
             ...order,
             name: model.name,
@@ -78,8 +80,30 @@ function probeFile(name: string): string {
   });
 }
 
-function argsOf({ threads, tf32, ...args }: TransformersArgs): Record<string, string> {
-  return { ...args, tf32: String(tf32), ...(threads === null ? {} : { threads: String(threads) }) };
+function argsOf({ threads, tf32, tensorParallelSize, ...args }: TransformersArgs): Record<string, string> {
+  return {
+    ...args,
+    tf32: String(tf32),
+    ...(threads === null ? {} : { threads: String(threads) }),
+    ...(tensorParallelSize === 1 ? {} : { tensor_parallel_size: String(tensorParallelSize) }),
+  };
+}
+
+/** A rank takes the GPU of its own number. */
+function checkGpuCount(ranks: number, device: string, { torch }: PythonEnvironment): void {
+  const count = torch?.devices.length ?? 0;
+  if (ranks === 1 || (ranks <= count && device === 'cuda')) return;
+  throw new InferscopeError(ranks <= count ? 'E_USAGE' : 'E_ENGINE_MISSING', {
+    what:
+      ranks <= count
+        ? `tensor_parallel_size=${ranks} does not go with --device ${device}`
+        : `tensor_parallel_size=${ranks}, and torch finds ${count} GPU${count === 1 ? '' : 's'}`,
+    why: 'Each rank needs a GPU of its own, the first takes cuda:0.',
+    fix:
+      ranks <= count
+        ? 'Take --device cuda; CUDA_VISIBLE_DEVICES chooses GPUs.'
+        : 'Take fewer, or --device cpu to try it.',
+  });
 }
 
 function readDevice(device: string | null): string | null {
@@ -179,7 +203,7 @@ function workloadOf(
   args: TransformersArgs,
   { version, packages, torch }: PythonEnvironment,
 ): PreparedEngine['workload'] {
-  const { threads, ...options } = args;
+  const { threads, tensorParallelSize, ...options } = args;
   const architecture = known(model.config);
   const index = Number(device.split(':')[1] ?? 0);
   return {
@@ -209,7 +233,7 @@ function workloadOf(
     batch_size: null,
     input_len: null,
     output_len: null,
-    tensor_parallel_size: 1,
+    tensor_parallel_size: tensorParallelSize,
   };
 }
 

@@ -15,6 +15,8 @@ export interface PythonLaunch {
   /** Written as the process's order file. */
   order: BenchOrder & Record<string, unknown>;
   env?: Record<string, string>;
+  /** Processes under torchrun; one process without it unless told. */
+  ranks?: number;
 }
 
 /** Time to finish the iteration at work and write what was measured. */
@@ -26,16 +28,22 @@ const keptLog = 256 * 1024;
  * ended after a grace.
  */
 export function launchPython(
-  { command, script, order, env }: PythonLaunch,
+  { command, script, order, env, ranks = 1 }: PythonLaunch,
   control: LaunchControl,
 ): EngineLaunch {
   const orderPath = join(control.scratch, 'order.json');
   writeFileSync(orderPath, JSON.stringify(order));
-  const child = execa(command, ['-B', '-u', script, orderPath], {
+  const torchrun = ['-m', 'torch.distributed.run', '--standalone', '--nnodes=1', `--nproc-per-node=${ranks}`];
+  const child = execa(command, ['-B', '-u', ...(ranks > 1 ? torchrun : []), script, orderPath], {
     reject: false,
     buffer: false,
     stdin: 'ignore',
-    env: { ...env, INFERSCOPE_RECORD: control.recordPath, INFERSCOPE_EXECUTION_ID: order.execution_id },
+    env: {
+      ...env,
+      ...(ranks > 1 ? { PYTHONDONTWRITEBYTECODE: '1' } : {}),
+      INFERSCOPE_RECORD: control.recordPath,
+      INFERSCOPE_EXECUTION_ID: order.execution_id,
+    },
   });
   const { signal } = control;
   let kill: NodeJS.Timeout | undefined;
@@ -67,7 +75,7 @@ export function launchPython(
         stopping: signal.aborted,
         words,
       },
-      await recordedError(control.recordPath, pid),
+      await recordedError(control.recordPath, ranks > 1 ? 'any' : pid),
     );
     return { failure, log: words === '' ? null : words };
   }

@@ -63,17 +63,18 @@ export function fromErrorLine({ code, text }: { code: string; text: string }): I
   });
 }
 
-/** The last `error` line that process `pid` left in a record; null when it left none. */
+/** The last `error` line that process `pid` (any of several ranks) left in a record; null when it left none. */
 export async function recordedError(
   recordPath: string,
-  pid: number | null,
+  pid: number | 'any' | null,
 ): Promise<{ code: string; text: string } | null> {
   const text = await readFile(recordPath, 'utf8').catch(() => '');
   for (const line of text.split('\n').reverse()) {
     if (!line.includes('"type": "error"')) continue;
     try {
       const told = JSON.parse(line) as Record<string, unknown>;
-      if (told['pid'] === pid) return { code: String(told['code']), text: String(told['text']) };
+      if (pid === 'any' || told['pid'] === pid)
+        return { code: String(told['code']), text: String(told['text']) };
     } catch {
       // The last line of a process that was killed may be cut off.
     }

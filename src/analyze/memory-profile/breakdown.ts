@@ -1,0 +1,114 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import type { MemoryComponent, MemoryProfile } from '../../model/documents/memory-profile.js';
+import { gbWords, weakest, type Confidence, type Place } from './part.js';
+import { gb } from './points.js';
+
+export interface Measured {
+  bytes: number;
+  /** How the total was found. */
+  source: string;
+  /** The part of others on the same GPUs is in it. */
+  shared: boolean;
+}
+
+const named = ['model_weights', 'kv_cache', 'activations'] as const;
+/** What framework_overhead_gb sums up. */
+const overheads = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'] as const;
+
+/** A residual of less than this share leaves the whole as certain as its parts. */
+const smallResidual = 0.02;
+const largeResidual = 0.1;
+
+/**
+ * Components over all GPUs of the run, and what is left of the measured total: components and residual sum to it exactly, a
+ * negative residual is shown as it is.
+ */
+export function breakdownOf(
+  places: readonly Place[],
+  measured: Measured | null,
+  estimate: MemoryEstimate | null,
+): MemoryProfile['memory_breakdown'] {
+  const components = summed(places, estimate);
+  const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
+  const residual = measured === null ? null : measured.bytes - known;
+  const of = (component: string) => components.find((one) => one.component === component);
+  const overhead = components.filter(({ component }) => overheads.some((one) => one === component));
+  const confidence = (component: string): Confidence => of(component)?.confidence ?? 'unknown';
+  if (residual !== null) {
+    components.push({
+      component: 'residual',
+      bytes: residual,
+      gb: residual / 1e9,
+      confidence: 'low',
+      evidence: [
+        `measured ${gbWords(measured!.bytes)} (${measured!.source}) − the components above`,
+        ...(measured!.shared ? ['other processes were on the GPU: their growth is in it'] : []),
+      ],
+      estimate_bytes: null,
+    });
+  }
+  const stages = new Set(places.flatMap(({ peakStage }) => peakStage ?? []));
+  const perGpu = places.flatMap(({ gpu, parts }) =>
+    gpu === null
+      ? []
+      : [{ gpu, components: parts.map(({ component, bytes }) => ({ component, bytes, gb: bytes / 1e9 })) }],
+  );
+  return {
+    total_measured_gb: gb(measured?.bytes ?? null),
+    total_measured_bytes: measured?.bytes ?? null,
+    total_measured_source: measured?.source ?? null,
+    model_weights_gb: gb(of('model_weights')?.bytes ?? null),
+    kv_cache_gb: gb(of('kv_cache')?.bytes ?? null),
+    activations_gb: gb(of('activations')?.bytes ?? null),
+    framework_overhead_gb:
+      overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0) / 1e9,
+    residual_gb: gb(residual),
+    residual_bytes: residual,
+    confidence_levels: {
+      overall: overall(named.map(confidence), residual, measured?.bytes ?? null),
+      weights: confidence('model_weights'),
+      kv_cache: confidence('kv_cache'),
+      activations: confidence('activations'),
+      framework_overhead: overhead.length === 0 ? 'unknown' : weakest(overhead.map((one) => one.confidence)),
+    },
+    /** Stage in which the framework held most, where it tells; the cache is counted at that moment. */
+    peak_stage: stages.size === 1 ? [...stages][0]! : null,
+    components,
+    per_gpu: perGpu,
+  };
+}
+
+function summed(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
+  const found = new Map<MemoryComponent['component'], MemoryComponent>();
+  for (const { gpu, parts } of places) {
+    for (const { component, bytes, confidence, evidence } of parts) {
+      const words = places.length > 1 ? `gpu${gpu}: ${evidence}` : evidence;
+      const known = found.get(component);
+      if (known) {
+        known.bytes += bytes;
+        known.gb = known.bytes / 1e9;
+        known.confidence = weakest([known.confidence, confidence]);
+        known.evidence.push(words);
+        continue;
+      }
+      const line = estimate?.lines.find((one) => one.component === component);
+      found.set(component, {
+        component,
+        bytes,
+        gb: bytes / 1e9,
+        confidence,
+        evidence: [words],
+        estimate_bytes: line?.bytes ?? null,
+      });
+    }
+  }
+  return [...found.values()];
+}
+
+function overall(parts: readonly Confidence[], residual: number | null, total: number | null): Confidence {
+  if (residual === null || total === null || total <= 0) return 'unknown';
+  const share = Math.abs(residual) / total;
+  const certain: Confidence = share <= smallResidual ? 'high' : share <= largeResidual ? 'medium' : 'low';
+  // A component that nobody can tell weighs as much as a formula that may be off.
+  return weakest([certain, ...parts.map((one) => (one === 'unknown' ? 'low' : one))]);
+}

@@ -1,0 +1,33 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import type { MemoryProfile } from '../../model/documents/memory-profile.js';
+import type { Workload } from '../../model/manifest.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import type { MemoryRows } from './rows.js';
+import { dtypesTold } from './torch-device.js';
+
+/** dtypes by component and the quantisation: of the tensors where they were counted, else of the log, else as declared. */
+export function dtypesOfRun(
+  rows: Pick<MemoryRows, 'told'>,
+  { config }: MemoryPlan,
+  {
+    workload,
+    log,
+    estimate,
+  }: { workload: Workload | null; log: VllmLogFacts | null; estimate: MemoryEstimate | null },
+): Pick<MemoryProfile['model_info'], 'dtype' | 'dtypes' | 'quantization'> {
+  const declared = log?.dtype?.value ?? workload?.model?.dtype ?? null;
+  const dtype = declared === 'auto' ? null : declared;
+  const storage = estimate?.request.storage;
+  const logged = log?.kv_cache_dtype?.value;
+  const kv = logged === 'auto' ? dtype : logged;
+  return {
+    dtype,
+    dtypes: {
+      weights: dtypesTold(rows, 'weights')[0] ?? workload?.model?.dtype ?? dtype,
+      activations: log?.dtype?.value ?? storage?.activations ?? dtype,
+      kv_cache: dtypesTold(rows, 'kv_cache')[0] ?? kv ?? config.kv_cache_dtype ?? storage?.kvCache ?? dtype,
+    },
+    quantization: log?.quantization?.value ?? workload?.model?.quantization ?? config.quantization,
+  };
+}

@@ -1,0 +1,22 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import type { Place } from './part.js';
+
+/** A GPU of an engine that tells nothing of itself: the calculator's figures, and a residual that shows how far they are. */
+export function formulaPlace(
+  estimate: MemoryEstimate | null,
+  at: number,
+  gpu: number,
+  complete: boolean,
+): Place {
+  const lines = estimate?.lines ?? [];
+  return {
+    gpu,
+    peakStage: null,
+    parts: lines.map(({ component, gpuBytes, formula, confidence }) => ({
+      component,
+      bytes: gpuBytes[at] ?? gpuBytes[0] ?? 0,
+      confidence: component === 'kv_cache' && !complete ? 'low' : confidence,
+      evidence: `formula: ${formula}`,
+    })),
+  };
+}

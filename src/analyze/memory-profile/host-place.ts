@@ -1,0 +1,102 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import { gbWords, type Part, type Place } from './part.js';
+import { dtypesOf } from './torch-device.js';
+import { mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+
+/** Main memory of an engine on the CPU: tensors where the engine counts them, arithmetic where it does not. */
+export function hostPlace(
+  rows: MemoryRows,
+  estimate: MemoryEstimate | null,
+  {
+    baselineBytes,
+    weightBytes,
+    complete,
+  }: { baselineBytes: number | null; weightBytes: number | null; complete: boolean },
+): Place {
+  const parts: Part[] = [];
+  const line = (component: Part['component']) => estimate?.lines.find((one) => one.component === component);
+  const weights = tensorsTold(rows.told, { what: 'weights', stage: 'load', device: null });
+  if (weights !== null) {
+    parts.push({
+      component: 'model_weights',
+      bytes: weights,
+      confidence: 'high',
+      evidence: `parameter tensors of the process (${dtypesOf(rows, null, 'weights')})`,
+    });
+  } else if (weightBytes !== null) {
+    parts.push({
+      component: 'model_weights',
+      bytes: weightBytes,
+      confidence: 'high',
+      evidence:
+        'bytes of the parameters in the model file; the runtime keeps one copy, packed for its kernels',
+    });
+  }
+  const cached = ['decode', 'prefill'].flatMap(
+    (stage) => tensorsTold(rows.told, { what: 'kv_cache', stage, device: null }) ?? [],
+  );
+  const kv = line('kv_cache');
+  if (cached.length > 0) {
+    parts.push({
+      component: 'kv_cache',
+      bytes: Math.max(...cached),
+      confidence: 'high',
+      evidence: `cache tensors at their largest (${dtypesOf(rows, null, 'kv_cache')})`,
+    });
+  } else if (kv) {
+    parts.push({
+      component: 'kv_cache',
+      bytes: kv.bytes,
+      confidence: complete ? 'high' : 'low',
+      evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`,
+    });
+  }
+  const activations = line('activations');
+  if (activations) {
+    parts.push({
+      component: 'activations',
+      bytes: activations.bytes,
+      confidence: 'low',
+      evidence: `formula: ${activations.formula}; no allocator of the CPU counts them`,
+    });
+  }
+  const software = softwareOf(rows, baselineBytes);
+  if (software) parts.push(software);
+  return { gpu: null, parts, peakStage: null };
+}
+
+/** The engine's own code and data: what was resident before the model was loaded, and the runtime's files mapped later. */
+function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null {
+  const [baseline] = rows.told.filter(({ point }) => point === 'baseline');
+  const byTorch = mostTold(rows.told, { what: 'rss', stage: 'baseline' });
+  if (byTorch !== null && baselineBytes !== null) {
+    const ranks = toldOf(rows.told, { what: 'rss', stage: 'baseline' }).length;
+    return {
+      component: 'framework_overhead',
+      bytes: baselineBytes,
+      confidence: 'medium',
+      evidence: `resident before the model was loaded: Python, torch and transformers${ranks > 1 ? `, ${ranks} processes` : ''}`,
+    };
+  }
+  const largest = rows.rss.reduce<{ t_ns: number; bytes: number } | null>(
+    (most, one) => (most && most.bytes >= one.bytes ? most : one),
+    null,
+  );
+  const file = largest && sampleAt(rows.file, largest.t_ns);
+  const anonymous = baseline && sampleAt(rows.anonymous, baseline.t_ns);
+  if (file && anonymous) {
+    return {
+      component: 'framework_overhead',
+      bytes: file.bytes + anonymous.bytes,
+      confidence: 'medium',
+      evidence: `pages of files at the peak ${gbWords(file.bytes)} (code of Node.js and the runtime, mapped files) + allocated before anything of the engine was loaded ${gbWords(anonymous.bytes)}`,
+    };
+  }
+  if (baselineBytes === null) return null;
+  return {
+    component: 'framework_overhead',
+    bytes: baselineBytes,
+    confidence: 'medium',
+    evidence: 'resident before the model was loaded',
+  };
+}

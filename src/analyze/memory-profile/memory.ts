@@ -1,0 +1,203 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import type { MemoryProfile } from '../../model/documents/memory-profile.js';
+import type { MemoryResult } from '../../model/documents/memory-result.js';
+import { InferscopeError } from '../../model/errors.js';
+import { memoryPlanSchema, type MemoryPlan } from '../../model/memory-plan.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import type { Session } from '../../session/open.js';
+import { artifactJson } from '../artifact.js';
+import { breakdownOf, type Measured } from './breakdown.js';
+import { dtypesOfRun } from './dtypes.js';
+import { expectedMemory } from './expected.js';
+import { latencyStats } from './latency.js';
+import { knownModel } from './model-info.js';
+import type { Place } from './part.js';
+import { placesOf } from './places.js';
+import { gb, gpuPoints, gpusOfRun, hostPoints, ownPids, type MemoryPoints } from './points.js';
+import { memoryRows, type MemoryRows } from './rows.js';
+import { otherIssues, totalMeasured } from './total.js';
+import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
+
+/**
+ * What a memory session says: the profile of schema 2.0, the timeline, the allocator. A profile made a year later comes
+ * from the same tables.
+ * @throws E_USAGE when the session holds no memory profile
+ */
+export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
+  const plan = await memoryPlanOf(session);
+  const { manifest } = session;
+  const { workload } = manifest;
+  const log = (await artifactJson(
+    session,
+    'vllm-log-facts',
+    'what the log of vLLM told',
+  )) as VllmLogFacts | null;
+  const database = await session.connect();
+  let rows: MemoryRows;
+  try {
+    rows = await memoryRows(database, plan);
+  } finally {
+    await database.close();
+  }
+  const own = ownPids(rows, plan);
+  const onHost = workload?.device === 'cpu' && plan.where === 'host';
+  const gpus = onHost ? [] : gpusOfRun(rows, plan, own);
+  const points = gpus.length > 0 ? gpuPoints(rows, plan, gpus) : hostPoints(rows, plan);
+  const model = knownModel(workload, plan);
+  const estimate = expectedMemory(workload, model.architecture, plan, gpus);
+  const measured = totalMeasured(rows, plan, { gpus, own, points });
+  const places = placesOf(rows, plan, { gpus, points, log, estimate, workload, complete: model.complete });
+  const latency = await latencyStats(session);
+  const issues = [
+    ...session.issues,
+    ...model.issues,
+    ...otherIssues(rows, plan, { gpus, own, points }),
+    ...runIssues(plan, places, measured),
+  ];
+  const profile = profileOf({ session, plan, rows, gpus, points });
+  const complete: MemoryProfile = {
+    ...profile,
+    metadata: {
+      ...profile.metadata,
+      issues: issues.filter(({ severity }) => severity !== 'info').map(({ code, text }) => ({ code, text })),
+    },
+    model_info: { ...model.info, ...dtypesOfRun(rows, plan, { workload, log, estimate }) },
+    memory_breakdown: breakdownOf(places, measured, estimate),
+    latency_stats: latency.stats,
+    engine_metadata: {
+      engine_version: log?.version?.value ?? workload?.engine.version ?? null,
+      engine_type: plan.engine,
+    },
+    missing: {},
+  };
+  complete.missing = missingOf(complete, points, latency.why, plan);
+  return document(
+    'memory',
+    '1.0',
+    {
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: manifest.title,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
+      profile: complete,
+      timeline: timelineOf(rows, points, gpus),
+      allocator: allocatorMoments(rows),
+      fragmentation: fragmentationOf(rows),
+      allocations: allocationsOf(rows),
+    },
+    issues,
+  );
+}
+
+/** @throws E_USAGE when the session holds none */
+export async function memoryPlanOf(session: Session): Promise<MemoryPlan> {
+  const found = await artifactJson(session, 'memory-plan', 'what the memory profile was to measure');
+  if (found !== null) return memoryPlanSchema.parse(found);
+  throw new InferscopeError('E_USAGE', {
+    what: `session ${session.id} holds no memory profile`,
+    why: `It was made by ${session.manifest.kind}.`,
+    fix: 'Take one that `inferscope memory` made.',
+  });
+}
+
+type Part = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
+
+function profileOf({
+  session,
+  plan,
+  rows,
+  gpus,
+  points,
+}: {
+  session: Session;
+  plan: MemoryPlan;
+  rows: MemoryRows;
+  gpus: readonly number[];
+  points: MemoryPoints;
+}): Pick<MemoryProfile, Part> {
+  const { baseline, post_warmup, peak } = points;
+  const increase = (to: number | null, from: number | null) =>
+    to === null || from === null ? null : to - from;
+  const grown = increase(peak.total_bytes, baseline.total_bytes);
+  const warmed = increase(post_warmup.total_bytes, baseline.total_bytes);
+  const growth = increase(peak.total_bytes, post_warmup.total_bytes);
+  const samples = gpus.length > 0 ? (rows.used.get(gpus[0]!) ?? []) : rows.rss;
+  const seconds = samples.length < 2 ? null : (samples.at(-1)!.t_ns - samples[0]!.t_ns) / 1e9;
+  return {
+    profiler_version: '2.0',
+    schema_version: '2.0',
+    units: { gb: '10^9 bytes' },
+    metadata: {
+      timestamp: session.manifest.started_at,
+      session_id: session.id,
+      config: plan.config,
+      where: plan.where,
+      container_name: plan.container_name,
+      status: plan.failure === null && session.manifest.status === 'complete' ? 'measured' : 'partial',
+      duration_s: (plan.ended_ns - plan.launch_ns) / 1e9,
+      sampling: {
+        source: gpus.length > 0 ? (plan.sampler.source ?? 'GPU driver') : '/proc/<pid>/status',
+        samples: samples.length,
+        hz: seconds ? (samples.length - 1) / seconds : null,
+      },
+      gpus: plan.gpus.filter(({ gpu }) => gpus.includes(gpu)),
+      issues: [],
+    },
+    memory_measurements: {
+      baseline,
+      post_warmup,
+      peak,
+      memory_increase_gb: gb(grown),
+      memory_increase_bytes: grown,
+      warmup_increase_gb: gb(warmed),
+      warmup_increase_bytes: warmed,
+      growth_gb: gb(growth),
+      growth_bytes: growth,
+    },
+  };
+}
+
+function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measured | null): Issue[] {
+  const issues: Issue[] = [];
+  if (plan.failure) {
+    const { what, why } = plan.failure;
+    const text = `The run ended early: ${what}. ${why} Points that it did not reach are null.`;
+    issues.push({ code: 'ended_early', severity: 'error', text });
+  }
+  if (measured === null) {
+    const why = plan.sampler.why ?? 'no process of the engine was seen';
+    issues.push({ code: 'not_measured', severity: 'warning', text: `Memory was not measured: ${why}` });
+  }
+  if (places.every(({ parts }) => parts.length === 0)) {
+    const text = 'Neither the engine nor the arithmetic of the model tells where the memory went.';
+    issues.push({ code: 'no_breakdown', severity: 'warning', text });
+  }
+  return issues;
+}
+
+/** Why each null of the profile is one. */
+function missingOf(
+  profile: MemoryProfile,
+  points: MemoryPoints,
+  latencyWhy: string | null,
+  plan: MemoryPlan,
+): Record<string, string> {
+  const missing: Record<string, string> = {};
+  for (const [point, why] of Object.entries(points.missing)) missing[`memory_measurements.${point}`] = why;
+  if (latencyWhy !== null) missing['latency_stats'] = latencyWhy;
+  else if (profile.latency_stats.mean_tpot_ms === null)
+    missing['latency_stats.mean_tpot_ms'] = 'the engine tells whole times only, or one token was generated';
+  if (profile.memory_breakdown.total_measured_bytes === null)
+    missing['memory_breakdown.total_measured_gb'] = plan.sampler.why ?? 'there is no sample of the peak';
+  for (const name of ['model_weights', 'kv_cache', 'activations'] as const)
+    if (profile.memory_breakdown[`${name}_gb`] === null)
+      missing[`memory_breakdown.${name}_gb`] =
+        'neither the engine, nor its log, nor the model’s dimensions tell it';
+  if (profile.model_info.num_parameters === null)
+    missing['model_info.num_parameters'] =
+      'the arithmetic of this model is not known; --model-params gives it';
+  return missing;
+}

@@ -1,0 +1,142 @@
+import { readArchitecture, type Architecture } from '../../llm/architecture.js';
+import { countParameters } from '../../llm/parameters.js';
+import type { Issue } from '../../model/document.js';
+import type { MemoryProfile } from '../../model/documents/memory-profile.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Workload } from '../../model/manifest.js';
+import type { GivenDimensions, MemoryPlan } from '../../model/memory-plan.js';
+
+export interface KnownModel {
+  info: Pick<
+    MemoryProfile['model_info'],
+    | 'name'
+    | 'num_parameters'
+    | 'num_layers'
+    | 'num_heads'
+    | 'num_kv_heads'
+    | 'head_dim'
+    | 'hidden_size'
+    | 'tensor_parallel_size'
+    | 'sources'
+    | 'family'
+  >;
+  /** With the given dimensions in place of the config's; null where its arithmetic is not known. */
+  architecture: Architecture | null;
+  /** KV heads are known: a formula of the cache may be certain. */
+  complete: boolean;
+  issues: Issue[];
+}
+
+type Dimension = keyof GivenDimensions;
+
+/** Field of config.json for each dimension, by the names that families use; the flag that goes before it. */
+const fields: Record<Exclude<Dimension, 'num_parameters'>, { names: string[]; flag: string }> = {
+  num_layers: { names: ['num_hidden_layers', 'n_layer'], flag: '--num-layers' },
+  num_heads: { names: ['num_attention_heads', 'n_head'], flag: '--num-heads' },
+  num_kv_heads: { names: ['num_key_value_heads'], flag: '--num-kv-heads' },
+  head_dim: { names: ['head_dim'], flag: '--head-dim' },
+  hidden_size: { names: ['hidden_size', 'n_embd'], flag: '--hidden-size' },
+};
+
+/**
+ * Dimensions of the model: as typed, else as its config.json or preset has them. KV heads that nobody names are all heads,
+ * with low confidence. A typed dimension that the config contradicts is a warning.
+ */
+export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownModel {
+  const config = textConfig(workload?.model?.config ?? {});
+  const { given } = plan;
+  const from = plan.config_source === 'preset' ? 'preset' : 'config';
+  const sources: Record<string, string> = {};
+  const issues: Issue[] = [];
+  const dimension = (name: keyof typeof fields): number | null => {
+    const { names, flag } = fields[name];
+    const told = names.map((field) => config[field]).find((value) => typeof value === 'number');
+    const configured = typeof told === 'number' ? told : null;
+    const typed = given[name];
+    if (typed !== null && configured !== null && typed !== configured)
+      issues.push(disagreement(`${flag} ${typed}`, `${names[0]} ${configured}`));
+    if (typed !== null) sources[name] = 'flag';
+    else if (configured !== null) sources[name] = from;
+    return typed ?? configured;
+  };
+  const layers = dimension('num_layers');
+  const heads = dimension('num_heads');
+  const hidden = dimension('hidden_size');
+  let kvHeads = dimension('num_kv_heads');
+  let headDim = dimension('head_dim');
+  const architecture = architectureOf(config, given);
+  const first = architecture?.layers[0]?.attention;
+  if (headDim === null && first?.kind === 'grouped') {
+    headDim = first.headDim;
+    sources['head_dim'] = `${from}: hidden_size / heads`;
+  } else if (headDim === null && hidden !== null && heads !== null && hidden % heads === 0) {
+    headDim = hidden / heads;
+    sources['head_dim'] = 'hidden_size / heads';
+  }
+  if (kvHeads === null && heads !== null) {
+    kvHeads = heads;
+    sources['num_kv_heads'] = 'assumed: all heads';
+  }
+  return {
+    info: {
+      name: workload?.model?.name ?? plan.config.model,
+      num_parameters: parametersOf(workload, architecture, plan, { sources, issues }),
+      num_layers: layers,
+      num_heads: heads,
+      num_kv_heads: kvHeads,
+      head_dim: headDim,
+      hidden_size: hidden,
+      tensor_parallel_size: workload?.tensor_parallel_size ?? plan.config.tensor_parallel_size,
+      sources,
+      family: architecture?.family ?? null,
+    },
+    architecture,
+    complete: !(sources['num_kv_heads'] ?? 'assumed').startsWith('assumed') || first?.kind === 'latent',
+    issues,
+  };
+}
+
+function parametersOf(
+  workload: Workload | null,
+  architecture: Architecture | null,
+  { given, config_source }: MemoryPlan,
+  { sources, issues }: { sources: Record<string, string>; issues: Issue[] },
+): number | null {
+  const counted = workload?.model?.num_parameters ?? (architecture && countParameters(architecture).total);
+  const { num_parameters: typed } = given;
+  // A count like 7B is rounded: only what is off by more than its rounding contradicts.
+  if (typed !== null && counted !== null && Math.abs(typed - counted) > 0.1 * counted)
+    issues.push(disagreement(`--model-params ${typed}`, `${counted} parameters by its dimensions`));
+  if (typed !== null) sources['num_parameters'] = 'flag';
+  else if (counted !== null)
+    sources['num_parameters'] = `counted from ${config_source === 'preset' ? 'preset' : 'config'}`;
+  return typed ?? counted;
+}
+
+function disagreement(typed: string, configured: string): Issue {
+  const text = `${typed} contradicts the model's config (${configured}): what was typed is taken.`;
+  return { code: 'dimension_disagrees', severity: 'warning', text };
+}
+
+function architectureOf(config: Record<string, unknown>, given: GivenDimensions): Architecture | null {
+  const typed: Record<string, unknown> = {};
+  for (const [name, { names }] of Object.entries(fields)) {
+    const value = given[name as Dimension];
+    if (value === null) continue;
+    typed[names.find((field) => field in config) ?? names[0]!] = value;
+  }
+  try {
+    return readArchitecture({ ...config, ...typed });
+  } catch (error) {
+    if (error instanceof InferscopeError) return null;
+    throw error;
+  }
+}
+
+/** Multimodal configs hold the decoder's fields in `text_config`. */
+function textConfig(config: Record<string, unknown>): Record<string, unknown> {
+  const inner = config['text_config'];
+  return typeof inner === 'object' && inner !== null && !Array.isArray(inner)
+    ? { ...config, ...inner }
+    : config;
+}

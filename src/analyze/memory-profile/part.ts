@@ -1,0 +1,32 @@
+import type { MemoryComponent, profileConfidences } from '../../model/documents/memory-profile.js';
+
+export type Confidence = (typeof profileConfidences)[number];
+
+/** One component of one GPU, or of the host; `evidence` is what it rests on, in words. */
+export interface Part {
+  component: MemoryComponent['component'];
+  bytes: number;
+  confidence: Confidence;
+  evidence: string;
+}
+
+/** What one GPU (or the host) held, and when the framework held most. */
+export interface Place {
+  gpu: number | null;
+  parts: Part[];
+  /** Stage of the allocator's peak; null where nobody tells. */
+  peakStage: string | null;
+}
+
+const order: readonly Confidence[] = ['high', 'medium', 'low', 'unknown'];
+
+/** The least certain of them. */
+export function weakest(confidences: readonly Confidence[]): Confidence {
+  return order[Math.max(...confidences.map((one) => order.indexOf(one)), 0)]!;
+}
+
+/** 1.28 GB: of evidence, in the unit of the profile. */
+export function gbWords(bytes: number): string {
+  const gb = bytes / 1e9;
+  return `${Math.abs(gb) >= 0.1 ? gb.toFixed(3) : gb.toFixed(4)} GB`;
+}

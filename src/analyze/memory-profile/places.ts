@@ -1,0 +1,46 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import type { Workload } from '../../model/manifest.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import { formulaPlace } from './formula-place.js';
+import { hostPlace } from './host-place.js';
+import type { Place } from './part.js';
+import { hasAllocator, warmNs, type MemoryPoints } from './points.js';
+import type { MemoryRows } from './rows.js';
+import { torchDevice } from './torch-device.js';
+import { vllmPlace } from './vllm-place.js';
+
+export interface PlaceFacts {
+  gpus: readonly number[];
+  points: MemoryPoints;
+  log: VllmLogFacts | null;
+  estimate: MemoryEstimate | null;
+  workload: Workload | null;
+  /** KV heads are known. */
+  complete: boolean;
+}
+
+/** Where the memory of each GPU went, or of the host: by the allocator, else by the engine's log, else by arithmetic. */
+export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
+  const { gpus, points, log, estimate, workload, complete } = facts;
+  if (gpus.length === 0) {
+    return [
+      hostPlace(rows, estimate, {
+        baselineBytes: points.baseline.total_bytes,
+        weightBytes: workload?.model?.weight_bytes ?? null,
+        complete,
+      }),
+    ];
+  }
+  return gpus.map((gpu, at) => {
+    if (hasAllocator(rows, gpu)) {
+      const before = points.baseline.per_gpu_details.find((one) => one.gpu === gpu);
+      return torchDevice(rows, gpu, {
+        baselineBytes: before?.used_bytes ?? null,
+        warmNs: warmNs(rows, plan),
+      });
+    }
+    if (log && log.ranks.length > 0) return vllmPlace(log, at, gpu);
+    return formulaPlace(estimate, at, gpu, complete);
+  });
+}

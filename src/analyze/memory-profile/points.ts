@@ -1,0 +1,211 @@
+import type { MemoryPoint } from '../../model/documents/memory-profile.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import { tensorsTold, sampleAt, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
+
+type PointName = 'baseline' | 'post_warmup' | 'peak';
+
+export interface MemoryPoints {
+  baseline: MemoryPoint;
+  post_warmup: MemoryPoint;
+  peak: MemoryPoint;
+  /** Why a point is not there. */
+  missing: Partial<Record<PointName, string>>;
+}
+
+/** A GPU that grew by less than this while the engine ran was not used by it. */
+const grownBytes = 32 * 2 ** 20;
+
+/** GPUs that the run used: those that the engine named, that its processes were listed on, or that grew. */
+export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<number>): number[] {
+  const named = new Set<number>();
+  for (const { device } of rows.told) if (device !== null) named.add(device);
+  for (const { gpu, pid } of rows.processes) if (own.has(pid)) named.add(gpu);
+  if (named.size === 0) {
+    for (const [gpu, samples] of rows.used) {
+      const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
+      const most = Math.max(...within(samples, plan).map(({ bytes }) => bytes), 0);
+      if (most - before >= grownBytes) named.add(gpu);
+    }
+  }
+  const reachable = plan.reachable_gpus;
+  return [...named].filter((gpu) => reachable === null || reachable.includes(gpu)).sort((a, b) => a - b);
+}
+
+/** Processes of the engine as the driver numbers them: in a container those that came after the start. */
+export function ownPids(rows: MemoryRows, plan: MemoryPlan): Set<number> {
+  const own = new Set(plan.own_pids);
+  const before = new Set(plan.others_before.map(({ pid }) => pid));
+  const listed = rows.processes.map(({ pid }) => pid);
+  if (plan.pid_namespace === 'initial' || listed.some((pid) => own.has(pid))) return own;
+  return new Set(listed.filter((pid) => !before.has(pid)));
+}
+
+function within(samples: readonly Sample[], plan: MemoryPlan): Sample[] {
+  return samples.filter(({ t_ns }) => t_ns >= plan.launch_ns && t_ns <= plan.ended_ns);
+}
+
+/** When warm-up was over: as the engine recorded it, else when it began to time; null when it did not come to it. */
+export function warmNs({ told, phases }: MemoryRows, plan: MemoryPlan): number | null {
+  const marked = told.filter(({ point }) => point === 'post_warmup').map(({ t_ns }) => t_ns);
+  if (marked.length > 0) return Math.max(...marked);
+  const timed = phases.find(({ label }) => label === 'timed');
+  return timed?.start_ns ?? plan.phases.find(({ phase }) => phase === 'timed')?.t_ns ?? null;
+}
+
+/** Memory of the whole GPUs at the three points; the peak is the moment of the largest sum. */
+export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): MemoryPoints {
+  const at = (t_ns: number | null, of: (gpu: number) => Sample | null) =>
+    gpuPoint(rows, plan, gpus, t_ns, of);
+  const nearest = (t_ns: number) => (gpu: number) => sampleAt(rows.used.get(gpu) ?? [], t_ns);
+  const warm = warmNs(rows, plan);
+  const peak = peakNs(rows, plan, gpus);
+  const never = () => null;
+  return {
+    baseline: at(plan.launch_ns, nearest(plan.launch_ns)),
+    // The driver's count follows the allocation by up to a sample.
+    post_warmup: at(warm, warm === null ? never : nearest(warm + 50e6)),
+    peak: at(peak, peak === null ? never : nearest(peak)),
+    missing: {
+      ...(warm === null ? { post_warmup: notReached('the first timed repeat', plan) } : {}),
+      ...(peak === null ? { peak: 'no sample was taken while the engine ran' } : {}),
+    },
+  };
+}
+
+function notReached(where: string, { failure }: MemoryPlan): string {
+  return `the run ended before ${where}${failure ? `: ${failure.what}` : ''}`;
+}
+
+function peakNs(rows: MemoryRows, plan: MemoryPlan, gpus: readonly number[]): number | null {
+  const events = gpus
+    .flatMap((gpu) => within(rows.used.get(gpu) ?? [], plan).map((sample) => ({ gpu, ...sample })))
+    .sort((a, b) => a.t_ns - b.t_ns);
+  const now = new Map<number, number>();
+  for (const gpu of gpus) now.set(gpu, sampleAt(rows.used.get(gpu) ?? [], plan.launch_ns)?.bytes ?? 0);
+  let most = -1;
+  let at: number | null = null;
+  for (const { gpu, t_ns, bytes } of events) {
+    now.set(gpu, bytes);
+    const sum = [...now.values()].reduce((total, one) => total + one, 0);
+    // The GPUs are read one after the other: the end of a round of equal sums has all of them.
+    if (sum >= most) {
+      most = sum;
+      at = t_ns;
+    }
+  }
+  return at;
+}
+
+function gpuPoint(
+  rows: MemoryRows,
+  plan: MemoryPlan,
+  gpus: readonly number[],
+  t_ns: number | null,
+  of: (gpu: number) => Sample | null,
+): MemoryPoint {
+  const details = gpus.map((gpu) => {
+    const facts = plan.gpus.find((one) => one.gpu === gpu);
+    const used = of(gpu)?.bytes ?? null;
+    const total = facts?.total_bytes ?? null;
+    return {
+      gpu,
+      name: facts?.name ?? null,
+      used_gb: gb(used),
+      used_bytes: used,
+      total_gb: gb(total),
+      total_bytes: total,
+    };
+  });
+  const values = details.flatMap(({ used_bytes }) => used_bytes ?? []);
+  return {
+    ...spread(values),
+    per_gpu_details: details,
+    t_s: t_ns === null ? null : t_ns / 1e9,
+    source: values.length === 0 ? null : `${plan.sampler.source ?? rows.usedSource} device`,
+  };
+}
+
+/** Sum, max, mean and the standard deviation of the population, in 10^9 bytes; null without a value. */
+export function spread(
+  values: readonly number[],
+): Pick<MemoryPoint, 'total_gb' | 'total_bytes' | 'max_gb' | 'mean_gb' | 'stddev_gb'> {
+  if (values.length === 0)
+    return { total_gb: null, total_bytes: null, max_gb: null, mean_gb: null, stddev_gb: null };
+  const total = values.reduce((sum, value) => sum + value, 0);
+  const mean = total / values.length;
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
+  return {
+    total_gb: total / 1e9,
+    total_bytes: total,
+    max_gb: Math.max(...values) / 1e9,
+    mean_gb: mean / 1e9,
+    stddev_gb: Math.sqrt(variance) / 1e9,
+  };
+}
+
+/** Host memory of the engine's own processes: as they read it themselves at the points, else as they were sampled. */
+export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
+  const warm = warmNs(rows, plan);
+  const seen = within(rows.rss, plan);
+  const highest = seen.reduce<Sample | null>(
+    (most, one) => (most && most.bytes >= one.bytes ? most : one),
+    null,
+  );
+  const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
+  const told = (point: PointName) => byRank(rows.told.filter((row) => row.point === point));
+  const own = told('peak');
+  // A mark of the kernel is exact; samples see processes that told nothing, because they were killed for example.
+  const peak =
+    own && (highest === null || own.bytes >= highest.bytes)
+      ? own
+      : highest && { ...highest, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
+  const first = seen[0] ?? null;
+  const baseline =
+    told('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
+  const after = sampled(warm);
+  const post = told('post_warmup') ?? (after && { ...after, source: '/proc/<pid>/status VmRSS, sampled' });
+  return {
+    baseline: hostPoint(baseline),
+    post_warmup: hostPoint(post),
+    peak: hostPoint(peak),
+    missing: {
+      ...(baseline ? {} : { baseline: 'no process of the engine was seen' }),
+      ...(post ? {} : { post_warmup: notReached('the first timed repeat', plan) }),
+      ...(peak ? {} : { peak: 'no process of the engine was seen' }),
+    },
+  };
+}
+
+type Reading = (Sample & { source: string }) | null;
+
+/** Ranks are processes of their own: their memory adds up. */
+function byRank(told: readonly Told[]): Reading {
+  const most = new Map<number, number>();
+  for (const { rank, bytes } of told) most.set(rank, Math.max(most.get(rank) ?? 0, bytes));
+  if (most.size === 0) return null;
+  const bytes = [...most.values()].reduce((sum, one) => sum + one, 0);
+  return { bytes, t_ns: Math.max(...told.map(({ t_ns }) => t_ns)), source: told[0]!.source };
+}
+
+function hostPoint(reading: Reading): MemoryPoint {
+  return {
+    ...spread(reading ? [reading.bytes] : []),
+    per_gpu_details: [],
+    t_s: reading ? reading.t_ns / 1e9 : null,
+    source: reading?.source ?? null,
+  };
+}
+
+export const gb = (bytes: number | null): number | null => (bytes === null ? null : bytes / 1e9);
+
+/** Bytes that the engine's own processes held on a GPU at most, as the driver lists them; null where it does not. */
+export function processPeak(rows: MemoryRows, gpu: number, own: ReadonlySet<number>): number | null {
+  const mine = rows.processes.filter((one) => one.gpu === gpu && own.has(one.pid));
+  if (mine.length === 0) return null;
+  return mine.reduce((sum, { samples }) => sum + Math.max(...samples.map(({ bytes }) => bytes)), 0);
+}
+
+/** Whether the engine told anything of this GPU's allocator. */
+export const hasAllocator = ({ told }: MemoryRows, gpu: number): boolean =>
+  toldOf(told, { what: 'reserved', device: gpu }).length > 0 &&
+  tensorsTold(told, { what: 'weights', device: gpu }) !== null;

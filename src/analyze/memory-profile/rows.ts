@@ -1,0 +1,157 @@
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** One sample of a GPU's or a process's memory; t_ns since the session's start. */
+export interface Sample {
+  t_ns: number;
+  bytes: number;
+}
+
+/** What an engine said of its own memory: kinds are `<what>:<stage>:<dtype or place>` (docs/formats.md). */
+export interface Told {
+  device: number | null;
+  rank: number;
+  t_ns: number;
+  what: string;
+  stage: string | null;
+  detail: string | null;
+  bytes: number;
+  point: 'baseline' | 'post_warmup' | 'peak' | null;
+  source: string;
+}
+
+export interface MemoryRows {
+  /** Whole devices, by GPU. */
+  used: Map<number, Sample[]>;
+  usedSource: string | null;
+  /** Processes that the driver lists, by GPU and pid. */
+  processes: { gpu: number; pid: number; samples: Sample[] }[];
+  /** Of the tree of the engine's processes, by the host sampler. */
+  rss: Sample[];
+  /** Pages backed by files, and anonymous ones, at the same moments. */
+  file: Sample[];
+  anonymous: Sample[];
+  told: Told[];
+  /** Timed and warm-up repeats, load. */
+  phases: { label: string; start_ns: number; end_ns: number }[];
+}
+
+interface TableRow {
+  capture_id: string;
+  device: number | null;
+  pid: number | null;
+  rank: number | null;
+  t_ns: number;
+  kind: string;
+  bytes: number;
+  point: Told['point'];
+  source: string;
+}
+
+/** Everything that the session knows of memory, sorted by time. */
+export async function memoryRows(
+  database: SessionDatabase,
+  { execution_id }: Pick<MemoryPlan, 'execution_id'>,
+): Promise<MemoryRows> {
+  const rows = await database.query<TableRow>(
+    `SELECT capture_id, device, pid, rank, t_ns, kind, bytes, point, source FROM memory
+     WHERE execution_id = $1 ORDER BY t_ns`,
+    [execution_id],
+  );
+  const found: MemoryRows = {
+    used: new Map(),
+    usedSource: null,
+    processes: [],
+    rss: [],
+    file: [],
+    anonymous: [],
+    told: [],
+    phases: await phases(database, execution_id),
+  };
+  for (const row of rows) put(row, found, `${execution_id}-host`);
+  return found;
+}
+
+function put(row: TableRow, found: MemoryRows, hostCapture: string): void {
+  const { device, pid, kind, t_ns, bytes } = row;
+  const sample = { t_ns, bytes };
+  if (row.capture_id === hostCapture) {
+    if (kind === 'rss' || kind === 'file' || kind === 'anonymous') found[kind].push(sample);
+  } else if (kind === 'used' && device !== null) {
+    found.usedSource ??= row.source;
+    const known = found.used.get(device);
+    if (known) known.push(sample);
+    else found.used.set(device, [sample]);
+  } else if (kind === 'process' && device !== null && pid !== null) {
+    const known = found.processes.find((one) => one.gpu === device && one.pid === pid);
+    if (known) known.samples.push(sample);
+    else found.processes.push({ gpu: device, pid, samples: [sample] });
+  } else {
+    const [what, stage, ...detail] = kind.split(':');
+    found.told.push({
+      device,
+      rank: row.rank ?? 0,
+      t_ns,
+      what: what!,
+      stage: stage || null,
+      detail: detail.join(':') || null,
+      bytes,
+      point: row.point,
+      source: row.source,
+    });
+  }
+}
+
+function phases(database: SessionDatabase, execution: string): Promise<MemoryRows['phases']> {
+  return database.query(
+    `SELECT 'load' AS label, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM stages
+       WHERE execution_id = $1 AND kind = 'load' HAVING count(*) > 0
+     UNION ALL
+     SELECT CASE WHEN warmup THEN 'warm-up' ELSE 'timed' END, min(start_ns), max(end_ns) FROM iterations
+       WHERE execution_id = $1 GROUP BY warmup
+     ORDER BY start_ns`,
+    [execution],
+  );
+}
+
+/** What was told, narrowed. */
+export interface Asked {
+  what: string;
+  stage?: string;
+  device?: number | null;
+}
+
+export function toldOf(told: readonly Told[], { what, stage, device }: Asked): Told[] {
+  return told.filter(
+    (row) =>
+      row.what === what &&
+      (stage === undefined || row.stage === stage) &&
+      (device === undefined || row.device === device),
+  );
+}
+
+/** The largest of the same thing told several times; null when it was never told. */
+export function mostTold(told: readonly Told[], asked: Asked): number | null {
+  const found = toldOf(told, asked);
+  return found.length === 0 ? null : Math.max(...found.map(({ bytes }) => bytes));
+}
+
+/**
+ * Bytes of tensors, told once a dtype: of each dtype the largest, summed. Of several processes (ranks) on one device
+ * each has its own.
+ */
+export function tensorsTold(told: readonly Told[], asked: Asked): number | null {
+  const found = toldOf(told, asked);
+  if (found.length === 0) return null;
+  const most = new Map<string, number>();
+  for (const { rank, device, detail, bytes } of found) {
+    const key = `${rank} ${device} ${detail}`;
+    most.set(key, Math.max(most.get(key) ?? 0, bytes));
+  }
+  return [...most.values()].reduce((sum, bytes) => sum + bytes, 0);
+}
+
+/** The last sample at or before a moment; the first after it where there is none. */
+export function sampleAt(samples: readonly Sample[], t_ns: number): Sample | null {
+  return samples.findLast((sample) => sample.t_ns <= t_ns) ?? samples[0] ?? null;
+}

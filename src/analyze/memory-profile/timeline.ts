@@ -1,0 +1,127 @@
+import type { AllocatorMoment, MemoryResult, MemorySeries } from '../../model/documents/memory-result.js';
+import type { MemoryPoints } from './points.js';
+import { mostTold, tensorsTold, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
+
+/** Points that a chart of the whole run can show. */
+const mostPoints = 2000;
+
+export function timelineOf(
+  rows: MemoryRows,
+  points: MemoryPoints,
+  gpus: readonly number[],
+): MemoryResult['timeline'] {
+  const series: MemorySeries[] = [];
+  for (const gpu of gpus) {
+    const used = rows.used.get(gpu);
+    if (used)
+      series.push({
+        label: `gpu${gpu}`,
+        gpu,
+        kind: 'used',
+        source: rows.usedSource ?? 'GPU driver',
+        points: thinned(used),
+      });
+    for (const { gpu: at, pid, samples } of rows.processes)
+      if (at === gpu)
+        series.push({
+          label: `gpu${gpu} · pid ${pid}`,
+          gpu,
+          kind: 'process',
+          source: 'GPU driver, by process',
+          points: thinned(samples),
+        });
+  }
+  if (rows.rss.length > 0)
+    series.push({
+      label: 'host',
+      gpu: null,
+      kind: 'rss',
+      source: '/proc/<pid>/status VmRSS of the engine’s processes',
+      points: thinned(rows.rss),
+    });
+  return {
+    series,
+    marks: (['baseline', 'post_warmup', 'peak'] as const).flatMap((point) => {
+      const { t_s, total_bytes } = points[point];
+      return t_s === null || total_bytes === null ? [] : [{ point, t_s, bytes: total_bytes }];
+    }),
+    phases: rows.phases.map(({ label, start_ns, end_ns }) => ({
+      label,
+      start_s: start_ns / 1e9,
+      end_s: end_ns / 1e9,
+    })),
+  };
+}
+
+/** Keeps highest values: a chart that is thinned must not lose its peak. */
+function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
+  const step = Math.ceil(samples.length / mostPoints);
+  const kept: Sample[] = [];
+  for (let at = 0; at < samples.length; at += step)
+    kept.push(samples.slice(at, at + step).reduce((most, one) => (one.bytes > most.bytes ? one : most)));
+  return kept.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
+}
+
+const moments = ['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed'];
+
+/** What the allocator held after each stage; of repeated stages their fullest. */
+export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
+  const places = new Map<string, Told>();
+  for (const row of rows.told) {
+    if (!['allocated', 'rss'].includes(row.what) || !moments.includes(row.stage ?? '')) continue;
+    places.set(`${row.device} ${row.rank} ${row.stage}`, row);
+  }
+  return [...places.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {
+    const own = rows.told.filter((row) => row.rank === rank);
+    const of = (what: string) => mostTold(own, { what, stage: stage!, device });
+    const weights = tensorsTold(own, { what: 'weights', device });
+    const kv = tensorsTold(own, { what: 'kv_cache', stage: stage!, device });
+    const allocated = of('allocated');
+    const most = of('max_allocated');
+    const held = most ?? allocated;
+    return {
+      gpu: device,
+      rank,
+      stage: stage!,
+      t_s: t_ns / 1e9,
+      allocated_bytes: allocated,
+      reserved_bytes: of('reserved'),
+      max_allocated_bytes: most,
+      weights_bytes: weights,
+      kv_cache_bytes: kv,
+      rest_bytes: held === null ? null : held - (weights ?? 0) - (kv ?? 0),
+    };
+  });
+}
+
+export function fragmentationOf(rows: MemoryRows): MemoryResult['fragmentation'] {
+  const gpus = new Set(toldOf(rows.told, { what: 'reserved' }).flatMap(({ device }) => device ?? []));
+  return [...gpus].flatMap((gpu) => {
+    const reserved = mostTold(rows.told, { what: 'max_reserved', device: gpu });
+    const allocated = mostTold(rows.told, { what: 'max_allocated', device: gpu });
+    if (!reserved || allocated === null) return [];
+    return [
+      {
+        gpu,
+        reserved_bytes: reserved,
+        max_allocated_bytes: allocated,
+        unused_share: (reserved - allocated) / reserved,
+        inactive_split_bytes: mostTold(rows.told, { what: 'inactive_split', stage: 'end', device: gpu }),
+      },
+    ];
+  });
+}
+
+export function allocationsOf(rows: MemoryRows): MemoryResult['allocations'] {
+  const found = toldOf(rows.told, { what: 'allocation' });
+  if (found.length === 0) return null;
+  return found
+    .map(({ device, stage, detail, bytes, source }) => ({
+      gpu: device ?? 0,
+      stage: stage ?? 'unknown',
+      operator: detail ?? 'unknown place',
+      bytes,
+      blocks: Number(/(\d+) blocks/.exec(source)?.[1] ?? 0) || null,
+    }))
+    .sort((a, b) => b.bytes - a.bytes);
+}

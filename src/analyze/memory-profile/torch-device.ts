@@ -1,0 +1,137 @@
+import { gbWords, type Part, type Place } from './part.js';
+import { mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+
+/** An engine that was stopped may not have come to a stage: what it had told until then counts. */
+const stages = ['prefill', 'decode'] as const;
+
+/**
+ * A GPU of an engine that tells of torch's allocator. At the allocator's peak: weights and cache are their tensors, what
+ * stays beside them between repeats is the framework's, the rest of what was given out are activations; what is reserved and
+ * not given out is the allocator's; what the driver counts and the allocator does not is the context.
+ */
+export function torchDevice(
+  rows: MemoryRows,
+  gpu: number,
+  { baselineBytes, warmNs }: { baselineBytes: number | null; warmNs: number | null },
+): Place {
+  const told = (what: string, stage?: string) =>
+    mostTold(rows.told, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
+  const tensors = (what: string, stage: string) => tensorsTold(rows.told, { what, stage, device: gpu });
+  const ranks = new Set(toldOf(rows.told, { what: 'reserved', device: gpu }).map(({ rank }) => rank)).size;
+
+  const weights = tensors('weights', 'load') ?? 0;
+  const peaks = stages.flatMap((stage) => {
+    const bytes = told('max_allocated', stage);
+    return bytes === null ? [] : [{ stage, bytes, kv: tensors('kv_cache', stage) ?? 0 }];
+  });
+  const loaded = told('max_allocated', 'load') ?? weights;
+  const peak = peaks.reduce((most, one) => (one.bytes > most.bytes ? one : most), {
+    stage: 'load',
+    bytes: loaded,
+    kv: 0,
+  } as { stage: string; bytes: number; kv: number });
+
+  const idle = told('allocated', 'post_warmup') ?? told('allocated', 'load') ?? weights;
+  const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
+  const buffers = tensors('buffers', 'load') ?? 0;
+  // A run that ended while it loaded has no idle moment: all beyond the weights is of loading.
+  const stays = Math.max(0, Math.min(idle - weights - keptCache, peak.bytes - weights - peak.kv));
+  const graphs = told('graph_pool') ?? 0;
+  const reserved = Math.max(told('max_reserved') ?? 0, told('reserved') ?? 0);
+  const parts: Part[] = [
+    {
+      component: 'model_weights',
+      bytes: weights,
+      confidence: 'high',
+      evidence: `parameter tensors on the GPU (${dtypesOf(rows, gpu, 'weights')})`,
+    },
+  ];
+  if (peak.kv > 0 || peaks.length > 0) {
+    parts.push({
+      component: 'kv_cache',
+      bytes: peak.kv,
+      confidence: 'high',
+      evidence: `cache tensors at the peak, in ${peak.stage} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKv(peaks, peak)}`,
+    });
+  }
+  if (peaks.length > 0) {
+    parts.push({
+      component: 'activations',
+      bytes: peak.bytes - weights - peak.kv - stays,
+      confidence: 'high',
+      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats`,
+    });
+  }
+  if (stays > 0) {
+    parts.push({
+      component: 'framework_overhead',
+      bytes: stays,
+      confidence: 'high',
+      evidence: `given out by torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${gbWords(buffers)})`,
+    });
+  }
+  if (graphs > 0) {
+    parts.push({
+      component: 'cuda_graphs',
+      bytes: graphs,
+      confidence: 'medium',
+      evidence: 'segments of private pools in torch.cuda.memory_snapshot',
+    });
+  }
+  parts.push({
+    component: 'allocator_reserve',
+    bytes: Math.max(0, reserved - peak.bytes - graphs),
+    confidence: 'high',
+    evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)}`,
+  });
+  const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
+  if (context) parts.push(context);
+  return { gpu, parts, peakStage: peak.stage };
+}
+
+/** Driver's count of the GPU less its baseline less torch's reserve, at one quiet moment: after warm-up. */
+function contextOf(
+  rows: MemoryRows,
+  gpu: number,
+  { baselineBytes, warmNs, ranks }: { baselineBytes: number | null; warmNs: number | null; ranks: number },
+): Part | null {
+  const stage = warmNs === null ? 'load' : 'post_warmup';
+  const quiet = toldOf(rows.told, { what: 'reserved', stage, device: gpu });
+  const at = quiet.at(-1);
+  const samples = rows.used.get(gpu);
+  if (!at || !samples || baselineBytes === null) return null;
+  const used = sampleAt(samples, at.t_ns + 50e6);
+  if (!used) return null;
+  const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
+  return {
+    component: 'cuda_context',
+    bytes: used.bytes - baselineBytes - reserved,
+    confidence: 'medium',
+    evidence: `driver ${gbWords(used.bytes)} − baseline ${gbWords(baselineBytes)} − torch.cuda.memory_reserved ${gbWords(reserved)}, ${stage === 'load' ? 'after loading' : 'after warm-up'}`,
+  };
+}
+
+function otherKv(
+  peaks: readonly { stage: string; kv: number }[],
+  peak: { stage: string; kv: number },
+): string {
+  const other = peaks.find(({ stage }) => stage !== peak.stage);
+  if (!other || other.kv === peak.kv) return '';
+  return `; ${gbWords(other.kv)} at the end of ${other.stage}`;
+}
+
+/** `float16`, or `float16 + float32`, the most bytes first. */
+export function dtypesOf(rows: Pick<MemoryRows, 'told'>, device: number | null, what: string): string {
+  return dtypesTold(rows, what, device).join(' + ') || 'dtype not told';
+}
+
+export function dtypesTold(
+  { told }: Pick<MemoryRows, 'told'>,
+  what: string,
+  device?: number | null,
+): string[] {
+  const most = new Map<string, number>();
+  for (const { detail, bytes } of toldOf(told, { what, ...(device === undefined ? {} : { device }) }))
+    if (detail !== null) most.set(detail, Math.max(most.get(detail) ?? 0, bytes));
+  return [...most].sort((a, b) => b[1] - a[1]).map(([dtype]) => dtype);
+}

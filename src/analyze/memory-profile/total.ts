@@ -1,0 +1,74 @@
+import type { Issue } from '../../model/document.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import type { Measured } from './breakdown.js';
+import { gbWords } from './part.js';
+import { processPeak, type MemoryPoints } from './points.js';
+import type { MemoryRows } from './rows.js';
+
+export interface TotalFacts {
+  gpus: readonly number[];
+  /** Process ids of the engine. */
+  own: ReadonlySet<number>;
+  points: MemoryPoints;
+}
+
+/** In use before anything was started: a driver and a display alone hold less. */
+const unusedBytes = 2 ** 30;
+
+/**
+ * What the run took at its peak. On GPUs of its own: peak − baseline, which is sampled 20 times a second. Beside others: its
+ * own processes as the driver lists them, once a second, where it does. On the host: its own processes.
+ */
+export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Measured | null {
+  const { gpus, own, points } = facts;
+  const { baseline, peak } = points;
+  if (gpus.length === 0) {
+    const { total_bytes: bytes, source } = peak;
+    return bytes === null ? null : { bytes, source: source ?? 'its processes', shared: false };
+  }
+  const shared = foreign(rows, plan, facts).length > 0;
+  if (shared) {
+    const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
+    if (listed.every((bytes) => bytes !== null)) {
+      const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
+      return { bytes, source: 'its own processes as the driver lists them, at most', shared: false };
+    }
+  }
+  if (peak.total_bytes === null || baseline.total_bytes === null) return null;
+  const bytes = peak.total_bytes - baseline.total_bytes;
+  return { bytes, source: `${peak.source}: peak − baseline`, shared };
+}
+
+interface Foreign {
+  gpu: number;
+  pid: number | null;
+  name: string | null;
+  bytes: number | null;
+}
+
+/** Processes of others on the run's GPUs, before or while it ran. */
+function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: TotalFacts): Foreign[] {
+  const found = new Map<string, Foreign>();
+  for (const { gpu, pid, name, used_bytes } of plan.others_before)
+    if (gpus.includes(gpu)) found.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes });
+  for (const { gpu, pid, samples } of rows.processes) {
+    if (!gpus.includes(gpu) || own.has(pid) || found.has(`${gpu} ${pid}`)) continue;
+    found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null });
+  }
+  for (const { gpu, used_bytes } of points.baseline.per_gpu_details) {
+    const seen = [...found.values()].some((one) => one.gpu === gpu);
+    if (!seen && (used_bytes ?? 0) > unusedBytes)
+      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes });
+  }
+  return [...found.values()];
+}
+
+/** A GPU that others use during the run is flagged: its figures have their part. */
+export function otherIssues(rows: MemoryRows, plan: MemoryPlan, facts: TotalFacts): Issue[] {
+  return foreign(rows, plan, facts).map(({ gpu, pid, name, bytes }) => {
+    const who = pid === null ? 'a process that is not seen from here' : `${name ?? 'a process'} (pid ${pid})`;
+    const held = bytes === null ? '' : `, ${gbWords(bytes)}`;
+    const text = `gpu${gpu} was also used by ${who}${held}: figures of the whole GPU have its part.`;
+    return { code: 'gpu_shared', severity: 'warning', text };
+  });
+}

@@ -1,0 +1,33 @@
+import type { VllmLogBytes, VllmLogFacts, VllmRankFacts } from '../../model/vllm-log.js';
+import type { Part, Place } from './part.js';
+
+/**
+ * A GPU of vLLM by its log: it tells what it loaded, what its profiling run took, what it set aside for the cache. Ranks
+ * take the run's GPUs in order.
+ */
+export function vllmPlace({ ranks }: VllmLogFacts, at: number, gpu: number): Place {
+  const rank = ranks.find((one) => one.rank === at) ?? ranks[0];
+  return { gpu, parts: rank ? partsOf(rank) : [], peakStage: null };
+}
+
+function partsOf(rank: VllmRankFacts): Part[] {
+  const parts: Part[] = [];
+  const put = (component: Part['component'], fact: VllmLogBytes | null, confidence: Part['confidence']) => {
+    if (fact) parts.push({ component, bytes: fact.value, confidence, evidence: `log: ${fact.line.trim()}` });
+  };
+  put('model_weights', rank.weights, 'high');
+  put('kv_cache', rank.kv_cache, 'high');
+  const peak = rank.activation_peak;
+  if (peak) {
+    const graphs = rank.activation_includes_graphs ? (rank.cuda_graphs_estimate?.value ?? 0) : 0;
+    parts.push({
+      component: 'activations',
+      bytes: peak.value - graphs,
+      confidence: 'medium',
+      evidence: `log: ${peak.line.trim()}${graphs > 0 ? ' (less its estimate for graphs)' : ''}: set aside after a run at its largest batch`,
+    });
+  }
+  put('framework_overhead', rank.non_torch, 'medium');
+  put('cuda_graphs', rank.cuda_graphs, 'medium');
+  return parts;
+}

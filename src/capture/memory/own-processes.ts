@@ -1,0 +1,29 @@
+import process from 'node:process';
+import { processTree } from '../process-tree.js';
+import type { MemoryTarget } from './where.js';
+
+/** Ranks and workers come and go: the tree is read often enough to see each. */
+const periodMs = 250;
+
+/** Collects the process ids of an engine while it runs: the tree below what was launched, and what the target names. */
+export function watchProcesses(
+  launched: { readonly pid: number | null },
+  target: Pick<MemoryTarget, 'pids'>,
+): { stop(): number[] } {
+  const seen = new Set<number>();
+  const look = () => {
+    const { pid } = launched;
+    if (pid !== null)
+      for (const one of process.platform === 'linux' ? processTree(pid) : [pid]) seen.add(one);
+    for (const one of target.pids?.() ?? []) seen.add(one);
+  };
+  look();
+  const timer = setInterval(look, periodMs);
+  timer.unref();
+  return {
+    stop() {
+      clearInterval(timer);
+      return [...seen].sort((a, b) => a - b);
+    },
+  };
+}

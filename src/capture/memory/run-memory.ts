@@ -1,0 +1,235 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { BenchOrder, BenchPoint, BenchProgress } from '../../model/bench.js';
+import type { EngineLaunch } from '../../model/engine.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import { sampleLaunch } from '../bench/launch-samplers.js';
+import { dropCutOffLine, recordedFacts } from '../bench/record-file.js';
+import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
+import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
+import { monotonicNs, realtimeNs } from '../record-writer.js';
+import { startDeviceSampler } from '../run/device-sampler.js';
+import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
+import { watchProcesses } from './own-processes.js';
+import type { MemoryTarget, SourceRows } from './where.js';
+
+export interface MemoryRunOptions {
+  target: MemoryTarget;
+  point: BenchPoint;
+  model: string;
+  dtype: string | null;
+  device: string | null;
+  engineArgs: Record<string, string>;
+  seed: number;
+  /** Timed repeats. */
+  runs: number;
+  snapshot: boolean;
+  timeoutS: number | null;
+  scratch: string;
+  host: string;
+  /** CLOCK_MONOTONIC at the session's time 0. */
+  originNs: number;
+  signal: AbortSignal;
+  onProgress: (progress: BenchProgress) => void;
+}
+
+/** What the run alone knows; the rest of the plan is what was asked for. */
+export type MemoryRunFacts = Pick<
+  MemoryPlan,
+  | 'timed_out'
+  | 'launch_ns'
+  | 'ended_ns'
+  | 'sampled_until_ns'
+  | 'phases'
+  | 'sampler'
+  | 'gpus'
+  | 'own_pids'
+  | 'others_before'
+  | 'pid_namespace'
+  | 'failure'
+>;
+
+export interface MemoryRun {
+  /** As importBench takes it: one variant, one launch. */
+  bench: BenchCapture;
+  facts: MemoryRunFacts;
+  failure: InferscopeError | null;
+  rows: Pick<SourceRows, 'memory' | 'telemetry'>;
+}
+
+export const memoryExecution = 'memory';
+/** Samples a second of GPUs and host. */
+const hz = 20;
+/** Before the launch, for the baseline, and after the end, until the driver has freed the context. */
+const leadMs = 500;
+const tailMs = 500;
+
+/**
+ * Runs the engine once with memory sampled from before its process starts until after it ends. Never throws for an
+ * engine that failed, ran out of memory or took too long: what was seen until then is the result.
+ */
+export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
+  const { target, originNs, scratch, host, signal } = options;
+  const opened = await openGpus();
+  const gpus = target.samplesHere ? opened.gpus : null;
+  const keys = { execution_id: memoryExecution, host };
+  const before = clockPair();
+  const othersBefore = gpus ? await processesOn(gpus) : [];
+  const devices = gpus
+    ? startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)
+    : null;
+  const sources = target.sources.map((source) =>
+    source.start({ ...keys, capture_id: `${memoryExecution}-${source.name}` }),
+  );
+  if (devices || sources.length > 0) await sleep(leadMs);
+
+  const recordPath = join(scratch, `${memoryExecution}.jsonl`);
+  const phases: MemoryPlan['phases'] = [];
+  const timeout = new AbortController();
+  const timer =
+    options.timeoutS === null ? undefined : setTimeout(() => timeout.abort(), options.timeoutS * 1000);
+  const launchNs = monotonicNs();
+  const launched = await start(options, recordPath, AbortSignal.any([signal, timeout.signal]), (progress) => {
+    if (progress.type === 'phase') phases.push({ phase: progress.phase, t_ns: monotonicNs() - originNs });
+    options.onProgress(progress);
+  });
+  const samplers = target.samplesHere ? sampleLaunch(launched, null, keys) : null;
+  const processes = watchProcesses(launched, target);
+  const { failure, log } = await launched.ended.catch((error: unknown) => ({ failure: error, log: null }));
+  clearTimeout(timer);
+  const endedNs = monotonicNs();
+  const hostRows = samplers?.stop() ?? { memory: [], telemetry: [], issues: [] };
+  if (devices || sources.length > 0) await sleep(tailMs);
+  const parts: SourceRows[] = [hostRows];
+  if (devices) parts.push(devices.stop());
+  for (const source of sources) parts.push(await source.stop());
+  gpus?.close();
+  if (!gpus) opened.gpus?.close();
+  dropCutOffLine(recordPath);
+
+  const timedOut = timeout.signal.aborted;
+  const known = failureOf(failure, timedOut, options.timeoutS);
+  const rows = {
+    memory: parts.flatMap(({ memory }) => memory),
+    telemetry: parts.flatMap(({ telemetry }) => telemetry),
+  };
+  const execution: BenchExecution = {
+    variant: variantOf(options),
+    recordPath,
+    launches: [
+      {
+        launch: 0,
+        failure: known,
+        log,
+        sampled: [...new Set([...rows.memory, ...rows.telemetry].map((row) => row.capture_id!))],
+        issues: parts.flatMap(({ issues }) => issues),
+      },
+    ],
+    start_ns: launchNs,
+    end_ns: endedNs,
+    recorded: await recordedFacts(recordPath),
+  };
+  return {
+    bench: {
+      executions: [execution],
+      clockPairs: [before, clockPair()],
+      issues: [...target.issues],
+      facts: gpuFacts(gpus),
+      stopped: signal.aborted,
+    },
+    facts: {
+      timed_out: timedOut,
+      launch_ns: launchNs - originNs,
+      ended_ns: endedNs - originNs,
+      sampled_until_ns: monotonicNs() - originNs,
+      phases,
+      sampler: { source: gpus?.source ?? null, hz, why: opened.reason?.text ?? null },
+      gpus: (gpus?.devices ?? []).map(({ index, name, memoryTotalBytes }) => ({
+        gpu: index,
+        name,
+        total_bytes: memoryTotalBytes,
+      })),
+      own_pids: processes.stop(),
+      others_before: othersBefore,
+      pid_namespace: pidNamespace(),
+      failure: known && { code: known.code, ...known.parts },
+    },
+    failure: known,
+    rows,
+  };
+}
+
+/** A process that cannot even be started has failed like any other. */
+async function start(
+  options: MemoryRunOptions,
+  recordPath: string,
+  signal: AbortSignal,
+  onProgress: (progress: BenchProgress) => void,
+): Promise<EngineLaunch> {
+  const { target, point } = options;
+  const scratch = join(options.scratch, 'launch');
+  await mkdir(scratch, { recursive: true });
+  const order: BenchOrder = {
+    v: 1,
+    execution_id: memoryExecution,
+    launch: 0,
+    first_iteration: 0,
+    model: options.model,
+    weights: target.prepared.workload.model?.weights === 'trained' ? 'trained' : 'random',
+    dtype: options.dtype,
+    device: options.device,
+    engine_args: options.engineArgs,
+    points: [point],
+    repeats: options.runs,
+    warmup: benchWarmup,
+    device_work: false,
+    seed: options.seed,
+    memory: { snapshot: options.snapshot },
+  };
+  try {
+    return target.prepared.launch(order, { recordPath, scratch, signal, onProgress });
+  } catch (failure) {
+    return { pid: null, ended: Promise.resolve({ failure, log: null }) };
+  }
+}
+
+function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan {
+  return {
+    execution_id: memoryExecution,
+    label: 'defaults',
+    engine_args: engineArgs,
+    prepared: target.prepared,
+    points: [point],
+  };
+}
+
+async function processesOn({ devices }: Gpus): Promise<MemoryPlan['others_before']> {
+  const rows: MemoryPlan['others_before'] = [];
+  for (const device of devices) {
+    for (const { pid, usedBytes } of (await device.details()).processes ?? [])
+      rows.push({ gpu: device.index, pid, name: identifyGpuProcess(pid).name, used_bytes: usedBytes });
+  }
+  return rows;
+}
+
+function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null): InferscopeError | null {
+  if (timedOut) {
+    return new InferscopeError('E_TIMEOUT', {
+      what: `the run took longer than --timeout ${timeoutS}`,
+      why: 'It was stopped; what was measured until then is kept.',
+      fix: 'Give it more time, or a smaller --output-len or --batch-size.',
+    });
+  }
+  if (failure === null || failure instanceof InferscopeError) return failure;
+  return new InferscopeError('E_WORKLOAD_FAILED', {
+    what: 'the engine failed',
+    why: messageOf(failure),
+    fix: 'Its log is among the artifacts of the session.',
+  });
+}
+
+function clockPair(): { monotonic_ns: string; realtime_ns: string } {
+  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+}

@@ -1,0 +1,43 @@
+import { relative } from 'node:path';
+import process from 'node:process';
+import { exitCodeOf } from '../model/errors.js';
+import { openSession } from '../session/open.js';
+import { interruptible } from './interrupt.js';
+import type { MemoryTyped } from './memory-options.js';
+import { defaultProfilePath, ensureFile, writeProfile } from './memory-output.js';
+import { print, reportError, talk, terminalWidth, warn } from './output.js';
+import { startProgress } from './progress.js';
+import { reportPath } from './report-file.js';
+import { writeAnalysed } from './session-summary.js';
+
+/** What `inferscope memory` does. Sets the exit code: a run that ended early has its cause's, and a partial profile. */
+export async function memoryCommand(typed: MemoryTyped): Promise<void> {
+  const { runMemorySession } = await import('./memory-run.js');
+  const output =
+    typed.output ?? (typed.model === undefined ? null : defaultProfilePath(typed.model, new Date()));
+  if (output !== null) ensureFile(output);
+  const progress = startProgress(typed.quiet === true);
+  const kept = await interruptible((signal) => runMemorySession(typed, signal, progress)).finally(() =>
+    progress.end(),
+  );
+  const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
+  const document = await analyzeMemory(await openSession(kept.id));
+  await writeProfile(output!, document.data.profile);
+  const report = reportPath(kept.folder);
+  await writeAnalysed({ kind: 'memory', document }, report);
+  if (typed.json) print(JSON.stringify(document.data.profile, null, 2));
+  else {
+    const { memorySummary } = await import('../report/terminal/memory-profile.js');
+    print(memorySummary(document, Math.min(100, terminalWidth())));
+  }
+  if (!typed.quiet) {
+    talk(`profile: ${relative(process.cwd(), output!) || output!}`);
+    talk(`report: ${report}`);
+  }
+  if (kept.interrupted) {
+    warn(`interrupted: session ${kept.id} and the profile hold what was measured until then`);
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+  } else if (kept.failure) {
+    process.exitCode = reportError(kept.failure, false);
+  }
+}

@@ -1,0 +1,154 @@
+import type { EngineName, EngineRequest } from '../model/engine.js';
+import { parseDType } from '../model/dtype.js';
+import type { Issue } from '../model/document.js';
+import { InferscopeError } from '../model/errors.js';
+import type { MemoryPlan } from '../model/memory-plan.js';
+import { expandVariants } from './bench-variants.js';
+import { memoryDefaults, type MemoryTyped } from './memory-options.js';
+
+export interface MemoryAsked {
+  model: string;
+  config: MemoryPlan['config'];
+  given: MemoryPlan['given'];
+}
+
+/** @throws E_USAGE for what is missing or does not go together */
+export function memoryAsked(typed: MemoryTyped): MemoryAsked {
+  for (const [flag, value] of [
+    ['--model', typed.model],
+    ['--input-len', typed.inputLen],
+    ['--output-len', typed.outputLen],
+  ] as const) {
+    if (value !== undefined) continue;
+    throw new InferscopeError('E_USAGE', {
+      what: `${flag} is missing`,
+      why: 'A memory profile is of one model and one shape of work.',
+      fix: 'Type for example: inferscope memory --model llama-24m --input-len 512 --output-len 512 --batch-size 8',
+    });
+  }
+  if (typed.container !== undefined && typed.url !== undefined) {
+    throw new InferscopeError('E_USAGE', {
+      what: '--container and --url were both typed',
+      why: 'The engine runs in one place.',
+      fix: 'Leave one of them out.',
+    });
+  }
+  const { inputLen, outputLen, maxModelLen } = typed;
+  if (maxModelLen !== undefined && inputLen! + outputLen! > maxModelLen) {
+    throw new InferscopeError('E_LENGTHS', {
+      what: `${inputLen} + ${outputLen} tokens are more than --max-model-len ${maxModelLen}`,
+      why: 'A sequence is its prompt and its output together.',
+      fix: `Type --max-model-len ${inputLen! + outputLen!}, or shorter lengths.`,
+    });
+  }
+  return {
+    model: typed.model!,
+    config: {
+      model: typed.model!,
+      input_len: inputLen!,
+      output_len: outputLen!,
+      batch_size: typed.batchSize,
+      dtype: typed.dtype === undefined ? memoryDefaults.dtype : parseDType(typed.dtype),
+      quantization: typed.quantization ?? null,
+      kv_cache_dtype: typed.kvCacheDtype ?? null,
+      tensor_parallel_size: typed.tensorParallelSize,
+      gpu_memory_utilization: typed.gpuMemoryUtilization ?? memoryDefaults.gpuMemoryUtilization,
+      max_model_len: maxModelLen ?? null,
+    },
+    given: {
+      num_parameters: typed.modelParams ?? null,
+      num_layers: typed.numLayers ?? null,
+      num_heads: typed.numHeads ?? null,
+      num_kv_heads: typed.numKvHeads ?? null,
+      head_dim: typed.headDim ?? null,
+      hidden_size: typed.hiddenSize ?? null,
+    },
+  };
+}
+
+/**
+ * The request as the engine takes it: vLLM knows every flag by its own name; the others refuse what they cannot do.
+ * @throws E_USAGE
+ */
+export function engineRequest(
+  typed: MemoryTyped,
+  { model, config }: MemoryAsked,
+  engine: EngineName | null,
+): { request: EngineRequest; issues: Issue[] } {
+  const issues: Issue[] = [];
+  const [variant, ...more] = expandVariants(typed.engineArg ?? []);
+  if (more.length > 0) {
+    throw new InferscopeError('E_USAGE', {
+      what: `these engine arguments make ${more.length + 1} variants`,
+      why: 'A memory profile is of one configuration.',
+      fix: 'Give each argument one value; inferscope sweep runs several.',
+    });
+  }
+  const engineArgs = { ...variant!.engine_args };
+  const set = (key: string, value: string | number | null | undefined) => {
+    if (value !== null && value !== undefined) engineArgs[key] ??= String(value);
+  };
+  const ranks = config.tensor_parallel_size;
+  let dtype: string | null = config.dtype;
+  if (engine === 'vllm' || engine === null) {
+    set('tensor_parallel_size', ranks > 1 ? ranks : null);
+    set('gpu_memory_utilization', config.gpu_memory_utilization);
+    set('max_model_len', config.max_model_len);
+    set('quantization', config.quantization);
+    set('kv_cache_dtype', config.kv_cache_dtype);
+  } else if (engine === 'transformers') {
+    set('tensor_parallel_size', ranks > 1 ? ranks : null);
+    set('quantization', config.quantization);
+    refuse(
+      '--kv-cache-dtype',
+      config.kv_cache_dtype,
+      'transformers keeps the cache in the dtype of the model',
+    );
+    ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
+  } else if (engine === 'onnx') {
+    refuse(
+      '--tensor-parallel-size',
+      ranks > 1 ? ranks : null,
+      'the embedded engine runs in one process on the CPU',
+    );
+    refuse('--quantization', config.quantization, 'the embedded engine quantises by --dtype int4');
+    refuse('--kv-cache-dtype', config.kv_cache_dtype, 'the embedded engine keeps the cache in float32');
+    ignored('--gpu-memory-utilization', typed.gpuMemoryUtilization);
+    if (typed.dtype === undefined) {
+      dtype = null;
+      issues.push({
+        code: 'dtype_of_engine',
+        severity: 'info',
+        text: 'The embedded engine computes in float32: the default, float16, is for GPUs.',
+      });
+    }
+  }
+  return {
+    request: {
+      model,
+      weights: typed.weights ?? null,
+      dtype,
+      device: typed.device ?? null,
+      threads: typed.threads ?? null,
+      engineArgs,
+      url: typed.url ?? null,
+      python: typed.python ?? null,
+    },
+    issues,
+  };
+
+  function refuse(flag: string, value: string | number | null, why: string): void {
+    if (value === null) return;
+    throw new InferscopeError('E_USAGE', {
+      what: `${flag} ${value} does not go with --engine ${engine}`,
+      why: `${why[0]!.toUpperCase()}${why.slice(1)}.`,
+      fix: `Leave ${flag} out, or take --engine vllm.`,
+    });
+  }
+
+  function ignored(flag: string, value: unknown): void {
+    if (value === undefined) return;
+    const text = `${flag} changes nothing: ${engine} allocates what it needs and reserves no share.`;
+    issues.push({ code: 'flag_without_effect', severity: 'warning', text });
+  }
+}

@@ -1,0 +1,218 @@
+import process from 'node:process';
+import { runMemory, type MemoryRun } from '../capture/memory/run-memory.js';
+import type { MemoryTarget } from '../capture/memory/where.js';
+import { monotonicNs } from '../capture/record-writer.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import { findPreset } from '../llm/presets.js';
+import { benchPoint, type BenchPoint } from '../model/bench.js';
+import type { Issue } from '../model/document.js';
+import type { EngineRequest } from '../model/engine.js';
+import { InferscopeError } from '../model/errors.js';
+import type { MemoryPlan } from '../model/memory-plan.js';
+import {
+  redactCommand,
+  redactJson,
+  redactText,
+  secretsOfCommand,
+  secretsOfEnvironment,
+} from '../model/redaction.js';
+import { createSession, type SessionWriter } from '../session/create.js';
+import { ensureWritable, homeFolders } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { loadEngine } from './bench-engines.js';
+import { planOf, workloadOf } from './bench-manifest.js';
+import { chooseMemoryEngine } from './memory-engine.js';
+import { importMemory } from './memory-import.js';
+import type { MemoryTyped } from './memory-options.js';
+import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.js';
+import { openTarget } from './memory-target.js';
+import type { Progress } from './progress.js';
+
+export interface KeptMemory {
+  id: string;
+  folder: string;
+  interrupted: boolean;
+  /** Why the run ended early; null when it did not. */
+  failure: InferscopeError | null;
+}
+
+const host = 'localhost';
+
+/**
+ * Place → engine → run → import → session. What is wrong with the input is found before anything is measured; a run that
+ * fails, runs out of memory or takes too long is a session with what was seen until then.
+ */
+export async function runMemorySession(
+  typed: MemoryTyped,
+  signal: AbortSignal,
+  progress: Progress,
+): Promise<KeptMemory> {
+  const asked = memoryAsked(typed);
+  const home = ensureWritable();
+  const { config } = asked;
+  const point = benchPoint(['latency'], config.batch_size, config.input_len, config.output_len);
+  const elsewhere = typed.container !== undefined || typed.url !== undefined;
+  progress.update('finding the engine');
+  const engine = typed.engine ?? (elsewhere ? null : await chooseMemoryEngine(typed));
+  const { request, issues } = engineRequest(typed, asked, engine);
+  const session = await createSession({
+    label: `memory-${config.model}`,
+    kind: 'memory',
+    name: typed.name ?? null,
+    tags: typed.tag,
+  });
+  let target: MemoryTarget | null = null;
+  try {
+    target = await openTarget({
+      engine,
+      request,
+      container: typed.container ?? null,
+      url: typed.url ?? null,
+      scratch: session.scratch,
+      signal,
+      onProgress: (step, detail) => progress.update(step, detail),
+      loadEngine: (name) =>
+        loadEngine(name, {
+          cacheDir: home.cache,
+          seed: typed.seed,
+          onProgress: (step, detail) => progress.update(step, detail),
+        }),
+    });
+    const refused = target.prepared.refuses(point);
+    if (refused !== null) {
+      throw new InferscopeError('E_LENGTHS', {
+        what: 'this shape cannot be measured',
+        why: refused,
+        fix: 'Lower --input-len, --output-len or --batch-size.',
+      });
+    }
+    progress.done(wordsOf(target, config));
+    const begun = { originNs: monotonicNs(), startedAt: new Date() };
+    const run = await runMemory({
+      target,
+      point,
+      model: request.model,
+      dtype: request.dtype,
+      device: request.device,
+      engineArgs: request.engineArgs,
+      seed: typed.seed,
+      runs: typed.runs,
+      snapshot: typed.snapshot === true,
+      timeoutS: typed.timeout ?? null,
+      scratch: session.scratch,
+      host,
+      originNs: begun.originNs,
+      signal,
+      onProgress: (event) => showEvent(progress, event),
+    });
+    progress.done(run.failure ? `ended early: ${run.failure.parts.what}` : 'measured');
+    progress.update('keeping the session');
+    const kept = await keep(session, { typed, asked, request, point, target, run, issues, ...begun });
+    progress.done('session kept', kept.id);
+    const interrupted = run.bench.stopped;
+    return { ...kept, interrupted, failure: interrupted ? null : run.failure };
+  } catch (error) {
+    await session.abandon();
+    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the memory profile', home: true });
+  } finally {
+    await target?.close();
+  }
+}
+
+interface Measured {
+  typed: MemoryTyped;
+  asked: MemoryAsked;
+  request: EngineRequest;
+  point: BenchPoint;
+  target: MemoryTarget;
+  run: MemoryRun;
+  issues: Issue[];
+  originNs: number;
+  startedAt: Date;
+}
+
+async function keep(session: SessionWriter, measured: Measured): Promise<{ id: string; folder: string }> {
+  const { typed, request, point, target, run, issues, originNs, startedAt } = measured;
+  const words = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
+  const redact = (text: string) => redactText(text, secrets);
+  const imported = await importMemory(session, run, target, { host, originMonotonicNs: originNs, secrets });
+  const prepared = {
+    request,
+    parts: ['latency' as const],
+    points: [point],
+    variants: [run.bench.executions[0]!.variant],
+  };
+  const plans = {
+    'bench-plan': planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed }),
+    'memory-plan': planFor(measured),
+  };
+  for (const [kind, plan] of Object.entries(plans)) {
+    const text = JSON.stringify(redactJson(plan, redact), null, 2);
+    await session.addArtifact(Buffer.from(text), { kind, captureId: null, name: `${kind}.json` });
+  }
+  const environment = describeEnvironment();
+  const workload = workloadOf(prepared, imported.model);
+  const { config } = measured.asked;
+  return session.finish(
+    {
+      title: redact(`memory · ${wordsOf(target, config)}`),
+      status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
+      started_at: startedAt.toISOString(),
+      ended_at: new Date().toISOString(),
+      clock_pairs: run.bench.clockPairs,
+      command: redactCommand(['inferscope', ...words], secrets),
+      workload: { ...workload, engine: redactJson(workload.engine, redact) },
+      hardware: { ...environment.hardware, ...run.bench.facts.hardware },
+      software: { ...environment.software, ...run.bench.facts.software },
+      executions: imported.executions,
+      captures: imported.captures,
+    },
+    [...issues, ...imported.issues, ...environment.issues].map((issue) => ({
+      ...issue,
+      text: redact(issue.text),
+    })),
+  );
+}
+
+function planFor({ typed, asked, target, run }: Measured): MemoryPlan {
+  return {
+    v: 1,
+    execution_id: run.bench.executions[0]!.variant.execution_id,
+    config: asked.config,
+    where: target.where,
+    container_name: target.containerName,
+    engine: target.prepared.name,
+    given: asked.given,
+    config_source: findPreset(asked.model) ? 'preset' : target.prepared.workload.model ? 'config' : 'none',
+    seed: typed.seed,
+    runs: typed.runs,
+    snapshot: typed.snapshot === true,
+    timeout_s: typed.timeout ?? null,
+    reachable_gpus: target.gpus === null ? null : [...target.gpus],
+    samples_here: target.samplesHere,
+    ...run.facts,
+  };
+}
+
+function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['config']): string {
+  const { model, engine, device } = prepared.workload;
+  const where = containerName === null ? '' : ` in ${containerName}`;
+  const what = model ? `${model.name} (${model.weights} weights, ${model.dtype})` : config.model;
+  const shape = `batch ${config.batch_size}, ${config.input_len} → ${config.output_len} tokens`;
+  return `${what} · ${engine.name} ${device}${where} · ${shape}`;
+}
+
+function showEvent(
+  progress: Progress,
+  event: Parameters<Parameters<typeof runMemory>[0]['onProgress']>[0],
+): void {
+  if (event.type === 'phase') {
+    const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
+    progress.update(words[event.phase]);
+  } else if (event.type === 'iteration') {
+    progress.update(event.warmup ? 'warming up' : 'timing', `${event.e2e_ms.toFixed(0)} ms`);
+  } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
+    progress.done(event.outcome === 'failed' ? 'failed' : 'out of memory', event.text ?? '');
+  }
+}

@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import { memoryProfileSchema } from './documents/memory-profile.js';
+
+const given = z.number().nullable();
+
+/**
+ * What only the run of `inferscope memory` knows (artifact memory-plan.json): what was asked for, when what began, whose
+ * processes are whose. All t_ns are ns since the session's start, when sampling began.
+ */
+export const memoryPlanSchema = z.object({
+  v: z.literal(1),
+  execution_id: z.string(),
+  config: memoryProfileSchema.shape.metadata.shape.config,
+  where: z.enum(['host', 'container', 'url']),
+  container_name: z.string().nullable(),
+  engine: z.string(),
+  /** Dimensions typed on the command line; they go before config.json. */
+  given: z.object({
+    num_parameters: given,
+    num_layers: given,
+    num_heads: given,
+    num_kv_heads: given,
+    head_dim: given,
+    hidden_size: given,
+  }),
+  /** Where config.json is from. */
+  config_source: z.enum(['preset', 'config', 'none']),
+  seed: z.number().int(),
+  runs: z.number().int(),
+  snapshot: z.boolean(),
+  timeout_s: z.number().nullable(),
+  timed_out: z.boolean(),
+  /** The engine's process was started, and it ended. */
+  launch_ns: z.number(),
+  ended_ns: z.number(),
+  sampled_until_ns: z.number(),
+  phases: z.array(z.object({ phase: z.string(), t_ns: z.number() })),
+  /** Null: no GPU could be sampled, and why. */
+  sampler: z.object({ source: z.string().nullable(), hz: z.number(), why: z.string().nullable() }),
+  gpus: z.array(
+    z.object({ gpu: z.number().int(), name: z.string().nullable(), total_bytes: z.number().nullable() }),
+  ),
+  /** GPUs of this machine that the engine can reach; null: all or not known. */
+  reachable_gpus: z.array(z.number().int()).nullable(),
+  samples_here: z.boolean(),
+  /** Processes of the engine, as this machine numbers them. */
+  own_pids: z.array(z.number().int()),
+  /** Who was on the GPUs before the engine started. */
+  others_before: z.array(
+    z.object({
+      gpu: z.number().int(),
+      pid: z.number().int(),
+      name: z.string().nullable(),
+      used_bytes: z.number().nullable(),
+    }),
+  ),
+  /** Whether process ids here are the machine's own, or a container's. */
+  pid_namespace: z.enum(['initial', 'nested', 'unknown']),
+  failure: z.object({ code: z.string(), what: z.string(), why: z.string(), fix: z.string() }).nullable(),
+});
+
+export type MemoryPlan = z.infer<typeof memoryPlanSchema>;
+export type GivenDimensions = MemoryPlan['given'];

@@ -1,0 +1,150 @@
+import type { Document } from '../../model/document.js';
+import type { MemoryComponent, MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
+import type { MemoryResult } from '../../model/documents/memory-result.js';
+import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
+import { collapsed } from '../notices.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, textBar, withPlainSpaces } from './text.js';
+
+const right = (head: string) => ({ head, align: 'right' as const });
+
+/** Components in words, as the report has them too. */
+export const componentWords: Record<MemoryComponent['component'], string> = {
+  model_weights: 'weights',
+  kv_cache: 'KV cache',
+  activations: 'activations',
+  framework_overhead: 'framework',
+  cuda_graphs: 'CUDA graphs',
+  cuda_context: 'CUDA context',
+  allocator_reserve: 'allocator reserve',
+  other_processes: 'other processes',
+  residual: 'residual',
+};
+
+/** 1.234 GB, always in 10^9 bytes as the profile has it. */
+export function gbText(gb: number | null): string {
+  if (gb === null) return noValue;
+  return `${gb < 0 ? '−' : ''}${Math.abs(gb).toFixed(Math.abs(gb) < 100 ? 3 : 1)}${nbsp}GB`;
+}
+
+/** What `inferscope memory` prints at its end: three points, where the memory went, what it rests on, latency. */
+export function memorySummary(document: Document<MemoryResult>, columns: number): string {
+  const width = Math.min(100, columns);
+  const { session, profile, fragmentation } = document.data;
+  const lines = [
+    ...hanging('', `inferscope ${document.tool_version} · ${inert(session.title)}`, width),
+    ...hanging('  ', modelWords(profile), width),
+    '',
+    pointTable(profile, width),
+    ...hanging('  ', increaseWords(profile), width),
+    '',
+    breakdownTable(profile, width),
+  ];
+  for (const { component, evidence } of profile.memory_breakdown.components)
+    lines.push(...hanging(`  ${componentWords[component]}: `, inert(evidence.join('; ')), width));
+  for (const { gpu, unused_share } of fragmentation) {
+    const share = `${formatNumber(100 * unused_share, 2)} %`;
+    lines.push(...hanging('  ', `gpu${gpu}: ${share} of what torch reserved was never given out`, width));
+  }
+  lines.push('', ...hanging('  latency: ', latencyWords(profile), width));
+  const said = collapsed(document.issues).flatMap(({ severity, text }) =>
+    severity === 'info'
+      ? []
+      : hanging(
+          severity === 'error' ? `  ${colour.red('error:')} ` : `  ${colour.yellow('warning:')} `,
+          inert(text),
+          width,
+        ),
+  );
+  if (said.length > 0) lines.push('', ...said);
+  lines.push('', `  Session ${session.id}`);
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function modelWords({ model_info, metadata, engine_metadata }: MemoryProfile): string {
+  const { num_parameters, num_layers, num_heads, num_kv_heads, head_dim, dtypes } = model_info;
+  const parts = [
+    num_parameters === null ? null : `${formatNumber(num_parameters / 1e9)} B parameters`,
+    num_layers === null ? null : `${num_layers} layers`,
+    num_heads === null ? null : `${num_heads} heads (${num_kv_heads ?? '?'} KV) × ${head_dim ?? '?'}`,
+    `weights ${dtypes.weights ?? '?'}, cache ${dtypes.kv_cache ?? '?'}`,
+    model_info.quantization,
+    model_info.tensor_parallel_size > 1 ? `tensor parallel ${model_info.tensor_parallel_size}` : null,
+    `${engine_metadata.engine_type} ${engine_metadata.engine_version ?? ''}`.trim(),
+    metadata.gpus[0]?.name ?? null,
+  ];
+  return inert(parts.filter((part) => part !== null).join(' · '));
+}
+
+function pointTable({ memory_measurements, metadata }: MemoryProfile, width: number): string {
+  const several = metadata.gpus.length > 1;
+  const spread = several ? ['max', 'mean', 'sd'].map(right) : [];
+  const row = (label: string, point: MemoryPoint) => [
+    label,
+    gbText(point.total_gb),
+    ...(several ? [gbText(point.max_gb), gbText(point.mean_gb), gbText(point.stddev_gb)] : []),
+    point.t_s === null ? noValue : `${formatNumber(point.t_s)}${nbsp}s`,
+    point.source ?? 'not reached',
+  ];
+  const { baseline, post_warmup, peak } = memory_measurements;
+  const columns = [
+    { head: '' },
+    right('sum'),
+    ...spread,
+    right('at'),
+    { head: 'measured by', flexible: true },
+  ];
+  const rows = [row('baseline', baseline), row('after warm-up', post_warmup), row('peak', peak)];
+  const table = textTable(columns, rows, { width });
+  if (!several) return table;
+  const gpus = peak.per_gpu_details.map(({ gpu, used_gb }, at) => [
+    `gpu${gpu}`,
+    gbText(baseline.per_gpu_details[at]?.used_gb ?? null),
+    gbText(post_warmup.per_gpu_details[at]?.used_gb ?? null),
+    gbText(used_gb),
+  ]);
+  const heads = [{ head: '' }, right('baseline'), right('after warm-up'), right('peak')];
+  return `${table}\n\n${textTable(heads, gpus, { width })}`;
+}
+
+function increaseWords({ memory_measurements }: MemoryProfile): string {
+  const { warmup_increase_gb, growth_gb, memory_increase_gb } = memory_measurements;
+  return `${gbText(warmup_increase_gb)} came up to warm-up, ${gbText(growth_gb)} after it: ${gbText(memory_increase_gb)} in all`;
+}
+
+function breakdownTable({ memory_breakdown }: MemoryProfile, width: number): string {
+  const { components, total_measured_gb } = memory_breakdown;
+  const total = memory_breakdown.total_measured_bytes ?? 0;
+  const rows = components.map((one) => [
+    componentWords[one.component],
+    gbText(one.gb),
+    total > 0 ? `${((100 * one.bytes) / total).toFixed(1).replace('-', '−')}${nbsp}%` : noValue,
+    one.component === 'residual' ? '' : one.confidence,
+    gbText(one.estimate_bytes === null ? null : one.estimate_bytes / 1e9),
+    textBar(one.bytes, total, 16),
+  ]);
+  rows.push(['measured', gbText(total_measured_gb), '', memory_breakdown.confidence_levels.overall, '', '']);
+  const columns = [
+    { head: 'where it went' },
+    right(''),
+    right('share'),
+    { head: 'confidence' },
+    right('calculator'),
+    { head: '' },
+  ];
+  return textTable(columns, rows, { width });
+}
+
+function latencyWords({ latency_stats, missing }: MemoryProfile): string {
+  const { mean_latency_ms, tokens_per_second, mean_ttft_ms, mean_tpot_ms, runs } = latency_stats;
+  if (mean_latency_ms === null) return missing['latency_stats'] ?? 'not measured';
+  const parts = [
+    `${formatMs(mean_latency_ms)} end to end`,
+    tokens_per_second === null ? null : `${formatNumber(tokens_per_second)} tok/s`,
+    mean_ttft_ms === null ? null : `TTFT ${formatMs(mean_ttft_ms)}`,
+    mean_tpot_ms === null ? null : `TPOT ${formatMs(mean_tpot_ms)}`,
+    `mean of ${runs}`,
+  ];
+  return parts.filter((part) => part !== null).join(' · ');
+}
