@@ -32,7 +32,7 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
     throw failure(messageOf(error), error);
   }
   const { data } = z
-    .object({ data: z.looseObject({ gpu: z.unknown() }).optional() })
+    .object({ data: z.looseObject({ gpu: z.unknown().optional() }).optional() })
     .catch({})
     .parse(read);
   const found = gpuRooflineSchema.safeParse(data?.gpu ?? data);

@@ -102,7 +102,10 @@ export async function keepKernels(
   );
 }
 
-function planOf({ typed, device, chosen, capture }: MeasuredKernels, threads: number | null): KernelPlan {
+function planOf(
+  { typed, device, chosen, capture }: MeasuredKernels,
+  threads: number | null,
+): Omit<KernelPlan, 'traces'> {
   const { runs, max_runs, max_seconds, narrow, graph, check, seed } = orderOf([], device, typed);
   return {
     engine: { name: device.runner.name, version: device.runner.version },
