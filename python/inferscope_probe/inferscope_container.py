@@ -1,0 +1,199 @@
+"""The side of `inferscope memory --container` that runs inside the container. Standard library only, Python 3.8 and later.
+
+  ready FOLDER                            forgets an earlier run
+  run FOLDER MAP [--files] -- ARGUMENTS   runs this Python with them; --files takes a tar of files from stdin first
+  follow FOLDER                           prints "#pid N", then the record as it grows, until the run has ended
+  stop FOLDER SIGNAL                      INT asks the run to end, KILL ends it and all below it
+  clean FOLDER                            ends what is left of the run and removes the folder
+
+FOLDER is what inferscope copied in: this file lies in FOLDER/probe, files from stdin go to FOLDER/files. MAP is JSON of paths
+of the host and where the same is here; it is applied to arguments and to the JSON files.
+"""
+
+import contextlib
+import io
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from typing import Any, Dict, List, Set
+
+PID, DONE, RECORD, LOG = "child.pid", "ended", "record.jsonl", "engine.log"
+
+
+def mapped(text: str, places: Dict[str, str]) -> str:
+    """Longest paths first: a folder inside another one has a place of its own."""
+    for path in sorted(places, key=len, reverse=True):
+        text = text.replace(path, places[path])
+    return text
+
+
+def take_files(folder: str, places: Dict[str, str]) -> None:
+    target = os.path.join(folder, "files")
+    with tarfile.open(fileobj=io.BytesIO(sys.stdin.buffer.read())) as archive:
+        for member in archive.getmembers():
+            name = os.path.normpath(member.name)
+            path = os.path.join(target, name)
+            content = archive.extractfile(member)
+            if content is None or name.startswith(("..", "/")):
+                continue
+            data = content.read()
+            if name.endswith(".json"):
+                data = mapped(data.decode("utf-8"), places).encode("utf-8")
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            with open(path, "wb") as file:
+                file.write(data)
+
+
+def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) -> int:
+    arguments = [mapped(one, places) for one in arguments]
+    if not files:
+        os.execv(sys.executable, [sys.executable] + arguments)
+    take_files(folder, places)
+    environment = dict(os.environ, INFERSCOPE_RECORD=os.path.join(folder, RECORD))
+    # A session of its own: ended as a whole, and the signals of this one are not its.
+    child = subprocess.Popen(
+        [sys.executable] + arguments,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=environment,
+        cwd=os.path.join(folder, "files"),
+        start_new_session=True,
+    )
+    with open(os.path.join(folder, PID), "w", encoding="ascii") as file:
+        file.write(str(child.pid))
+    talk = threading.Thread(target=tee, args=(child.stderr, os.path.join(folder, LOG)), daemon=True)
+    talk.start()
+    code = child.wait()
+    talk.join(5)
+    with open(os.path.join(folder, DONE), "w", encoding="ascii") as file:
+        file.write(str(code))
+    return 128 - code if code < 0 else code
+
+
+def ready(folder: str) -> int:
+    for name in (PID, DONE, RECORD, LOG):
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(os.path.join(folder, name))
+    os.makedirs(os.path.join(folder, "files"), exist_ok=True)
+    return 0
+
+
+def tee(stream: Any, path: str) -> None:
+    """Keeps the log here too: the stream to the host may break."""
+    with open(path, "ab") as log:
+        while True:
+            data = os.read(stream.fileno(), 65536)
+            if not data:
+                return
+            log.write(data)
+            log.flush()
+            with contextlib.suppress(OSError):
+                os.write(2, data)
+
+
+def read(path: str) -> str:
+    try:
+        with open(path, encoding="ascii") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
+
+
+def follow(folder: str) -> int:
+    """Ends with the run, or when nobody reads any more."""
+    told, at = False, 0
+    path = os.path.join(folder, RECORD)
+    while True:
+        ended = bool(read(os.path.join(folder, DONE)))
+        pid = read(os.path.join(folder, PID))
+        if pid and not told:
+            sys.stdout.write("#pid %s\n" % pid)
+            told = True
+        try:
+            with open(path, "rb") as file:
+                file.seek(at)
+                data = file.read()
+        except OSError:
+            data = b""
+        # A line that is being written is left for the next time.
+        whole = len(data) if ended else data.rfind(b"\n") + 1
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data[:whole])
+        sys.stdout.buffer.flush()
+        at += whole
+        if ended:
+            return 0
+        time.sleep(0.1)
+
+
+def parents() -> Dict[int, int]:
+    """Process id -> that of its parent. The name in /proc/PID/stat may hold blanks and brackets."""
+    found: Dict[int, int] = {}
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            text = read("/proc/%s/stat" % name)
+            if text:
+                found[int(name)] = int(text.rsplit(")", 1)[1].split()[1])
+    return found
+
+
+def below(root: int) -> Set[int]:
+    """A process and all its descendants."""
+    tree, found = parents(), {root}
+    while True:
+        more = {pid for pid, parent in tree.items() if parent in found and pid not in found}
+        if not more:
+            return found
+        found |= more
+
+
+def ours(folder: str, pid: int) -> bool:
+    """Whether the process of that number is the run's still, and no later one: its folder is its working directory."""
+    try:
+        return os.path.realpath("/proc/%d/cwd" % pid) == os.path.realpath(os.path.join(folder, "files"))
+    except OSError:
+        return False
+
+
+def stop(folder: str, name: str) -> int:
+    text = read(os.path.join(folder, PID))
+    if not text or read(os.path.join(folder, DONE)) or not ours(folder, int(text)):
+        return 0
+    root = int(text)
+    for pid in below(root) if name == "KILL" else {root}:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, getattr(signal, "SIG" + name))
+    return 0
+
+
+def clean(folder: str) -> int:
+    stop(folder, "KILL")
+    shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+def main(arguments: List[str]) -> int:
+    verb, folder = arguments[0], arguments[1]
+    if verb == "ready":
+        return ready(folder)
+    if verb == "run":
+        at = arguments.index("--")
+        return run(folder, json.loads(arguments[2]), "--files" in arguments[3:at], arguments[at + 1 :])
+    if verb == "follow":
+        return follow(folder)
+    if verb == "stop":
+        return stop(folder, arguments[2])
+    if verb == "clean":
+        return clean(folder)
+    sys.stderr.write("no such verb: %s\n" % verb)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

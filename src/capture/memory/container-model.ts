@@ -1,0 +1,53 @@
+import { mkdirSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join, resolve } from 'node:path';
+import { InferscopeError } from '../../model/errors.js';
+import { docker } from './docker.js';
+
+/** A model as the engine's preparation on this machine gets it, and what of its paths is where in the container. */
+export interface PlacedModel {
+  model: string;
+  places: Record<string, string>;
+}
+
+/**
+ * A folder in the container, as `--model` names it. Preparation reads config.json on this machine, so a stand-in of the
+ * folder is made below `scratch`, with an empty file in place of the weights; the container gets its own path.
+ * Presets, hub ids and bare config.json files need nothing of the kind.
+ * @throws E_MODEL_NOT_FOUND for a folder that is on this machine only
+ */
+export async function placeContainerModel(
+  model: string,
+  container: string,
+  python: string,
+  scratch: string,
+): Promise<PlacedModel> {
+  const here = statSync(resolve(model), { throwIfNoEntry: false });
+  const path = model.startsWith('/') ? model : null;
+  if (here?.isFile() || (path === null && !here)) return { model, places: {} };
+  const config = path === null ? null : await configInside(path, container, python);
+  if (config === null) {
+    if (!here) {
+      throw new InferscopeError('E_MODEL_NOT_FOUND', {
+        what: `there is no model at ${model} in the container ${container}`,
+        why: 'Neither the container nor this machine has a config.json there.',
+        fix: `Type: docker exec ${container} ls ${model} – a path of --model is one in the container.`,
+      });
+    }
+    throw new InferscopeError('E_MODEL_NOT_FOUND', {
+      what: `the folder ${model} is on this machine, not in the container ${container}`,
+      why: 'A running container gets no further volumes, and weights are too large to be copied in.',
+      fix: `Start it with -v ${resolve(model)}:${resolve(model)}, name a path in it, a hub id, or the bare config.json for random weights (--model ${join(model, 'config.json')}).`,
+    });
+  }
+  const standIn = join(scratch, 'models', basename(path!) || 'model');
+  mkdirSync(standIn, { recursive: true });
+  writeFileSync(join(standIn, 'config.json'), config);
+  writeFileSync(join(standIn, 'model.safetensors'), '');
+  return { model: standIn, places: { [standIn]: path! } };
+}
+
+async function configInside(path: string, container: string, python: string): Promise<string | null> {
+  const script = 'import sys; sys.stdout.write(open(sys.argv[1] + "/config.json", encoding="utf-8").read())';
+  const answer = await docker(['exec', container, python, '-B', '-c', script, path]);
+  return answer.exitCode === 0 ? answer.stdout : null;
+}

@@ -1,0 +1,230 @@
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { fromErrorLine, recordedError } from '../../engines/transformers/process-failure.js';
+import type { BenchOrder } from '../../model/bench.js';
+import type { Issue } from '../../model/document.js';
+import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
+import { processTree } from '../process-tree.js';
+import { openGpus } from '../telemetry-gpus.js';
+import { placeContainerModel } from './container-model.js';
+import { docker, dockerCommand, isLocalDocker } from './docker.js';
+import { dockerFailure } from './docker-failures.js';
+import { findInsideTool, insideGpuSource } from './docker-gpus.js';
+import { type ContainerFacts, inspectContainer } from './docker-inspect.js';
+import { hostPid } from './docker-processes.js';
+import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
+import { writeShim } from './docker-shim.js';
+import type { LeftBehind, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
+
+/** As long as an engine in Python may take to end after its iteration (engines/transformers/launch.ts). */
+const graceMs = 30_000;
+/** What is in the pipe when the engine has ended. */
+const followGraceMs = 10_000;
+
+interface Place {
+  container: string;
+  facts: ContainerFacts;
+  python: string;
+  folder: string;
+}
+
+/**
+ * The engine in a container that is up: checked, the probe copied in, a Python of its own as the engine's interpreter.
+ * @throws E_TOOL_MISSING, E_PERMISSION, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING,
+ *   E_MODEL_NOT_FOUND … with docker's own words
+ */
+export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> => {
+  const container = target.container!;
+  target.onProgress('looking into the container', container);
+  const facts = await inspectContainer(container);
+  const { engine, command: python } = await containerPython(container, target.engine, target.request.python);
+  refuseOtherWays(target, engine);
+  const { folder, others } = await copyProbe(container, python);
+  const place = { container, facts, python, folder };
+  try {
+    if (facts.here) await endLeftovers(place, others);
+    const prepared = await prepareIn(place, engine, target);
+    const { gpus } = await openGpus();
+    gpus?.close();
+    // A Docker around this process (its socket mounted in) numbers processes otherwise, and has the same GPUs.
+    const samplesHere = facts.here || (gpus !== null && (await isLocalDocker()));
+    const tool = gpus !== null && samplesHere ? null : await findInsideTool(container);
+    return targetOf(place, prepared, tool, samplesHere);
+  } catch (error) {
+    await clean(place);
+    throw error;
+  }
+};
+
+function refuseOtherWays({ request }: TargetRequest, engine: string): void {
+  const via = request.engineArgs['via'];
+  if (engine !== 'vllm' || via === undefined || via === 'offline') return;
+  throw new InferscopeError('E_USAGE', {
+    what: `--engine-arg via=${via} does not go with --container`,
+    why: 'In a container the engine is stepped by the probe, which tells of its memory.',
+    fix: 'Leave via out.',
+  });
+}
+
+/** Runs whose inferscope is gone (killed, so that it could not clean up) may still hold the GPU. */
+async function endLeftovers(
+  { container, python, folder }: Place,
+  others: { folder: string; pid: number }[],
+): Promise<void> {
+  for (const other of others) {
+    if (isAlive(other.pid)) continue;
+    // The folder's own agent may be half copied: ours does it.
+    const call = agentCall(container, python, folder, 'clean');
+    await docker([...call.slice(0, -1), other.folder]);
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+async function prepareIn(
+  { container, python, folder }: Place,
+  engine: 'vllm' | 'transformers',
+  { request, scratch, loadEngine }: TargetRequest,
+): Promise<PreparedEngine> {
+  const placed = await placeContainerModel(request.model, container, python, scratch);
+  const probe = join(packageRoot(), 'python', 'inferscope_probe');
+  const shim = join(scratch, 'container-python');
+  const places = { [probe]: `${folder}/probe`, [scratch]: `${folder}/files`, ...placed.places };
+  writeShim(shim, { container, python, folder, places, scratch, docker: dockerCommand() });
+  try {
+    const found = await loadEngine(engine);
+    return await found.prepare({ ...request, model: placed.model, python: shim });
+  } catch (error) {
+    throw inWordsOf(error, shim, `docker exec ${container} ${python}`);
+  }
+}
+
+/** The interpreter's name in messages: what the user can type. */
+function inWordsOf(error: unknown, shim: string, words: string): unknown {
+  if (!(error instanceof InferscopeError)) return error;
+  const { what, why, fix } = error.parts;
+  const said = (text: string) => text.replaceAll(shim, words);
+  return new InferscopeError(
+    error.code,
+    { what: said(what), why: said(why), fix: said(fix) },
+    { cause: error },
+  );
+}
+
+function targetOf(
+  place: Place,
+  prepared: PreparedEngine,
+  tool: Awaited<ReturnType<typeof findInsideTool>>,
+  samplesHere: boolean,
+): MemoryTarget {
+  const { container, facts, python, folder } = place;
+  const run = { pid: null as number | null };
+  const issues: Issue[] = [];
+  if (!facts.here) {
+    issues.push({
+      code: 'container_elsewhere',
+      severity: 'warning',
+      text: `The processes of the container ${container} are not those of this machine (a remote Docker, or one around this one): memory by process is not known from outside.`,
+    });
+  }
+  return {
+    where: 'container',
+    containerName: facts.name,
+    prepared: { ...prepared, launch: (order, control) => launchIn(place, prepared, run, order, control) },
+    gpus: facts.gpus,
+    samplesHere,
+    pids: () => (run.pid === null || !facts.here ? [] : processTree(run.pid)),
+    sources: tool === null ? [] : [insideGpuSource(container, tool)],
+    issues,
+    async leftBehind(): Promise<LeftBehind[]> {
+      const script = 'import sys; sys.stdout.write(open(sys.argv[1], errors="replace").read())';
+      const log = await docker(['exec', container, python, '-B', '-c', script, `${folder}/engine.log`]);
+      const secrets = secretsOfEnvironment(process.env);
+      return [
+        { kind: 'container-inspect', name: 'container.json', text: JSON.stringify(facts.kept, null, 2) },
+        ...(log.exitCode === 0 && log.stdout !== ''
+          ? [{ kind: 'log' as const, name: 'engine.log', text: redactText(log.stdout, secrets) }]
+          : []),
+      ];
+    },
+    close: () => clean(place),
+  };
+}
+
+async function clean({ container, python, folder }: Place): Promise<void> {
+  await docker(agentCall(container, python, folder, 'clean'));
+}
+
+function launchIn(
+  place: Place,
+  prepared: PreparedEngine,
+  run: { pid: number | null },
+  order: BenchOrder,
+  control: LaunchControl,
+): EngineLaunch {
+  const { container, facts, python, folder } = place;
+  const call = (verb: 'ready' | 'follow' | 'stop', ...args: string[]) =>
+    agentCall(container, python, folder, verb, ...args);
+  run.pid = null;
+  return {
+    get pid() {
+      return facts.here ? run.pid : null;
+    },
+    ended: end(),
+  };
+
+  async function end(): Promise<{ failure: unknown; log: string | null }> {
+    const ready = await docker(call('ready'));
+    if (ready.exitCode !== 0) return { failure: dockerFailure(ready, container, ['exec']), log: null };
+    const following = followRecord(call('follow'), {
+      onPid: (inside) => {
+        run.pid = facts.here ? hostPid(inside, facts.pid) : null;
+      },
+      onLine: (line) => appendFileSync(control.recordPath, `${line}\n`),
+    });
+    let kill: NodeJS.Timeout | undefined;
+    const stop = () => {
+      void docker(call('stop', 'INT'));
+      kill = setTimeout(() => void docker(call('stop', 'KILL')), graceMs);
+    };
+    if (control.signal.aborted) stop();
+    else control.signal.addEventListener('abort', stop, { once: true });
+
+    const ended = await prepared.launch(order, control).ended;
+    clearTimeout(kill);
+    control.signal.removeEventListener('abort', stop);
+    if (ended.failure !== null) await docker(call('stop', 'KILL'));
+    const late = setTimeout(() => following.kill(), followGraceMs);
+    await following.ended;
+    clearTimeout(late);
+    run.pid = null;
+    return { failure: await failureOf(ended), log: ended.log };
+  }
+
+  /** The engine's own words first, then docker's; its process ids are those of the container. */
+  async function failureOf({ failure, log }: { failure: unknown; log: string | null }): Promise<unknown> {
+    if (failure === null) return null;
+    const told = await recordedError(control.recordPath, 'any');
+    if (told) return fromErrorLine(told);
+    if (control.signal.aborted) return failure;
+    const now = await docker(['inspect', '--type', 'container', '--format', '{{.State.Running}}', container]);
+    if (now.exitCode === 0 && now.stdout.trim() === 'true') return failure;
+    if (now.exitCode !== 0) return dockerFailure(now, container, ['inspect']);
+    return new InferscopeError('E_WORKLOAD_FAILED', {
+      what: `the container ${container} stopped during the run`,
+      why: log?.trim().split('\n').at(-1) ?? 'Its processes were ended with it.',
+      fix: `Type: docker logs ${container} – and docker start ${container}; what was measured until then is kept.`,
+    });
+  }
+}

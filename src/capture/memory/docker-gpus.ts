@@ -1,0 +1,177 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Row } from '../../model/tables.js';
+import { messageOf } from '../../model/errors.js';
+import { toolJson } from '../amd-json.js';
+import { rocmSmiCards } from '../amd-rocm-smi.js';
+import { amdSmiMetric, amdSmiProcesses } from '../amd-smi.js';
+import { monotonicNs } from '../record-writer.js';
+import { docker } from './docker.js';
+import type { MemorySource } from './where.js';
+
+export interface GpuReading {
+  gpu: number;
+  usedBytes: number | null;
+  utilizationPercent: number | null;
+  /** By process ids of the container. */
+  processes: { pid: number; usedBytes: number | null }[];
+}
+
+interface InsideTool {
+  name: string;
+  args: string[];
+  read(stdout: string): GpuReading[];
+}
+
+/** What images of NVIDIA and AMD bring along, in the order in which they are tried. */
+export const insideTools: InsideTool[] = [
+  {
+    name: 'nvidia-smi',
+    args: ['--query-gpu=index,memory.used,utilization.gpu', '--format=csv,noheader,nounits'],
+    read: readNvidiaSmi,
+  },
+  { name: 'amd-smi', args: ['metric', '--json'], read: (stdout) => readings(amdSmiMetric(toolJson(stdout))) },
+  {
+    name: 'rocm-smi',
+    args: ['--showmeminfo', 'vram', '--showuse', '--json'],
+    read: (stdout) => readings(rocmSmiCards(toolJson(stdout))),
+  },
+];
+
+/** "0, 1234, 17": MiB, as nvidia-smi counts. "[N/A]" is null. */
+export function readNvidiaSmi(stdout: string): GpuReading[] {
+  return stdout
+    .trim()
+    .split('\n')
+    .filter((line) => /^\s*\d+\s*,/.test(line))
+    .map((line) => {
+      const [gpu, used, busy] = line.split(',').map((field) => {
+        const text = field.trim();
+        return /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
+      });
+      return {
+        gpu: gpu!,
+        usedBytes: used === null || used === undefined ? null : used * 2 ** 20,
+        utilizationPercent: busy ?? null,
+        processes: [],
+      };
+    });
+}
+
+function readings(
+  cards: { index: number; sample: { memoryUsedBytes: number | null; utilizationPercent: number | null } }[],
+) {
+  return cards.map(({ index, sample }) => ({
+    gpu: index,
+    usedBytes: sample.memoryUsedBytes,
+    utilizationPercent: sample.utilizationPercent,
+    processes: [],
+  }));
+}
+
+/** The tool of the image that answers; null where none does. */
+export async function findInsideTool(container: string): Promise<InsideTool | null> {
+  for (const tool of insideTools) {
+    const answer = await docker(['exec', container, tool.name, ...tool.args]);
+    if (answer.exitCode !== 0) continue;
+    try {
+      if (tool.read(answer.stdout).some(({ usedBytes }) => usedBytes !== null)) return tool;
+    } catch {
+      // Prints something else than it did: the next one is tried.
+    }
+  }
+  return null;
+}
+
+/** A reading starts a process in the container: amd-smi takes half a second of one core. */
+const periodMs = 500;
+/** The list of processes is another call, of amd-smi alone. */
+const processesEvery = 4;
+
+/**
+ * GPU memory as the container's own tool tells it, for machines whose driver this process cannot ask.
+ * @returns rows of the table `memory`, kind used and process
+ */
+export function insideGpuSource(container: string, tool: InsideTool): MemorySource {
+  return {
+    name: 'container',
+    tool: { name: tool.name, version: null },
+    start(keys) {
+      const memory: Row<'memory'>[] = [];
+      const telemetry: Row<'telemetry'>[] = [];
+      const failures: string[] = [];
+      const stopped = new AbortController();
+      let count = 0;
+      const take = async () => {
+        const began = monotonicNs();
+        const answer = await docker(['exec', container, tool.name, ...tool.args]);
+        if (answer.exitCode !== 0) {
+          failures.push(answer.stderr.trim().split('\n').at(-1) ?? '');
+          return;
+        }
+        const t_ns = Math.round((began + monotonicNs()) / 2);
+        const common = { ...keys, pid: null, rank: 0 };
+        const source = `${tool.name} in the container`;
+        for (const { gpu, usedBytes, utilizationPercent } of tool.read(answer.stdout)) {
+          if (usedBytes !== null) {
+            memory.push({
+              ...common,
+              device: gpu,
+              t_ns,
+              kind: 'used',
+              bytes: usedBytes,
+              point: null,
+              source,
+            });
+          }
+          if (utilizationPercent !== null) {
+            telemetry.push({
+              ...common,
+              t_ns,
+              scope: `gpu${gpu}`,
+              metric: 'utilization_percent',
+              value: utilizationPercent,
+            });
+          }
+        }
+        if (tool.name === 'amd-smi' && count++ % processesEvery === 0) {
+          const listed = await docker(['exec', container, 'amd-smi', 'process', '--json']);
+          if (listed.exitCode !== 0) return;
+          for (const [gpu, processes] of amdSmiProcesses(toolJson(listed.stdout))) {
+            for (const { pid, usedBytes } of processes) {
+              if (usedBytes === null) continue;
+              const row = { device: gpu, t_ns, kind: 'process', bytes: usedBytes, point: null, source };
+              memory.push({ ...common, ...row, pid });
+            }
+          }
+        }
+      };
+      const loop = async () => {
+        while (!stopped.signal.aborted) {
+          const began = Date.now();
+          await take().catch((error: unknown) => failures.push(messageOf(error)));
+          const rest = Math.max(0, periodMs - (Date.now() - began));
+          if (!stopped.signal.aborted) await sleep(rest);
+        }
+      };
+      const looping = loop();
+      return {
+        async stop() {
+          stopped.abort();
+          await looping;
+          const issues =
+            failures.length === 0
+              ? []
+              : [
+                  {
+                    code: 'container_sampling',
+                    severity: 'warning' as const,
+                    text: `${tool.name} in the container ${container} did not answer every time: ${failures[0]}`,
+                    count: failures.length,
+                  },
+                ];
+          return { memory, telemetry, issues };
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { execa } from 'execa';
+import { z } from 'zod';
+import type { EngineName } from '../../model/engine.js';
+import { InferscopeError } from '../../model/errors.js';
+import { packageRoot } from '../../model/installation.js';
+import { docker, dockerCommand, dockerOk } from './docker.js';
+import { dockerFailure, lacksProgram } from './docker-failures.js';
+
+/** Engines that may be in an image, the one that most images are made for first. */
+const engines = { vllm: ['vllm'], transformers: ['torch', 'transformers'] } as const;
+export type ContainerEngine = keyof typeof engines;
+
+/** PATH first; then where images of vLLM, ROCm, PyTorch and conda keep theirs. */
+const usual = [
+  'python3',
+  'python',
+  '/opt/venv/bin/python',
+  '/usr/local/bin/python3',
+  '/opt/conda/bin/python',
+  '/usr/bin/python3',
+];
+
+export interface ContainerPython {
+  engine: ContainerEngine;
+  /** As it is started in the container. */
+  command: string;
+  version: string;
+  packages: Record<string, string | null>;
+}
+
+const question = `
+import importlib.metadata as m, json, sys
+def version(name):
+    try:
+        return m.version(name)
+    except m.PackageNotFoundError:
+        return None
+print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {n: version(n) for n in ('torch', 'transformers', 'vllm')}}))
+`;
+
+const answerSchema = z.object({
+  version: z.string(),
+  packages: z.record(z.string(), z.string().nullable()),
+});
+
+/**
+ * The Python in a container that has the engine; without one that was asked for, vLLM where it is, else transformers.
+ * @param asked a path in the container
+ * @throws E_ENGINE_MISSING naming what was found; E_USAGE for an engine that runs on the host only; docker's own failures
+ */
+export async function containerPython(
+  container: string,
+  engine: EngineName | null,
+  asked: string | null,
+): Promise<ContainerPython> {
+  const wanted = wantedEngines(engine);
+  const seen: string[] = [];
+  const found: Omit<ContainerPython, 'engine'>[] = [];
+  for (const command of asked === null ? usual : [asked]) {
+    const answer = await docker(['exec', container, command, '-B', '-c', question]);
+    if (answer.exitCode !== 0) {
+      if (answer.startError === null && !answer.timedOut && lacksProgram(answer)) {
+        if (asked !== null) seen.push(`${command} is not there`);
+        continue;
+      }
+      throw dockerFailure(answer, container, ['exec']);
+    }
+    const told = answerSchema.safeParse(JSON.parse(answer.stdout.trim().split('\n').at(-1) ?? 'null'));
+    if (!told.success) continue;
+    found.push({ command, ...told.data });
+    const has = Object.entries(told.data.packages).flatMap(([name, version]) =>
+      version === null ? [] : `${name} ${version}`,
+    );
+    seen.push(`${command} (${told.data.version}) has ${has.join(', ') || 'none of them'}`);
+  }
+  for (const name of wanted) {
+    const python = found.find(({ packages }) => engines[name].every((one) => packages[one]));
+    if (python) return { engine: name, ...python };
+  }
+  throw new InferscopeError('E_ENGINE_MISSING', {
+    what: `the container ${container} has no ${wanted.map((name) => engines[name].join(' with ')).join(' and no ')}`,
+    why: seen.length > 0 ? `In it: ${seen.join('; ')}.` : 'There is no Python in it.',
+    fix: `Take a container of an image that has the engine (vllm/vllm-openai, rocm/vllm, pytorch/pytorch), name its Python with --python PATH, or type: docker exec ${container} ${found[0]?.command ?? 'python3'} -m pip install ${engines[wanted[0]!].join(' ')}`,
+  });
+}
+
+function wantedEngines(engine: EngineName | null): ContainerEngine[] {
+  if (engine === null) return ['vllm', 'transformers'];
+  if (engine === 'vllm' || engine === 'transformers') return [engine];
+  throw new InferscopeError('E_USAGE', {
+    what: `--engine ${engine} does not run in a container`,
+    why:
+      engine === 'onnx'
+        ? 'The embedded engine is part of inferscope and runs where inferscope does.'
+        : 'A server is measured from outside.',
+    fix:
+      engine === 'onnx'
+        ? 'Leave --container out, or take --engine vllm or transformers.'
+        : 'Take --url URL without --container.',
+  });
+}
+
+/** Where runs lie in a container; the number is that of the inferscope that made it. */
+const prefix = 'inferscope-memory-';
+
+/**
+ * Makes a folder in the container and copies the probe into it. Not with `docker cp`: what that writes below a tmpfs is
+ * not seen inside.
+ * @returns the folder, and those of earlier runs
+ */
+export async function copyProbe(
+  container: string,
+  python: string,
+): Promise<{ folder: string; others: { folder: string; pid: number }[] }> {
+  const probe = join(packageRoot(), 'python', 'inferscope_probe');
+  const files = readdirSync(probe).filter((name) => name.endsWith('.py'));
+  const payload = JSON.stringify(
+    Object.fromEntries(files.map((name) => [name, readFileSync(join(probe, name), 'utf8')])),
+  );
+  const script = [
+    'import glob, json, os, sys, tempfile',
+    'root = tempfile.gettempdir()',
+    `others = glob.glob(os.path.join(root, ${JSON.stringify(prefix)} + "*"))`,
+    `folder = tempfile.mkdtemp(prefix=${JSON.stringify(`${prefix}${process.pid}-`)})`,
+    'os.makedirs(os.path.join(folder, "probe"))',
+    'os.makedirs(os.path.join(folder, "files"))',
+    'for name, text in json.load(sys.stdin).items():',
+    '    open(os.path.join(folder, "probe", name), "w", encoding="utf-8").write(text)',
+    'print(json.dumps({"folder": folder, "others": others}))',
+  ].join('\n');
+  const told = await dockerOk(['exec', '-i', container, python, '-B', '-c', script], container, {
+    input: payload,
+  });
+  const { folder, others } = z
+    .object({ folder: z.string(), others: z.array(z.string()) })
+    .parse(JSON.parse(told.trim().split('\n').at(-1) ?? 'null'));
+  return {
+    folder,
+    others: others.flatMap((one) => {
+      const pid = new RegExp(`${prefix}(\\d+)-`).exec(one)?.[1];
+      return pid === undefined ? [] : [{ folder: one, pid: Number(pid) }];
+    }),
+  };
+}
+
+/** What the agent in the container does on a run (inferscope_container.py). */
+export function agentCall(
+  container: string,
+  python: string,
+  folder: string,
+  verb: 'ready' | 'follow' | 'stop' | 'clean',
+  ...args: string[]
+): string[] {
+  return ['exec', container, python, '-B', `${folder}/probe/inferscope_container.py`, verb, folder, ...args];
+}
+
+/**
+ * The record of a run as it grows: whole lines, and the number of the engine's process inside.
+ * @returns what ends with the run
+ */
+export function followRecord(
+  call: readonly string[],
+  { onPid, onLine }: { onPid: (pid: number) => void; onLine: (line: string) => void },
+): { ended: Promise<void>; kill(): void } {
+  const child = execa(dockerCommand(), call, {
+    reject: false,
+    buffer: false,
+    stdin: 'ignore',
+    stderr: 'ignore',
+    // Ctrl-C of the terminal is for the engine, by way of its own stop.
+    detached: true,
+  });
+  const read = async () => {
+    for await (const line of child.iterable({ from: 'stdout' })) {
+      const pid = /^#pid (\d+)$/.exec(line)?.[1];
+      if (pid !== undefined) onPid(Number(pid));
+      else if (line !== '') onLine(line);
+    }
+    await child;
+  };
+  return { ended: read().catch(() => {}), kill: () => void child.kill('SIGKILL') };
+}

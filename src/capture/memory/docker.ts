@@ -1,0 +1,63 @@
+import process from 'node:process';
+import { execa } from 'execa';
+import { dockerFailure } from './docker-failures.js';
+
+/** Docker's own command line, or another one that speaks as it does: INFERSCOPE_DOCKER=podman. */
+export function dockerCommand(env: NodeJS.ProcessEnv = process.env): string {
+  return env['INFERSCOPE_DOCKER'] || 'docker';
+}
+
+export interface DockerAnswer {
+  stdout: string;
+  stderr: string;
+  exitCode: number | null;
+  /** ENOENT, EACCES, …: docker itself could not be started. */
+  startError: string | null;
+  timedOut: boolean;
+}
+
+/** Starting a process in a container takes a second where the disk is slow; importing torch some more. */
+const timeoutMs = 60_000;
+
+/** One docker command, to its end. Never throws: what it said is the answer. */
+export async function docker(
+  args: readonly string[],
+  { timeout = timeoutMs, input }: { timeout?: number; input?: string } = {},
+): Promise<DockerAnswer> {
+  const run = await execa(dockerCommand(), args, {
+    reject: false,
+    timeout,
+    ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
+    forceKillAfterDelay: 500,
+    maxBuffer: 16 * 2 ** 20,
+  });
+  return {
+    stdout: run.stdout,
+    stderr: run.stderr,
+    exitCode: run.exitCode ?? null,
+    startError: run.exitCode === undefined && !run.timedOut ? (run.code ?? 'unknown') : null,
+    timedOut: run.timedOut,
+  };
+}
+
+/**
+ * A docker command that has to work.
+ * @throws E_TOOL_MISSING, E_PERMISSION, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own words
+ */
+export async function dockerOk(
+  args: readonly string[],
+  container: string,
+  options?: { timeout?: number; input?: string },
+): Promise<string> {
+  const answer = await docker(args, options);
+  if (answer.exitCode === 0) return answer.stdout;
+  throw dockerFailure(answer, container, args);
+}
+
+/** Whether the daemon that is used (DOCKER_HOST, else the context) is reached through a socket of this machine. */
+export async function isLocalDocker(): Promise<boolean> {
+  const asked = ['context', 'inspect', '--format', '{{.Endpoints.docker.Host}}'];
+  const { exitCode, stdout } = await docker(asked);
+  // Podman has no contexts and no daemon.
+  return exitCode !== 0 || /^(?:unix|npipe):/.test(stdout.trim());
+}
