@@ -2,12 +2,11 @@ import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Session } from '../../session/open.js';
-import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { onCpu } from '../bench/machine.js';
 import { benchModel } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
-import { findingContext } from '../findings/findings.js';
+import type { FindingContext } from '../findings/rule.js';
 import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
 import type { WorkloadModel } from '../model-work.js';
 import { roofsOfCpu } from '../predict/device-roofs.js';
@@ -22,28 +21,28 @@ import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage
 /** Every stage of a session as it was measured, with all that changes reckon with. */
 export async function initialStates(
   session: Session,
-  database: SessionDatabase,
-  scope: TraceScope | null,
-  stages: readonly StageWaterfall[],
+  context: FindingContext,
   findings: readonly Finding[],
 ): Promise<StageState[]> {
-  const known = stages.filter(({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null);
-  if (scope?.source.gpu_used) return ofTrace(session, database, scope, known, findings);
-  return ofPlan(session, known, findings);
+  const stages = context.waterfalls.filter(
+    ({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null,
+  );
+  return context.scope
+    ? ofTrace(session, context, context.scope, stages, findings)
+    : ofPlan(session, stages, findings);
 }
 
 const changeable = new Set(['prefill', 'decode', 'mixed', 'outside']);
 
 async function ofTrace(
   session: Session,
-  database: SessionDatabase,
+  context: FindingContext,
   scope: TraceScope,
   stages: readonly StageWaterfall[],
   findings: readonly Finding[],
 ): Promise<StageState[]> {
-  const context = await findingContext(session, database, scope, stages);
   const facts = await stageFacts(context);
-  const { model, roofs } = await waterfallFacts(session, database, scope);
+  const { model, roofs } = await waterfallFacts(session, context.database, scope);
   const shapes = await tracedShapes(session, scope);
   const hosts = await hostTimes(scope);
   return stages.map((waterfall) => {

@@ -2,7 +2,7 @@ import { document, type Document } from '../../model/document.js';
 import { type WhatIfResult, whatIfVersion } from '../../model/documents/explain.js';
 import { figure, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
-import { explainSession } from '../explain/explain.js';
+import { findingContext, findings } from '../findings/findings.js';
 import type { ScopeOptions } from '../trace/scope.js';
 import { sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { fromFindings } from './finding-changes.js';
@@ -26,22 +26,35 @@ export async function whatIf(
   options: ScopeOptions = {},
 ): Promise<Document<WhatIfResult>> {
   const changes = parseChanges(texts);
-  const explained = await explainSession(session, options);
+  const { manifest } = session;
   const database = await session.connect();
   try {
-    const { scope, stages } = await sessionWaterfalls(session, database, options);
-    const states = await initialStates(session, database, scope, stages, explained.data.findings);
+    const { scope, stages, without } = await sessionWaterfalls(session, database, options);
+    const context = await findingContext(session, database, scope, stages);
+    // Only what a rule reckons itself needs the rules.
+    const asked = changes.some(
+      ({ word, text }) => word.startsWith('fused-') || text.startsWith('dtype') || text === 'int4',
+    );
+    const found = asked ? (await findings(context)).findings : [];
+    const states = await initialStates(session, context, found);
     const result: WhatIfResult = {
-      session: explained.data.session,
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: manifest.title,
+        kind: manifest.kind,
+        started_at: manifest.started_at,
+        status: manifest.status,
+      },
       change: changes.map(({ text }) => text).join(', '),
       stages: states.map((state) => changed(state, changes)),
     };
-    const why = explained.data.without_waterfall.map(({ stage, reason }) => ({
+    const why = without.map(({ stage, reason }) => ({
       code: 'no_waterfall',
       severity: 'warning' as const,
       text: stage === null ? `Nothing to predict from: ${reason}.` : `${stage}: ${reason}.`,
     }));
-    return document('what-if', whatIfVersion, result, [...why, ...explained.issues]);
+    return document('what-if', whatIfVersion, result, [...why, ...session.issues]);
   } finally {
     await database.close();
   }
