@@ -26,6 +26,7 @@ const onCpu: KernelPlan = {
   scope: null,
   protocol,
   points: [],
+  traces: [],
   model: null,
 };
 
@@ -234,4 +235,48 @@ test('a map for each combination beyond two axes', async () => {
     y: { name: 'sequence length', values: ['128', '512'] },
   });
   expect(maps[1]!.cells).toContainEqual({ x: 1, y: 0, case: 'softmax bfloat16 8 128' });
+});
+
+test('behind a traced case: kernels and operators of one run, of its own ranges only', async () => {
+  const norm = kernelCase('rmsnorm', 'float32', { tokens: 100, hidden: 1000, residual: 0 });
+  const keys = { execution_id: 'traced', capture_id: 'torch' };
+  const range = (stage_id: number, raw_name: string) => ({ ...keys, stage_id, raw_name, kind: 'other' });
+  const kernel = (stage_id: number, short_name: string, dur_ns: number) => ({
+    ...keys,
+    stage_id,
+    short_name,
+    name: short_name,
+    class: 'norm',
+    dur_ns,
+  });
+  const op = { ...keys, name: 'aten::rms_norm', op_type: 'cpu_op', class: null };
+  const session = await sessionOf(
+    testHome(),
+    {
+      microbenchmarks: [row(norm, 1e5)],
+      // Two runs of three kernels, and the inputs' own before them.
+      stages: [range(0, 'setup'), range(1, `case:${norm.case}`), range(2, `case:${norm.case}`)],
+      kernels: [
+        kernel(0, 'fill', 9000),
+        ...[1, 2].flatMap((id) => [
+          kernel(id, 'norm', 300),
+          kernel(id, 'norm', 500),
+          kernel(id, 'scale', 100),
+        ]),
+      ],
+      ops: [
+        { ...op, stage_id: 1, dur_ns: 50, self_dur_ns: 40 },
+        { ...op, stage_id: 2, dur_ns: 70, self_dur_ns: 60 },
+      ],
+    },
+    {
+      kind: 'kernels',
+      artifacts: { 'kernel-plan': { ...onCpu, traces: [{ capture_id: 'torch', case: null }] } },
+    },
+  );
+  expect((await analyzeKernels(session)).data.cases[0]!.behind).toEqual([
+    { what: 'kernel', name: 'norm', class: 'norm', count: 2, ns: 800 },
+    { what: 'kernel', name: 'scale', class: 'norm', count: 1, ns: 100 },
+    { what: 'operator', name: 'aten::rms_norm', class: null, count: 1, ns: 50 },
+  ]);
 });
