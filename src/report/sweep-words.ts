@@ -1,5 +1,6 @@
 import type { SweepOutcome, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { formatBytes, formatCount, formatNumber, formatQuantity, nbsp, noValue } from './format.js';
+import { gbText } from './memory-words.js';
 
 export const sweepOutcomeWords: Record<SweepOutcome, string> = {
   pending: 'not begun',
@@ -73,7 +74,7 @@ export const figureName = (name: string): string => figureNames[name] ?? name.re
 /** A figure with the unit its name ends in. */
 export function figureText(name: string, value: number | null | undefined): string {
   if (value === null || value === undefined) return noValue;
-  if (name.endsWith('_gb')) return `${formatNumber(value)}${nbsp}GB`;
+  if (name.endsWith('_gb')) return gbText(value);
   if (name.endsWith('_ms')) return formatQuantity(value, 'ms');
   if (name.endsWith('_ns')) return formatQuantity(value, 'ns');
   if (name.endsWith('_bytes')) return formatBytes(value);

@@ -1,32 +1,14 @@
 import type { Document } from '../../model/document.js';
-import type { MemoryComponent, MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
+import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
+import { componentWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
 import { hanging, inert, textBar, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
-
-/** Components in words, as the report has them too. */
-export const componentWords: Record<MemoryComponent['component'], string> = {
-  model_weights: 'weights',
-  kv_cache: 'KV cache',
-  activations: 'activations',
-  framework_overhead: 'framework',
-  cuda_graphs: 'CUDA graphs',
-  cuda_context: 'CUDA context',
-  allocator_reserve: 'allocator reserve',
-  other_processes: 'other processes',
-  residual: 'residual',
-};
-
-/** 1.234 GB, always in 10^9 bytes as the profile has it. */
-export function gbText(gb: number | null): string {
-  if (gb === null) return noValue;
-  return `${gb < 0 ? '−' : ''}${Math.abs(gb).toFixed(Math.abs(gb) < 100 ? 3 : 1)}${nbsp}GB`;
-}
 
 /** What `inferscope memory` prints at its end: three points, where the memory went, what it rests on, latency. */
 export function memorySummary(document: Document<MemoryResult>, columns: number): string {

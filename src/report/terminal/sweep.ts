@@ -14,7 +14,7 @@ import {
 } from '../sweep-words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, textWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -45,9 +45,17 @@ function shared(data: SweepResult, width: number): string[] {
   return [...hanging('  all: ', words, width), ''];
 }
 
+/** With as many figures as there is room for; the CSV has the rest. */
 function resultTable(data: SweepResult, width: number): string {
-  const parameters = shownParameters(data);
   const figures = shownFiguresOf(data);
+  for (let shown = figures.length; ; shown--) {
+    const table = tableOf(data, figures.slice(0, shown), width);
+    if (shown <= 1 || table.split('\n').every((line) => textWidth(line) <= width)) return table;
+  }
+}
+
+function tableOf(data: SweepResult, figures: readonly string[], width: number): string {
+  const parameters = shownParameters(data);
   const labelled = data.runs.some((run) => run.figures.length > 1);
   const rows = data.runs.flatMap((run) =>
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} as Record<string, number> }]).map(

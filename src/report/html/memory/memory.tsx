@@ -1,6 +1,6 @@
 import type { Document } from '../../../model/document.js';
 import type { MemoryResult } from '../../../model/documents/memory-result.js';
-import { componentWords, gbText } from '../../terminal/memory-profile.js';
+import { componentWords, gbText } from '../../memory-words.js';
 import { documentPage, type PageSection } from '../document-page.js';
 import { DataTable } from '../parts.js';
 
@@ -31,5 +31,12 @@ export function memoryReport(
       <h1>{session.title}</h1>
     </header>
   );
-  return documentPage({ title: session.title, document, session, summary, sections: [breakdown], clientScript });
+  return documentPage({
+    title: session.title,
+    document,
+    session,
+    summary,
+    sections: [breakdown],
+    clientScript,
+  });
 }

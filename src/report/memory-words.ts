@@ -1,0 +1,22 @@
+import type { MemoryComponent } from '../model/documents/memory-profile.js';
+import { nbsp, noValue } from './format.js';
+
+/** Components of memory as tables and pages call them. */
+export const componentWords: Readonly<Record<MemoryComponent['component'] | 'total', string>> = {
+  model_weights: 'weights',
+  kv_cache: 'KV cache',
+  activations: 'activations',
+  framework_overhead: 'framework',
+  cuda_graphs: 'CUDA graphs',
+  cuda_context: 'CUDA context',
+  allocator_reserve: 'allocator reserve',
+  other_processes: 'other processes',
+  residual: 'residual',
+  total: 'total',
+};
+
+/** 1.234 GB: always in 10^9 bytes, as memory profiles have it. */
+export function gbText(gb: number | null): string {
+  if (gb === null) return noValue;
+  return `${gb < 0 ? '−' : ''}${Math.abs(gb).toFixed(Math.abs(gb) < 100 ? 3 : 1)}${nbsp}GB`;
+}
