@@ -132,7 +132,9 @@ class Decoder:
         self.head = weight(shape.vocab, shape.hidden)
         self.keys: List[torch.Tensor] = []
         self.values: List[torch.Tensor] = []
+        # Not fed back: every step is the same work, whatever random weights make of it.
         self.token = torch.zeros(batch, 1, dtype=torch.long, device=device)
+        self.next = torch.zeros_like(self.token)
 
     def fill_cache(self, room: int = 1) -> None:
         """A cache of `context` tokens for decode steps, as a prefill would leave it; `room` slots more where it is static."""
@@ -186,12 +188,12 @@ class Decoder:
         return self.logits(x)
 
     def decode(self) -> torch.Tensor:
-        """One step from self.token, whose successor is put there. -> logits [batch, vocab]"""
+        """One step from self.token; its successor is put into self.next. -> logits [batch, vocab]"""
         x = self.hidden(self.token)
         for index in range(self.shape.layers):
             x = self.layer(index, x, True)
         logits = self.logits(x)
-        self.token.copy_(logits.argmax(-1, keepdim=True))
+        self.next.copy_(logits.argmax(-1, keepdim=True))
         return logits
 
 

@@ -14,7 +14,7 @@ def prepare(variant: str, device: str) -> Case:
 
     def on_host(_: int) -> None:
         logits = step().cpu()
-        model.token.copy_(logits.argmax(-1, keepdim=True))
+        model.next.copy_(logits.argmax(-1, keepdim=True))
 
     one = on_host if variant == "fault" else lambda _: step()
     return Case("decode", 8, one, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config())

@@ -22,7 +22,7 @@ def prepare(variant: str, device: str) -> Case:
         x.copy_(model.hidden(model.token))
 
     def last() -> None:
-        model.token.copy_(model.logits(x).argmax(-1, keepdim=True))
+        model.next.copy_(model.logits(x).argmax(-1, keepdim=True))
 
     begin = graphed(first, device)
     layers = [graphed(lambda index=index: whole_layer(index), device) for index in range(shape.layers)]
