@@ -1,139 +1,117 @@
-import type { Command } from 'commander';
-import { readArchitecture, type Architecture } from '../llm/architecture.js';
-import { kvBytesPerToken } from '../llm/kv-cache.js';
-import { layerTable } from '../llm/layers.js';
-import { countParameters } from '../llm/parameters.js';
-import { declaredDType, declaredWeights, quantizedWeights, type SchemeName } from '../llm/quantization.js';
-import type { StageShape } from '../llm/shape.js';
-import { floatStorage, weightBytes, type Storage } from '../llm/storage.js';
-import { document, type Document, type Issue } from '../model/document.js';
-import {
-  estimateModuleSchema,
-  type EstimateLayers,
-  type EstimateResult,
-} from '../model/documents/estimate.js';
-import { parseDType, type DType } from '../model/dtype.js';
+import { type Command, Option } from 'commander';
+import { memoryEngines, type MemoryEngine } from '../llm/memory-request.js';
+import { kvDTypeNamed, schemeNamed } from '../llm/memory-storage.js';
+import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { layersSummary } from '../report/terminal/layers.js';
+import { sizeList } from './bench-options.js';
+import type { EstimateOptions } from './estimate-run.js';
 import { examples } from './examples.js';
-import { findModel } from './find-model.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
-export interface EstimateOptions {
-  model: string;
-  layers?: boolean;
-  batchSize: number;
-  inputLen: number;
-  contextLen?: number;
-  phase: 'prefill' | 'decode';
-  dtype?: DType;
+interface Typed extends Omit<EstimateOptions, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
+  model?: string;
+  batchSize?: number[];
+  inputLen?: number[];
+  outputLen?: number[];
+  fits?: boolean;
+  json?: boolean;
 }
 
 export function define(command: Command): void {
+  const sizes = (flag: string, what: string) =>
+    new Option(`${flag} <n...>`, what).argParser(sizeList(flag, true));
+  const group = (flag: string, what: string) =>
+    new Option(`${flag} <n>`, what).argParser(wholeNumber(flag, 1, 2)).default(1);
   command
-    .requiredOption('--model <name>', 'preset, config.json, or a folder that holds one')
+    .option('--model <name>', 'preset, hub id, folder, config.json, safetensors or GGUF file')
     .option('--layers', 'every module: parameters, FLOPs, bytes, activation sizes')
-    .option('--batch-size <n>', 'sequences', wholeNumber('--batch-size', 1, 8), 1)
-    .option('--input-len <n>', 'prompt tokens of a sequence', wholeNumber('--input-len', 1, 128), 128)
-    .option(
-      '--context-len <n>',
-      'tokens in the KV cache before (default: 0; in decode the prompt)',
-      wholeNumber('--context-len', 0, 1024),
+    .option('--fits', 'which bundled models fit the --gpu, at each dtype')
+    .addOption(sizes('--batch-size', 'sequences; a list gives a table (default: 1)'))
+    .addOption(sizes('--input-len', 'prompt tokens of a sequence (default: 512; with --layers 128)'))
+    .addOption(sizes('--output-len', 'tokens generated of a sequence (default: 128)'))
+    .addOption(
+      sizes('--context-len', 'tokens of a sequence in all; with --layers those in the KV cache before'),
     )
-    .option('--phase <phase>', 'prefill (the prompt) or decode (one token a sequence)', parsePhase, 'prefill')
+    .option(
+      '--phase <phase>',
+      'with --layers: prefill (the prompt) or decode (one token a sequence)',
+      parsePhase,
+      'prefill',
+    )
     .option('--dtype <dtype>', "of weights (default: the config's torch_dtype, else float16)", parseDType)
-    .option('--json', 'print one inferscope/estimate document')
+    .option(
+      '--quantization <scheme>',
+      'of linear layers: fp8, awq, gptq, nvfp4, bnb-nf4, gguf-q4_k …',
+      schemeNamed,
+    )
+    .option('--kv-cache-dtype <dtype>', 'auto, fp8 or a dtype (default: auto)', kvDTypeNamed)
+    .addOption(group('--tensor-parallel-size', 'GPUs that each layer is split over'))
+    .addOption(group('--pipeline-parallel-size', 'GPUs that the layers are spread over'))
+    .addOption(group('--expert-parallel-size', 'GPUs that the experts are spread over'))
+    .option('--gpu <name>', 'GPU (A10G, H200, …) or its memory (24GiB): says whether it fits')
+    .option('--gpu-memory-utilization <share>', 'vLLM: its share of the GPU (default: 0.9)', parseShare)
+    .option('--engine <name>', `${memoryEngines.join(', ')}`, parseEngine, 'transformers')
+    .option('--max-model-len <n>', 'vLLM: longest sequence', wholeNumber('--max-model-len', 1, 8192))
+    .option('--json', 'print one inferscope/estimate document (with --fits inferscope/estimate-fits)')
     .addHelpText(
       'after',
       examples(
-        ['inferscope estimate --model llama-3.1-8b --layers', 'where its parameters, FLOPs and bytes are'],
         [
-          'inferscope estimate --model path/to/config.json --layers --phase decode',
-          'one decode step of your model after a prompt of 128 tokens',
+          'inferscope estimate --model llama-3.1-8b --gpu A10G --batch-size 1,8,32 --context-len 4096',
+          'where its memory goes, and how much context or batch fits',
         ],
+        ['inferscope estimate --gpu A10G --fits', 'which models fit this GPU, before anything is downloaded'],
       ),
     )
-    .action(async (options: EstimateOptions & { json?: boolean }) => {
-      const made = await estimate(options);
-      if (options.json) printDocument(made);
-      else print(layersSummary(made, { width: terminalWidth() }));
-    });
+    .action(run);
 }
 
-/**
- * Arithmetic of a model that is not run: nothing is measured, loaded or downloaded.
- * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_DTYPE, E_LENGTHS
- */
-export async function estimate(options: EstimateOptions): Promise<Document<EstimateResult>> {
-  const { name, config } = await findModel(options.model);
-  const architecture = readArchitecture(config);
-  const storage = storageOf(config, options.dtype);
-  const { total, active, embedding, lm_head } = countParameters(architecture);
-  const result: EstimateResult = {
-    model: {
-      name,
-      model_type: architecture.modelType,
-      family: architecture.family,
-      layers: architecture.layers.length,
-      hidden_size: architecture.hiddenSize,
-      vocab_size: architecture.vocabSize,
-    },
-    weight_format: storage.weights.name,
-    activation_dtype: storage.activations,
-    kv_cache_dtype: storage.kvCache,
-    parameters: { total, active, embedding, lm_head },
-    weight_bytes: weightBytes(architecture, storage).total,
-    kv_cache_bytes_per_token: kvBytesPerToken(architecture, storage.kvCache),
-    layers: options.layers ? layersOf(architecture, shapeOf(options), storage) : null,
+async function run(typed: Typed): Promise<void> {
+  const { json, fits, layers, gpu, model } = typed;
+  const options = {
+    ...typed,
+    batchSize: typed.batchSize ?? [1],
+    inputLen: typed.inputLen ?? [layers ? 128 : 512],
+    outputLen: typed.outputLen ?? [128],
   };
-  return document('estimate', '1.0', result, issuesOf(config, architecture, options));
-}
-
-function layersOf(architecture: Architecture, shape: StageShape, storage: Storage): EstimateLayers {
-  const { groups, outside, total } = layerTable(architecture, shape, storage);
-  return {
-    phase: shape.phase,
-    batch_size: shape.batchSize,
-    new_tokens: shape.newTokens,
-    context_tokens: shape.contextTokens,
-    groups,
-    // A row of the table has more than the document says of a module.
-    outside: outside.map((row) => estimateModuleSchema.parse(row)),
-    total,
-  };
-}
-
-function shapeOf({ phase, batchSize, inputLen, contextLen }: EstimateOptions): StageShape {
-  const decode = phase === 'decode';
-  return {
-    phase,
-    batchSize,
-    newTokens: decode ? 1 : inputLen,
-    contextTokens: contextLen ?? (decode ? inputLen : 0),
-  };
-}
-
-/** Formats of the quantised dtypes; `matmulnbits-int4` is what `profile --dtype int4` runs. */
-const schemeOf: Partial<Record<DType, SchemeName>> = {
-  int4: 'matmulnbits-int4',
-  int8: 'int8-row',
-  float8: 'fp8-row',
-};
-
-/** Weights as asked for, else as the config declares them; activations and KV cache stay in a float dtype. */
-function storageOf(config: Record<string, unknown>, asked: DType | undefined): Storage {
-  const float = declaredDType(config) ?? 'float16';
-  if (asked === undefined) {
-    return {
-      weights: declaredWeights(config) ?? floatStorage(float).weights,
-      activations: float,
-      kvCache: float,
-    };
+  if (fits) {
+    if (gpu === undefined)
+      throw missing('--gpu', '--fits compares models with one GPU.', '--gpu A10G --fits');
+    const [{ estimateFits }, { fitsText }] = await Promise.all([
+      import('./estimate-fits.js'),
+      import('../report/terminal/estimate-fits.js'),
+    ]);
+    const made = estimateFits(gpu, options);
+    if (json) printDocument(made);
+    else print(fitsText(made, { width: terminalWidth() }));
+    return;
   }
-  const scheme = schemeOf[asked];
-  if (!scheme) return floatStorage(asked);
-  return { weights: quantizedWeights(scheme, float), activations: float, kvCache: float };
+  if (model === undefined) {
+    throw missing(
+      '--model',
+      'It names what is reckoned.',
+      '--model llama-3.1-8b, or --gpu A10G --fits for all',
+    );
+  }
+  const { estimate } = await import('./estimate-run.js');
+  const made = await estimate({ ...options, model });
+  if (json) return printDocument(made);
+  const how = { width: terminalWidth() };
+  if (layers) {
+    const { layersSummary } = await import('../report/terminal/layers.js');
+    return print(layersSummary(made, how));
+  }
+  const { estimateText } = await import('../report/terminal/estimate.js');
+  print(estimateText(made, how));
+}
+
+function missing(flag: string, why: string, example: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `${flag} is missing`,
+    why,
+    fix: `Type for example: inferscope estimate ${example}`,
+  });
 }
 
 function parsePhase(text: string): EstimateOptions['phase'] {
@@ -145,32 +123,22 @@ function parsePhase(text: string): EstimateOptions['phase'] {
   });
 }
 
-function issuesOf(
-  config: Record<string, unknown>,
-  { partOfLarger }: Architecture,
-  { dtype, layers }: EstimateOptions,
-): Issue[] {
-  const issues: Issue[] = [];
-  if (config['quantization_config'] && dtype === undefined && declaredWeights(config) === null) {
-    issues.push({
-      code: 'quantization_unknown',
-      severity: 'warning',
-      text: "The config's quantization_config is not known: sizes are those of unquantised weights.",
-    });
-  }
-  if (partOfLarger) {
-    issues.push({
-      code: 'decoder_only',
-      severity: 'info',
-      text: 'The config describes more than this decoder (a vision tower …), which is not counted.',
-    });
-  }
-  if (layers !== true) {
-    issues.push({
-      code: 'memory_calculator_planned',
-      severity: 'info',
-      text: 'What a whole run needs (activations, runtime, batch) is the memory calculator, which is planned; --layers shows every module.',
-    });
-  }
-  return issues;
+function parseEngine(text: string): MemoryEngine {
+  const found = memoryEngines.find((name) => name === text);
+  if (found) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `unknown engine "${text}"`,
+    why: `What an engine keeps beside the weights is known for ${memoryEngines.join(', ')}.`,
+    fix: 'Type for example: --engine vllm',
+  });
+}
+
+function parseShare(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value > 0 && value <= 1) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `--gpu-memory-utilization ${text} is impossible`,
+    why: 'It is a share of the GPU, above 0 and at most 1.',
+    fix: 'Type for example: --gpu-memory-utilization 0.9',
+  });
 }

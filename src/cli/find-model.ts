@@ -3,26 +3,99 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { closest } from 'fastest-levenshtein';
 import { readConfig } from '../engines/onnx/model-config.js';
 import { enginePresets } from '../engines/onnx/presets.js';
+import { cachedSnapshot } from '../engines/transformers/hub-cache.js';
 import { findPreset, presets } from '../llm/presets.js';
 import { InferscopeError } from '../model/errors.js';
+import { folderWeights, ggufModel, ggufOfFolder, type HeaderWeights } from './find-model-files.js';
+import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
 
 export interface NamedModel {
   name: string;
   config: Record<string, unknown>;
 }
 
-/** A preset, a config.json or the folder of one. @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG */
+/** A model whose files were looked at, too. */
+export interface SizedModel extends NamedModel {
+  /** Exact sizes from the files' headers; null when there are none. */
+  weights: HeaderWeights | null;
+  /** Why there are none though there should be. */
+  withoutWeights: string | null;
+}
+
+/**
+ * A preset, a config.json, the folder of one, a safetensors or a GGUF file.
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_FILE, E_MODEL_ARCHITECTURE
+ */
 export async function findModel(spec: string): Promise<NamedModel> {
+  const found = bundled(spec) ?? (await modelOfPath(resolve(spec), false));
+  if (found === null) throw notFound(spec);
+  return found;
+}
+
+/**
+ * As `findModel`, with the sizes from the files' headers, and after the files of this machine the cache of
+ * huggingface_hub, then the hub itself: `owner/name`, or a GGUF as `owner/name/file.gguf` or by its URL.
+ * @throws as findModel, and E_SERVER_UNREACHABLE, E_MODEL_ACCESS
+ */
+export async function findSizedModel(spec: string): Promise<SizedModel> {
+  const preset = bundled(spec);
+  if (preset) return { ...preset, weights: null, withoutWeights: null };
+  if (/^https?:\/\/.*\.gguf(\?.*)?$/i.test(spec)) {
+    // The token is the hub's: no other host gets it.
+    const own = spec.startsWith(`${hubUrl()}/`);
+    return { ...(await ggufModel(spec, own ? { headers: hubHeaders() } : {})), withoutWeights: null };
+  }
+  const local = await modelOfPath(resolve(spec), true);
+  if (local) return local;
+  const hubFile = /^([\w.-]+\/[\w.-]+)\/(.+\.gguf)$/i.exec(spec);
+  if (hubFile) {
+    const url = `${hubUrl()}/${hubFile[1]}/resolve/main/${hubFile[2]}`;
+    return { ...(await ggufModel(url, { headers: hubHeaders() })), withoutWeights: null };
+  }
+  if (!isHubId(spec)) throw notFound(spec);
+  const snapshot = await cachedSnapshot(spec);
+  const cached = snapshot === null ? null : await modelOfPath(snapshot, true);
+  if (cached) return { ...cached, name: spec };
+  return { name: spec, ...(await hubModel(spec)) };
+}
+
+function bundled(spec: string): NamedModel | null {
   const key = spec.trim().toLowerCase();
   const engine = Object.hasOwn(enginePresets, key) ? enginePresets[key] : undefined;
   if (engine) return { name: key, config: engine };
   const preset = findPreset(spec);
-  if (preset) return { name: preset.id, config: preset.config };
-  const path = resolve(spec);
+  return preset ? { name: preset.id, config: preset.config } : null;
+}
+
+async function modelOfPath(path: string, sized: boolean): Promise<SizedModel | null> {
   const found = await stat(path).catch(() => null);
-  if (found === null) throw notFound(spec);
-  const file = found.isDirectory() ? join(path, 'config.json') : path;
-  return { name: basename(dirname(file)) || 'model', config: await readConfig(file) };
+  if (found === null) return null;
+  if (!found.isDirectory()) {
+    if (/\.gguf$/i.test(path)) return { ...(await ggufModel(path)), withoutWeights: null };
+    const folder = dirname(path);
+    const inFolder = path.endsWith('.safetensors') || basename(path) === 'config.json';
+    return modelOfFolder(inFolder ? join(folder, 'config.json') : path, sized && inFolder);
+  }
+  const config = join(path, 'config.json');
+  if ((await stat(config).catch(() => null)) === null) {
+    const file = await ggufOfFolder(path);
+    if (file !== null) return { ...(await ggufModel(file)), withoutWeights: null };
+  }
+  return modelOfFolder(config, sized);
+}
+
+/** A damaged or missing file does not keep the arithmetic from being done: the reason is told instead. */
+async function modelOfFolder(configFile: string, sized: boolean): Promise<SizedModel> {
+  const config = await readConfig(configFile);
+  const folder = dirname(configFile);
+  const model = { name: basename(folder) || 'model', config };
+  if (!sized) return { ...model, weights: null, withoutWeights: null };
+  try {
+    return { ...model, weights: await folderWeights(folder, config), withoutWeights: null };
+  } catch (error) {
+    if (!(error instanceof InferscopeError) || error.code !== 'E_MODEL_FILE') throw error;
+    return { ...model, weights: null, withoutWeights: `${error.parts.what}: ${error.parts.why}` };
+  }
 }
 
 function notFound(spec: string): InferscopeError {

@@ -10,6 +10,8 @@ export interface TransientBytes {
 }
 
 interface Step {
+  /** Layers of different structure, each once. */
+  kinds: readonly Layer[];
   activations: DType;
   /** Sequences computed on this device. */
   sequences: number;
@@ -49,8 +51,7 @@ export function transformersStep(a: Architecture, step: Step): TransientBytes {
       formula: 'N·(3·D·b + 8·D): RMSNorm in float32',
     });
   }
-  for (const layer of distinct(a.layers))
-    parts.push(attentionPart(layer, step, live), mlpPart(a, layer, step, live));
+  for (const layer of step.kinds) parts.push(attentionPart(layer, step, live), mlpPart(a, layer, step, live));
   return parts.reduce((most, part) => (part.bytes > most.bytes ? part : most));
 }
 
@@ -114,15 +115,4 @@ function mlpPart(a: Architecture, { mlp }: Layer, step: Step, live: number): Tra
     at: 'experts',
     formula: 'N·b·(4·D + k·max(D + 4·MI, 4·D))',
   };
-}
-
-/** Layers of different structure, each once. */
-function distinct(layers: readonly Layer[]): Layer[] {
-  const found = new Map<string, Layer>();
-  for (const layer of layers) {
-    const { index: _, ...structure } = layer;
-    const key = JSON.stringify(structure);
-    if (!found.has(key)) found.set(key, layer);
-  }
-  return [...found.values()];
 }

@@ -92,3 +92,37 @@ export function byArchitecture(
   const found = generation === undefined ? undefined : table[generation];
   return found ?? table['other']!;
 }
+
+/**
+ * GiB that a process can allocate on a GPU (cudaMemGetInfo), by the driver's name of it: what torch's out-of-memory
+ * messages ("total capacity of 22.06 GiB") and vLLM's logs print. ECC and the driver's own reserve are off already.
+ */
+export const allocatableGib: Readonly<Record<string, number>> = {
+  'NVIDIA A10': 22.06,
+  'NVIDIA A10G': 22.06,
+  'NVIDIA A30': 23.5,
+  'NVIDIA A40': 44.34,
+  'NVIDIA A100-SXM4-40GB': 39.39,
+  'NVIDIA A100-PCIE-40GB': 39.39,
+  'NVIDIA A100-SXM4-80GB': 79.15,
+  'NVIDIA A100 80GB PCIe': 79.15,
+  'NVIDIA B200': 178.35,
+  'NVIDIA GeForce RTX 3090': 23.57,
+  'NVIDIA GeForce RTX 4090': 23.52,
+  'NVIDIA GeForce RTX 5090': 31.35,
+  'NVIDIA H100 80GB HBM3': 79.1,
+  'NVIDIA H100 PCIe': 79.1,
+  'NVIDIA H100 NVL': 93.0,
+  'NVIDIA H200': 139.8,
+  'NVIDIA L4': 22.03,
+  'NVIDIA L40': 44.39,
+  'NVIDIA L40S': 44.39,
+  'NVIDIA RTX A6000': 47.53,
+  'Tesla T4': 14.56,
+  'Tesla V100-SXM2-16GB': 15.77,
+  'Tesla V100-SXM2-32GB': 31.73,
+  'AMD Instinct MI300X': 191.98,
+};
+
+/** For GPUs not above: what ECC and the driver leave at least of the memory on the sheet. */
+export const allocatableShare = 0.92;

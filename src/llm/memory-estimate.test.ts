@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { InferscopeError } from '../model/errors.js';
+import type { InferscopeError } from '../model/errors.js';
 import { estimateMemory, type MemoryEstimate } from './memory-estimate.js';
 import { largestFit } from './memory-fit.js';
 import type { EstimatedComponent } from './memory-place.js';
-import type { MemoryRequest } from './memory-request.js';
+import type { MemoryRequest, Parallelism } from './memory-request.js';
 import { countParameters } from './parameters.js';
 import { presetArchitecture, presets } from './presets.js';
 import { quantizedWeights } from './quantization.js';
@@ -61,7 +61,7 @@ describe('one GPU', () => {
 });
 
 describe('several GPUs', () => {
-  const weightsOf = (id: string, parallel: MemoryRequest['parallel'], change: Partial<MemoryRequest> = {}) =>
+  const weightsOf = (id: string, parallel: Partial<Parallelism>, change: Partial<MemoryRequest> = {}) =>
     bytesOf(
       estimateMemory(presetArchitecture(id), request({ parallel, engine: 'vllm', ...change })),
       'model_weights',

@@ -7,12 +7,13 @@ import {
   type EstimatedComponent,
   type Part,
   type Place,
+  type WeightsPart,
 } from './memory-place.js';
 import { withDefaults, type MemoryRequest, type ResolvedRequest } from './memory-request.js';
 import { devices, type Device } from './memory-shards.js';
 import { transformersPlace } from './memory-transformers.js';
 import { poolCapacity, vllmPlace, type PoolCapacity } from './memory-vllm.js';
-import { rotaryTableBytes, tensorBytes, weightBytes } from './storage.js';
+import { weightParts } from './memory-weights.js';
 
 /** One component: bytes of each GPU, in order, and of all together. */
 export interface MemoryLine {
@@ -64,10 +65,32 @@ const places = { transformers: transformersPlace, vllm: vllmPlace, onnx: onnxPla
  * @throws E_USAGE for groups of devices that do not divide the model
  */
 export function estimateMemory(a: Architecture, asked: MemoryRequest): MemoryEstimate {
-  const request = withDefaults(a, asked);
-  const group = devices(a, request.parallel, request.engine);
-  const weights = weightParts(a, group, request);
-  const found = group.map((device, gpu) => places[request.engine](a, device, request, weights[gpu]!));
+  return memoryEstimator(a, asked)({});
+}
+
+export type Shape = Partial<Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>>;
+
+/** `estimateMemory` for many shapes of one request: what does not change with them is reckoned once. */
+export function memoryEstimator(a: Architecture, asked: MemoryRequest): (shape: Shape) => MemoryEstimate {
+  const first = withDefaults(a, asked);
+  const group = devices(a, first.parallel, first.engine);
+  const weights = weightParts(a, group, first);
+  return (shape) => estimated(a, group, weights, withDefaults(a, { ...asked, ...shape }));
+}
+
+function estimated(
+  a: Architecture,
+  group: readonly Device[],
+  weights: readonly WeightsPart[],
+  request: ResolvedRequest,
+): MemoryEstimate {
+  const byRank = new Map<number, Place>();
+  const found = group.map((device, gpu) => {
+    const known = byRank.get(device.pipelineRank);
+    const place = known ?? places[request.engine](a, device, request, weights[gpu]!);
+    byRank.set(device.pipelineRank, place);
+    return place;
+  });
   const gpus = found.map((place, gpu): GpuEstimate => {
     const bytes = bytesOf(place);
     const kv = place.parts.kv_cache?.bytes ?? 0;
@@ -129,27 +152,4 @@ function poolOf(
   return group
     .map((device, gpu) => poolCapacity(a, device, request, found[gpu]!.parts.kv_cache?.bytes ?? 0))
     .reduce((least, pool) => (pool.tokens < least.tokens ? pool : least));
-}
-
-/** Weights of each device: its tensors, or its share of what a file's header says. */
-function weightParts(a: Architecture, group: readonly Device[], request: ResolvedRequest): Part[] {
-  const { storage, headerWeights, engine } = request;
-  const rotary = engine === 'vllm' ? (rotaryTableBytes(a) ?? 0) : 0;
-  const also = rotary > 0 ? ' + rotary table' : '';
-  const own = group.map(({ tensors }) =>
-    tensors.reduce((sum, t) => sum + tensorBytes(t, storage.weights) * t.count, 0),
-  );
-  if (headerWeights) {
-    const whole = weightBytes(a, storage).total;
-    return own.map((bytes) => ({
-      bytes: (group.length === 1 ? headerWeights.bytes : headerWeights.bytes * (bytes / whole)) + rotary,
-      formula: `${headerWeights.source}${group.length === 1 ? '' : ', in proportion to the shards'}${also}`,
-      confidence: group.length === 1 ? 'high' : 'medium',
-    }));
-  }
-  return own.map((bytes) => ({
-    bytes: bytes + rotary,
-    formula: `Σ of the ${group.length === 1 ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
-    confidence: 'high',
-  }));
 }

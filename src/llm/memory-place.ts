@@ -22,6 +22,11 @@ export interface Part {
   confidence: Confidence;
 }
 
+export interface WeightsPart extends Part {
+  /** What an allocator with segments adds to them. */
+  roundingBytes: number;
+}
+
 /** What one device takes at its peak. */
 export interface Place {
   parts: Partial<Record<EstimatedComponent, Part>>;

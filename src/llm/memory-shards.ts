@@ -8,6 +8,8 @@ export interface Device {
   gpu: number;
   pipelineRank: number;
   layers: Layer[];
+  /** Its layers of different structure, each once. */
+  kinds: Layer[];
   tensors: Tensor[];
 }
 
@@ -42,13 +44,19 @@ export function devices(a: Architecture, parallel: Parallelism, engine: MemoryEn
       ...outside(a, pipelineRank, pipeline, tensor, engine),
       ...layers.flatMap((layer) => layerTensors(a, layer).map((t) => layerShard(t, layer, parallel))),
     ];
-    return Array.from({ length: each }, (_, rank) => ({
-      gpu: pipelineRank * each + rank,
-      pipelineRank,
-      layers,
-      tensors,
-    }));
+    const place = { pipelineRank, layers, kinds: distinct(layers), tensors };
+    return Array.from({ length: each }, (_, rank) => ({ gpu: pipelineRank * each + rank, ...place }));
   });
+}
+
+function distinct(layers: readonly Layer[]): Layer[] {
+  const found = new Map<string, Layer>();
+  for (const layer of layers) {
+    const { index: _, ...structure } = layer;
+    const key = JSON.stringify(structure);
+    if (!found.has(key)) found.set(key, layer);
+  }
+  return [...found.values()];
 }
 
 /** Layers of each pipeline rank. */

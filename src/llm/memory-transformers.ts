@@ -10,12 +10,9 @@ import {
   decodeGraph,
   ncclBuffers,
 } from './memory-constants.js';
-import { kvFormula, kvOf, sequencesOf, type Part, type Place } from './memory-place.js';
+import { kvFormula, kvOf, sequencesOf, type Place, type WeightsPart } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
-import { tensorBytes } from './storage.js';
-
-const mib = 2 ** 20;
 
 interface Moment {
   kv: number;
@@ -28,7 +25,7 @@ export function transformersPlace(
   a: Architecture,
   device: Device,
   request: ResolvedRequest,
-  weights: Part,
+  weights: WeightsPart,
 ): Place {
   const sequences = sequencesOf(request);
   const prefill = prefillMoment(a, device, request, sequences);
@@ -37,7 +34,6 @@ export function transformersPlace(
   const at = inPrefill ? prefill : decode;
   // Freed blocks stay with the allocator: the cache of decode grows into what prefill's activations left.
   const held = Math.max(prefill.transient.bytes, at.transient.bytes);
-  const rounding = segmentRounding(device, request);
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
@@ -69,7 +65,7 @@ export function transformersPlace(
         : {}),
       cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
       allocator_reserve: {
-        bytes: rounding + share * (at.kv + held),
+        bytes: weights.roundingBytes + share * (at.kv + held),
         formula: `weights rounded up to segments of 2 and 20 MiB + ${share * 100} % of cache and activations`,
         confidence: allocatorReserveShare.confidence,
       },
@@ -83,17 +79,15 @@ function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest
   return {
     kv: kvOf(a, device, request, sequences, tokens),
     tokens,
-    transient: transformersStep(
-      { ...a, layers: device.layers },
-      {
-        activations: request.storage.activations,
-        sequences,
-        newTokens: inputLen,
-        contextTokens: 0,
-        tensor: request.parallel.tensor,
-        request,
-      },
-    ),
+    transient: transformersStep(a, {
+      kinds: device.kinds,
+      activations: request.storage.activations,
+      sequences,
+      newTokens: inputLen,
+      contextTokens: 0,
+      tensor: request.parallel.tensor,
+      request,
+    }),
   };
 }
 
@@ -108,20 +102,18 @@ function decodeMoment(
   if (outputLen < 2) return null;
   const growing = cache === 'growing';
   const tokens = inputLen + outputLen - (growing ? 1 : 0);
-  const transient = transformersStep(
-    { ...a, layers: device.layers },
-    {
-      activations: storage.activations,
-      sequences,
-      newTokens: 1,
-      contextTokens: tokens - 1,
-      tensor: parallel.tensor,
-      request,
-    },
-  );
+  const transient = transformersStep(a, {
+    kinds: device.kinds,
+    activations: storage.activations,
+    sequences,
+    newTokens: 1,
+    contextTokens: tokens - 1,
+    tensor: parallel.tensor,
+    request,
+  });
   // torch.cat makes a layer's keys anew beside the old ones.
   const widest = Math.max(
-    ...device.layers.map(({ attention }) => kvElementsPerToken(attention, parallel.tensor) / 2),
+    ...device.kinds.map(({ attention }) => kvElementsPerToken(attention, parallel.tensor) / 2),
   );
   const copy = growing ? sequences * tokens * widest * bytesPerElement[storage.kvCache] : 0;
   return {
@@ -133,25 +125,4 @@ function decodeMoment(
       formula: transient.formula + (copy > 0 ? ' + one layer’s keys, copied as they grow' : ''),
     },
   };
-}
-
-/**
- * What torch's caching allocator adds to weights: blocks under 1 MiB share segments of 2 MiB, those under 10 MiB segments
- * of 20 MiB, larger ones have their own, rounded up to 2 MiB (c10/cuda/CUDACachingAllocator.cpp).
- */
-function segmentRounding(device: Device, { storage }: ResolvedRequest): number {
-  let small = 0;
-  let medium = 0;
-  let added = 0;
-  for (const t of device.tensors) {
-    const bytes = tensorBytes(t, storage.weights) * t.count;
-    if (bytes < mib) small += bytes;
-    else if (bytes < 10 * mib) medium += bytes;
-    else added += upTo(bytes, 2 * mib) - bytes;
-  }
-  return added + upTo(small, 2 * mib) - small + upTo(medium, 20 * mib) - medium;
-}
-
-function upTo(bytes: number, unit: number): number {
-  return Math.ceil(bytes / unit) * unit;
 }

@@ -12,7 +12,7 @@ import { deviceCount, type Device } from './memory-shards.js';
 export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, weights: Part): Place {
   const { gpu, gpuMemoryUtilization: share, storage, maxNumBatchedTokens, maxNumSeqs, parallel } = request;
   const activations = vllmActivationPeak(
-    { ...a, layers: device.layers.map((layer) => shardedMlp(layer, parallel.tensor)) },
+    { ...a, layers: device.kinds.map((layer) => shardedMlp(layer, parallel.tensor)) },
     { activations: storage.activations, maxNumBatchedTokens, maxNumSeqs },
   );
   const nonTorch = deviceCount(parallel) > 1 ? vllmNonTorch.group : vllmNonTorch.single;

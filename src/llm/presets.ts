@@ -7,12 +7,18 @@ import data from './presets.json' with { type: 'json' };
 export interface Preset {
   id: string;
   hub_id: string;
+  /** The hub wants a login and an agreement before it gives the files (as last seen; publishers change it). */
+  gated: boolean;
+  /** Of its safetensors files where they hold more than the weights in the config's dtype; null: as much. */
+  download_bytes: number | null;
   config: Record<string, unknown>;
 }
 
 export const presets: readonly Preset[] = Object.entries(data).map(([id, preset]) => ({
   id,
   hub_id: preset.hub_id,
+  gated: preset.gated,
+  download_bytes: 'download_bytes' in preset ? preset.download_bytes : null,
   config: preset.config,
 }));
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
+import { estimateMemorySchema } from './estimate-memory.js';
 
 const sizes = z.object({
   parameters: z.number(),
@@ -60,13 +61,27 @@ export const estimateSchema = z.object({
     lm_head: z.number(),
   }),
   weight_bytes: z.number(),
+  /** The headers of the model's files, where they were read; null for presets and bare config files. */
+  files: z
+    .object({
+      format: z.enum(['safetensors', 'gguf']),
+      source: z.string(),
+      bytes: z.number(),
+      parameters: z.number().nullable(),
+      tensors: z.number().int(),
+      bytes_by_dtype: z.record(z.string(), z.number()),
+      left_out: z.array(z.object({ what: z.string(), bytes: z.number() })),
+    })
+    .nullable(),
   /** Of all layers, for each token of each sequence. */
   kv_cache_bytes_per_token: z.number(),
   /** null without --layers. */
   layers: estimateLayersSchema.nullable(),
+  /** What a run takes; null with --layers. */
+  memory: estimateMemorySchema.nullable(),
 });
 
-export const estimateDocumentSchema = documentSchema('estimate', '1.0', estimateSchema);
+export const estimateDocumentSchema = documentSchema('estimate', '1.1', estimateSchema);
 
 export type EstimateResult = z.infer<typeof estimateSchema>;
 export type EstimateLayers = z.infer<typeof estimateLayersSchema>;

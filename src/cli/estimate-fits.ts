@@ -1,0 +1,91 @@
+import { readArchitecture } from '../llm/architecture.js';
+import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
+import { largestContext } from '../llm/memory-fit.js';
+import type { MemoryRequest } from '../llm/memory-request.js';
+import type { EstimatedComponent } from '../llm/memory-place.js';
+import { countParameters } from '../llm/parameters.js';
+import { presets, type Preset } from '../llm/presets.js';
+import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
+import { floatStorage, weightBytes, type Storage } from '../llm/storage.js';
+import { document, type Document } from '../model/document.js';
+import type { EstimateFits } from '../model/documents/estimate-memory.js';
+import { findGpu, type KnownGpu } from './estimate-gpu.js';
+import type { EstimateOptions } from './estimate-run.js';
+
+/** What the table compares: unquantised, and the two widths that are published most. */
+const formats: { format: string; storage: Storage }[] = [
+  { format: 'float32', storage: floatStorage('float32') },
+  { format: 'bfloat16', storage: floatStorage('bfloat16') },
+  ...(['fp8-row', 'awq-int4-g128'] as const).map((scheme) => ({
+    format: scheme,
+    storage: {
+      weights: quantizedWeights(scheme, 'bfloat16'),
+      activations: 'bfloat16',
+      kvCache: 'bfloat16',
+    } as const,
+  })),
+];
+
+/** Which bundled models fit a GPU, from bundled dimensions alone: nothing is downloaded. @throws E_USAGE */
+export function estimateFits(
+  gpuName: string,
+  {
+    batchSize,
+    inputLen,
+    outputLen,
+    engine,
+  }: Pick<EstimateOptions, 'batchSize' | 'inputLen' | 'outputLen' | 'engine'>,
+): Document<EstimateFits> {
+  const gpu = findGpu(gpuName);
+  const shape = { batchSize: batchSize[0]!, inputLen: inputLen[0]!, outputLen: outputLen[0]! };
+  const models = presets.map((preset) => modelRow(preset, gpu, { ...shape, engine }));
+  models.sort((one, other) => one.parameters - other.parameters);
+  return document('estimate-fits', '1.0', {
+    gpu: { name: gpu.name, total_bytes: gpu.totalBytes, source: gpu.source },
+    engine,
+    batch_size: shape.batchSize,
+    input_len: shape.inputLen,
+    output_len: shape.outputLen,
+    models,
+  });
+}
+
+function modelRow(
+  preset: Preset,
+  gpu: KnownGpu,
+  shape: Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen' | 'engine'>,
+): EstimateFits['models'][number] {
+  const architecture = readArchitecture(preset.config);
+  const published = declaredWeights(preset.config) ?? floatStorage('float32').weights;
+  return {
+    model: preset.id,
+    hub_id: preset.hub_id,
+    family: architecture.family,
+    parameters: countParameters(architecture).total,
+    download_bytes: preset.download_bytes ?? weightBytes(architecture, { weights: published }).total,
+    published_dtype: declaredWeights(preset.config)?.name ?? declaredDType(preset.config) ?? 'float32',
+    gated: preset.gated,
+    formats: formats.map(({ format, storage }) => {
+      const request: MemoryRequest = { ...shape, storage, gpu };
+      const made = estimateMemory(architecture, request);
+      const of = (component: EstimatedComponent): number => fullestOf(made, component);
+      const weights = of('model_weights');
+      const kv = made.kvNeededBytes;
+      const activations = of('activations');
+      return {
+        format,
+        weight_bytes: weights,
+        kv_cache_bytes: kv,
+        activation_bytes: activations,
+        overhead_bytes: made.neededGpuBytes - weights - kv - activations,
+        needed_bytes: made.neededGpuBytes,
+        fits: made.fits === true,
+        largest_context_tokens: made.fits === true ? largestContext(architecture, request) : 0,
+      };
+    }),
+  };
+}
+
+function fullestOf({ lines }: MemoryEstimate, component: EstimatedComponent): number {
+  return lines.find((line) => line.component === component)?.gpuBytes[0] ?? 0;
+}

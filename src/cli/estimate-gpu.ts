@@ -1,0 +1,82 @@
+import { closest } from 'fastest-levenshtein';
+import { gpuSheet, type GpuSheet } from '../hardware/gpu-peaks.js';
+import { gpuSheets } from '../hardware/gpu-sheets.js';
+import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
+import type { GpuRoom } from '../llm/memory-request.js';
+import { InferscopeError } from '../model/errors.js';
+
+export interface KnownGpu extends GpuRoom {
+  totalBytes: number;
+  /** Where the memory is known from. */
+  source: string;
+}
+
+const gib = 2 ** 30;
+const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'rtx', 'generation']);
+
+/**
+ * A GPU as people type it (A10G, h100-pcie, "RTX 4090", the driver's name) or a size (24GB, 24GiB). A name that
+ * several sheets answer to is taken when their memory is the same.
+ * @throws E_USAGE for an unknown or ambiguous name
+ */
+export function findGpu(typed: string): KnownGpu {
+  const size = /^(\d+(?:\.\d+)?)\s*(GB|GiB)$/i.exec(typed.trim());
+  if (size) {
+    const unit = size[2]!.toLowerCase() === 'gib' ? gib : 1e9;
+    return { name: null, totalBytes: Math.round(Number(size[1]) * unit), source: 'as given' };
+  }
+  const exact = gpuSheet(typed);
+  if (exact) return roomOf(exact, typed.trim());
+  const wanted = words(typed);
+  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), wanted)));
+  const same = found.filter((sheet) => sheet.names.some((name) => words(name).length === wanted.length));
+  const candidates = same.length > 0 ? same : found;
+  const [first] = candidates;
+  if (first && candidates.every(({ memoryGb }) => memoryGb === first.memoryGb))
+    return roomOf(first, first.names[0]!);
+  throw candidates.length > 0 ? ambiguous(typed, candidates) : unknown(typed);
+}
+
+function roomOf(sheet: GpuSheet, name: string): KnownGpu {
+  const known = sheet.names.map((one) => allocatableGib[one]).find((one) => one !== undefined);
+  return {
+    name,
+    architecture: sheet.architecture,
+    totalBytes: Math.round(known === undefined ? sheet.memoryGb * gib * allocatableShare : known * gib),
+    source:
+      known === undefined
+        ? `${allocatableShare * 100} % of the ${sheet.memoryGb} GB of its data sheet`
+        : 'what torch reports as its capacity',
+  };
+}
+
+function words(name: string): string[] {
+  const all = name
+    .toLowerCase()
+    .split(/[\s_-]+/)
+    .filter((word) => word !== '');
+  const own = all.filter((word) => !vendorWords.has(word));
+  return own.length > 0 ? own : all;
+}
+
+function holds(name: readonly string[], wanted: readonly string[]): boolean {
+  return wanted.length > 0 && wanted.every((word) => name.includes(word));
+}
+
+function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeError {
+  const names = candidates.map(({ names: [name], memoryGb }) => `${name} (${memoryGb} GB)`);
+  return new InferscopeError('E_USAGE', {
+    what: `--gpu ${typed} is several GPUs`,
+    why: `It could be ${names.join(', ')}.`,
+    fix: `Type for example: --gpu "${candidates[0]!.names[0]}"`,
+  });
+}
+
+function unknown(typed: string): InferscopeError {
+  const names = gpuSheets.flatMap(({ names: [name] }) => (name === undefined ? [] : [name]));
+  return new InferscopeError('E_USAGE', {
+    what: `no GPU "${typed}" is known`,
+    why: `Known: ${names.join(', ')}.`,
+    fix: `Give its memory instead, e.g. --gpu 24GiB (nearest name: "${closest(typed, names)}").`,
+  });
+}

@@ -1,0 +1,172 @@
+import type { Architecture } from '../llm/architecture.js';
+import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
+import { largestFit } from '../llm/memory-fit.js';
+import type { HeaderBytes, MemoryRequest, Parallelism } from '../llm/memory-request.js';
+import { quantizedWeights, type SchemeName } from '../llm/quantization.js';
+import type { Storage } from '../llm/storage.js';
+import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
+import { bytesPerElement } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { findGpu, type KnownGpu } from './estimate-gpu.js';
+import type { EstimateOptions } from './estimate-run.js';
+import type { HeaderWeights } from './find-model-files.js';
+import type { SizedModel } from './find-model.js';
+
+/** More combinations of batch and lengths than a table shows are a slip of the keyboard. */
+const mostPoints = 400;
+
+export function memoryOf(
+  a: Architecture,
+  storage: Storage,
+  model: SizedModel,
+  options: EstimateOptions,
+): EstimateMemory {
+  const gpu = options.gpu === undefined ? null : findGpu(options.gpu);
+  const request = requestOf(storage, model, gpu, options);
+  const points = shapes(options).map((shape) => pointOf(a, { ...request, ...shape }));
+  const { parallel, maxModelLen, gpuMemoryUtilization } = points[0]!.estimate.request;
+  return {
+    engine: options.engine,
+    gpu: gpu && { name: gpu.name, total_bytes: gpu.totalBytes, source: gpu.source },
+    gpu_memory_utilization: options.engine === 'vllm' ? gpuMemoryUtilization : null,
+    max_model_len: maxModelLen,
+    tensor_parallel_size: parallel.tensor,
+    pipeline_parallel_size: parallel.pipeline,
+    expert_parallel_size: parallel.expert,
+    gpu_count: points[0]!.estimate.gpus.length,
+    kv_cache_bytes_per_token_gpu: points[0]!.estimate.kvBytesPerToken,
+    points: points.map(({ point }) => point),
+  };
+}
+
+function requestOf(
+  storage: Storage,
+  model: SizedModel,
+  gpu: KnownGpu | null,
+  options: EstimateOptions,
+): Omit<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'> {
+  return {
+    engine: options.engine,
+    storage,
+    headerWeights: headerBytes(model.weights, storage, options),
+    parallel: {
+      tensor: options.tensorParallelSize,
+      pipeline: options.pipelineParallelSize,
+      expert: options.expertParallelSize,
+    },
+    gpu,
+    maxModelLen: options.maxModelLen ?? null,
+    ...(options.gpuMemoryUtilization === undefined
+      ? {}
+      : { gpuMemoryUtilization: options.gpuMemoryUtilization }),
+  };
+}
+
+/** The file's own bytes, or its parameters in the dtype that they are loaded in when that is another. */
+function headerBytes(
+  weights: HeaderWeights | null,
+  storage: Storage,
+  { dtype, quantization }: EstimateOptions,
+): HeaderBytes | null {
+  if (weights === null || quantization !== undefined) return null;
+  const loaded = storage.weights.rest;
+  const width = bytesPerElement[loaded];
+  if (weights.parameters === null || weights.format === 'gguf') {
+    // Quantised files are loaded as they are; another dtype is another model.
+    return dtype === undefined ? { bytes: weights.bytes, source: weights.source } : null;
+  }
+  const bytes = weights.parameters * width;
+  const same = bytes === weights.bytes;
+  return {
+    bytes,
+    source: same ? weights.source : `parameters of the ${weights.source}, loaded in ${loaded}`,
+  };
+}
+
+type Shape = Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>;
+
+function shapes({ batchSize, inputLen, outputLen, contextLen }: EstimateOptions): Shape[] {
+  const lengths =
+    contextLen?.map((tokens) => ({ inputLen: tokens, outputLen: 0 })) ??
+    inputLen.flatMap((input) => outputLen.map((output) => ({ inputLen: input, outputLen: output })));
+  const all = batchSize.flatMap((batch) => lengths.map((length) => ({ batchSize: batch, ...length })));
+  if (all.length <= mostPoints) return all;
+  throw new InferscopeError('E_USAGE', {
+    what: `${all.length} combinations of batch and lengths`,
+    why: `A table of more than ${mostPoints} tells nothing.`,
+    fix: 'Give shorter lists.',
+  });
+}
+
+function pointOf(
+  a: Architecture,
+  request: MemoryRequest,
+): { point: EstimatePoint; estimate: MemoryEstimate } {
+  const made = estimateMemory(a, request);
+  const largest = largestFit(a, request);
+  return {
+    estimate: made,
+    point: {
+      batch_size: request.batchSize,
+      input_len: request.inputLen,
+      output_len: request.outputLen,
+      lines: made.lines.map(({ component, gpuBytes, bytes, formula, confidence }) => ({
+        component,
+        gpu_bytes: gpuBytes,
+        bytes,
+        formula,
+        confidence,
+      })),
+      gpus: made.gpus.map(({ gpu, pipelineRank, bytes, neededBytes }) => ({
+        gpu,
+        pipeline_rank: pipelineRank,
+        bytes,
+        needed_bytes: neededBytes,
+      })),
+      total_bytes: made.totalBytes,
+      largest_gpu_bytes: made.largestGpuBytes,
+      needed_gpu_bytes: made.neededGpuBytes,
+      peak: made.peak,
+      kv_needed_bytes: made.kvNeededBytes,
+      kv_pool: made.kvPool,
+      fits: made.fits,
+      largest: {
+        context_tokens: largest.contextTokens,
+        batch_size: largest.batchSize,
+        concurrency: largest.concurrency,
+      },
+      would_fit: made.fits === false ? changesThatFit(a, request) : [],
+    },
+  };
+}
+
+/** Changes of one thing that make it fit: cache and weights in fewer bytes, more GPUs. */
+function changesThatFit(a: Architecture, request: MemoryRequest): EstimatePoint['would_fit'] {
+  const { storage, parallel } = request;
+  const quantized = (scheme: SchemeName): Partial<MemoryRequest> => ({
+    storage: { ...storage, weights: quantizedWeights(scheme, storage.activations) },
+    headerWeights: null,
+  });
+  const tensor = (size: number): Partial<MemoryRequest> => ({
+    parallel: { ...parallel, tensor: size } satisfies Partial<Parallelism>,
+  });
+  const changes: [string, Partial<MemoryRequest>][] = [
+    ['--kv-cache-dtype fp8', { storage: { ...storage, kvCache: 'float8' } }],
+    ['--quantization fp8-row', quantized('fp8-row')],
+    ['--quantization awq-int4-g128', quantized('awq-int4-g128')],
+    ...[2, 4, 8].map((size): [string, Partial<MemoryRequest>] => [
+      `--tensor-parallel-size ${size}`,
+      tensor(size),
+    ]),
+  ];
+  return changes.flatMap(([change, to]) => {
+    try {
+      const made = estimateMemory(a, { ...request, ...to });
+      return made.fits === true ? [{ change, needed_gpu_bytes: made.neededGpuBytes }] : [];
+    } catch (error) {
+      // A group that does not divide the heads is no way out.
+      if (error instanceof InferscopeError) return [];
+      throw error;
+    }
+  });
+}

@@ -1,0 +1,155 @@
+import { readArchitecture, type Architecture } from '../llm/architecture.js';
+import { kvBytesPerToken } from '../llm/kv-cache.js';
+import { layerTable } from '../llm/layers.js';
+import type { MemoryEngine } from '../llm/memory-request.js';
+import { storageOf } from '../llm/memory-storage.js';
+import { countParameters } from '../llm/parameters.js';
+import { declaredWeights, type SchemeName } from '../llm/quantization.js';
+import type { StageShape } from '../llm/shape.js';
+import { weightBytes, type Storage } from '../llm/storage.js';
+import { document, type Document, type Issue } from '../model/document.js';
+import {
+  estimateModuleSchema,
+  type EstimateLayers,
+  type EstimateResult,
+} from '../model/documents/estimate.js';
+import type { DType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
+import { memoryOf } from './estimate-memory.js';
+import { findSizedModel, type SizedModel } from './find-model.js';
+
+export interface EstimateOptions {
+  model: string;
+  layers?: boolean;
+  batchSize: number[];
+  inputLen: number[];
+  outputLen: number[];
+  contextLen?: number[];
+  phase: 'prefill' | 'decode';
+  dtype?: DType;
+  quantization?: SchemeName;
+  kvCacheDtype?: DType | null;
+  tensorParallelSize: number;
+  pipelineParallelSize: number;
+  expertParallelSize: number;
+  gpu?: string;
+  gpuMemoryUtilization?: number;
+  engine: MemoryEngine;
+  maxModelLen?: number;
+}
+
+/**
+ * Arithmetic of a model that is not run: nothing is measured or loaded, of files only headers are read.
+ * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_ARCHITECTURE, E_MODEL_FILE, E_MODEL_ACCESS, E_SERVER_UNREACHABLE,
+ *   E_DTYPE, E_LENGTHS, E_USAGE
+ */
+export async function estimate(options: EstimateOptions): Promise<Document<EstimateResult>> {
+  const model = await findSizedModel(options.model);
+  const architecture = readArchitecture(model.config);
+  const storage = storageOf(model.config, options);
+  const { total, active, embedding, lm_head } = countParameters(architecture);
+  const { weights } = model;
+  const result: EstimateResult = {
+    model: {
+      name: model.name,
+      model_type: architecture.modelType,
+      family: architecture.family,
+      layers: architecture.layers.length,
+      hidden_size: architecture.hiddenSize,
+      vocab_size: architecture.vocabSize,
+    },
+    weight_format: storage.weights.name,
+    activation_dtype: storage.activations,
+    kv_cache_dtype: storage.kvCache,
+    parameters: { total, active, embedding, lm_head },
+    weight_bytes: weightBytes(architecture, storage).total,
+    files: weights && {
+      format: weights.format,
+      source: weights.source,
+      bytes: weights.bytes,
+      parameters: weights.parameters,
+      tensors: weights.tensors,
+      bytes_by_dtype: weights.byDtype,
+      left_out: weights.leftOut,
+    },
+    kv_cache_bytes_per_token: kvBytesPerToken(architecture, storage.kvCache),
+    layers: options.layers ? layersOf(architecture, shapeOf(options), storage) : null,
+    memory: options.layers ? null : memoryOf(architecture, storage, model, options),
+  };
+  return document('estimate', '1.1', result, issuesOf(model, architecture, total, options));
+}
+
+function layersOf(architecture: Architecture, shape: StageShape, storage: Storage): EstimateLayers {
+  const { groups, outside, total } = layerTable(architecture, shape, storage);
+  return {
+    phase: shape.phase,
+    batch_size: shape.batchSize,
+    new_tokens: shape.newTokens,
+    context_tokens: shape.contextTokens,
+    groups,
+    // A row of the table has more than the document says of a module.
+    outside: outside.map((row) => estimateModuleSchema.parse(row)),
+    total,
+  };
+}
+
+function shapeOf({ phase, batchSize, inputLen, contextLen }: EstimateOptions): StageShape {
+  const decode = phase === 'decode';
+  const input = one('--input-len', inputLen);
+  return {
+    phase,
+    batchSize: one('--batch-size', batchSize),
+    newTokens: decode ? 1 : input,
+    contextTokens: contextLen === undefined ? (decode ? input : 0) : one('--context-len', contextLen),
+  };
+}
+
+function one(flag: string, values: readonly number[]): number {
+  const [value, ...more] = values;
+  if (value !== undefined && more.length === 0) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `--layers takes one ${flag}, not ${values.join(', ')}`,
+    why: 'It shows every module of one shape; without it, lists give a table.',
+    fix: `Type for example: ${flag} ${value ?? 1}`,
+  });
+}
+
+function issuesOf(
+  { config, weights, withoutWeights }: SizedModel,
+  { partOfLarger }: Architecture,
+  parameters: number,
+  { dtype, quantization }: EstimateOptions,
+): Issue[] {
+  const issues: Issue[] = [];
+  const asked = dtype !== undefined || quantization !== undefined;
+  if (config['quantization_config'] && !asked && declaredWeights(config) === null && weights === null) {
+    issues.push({
+      code: 'quantization_unknown',
+      severity: 'warning',
+      text: "The config's quantization_config is not known: sizes are those of unquantised weights.",
+    });
+  }
+  if (partOfLarger) {
+    issues.push({
+      code: 'decoder_only',
+      severity: 'info',
+      text: 'The config describes more than this decoder (a vision tower …), which is not counted.',
+    });
+  }
+  if (withoutWeights !== null) {
+    issues.push({
+      code: 'headers_not_read',
+      severity: 'warning',
+      text: `The files' headers were not read, sizes are those of the config: ${withoutWeights}`,
+    });
+  }
+  const held = weights?.parameters ?? null;
+  if (held !== null && held !== parameters) {
+    issues.push({
+      code: 'files_differ',
+      severity: 'warning',
+      text: `The files hold ${held} parameters and the config means ${parameters}: the files' are taken for the weights.`,
+    });
+  }
+  return issues;
+}

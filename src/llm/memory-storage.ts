@@ -1,0 +1,64 @@
+import { parseDType, type DType } from '../model/dtype.js';
+import {
+  declaredDType,
+  declaredWeights,
+  parseScheme,
+  quantizedWeights,
+  type SchemeName,
+} from './quantization.js';
+import { floatStorage, type Storage } from './storage.js';
+
+/** What engines call their quantisations → the scheme that they mean when they say no more. */
+const engineNames: Readonly<Record<string, SchemeName>> = {
+  awq: 'awq-int4-g128',
+  awq_marlin: 'awq-int4-g128',
+  gptq: 'gptq-int4-g128',
+  gptq_marlin: 'gptq-int4-g128',
+  fp8: 'fp8-row',
+  fbgemm_fp8: 'fp8-row',
+  int8: 'int8-row',
+  int4: 'matmulnbits-int4',
+  bitsandbytes: 'bnb-nf4',
+  nf4: 'bnb-nf4',
+};
+
+/** A scheme by its own name or by an engine's. @throws E_DTYPE naming the schemes */
+export function schemeNamed(text: string): SchemeName {
+  const key = text.trim().toLowerCase();
+  return Object.hasOwn(engineNames, key) ? engineNames[key]! : parseScheme(text);
+}
+
+/** A KV cache's dtype as engines name it: fp8_e4m3 and fp8_e5m2 too; null for auto. @throws E_DTYPE */
+export function kvDTypeNamed(text: string): DType | null {
+  const key = text.trim().toLowerCase();
+  if (key === 'auto') return null;
+  return parseDType(key.startsWith('fp8') ? 'fp8' : key);
+}
+
+/** Formats of the quantised dtypes; `matmulnbits-int4` is what `profile --dtype int4` runs. */
+const schemeOf: Partial<Record<DType, SchemeName>> = {
+  int4: 'matmulnbits-int4',
+  int8: 'int8-row',
+  float8: 'fp8-row',
+};
+
+export interface StorageWish {
+  dtype?: DType | undefined;
+  quantization?: SchemeName | null | undefined;
+  kvCacheDtype?: DType | null | undefined;
+}
+
+/**
+ * Weights as asked for, else as the config declares them, else float16; activations and KV cache stay in a float dtype
+ * unless the cache is given one.
+ */
+export function storageOf(config: Record<string, unknown>, wish: StorageWish): Storage {
+  const asked = wish.dtype;
+  const scheme = wish.quantization ?? (asked === undefined ? undefined : schemeOf[asked]);
+  const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';
+  const float = isFloat ? asked : (declaredDType(config) ?? 'float16');
+  const kvCache = wish.kvCacheDtype ?? float;
+  if (scheme !== undefined) return { weights: quantizedWeights(scheme, float), activations: float, kvCache };
+  const declared = asked === undefined ? declaredWeights(config) : null;
+  return { weights: declared ?? floatStorage(float).weights, activations: float, kvCache };
+}

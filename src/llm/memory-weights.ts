@@ -1,0 +1,62 @@
+import type { Architecture } from './architecture.js';
+import type { WeightsPart } from './memory-place.js';
+import type { ResolvedRequest } from './memory-request.js';
+import type { Device } from './memory-shards.js';
+import { rotaryTableBytes, tensorBytes, weightBytes } from './storage.js';
+
+const mib = 2 ** 20;
+
+/** Weights of each device: its tensors, or its share of what a file's header says. */
+export function weightParts(
+  a: Architecture,
+  group: readonly Device[],
+  { storage, headerWeights, engine }: Pick<ResolvedRequest, 'storage' | 'headerWeights' | 'engine'>,
+): WeightsPart[] {
+  const rotary = engine === 'vllm' ? (rotaryTableBytes(a) ?? 0) : 0;
+  const also = rotary > 0 ? ' + rotary table' : '';
+  const single = group.length === 1;
+  const whole = headerWeights && !single ? weightBytes(a, storage).total : 0;
+  // Devices of one pipeline rank share their list of tensors, and its sum.
+  const found = new Map<Device['tensors'], WeightsPart>();
+  return group.map(({ tensors }) => {
+    const known = found.get(tensors);
+    if (known) return known;
+    const sizes = tensors.map((t) => tensorBytes(t, storage.weights) * t.count);
+    const own = sizes.reduce((sum, bytes) => sum + bytes, 0);
+    const part: WeightsPart = headerWeights
+      ? {
+          bytes: (single ? headerWeights.bytes : headerWeights.bytes * (own / whole)) + rotary,
+          formula: `${headerWeights.source}${single ? '' : ', in proportion to the shards'}${also}`,
+          confidence: single ? 'high' : 'medium',
+          roundingBytes: segmentRounding(sizes),
+        }
+      : {
+          bytes: own + rotary,
+          formula: `Σ of the ${single ? '' : 'GPU’s '}tensors of config.json in ${storage.weights.name}${also}`,
+          confidence: 'high',
+          roundingBytes: segmentRounding(sizes),
+        };
+    found.set(tensors, part);
+    return part;
+  });
+}
+
+/**
+ * What torch's caching allocator adds to weights: blocks under 1 MiB share segments of 2 MiB, those under 10 MiB segments
+ * of 20 MiB, larger ones have their own, rounded up to 2 MiB (c10/cuda/CUDACachingAllocator.cpp).
+ */
+function segmentRounding(sizes: readonly number[]): number {
+  let small = 0;
+  let medium = 0;
+  let added = 0;
+  for (const bytes of sizes) {
+    if (bytes < mib) small += bytes;
+    else if (bytes < 10 * mib) medium += bytes;
+    else added += upTo(bytes, 2 * mib) - bytes;
+  }
+  return added + upTo(small, 2 * mib) - small + upTo(medium, 20 * mib) - medium;
+}
+
+function upTo(bytes: number, unit: number): number {
+  return Math.ceil(bytes / unit) * unit;
+}

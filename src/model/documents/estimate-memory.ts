@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+const confidence = z.enum(['high', 'medium', 'low']);
+
+export const estimateLineSchema = z.object({
+  component: z.enum([
+    'model_weights',
+    'kv_cache',
+    'activations',
+    'framework_overhead',
+    'cuda_graphs',
+    'cuda_context',
+    'allocator_reserve',
+  ]),
+  /** Of each GPU, in order. */
+  gpu_bytes: z.array(z.number()),
+  /** Of all GPUs. */
+  bytes: z.number(),
+  formula: z.string(),
+  confidence,
+});
+
+/** One combination of batch and lengths. */
+export const estimatePointSchema = z.object({
+  batch_size: z.number().int(),
+  input_len: z.number().int(),
+  output_len: z.number().int(),
+  lines: z.array(estimateLineSchema),
+  gpus: z.array(
+    z.object({
+      gpu: z.number().int(),
+      pipeline_rank: z.number().int(),
+      /** At the peak; with vLLM on a known GPU its whole KV pool is in it. */
+      bytes: z.number(),
+      /** The least it must have: with vLLM the batch's own cache in place of the pool. */
+      needed_bytes: z.number(),
+    }),
+  ),
+  total_bytes: z.number(),
+  /** Of the fullest GPU. */
+  largest_gpu_bytes: z.number(),
+  needed_gpu_bytes: z.number(),
+  /** When it is fullest. */
+  peak: z.enum(['prefill', 'decode', 'start-up']),
+  kv_needed_bytes: z.number(),
+  /** What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU. */
+  kv_pool: z
+    .object({ tokens: z.number(), blocks: z.number().nullable(), concurrency: z.number() })
+    .nullable(),
+  /** Null when the GPU's memory is not known. */
+  fits: z.boolean().nullable(),
+  /** Each with the others as asked; 0: none fits; null: the GPU's memory is not known. */
+  largest: z.object({
+    context_tokens: z.number().int().nullable(),
+    batch_size: z.number().int().nullable(),
+    concurrency: z.number().int().nullable(),
+  }),
+  /** What would make it fit, when it does not. */
+  would_fit: z.array(z.object({ change: z.string(), needed_gpu_bytes: z.number() })),
+});
+
+export const estimateMemorySchema = z.object({
+  engine: z.enum(['transformers', 'vllm', 'onnx']),
+  gpu: z
+    .object({
+      name: z.string().nullable(),
+      /** What a process on it can allocate. */
+      total_bytes: z.number().nullable(),
+      source: z.string(),
+    })
+    .nullable(),
+  gpu_memory_utilization: z.number().nullable(),
+  max_model_len: z.number().int(),
+  tensor_parallel_size: z.number().int(),
+  pipeline_parallel_size: z.number().int(),
+  expert_parallel_size: z.number().int(),
+  gpu_count: z.number().int(),
+  /** A token of one sequence, on the fullest GPU. */
+  kv_cache_bytes_per_token_gpu: z.number(),
+  points: z.array(estimatePointSchema),
+});
+
+/** `estimate --fits`: bundled models against one GPU. */
+export const estimateFitsSchema = z.object({
+  gpu: z.object({ name: z.string().nullable(), total_bytes: z.number(), source: z.string() }),
+  engine: z.enum(['transformers', 'vllm', 'onnx']),
+  batch_size: z.number().int(),
+  input_len: z.number().int(),
+  output_len: z.number().int(),
+  models: z.array(
+    z.object({
+      model: z.string(),
+      hub_id: z.string(),
+      family: z.string(),
+      parameters: z.number(),
+      /** Of the files on the hub, in the dtype they are published in. */
+      download_bytes: z.number(),
+      published_dtype: z.string(),
+      /** Whether the hub asks for a login and an agreement first. */
+      gated: z.boolean(),
+      /** Weights + KV cache + activations + overhead. */
+      formats: z.array(
+        z.object({
+          format: z.string(),
+          weight_bytes: z.number(),
+          kv_cache_bytes: z.number(),
+          activation_bytes: z.number(),
+          overhead_bytes: z.number(),
+          needed_bytes: z.number(),
+          fits: z.boolean(),
+          /** Longest sequence at this batch; 0 when none fits. */
+          largest_context_tokens: z.number().int(),
+        }),
+      ),
+    }),
+  ),
+});
+
+export const estimateFitsDocumentSchema = documentSchema('estimate-fits', '1.0', estimateFitsSchema);
+
+export type EstimatePoint = z.infer<typeof estimatePointSchema>;
+export type EstimateMemory = z.infer<typeof estimateMemorySchema>;
+export type EstimateFits = z.infer<typeof estimateFitsSchema>;

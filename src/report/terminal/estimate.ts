@@ -1,0 +1,228 @@
+import type { Document } from '../../model/document.js';
+import type { EstimateResult } from '../../model/documents/estimate.js';
+import type { EstimateMemory, EstimatePoint } from '../../model/documents/estimate-memory.js';
+import { formatBytes, formatCount, formatQuantity, nbsp, noValue } from '../format.js';
+import { componentWords } from '../memory-words.js';
+import { colour } from './colour.js';
+import { textTable, type TextColumn } from './table.js';
+import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+
+const right = (head: string): TextColumn => ({ head, align: 'right' });
+const short = (count: number): string => formatQuantity(count, 'FLOP').replace(/FLOP$/, '').trim();
+
+/** What `inferscope estimate` prints: at most 100 columns, readable without colour. */
+export function estimateText(made: Document<EstimateResult>, { width: columns }: { width: number }): string {
+  const { data, issues } = made;
+  const width = Math.min(100, columns);
+  const lines = [...wrap(titleOf(made), width), '', ...factLines(data, width)];
+  if (data.memory) lines.push('', ...memoryLines(data.memory, width));
+  if (issues.length > 0) lines.push('');
+  for (const { severity, text } of issues) {
+    lines.push(...hanging(`  ${severity === 'info' ? 'note' : severity}: `, inert(text), width));
+  }
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function titleOf({ data, tool_version }: Document<EstimateResult>): string {
+  const { model, weight_format, activation_dtype } = data;
+  const format =
+    weight_format === activation_dtype
+      ? weight_format
+      : `${weight_format} weights, ${activation_dtype} activations`;
+  return [
+    `inferscope${nbsp}${tool_version}`,
+    'estimate',
+    inert(`${model.name} (${model.model_type}, ${format})`),
+    `${formatCount(model.layers)}${nbsp}layers`,
+  ].join(' · ');
+}
+
+function factLines(data: EstimateResult, width: number): string[] {
+  const { parameters, files } = data;
+  const active =
+    parameters.active === parameters.total ? '' : `, ${short(parameters.active)} active for a token`;
+  const facts: [string, string][] = [
+    ['parameters', `${formatCount(parameters.total)} (${short(parameters.total)})${active}`],
+  ];
+  if (files) {
+    const left = files.left_out.map(({ what, bytes }) => `${formatBytes(bytes)} ${what}`).join(', ');
+    facts.push([
+      'files',
+      inert(`${formatBytes(files.bytes)}, ${files.source}${left ? `; left out: ${left}` : ''}`),
+    ]);
+  }
+  facts.push([
+    'KV cache',
+    `${formatBytes(data.kv_cache_bytes_per_token)} a token of each sequence (${data.kv_cache_dtype})`,
+  ]);
+  return facts.flatMap(([name, text]) => hanging(`  ${colour.bold(name.padEnd(12))}`, text, width));
+}
+
+function memoryLines(memory: EstimateMemory, width: number): string[] {
+  const [first] = memory.points;
+  return memory.points.length === 1 && first ? pointLines(memory, first, width) : tableLines(memory, width);
+}
+
+function whereOf(memory: EstimateMemory): string {
+  const { gpu, gpu_count: count } = memory;
+  const groups = (['tensor', 'pipeline', 'expert'] as const).flatMap((kind) => {
+    const size = memory[`${kind}_parallel_size`];
+    return size === 1 ? [] : [`${kind} parallel ${size}`];
+  });
+  const room = gpu?.total_bytes ? `, ${formatBytes(gpu.total_bytes)} each` : '';
+  if (memory.engine === 'onnx') return 'main memory';
+  const name = gpu ? inert(gpu.name ?? 'GPU') : 'GPU';
+  return [`${count}${nbsp}× ${name}${room}`, ...groups].join(', ');
+}
+
+function pointLines(memory: EstimateMemory, point: EstimatePoint, width: number): string[] {
+  const shape = `batch${nbsp}${point.batch_size}, ${formatCount(point.input_len)}${nbsp}+${nbsp}${formatCount(point.output_len)}${nbsp}tokens`;
+  const share = memory.engine === 'vllm' ? `, utilisation ${memory.gpu_memory_utilization}` : '';
+  const title = `Memory at ${point.peak === 'start-up' ? 'start-up' : `the peak, in ${point.peak}`}: ${memory.engine}${share}, ${shape}, ${whereOf(memory)}`;
+  const kinds = differentGpus(point);
+  const rows = point.lines.map((line) => [
+    componentWords[line.component] ?? line.component,
+    ...kinds.map(({ gpu }) => formatBytes(line.gpu_bytes[gpu] ?? 0)),
+    line.confidence,
+    inert(line.formula),
+  ]);
+  const together = ['together', ...kinds.map(({ gpu }) => formatBytes(point.gpus[gpu]!.bytes)), '', ''];
+  const heads = kinds.map(({ label }) =>
+    right(kinds.length === 1 ? (point.gpus.length > 1 ? 'each GPU' : 'bytes') : label),
+  );
+  const table = textTable(
+    [{ head: 'component' }, ...heads, { head: 'confidence' }, { head: 'rests on', flexible: true }],
+    [...rows, together],
+    { width: Math.max(width, 80) },
+  );
+  return [
+    ...hanging('  ', title, width).map((line) => colour.bold(line)),
+    '',
+    table,
+    '',
+    ...verdictLines(memory, point, width),
+  ];
+}
+
+/** GPUs that hold equally much stand in one column. */
+function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: string }[] {
+  const groups = new Map<string, number[]>();
+  for (const { gpu } of gpus) {
+    const key = lines.map(({ gpu_bytes }) => gpu_bytes[gpu]).join();
+    groups.set(key, [...(groups.get(key) ?? []), gpu]);
+  }
+  return [...groups.values()].map((members) => {
+    const [from = 0] = members;
+    const to = members.at(-1) ?? from;
+    const run = to - from + 1 === members.length;
+    return { gpu: from, label: `GPU ${from}${members.length === 1 ? '' : run ? `–${to}` : ', …'}` };
+  });
+}
+
+function verdictLines(memory: EstimateMemory, point: EstimatePoint, width: number): string[] {
+  const line = (name: string, text: string): string[] =>
+    hanging(`  ${colour.bold(name.padEnd(9))}`, text, width);
+  const lines: string[] = [];
+  const total = memory.gpu?.total_bytes ?? null;
+  const { fits, largest, kv_pool: pool } = point;
+  if (memory.engine === 'vllm' && pool) {
+    lines.push(
+      ...line(
+        'KV pool',
+        `${formatCount(pool.tokens)} tokens, ${pool.concurrency.toFixed(1)} sequences of ${formatCount(memory.max_model_len)} at once; this batch needs ${formatBytes(point.kv_needed_bytes)}`,
+      ),
+    );
+  }
+  if (fits === null || total === null) {
+    lines.push(...line('fits', 'not known: give --gpu, e.g. --gpu A10G or --gpu 24GiB'));
+    return lines;
+  }
+  const spare = total - point.needed_gpu_bytes;
+  const least = memory.engine === 'vllm' ? ' with the batch’s own cache' : '';
+  lines.push(
+    ...line(
+      'fits',
+      fits
+        ? `yes: ${formatBytes(point.needed_gpu_bytes)}${least} of ${formatBytes(total)} (${memory.gpu!.source})`
+        : `no: ${formatBytes(point.needed_gpu_bytes)}${least} of ${formatBytes(total)}${spare < 0 ? `, ${formatBytes(-spare)} too much` : ', and its share is smaller'}`,
+    ),
+  );
+  lines.push(...line('largest', largestWords(point, memory)));
+  if (point.would_fit.length > 0) {
+    const changes = point.would_fit.map(
+      ({ change, needed_gpu_bytes }) => `${change} (${formatBytes(needed_gpu_bytes)} a GPU)`,
+    );
+    lines.push(...line('would fit', changes.join(', ')));
+  } else if (!fits) {
+    lines.push(
+      ...line('would fit', largest.batch_size ? 'a smaller batch' : 'a larger GPU, or more of them'),
+    );
+  }
+  return lines;
+}
+
+function largestWords(
+  { largest, batch_size, input_len, output_len }: EstimatePoint,
+  { engine }: EstimateMemory,
+): string {
+  const { context_tokens: context, batch_size: batch, concurrency } = largest;
+  const length = input_len + output_len;
+  const parts = [
+    context === null
+      ? ''
+      : context === 0
+        ? `no context fits at batch ${batch_size}`
+        : `${formatCount(context)} tokens of context at batch ${batch_size}`,
+    batch === null
+      ? ''
+      : batch === 0
+        ? `not one sequence of ${formatCount(length)} tokens`
+        : `batch ${formatCount(batch)} at ${formatCount(length)} tokens`,
+    engine === 'vllm' && concurrency !== null
+      ? `${formatCount(concurrency)} sequences of the longest length at once`
+      : '',
+  ];
+  return parts.filter((part) => part !== '').join(', ') || noValue;
+}
+
+/** Lists of batch and lengths: one row each. */
+function tableLines(memory: EstimateMemory, width: number): string[] {
+  const of = (point: EstimatePoint, ...components: string[]): string => {
+    const bytes = point.lines
+      .filter(({ component }) => components.includes(component))
+      .reduce((sum, { gpu_bytes }) => sum + Math.max(...gpu_bytes), 0);
+    return formatBytes(bytes);
+  };
+  const overhead = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'];
+  const rows = memory.points.map((point) => [
+    String(point.batch_size),
+    formatCount(point.input_len),
+    formatCount(point.output_len),
+    of(point, 'model_weights'),
+    formatBytes(point.kv_needed_bytes),
+    of(point, 'activations'),
+    of(point, ...overhead),
+    formatBytes(point.needed_gpu_bytes),
+    point.fits === null ? noValue : point.fits ? 'yes' : 'no',
+    point.largest.context_tokens === null ? noValue : formatCount(point.largest.context_tokens),
+  ]);
+  const heads = [
+    'batch',
+    'input',
+    'output',
+    'weights',
+    'KV cache',
+    'activations',
+    'overhead',
+    'needed',
+    'fits',
+    'max context',
+  ];
+  return [
+    ...hanging('  ', `Memory of the fullest GPU: ${memory.engine}, ${whereOf(memory)}`, width).map((line) =>
+      colour.bold(line),
+    ),
+    '',
+    textTable(heads.map(right), rows, { width }),
+  ];
+}
