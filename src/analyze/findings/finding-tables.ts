@@ -29,9 +29,10 @@ const level = "kind <> 'sampling'";
 
 /**
  * What several rules ask of the events, each table made once: sums over names and calls, few rows each.
- * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_graphs (kind, graph_launches), finding_waits
+ * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
+ * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
  * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
- * start_ns, ns, cause, tid). Needs windows and window_idle.
+ * start_ns, ns, cause, tid, inside: after the step's first activity). Needs windows and window_idle.
  */
 export async function makeFindingTables(scope: TraceScope): Promise<void> {
   const { database } = scope;
@@ -46,7 +47,17 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
        WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY pid, correlation`,
       'count(*) AS graph_launches',
       whole,
-      true,
+      'kind',
+    )}`,
+  );
+  await database.query(
+    `CREATE TEMP TABLE finding_copies AS ${inWindows(
+      `SELECT coalesce(api_start_ns, start_ns) AS start_ns, kind AS direction, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
+              bytes, dur_ns, exclusive_ns FROM own_copies WHERE kind IS NOT NULL`,
+      `direction, memory, count(*)::DOUBLE AS n, sum(bytes)::DOUBLE AS bytes, max(bytes)::DOUBLE AS largest_bytes, sum(dur_ns)::DOUBLE AS dur_ns,
+       sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns`,
+      whole,
+      'direction, memory',
     )}`,
   );
   await makeWaits(scope, whole);
@@ -74,11 +85,13 @@ function kernelsSql(whole: boolean): string {
  * Host events by the step whose range they begin in: by the host's clock, whatever clock the windows have. A step's range
  * reaches to the start of the next one.
  */
-function inWindows(events: string, columns: string, whole: boolean, grouped = false): string {
-  const by = grouped ? ' GROUP BY kind' : '';
-  if (whole) return `SELECT 'outside' AS kind, 0 AS window_id, * FROM (SELECT ${columns} FROM (${events}))`;
+function inWindows(events: string, columns: string, whole: boolean, grouped: string | null = null): string {
+  const by = grouped === null ? '' : ` GROUP BY kind, ${grouped}`;
+  if (whole) {
+    return `SELECT 'outside' AS kind, ${grouped === null ? '0 AS window_id, ' : ''}${columns} FROM (SELECT *, 'outside' AS kind FROM (${events}))${by}`;
+  }
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, host_end_ns AS w_end FROM instances WHERE ${level})
-    SELECT kind, ${grouped ? '' : 'window_id, '}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
+    SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
 }
 
 async function makeWaits({ database }: TraceScope, whole: boolean): Promise<void> {
@@ -144,7 +157,8 @@ async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<
        FROM windows WHERE ${level}),
      first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
      first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances})
-     SELECT l.*, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
-     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id)`,
+     SELECT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
+     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id)
+     LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)`,
   );
 }

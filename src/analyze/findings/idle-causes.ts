@@ -23,6 +23,7 @@ export interface IdleCauses {
   /** Queued work that waited for other streams or devices; activities whose launch is not known. */
   dependency: number;
   unattributed: number;
+  profiler: number;
 }
 
 /**
@@ -35,7 +36,8 @@ export function idleCauses(facts: StageFacts): IdleCauses {
   const short = Math.max(0, facts.host_ms - host - compile - firstUse);
   const between = short + facts.launch_overhead_ms + facts.launch_latency_ms + facts.synchronization_ms;
   const floor = Math.min(between, (facts.kernels * nodeGapNs) / 1e6);
-  const restartable = between - floor;
+  // What the profiler added lies in the launches.
+  const restartable = Math.max(0, between - floor - facts.profiler_ms);
   const waited = waitCauses.reduce((sum, cause) => sum + facts.waits[cause].ms, 0);
   const byWaits = Math.min(waited, restartable);
   const wait = Object.fromEntries(
@@ -50,6 +52,7 @@ export function idleCauses(facts: StageFacts): IdleCauses {
     firstUse,
     dependency: facts.device_dependency_ms,
     unattributed: facts.unattributed_ms,
+    profiler: between - floor - restartable,
   };
 }
 

@@ -37,6 +37,10 @@ export interface StageFacts {
   compiles: number;
   /** The part of them in leading steps far above the usual one: what runs for the first time. */
   first_use_ms: number;
+  /** The part of long_host_ms and compile_ms between two activities of a step, not at its begin. */
+  inside_ms: number;
+  /** What the profiler added to the host's part, where a clean execution tells. */
+  profiler_ms: number;
   /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
   waits: Record<WaitCause, Waits>;
 }
@@ -56,19 +60,22 @@ export function stageFacts(context: FindingContext): Promise<StageFacts[]> {
   return made;
 }
 
-const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed'];
+const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
 
-async function gather({ scope }: FindingContext): Promise<StageFacts[]> {
+async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts[]> {
   if (!scope) return [];
   const { database } = scope;
   await makeFindingTables(scope);
   const rows = (await meanWindows(database)).toSorted(
     (a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms,
   );
-  const judged = rows.filter(({ kind }) => steps.includes(kind));
+  const judged = rows.filter(({ kind }) => steps.has(kind));
   return (judged.length > 0 ? judged : rows).map((row) => ({
     ...row,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
+    profiler_ms:
+      waterfalls.find(({ kind }) => kind === row.kind)?.bars.find(({ id }) => id === 'profiler_overhead')
+        ?.ms ?? 0,
     waits: {
       synchronize: { ms: row.synchronize_wait_ms, calls: row.synchronize_calls },
       copy: { ms: row.copy_wait_ms, calls: row.copy_calls },
@@ -77,7 +84,7 @@ async function gather({ scope }: FindingContext): Promise<StageFacts[]> {
   }));
 }
 
-type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
+type Row = Omit<StageFacts, 'busy_ms' | 'waits' | 'profiler_ms'> &
   Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
 
 function meanWindows(database: SessionDatabase): Promise<Row[]> {
@@ -99,7 +106,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
      long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host, count_if(cause = 'host') AS long_hosts,
                 sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
-                sum(ns) FILTER (cause = 'first_use') AS first_use
+                sum(ns) FILTER (cause = 'first_use') AS first_use, sum(ns) FILTER (inside AND cause <> 'first_use') AS inside
               FROM finding_long_hosts GROUP BY kind),
      wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
               FROM finding_waits GROUP BY kind)
@@ -110,7 +117,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
        ${perInstance('named.kernels')} AS kernels, ${perInstance('graph.graph_launches')} AS graph_launches,
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
-       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms,
+       ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
        ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
      FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)
      LEFT JOIN named ON named.kind = w.kind LEFT JOIN graph ON graph.kind = w.kind

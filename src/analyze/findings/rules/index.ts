@@ -1,4 +1,19 @@
 import type { Rule } from '../rule.js';
+import { kvCacheConcat } from './kv-cache-concat.js';
+import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
+import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
+import { eagerAttention } from './eager-attention.js';
+import { halfPrecision } from './half-precision.js';
+import { gemmShape } from './gemm-shape.js';
+import { smallBatchMemoryBound } from './small-batch-memory-bound.js';
+import { hostCopies } from './host-copies.js';
+import { logitsToHost } from './logits-to-host.js';
+import { allocatorChurn } from './allocator-churn.js';
+import { recompilation } from './recompilation.js';
+import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
+import { serialisedStreams } from './serialised-streams.js';
+import { exposedCommunication } from './exposed-communication.js';
+import { rankStragglers } from './rank-stragglers.js';
 import { hostBound } from './host-bound.js';
 import { launchBound } from './launch-bound.js';
 import { synchronizationEveryStep } from './synchronization-every-step.js';
@@ -25,6 +40,21 @@ export const rules: readonly Rule[] = [
   launchBound,
   synchronizationEveryStep,
   hostBound,
+  rankStragglers,
+  exposedCommunication,
+  serialisedStreams,
+  gpuIdleBetweenRequests,
+  recompilation,
+  allocatorChurn,
+  logitsToHost,
+  hostCopies,
+  smallBatchMemoryBound,
+  gemmShape,
+  halfPrecision,
+  eagerAttention,
+  elementwiseNormOverhead,
+  castsAndLayoutCopies,
+  kvCacheConcat,
   lowOccupancy,
   uncoalescedAccess,
   bankConflicts,

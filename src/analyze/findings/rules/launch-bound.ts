@@ -5,6 +5,11 @@ import { aStage, count, everyStage, ms, part } from '../words.js';
 
 /** Of a stage: less is within what another run differs by. */
 const leastShare = 0.05;
+/**
+ * A graph takes the host out of the whole step, long stretches between two launches too. They are claimed where the launches
+ * alone cost a third of them; else the stretches are what is to be found.
+ */
+const stretchesClaimed = 3;
 /** With fewer launches it is not launching that takes the time. */
 const leastLaunches = 20;
 
@@ -36,7 +41,8 @@ export const launchBound: Rule = {
     for (const stage of stages) {
       const { launch } = idleCauses(stage);
       if (launch >= leastShare * stage.wall_ms && stage.launches >= leastLaunches) {
-        findings.push(await finding(context, stage, launch));
+        const claimed = stage.inside_ms <= stretchesClaimed * launch ? stage.inside_ms : 0;
+        findings.push(await finding(context, stage, launch, claimed));
       } else {
         said.push(
           `${stage.kind}: the device waits ${part(launch, stage.wall_ms)} of the time for ${count(stage.launches)} launches`,
@@ -49,7 +55,13 @@ export const launchBound: Rule = {
   },
 };
 
-async function finding(context: FindingContext, stage: StageFacts, launch: number): Promise<FoundDraft> {
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  launches_ms: number,
+  stretches: number,
+): Promise<FoundDraft> {
+  const launch = launches_ms + stretches;
   const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
   const where = kind === 'outside' ? 'true' : `phase = '${kind}'`;
   const { evidence } = await context.evidence<{ gaps: number; median_us: number }>(
@@ -61,13 +73,13 @@ async function finding(context: FindingContext, stage: StageFacts, launch: numbe
       `${rows.reduce((sum, { gaps }) => sum + gaps, 0)} gaps between kernels over ${stage.instances} instances, the median of the commonest cause ${rows[0]?.median_us ?? '–'} µs: ${count(launches)} launches of ${ms((wall - busy) / Math.max(1, launches))} idle time each.`,
   );
   const slow = Math.max(0, ((slowNodeGapNs - nodeGapNs) * kernels) / 1e6);
-  const low = Math.max(0, launch - slow);
+  const low = Math.max(0, launches_ms - slow);
   const eager = stage.graph_launches < 0.5;
   return {
     stage: kind,
     title: `Launch-bound: the device idles ${part(wall - busy, wall)} of ${everyStage(kind)}, while the host launches ${count(launches)} times`,
     at_stake_ms: launch,
-    cause: `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launch / Math.max(1, launches))} of idle time each: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.`,
+    cause: `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launches_ms / Math.max(1, launches))} of idle time each: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.${stretches > leastShare * wall ? ` ${ms(stretches)} of it are single long stretches of the host between two kernels, which a graph leaves out as well.` : ''}`,
     change: {
       kind: 'code',
       text: eager

@@ -1,0 +1,23 @@
+/** What a kernel that computes nothing is for, as its name tells. */
+export type CopyRole = 'cat' | 'cast' | 'layout';
+
+/**
+ * SQL conditions on `name`, tried in this order. Concatenations: PyTorch's CatArrayBatchedCopy, Triton's fused_cat, others'
+ * concat. Casts: PyTorch's loads and stores with a cast, its copies named after the type they write; Triton's _to_copy
+ * alone. Layout copies: PyTorch's copy of a strided view (contiguous, reshape, repeat_interleave), transposes.
+ */
+export const copyRoles: Record<CopyRole, string> = {
+  cat: `regexp_matches(name, 'CatArray|_fused_cat_|concat', 'i') AND NOT regexp_matches(name, 'concat_and_cache', 'i')`,
+  cast: `regexp_matches(name, 'LoadWithCast|StoreWithCast|(float16|float8|half|bfloat16)_copy_kernel|(^|_)cast(_|$)|convert_kernel|triton_poi_fused__to_copy_\\d+$', 'i')`,
+  layout: `regexp_matches(name, 'direct_copy_kernel|transpose|permute|contiguous|nchwToNhwc|nhwcToNchw|repeat_interleave|copy_device_to_device|triton_poi_fused_clone_\\d+$', 'i')`,
+};
+
+/** SQL of the role of a kernel by `name`, null for what is none of them. */
+export const copyRoleSql = `CASE ${Object.entries(copyRoles)
+  .map(([role, condition]) => `WHEN ${condition} THEN '${role}'`)
+  .join(' ')} END`;
+
+/** Softmax over scores that lie in memory: a kernel of its own. */
+export const softmaxName = /soft_?max/i;
+/** One kernel for the whole of attention. */
+export const fusedAttentionName = /flash|fmha|attention|sdpa|mha|fprop/i;

@@ -1,0 +1,58 @@
+/** What a multiprocessor holds, by compute capability (CUDA C++ Programming Guide, table "Technical Specifications"). */
+interface Multiprocessor {
+  sharedBytes: number;
+  threads: number;
+  blocks: number;
+}
+
+const registers = 65_536;
+const sheets: Record<string, Multiprocessor> = {
+  '7.0': { sharedBytes: 96 * 1024, threads: 2048, blocks: 32 },
+  '7.5': { sharedBytes: 64 * 1024, threads: 1024, blocks: 16 },
+  '8.0': { sharedBytes: 164 * 1024, threads: 2048, blocks: 32 },
+  '8.6': { sharedBytes: 100 * 1024, threads: 1536, blocks: 16 },
+  '8.9': { sharedBytes: 100 * 1024, threads: 1536, blocks: 24 },
+  '9.0': { sharedBytes: 228 * 1024, threads: 2048, blocks: 32 },
+  '10.0': { sharedBytes: 228 * 1024, threads: 2048, blocks: 32 },
+  '12.0': { sharedBytes: 100 * 1024, threads: 1536, blocks: 24 },
+};
+/** Shared memory that the driver takes of every block from compute capability 8 on. */
+const reservedShared = 1024;
+
+export interface Launch {
+  blocks: number;
+  /** Of a block. */
+  threads: number;
+  registers: number | null;
+  shared_mem_bytes: number | null;
+}
+
+/** Blocks of a launch that a multiprocessor holds at once; null for a GPU that is not known. */
+export function blocksPerSm(launch: Launch, capability: string | null): number | null {
+  const sm = capability === null ? undefined : sheets[capability];
+  if (!sm) return null;
+  const warps = Math.ceil(launch.threads / 32);
+  // Registers are given out by warp, in units of 256.
+  const byRegisters = launch.registers
+    ? Math.floor(registers / (warps * Math.ceil((launch.registers * 32) / 256) * 256))
+    : Infinity;
+  const byShared = launch.shared_mem_bytes
+    ? Math.floor(sm.sharedBytes / (launch.shared_mem_bytes + reservedShared))
+    : Infinity;
+  return Math.max(1, Math.min(sm.blocks, Math.floor(sm.threads / (warps * 32)), byRegisters, byShared));
+}
+
+/**
+ * Waves of blocks that a launch needs, and the share of the last wave's room that is used of all: waves / ⌈waves⌉ (NVIDIA,
+ * Matrix Multiplication Background User's Guide, wave quantisation).
+ */
+export function wavesOf(
+  launch: Launch,
+  smCount: number,
+  capability: string | null,
+): { waves: number; efficiency: number } | null {
+  const each = blocksPerSm(launch, capability);
+  if (each === null || launch.blocks < 1) return null;
+  const waves = launch.blocks / (smCount * each);
+  return { waves, efficiency: waves / Math.ceil(waves) };
+}

@@ -1,0 +1,82 @@
+import { idleCauses } from '../idle-causes.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+const allocatorCalls =
+  '^(cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged)|^cuMem(Alloc|Free|HostAlloc|Create|Map|Unmap|Release)';
+
+/** The driver's allocator is called inside the loop: its calls take long and wait for the device. */
+export const allocatorChurn = stageRule(
+  {
+    id: 'allocator_churn',
+    title: 'Memory allocated and freed in the loop',
+    references: [
+      {
+        title: 'PyTorch: CUDA memory management',
+        url: 'https://docs.pytorch.org/docs/stable/notes/cuda.html#memory-management',
+      },
+      {
+        title: 'CUDA C++ Programming Guide: implicit synchronization',
+        url: 'https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#implicit-synchronization',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const { calls, ms: total } = stage.waits.allocator;
+    const stake = idleCauses(stage).wait.allocator;
+    if (stake < leastShare * stage.wall_ms) {
+      return `${count(calls)} calls of the driver's allocator take ${part(total, stage.wall_ms)} on the host and cost the device ${part(stake, stage.wall_ms)}`;
+    }
+    return finding(context, stage, stake);
+  },
+);
+
+async function finding(context: FindingContext, stage: StageFacts, stake: number): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { calls, ms: total } = stage.waits.allocator;
+  const inside =
+    kind === 'outside'
+      ? ''
+      : ` AND EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
+  const { evidence } = await context.evidence<{ name: string; per_instance: number; ms: number }>(
+    `SELECT name, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM own_api a WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY name ORDER BY ms DESC`,
+    (rows) =>
+      rows
+        .slice(0, 3)
+        .map((row) => `${row.name}: ${row.per_instance} times, ${row.ms} ms`)
+        .join('; '),
+  );
+  return {
+    stage: kind,
+    title: `Allocator churn: ${count(calls)} calls of the driver's allocator hold up ${part(stake, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `${aStage(kind)} spends ${ms(total)} of the host's time in ${count(calls)} calls that allocate or free memory through the driver. Freeing waits for the device to finish, so that it then has nothing queued, and allocating maps memory anew.`,
+    change: {
+      kind: 'code',
+      text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and segments that can grow where sizes vary.',
+      example: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; drop torch.cuda.empty_cache()',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.7 * stake,
+      high_ms: stake,
+      after_ms: wall - stake,
+      assumption: 'The calls are gone; the host then runs ahead of the device as far as its own work allows.',
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: barsOf(context, kind, [
+      'synchronization',
+      'launch_overhead',
+      'launch_latency',
+      'host',
+      'device_dependency',
+    ]),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

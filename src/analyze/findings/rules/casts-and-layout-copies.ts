@@ -1,0 +1,90 @@
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { chainsOf } from '../pointwise-chains.js';
+import { copyRoles } from '../kernel-roles.js';
+import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { carried, stepSequence } from '../step-sequence.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Tensors are converted or brought into another layout where the next kernel could read them as they are. */
+export const castsAndLayoutCopies = stageRule(
+  {
+    id: 'casts_and_layout_copies',
+    title: 'Casts and layout copies',
+    references: [
+      {
+        title: 'PyTorch: automatic mixed precision',
+        url: 'https://docs.pytorch.org/docs/stable/amp.html',
+      },
+      {
+        title: 'PyTorch: tensor views',
+        url: 'https://docs.pytorch.org/docs/stable/tensor_view.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const sequence = await stepSequence(context, stage.kind);
+    const factor = carried(sequence, stage.compute_ms);
+    // Conversions inside a chain of elementwise kernels go with the chain.
+    const chained = new Set(chainsOf(sequence).flatMap(({ kernels }) => kernels));
+    const own = sequence.filter(
+      (kernel) => (kernel.role === 'cast' || kernel.role === 'layout') && !chained.has(kernel),
+    );
+    const sum = (role: string) =>
+      own.filter((kernel) => kernel.role === role).reduce((total, { dur_ns }) => total + dur_ns, 0) * factor;
+    const casts = sum('cast') / 1e6;
+    const layouts = sum('layout') / 1e6;
+    const time = casts + layouts;
+    if (time < leastShare * stage.wall_ms) {
+      return `casts and layout copies on their own take ${part(time, stage.wall_ms)}`;
+    }
+    return finding(context, stage, { casts, layouts, n: own.length });
+  },
+);
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { casts, layouts, n }: { casts: number; layouts: number; n: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const time = casts + layouts;
+  const { evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
+    `SELECT coalesce(short_name, name) AS kernel, CASE WHEN ${copyRoles.cast} THEN 'cast' ELSE 'layout copy' END AS what,
+            round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class = 'copy' AND (${copyRoles.cast} OR ${copyRoles.layout}) GROUP BY ALL ORDER BY ms DESC`,
+    (rows) =>
+      rows
+        .slice(0, 2)
+        .map((row) => `${row.kernel}: ${row.per_instance} of ${row.us} µs`)
+        .join('; '),
+  );
+  const mostlyCasts = casts >= layouts;
+  return {
+    stage: kind,
+    title: `${mostlyCasts ? 'Casts' : 'Layout copies'}: ${count(n)} conversions take ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: time,
+    cause: `${aStage(kind)} spends ${ms(casts)} converting tensors to another type and ${ms(layouts)} copying them into another layout, and computes nothing with it. ${mostlyCasts ? 'Tensors that are converted at every use, such as weights kept in float32, are converted again in every step.' : 'A view with strides (transpose, expand, slice) is made contiguous before it is used.'}`,
+    change: {
+      kind: 'code',
+      text: mostlyCasts
+        ? 'Keep weights and activations in the type they are computed in, once, before the loop.'
+        : 'Let the kernel read the strided view (scaled_dot_product_attention and matmul do), or produce the layout that is needed.',
+      example: mostlyCasts
+        ? 'model = model.to(torch.bfloat16)'
+        : 'F.scaled_dot_product_attention(q, k, v, enable_gqa=True)  # no repeat_interleave',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.7 * time,
+      high_ms: time,
+      after_ms: wall - time,
+      assumption: 'The conversions are gone, and no other kernel takes longer for it.',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: classBars(context, kind, ['copy', 'quantization']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,77 @@
+import { type Chain, chainsOf } from '../pointwise-chains.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { carried, stepSequence } from '../step-sequence.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Norms, activations and additions run as chains of kernels that each read and write whole tensors. */
+export const elementwiseNormOverhead = stageRule(
+  {
+    id: 'elementwise_norm_overhead',
+    title: 'Unfused elementwise operations and norms',
+    references: [
+      {
+        title: 'torch.compile',
+        url: 'https://docs.pytorch.org/docs/stable/torch.compiler.html',
+      },
+      {
+        title: 'Making Deep Learning Go Brrrr From First Principles: bandwidth and fusion',
+        url: 'https://horace.io/brrr_intro.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const sequence = await stepSequence(context, stage.kind);
+    const factor = carried(sequence, stage.compute_ms);
+    const chains = chainsOf(sequence);
+    const saved = (chains.reduce((sum, chain) => sum + chain.saved_ns, 0) * factor) / 1e6;
+    const time =
+      (chains.flatMap(({ kernels }) => kernels).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
+    if (saved < leastShare * stage.wall_ms) {
+      return `${chains.length} chains of elementwise kernels and norms take ${part(time, stage.wall_ms)}, fused they would save ${part(saved, stage.wall_ms)}`;
+    }
+    return finding(context, stage, { chains, saved, time });
+  },
+);
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { chains, saved, time }: { chains: Chain[]; saved: number; time: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const n = chains.reduce((sum, { kernels }) => sum + kernels.length, 0);
+  const longest = chains.toSorted((a, b) => b.kernels.length - a.kernels.length)[0]!;
+  const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
+    `SELECT coalesce(short_name, name) AS kernel, class, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
+            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
+    () =>
+      `${chains.length} chains of ${count(n / chains.length)} kernels in ${aStage(kind)}, the longest of ${longest.kernels.length}`,
+  );
+  return {
+    stage: kind,
+    title: `Unfused elementwise operations: ${count(n)} kernels in ${chains.length} chains take ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: saved,
+    cause: `Between its products ${aStage(kind)} runs chains of elementwise kernels and norms, ${ms(time)} together. Each reads and writes the whole tensor; one kernel for a chain would do so once.`,
+    change: {
+      kind: 'code',
+      text: 'Compile the model, so that each chain becomes one kernel, or call fused operators for norm, rotary and activation.',
+      example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
+    },
+    gain: {
+      expected_ms: saved,
+      low_ms: 0.7 * saved,
+      high_ms: Math.min(time, 1.15 * saved),
+      after_ms: wall - saved,
+      assumption:
+        'One kernel a chain takes as long as the longest of it, three quarters of it where the chain computes in float32 between 16-bit tensors.',
+      what_if: 'fused-elementwise',
+    },
+    confidence: 'medium',
+    bars: classBars(context, kind, ['elementwise', 'norm', 'copy', 'quantization']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,94 @@
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { stageFacts } from '../stage-facts.js';
+import { ms, part } from '../words.js';
+
+/** Of the run: less is within what another run of the same program differs by. */
+const leastShare = 0.05;
+/** Preparing the next request takes less than this. */
+const longNs = 500_000;
+const steps = "('prefill', 'decode', 'mixed')";
+
+/** Between two stages, outside all of them, nothing runs on the device and nothing is launched. */
+export const gpuIdleBetweenRequests: Rule = {
+  id: 'gpu_idle_between_requests',
+  title: 'GPU idle between requests',
+  references: [
+    {
+      title: 'Orca: continuous batching of requests',
+      url: 'https://www.usenix.org/conference/osdi22/presentation/yu',
+    },
+    {
+      title: 'vLLM: optimization and tuning',
+      url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html',
+    },
+  ],
+  async find(context) {
+    const stages = await stageFacts(context);
+    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+    if (stages.some(({ kind }) => kind === 'outside'))
+      return { outcome: 'not_applicable', why: 'Nothing marks where a request ends and the next begins.' };
+    const [idle] = await context.database.query<{
+      n: number;
+      ms: number;
+      longest_ms: number;
+      run_ms: number;
+    }>(
+      `SELECT count(*) AS n, coalesce(sum(ns), 0) / 1e6 AS ms, coalesce(max(ns), 0) / 1e6 AS longest_ms,
+              (SELECT (max(end_ns) - min(start_ns)) / 1e6 FROM windows WHERE kind IN ${steps}) AS run_ms
+       FROM (${idleSql}) WHERE ns > ${longNs}`,
+    );
+    if (!idle || idle.n === 0 || idle.ms < leastShare * idle.run_ms) {
+      return {
+        outcome: 'not_fired',
+        why: `Between stages the device idles ${part(idle?.ms ?? 0, idle?.run_ms ?? 0)} of the run.`,
+      };
+    }
+    return { outcome: 'fired', findings: [await finding(context, idle)] };
+  },
+};
+
+/**
+ * Idle time between the end of one stage and the begin of the next, as the device saw it: from its last activity in or before
+ * that time to its next one. Warm-up and loading are no requests.
+ */
+const idleSql = `WITH stage AS (
+    SELECT start_ns, end_ns, lead(start_ns) OVER (ORDER BY start_ns) AS next_ns, lead(kind) OVER (ORDER BY start_ns) AS next_kind FROM windows WHERE kind <> 'sampling'),
+  pause AS (SELECT end_ns AS p_start, next_ns AS p_end FROM stage WHERE next_ns > end_ns AND next_kind IN ${steps})
+  SELECT p_start, sum(least(p_end, g.start_ns + g.dur_ns) - greatest(p_start, g.start_ns)) AS ns
+  FROM pause JOIN (SELECT start_ns, dur_ns FROM own_gaps WHERE dur_ns > ${longNs}) g ON g.start_ns < p_end AND g.start_ns + g.dur_ns > p_start GROUP BY p_start`;
+
+async function finding(
+  context: FindingContext,
+  idle: { n: number; ms: number; longest_ms: number; run_ms: number },
+): Promise<FoundDraft> {
+  const { evidence } = await context.evidence<{ ms: number }>(
+    `SELECT round(p_start / 1e6, 3) AS after_ms, round(ns / 1e6, 3) AS ms FROM (${idleSql}) WHERE ns > ${longNs} ORDER BY ns DESC`,
+    (rows) => `${rows.length} pauses of the device between stages, the longest ${ms(rows[0]?.ms ?? 0)}`,
+  );
+  const each = idle.ms / idle.n;
+  return {
+    stage: null,
+    title: `GPU idle between requests: ${part(idle.ms, idle.run_ms)} of the run, ${idle.n} times for ${ms(each)}`,
+    at_stake_ms: each,
+    run_ms: idle.ms,
+    cause: `Between two stages the device has nothing to do for ${ms(each)} on average, ${ms(idle.ms)} of ${ms(idle.run_ms)} in all: no request waits, or the host looks for the next one too rarely or prepares it only then.`,
+    change: {
+      kind: 'code',
+      text: 'Take the next request as soon as the last one is done (a queue, no polling with sleep), prepare it while the device still works, and add requests to running batches (continuous batching).',
+      example: 'request = queue.get()  # instead of time.sleep() in a loop',
+    },
+    gain: {
+      expected_ms: each,
+      low_ms: 0.5 * each,
+      high_ms: each,
+      after_ms: 0,
+      assumption: 'A request waits whenever the device is free; per pause.',
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: [],
+    evidence: [evidence],
+    check: 'inferscope run --evaluator none,nsys -- <the changed command>',
+  };
+}

@@ -1,0 +1,122 @@
+import { idleCauses } from '../idle-causes.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** What pinned memory reaches: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
+const pinnedBytesPerS = { expected: 50e9, low: 25e9 };
+
+interface Copies {
+  memory: string | null;
+  n: number;
+  bytes: number;
+  largest_bytes: number;
+  dur_ms: number;
+  ms: number;
+}
+
+/** Inputs are copied to the device while it waits. */
+export const hostCopies = stageRule(
+  {
+    id: 'host_copies',
+    title: 'Copies from the host in every step',
+    references: [
+      {
+        title: 'CUDA C++ Best Practices Guide: pinned memory, asynchronous transfers',
+        url: 'https://docs.nvidia.com/cuda/cuda-c-best-practices-guide/index.html#data-transfer-between-host-and-device',
+      },
+      {
+        title: 'PyTorch: pin_memory and non_blocking',
+        url: 'https://docs.pytorch.org/tutorials/intermediate/pinmem_nonblock.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const rows = await context.database.query<Copies>(
+      `SELECT coalesce(memory, 'unknown') AS memory, n / ${stage.instances} AS n, bytes / ${stage.instances} AS bytes, largest_bytes,
+              dur_ns / 1e6 / ${stage.instances} AS dur_ms, ns / 1e6 / ${stage.instances} AS ms
+       FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'HtoD' ORDER BY ns DESC`,
+    );
+    const exposed = rows.reduce((sum, row) => sum + row.ms, 0);
+    const waited = await waitOf(context, stage);
+    const stake = exposed + waited;
+    if (stake < leastShare * stage.wall_ms) {
+      return `copies to the device take ${part(exposed, stage.wall_ms)} that nothing hides`;
+    }
+    return finding(context, stage, { rows, exposed, stake });
+  },
+);
+
+/** Idle time behind copies that held the host: its share of all such waits. */
+async function waitOf({ database }: FindingContext, stage: StageFacts): Promise<number> {
+  const [row] = await database.query<{ share: number | null }>(
+    `SELECT sum(dur_ns) FILTER (direction = 'HtoD') / nullif(sum(dur_ns), 0) AS share FROM finding_waits WHERE kind = '${stage.kind}' AND cause = 'copy'`,
+  );
+  return idleCauses(stage).wait.copy * (row?.share ?? 0);
+}
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  { rows, exposed, stake }: { rows: Copies[]; exposed: number; stake: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, compute_ms: compute, instances } = stage;
+  const bytes = rows.reduce((sum, row) => sum + row.bytes, 0);
+  const n = rows.reduce((sum, row) => sum + row.n, 0);
+  const dur = rows.reduce((sum, row) => sum + row.dur_ms, 0);
+  const pageable =
+    rows.filter(({ memory }) => memory === 'pageable').reduce((sum, row) => sum + row.bytes, 0) > bytes / 2;
+  const at = (rate: number) => (bytes / rate) * 1e3;
+  const expected = Math.max(0, stake - Math.max(0, at(pinnedBytesPerS.expected) - compute));
+  const low = Math.max(0, stake - at(pinnedBytesPerS.low));
+  const { evidence } = await context.evidence<{
+    memory: string;
+    copies: number;
+    mib: number;
+    gb_per_s: number;
+  }>(
+    `SELECT coalesce(src_kind, 'unknown') AS memory, round(count(*) / ${instances}, 2) AS copies, round(sum(bytes) / 1048576 / ${instances}, 3) AS mib,
+            round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(bytes) / nullif(sum(dur_ns), 0), 2) AS gb_per_s, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
+     FROM focus_copies WHERE kind = 'HtoD'${kind === 'outside' ? '' : ` AND phase = '${kind}'`} GROUP BY ALL ORDER BY exposed_ms DESC`,
+    (found) =>
+      found
+        .map(
+          (row) =>
+            `${row.memory} memory: ${row.copies} copies of ${row.mib} MiB together, ${row.gb_per_s} GB/s`,
+        )
+        .join('; '),
+  );
+  return {
+    stage: kind,
+    title: `Copies from the host: ${(bytes / 2 ** 20).toPrecision(3)} MiB from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: stake,
+    cause: `${aStage(kind)} copies ${(bytes / 2 ** 20).toPrecision(3)} MiB to the device in ${count(n)} copies, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
+    change: {
+      kind: 'code',
+      text: pageable
+        ? 'Keep host tensors in pinned memory, copy without blocking on a stream of its own while the step before computes, and keep on the device what does not change.'
+        : 'Copy on a stream of its own while the step before computes, and keep on the device what does not change.',
+      example: 'x = x.pin_memory(); with torch.cuda.stream(copies): x_gpu = x.to("cuda", non_blocking=True)',
+    },
+    gain: {
+      expected_ms: expected,
+      low_ms: low,
+      high_ms: stake,
+      after_ms: wall - expected,
+      assumption: `Pinned memory at ${pinnedBytesPerS.expected / 1e9} GB/s, copied while ${ms(compute)} of kernels run (low: ${pinnedBytesPerS.low / 1e9} GB/s, not overlapped).`,
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: barsOf(context, kind, [
+      'exposed_copy.htod',
+      'exposed_copy.htod_pageable',
+      'exposed_copy.htod_pinned',
+      'synchronization',
+      'launch_overhead',
+    ]),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

@@ -1,0 +1,114 @@
+import { idleCauses } from '../idle-causes.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Token ids are 8 bytes a sequence; what is larger is logits, probabilities or hidden states. */
+const largeBytes = 32 * 1024;
+/** A host that goes on with the copied data does so at once. */
+const afterNs = 200_000;
+/** What taking the largest logit costs on the device (H200, 64 × 128 256: two short kernels). */
+const onDeviceMs = 0.03;
+
+/** Logits or states are copied to the host in every step, which then goes on alone: sampling there, logging, checks. */
+export const logitsToHost = stageRule(
+  {
+    id: 'logits_to_host',
+    title: 'Logits copied to the host',
+    references: [
+      {
+        title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',
+        url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    if (stage.kind === 'prefill') return 'judged for steps only';
+    const [copies] = await context.database.query<{ n: number; bytes: number; ms: number }>(
+      `SELECT count(*) / ${stage.instances} AS n, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
+       FROM (${largeCopiesSql(stage)})`,
+    );
+    if (!copies || copies.n < 0.5) return 'no step copies more than token ids to the host';
+    const [host] = await context.database.query<{ ms: number }>(
+      `SELECT coalesce(sum(l.ns), 0) / 1e6 / ${stage.instances} AS ms FROM finding_long_hosts l
+       WHERE l.kind = '${stage.kind}' AND EXISTS (SELECT 1 FROM (${largeCopiesSql(stage)}) c
+         WHERE l.start_ns >= c.start_ns AND l.start_ns <= c.start_ns + c.dur_ns + ${afterNs})`,
+    );
+    const idle = idleCauses(stage);
+    const after = host?.ms ?? 0;
+    const stake = copies.ms + after + idle.wait.copy;
+    if (stake < leastShare * stage.wall_ms) {
+      return `${count(copies.bytes / 1024)} KiB a step go to the host, at a cost of ${part(stake, stage.wall_ms)}`;
+    }
+    return finding(context, stage, { ...copies, after, stake });
+  },
+);
+
+const largeCopiesSql = ({ kind }: StageFacts): string =>
+  kind === 'outside'
+    ? `SELECT start_ns, dur_ns, bytes, dst_kind, exclusive_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}`
+    : `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
+       ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind AS w_kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
+       WHERE c.at_ns < w.w_end AND w.w_kind = '${kind}'`;
+
+async function finding(
+  context: FindingContext,
+  stage: StageFacts,
+  {
+    n,
+    bytes,
+    ms: exposed,
+    after,
+    stake,
+  }: { n: number; bytes: number; ms: number; after: number; stake: number },
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { evidence } = await context.evidence<{
+    memory: string;
+    copies: number;
+    mib: number;
+    gb_per_s: number;
+  }>(
+    `SELECT coalesce(dst_kind, 'unknown') AS memory, round(count(*) / ${instances}, 2) AS copies, round(avg(bytes) / 1048576, 3) AS mib,
+            round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(bytes) / nullif(sum(dur_ns), 0), 2) AS gb_per_s
+     FROM (${largeCopiesSql(stage)}) GROUP BY ALL ORDER BY ms DESC`,
+    (rows) =>
+      rows
+        .map(
+          (row) => `${row.copies} copies of ${row.mib} MiB into ${row.memory} memory, ${row.gb_per_s} GB/s`,
+        )
+        .join('; '),
+  );
+  const gain = Math.max(0, stake - onDeviceMs);
+  return {
+    stage: kind,
+    title: `Logits on the host: ${(bytes / 2 ** 20).toPrecision(3)} MiB are copied back in ${everyStage(kind)}, which holds up ${part(stake, wall)} of it`,
+    at_stake_ms: stake,
+    cause: `${aStage(kind)} copies ${(bytes / 2 ** 20).toPrecision(3)} MiB to the host in ${count(n)} copies (${ms(exposed)} in which nothing else runs)${after > 0 ? `, and the host then computes with it for ${ms(after)} while the device waits` : ''}. Token ids would be 8 bytes a sequence.`,
+    change: {
+      kind: 'code',
+      text: 'Sample on the device and copy only the token ids, or nothing at all until the text is needed.',
+      example: 'next_token = logits.argmax(-1)  # or torch.multinomial on the GPU; no .cpu() in the loop',
+    },
+    gain: {
+      expected_ms: gain,
+      low_ms: Math.max(0, exposed - onDeviceMs),
+      high_ms: stake,
+      after_ms: wall - gain,
+      assumption: `Sampling on the device takes ${onDeviceMs * 1000} µs; the copy and what the host did with it are gone.`,
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: barsOf(context, kind, [
+      'exposed_copy.dtoh',
+      'exposed_copy.dtoh_pageable',
+      'exposed_copy.dtoh_pinned',
+      'host',
+      'synchronization',
+    ]),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

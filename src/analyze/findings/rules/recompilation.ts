@@ -1,0 +1,74 @@
+import { compileRanges, longHostNs, moduleLoads } from '../finding-tables.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import type { StageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+
+/** Code is compiled or loaded inside steps that are past the first ones. */
+export const recompilation = stageRule(
+  {
+    id: 'recompilation',
+    title: 'Recompilation in the loop',
+    references: [
+      {
+        title: 'torch.compile: recompilation',
+        url: 'https://docs.pytorch.org/docs/stable/torch.compiler_troubleshooting.html',
+      },
+      {
+        title: 'torch.compile: dynamic shapes',
+        url: 'https://docs.pytorch.org/docs/stable/torch.compiler_dynamic_shapes.html',
+      },
+    ],
+  },
+  async (context, stage) => {
+    const { compile_ms: stake, compiles } = stage;
+    if (stake < leastShare * stage.wall_ms) {
+      return `the device waits ${part(stake, stage.wall_ms)} of the time while code is compiled or loaded (${count(compiles)} times)`;
+    }
+    return finding(context, stage, stake);
+  },
+);
+
+async function finding(context: FindingContext, stage: StageFacts, stake: number): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, compiles, instances } = stage;
+  const inside =
+    kind === 'outside'
+      ? 'true'
+      : `EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
+  const { evidence } = await context.evidence<{ name: string; calls: number }>(
+    `SELECT name, count(*) AS calls, round(count(*) / ${instances}, 2) AS per_instance, round(sum(dur_ns) / 1e6, 3) AS ms FROM (
+       SELECT name, start_ns, dur_ns FROM own_api WHERE regexp_matches(name, '${moduleLoads}')
+       UNION ALL SELECT name, start_ns, dur_ns FROM own_ops WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')) a
+     WHERE ${inside} GROUP BY name ORDER BY ms DESC`,
+    (rows) =>
+      rows
+        .slice(0, 3)
+        .map((row) => `${row.name}: ${row.calls} calls`)
+        .join('; '),
+  );
+  return {
+    stage: kind,
+    title: `Recompilation: the device waits ${part(stake, wall)} of ${everyStage(kind)} for code to be compiled or loaded`,
+    at_stake_ms: stake,
+    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, in ${count(compiles)} stretches that end with loading code onto the device, the host compiles. Inputs of a new shape, type or value make torch.compile, Triton or a JIT specialise again.`,
+    change: {
+      kind: 'code',
+      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed.',
+      example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.9 * stake,
+      high_ms: stake,
+      after_ms: wall - stake,
+      assumption:
+        'Nothing is compiled in the loop; kernels that serve all sizes are as fast as specialised ones.',
+      what_if: null,
+    },
+    confidence: 'high',
+    removes: 'idle',
+    bars: barsOf(context, kind, ['host', 'launch_overhead']),
+    evidence: [evidence],
+    check: checkAgain,
+  };
+}

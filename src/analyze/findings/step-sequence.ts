@@ -1,0 +1,64 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import { copyRoleSql, type CopyRole } from './kernel-roles.js';
+import type { FindingContext } from './rule.js';
+
+export interface SequenceKernel {
+  name: string;
+  class: string;
+  role: CopyRole | null;
+  start_ns: number;
+  dur_ns: number;
+  stream: number;
+  blocks: number | null;
+  /** Threads of a block. */
+  threads: number | null;
+}
+
+/** More of one step tells no more of how kernels follow each other. */
+const kernelsRead = 6000;
+
+const known = new WeakMap<FindingContext, Map<PhaseKind, Promise<SequenceKernel[]>>>();
+
+/**
+ * Kernels of the typical step of a kind, whose W is the median one, in the order they ran; of a capture without stages,
+ * those from its middle on. What is seen there is carried to the mean step by the time of the kernels.
+ */
+export function stepSequence(context: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
+  const own = known.get(context) ?? new Map<PhaseKind, Promise<SequenceKernel[]>>();
+  known.set(context, own);
+  const made = own.get(kind) ?? read(context, kind);
+  own.set(kind, made);
+  return made;
+}
+
+async function read({ scope }: FindingContext, kind: PhaseKind): Promise<SequenceKernel[]> {
+  if (!scope) return [];
+  const { database } = scope;
+  const [window] = await database.query<{ start_ns: number; end_ns: number }>(
+    `SELECT start_ns, end_ns FROM windows WHERE kind = '${kind}' AND end_ns > start_ns
+     ORDER BY abs(end_ns - start_ns - (SELECT median(end_ns - start_ns) FROM windows WHERE kind = '${kind}')), start_ns LIMIT 1`,
+  );
+  if (!window) return [];
+  const from = kind === 'outside' ? (window.start_ns + window.end_ns) / 2 : window.start_ns;
+  const axis = (column: string) =>
+    `try_cast(split_part(${column}, ',', 1) AS BIGINT) * try_cast(split_part(${column}, ',', 2) AS BIGINT) * try_cast(split_part(${column}, ',', 3) AS BIGINT)`;
+  const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
+    `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, ${axis('grid')} AS blocks, ${axis('"block"')} AS threads
+     FROM own_kernels WHERE start_ns >= ${Math.floor(from)} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
+  );
+  const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(
+    `SELECT DISTINCT hash(name) % 4503599627370496 AS code, coalesce(name, '?') AS name, class, CASE WHEN class = 'copy' THEN ${copyRoleSql} END AS role
+     FROM finding_kernels WHERE kind = '${kind}'`,
+  );
+  const byCode = new Map(names.map((one) => [one.code, one]));
+  return rows.flatMap(({ code, ...row }) => {
+    const label = byCode.get(code);
+    return label ? [{ ...row, name: label.name, class: label.class, role: label.role }] : [];
+  });
+}
+
+/** How much of the kernel time of a mean instance the sequence stands for, as a factor on its times. */
+export function carried(sequence: readonly SequenceKernel[], computeMs: number): number {
+  const seen = sequence.reduce((sum, { dur_ns }) => sum + dur_ns, 0) / 1e6;
+  return seen > 0 ? computeMs / seen : 0;
+}
