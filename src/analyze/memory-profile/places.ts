@@ -41,6 +41,8 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
       });
     }
     if (log && log.ranks.length > 0) return vllmPlace(log, at, gpu);
+    // The arithmetic is of a whole run.
+    if (plan.failure !== null) return { gpu, parts: [], peakStage: null };
     return formulaPlace(estimate, at, gpu, complete);
   });
 }

@@ -154,9 +154,9 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
   const told = (point: PointName) => byRank(rows.told.filter((row) => row.point === point));
   const own = told('peak');
-  // A mark of the kernel is exact; samples see processes that told nothing, because they were killed for example.
+  // The kernel's own mark is exact, and of the engine alone; samples see a process that was killed and told nothing.
   const peak =
-    own && (highest === null || own.bytes >= highest.bytes)
+    own && plan.failure === null
       ? own
       : highest && { ...highest, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
   const first = seen[0] ?? null;

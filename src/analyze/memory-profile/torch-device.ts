@@ -1,8 +1,8 @@
 import { gbWords, type Part, type Place } from './part.js';
 import { mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
 
-/** An engine that was stopped may not have come to a stage: what it had told until then counts. */
-const stages = ['prefill', 'decode'] as const;
+/** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
+const stages = ['prefill', 'decode', 'failed'] as const;
 
 /**
  * A GPU of an engine that tells of torch's allocator. At the allocator's peak: weights and cache are their tensors, what
@@ -22,7 +22,13 @@ export function torchDevice(
   const weights = tensors('weights', 'load') ?? 0;
   const peaks = stages.flatMap((stage) => {
     const bytes = told('max_allocated', stage);
-    return bytes === null ? [] : [{ stage, bytes, kv: tensors('kv_cache', stage) ?? 0 }];
+    if (bytes === null) return [];
+    // What broke off left no cache to count: the largest that was seen before.
+    const kv =
+      stage === 'failed'
+        ? Math.max(tensors('kv_cache', 'prefill') ?? 0, tensors('kv_cache', 'decode') ?? 0)
+        : tensors('kv_cache', stage);
+    return [{ stage, bytes, kv: kv ?? 0 }];
   });
   const loaded = told('max_allocated', 'load') ?? weights;
   const peak = peaks.reduce((most, one) => (one.bytes > most.bytes ? one : most), {
@@ -50,7 +56,7 @@ export function torchDevice(
     parts.push({
       component: 'kv_cache',
       bytes: peak.kv,
-      confidence: 'high',
+      confidence: peak.stage === 'failed' ? 'low' : 'high',
       evidence: `cache tensors at the peak, in ${peak.stage} (${dtypesOf(rows, gpu, 'kv_cache')})${otherKv(peaks, peak)}`,
     });
   }
@@ -58,7 +64,7 @@ export function torchDevice(
     parts.push({
       component: 'activations',
       bytes: peak.bytes - weights - peak.kv - stays,
-      confidence: 'high',
+      confidence: peak.stage === 'failed' ? 'medium' : 'high',
       evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats`,
     });
   }

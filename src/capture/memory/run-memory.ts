@@ -6,10 +6,11 @@ import type { EngineLaunch } from '../../model/engine.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
-import { dropCutOffLine, recordedFacts } from '../bench/record-file.js';
+import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/record-file.js';
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
 import { monotonicNs, realtimeNs } from '../record-writer.js';
+import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { watchProcesses } from './own-processes.js';
@@ -65,6 +66,9 @@ const hz = 20;
 /** Before the launch, for the baseline, and after the end, until the driver has freed the context. */
 const leadMs = 500;
 const tailMs = 500;
+const goneMs = 3000;
+/** A driver and a display alone hold less. */
+const unusedBytes = 2 ** 30;
 
 /**
  * Runs the engine once with memory sampled from before its process starts until after it ends. Never throws for an
@@ -76,7 +80,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
   const before = clockPair();
-  const othersBefore = gpus ? await processesOn(gpus) : [];
+  const othersBefore = gpus ? await othersOn(gpus, signal) : [];
   const devices = gpus
     ? startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)
     : null;
@@ -110,7 +114,8 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   dropCutOffLine(recordPath);
 
   const timedOut = timeout.signal.aborted;
-  const known = failureOf(failure, timedOut, options.timeoutS);
+  const recorded = await recordedFacts(recordPath);
+  const known = failureOf(failure, timedOut, options.timeoutS) ?? troubleOf(recorded, signal.aborted);
   const rows = {
     memory: parts.flatMap(({ memory }) => memory),
     telemetry: parts.flatMap(({ telemetry }) => telemetry),
@@ -129,7 +134,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
     ],
     start_ns: launchNs,
     end_ns: endedNs,
-    recorded: await recordedFacts(recordPath),
+    recorded,
   };
   return {
     bench: {
@@ -205,6 +210,17 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
   };
 }
 
+/** A process that ended a moment ago, perhaps of the run before, is listed for a while and its memory is not free yet. */
+async function othersOn(gpus: Gpus, signal: AbortSignal): Promise<MemoryPlan['others_before']> {
+  const deadline = Date.now() + goneMs;
+  for (;;) {
+    const found = await processesOn(gpus);
+    const held = deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
+    if ((found.length === 0 && !held) || Date.now() >= deadline || signal.aborted) return found;
+    await sleep(200);
+  }
+}
+
 async function processesOn({ devices }: Gpus): Promise<MemoryPlan['others_before']> {
   const rows: MemoryPlan['others_before'] = [];
   for (const device of devices) {
@@ -227,6 +243,24 @@ function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null)
     what: 'the engine failed',
     why: messageOf(failure),
     fix: 'Its log is among the artifacts of the session.',
+  });
+}
+
+/** An engine that ran out of memory ends in peace: its point says so. */
+function troubleOf({ timed, troubles }: RecordedFacts, stopped: boolean): InferscopeError | null {
+  const [trouble] = troubles.filter(({ outcome }) => outcome !== 'stopped');
+  if (stopped || (!trouble && timed > 0)) return null;
+  const outOfMemory = trouble?.outcome === 'out_of_memory';
+  return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {
+    what: outOfMemory
+      ? `the run went out of memory${timed > 0 ? ` after ${timed} timed repeats` : ' in warm-up'}`
+      : timed > 0
+        ? 'the run failed'
+        : 'no repeat was measured',
+    why: trouble?.text ?? 'The engine ended without a figure and without a word.',
+    fix: outOfMemory
+      ? 'Use a smaller --batch-size, --input-len, --output-len or --dtype; inferscope estimate --fits says what fits.'
+      : 'Its log is among the artifacts of the session.',
   });
 }
 
