@@ -9,7 +9,7 @@ const always = (id: string): boolean => id === 'roofline' || id === 'unattribute
 export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'>;
 
 /** Bars in order, those under 1 % of the measured time as one before `unattributed`: they sum to the same. */
-export function shownBars({ bars }: StageWaterfall): ShownBar[] {
+export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
   const small = bars.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare);
   if (small.length < 2) return bars;
   const rest: ShownBar[] = bars.filter((bar) => !small.includes(bar));
@@ -49,3 +49,11 @@ export function numberedQueries(findings: readonly Finding[]): string[] {
 }
 
 export const severityRank: Record<Finding['severity'], number> = { high: 3, medium: 2, low: 1, info: 0 };
+
+/** Tells stages of a document apart, as an anchor and as the part of a chart. */
+export const stageKey = ({
+  kind,
+  point,
+  execution_id,
+}: Pick<StageWaterfall, 'kind' | 'point' | 'execution_id'>): string =>
+  [kind, ...(point === null ? [] : [execution_id, point])].join('-').replaceAll(/[^\w-]+/g, '_');

@@ -72,8 +72,11 @@ function changeSentence(found: readonly Finding[]): string {
     gain && gain.expected_ms > 0
       ? `: ${msText(gain.expected_ms)} less are expected${first.stage && first.stage !== 'outside' ? ` of ${instanceWord(first.stage)}` : ''} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`
       : '';
-  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(first.change.text)}${expected}.`;
+  return `${withoutEnd(first.title)}. Change first: ${withoutEnd(firstSentence(first.change.text))}${expected}.`;
 }
+
+/** What a change is; how it is done stands in the finding. */
+const firstSentence = (text: string): string => /^.*?[.](?=\s+\p{Lu})/su.exec(text)?.[0] ?? text;
 
 const withoutEnd = (text: string): string => text.replace(/[.\s]+$/, '');
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);

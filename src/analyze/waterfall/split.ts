@@ -21,6 +21,9 @@ export interface Idle {
   unattributed: number;
 }
 
+/** Of W: the sum of many doubles differs by this much from the whole. */
+const rounding = 1e-9;
+
 export interface Part {
   id: string;
   ms: number;
@@ -68,7 +71,8 @@ export function splitOf(measured: Measured, necessary: Necessary | null): Part[]
     ...[...idle.host].map(([what, ms]) => ({ id: `host.${what}`, ms })),
   ];
   const told = parts.reduce((sum, { ms }) => sum + ms, 0);
-  return [...parts, { id: 'unattributed', ms: wallMs - told }];
+  const rest = wallMs - told;
+  return [...parts, { id: 'unattributed', ms: Math.abs(rest) < rounding * wallMs ? 0 : rest }];
 }
 
 /**

@@ -13,6 +13,7 @@ import { benchTelemetryChart } from './bench/telemetry.js';
 import { benchVariantsChart } from './bench/variants.js';
 import type { Chart } from './chart.js';
 import { classesChart } from './classes.js';
+import { type WaterfallData, waterfallChart } from './explain/waterfall.js';
 import { repeatsChart, stepsChart } from './latency.js';
 import { kernelMapChart } from './kernels/map.js';
 import { kernelRooflineChart } from './kernels/roofline.js';
@@ -52,6 +53,9 @@ export const traceCharts = {
   density: densityChart,
   gpu_telemetry: gpuTelemetryChart,
 } satisfies Record<string, Chart<TraceResult>>;
+
+/** Those of waterfalls, on pages of any document: their data is a script of its own (`explain-data`). */
+export const explainCharts = { waterfall: waterfallChart } satisfies Record<string, Chart<WaterfallData>>;
 
 /** Those of the report of a benchmark. */
 export const benchCharts = {
@@ -97,6 +101,7 @@ export function chartNamed(name: string): Chart<unknown> | undefined {
   const all: Record<string, Chart<never>> = {
     ...charts,
     ...traceCharts,
+    ...explainCharts,
     ...benchCharts,
     ...servingCharts,
     ...monitorCharts,

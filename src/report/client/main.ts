@@ -4,14 +4,15 @@ import { sortTables } from './tables.js';
 
 const root = document.documentElement;
 
-function readData(): unknown {
-  const element = document.querySelector('#profile-data');
+function readData(id: string): unknown {
+  const element = document.querySelector(`#${id}`);
   if (!element?.textContent) return null;
   const { data } = JSON.parse(element.textContent) as { data: unknown };
   return data;
 }
 
 function drawAll(result: unknown): void {
+  const explained = readData('explain-data');
   const drawings: Drawing[] = [];
   let printing = false;
   const redraw = (): void => {
@@ -20,7 +21,8 @@ function drawAll(result: unknown): void {
   };
 
   for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
-    const drawing = draw(box, result, currentTheme(printing));
+    const data = box.dataset['source'] === 'explain' ? explained : result;
+    const drawing = draw(box, data, currentTheme(printing));
     if (drawing) drawings.push(drawing);
   }
   root.dataset['charts'] = 'drawn';
@@ -49,7 +51,7 @@ function drawAll(result: unknown): void {
   addEventListener('afterprint', () => print(false));
 }
 
-const result = readData();
+const result = readData('profile-data');
 if (result) drawAll(result);
 sortTables(document);
 followSections(document);

@@ -15,26 +15,32 @@ interface PageFacts<T> {
   summary: Child;
   sections: PageSection<T>[];
   clientScript: string;
+  /** Stand before the sections: waterfall and findings. */
+  lead?: { id: string; title: string; body: Child }[];
 }
 
 /** One page of one document, without any remote asset: what someone in a hurry reads, then its sections. */
 export function documentPage<T>(facts: PageFacts<T>): string {
   const { document, session } = facts;
   const sections = facts.sections.filter(({ applies }) => applies?.(document) ?? true);
+  const parts = [
+    ...(facts.lead ?? []),
+    ...sections.map(({ id, title, render }) => ({ id, title, body: render(document) })),
+  ];
   const page = (
     <Page
       title={`${facts.title} · inferscope`}
-      contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
+      contents={[{ id: 'summary', title: 'Summary' }, ...parts]}
       data={document}
       clientScript={facts.clientScript}
     >
       {facts.summary}
-      {sections.map((section) => (
+      {parts.map((section) => (
         <section id={section.id} aria-labelledby={`${section.id}-title`}>
           <h2 id={`${section.id}-title`}>
             <a href={`#${section.id}`}>{section.title}</a>
           </h2>
-          {section.render(document)}
+          {section.body}
         </section>
       ))}
       <footer>

@@ -127,6 +127,8 @@ export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part
 interface FrameProps {
   name: string;
   part: string;
+  /** Whose data it is drawn from: the page's, or that of `explain-data`. */
+  source?: 'explain';
   label: string;
   height: number;
   zooms: boolean;
@@ -138,6 +140,7 @@ export const ChartFrame: FC<PropsWithChildren<FrameProps>> = ({
   label,
   height,
   zooms,
+  source,
   children,
 }) => (
   <figure>
@@ -145,6 +148,7 @@ export const ChartFrame: FC<PropsWithChildren<FrameProps>> = ({
       class="chart"
       data-chart={name}
       data-part={part}
+      {...(source ? { 'data-source': source } : {})}
       role="img"
       aria-label={label}
       style={`height:${height}px`}

@@ -1,7 +1,9 @@
 import type { Document } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { ProfileResult } from '../../model/documents/profile.js';
 import { forPage } from '../thin.js';
 import { modelWords } from '../words.js';
+import { explainParts } from './explain/explain.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
 import { definitionsSection } from './sections/definitions.js';
@@ -42,24 +44,27 @@ const sections: Section[] = [
  */
 export function profileReport(
   whole: Document<ProfileResult>,
-  { clientScript }: { clientScript: string },
+  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
 ): string {
   const document = forPage(whole);
   const { data } = document;
+  // The stages' own waterfall comes first: it knows what is clean and what was profiled.
+  const [first, ...rest] = sections.map(({ id, title, render }) => ({ id, title, body: render(document) }));
+  const parts = [...(first ? [first] : []), ...explainParts(explain, { waterfall: false }), ...rest];
   const page = (
     <Page
       title={`${modelWords(data.workload)} · inferscope`}
-      contents={[{ id: 'summary', title: 'Summary' }, ...sections]}
+      contents={[{ id: 'summary', title: 'Summary' }, ...parts]}
       data={document}
       clientScript={clientScript}
     >
-      <Summary document={document} />
-      {sections.map((section) => (
+      <Summary document={document} explain={explain} />
+      {parts.map((section) => (
         <section id={section.id} aria-labelledby={`${section.id}-title`}>
           <h2 id={`${section.id}-title`}>
             <a href={`#${section.id}`}>{section.title}</a>
           </h2>
-          {section.render(document)}
+          {section.body}
         </section>
       ))}
       <footer>

@@ -116,6 +116,9 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 .answers { margin: 0 0 .5rem; } .answers div { padding: .5rem 0; border-top: 1px solid var(--line); break-inside: avoid; } .answers div:first-child { border-top: 0; }
 .answers dt { color: var(--muted); font-size: .875rem; } .answers dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
 .line-key { vertical-align: -1px; margin-right: .35em; }
+.findings { padding-left: 1.5rem; } .findings > li { margin: .5rem 0; } .findings > li > details { font-size: 1rem; } .findings > li > details > summary { color: var(--ink); width: auto; overflow-wrap: anywhere; }
+.severity { text-transform: uppercase; font-size: .75rem; letter-spacing: .03em; color: var(--muted); } .severity.high { color: var(--error); } .severity.medium { color: var(--warning); }
+pre { font: .8125rem/1.45 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; white-space: pre-wrap; overflow-wrap: anywhere; background: var(--raised); padding: .5rem .75rem; border-radius: 4px; margin: .375rem 0; }
 .help { padding-left: 1.25rem; } .help li { margin: .375rem 0; max-width: 75ch; overflow-wrap: anywhere; }
 .help small { color: var(--muted); display: block; font-size: .875rem; }
 footer { color: var(--muted); font-size: .8125rem; overflow-wrap: anywhere; padding: 0 .25rem 2rem; }

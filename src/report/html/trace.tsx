@@ -1,4 +1,5 @@
 import type { Child } from 'hono/jsx';
+import { explainParts } from './explain/explain.js';
 import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
 import { CountersSection } from './trace/counters.js';
@@ -59,8 +60,9 @@ const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] 
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
 export function traceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
-  const { trace, counters, gemms } = inputs;
+  const { trace, counters, gemms, explain } = inputs;
   const parts: Part[] = [
+    ...explainParts(explain),
     ...partsOf(workSections, trace),
     ...(counters
       ? [{ id: 'counters', title: 'Nsight Compute', body: <CountersSection counters={counters} /> }]
@@ -80,7 +82,7 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
       clientScript={clientScript}
     >
       {trace ? (
-        <TraceSummary trace={trace} />
+        <TraceSummary trace={trace} explain={explain} />
       ) : (
         <header id="summary">
           <h1>{title}</h1>

@@ -1,10 +1,12 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { BenchAnswer, BenchFlag, BenchResult, BenchVariant } from '../../model/documents/bench.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import { nbsp } from '../format.js';
 import { collapsed, rangedText } from '../notices.js';
 import { missingReasons, plural } from '../words.js';
 import { latencyTables, outcomeLines, roofTable, sequenceTable, throughputTable } from './bench-tables.js';
 import { colour } from './colour.js';
+import { explainBrief } from './explain.js';
 import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 
 /** A title, and what stands below it; nothing when there is nothing. */
@@ -138,7 +140,11 @@ function issueLines(issues: Issue[], width: number): string[] {
  * What a bench command prints: tables of each part, what the figures come to, health, and what could not be measured. At
  * most 80 columns, readable without colour. Where files are is for the command to say.
  */
-export function benchText(document: Document<BenchResult>, columns: number): string {
+export function benchText(
+  document: Document<BenchResult>,
+  columns: number,
+  explain: Document<ExplainResult> | null = null,
+): string {
   const { data, issues } = document;
   const width = Math.min(80, columns);
   const several = data.variants.length > 1;
@@ -149,6 +155,7 @@ export function benchText(document: Document<BenchResult>, columns: number): str
   const lines = [
     ...wrap(title(document), width),
     ...status,
+    ...(explain ? ['', explainBrief(explain, width)] : []),
     ...data.variants.flatMap((variant) => variantLines(variant, several, width)),
     ...section('Between variants', answerLines(data.answers, width)),
     ...section('Could not be measured', missingLines(data, width)),

@@ -15,7 +15,6 @@ export interface ExplainTextOptions {
 }
 
 const barCells = 12;
-const idWidth = 30;
 
 /** What `inferscope explain` prints. */
 export function explainText(
@@ -51,36 +50,44 @@ export function explainText(
 export function explainBrief({ data }: Document<ExplainResult>, columns: number, findings = 3): string {
   const width = Math.min(80, columns);
   const [lead] = stagesInOrder(data);
-  const shown = data.findings.filter(({ severity }) => severity !== 'info').slice(0, findings);
   const lines = [
     ...sentenceLines(data, width),
     ...(lead ? ['', ...waterfallLines(lead, width)] : []),
-    ...shown.flatMap((one, index) => [
-      '',
-      ...titleLines(one, index + 1, width),
-      ...hanging('     change:   ', inert(one.change.text), width),
-    ]),
+    ...briefFindings(data, width, findings),
     '',
     ...hanging('  ', `evidence and all findings: inferscope explain --session ${nameOf(data)}`, width),
   ];
   return withPlainSpaces(lines.join('\n'));
 }
 
+/** The largest findings, each with its change. */
+export function briefFindings(data: ExplainResult, width: number, shown = 3): string[] {
+  return data.findings
+    .filter(({ severity }) => severity !== 'info')
+    .slice(0, shown)
+    .flatMap((one, index) => [
+      '',
+      ...titleLines(one, index + 1, width),
+      ...hanging('     change:   ', inert(one.change.text), width),
+    ]);
+}
+
 const nameOf = ({ session }: ExplainResult): string => session.name ?? session.id;
 
-const sentenceLines = ({ sentences }: ExplainResult, width: number): string[] =>
+export const sentenceLines = ({ sentences }: ExplainResult, width: number): string[] =>
   sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
 
 /** A bar chart a stage: ids, ms of a mean instance, and their size to one scale. */
 function waterfallLines(stage: StageWaterfall, width: number): string[] {
   const measured = stage.measured_ms.value ?? 0;
   const { ci95 } = stage.measured_ms.value === null ? {} : stage.measured_ms;
-  const spread = ci95 ? `, ±${nbsp}${plainMs((ci95[1] - ci95[0]) / 2)}` : '';
+  const spread = ci95 ? `, ±${nbsp}${formatMs((ci95[1] - ci95[0]) / 2)}` : '';
   const roofline =
     stage.roofline_ms.value === null ? '' : ` — the roofline allows ${formatMs(stage.roofline_ms.value)}`;
   const head = `${stageName(stage)} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
   const bars = shownBars(stage);
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const idWidth = Math.max(12, ...bars.map((bar) => textWidth(shownId(bar)))) + 1;
   const clean =
     stage.source === 'trace' && stage.clean_ms.value !== null
       ? [`    without the profiler ${formatMs(stage.clean_ms.value)}`]
@@ -106,15 +113,18 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
     ...hanging('  ', head, width).map((line) => colour.bold(line)),
     ...ranks,
     '',
-    ...bars.flatMap((bar) => barLines(bar, full, width)),
+    ...bars.flatMap((bar) => barLines(bar, full, idWidth, width)),
     `    ${'measured'.padEnd(idWidth)}${plainMs(measured).padStart(9)}${nbsp}ms`,
     ...clean,
     ...missing,
   ];
 }
 
-function barLines(bar: ShownBar, full: number, width: number): string[] {
-  const id = inert(bar.id === 'smaller' ? bar.label.split(':')[0]! : bar.id);
+const shownId = ({ id, label }: ShownBar): string =>
+  inert(id === 'smaller' ? (label.split(':')[0] ?? id) : id);
+
+function barLines(bar: ShownBar, full: number, idWidth: number, width: number): string[] {
+  const id = shownId(bar);
   const drawn = textBar(bar.ms, full, barCells).padEnd(barCells);
   const first = `    ${id.padEnd(idWidth)}${plainMs(bar.ms).padStart(9)}${nbsp}ms  ${drawn}  `;
   const note = noteOf(bar);

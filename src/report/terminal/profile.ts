@@ -1,5 +1,6 @@
 import { colour } from './colour.js';
 import type { Document, Issue } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
 import type { Figure } from '../../model/figure.js';
 import {
@@ -25,6 +26,7 @@ import {
   stageUnit,
   suggestionSentence,
 } from '../words.js';
+import { briefFindings, sentenceLines } from './explain.js';
 import { textTable } from './table.js';
 import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -33,6 +35,8 @@ export interface SummaryOptions {
   reportPath: string | null;
   /** Columns of the terminal; at most 80 are used. */
   width: number;
+  /** Three sentences at its head and the findings at its end; left out by who has none. */
+  explain?: Document<ExplainResult> | null;
 }
 
 const barCells = 24;
@@ -163,7 +167,7 @@ function missingLines({ data }: Document<ProfileResult>, width: number): string[
 /** The summary that `profile` ends with: at most 80 columns, readable without colour. */
 export function profileSummary(
   document: Document<ProfileResult>,
-  { reportPath, width: columns }: SummaryOptions,
+  { reportPath, width: columns, explain }: SummaryOptions,
 ): string {
   const { data } = document;
   const width = Math.min(80, columns);
@@ -172,7 +176,8 @@ export function profileSummary(
     'profile',
     inert(identityWords(data.workload)),
   ].join(' · ');
-  const lines = [...wrap(title, width), '', stageTable(data.stages, width)];
+  const lead = explain ? ['', ...sentenceLines(explain.data, width)] : [];
+  const lines = [...wrap(title, width), ...lead, '', stageTable(data.stages, width)];
   lines.push(...latencyLines(data, width));
   if (data.memory) lines.push(...hanging(label('peak memory'), memoryWords(data.memory), width));
   lines.push(...missingLines(document, width));
@@ -194,6 +199,7 @@ export function profileSummary(
       lines.push(...hanging('    ', suggestionSentence(suggestion, data), width));
     }
   }
+  if (explain) lines.push(...briefFindings(explain.data, width));
   const said = noticeLines(document, width);
   if (said.length > 0) lines.push('', ...said);
   // The path is kept whole so that it can be copied, whatever its length.

@@ -1,4 +1,5 @@
 import type { Document, Issue } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
 import { missing } from '../../model/figure.js';
 import { formatCount, formatFigure, formatMs, formatPercent, nbsp, noValue } from '../format.js';
@@ -6,6 +7,7 @@ import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { barLabel, classNames } from '../names.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
+import { explainBrief } from './explain.js';
 import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 import { utilizationNotes, utilizationTable } from './utilization.js';
@@ -15,6 +17,8 @@ export interface TraceSummaryOptions {
   reportPath: string | null;
   /** Columns of the terminal; at most 80 are used. */
   width: number;
+  /** Leads the summary: sentences, waterfall, findings; left out by who has none. */
+  explain?: Document<ExplainResult> | null;
 }
 
 const kernelsShown = 10;
@@ -303,7 +307,7 @@ function cpuOperatorTable(operators: TraceResult['operators'], width: number): s
 /** What a GPU session says at the end of `run`, `import` and `analyze`: at most 80 columns, readable without colour. */
 export function traceSummary(
   document: Document<TraceResult>,
-  { reportPath, width: columns }: TraceSummaryOptions,
+  { reportPath, width: columns, explain }: TraceSummaryOptions,
 ): string {
   const { data } = document;
   const width = Math.min(80, columns);
@@ -317,7 +321,8 @@ export function traceSummary(
     inert(data.session.title),
   ].join(' · ');
   const sections = data.source.gpu_used ? gpuSections(data, width) : cpuSections(data, width);
-  const lines = [...wrap(title, width), ...sections];
+  const lead = explain ? ['', explainBrief(explain, width)] : [];
+  const lines = [...wrap(title, width), ...lead, ...sections];
   const said = noticeLines(document.issues, width);
   if (said.length > 0) lines.push('', ...said);
   const why = data.source.why.flatMap((text) => hanging('  ', inert(text), width));

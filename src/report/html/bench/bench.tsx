@@ -1,5 +1,7 @@
 import type { Document } from '../../../model/document.js';
 import type { BenchResult } from '../../../model/documents/bench.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
+import { explainParts } from '../explain/explain.js';
 import { thinned } from '../../thin.js';
 import { documentPage } from '../document-page.js';
 import { answersSection } from './answers.js';
@@ -47,7 +49,7 @@ function forPage(document: Document<BenchResult>): Document<BenchResult> {
  */
 export function benchReport(
   whole: Document<BenchResult>,
-  { clientScript }: { clientScript: string },
+  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
 ): string {
   const document = forPage(whole);
   const { session } = document.data;
@@ -55,7 +57,8 @@ export function benchReport(
     title: session.title,
     document,
     session,
-    summary: <BenchSummary document={document} />,
+    summary: <BenchSummary document={document} explain={explain} />,
+    lead: explainParts(explain),
     sections,
     clientScript,
   });

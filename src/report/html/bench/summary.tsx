@@ -7,7 +7,9 @@ import type {
   BenchVariant,
 } from '../../../model/documents/bench.js';
 import type { Figure } from '../../../model/figure.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import { figureParts } from '../../format.js';
+import { Sentences } from '../explain/explain.js';
 import { collapsed } from '../../notices.js';
 import { Behind } from '../parts.js';
 import { meanOf, pointWords } from './bench-parts.js';
@@ -129,7 +131,10 @@ const Flag: FC<{ flag: ShownFlag }> = ({ flag: { severity, whose, text, code } }
 );
 
 /** What someone in a hurry reads: three answers, the headline figures, what warns. */
-export const BenchSummary: FC<{ document: Document<BenchResult> }> = ({ document: { data, issues } }) => {
+export const BenchSummary: FC<{
+  document: Document<BenchResult>;
+  explain?: Document<ExplainResult> | null | undefined;
+}> = ({ document: { data, issues }, explain }) => {
   const { session, engine, variants } = data;
   const flags = shownFlags(data);
   const said = collapsed(issues);
@@ -162,6 +167,7 @@ export const BenchSummary: FC<{ document: Document<BenchResult> }> = ({ document
           </li>
         </ul>
       )}
+      <Sentences explain={explain} />
       <dl class="lead">
         {answers.map(({ id, answer }) => (
           <div>

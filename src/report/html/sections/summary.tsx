@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { Document, Issue } from '../../../model/document.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import { missing, type Figure } from '../../../model/figure.js';
 import { figureParts, formatFigure, isAccountingFault } from '../../format.js';
@@ -12,6 +13,7 @@ import {
   stageNamed,
   suggestionSentence,
 } from '../../words.js';
+import { Sentences } from '../explain/explain.js';
 import { Behind, Missing, Notice } from '../parts.js';
 
 interface CardData {
@@ -92,7 +94,10 @@ const Notices: FC<{ label: string; issues: Issue[] }> = ({ label, issues }) =>
   );
 
 /** What someone in a hurry reads: what is wrong, three sentences and what to try, the headline figures, what to doubt about them. */
-export const Summary: FC<{ document: Document<ProfileResult> }> = ({ document }) => {
+export const Summary: FC<{
+  document: Document<ProfileResult>;
+  explain?: Document<ExplainResult> | null | undefined;
+}> = ({ document, explain }) => {
   const { data } = document;
   const identity = identityWords(data.workload);
   const [suggestion] = data.suggestions;
@@ -109,6 +114,7 @@ export const Summary: FC<{ document: Document<ProfileResult> }> = ({ document })
       <h1>{data.session.title}</h1>
       {data.session.title !== identity && <p class="identity">{identity}</p>}
       <Notices label="What is wrong with these figures" issues={errors} />
+      <Sentences explain={explain} />
       <dl class="lead">
         <div>
           <dt>Speed</dt>

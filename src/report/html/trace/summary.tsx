@@ -1,6 +1,7 @@
 import type { FC } from 'hono/jsx';
 import type { Headline } from '../../../model/documents/trace.js';
-import type { TraceDocument } from './inputs.js';
+import { Sentences } from '../explain/explain.js';
+import type { TraceDocument, TraceReportInputs } from './inputs.js';
 import { Behind, Notice } from '../parts.js';
 import { formatFigure, formatMs, formatPercent, nbsp } from '../../format.js';
 import { formatNs, phaseName, causeName } from '../../charts/trace/words.js';
@@ -10,11 +11,16 @@ import { identityWords } from '../../words.js';
 const atOnce = 5;
 
 /** What someone in a hurry reads: what is wrong with the figures, what costs, and by how much. */
-export const TraceSummary: FC<{ trace: TraceDocument }> = ({ trace }) => {
+export const TraceSummary: FC<{
+  trace: TraceDocument;
+  explain?: TraceReportInputs['explain'];
+}> = ({ trace, explain }) => {
   const { data, issues } = trace;
   const { session, source, workload } = data;
-  const shown = data.headlines.slice(0, atOnce);
-  const more = data.headlines.slice(atOnce);
+  // Where three sentences lead, the timeline's own are more.
+  const first = explain ? 0 : atOnce;
+  const shown = data.headlines.slice(0, first);
+  const more = data.headlines.slice(first);
   const cards = data.phases.filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0);
   const device = data.devices.find(({ focus }) => focus);
   const loud = issues.filter(({ severity }) => severity !== 'info');
@@ -42,9 +48,10 @@ export const TraceSummary: FC<{ trace: TraceDocument }> = ({ trace }) => {
           ))}
         </ul>
       )}
-      <Headlines headlines={shown} />
+      <Sentences explain={explain} />
+      {shown.length > 0 && <Headlines headlines={shown} />}
       {more.length > 0 && (
-        <Behind title={`${more.length} more`}>
+        <Behind title={explain ? `${more.length} sentences of the timeline` : `${more.length} more`}>
           <Headlines headlines={more} />
         </Behind>
       )}

@@ -1,0 +1,39 @@
+import type { StageWaterfall } from '../../../model/documents/explain.js';
+import { formatMsColumn } from '../../format.js';
+import { shownBars, stageKey } from '../../explain-rows.js';
+import type { Chart } from '../chart.js';
+import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
+
+/** What a page carries for its waterfalls beside its own document: no queries and no rows. */
+export interface WaterfallData {
+  stages: Pick<StageWaterfall, 'kind' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'bars'>[];
+}
+
+function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
+  const stage = stages.find((one) => stageKey(one) === part);
+  const measured = stage?.measured_ms.value;
+  if (!stage || measured === null || measured === undefined) return [];
+  const bars = shownBars(stage);
+  const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
+  const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
+  return floating(
+    bars.map(({ id, label, ms, note }) => ({
+      id,
+      name: id === 'smaller' ? (label.split(':')[0] ?? id) : id,
+      meaning: note === null ? label : `${label}: ${note}`,
+      ms,
+      confidence: confidence.get(id) ?? null,
+    })),
+    {
+      ms: measured,
+      meaning: stage.source === 'trace' ? 'a mean instance, under the profiler' : 'a mean instance',
+    },
+    texts,
+  );
+}
+
+/** From the roofline to the measured time: each bar starts where the one before ended. `part`: stageKey. */
+export const waterfallChart: Chart<WaterfallData> = {
+  height: (result, part) => floatingHeight(rowsOf(result, part)),
+  build: (input) => floatingBarsOption(input, rowsOf(input.result, input.part)),
+};

@@ -1,0 +1,139 @@
+import type { FC } from 'hono/jsx';
+import type { Evidence, ExplainResult, Finding } from '../../../model/documents/explain.js';
+import { formatMs } from '../../format.js';
+import { Behind, DataTable } from '../parts.js';
+
+/** Rules that looked and found nothing say why, folded away. */
+export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
+  const { findings, rules } = data;
+  const quiet = rules.filter(({ outcome }) => outcome !== 'fired');
+  return (
+    <>
+      {findings.length === 0 ? (
+        <p>Nothing significant: {rules.length} rules looked, and none found anything to change.</p>
+      ) : (
+        <ol class="findings">
+          {findings.map((finding) => (
+            <li id={`finding-${anchor(finding.id)}`}>
+              <OneFinding finding={finding} titles={new Map(findings.map(({ id, title }) => [id, title]))} />
+            </li>
+          ))}
+        </ol>
+      )}
+      {quiet.length > 0 && (
+        <Behind title={`${quiet.length} rules found nothing`}>
+          <DataTable
+            caption="What the other rules saw"
+            columns={[{ head: 'rule' }, { head: 'outcome' }, { head: 'why', wraps: true }]}
+            rows={quiet.map(({ title, outcome, why }) => [title, outcome.replaceAll('_', ' '), why])}
+          />
+        </Behind>
+      )}
+    </>
+  );
+};
+
+const anchor = (id: string): string => id.replaceAll(/[^\w-]+/g, '-');
+
+const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string> }> = ({ finding, titles }) => {
+  const { title, severity, gain, at_stake_ms, cause, change, evidence, check, references, hidden_by } =
+    finding;
+  const tail =
+    gain && gain.expected_ms > 0
+      ? `${formatMs(gain.expected_ms)} less expected`
+      : at_stake_ms === null
+        ? ''
+        : `${formatMs(at_stake_ms)} at stake`;
+  return (
+    <details>
+      <summary>
+        <strong class={`severity ${severity}`}>{severity}</strong> {title}
+        {tail !== '' && <span class="stake"> ({tail})</span>}
+      </summary>
+      <dl class="definitions">
+        <dt>Cause</dt>
+        <dd>{cause}</dd>
+        <dt>Change</dt>
+        <dd>
+          {change.text}
+          {change.example !== null && <pre>{change.example}</pre>}
+        </dd>
+        {gain && (
+          <>
+            <dt>Gain</dt>
+            <dd>
+              {formatMs(gain.expected_ms)} ({formatMs(gain.low_ms)} to {formatMs(gain.high_ms)}),{' '}
+              {formatMs(gain.after_ms)} afterwards. {gain.assumption}
+            </dd>
+          </>
+        )}
+        {hidden_by !== null && (
+          <>
+            <dt>Hidden by</dt>
+            <dd>
+              Its gain shows once this is mended:{' '}
+              <a href={`#finding-${anchor(hidden_by)}`}>{titles.get(hidden_by) ?? hidden_by}</a>
+            </dd>
+          </>
+        )}
+        <dt>Check</dt>
+        <dd>
+          <code>{check}</code>
+        </dd>
+        <dt>Confidence</dt>
+        <dd>{finding.confidence}</dd>
+        {references.length > 0 && (
+          <>
+            <dt>Read</dt>
+            <dd>
+              {references.map(({ title: name, url }, index) => (
+                <>
+                  {index > 0 && '; '}
+                  {/^https?:/.test(url) ? (
+                    <a href={url} rel="noreferrer">
+                      {name}
+                    </a>
+                  ) : (
+                    name
+                  )}
+                </>
+              ))}
+            </dd>
+          </>
+        )}
+      </dl>
+      {evidence.map((one) => (
+        <EvidenceRows evidence={one} />
+      ))}
+    </details>
+  );
+};
+
+/** What the rows show, the rows, and the query that yields them. */
+const EvidenceRows: FC<{ evidence: Evidence }> = ({ evidence: { text, sql, rows, row_count } }) => {
+  const columns = Object.keys(rows[0] ?? {});
+  const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');
+  return (
+    <div>
+      <p>{text}</p>
+      {rows.length > 0 && (
+        <DataTable
+          caption={row_count > rows.length ? `${rows.length} of ${row_count} rows` : 'Evidence'}
+          columns={columns.map((head) => ({ head, numeric: isNumber(head) }))}
+          rows={rows.map((row) => columns.map((name) => cell(row[name])))}
+        />
+      )}
+      {sql !== null && (
+        <Behind title="Query (inferscope sql)">
+          <pre>{sql}</pre>
+        </Behind>
+      )}
+    </div>
+  );
+};
+
+function cell(value: string | number | boolean | null | undefined): string {
+  if (value === null || value === undefined) return '–';
+  if (typeof value !== 'number' || Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(6)));
+}
