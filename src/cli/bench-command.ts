@@ -9,6 +9,7 @@ import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath, writePage } from './report-file.js';
 import { resultsFolder, writeResult } from './results-folder.js';
+import { explanationOf } from './session-summary.js';
 
 /** What every bench verb with an engine does. Sets the exit code. */
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {
@@ -20,16 +21,18 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   );
   const { analyzeBench } = await import('../analyze/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
-  const document = await analyzeBench(await openSession(kept.id));
+  const session = await openSession(kept.id);
+  const document = await analyzeBench(session);
+  const explain = await explanationOf(session, { kind: 'bench' });
   const report = reportPath(kept.folder);
   const { benchReport } = await import('../report/html/bench/bench.js');
-  await writePage(report, (parts) => benchReport(document, parts));
+  await writePage(report, (parts) => benchReport(document, { ...parts, explain }));
   const files = benchFiles(document);
   for (const { name, text } of files) await writeResult(join(folder, name), text);
   if (typed.json) printDocument(document);
   else {
     const { benchText } = await import('../report/terminal/bench.js');
-    print(benchText(document, Math.min(110, terminalWidth())));
+    print(benchText(document, Math.min(110, terminalWidth()), explain));
   }
   if (!typed.quiet) {
     talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);

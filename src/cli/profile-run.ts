@@ -11,6 +11,7 @@ import { loadOnnxRuntime } from '../engines/onnx/runtime.js';
 import { detectCpu } from '../hardware/cpu.js';
 import { describeEnvironment, packageVersion } from '../hardware/environment.js';
 import type { Document } from '../model/document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
@@ -24,6 +25,7 @@ import { fitsInMemory } from './memory-check.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath, writeReport } from './report-file.js';
+import { explanationOf } from './session-summary.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -44,6 +46,7 @@ export interface ProfileCommandOptions {
 
 export interface ProfileOutcome {
   document: Document<ProfileResult>;
+  explain: Document<ExplainResult> | null;
   reportPath: string;
   interrupted: boolean;
 }
@@ -101,13 +104,15 @@ async function profile(
     progress,
   );
   try {
-    const document = await analyzeProfile(await openSession(kept.id, home));
+    const session = await openSession(kept.id, home);
+    const document = await analyzeProfile(session);
+    const explain = await explanationOf(session, { kind: 'profile' });
     const path = reportPath(kept.folder);
-    await writeReport(document, path);
-    if (options.output !== undefined) await writeReport(document, options.output);
+    await writeReport(document, path, explain);
+    if (options.output !== undefined) await writeReport(document, options.output, explain);
     progress.done('session kept', kept.id);
     if (capture.failure !== null) throw capture.failure;
-    return { document, reportPath: options.output ?? path, interrupted: capture.stopped };
+    return { document, explain, reportPath: options.output ?? path, interrupted: capture.stopped };
   } catch (error) {
     throw withSession(error, kept.id);
   }

@@ -50,13 +50,13 @@ export function define(command: Command): void {
       ),
     )
     .action(async (options: Typed) => {
-      const { document, reportPath, interrupted } = await interruptible((signal) =>
+      const { document, explain, reportPath, interrupted } = await interruptible((signal) =>
         runProfile(options, signal),
       );
       if (options.json) printDocument(document);
       else {
         const { profileSummary } = await import('../report/terminal/profile.js');
-        print(profileSummary(document, { reportPath, width: Math.min(100, terminalWidth()) }));
+        print(profileSummary(document, { reportPath, width: Math.min(100, terminalWidth()), explain }));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

@@ -4,6 +4,7 @@ import { dirname, join, resolve } from 'node:path';
 import { randomBytes } from 'node:crypto';
 import { childEntry } from '../model/installation.js';
 import type { Document } from '../model/document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import { InferscopeError } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
@@ -57,7 +58,11 @@ export async function writePage(path: string, render: (parts: PageParts) => stri
   }
 }
 
-export async function writeReport(document: Document<ProfileResult>, path: string): Promise<void> {
+export async function writeReport(
+  document: Document<ProfileResult>,
+  path: string,
+  explain: Document<ExplainResult> | null = null,
+): Promise<void> {
   const { profileReport } = await import('../report/html/profile.js');
-  await writePage(path, (parts) => profileReport(document, parts));
+  await writePage(path, (parts) => profileReport(document, { ...parts, explain }));
 }

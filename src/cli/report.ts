@@ -22,7 +22,8 @@ export function define(command: Command): void {
     )
     .action(async (options: { session: string; output?: string; json?: boolean }) => {
       const { openSession } = await import('../session/open.js');
-      const { analyzeSession, documentsOf, writeAnalysed } = await import('./session-summary.js');
+      const { analyzeSession, documentsOf, explanationOf, writeAnalysed } =
+        await import('./session-summary.js');
       const session = await openSession(options.session);
       const analysed = await analyzeSession(session);
       const [first] = documentsOf(analysed);
@@ -32,7 +33,7 @@ export function define(command: Command): void {
         return;
       }
       const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-      await writeAnalysed(analysed, path);
+      await writeAnalysed(analysed, path, await explanationOf(session, analysed));
       talk(`report of ${session.id} written`);
       print(path);
     });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
+import type { ExplainResult } from '../model/documents/explain.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
 import type { GpuRooflineDocument } from '../model/documents/roofline.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
@@ -82,18 +83,36 @@ export function documentsOf(analysed: Analysed): Document<unknown>[] {
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
+/**
+ * Waterfall and findings, for the kinds of sessions whose summaries and pages lead with them; null for the others, and
+ * where there is neither.
+ */
+export async function explanationOf(
+  session: Session,
+  { kind }: Pick<Analysed, 'kind'>,
+): Promise<Document<ExplainResult> | null> {
+  if (kind !== 'profile' && kind !== 'bench' && kind !== 'captures') return null;
+  const { rememberedExplanation } = await import('../analyze/explain/explain.js');
+  const explain = await rememberedExplanation(session);
+  return explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
+}
+
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
-export async function writeAnalysed(analysed: Analysed, path: string): Promise<void> {
+export async function writeAnalysed(
+  analysed: Analysed,
+  path: string,
+  explain: Document<ExplainResult> | null = null,
+): Promise<void> {
   switch (analysed.kind) {
     case 'profile':
-      return writeReport(analysed.document, path);
+      return writeReport(analysed.document, path, explain);
     case 'memory': {
       const { memoryReport } = await import('../report/html/memory/memory.js');
       return writePage(path, (parts) => memoryReport(analysed.document, parts));
     }
     case 'bench': {
       const { benchReport } = await import('../report/html/bench/bench.js');
-      return writePage(path, (parts) => benchReport(analysed.document, parts));
+      return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explain }));
     }
     case 'serving': {
       const { servingReport } = await import('../report/html/serving/serving.js');
@@ -117,7 +136,7 @@ export async function writeAnalysed(analysed: Analysed, path: string): Promise<v
     }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
-      return writePage(path, (parts) => traceReport(analysed, parts));
+      return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
     }
   }
 }
@@ -153,13 +172,19 @@ export async function showSession(
     return;
   }
   const path = reportPath(session.folder);
-  await writeAnalysed(analysed, path);
+  const explain = await explanationOf(session, analysed);
+  await writeAnalysed(analysed, path, explain);
   if (json) printDocument(first);
-  else print(await analysedText(id, analysed, path));
+  else print(await analysedText(id, analysed, path, explain));
 }
 
-async function analysedText(id: string, analysed: Analysed, path: string): Promise<string> {
-  const how = { reportPath: path, width: Math.min(100, terminalWidth()) };
+async function analysedText(
+  id: string,
+  analysed: Analysed,
+  path: string,
+  explain: Document<ExplainResult> | null,
+): Promise<string> {
+  const how = { reportPath: path, width: Math.min(100, terminalWidth()), explain };
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
@@ -170,7 +195,7 @@ async function analysedText(id: string, analysed: Analysed, path: string): Promi
   }
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');
-    return `${benchText(analysed.document, how.width)}\n  report: ${path}`;
+    return `${benchText(analysed.document, how.width, explain)}\n  report: ${path}`;
   }
   if (analysed.kind === 'serving') {
     const { servingSummary } = await import('../report/terminal/serving.js');
