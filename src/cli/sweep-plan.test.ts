@@ -1,0 +1,163 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import type { Known } from '../capture/sweep/expected.js';
+import { expectRuns } from '../capture/sweep/expected.js';
+import { pendingRun } from '../capture/sweep/plan.js';
+import { InferscopeError } from '../model/errors.js';
+import { packageRoot } from '../model/installation.js';
+import { findPreset } from '../llm/presets.js';
+import { testFolder } from '../session/test-folder.js';
+import { askedSweep } from './sweep-plan.js';
+import { define, type SweepTyped } from './sweep.js';
+
+/** What commander makes of these words. */
+function typed(...words: string[]): SweepTyped {
+  const command = new Command('sweep').exitOverride();
+  define(command);
+  command.parseOptions(words);
+  return command.opts();
+}
+
+const examples = join(packageRoot(), 'examples', 'sweep');
+
+test.each([
+  ['batch-scaling.yaml', 7],
+  ['context-length.yaml', 14],
+  ['production.yaml', 13],
+  ['multi-gpu.yaml', 6],
+])('examples/sweep/%s plans %i runs', (name, count) => {
+  const asked = askedSweep([], typed('--config', join(examples, name)))!;
+  expect(asked.plan.runs).toHaveLength(count);
+  expect(asked.config!.sha256).toMatch(/^[0-9a-f]{64}$/);
+  expect(readdirSync(examples)).toHaveLength(4);
+});
+
+test('lists are taken as `1 8 16` and as `1,8,16`', () => {
+  const batches = (...words: string[]) =>
+    askedSweep([], typed('--model', 'm', '--input-len', '8', '--output-len', '4', ...words))!.plan.runs.map(
+      ({ parameters }) => parameters['batch_size'],
+    );
+  expect(batches('--batch-size', '1', '8', '16')).toEqual([1, 8, 16]);
+  expect(batches('--batch-size', '1,8,16')).toEqual([1, 8, 16]);
+  expect(batches('--batch-size', '1 8', '--batch-size', '16')).toEqual([1, 8, 16]);
+  const both = typed(
+    '--model',
+    'a,b',
+    '--dtype',
+    'float16',
+    'float32',
+    '--input-len',
+    '8',
+    '--output-len',
+    '4',
+  );
+  expect(askedSweep([], both)!.plan.runs.map(({ label }) => label)).toEqual([
+    'a float16 batch 1 8→4',
+    'a float32 batch 1 8→4',
+    'b float16 batch 1 8→4',
+    'b float32 batch 1 8→4',
+  ]);
+});
+
+function failing(work: () => unknown): { code: string; what: string; why: string; fix: string } {
+  try {
+    work();
+  } catch (error) {
+    if (error instanceof InferscopeError) return { code: error.code, ...error.parts };
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+test('a file that is not right is told with line and column', () => {
+  const folder = testFolder();
+  const file = (text: string) => {
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, 'models.yaml');
+    writeFileSync(path, text);
+    return failing(() => askedSweep([], typed('--config', path)));
+  };
+  const container = file(
+    'mode: container\nmodels:\n  - {model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1, container_name: c}\n' +
+      '  - {model_id: b, input_lengths: 8, output_lengths: 4, batch_sizes: 1}\n',
+  );
+  expect(container).toMatchObject({
+    code: 'E_CONFIG_FILE',
+    what: expect.stringMatching(/models\.yaml:4:5: b has no container_name$/),
+    fix: expect.stringContaining('container_name: vllm-1'),
+  });
+  expect(
+    file('timeout: soon\nmodels: [{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1}]').what,
+  ).toMatch(/:1:1: timeout: "soon" is no duration/);
+  expect(file('engine: onnx\n').what).toContain('models: is missing');
+  expect(
+    file(
+      'command: bench latency\ngrid: {batch-size: [1]}\nmodels: [{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1}]\n',
+    ).what,
+  ).toMatch(/:1:1: models: stands beside command: or grid:/);
+  const two = file('model: 1\nretries: many\n');
+  expect(two.what).toMatch(/:1:1: unknown key "model"$/);
+  expect(two.why).toMatch(/Also:\n.*:2:1: retries: expected a whole number from 0, found the text "many"/);
+  expect(failing(() => askedSweep([], typed('--config', join(folder, 'none.yaml')))).fix).toContain('--init');
+});
+
+test('a command of a file, and one that a sweep cannot run', () => {
+  const folder = testFolder();
+  mkdirSync(folder, { recursive: true });
+  const path = join(folder, 'grid.yaml');
+  writeFileSync(
+    path,
+    'command: bench latency --model X\ngrid:\n  batch_size: [1, 8]\n  grid_flag: true\ntimeout: 90\n',
+  );
+  const asked = askedSweep([], typed('--config', path))!;
+  expect(asked.timeoutMs).toBe(90_000);
+  expect(asked.plan.runs.map(({ arguments: words }) => words.join(' '))).toEqual([
+    'bench latency --model X --batch-size 1 --grid-flag --json',
+    'bench latency --model X --batch-size 8 --grid-flag --json',
+  ]);
+  writeFileSync(path, 'command: benhc latency\ngrid: {batch-size: [1]}\n');
+  expect(failing(() => askedSweep([], typed('--config', path))).fix).toBe('Did you mean bench?');
+  writeFileSync(path, 'command: python x.py\ngrid: {batch-size: [1]}\n');
+  expect(failing(() => askedSweep([], typed('--config', path))).fix).toContain('run -- python x.py');
+});
+
+test('what a run needs is estimated, by its own dimensions, and what will not fit is said', async () => {
+  const words = [
+    '--model',
+    'llama-2-7b',
+    '--input-len',
+    '512',
+    '--output-len',
+    '128',
+    '--batch-size',
+    '1,64',
+  ];
+  const { plan, dimensions } = askedSweep([], typed(...words, '--tensor-parallel-size', '1,2'))!;
+  const runs = plan.runs.map((run, i) => pendingRun(run, { number: i + 1, stamp: 's', folder: 'r' }));
+  const known: Known = {
+    engine: 'transformers',
+    device: 'gpu',
+    capacities: [24 * 2 ** 30],
+    configOf: async (model) => findPreset(model)!.config,
+    before: new Map([[runs[0]!.key, 41]]),
+  };
+  await expectRuns(runs, dimensions, known);
+  const [small, large, split] = runs.map(({ expected }) => expected);
+  // 6 738 415 616 parameters in 2 bytes, and 640 tokens of 32 layers × 2 × 4096 × 2 bytes, are 13.8 GB.
+  expect(small!.memory_bytes!).toBeGreaterThan(13.8e9);
+  expect(small!.memory_bytes!).toBeLessThan(16e9);
+  expect(small).toMatchObject({ fits: true, seconds: 41, basis: 'this command took so long before' });
+  // 64 sequences have 21.5 GB of cache beside the weights.
+  expect(large).toMatchObject({ fits: false });
+  expect(large!.memory_bytes! - small!.memory_bytes!).toBeGreaterThan(63 * 640 * 32 * 2 * 4096 * 2);
+  expect(split).toMatchObject({ fits: false, why: 'It needs 2 GPUs; 1 can be seen here.' });
+
+  const missing = pendingRun(plan.runs[0]!, { number: 9, stamp: 's', folder: 'r' });
+  await expectRuns([missing], dimensions, {
+    ...known,
+    configOf: async () => Promise.reject(new Error('not here')),
+  });
+  expect(missing.expected).toMatchObject({ memory_bytes: null, fits: null, why: 'not here' });
+});
