@@ -1,4 +1,4 @@
-// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--only fault,…]
+// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--roofline FILE] [--only fault,…]
 // One archive for each program, of its nsys capture, of its stages without a profiler and of its counters. On the machine that
 // was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
 import { spawn } from 'node:child_process';
@@ -26,6 +26,7 @@ const { values, positionals } = parseArgs({
     cli: { type: 'string', default: join(here, '..', '..', 'dist', 'cli.js') },
     jobs: { type: 'string', default: '6' },
     only: { type: 'string' },
+    roofline: { type: 'string' },
   },
 });
 const captures = resolve(positionals[0] ?? '.');
@@ -95,6 +96,8 @@ const only = values.only?.split(',');
 const todo = lines(join(captures, 'nsys', 'order.jsonl')).filter(
   ({ report, fault }) => report !== undefined && (!only || only.includes(fault)),
 );
+// Measured on the machine that was captured, where this is another one.
+const roofline = values.roofline ? ['--roofline', resolve(values.roofline)] : [];
 let failed = 0;
 async function one({ fault, variant, report }) {
   const name = `${fault}-${variant}`;
@@ -105,7 +108,16 @@ async function one({ fault, variant, report }) {
   ]
     .filter((path) => path !== null && existsSync(path))
     .map((path) => inWork(path, name));
-  const imported = await run(['import', ...files, '--no-raw', '--no-analyze', '--quiet', '--name', name]);
+  const imported = await run([
+    'import',
+    ...files,
+    '--no-raw',
+    '--no-analyze',
+    '--quiet',
+    '--name',
+    name,
+    ...roofline,
+  ]);
   const exported =
     imported.code === 0
       ? await run(['session', 'export', name, '--output', join(out, `${name}.tgz`), '--overwrite'])
