@@ -61,12 +61,17 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
       ...profile.metadata,
       issues: issues.filter(({ severity }) => severity !== 'info').map(({ code, text }) => ({ code, text })),
     },
-    model_info: { ...model.info, ...dtypesOfRun(rows, plan, { workload, log, estimate }) },
+    model_info: {
+      ...model.info,
+      ...dtypesOfRun(rows, plan, { workload, log, estimate }),
+      ...(workload?.model ? { config: workload.model.config } : {}),
+    },
     memory_breakdown: breakdownOf(places, measured, estimate),
     latency_stats: latency.stats,
     engine_metadata: {
       engine_version: log?.version?.value ?? workload?.engine.version ?? null,
       engine_type: plan.engine,
+      ...(workload ? { engine_args: workload.engine.options } : {}),
     },
     missing: {},
   };

@@ -101,6 +101,8 @@ export const memoryProfileSchema = z.looseObject({
     hidden_size: z.number().int().nullable(),
     quantization: z.string().nullable(),
     tensor_parallel_size: z.number().int(),
+    /** config.json as the engine used it: what `validate` reckons from. */
+    config: z.record(z.string(), z.unknown()).optional(),
     /** Where each given dimension comes from: flag, config, preset, assumed. */
     sources: z.record(z.string(), z.string()),
     family: z.string().nullable(),
@@ -148,7 +150,12 @@ export const memoryProfileSchema = z.looseObject({
     mean_tpot_ms: z.number().nullable(),
     runs: z.number().int(),
   }),
-  engine_metadata: z.looseObject({ engine_version: z.string().nullable(), engine_type: z.string() }),
+  engine_metadata: z.looseObject({
+    engine_version: z.string().nullable(),
+    engine_type: z.string(),
+    /** Engine arguments as it ran: mode, attn, … */
+    engine_args: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).optional(),
+  }),
   /** Path of a null field → why it is not known. */
   missing: z.record(z.string(), z.string()),
 });

@@ -69,7 +69,7 @@ function whereOf(memory: EstimateMemory): string {
     const size = memory[`${kind}_parallel_size`];
     return size === 1 ? [] : [`${kind} parallel ${size}`];
   });
-  const room = gpu?.total_bytes ? `, ${formatBytes(gpu.total_bytes)} each` : '';
+  const room = gpu?.total_bytes ? `, ${formatBytes(gpu.total_bytes)}${count > 1 ? ' each' : ''}` : '';
   if (memory.engine === 'onnx') return 'main memory';
   const name = gpu ? inert(gpu.name ?? 'GPU') : 'GPU';
   return [`${count}${nbsp}× ${name}${room}`, ...groups].join(', ');
@@ -84,21 +84,22 @@ function pointLines(memory: EstimateMemory, point: EstimatePoint, width: number)
     componentWords[line.component] ?? line.component,
     ...kinds.map(({ gpu }) => formatBytes(line.gpu_bytes[gpu] ?? 0)),
     line.confidence,
-    inert(line.formula),
   ]);
-  const together = ['together', ...kinds.map(({ gpu }) => formatBytes(point.gpus[gpu]!.bytes)), '', ''];
+  const together = ['together', ...kinds.map(({ gpu }) => formatBytes(point.gpus[gpu]!.bytes)), ''];
   const heads = kinds.map(({ label }) =>
     right(kinds.length === 1 ? (point.gpus.length > 1 ? 'each GPU' : 'bytes') : label),
   );
-  const table = textTable(
-    [{ head: 'component' }, ...heads, { head: 'confidence' }, { head: 'rests on', flexible: true }],
-    [...rows, together],
-    { width: Math.max(width, 80) },
-  );
+  const table = textTable([{ head: 'component' }, ...heads, { head: 'confidence' }], [...rows, together], {
+    width: Math.max(width, 80),
+  });
   return [
     ...hanging('  ', title, width).map((line) => colour.bold(line)),
     '',
     table,
+    '',
+    ...point.lines.flatMap(({ component, formula }) =>
+      hanging(`  ${colour.dim((componentWords[component] ?? component).padEnd(18))}`, inert(formula), width),
+    ),
     '',
     ...verdictLines(memory, point, width),
   ];
