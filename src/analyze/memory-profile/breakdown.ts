@@ -27,7 +27,7 @@ export function breakdownOf(
   places: readonly Place[],
   measured: Measured | null,
   estimate: MemoryEstimate | null,
-): MemoryProfile['memory_breakdown'] {
+): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
   const components = summed(places, estimate);
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
   const residual = measured === null ? null : measured.bytes - known;

@@ -14,17 +14,19 @@ export interface MemoryPoints {
 
 /** A GPU that grew by less than this while the engine ran was not used by it. */
 const grownBytes = 32 * 2 ** 20;
+/** A GPU that holds this much before the first request may be the server's. */
+const servedBytes = 2 ** 30;
 
 /** GPUs that the run used: those that the engine named, that its processes were listed on, or that grew. */
 export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<number>): number[] {
   const named = new Set<number>();
   for (const { device } of rows.told) if (device !== null) named.add(device);
   for (const { gpu, pid } of rows.processes) if (own.has(pid)) named.add(gpu);
-  if (named.size === 0) {
+  if (named.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
       const most = Math.max(...within(samples, plan).map(({ bytes }) => bytes), 0);
-      if (most - before >= grownBytes) named.add(gpu);
+      if (most - before >= grownBytes || (plan.where === 'url' && before >= servedBytes)) named.add(gpu);
     }
   }
   const reachable = plan.reachable_gpus;

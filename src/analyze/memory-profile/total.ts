@@ -27,7 +27,9 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     return bytes === null ? null : { bytes, source: source ?? 'its processes', shared: false };
   }
   const shared = foreign(rows, plan, facts).length > 0;
-  if (shared) {
+  // A server was there before: its weights are in the baseline.
+  const server = plan.where === 'url';
+  if (shared || server) {
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
     if (listed.every((bytes) => bytes !== null)) {
       const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
@@ -35,6 +37,8 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     }
   }
   if (peak.total_bytes === null || baseline.total_bytes === null) return null;
+  if (server)
+    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, of all processes`, shared };
   const bytes = peak.total_bytes - baseline.total_bytes;
   return { bytes, source: `${peak.source}: peak − baseline`, shared };
 }

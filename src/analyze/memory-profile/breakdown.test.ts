@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { breakdownOf } from './breakdown.js';
+import { placesOf } from './places.js';
+import { gpuPoints, gpusOfRun, ownPids } from './points.js';
+import { mb, planOf, rowsOf, samples, told, torchTold } from './test-run.js';
+import { totalMeasured } from './total.js';
+import type { MemoryRows } from './rows.js';
+import type { MemoryPlan } from '../../model/memory-plan.js';
+
+function breakdown(rows: MemoryRows, plan: MemoryPlan = planOf()) {
+  const own = ownPids(rows, plan);
+  const gpus = gpusOfRun(rows, plan, own);
+  const points = gpuPoints(rows, plan, gpus);
+  const measured = totalMeasured(rows, plan, { gpus, own, points });
+  const facts = { gpus, points, log: null, estimate: null, workload: null, complete: true };
+  return { gpus, points, measured, ...breakdownOf(placesOf(rows, plan, facts), measured, null) };
+}
+
+const bytesOf = ({ components }: ReturnType<typeof breakdown>) =>
+  Object.fromEntries(components.map(({ component, bytes }) => [component, bytes / mb]));
+
+// The driver: 20 MB before, 2240 when warm, 2250 at most.
+const used = samples({ 0.5: 20, 1: 20, 2: 1640, 3: 2240, 4: 2240, 5: 2250, 6: 2250 });
+
+test('at the peak of the allocator, in prefill, everything has its place and the sum is what was measured', () => {
+  const found = breakdown(rowsOf({ used: new Map([[0, used]]), told: torchTold() }));
+  expect(found.gpus).toEqual([0]);
+  expect(found.points.baseline.total_bytes).toBe(20 * mb);
+  expect(found.points.peak.total_bytes).toBe(2250 * mb);
+  // 2240 − 20 − 1700 reserved = 520 of context; 1500 − 1000 − 40 − 100 that stay = 360; 1700 − 1500 = 200.
+  expect(bytesOf(found)).toEqual({
+    model_weights: 1000,
+    kv_cache: 40,
+    activations: 360,
+    framework_overhead: 100,
+    allocator_reserve: 200,
+    cuda_context: 520,
+    residual: 10,
+  });
+  const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);
+  expect(sum).toBe(found.total_measured_bytes);
+  expect(found.total_measured_bytes).toBe(2230 * mb);
+  expect(found.framework_overhead_gb).toBeCloseTo(0.82, 12);
+  expect(found.peak_stage).toBe('prefill');
+  expect(found.components.find(({ component }) => component === 'kv_cache')?.evidence[0]).toContain(
+    '0.120 GB at the end of decode',
+  );
+});
+
+test('a residual is never of high confidence, and a negative one is shown', () => {
+  const shrunk = samples({ 1: 20, 3: 2240, 4: 2240.001, 5: 2240 });
+  const late = torchTold().map((row) => (row.stage === 'post_warmup' ? { ...row, t_ns: 3e9 } : row));
+  const told = [
+    ...late.filter(({ what }) => what !== 'max_reserved'),
+    ...late.filter(({ what }) => what === 'max_reserved').map((row) => ({ ...row, bytes: 1750 * mb })),
+  ];
+  const found = breakdown(rowsOf({ used: new Map([[0, shrunk]]), told }));
+  const residual = found.components.at(-1)!;
+  expect(residual).toMatchObject({ component: 'residual', confidence: 'low' });
+  // 2220.001 measured; 50 MB more were reserved after the quiet moment than the driver saw.
+  expect(residual.bytes).toBeCloseTo(-49.999 * mb, 0);
+  expect(found.residual_bytes).toBe(residual.bytes);
+  expect(found.residual_gb).toBeLessThan(0);
+});
+
+test('two ranks: each GPU has its own, and the points have sum, max, mean and deviation', () => {
+  const other = samples({ 1: 40, 3: 2460, 4: 2460, 5: 2470 });
+  const rows = rowsOf({
+    used: new Map([
+      [0, used],
+      [1, other],
+    ]),
+    told: [...torchTold(), ...torchTold({ device: 1, rank: 1 })],
+  });
+  const found = breakdown(rows);
+  expect(found.gpus).toEqual([0, 1]);
+  const { peak, baseline } = found.points;
+  expect(peak.per_gpu_details.map(({ used_bytes }) => used_bytes)).toEqual([2250 * mb, 2470 * mb]);
+  expect(peak).toMatchObject({ total_bytes: 4720 * mb, max_gb: 2.47, mean_gb: 2.36, stddev_gb: 0.11 });
+  expect(baseline.total_gb).toBe(0.06);
+  expect(found.model_weights_gb).toBe(2);
+  // 520 on the first, 2460 − 40 − 1700 on the second.
+  expect(bytesOf(found)['cuda_context']).toBe(520 + 720);
+  const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);
+  expect(sum).toBe(found.total_measured_bytes);
+});
+
+test('a GPU that others use too: their growth is not the run’s where the driver lists processes', () => {
+  const rows = rowsOf({
+    used: new Map([[0, samples({ 1: 5020, 3: 7240, 4: 7240, 5: 9250 })]]),
+    told: torchTold(),
+    processes: [
+      { gpu: 0, pid: 100, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
+      { gpu: 0, pid: 7, samples: samples({ 3: 5000, 5: 7000 }) },
+    ],
+  });
+  const others_before = [{ gpu: 0, pid: 7, name: 'python', used_bytes: 5000 * mb }];
+  const found = breakdown(rows, planOf({ others_before }));
+  expect(found.measured).toMatchObject({ bytes: 2225 * mb, shared: false });
+  expect(bytesOf(found)['residual']).toBe(2225 - 2220);
+});
+
+test('a cache that is kept between repeats is no overhead, and a graph’s pool has a line', () => {
+  const base = torchTold().map((row) => {
+    if (row.stage === 'post_warmup' && row.what === 'allocated') return { ...row, bytes: 1220 * mb };
+    if (row.what === 'kv_cache') return { ...row, bytes: 120 * mb };
+    return row;
+  });
+  const rows = rowsOf({
+    used: new Map([[0, used]]),
+    told: [...base, told('kv_cache:post_warmup:float16', 120), told('graph_pool:post_warmup', 60)],
+  });
+  const found = bytesOf(breakdown(rows));
+  expect(found).toMatchObject({
+    kv_cache: 120,
+    framework_overhead: 100,
+    activations: 1500 - 1000 - 120 - 100,
+    cuda_graphs: 60,
+    allocator_reserve: 140,
+  });
+});
+
+test('a run that went out of memory in warm-up keeps what was told', () => {
+  const told_ = torchTold().filter(({ stage, what }) => ['load'].includes(stage ?? '') || what === 'weights');
+  const rows = rowsOf({
+    used: new Map([[0, samples({ 1: 20, 2: 1640, 3: 9000, 4: 3000 })]]),
+    told: [
+      ...told_,
+      told('max_allocated:failed', 8000),
+      told('reserved:failed', 8400),
+      told('max_reserved:failed', 8400),
+    ],
+    phases: [{ label: 'load', start_ns: 1.2e9, end_ns: 2e9 }],
+  });
+  const failure = { code: 'E_OUT_OF_MEMORY', what: 'out of memory', why: 'w', fix: 'f' };
+  const found = breakdown(rows, planOf({ failure, phases: [] }));
+  expect(found.points.post_warmup.total_gb).toBeNull();
+  expect(found.points.missing.post_warmup).toContain('out of memory');
+  expect(found.points.peak.total_bytes).toBe(9000 * mb);
+  expect(found.peak_stage).toBe('failed');
+  expect(found.confidence_levels.activations).toBe('medium');
+  const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);
+  expect(sum).toBe(found.total_measured_bytes);
+});
