@@ -5,6 +5,8 @@ import type { ExplainResult, Finding } from '../model/documents/explain.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
+import { verifyExtension } from './explain-verify.js';
+import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
@@ -31,7 +33,7 @@ interface ExplainExtension {
   answer(session: Session, options: ExplainOptions): Promise<boolean>;
 }
 
-const extensions: readonly ExplainExtension[] = [];
+const extensions: readonly ExplainExtension[] = [whatIfExtension, verifyExtension];
 
 export function define(command: Command): void {
   command

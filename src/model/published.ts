@@ -8,6 +8,7 @@ import { countersDocumentSchema } from './documents/counters.js';
 import { doctorSchema } from './documents/doctor.js';
 import { estimateDocumentSchema } from './documents/estimate.js';
 import { estimateFitsDocumentSchema } from './documents/estimate-memory.js';
+import { explainDocumentSchema, verifyDocumentSchema, whatIfDocumentSchema } from './documents/explain.js';
 import { gemmsDocumentSchema } from './documents/gemms.js';
 import { kernelsDocumentSchema } from './documents/kernels.js';
 import { memoryProfileSchema } from './documents/memory-profile.js';
@@ -52,6 +53,9 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   counters: countersDocumentSchema,
   gemms: gemmsDocumentSchema,
   predict: predictDocumentSchema,
+  explain: explainDocumentSchema,
+  'what-if': whatIfDocumentSchema,
+  verify: verifyDocumentSchema,
   compare: compareDocumentSchema,
   results: resultsDocumentSchema,
   baseline: baselineDocumentSchema,

@@ -12,10 +12,9 @@ const elementwiseBars = /^(nonessential\.(elementwise|copy|quantization)|ineffic
 
 /** What a rule already reckons: its gain, taken from the bars it names, and the time of the host for as many launches. */
 export function fromFindings(state: StageState, word: 'fused-attention' | 'fused-elementwise'): Effect {
-  const own = state.findings.filter(
+  const first = state.findings.find(
     ({ gain, stage }) => gain?.what_if === word && stage === state.waterfall.kind && gain.expected_ms > 0,
   );
-  const [first] = own;
   if (first) return gained(state, first);
   return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
 }

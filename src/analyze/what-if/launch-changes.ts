@@ -20,6 +20,7 @@ function causesOf(state: StageState): IdleCauses | null {
       launch_overhead_ms: of('launch_overhead'),
       launch_latency_ms: of('launch_latency'),
       synchronization_ms: of('synchronization'),
+      profiler_ms: 0,
     });
   }
   if (waterfall.source !== 'bench' || kernels === null) return null;
@@ -36,6 +37,7 @@ function causesOf(state: StageState): IdleCauses | null {
     firstUse: 0,
     dependency: 0,
     unattributed: 0,
+    profiler: 0,
   };
 }
 

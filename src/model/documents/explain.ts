@@ -191,6 +191,8 @@ export const verifyResultSchema = z.object({
   stages: z.array(
     z.object({
       kind: phaseKindSchema,
+      /** Point of a benchmark; null otherwise. */
+      point: z.string().nullable(),
       before_ms: figureSchema,
       after_ms: figureSchema,
       /** wall: W of the stage. gpu: time of kernels and copies, where W is too noisy to compare. */

@@ -68,7 +68,7 @@ function finding(one: Finding, index: number): string {
 }
 
 /** Names come from files: they must not become mark-up, mentions or links. */
-function plain(text: string): string {
+export function plain(text: string): string {
   return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' '))
     .replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`)
     .replaceAll('@', '@\u200b');

@@ -1,0 +1,79 @@
+import { isDeepStrictEqual } from 'node:util';
+import { readArchitecture } from '../../llm/architecture.js';
+import type { Issue } from '../../model/document.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { ManifestData, Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
+
+/**
+ * Whether a difference in time can be the changes' own. Another model or another device is another question, and refused;
+ * other lengths and batches are said, since a change may be just that.
+ * @throws E_USAGE naming what differs
+ */
+export function checkComparable(before: Session, after: Session): Issue[] {
+  if (before.id === after.id)
+    throw refuse(before, after, 'they are one session', 'Take the session of the rerun with the change.');
+  const [a, b] = [before.manifest, after.manifest];
+  const [x, y] = [a.workload, b.workload];
+  const model = otherModel(x, y);
+  if (model !== null) throw refuse(before, after, model, 'Verify a change on the model it was found on.');
+  const device = otherDevice(a, b);
+  if (device !== null)
+    throw refuse(
+      before,
+      after,
+      device,
+      'Run both on one device; what another one would do: explain --what-if gpu=….',
+    );
+  const issues: Issue[] = [];
+  const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
+  if (x && y) {
+    if (x.batch_size !== y.batch_size && x.batch_size !== null && y.batch_size !== null)
+      warn(`Batch ${x.batch_size} became ${y.batch_size}: times of steps are compared a token.`);
+    for (const [key, words] of [
+      ['input_len', 'Prompt tokens'],
+      ['output_len', 'Output tokens'],
+    ] as const) {
+      if (x[key] !== y[key] && x[key] !== null && y[key] !== null)
+        warn(`${words} differ, ${x[key]} and ${y[key]}: attention and KV cache are of other lengths.`);
+    }
+    if (x.engine.name !== y.engine.name) warn(`Another engine: ${x.engine.name}, then ${y.engine.name}.`);
+  } else if (!x !== !y) {
+    warn('Only one of the sessions tells what it ran: whether it is the same workload is not known.');
+  }
+  return issues;
+}
+
+function otherModel(x: Workload | null, y: Workload | null): string | null {
+  const [a, b] = [x?.model ?? null, y?.model ?? null];
+  if (!a || !b) return null;
+  try {
+    const [one, other] = [a, b].map(({ config }) => readArchitecture(config));
+    return isDeepStrictEqual(one, other) ? null : `they ran other models, ${a.name} and ${b.name}`;
+  } catch (error) {
+    if (!(error instanceof InferscopeError)) throw error;
+    return a.name === b.name ? null : `they ran other models, ${a.name} and ${b.name}`;
+  }
+}
+
+function otherDevice(a: ManifestData, b: ManifestData): string | null {
+  const kind = ({ workload }: ManifestData) =>
+    workload && (workload.device.startsWith('cpu') ? 'CPU' : 'GPU');
+  const [x, y] = [kind(a), kind(b)];
+  if (x && y && x !== y) return `one ran on a ${x}, the other on a ${y}`;
+  const name = ({ hardware }: ManifestData) =>
+    hardware[x === 'CPU' ? 'cpu_model' : 'gpu_name'] ?? hardware['gpu0_name'] ?? null;
+  const [one, other] = [name(a), name(b)];
+  if (one !== null && other !== null && one !== other)
+    return `they ran on other devices, ${one} and ${other}`;
+  const [p, q] = [a.workload?.tensor_parallel_size ?? 1, b.workload?.tensor_parallel_size ?? 1];
+  return p === q ? null : `one ran on ${p} GPU${p === 1 ? '' : 's'}, the other on ${q}`;
+}
+
+function refuse(before: Session, after: Session, why: string, fix: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `sessions ${before.id} and ${after.id} cannot verify a change`,
+    why: `${why[0]!.toUpperCase()}${why.slice(1)}.`,
+    fix,
+  });
+}

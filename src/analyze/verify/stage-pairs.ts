@@ -1,0 +1,138 @@
+import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
+import { figure, type Figure, mapFigure } from '../../model/figure.js';
+import { halfWidth } from '../half-width.js';
+import { isKernelBar } from '../what-if/stage-state.js';
+
+export type StageVerdict = VerifyResult['stages'][number];
+
+/** A stage of both sessions, and what decides between them. */
+export interface StagePair {
+  before: StageWaterfall;
+  after: StageWaterfall;
+  /** Times of the session after are multiplied by it: tokens of a step before over those after. */
+  scale: number;
+  verdict: StageVerdict;
+}
+
+/** Half of the 95 % interval of W, as a share, up to which W decides. */
+const steadyWall = 0.1;
+
+/** Stages that both sessions have, by kind and by point of a benchmark. */
+export function stagePairs(
+  before: readonly StageWaterfall[],
+  after: readonly StageWaterfall[],
+  batches: { before: number | null; after: number | null },
+): StagePair[] {
+  const rest = [...after];
+  return before.flatMap((own) => {
+    const at = rest.findIndex(
+      ({ kind, point }) => kind === own.kind && (point === own.point || point === null || own.point === null),
+    );
+    if (at === -1) return [];
+    const [other] = rest.splice(at, 1);
+    const scale =
+      batches.before !== null && batches.after !== null && own.kind !== 'outside'
+        ? batches.before / batches.after
+        : 1;
+    const verdict = verdictOf(own, other!, scale);
+    return verdict === null ? [] : [{ before: own, after: other!, scale, verdict }];
+  });
+}
+
+/** Time of kernels and copies: what the host's noise does not reach. */
+export const gpuMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
+  bars.reduce(
+    (sum, { id, ms }) =>
+      sum + (isKernelBar(id) || id === 'exposed_comm' || id.startsWith('exposed_copy') ? ms : 0),
+    0,
+  );
+
+function verdictOf(before: StageWaterfall, after: StageWaterfall, scale: number): StageVerdict | null {
+  const times = wallTimes(before, after);
+  if (times === null) return null;
+  const [wallBefore, wallAfter] = [times.before, scaled(times.after, scale)];
+  const spreads = [times.before, times.after].map(halfWidth);
+  const unsteady = spreads
+    .map((share, i) => [share, i] as const)
+    .find(([share]) => share === null || share > steadyWall);
+  const perToken = scale === 1 ? '' : ', a token of the batch before';
+  if (unsteady === undefined) {
+    const [x, y] = spreads.map((share) => `± ${Math.round(100 * share!)} %`);
+    return result(before, after, scale, {
+      before_ms: wallBefore,
+      after_ms: wallAfter,
+      graded_on: 'wall',
+      graded_why: `W is known to ${x} before and ${y} after (${times.of}${perToken})`,
+    });
+  }
+  const [share, side] = unsteady;
+  const which = side === 0 ? 'before' : 'after';
+  const why =
+    share === null
+      ? `W ${which} has no spread: one instance`
+      : `W ${which} is known to ± ${Math.round(100 * share)} % only`;
+  const gpu = [gpuMs(before), gpuMs(after) * scale];
+  if (gpu[0]! <= 0 || gpu[1]! <= 0) {
+    return result(before, after, scale, {
+      before_ms: wallBefore,
+      after_ms: wallAfter,
+      graded_on: 'wall',
+      graded_why: `${why}, and kernels are not told apart: a difference may be noise (${times.of}${perToken})`,
+    });
+  }
+  return result(before, after, scale, {
+    before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
+    after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
+    graded_on: 'gpu',
+    graded_why: `${why}: time of kernels and copies is compared instead${perToken}`,
+  });
+}
+
+/** The same statistic on both sides: without a profiler where both have that, else the median, else the mean. */
+function wallTimes(
+  before: StageWaterfall,
+  after: StageWaterfall,
+): { before: Figure; after: Figure; of: string } | null {
+  if (before.clean_ms.value !== null && after.clean_ms.value !== null)
+    return { before: before.clean_ms, after: after.clean_ms, of: 'means without a profiler' };
+  if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
+  if (before.median_ms !== null && after.median_ms !== null)
+    return { before: median(before), after: median(after), of: 'medians under the profiler' };
+  return { before: before.measured_ms, after: after.measured_ms, of: 'means under the profiler' };
+}
+
+/** The median with the interval's width of the mean. */
+function median({ measured_ms: mean, median_ms: value }: StageWaterfall): Figure {
+  const half = (halfWidth(mean) ?? null) === null ? null : halfWidth(mean)! * value!;
+  return figure(value!, 'ms', 'median W of the stage', {
+    ...(mean.value !== null && mean.n !== undefined ? { n: mean.n } : {}),
+    ...(half === null ? {} : { ci95: [value! - half, value! + half] }),
+  });
+}
+
+const scaled = (of: Figure, scale: number): Figure =>
+  scale === 1
+    ? of
+    : mapFigure(
+        of,
+        'ms',
+        of.value === null ? '' : `${of.source}, × ${Number(scale.toPrecision(4))}`,
+        (ms) => ms * scale,
+      );
+
+function result(
+  before: StageWaterfall,
+  after: StageWaterfall,
+  scale: number,
+  times: Pick<StageVerdict, 'before_ms' | 'after_ms' | 'graded_on' | 'graded_why'>,
+): StageVerdict {
+  const ids = [...new Set([...before.bars, ...after.bars].map(({ id }) => id))];
+  const msOf = ({ bars }: StageWaterfall, id: string) => bars.find((bar) => bar.id === id)?.ms ?? 0;
+  return {
+    kind: before.kind,
+    point: before.point,
+    ...times,
+    achieved_ms: (times.before_ms.value ?? 0) - (times.after_ms.value ?? 0),
+    bars: ids.map((id) => ({ id, before_ms: msOf(before, id), after_ms: msOf(after, id) * scale })),
+  };
+}

@@ -1,0 +1,70 @@
+import type { Document } from '../../model/document.js';
+import type { WhatIfResult } from '../../model/documents/explain.js';
+import { stageNames } from '../explain-rows.js';
+import { formatMs, nbsp } from '../format.js';
+import { colour } from './colour.js';
+import { textTable } from './table.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
+
+type Stage = WhatIfResult['stages'][number];
+
+/** What `explain --what-if` prints: each stage before and after with the interval, the bars that change, and on what it rests. */
+export function whatIfText({ data, issues }: Document<WhatIfResult>, columns: number): string {
+  const width = Math.min(80, columns);
+  const lines = [
+    `  ${colour.bold(`What if: ${inert(data.change)}`)} — ${inert(data.session.name ?? data.session.title)}`,
+    ...data.stages.flatMap((stage) => ['', ...stageLines(stage, width)]),
+    ...issues
+      .filter(({ severity, code }) => severity !== 'info' || code === 'no_waterfall')
+      .flatMap(({ text }) => ['', ...hanging('  ', inert(text), width)]),
+  ];
+  return withPlainSpaces(lines.join('\n'));
+}
+
+function stageLines(stage: Stage, width: number): string[] {
+  const name = `${stageNames[stage.kind] ?? stage.kind}${stage.point === null ? '' : ` at ${stage.point}`}`;
+  const head = hanging('  ', whatIfSentence(stage, name), width).map((line) => colour.bold(line));
+  if (stage.after_ms.value === null) return head;
+  const rows = stage.bars.map(({ id, before_ms: from, after_ms: to, how }) => [
+    inert(id),
+    formatMs(from),
+    formatMs(to),
+    inert(how),
+  ]);
+  const table =
+    rows.length === 0
+      ? []
+      : textTable(
+          [
+            { head: 'bar' },
+            { head: 'now', align: 'right' },
+            { head: 'then', align: 'right' },
+            { head: 'why', flexible: true },
+          ],
+          rows,
+          { width, indent: 4 },
+        ).split('\n');
+  return [...head, ...table, ...stage.assumptions.flatMap((text) => hanging('    • ', inert(text), width))];
+}
+
+/** "decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.4 times as fast." */
+export function whatIfSentence(
+  { before_ms: before, after_ms: after, ...stage }: Stage,
+  name: string,
+): string {
+  if (after.value === null) return `${name}: cannot be told: ${after.reason.text}.`;
+  const from = before.value ?? 0;
+  const range = after.ci95 ? ` (${formatMs(after.ci95[0])} to ${formatMs(after.ci95[1])})` : '';
+  const ratio = after.value > 0 ? from / after.value : 1;
+  const words =
+    Math.abs(ratio - 1) < 0.005
+      ? 'no change'
+      : ratio > 1
+        ? `${ratio.toFixed(ratio < 1.1 ? 2 : 1)} times as fast`
+        : `${(1 / ratio).toFixed(1 / ratio < 1.1 ? 2 : 1)} times as long`;
+  const token =
+    stage.per_token_before_ms !== null && stage.per_token_after_ms !== null
+      ? `; a token ${formatMs(stage.per_token_before_ms)} → ${formatMs(stage.per_token_after_ms)}`
+      : '';
+  return `${name}: ${formatMs(from)} →${nbsp}${formatMs(after.value)}${range}, ${words}${token}.`;
+}
