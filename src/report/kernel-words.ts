@@ -13,20 +13,20 @@ const sizes: Record<string, (p: Params) => string> = {
     `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
   lstm: (p) =>
     `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${p['layers']} layer${p['layers'] === 1 ? '' : 's'}`,
-  // What sweeps change comes first: narrow tables cut the end.
+  // Batch × new tokens / context. What sweeps change comes first: narrow tables cut the end.
   attention: (p) =>
-    `${p['new_tokens']} of ${p['context']}, batch ${p['batch']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
+    `${p['batch']}×${p['new_tokens']}/${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
   rope: (p) => `${p['tokens']} tokens, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
   embedding: (p) => `${p['tokens']} of ${times(p['vocab'], p['hidden'])}`,
 };
 
-/** "1 of 2048, batch 8, 32/8 heads × 128", "8×4096×4096" (m×n×k) */
+/** "8×1/2048, 32/8 heads × 128" (batch × new tokens / context, heads/KV heads × head_dim), "8×4096×4096" (m×n×k) */
 export function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): string {
   return sizes[kernel]?.(params) ?? times(...Object.values(params));
 }
 
-/** "attention flash 1 of 2048, …"; the dtype where a table has several. */
+/** "attention flash 8×1/2048, …"; the dtype where a table has several. */
 export function caseLabel(one: KernelResult, withDType: boolean): string {
   return [one.kernel, one.backend, withDType ? one.dtype : null, sizesOf(one)]
     .filter((word) => word !== null)

@@ -12,7 +12,7 @@ const lines = (text: string) => text.split('\n');
 test('operations of a GPU: time, rate, share, bound, and why one is missing, in 80 columns', () => {
   const text = kernelsText(kernelsDocument(), 80);
   expect(text).toMatch(/gemm 8×28672×4096 +98\.1 µs +0\.20 % +2\.40 TB\/s +50 % +memory/);
-  expect(text).toMatch(/attention flash 1 of 2048.* 19\.2 TFLOP\/s +– +latency/);
+  expect(text).toMatch(/attention flash 8×1\/2048.* 19\.2 TFLOP\/s +– +latency/);
   expect(text).toMatch(/2 of\s+2 from a CUDA graph/);
   expect(text.replaceAll(/\s+/g, ' ')).toContain(
     'softmax bfloat16 1×2: out of memory: It needs at least 300.0 GiB',
