@@ -1,8 +1,10 @@
 #!/bin/bash
-# Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS]. Wants python3 with torch, nsys and ncu
+# Captures the planted faults on this machine's GPU: bash bench/diagnosis/capture.sh OUT [FAULTS] [STEPS], where FAULTS
+# are ids and STEPS of time,nsys,ncu with commas between (default: all). Wants python3 with torch, nsys and ncu
 # on PATH. Writes OUT/time, OUT/nsys, OUT/ncu and OUT/log.txt; each step has its own limit and may fail alone. About five minutes.
 out=$1
 faults=${2:-}
+steps=${3:-time,nsys,ncu}
 here=$(cd "$(dirname "$0")" && pwd)
 python=${INFERSCOPE_PYTHON:-python3}
 mkdir -p "$out/nsys" "$out/ncu" "$out/time"
@@ -23,24 +25,26 @@ if [ -n "$faults" ]; then
   counters=(--faults "$some")
 fi
 
-step time 130 "$python" -B "$here/capture.py" time --out "$out/time" --limit-s 95 "${choose[@]}"
+[[ $steps == *time* ]] && step time $(( ${TIME_LIMIT:-95} + 35 )) "$python" -B "$here/capture.py" time --out "$out/time" --limit-s "${TIME_LIMIT:-95}" "${choose[@]}"
 
-# One report for every pair of cudaProfilerStart and cudaProfilerStop.
 reports=/tmp/diagnosis-reports.$$
 mkdir -p "$reports"
-step nsys 190 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
-  --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
-  "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 110 "${choose[@]}"
 export out
-export_one() {
-  timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
-    echo "no export of $1" >>"$out/log.txt"
-}
-export -f export_one
-step export 50 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
-ls -l "$reports" >>"$out/log.txt"
+if [[ $steps == *nsys* ]]; then
+  # One report for every pair of cudaProfilerStart and cudaProfilerStop.
+  step nsys 190 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+    --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
+    "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 110 "${choose[@]}"
+  export_one() {
+    timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
+      echo "no export of $1" >>"$out/log.txt"
+  }
+  export -f export_one
+  step export 50 bash -c "ls $reports/*.nsys-rep | xargs -P 8 -I{} bash -c 'export_one {}'"
+  ls -l "$reports" >>"$out/log.txt"
+fi
 
-if [ -z "$faults" ] || [ -n "$some" ]; then
+if [[ $steps == *ncu* ]] && { [ -z "$faults" ] || [ -n "$some" ]; }; then
   step ncu 75 ncu --export "$reports/counters" --force-overwrite --target-processes=all --set=full --clock-control=none --nvtx \
     --profile-from-start off "$python" -B "$here/capture.py" ncu --out "$out/ncu" --limit-s 50 "${counters[@]}"
   step ncu-raw 20 ncu --import "$reports/counters.ncu-rep" --csv --page raw

@@ -18,16 +18,16 @@ def block_tables(sequences: int, tokens: int, block: int) -> Dict[int, List[int]
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (32, 1024) if device != "cpu" else (2, 8)
+    batch, context = (256, 128) if device != "cpu" else (2, 8)
     shape = sized(Shape(), device)
     model = Decoder(shape, batch, context, device)
     model.fill_cache()
     step = graphed(model.decode, device)
-    kept = block_tables(batch, context * 4, 16)
+    kept = block_tables(batch, context * 8, 16)
 
     def between(index: int) -> None:
         if variant == "fault":
-            block_tables(batch, context * 4, 16)
+            block_tables(batch, context * 8, 16)
         else:
             kept[index % batch].append(index)
 

@@ -6,7 +6,7 @@ from faults.cpu_bound_host import block_tables
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (8, 8192) if device != "cpu" else (2, 8)
+    batch, context = (256, 256) if device != "cpu" else (2, 8)
     shape = sized(Shape(layers=3), device)
     model = Decoder(shape, batch, context, device)
     model.cache = "cat" if variant == "fault" else "static"
@@ -15,7 +15,7 @@ def prepare(variant: str, device: str) -> Case:
 
     def between(index: int) -> None:
         if variant == "fault":
-            block_tables(batch * 2, context, 16)
+            block_tables(batch * 6, context, 16)
 
     return Case(
         "decode", 8, lambda _: step(), between=between, batch=batch, new_tokens=batch, context=batch * (context + 1), model=shape.config()

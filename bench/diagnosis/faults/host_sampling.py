@@ -6,7 +6,7 @@ from decoder import Decoder, Shape, graphed, sized
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (64, 256) if device != "cpu" else (2, 8)
+    batch, context = (256, 128) if device != "cpu" else (2, 8)
     shape = sized(Shape(layers=4, vocab=128256), device)
     model = Decoder(shape, batch, context, device)
     model.fill_cache()

@@ -7,12 +7,12 @@ from decoder import Decoder, Shape, graphed, random_tokens, sized
 
 
 def prepare(variant: str, device: str) -> Case:
-    batch, context = (8, 512) if device != "cpu" else (2, 8)
+    batch, context = (256, 128) if device != "cpu" else (2, 8)
     shape = sized(Shape(), device)
     model = Decoder(shape, batch, context, device)
     model.fill_cache()
     step = graphed(model.decode, device)
-    tokens = random_tokens(batch, context, shape.vocab, device)
+    tokens = random_tokens(max(batch // 32, 1), 512 if device != "cpu" else 8, shape.vocab, device)
     requests = 4
 
     def whole(mark: Marker) -> None:

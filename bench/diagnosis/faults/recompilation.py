@@ -8,9 +8,9 @@ def prepare(variant: str, device: str) -> Case:
 
     torch._dynamo.config.recompile_limit = 10_000
     torch._dynamo.config.accumulated_recompile_limit = 10_000
-    hidden = 4096 if device != "cpu" else 64
+    hidden = 8192 if device != "cpu" else 64
     weight = torch.randn(hidden, device=device, dtype=torch.bfloat16)
-    x = torch.randn(4096 if device != "cpu" else 256, hidden, device=device, dtype=torch.bfloat16)
+    x = torch.randn(32768 if device != "cpu" else 256, hidden, device=device, dtype=torch.bfloat16)
 
     def norm(rows: torch.Tensor) -> torch.Tensor:
         y = rows.float()
@@ -28,6 +28,7 @@ def prepare(variant: str, device: str) -> Case:
         rows = x[: length[0]]
         if variant == "fixed":
             torch._dynamo.mark_dynamic(rows, 0)
-        compiled(rows)
+        for _ in range(4):
+            compiled(rows)
 
     return Case("decode", 2, step, synchronize=True, batch=1, new_tokens=1, more={"cold": variant == "fault", "warm": 1})
