@@ -7,10 +7,11 @@ from cuda_source import kernel
 SOURCE = r"""
 extern "C" __global__ void gather_sum(const float* x, float* y, int size, int steps) {
   extern __shared__ float scratch[];
-  unsigned at = (blockIdx.x * blockDim.x + threadIdx.x) * 2654435761u;
+  // A warp reads 128 consecutive bytes, somewhere.
+  unsigned lane = threadIdx.x % 32, warp = (blockIdx.x * blockDim.x + threadIdx.x) / 32, at = warp * 2654435761u;
   float sum = 0;
   for (int i = 0; i < steps; i++) {
-    unsigned from = at % (unsigned)size;
+    unsigned from = at % (unsigned)size & ~31u | lane;
     // The next address needs this value: nothing hides the latency but other warps.
     sum += x[from];
     at = at * 1664525u + 1013904223u + (unsigned)(sum != sum);
