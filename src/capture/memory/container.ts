@@ -104,10 +104,28 @@ async function prepareIn(
   writeShim(shim, { container, python, folder, places, scratch, docker: dockerCommand() });
   try {
     const found = await loadEngine(engine);
-    return await found.prepare({ ...request, model: placed.model, python: shim });
+    const engineArgs = engine === 'vllm' ? request.engineArgs : withoutVllm(request.engineArgs);
+    return await found.prepare({ ...request, engineArgs, model: placed.model, python: shim });
   } catch (error) {
     throw inWordsOf(error, shim, `docker exec ${container} ${python}`);
   }
+}
+
+/**
+ * Without --engine the flags of vLLM are in the request before it is known what the container has. Of them transformers
+ * reserves no share of the GPU and sets no limit of its own.
+ */
+function withoutVllm({
+  gpu_memory_utilization: _share,
+  max_model_len: _length,
+  ...args
+}: Record<string, string>): Record<string, string> {
+  if (args['kv_cache_dtype'] === undefined) return args;
+  throw new InferscopeError('E_USAGE', {
+    what: `--kv-cache-dtype ${args['kv_cache_dtype']} does not go with transformers`,
+    why: 'The container has no vLLM, and transformers keeps the cache in the dtype of the model.',
+    fix: 'Leave --kv-cache-dtype out, or take a container with vLLM.',
+  });
 }
 
 /** The interpreter's name in messages: what the user can type. */

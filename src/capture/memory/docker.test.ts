@@ -1,0 +1,148 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, describe, expect, test } from 'vitest';
+import type { DockerAnswer } from './docker.js';
+import { dockerFailure, lacksProgram } from './docker-failures.js';
+import { insideTools, readNvidiaSmi } from './docker-gpus.js';
+import { devicesOf } from './docker-inspect.js';
+import { hostPid } from './docker-processes.js';
+import { writeShim } from './docker-shim.js';
+
+// The container path itself runs against a real Docker engine in test/docker/.
+
+const answer = (change: Partial<DockerAnswer>): DockerAnswer => ({
+  stdout: '',
+  stderr: '',
+  exitCode: 1,
+  startError: null,
+  timedOut: false,
+  ...change,
+});
+
+/** As Docker 20.10 and 28.2 said it. */
+const words = {
+  missing: 'Error response from daemon: No such container: nope',
+  stopped:
+    'Error response from daemon: Container f2e79dd79147a767b3f51a169b4122c007bc3a6d5e80b11492c183653d966110 is not running',
+  paused: 'Error response from daemon: Container m2-up is paused, unpause the container before exec',
+  forbidden:
+    'permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock: Get "http://%2Fvar%2Frun%2Fdocker.sock/v1.50/containers/up/json": dial unix /var/run/docker.sock: connect: permission denied',
+  down: 'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?',
+  noProgram:
+    'OCI runtime exec failed: exec failed: unable to start container process: exec: "vllm": executable file not found in $PATH: unknown',
+  noPath:
+    'OCI runtime exec failed: exec failed: unable to start container process: exec: "/no/python": stat /no/python: no such file or directory: unknown',
+};
+
+describe('what docker says, and what to type', () => {
+  test.each([
+    [words.missing, 'E_USAGE', 'there is no container c', 'docker ps -a'],
+    [words.stopped, 'E_WORKLOAD_FAILED', 'the container c is not running', 'docker start c'],
+    [words.paused, 'E_WORKLOAD_FAILED', 'the container c is paused', 'docker unpause c'],
+    [words.forbidden, 'E_PERMISSION', 'this user may not talk to Docker', 'usermod -aG docker'],
+    [words.down, 'E_TOOL_FAILED', 'Docker does not answer', 'systemctl start docker'],
+  ])('%s', (stderr, code, what, fix) => {
+    const failure = dockerFailure(answer({ stderr }), 'c', ['exec']);
+    expect(failure).toMatchObject({ code, parts: { what } });
+    expect(failure.parts.fix).toContain(fix);
+    // Its own words are part of the reason.
+    expect(failure.parts.why).toContain(stderr.slice(0, 60));
+  });
+
+  test('no docker at all, one that hangs, words nobody knows', () => {
+    expect(
+      dockerFailure(answer({ exitCode: null, startError: 'ENOENT' }), 'c', ['inspect']).parts.fix,
+    ).toContain('INFERSCOPE_DOCKER=podman');
+    expect(dockerFailure(answer({ exitCode: null, timedOut: true }), 'c', ['exec']).code).toBe('E_TIMEOUT');
+    expect(dockerFailure(answer({ stderr: 'hm' }), 'c', ['exec']).parts.why).toBe('hm');
+  });
+
+  test('a program that the container lacks is no failure of docker', () => {
+    expect(lacksProgram(answer({ exitCode: 126, stdout: words.noProgram }))).toBe(true);
+    expect(lacksProgram(answer({ exitCode: 126, stderr: words.noPath }))).toBe(true);
+    expect(lacksProgram(answer({ exitCode: 1, stderr: words.missing }))).toBe(false);
+  });
+});
+
+test('GPUs of a container, as docker inspect lists them', () => {
+  const of = (DeviceIDs: string[] | null) => ({
+    DeviceRequests: [{ Driver: '', Count: DeviceIDs ? 0 : -1, DeviceIDs, Capabilities: [['gpu']] }],
+  });
+  expect(devicesOf([], of(null))).toEqual({ vendor: 'nvidia', gpus: null });
+  expect(devicesOf([], of(['1', '3']))).toEqual({ vendor: 'nvidia', gpus: [1, 3] });
+  expect(devicesOf([], of(['GPU-3a23c669']))).toEqual({ vendor: 'nvidia', gpus: null });
+  const amd = { Devices: [{ PathOnHost: '/dev/kfd' }, { PathOnHost: '/dev/dri' }] };
+  expect(devicesOf(['PATH=/bin'], amd)).toEqual({ vendor: 'amd', gpus: null });
+  expect(devicesOf(['NVIDIA_VISIBLE_DEVICES=2'], {})).toEqual({ vendor: 'nvidia', gpus: [2] });
+  expect(devicesOf(['NVIDIA_VISIBLE_DEVICES=void'], {})).toEqual({ vendor: null, gpus: null });
+});
+
+describe('GPU memory by the tool of the image', () => {
+  test('nvidia-smi counts MiB', () => {
+    expect(readNvidiaSmi('0, 1234, 17\n1, [N/A], [N/A]\n')).toEqual([
+      { gpu: 0, usedBytes: 1234 * 2 ** 20, utilizationPercent: 17, processes: [] },
+      { gpu: 1, usedBytes: null, utilizationPercent: null, processes: [] },
+    ]);
+  });
+  test('amd-smi and rocm-smi through the parsers of the sampler', () => {
+    const of = (name: string, file: string) =>
+      insideTools
+        .find((tool) => tool.name === name)!
+        .read(readFileSync(join('test/fixtures/amd-smi-from-docs', file), 'utf8'));
+    expect(of('amd-smi', 'metric-mi300x.json')[0]).toMatchObject({ gpu: 0, usedBytes: 2 ** 30 });
+    expect(of('rocm-smi', 'rocm-smi.json')[0]).toMatchObject({ gpu: 0, usedBytes: 27_856_896 });
+  });
+});
+
+test.runIf(process.platform === 'linux')('a process of this namespace has one number', () => {
+  expect(hostPid(process.pid, process.pid)).toBe(process.pid);
+  expect(hostPid(2 ** 30, process.pid)).toBeNull();
+});
+
+describe('the Python that engines are given', () => {
+  const root = mkdtempSync(join(tmpdir(), "inferscope-it's-"));
+  afterAll(() => rmSync(root, { recursive: true }));
+  const told = join(root, 'told');
+  const echo = join(root, 'docker');
+  // Writes down how it was called; a docker that runs is in test/docker/.
+  writeFileSync(echo, `#!/bin/sh\nprintf '%s\\n' "$@" > '${told.replaceAll("'", `'\\''`)}'\n`);
+  chmodSync(echo, 0o755);
+  const scratch = join(root, 'scratch');
+  mkdirSync(join(scratch, 'launch'), { recursive: true });
+  writeFileSync(join(scratch, 'launch', 'order.json'), '{}');
+  const shim = join(scratch, 'python');
+  writeShim(shim, {
+    container: "o'brien",
+    python: '/opt/venv/bin/python',
+    folder: '/tmp/x',
+    places: { [scratch]: '/tmp/x/files' },
+    scratch,
+    docker: echo,
+  });
+  const call = (args: string[]) => {
+    execFileSync(shim, args, {
+      env: { PATH: process.env['PATH'], HF_TOKEN: 'hf_secret', VLLM_LOGGING_LEVEL: 'INFO', HF_HOME: '/h' },
+    });
+    return readFileSync(told, 'utf8').split('\n').slice(0, -1);
+  };
+
+  test('a question: variables by name, never their values', () => {
+    const args = call(['-B', '-c', 'print("it\'s")\nx', '']);
+    expect(args.join(' ')).not.toContain('hf_secret');
+    const names = args.slice(1, args.indexOf("o'brien"));
+    expect(names.filter((name) => name !== '-e').sort()).toEqual(['HF_TOKEN', 'VLLM_LOGGING_LEVEL']);
+    expect(args).toContain('/opt/venv/bin/python');
+    expect(args.slice(args.indexOf('--') + 1)).toEqual(['-B', '-c', 'print("it\'s")', 'x', '']);
+    expect(args).not.toContain('--files');
+    expect(args).not.toContain('HF_HOME');
+  });
+
+  test('a launch: its folder goes in as a tar, stdin is open', () => {
+    const args = call(['-u', '/probe/x.py', join(scratch, 'launch', 'order.json')]);
+    expect(args.slice(0, 2)).toEqual(['exec', '-i']);
+    expect(args).toContain('--files');
+  });
+});

@@ -1,0 +1,109 @@
+import { readServerMetrics } from '../../load/server-metrics.js';
+import type { Row } from '../../model/tables.js';
+import { monotonicNs } from '../record-writer.js';
+import type { MemorySource } from './where.js';
+
+/** The KV cache as a server was started with, from vllm:cache_config_info. */
+export interface CacheConfig {
+  blocks: number | null;
+  block_size: number | null;
+  gpu_memory_utilization: number | null;
+  /** auto is the model's own dtype. */
+  cache_dtype: string | null;
+}
+
+/**
+ * `vllm:cache_config_info{block_size="16",num_gpu_blocks="27392",…} 1.0`. Several data-parallel engines have a line each: blocks
+ * are summed. Null where the page has no such line.
+ */
+export function readCacheConfig(page: string): CacheConfig | null {
+  const lines = page.split('\n').filter((line) => line.startsWith('vllm:cache_config_info{'));
+  if (lines.length === 0) return null;
+  const label = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1];
+  const number = (text: string | undefined) =>
+    text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
+  const blocks = lines.map((line) => number(label(line, 'num_gpu_blocks')));
+  const [first] = lines;
+  return {
+    blocks: blocks.every((one) => one !== null) ? blocks.reduce((sum, one) => sum + one, 0) : null,
+    block_size: number(label(first!, 'block_size')),
+    gpu_memory_utilization: number(label(first!, 'gpu_memory_utilization')),
+    cache_dtype: label(first!, 'cache_dtype') ?? null,
+  };
+}
+
+/** The page as it is; null where there is none. */
+export async function metricsPage(url: string): Promise<string | null> {
+  const { request } = await import('undici');
+  try {
+    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(2000) });
+    const text = await body.text();
+    return statusCode === 200 ? text : null;
+  } catch {
+    return null;
+  }
+}
+
+const periodMs = 250;
+
+/**
+ * What of the KV cache is in use, from before the requests until after them. Rows of telemetry, scope server:
+ * kv_cache_total_tokens (once), kv_cache_used_tokens, preemptions_total. A page that does not tell gives no row: absent
+ * is not 0 %.
+ */
+export function metricsSource(
+  url: string,
+  server: string,
+  config: CacheConfig | null,
+  keep: (page: string) => void,
+): MemorySource {
+  const capacity =
+    config === null || config.blocks === null || config.block_size === null
+      ? null
+      : config.blocks * config.block_size;
+  return {
+    name: 'metrics',
+    tool: { name: `${server} /metrics`, version: null },
+    start(keys) {
+      const telemetry: Row<'telemetry'>[] = [];
+      let missed = 0;
+      const put = (t_ns: number, metric: string, value: number) =>
+        telemetry.push({ ...keys, pid: null, rank: 0, t_ns, scope: 'server', metric, value });
+      if (capacity !== null) put(monotonicNs(), 'kv_cache_total_tokens', capacity);
+      let under: Promise<void> | null = null;
+      const take = async () => {
+        const began = monotonicNs();
+        const page = await metricsPage(url);
+        under = null;
+        if (page === null) {
+          missed++;
+          return;
+        }
+        const t_ns = Math.round((began + monotonicNs()) / 2);
+        const { reading } = readServerMetrics(page);
+        const used = reading['kv_cache_usage_ratio'];
+        if (used !== undefined && capacity !== null) put(t_ns, 'kv_cache_used_tokens', used * capacity);
+        if (reading['preemptions_total'] !== undefined)
+          put(t_ns, 'preemptions_total', reading['preemptions_total']);
+        keep(page);
+      };
+      const tick = () => void (under ??= take());
+      tick();
+      const timer = setInterval(tick, periodMs);
+      timer.unref();
+      return {
+        async stop() {
+          clearInterval(timer);
+          if (under) await under;
+          await take();
+          const text = `${url} did not answer ${missed} times while it was watched.`;
+          const issues =
+            missed === 0
+              ? []
+              : [{ code: 'metrics_missed', severity: 'warning' as const, text, count: missed }];
+          return { memory: [], telemetry, issues };
+        },
+      };
+    },
+  };
+}

@@ -1,0 +1,136 @@
+// npm run test:docker: the container path of `inferscope memory` against a real Docker engine. One that answers is used;
+// else dockerd is started for the time of the tests, where it is installed and this is root. Where neither can be had the
+// tests are skipped, and that is said. The image is a few empty folders: the container sees this machine's /usr, and with it
+// its Python; where `npm run test:torch` has made its environment, PyTorch runs in the container too.
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
+import { lstatSync, readlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
+const scratch = mkdtempSync(join(tmpdir(), 'inferscope-docker-'));
+const env = { ...process.env };
+const name = `inferscope-test-${process.pid}`;
+const docker = (...args) => spawnSync('docker', args, { env, encoding: 'utf8' });
+const must = (...args) => execFileSync('docker', args, { env, encoding: 'utf8' }).trim();
+
+function skip(why) {
+  rmSync(scratch, { recursive: true, force: true });
+  process.stderr.write(
+    `\n*** SKIPPED: the tests of inferscope memory --container need a Docker engine, and there is none.\n*** ${why}\n*** What they cover is NOT tested in this run.\n\n`,
+  );
+  // A pipeline that has an engine says so, and wants to know when it is gone.
+  process.exit(process.env.INFERSCOPE_REQUIRE_DOCKER === '1' ? 1 : 0);
+}
+
+async function startDaemon() {
+  if (process.platform !== 'linux') skip(`dockerd is not started on ${process.platform}.`);
+  if (process.getuid() !== 0) skip('No engine answers, and starting dockerd takes root.');
+  if (spawnSync('dockerd', ['--version']).status !== 0)
+    skip('No engine answers, and dockerd is not installed (Debian: apt-get install docker.io).');
+  const socket = `unix://${join(scratch, 'docker.sock')}`;
+  const log = openSync(join(scratch, 'dockerd.log'), 'w');
+  const daemon = spawn(
+    'dockerd',
+    ['--bridge=none', '--iptables=false', '--storage-driver=vfs', `--host=${socket}`].concat(
+      ['data-root', 'exec-root', 'pidfile'].map((flag) => `--${flag}=${join(scratch, flag)}`),
+    ),
+    { stdio: ['ignore', log, log] },
+  );
+  closeSync(log);
+  daemon.on('error', () => {});
+  env.DOCKER_HOST = socket;
+  for (let i = 0; i < 100 && daemon.exitCode === null; i++) {
+    if (docker('info').status === 0) return daemon;
+    await sleep(200);
+  }
+  daemon.kill();
+  const words = readFileSync(join(scratch, 'dockerd.log'), 'utf8')
+    .trim()
+    .split('\n')
+    .slice(-3)
+    .join('\n*** ');
+  skip(`dockerd does not start here:\n*** ${words}`);
+}
+
+/** Folders, the links that a merged /usr has, and a name for root. */
+function makeImage() {
+  const tree = join(scratch, 'tree');
+  for (const folder of ['dev', 'etc', 'proc', 'root', 'run', 'sys', 'tmp', 'usr', 'var'])
+    mkdirSync(join(tree, folder), { recursive: true });
+  for (const link of ['bin', 'sbin', 'lib', 'lib64'])
+    if (existsSync(`/${link}`) && lstatSync(`/${link}`).isSymbolicLink())
+      symlinkSync(readlinkSync(`/${link}`), join(tree, link));
+  writeFileSync(join(tree, 'etc', 'passwd'), 'root:x:0:0:root:/root:/bin/sh\n');
+  const tar = execFileSync('tar', ['-C', tree, '-cf', '-', '.']);
+  execFileSync('docker', ['import', '-', name], { env, input: tar, stdio: ['pipe', 'ignore', 'inherit'] });
+}
+
+/** The virtual environment of npm run test:torch, if it is whole, and the Python below it. */
+function torchPython() {
+  const cache = join(root, 'node_modules', '.cache');
+  const found = existsSync(cache)
+    ? readdirSync(cache).filter((one) => one.startsWith('inferscope-torch-'))
+    : [];
+  const venv = found.map((one) => join(cache, one)).find((one) => existsSync(join(one, 'whole')));
+  if (!venv) return null;
+  const python = join(venv, 'bin', 'python');
+  const base = execFileSync(python, ['-c', 'import sys; print(sys.base_prefix)'], {
+    encoding: 'utf8',
+  }).trim();
+  return { python, mounts: [venv, base].filter((one) => !one.startsWith('/usr')) };
+}
+
+let daemon = null;
+let status = 1;
+try {
+  if (spawnSync('docker', ['--version']).status !== 0)
+    skip('The docker command is not installed (Debian: apt-get install docker.io).');
+  if (docker('info').status !== 0) daemon = await startDaemon();
+  makeImage();
+  const torch = torchPython();
+  if (!torch)
+    process.stderr.write(
+      '*** No environment of npm run test:torch: no engine runs in the container, a plain Python does.\n',
+    );
+  const mounts = [
+    '/usr',
+    ...(existsSync('/etc/ld.so.cache') ? ['/etc/ld.so.cache'] : []),
+    ...(torch?.mounts ?? []),
+  ];
+  const volumes = mounts.flatMap((one) => ['-v', `${one}:${one}:ro`]);
+  // A tmpfs where the probe goes: `docker cp` would not reach it.
+  must('run', '-d', '--name', name, '--network=none', '--tmpfs=/tmp:exec', ...volumes, name, 'sleep', '3600');
+  must('create', '--name', `${name}-stopped`, name, 'true');
+  status =
+    spawnSync('npx', ['vitest', 'run', '--project', 'unit', 'src/capture/memory/container.test.ts'], {
+      cwd: root,
+      stdio: 'inherit',
+      timeout: 15 * 60_000,
+      env: { ...env, INFERSCOPE_TEST_CONTAINER: name, INFERSCOPE_TEST_CONTAINER_TORCH: torch?.python ?? '' },
+    }).status ?? 1;
+} finally {
+  docker('rm', '-f', name, `${name}-stopped`);
+  docker('rmi', '-f', name);
+  if (daemon) {
+    const gone = new Promise((resolve) => daemon.once('exit', resolve));
+    daemon.kill();
+    await gone;
+  }
+  rmSync(scratch, { recursive: true, force: true });
+}
+process.exitCode = status;
