@@ -87,6 +87,12 @@ class MemoryWatch:
             for (device, dtype), count in tensor_bytes(tensors).items():
                 recorder().memory("%s:load:%s" % (name, dtype), count, "torch: storages of the model's %s" % name, device)
         self.moment("load")
+        if self.gpu:
+            import torch
+
+            # What loading took besides and gave back: an lm_head before it is tied, copies of trained weights.
+            gc.collect()
+            torch.cuda.empty_cache()
 
     def begin(self) -> None:
         """Before a warm-up repeat."""
@@ -245,10 +251,13 @@ def live_at_peak(trace: List[Dict[str, Any]], before: int) -> Dict[str, Tuple[in
 
 def place_of(frames: List[Dict[str, Any]]) -> str:
     """`modeling_llama.py:172 forward, in linear.py`: the innermost frame outside of torch, and torch's own below it."""
+    import torch
+
+    own = os.path.dirname(torch.__file__).replace("\\", "/") + "/"
     inner = None
     for frame in frames:
         name = frame["filename"].replace("\\", "/")
-        if "/torch/" in name or name.startswith("<"):
+        if name.startswith((own, "<")):
             inner = inner or name.rsplit("/", 1)[-1]
             continue
         place = "%s:%d %s" % (name.rsplit("/", 1)[-1], frame["line"], frame["name"])

@@ -8,10 +8,11 @@ import type { WindowRule } from './families.js';
  */
 export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount: number): (number | null)[] {
   if (rule === 'none') return Array.from({ length: layerCount }, () => null);
-  const window = fields.integerOrNull('sliding_window');
+  // transformers 5 writes 0 for a Qwen whose window is switched off.
+  const window = fields.integerOrNull('sliding_window', { min: 0 });
   const switchedOff =
     (rule === 'upper' || rule === 'switched') && !fields.boolean('use_sliding_window', false);
-  if (window === null || switchedOff) return Array.from({ length: layerCount }, () => null);
+  if (window === null || window === 0 || switchedOff) return Array.from({ length: layerCount }, () => null);
 
   const types = fields.raw('layer_types');
   if (types !== undefined && types !== null) {

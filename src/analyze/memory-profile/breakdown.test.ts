@@ -47,6 +47,30 @@ test('at the peak of the allocator, in prefill, everything has its place and the
   );
 });
 
+test('blocks are given out whole: the rounding is the allocator’s, and what loading held for a moment too', () => {
+  const told_ = [
+    ...torchTold().filter(({ what }) => what !== 'max_reserved' && what !== 'max_allocated'),
+    ...['prefill', 'decode'].map((stage) =>
+      told(`max_allocated:${stage}`, stage === 'prefill' ? 1500 : 1300),
+    ),
+    told('max_allocated:load', 1650),
+    told('max_allocated', 1650, { point: 'peak' }),
+    told('max_reserved', 1700, { point: 'peak' }),
+    told('requested:post_warmup', 1085),
+  ];
+  const found = breakdown(rowsOf({ used: new Map([[0, used]]), told: told_ }));
+  expect(found.peak_stage).toBe('prefill');
+  expect(bytesOf(found)).toMatchObject({
+    framework_overhead: 85,
+    activations: 360,
+    allocator_reserve: 200 + 15,
+    residual: 10,
+  });
+  expect(found.components.find(({ component }) => component === 'allocator_reserve')?.evidence[0]).toContain(
+    'loading held 1.650 GB',
+  );
+});
+
 test('a residual is never of high confidence, and a negative one is shown', () => {
   const shrunk = samples({ 1: 20, 3: 2240, 4: 2240.001, 5: 2240 });
   const late = torchTold().map((row) => (row.stage === 'post_warmup' ? { ...row, t_ns: 3e9 } : row));

@@ -49,7 +49,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const places = placesOf(rows, plan, { gpus, points, log, estimate, workload, complete: model.complete });
   const latency = await latencyStats(session);
   const issues = [
-    ...session.issues,
+    // Said again below, in full.
+    ...session.issues.filter(({ code }) => plan.failure === null || code !== 'launch_failed'),
     ...model.issues,
     ...otherIssues(rows, plan, { gpus, own, points }),
     ...runIssues(plan, places, measured),
@@ -66,7 +67,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
       ...dtypesOfRun(rows, plan, { workload, log, estimate }),
       ...(workload?.model ? { config: workload.model.config } : {}),
     },
-    memory_breakdown: breakdownOf(places, measured, estimate),
+    // The arithmetic is of a whole run.
+    memory_breakdown: breakdownOf(places, measured, plan.failure === null ? estimate : null),
     latency_stats: latency.stats,
     engine_metadata: {
       engine_version: log?.version?.value ?? workload?.engine.version ?? null,
@@ -75,7 +77,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     missing: {},
   };
-  complete.missing = missingOf(complete, points, latency.why, plan);
+  const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
+  complete.missing = missingOf(complete, points, why, plan);
   return document(
     'memory',
     '1.0',
@@ -169,7 +172,7 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
   const issues: Issue[] = [];
   if (plan.failure) {
     const { what, why } = plan.failure;
-    const text = `The run ended early: ${what}. ${why} Points that it did not reach are null.`;
+    const text = `The run ended early: ${what}. ${shortened(why)} Points that it did not reach are null.`;
     issues.push({ code: 'ended_early', severity: 'error', text });
   }
   if (measured === null) {
@@ -181,6 +184,13 @@ function runIssues(plan: MemoryPlan, places: readonly Place[], measured: Measure
     issues.push({ code: 'no_breakdown', severity: 'warning', text });
   }
   return issues;
+}
+
+/** The first sentences of what an allocator says at length. */
+function shortened(text: string): string {
+  const sentences = text.split(/(?<=\.) (?=[A-Z])/);
+  const short = sentences.slice(0, 3).join(' ');
+  return short.length > 400 ? `${short.slice(0, 399)}…` : short;
 }
 
 /** Why each null of the profile is one. */

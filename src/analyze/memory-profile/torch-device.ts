@@ -31,17 +31,18 @@ export function torchDevice(
     return [{ stage, bytes, kv: kv ?? 0 }];
   });
   const loaded = told('max_allocated', 'load') ?? weights;
-  const peak = peaks.reduce((most, one) => (one.bytes > most.bytes ? one : most), {
-    stage: 'load',
-    bytes: loaded,
-    kv: 0,
-  } as { stage: string; bytes: number; kv: number });
+  // Loading may have held more for a moment; that is in the reserve, and none of it is cache or activations.
+  const peak = fullest(peaks) ?? { stage: 'load', bytes: loaded, kv: 0 };
 
-  const idle = told('allocated', 'post_warmup') ?? told('allocated', 'load') ?? weights;
+  const quiet = told('allocated', 'post_warmup') === null ? 'load' : 'post_warmup';
+  const allocated = told('allocated', quiet) ?? weights;
+  const idle = told('requested', quiet) ?? allocated;
+  // Blocks are given out whole: what is beyond the request is the allocator's.
+  const rounding = allocated - idle;
   const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
   const buffers = tensors('buffers', 'load') ?? 0;
   // A run that ended while it loaded has no idle moment: all beyond the weights is of loading.
-  const stays = Math.max(0, Math.min(idle - weights - keptCache, peak.bytes - weights - peak.kv));
+  const stays = Math.max(0, Math.min(idle - weights - keptCache, peak.bytes - weights - peak.kv - rounding));
   const graphs = told('graph_pool') ?? 0;
   const reserved = Math.max(told('max_reserved') ?? 0, told('reserved') ?? 0);
   const parts: Part[] = [
@@ -63,9 +64,9 @@ export function torchDevice(
   if (peaks.length > 0) {
     parts.push({
       component: 'activations',
-      bytes: peak.bytes - weights - peak.kv - stays,
+      bytes: peak.bytes - weights - peak.kv - stays - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats`,
+      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks`,
     });
   }
   if (stays > 0) {
@@ -73,7 +74,7 @@ export function torchDevice(
       component: 'framework_overhead',
       bytes: stays,
       confidence: 'high',
-      evidence: `given out by torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${gbWords(buffers)})`,
+      evidence: `asked of torch when idle beside weights${keptCache > 0 ? ' and cache' : ''}: workspace of cuBLAS, buffers (${gbWords(buffers)})`,
     });
   }
   if (graphs > 0) {
@@ -86,13 +87,23 @@ export function torchDevice(
   }
   parts.push({
     component: 'allocator_reserve',
-    bytes: Math.max(0, reserved - peak.bytes - graphs),
+    bytes: Math.max(0, reserved - peak.bytes - graphs) + rounding,
     confidence: 'high',
-    evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)}`,
+    evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)} + rounding to blocks ${gbWords(rounding)}${loaded > peak.bytes ? `; loading held ${gbWords(loaded)}` : ''}`,
   });
   const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
   if (context) parts.push(context);
   return { gpu, parts, peakStage: peak.stage };
+}
+
+interface Peak {
+  stage: string;
+  bytes: number;
+  kv: number;
+}
+
+function fullest(peaks: readonly Peak[]): Peak | null {
+  return peaks.reduce<Peak | null>((most, one) => (most && most.bytes >= one.bytes ? most : one), null);
 }
 
 /** Driver's count of the GPU less its baseline less torch's reserve, at one quiet moment: after warm-up. */
