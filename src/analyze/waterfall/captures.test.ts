@@ -1,0 +1,109 @@
+import { expect, test } from 'vitest';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { Workload } from '../../model/manifest.js';
+import { testHome } from '../../session/test-folder.js';
+import { traceScope } from '../trace/scope.js';
+import { fixture, imported } from '../trace/test-import.js';
+import { tinyHead, tinyLinear, tinyWorkload } from '../utilization/test-tiny.js';
+import { stageWaterfalls } from './waterfall.js';
+
+const home = testHome();
+
+async function waterfalls(
+  importer: string,
+  path: string,
+  workload: Workload | null,
+): Promise<StageWaterfall[]> {
+  const session = await imported(home, importer, fixture(path), { workload });
+  const database = await session.connect();
+  try {
+    return await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+  } finally {
+    await database.close();
+  }
+}
+
+const ms = ({ bars }: StageWaterfall, id: RegExp): number =>
+  bars.filter((bar) => id.test(bar.id)).reduce((sum, bar) => sum + bar.ms, 0);
+
+/** Every stage and instance sums to its W, and nothing is negative without a word. */
+function expectSums(found: readonly StageWaterfall[]): void {
+  for (const stage of found) {
+    expect(stage.sum_error_share).toBeLessThan(0.001);
+    for (const row of stage.rows) {
+      const sum = row.bars.reduce((total, bar) => total + bar.ms, 0);
+      expect(Math.abs(sum - row.measured_ms)).toBeLessThan(0.001 * row.measured_ms);
+    }
+    for (const bar of stage.bars) expect(bar.ms >= 0 || bar.note !== null, bar.id).toBe(true);
+  }
+}
+
+const workload = tinyWorkload({ batch_size: 2, input_len: 32 });
+
+test.each([
+  ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-nsys.sqlite', ['decode', 'prefill']],
+  ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-whole.sqlite', ['decode', 'prefill']],
+  ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph.sqlite', ['decode']],
+  ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill']],
+])('%s %s sums to W', async (importer, path, kinds) => {
+  const found = await waterfalls(importer, path, workload);
+  expect(found.map(({ kind }) => kind)).toEqual(kinds);
+  expectSums(found);
+  const [decode] = found;
+  // A step reads every weight once, of float16, at the data sheet's 4.8 TB/s; the KV cache and activations are little.
+  const weightsMs = ((tinyLinear + tinyHead) * 2) / 4.8e9;
+  expect(decode!.roofline_ms.value! / weightsMs).toBeGreaterThan(1);
+  expect(decode!.roofline_ms.value! / weightsMs).toBeLessThan(1.05);
+  expect(ms(decode!, /^unattributed$/)).toBeLessThan(0.001 * decode!.measured_ms.value!);
+});
+
+test('whole graphs are one opaque bar that carries what runs in them', async () => {
+  const found = await waterfalls('nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite', workload);
+  expectSums(found);
+  const graph = found[0]!.bars.find(({ id }) => id === 'inefficiency.graph')!;
+  expect(graph).toMatchObject({ confidence: 'low', sharpen: expect.stringContaining('nsys') as string });
+  expect(found[0]!.bars.some(({ id }) => /gemm|norm|attention/.test(id))).toBe(false);
+  expect(graph.ms).toBeGreaterThan(0);
+});
+
+test('operators split the host: inside the framework and between its operators', async () => {
+  const [decode] = await waterfalls('kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', null);
+  const ids = decode!.bars.map(({ id }) => id);
+  expect(ids).toContain('host.framework');
+  expect(ids).toContain('host.between_operators');
+  expect(ids).not.toContain('host.program');
+  const framework = decode!.bars.find(({ id }) => id === 'host.framework')!;
+  expect(framework.parts[0]!.label).toMatch(/^aten::/);
+});
+
+test('the 1.1 B Llama in eager mode, batch 1, on an H200', async () => {
+  const config = {
+    model_type: 'llama',
+    vocab_size: 32000,
+    hidden_size: 2048,
+    intermediate_size: 5632,
+    num_hidden_layers: 22,
+    num_attention_heads: 32,
+    num_key_value_heads: 4,
+    max_position_embeddings: 2048,
+    tie_word_embeddings: false,
+  };
+  const model = { ...workload.model!, name: 'llama-1.1b', config };
+  const found = await waterfalls('nsys-parquetdir', 'nsys-2025.3.1-h200/tiny-llm-b1.parquetdir', {
+    ...workload,
+    model,
+    batch_size: 1,
+    input_len: 128,
+  });
+  expectSums(found);
+  const [decode] = found;
+  // 1.035 G parameters are read a step (the embedding is not): 2.07 GB at 4.8 TB/s are 0.43 ms, at what an H200 reaches 0.5.
+  expect(decode!.roofline_ms.value!).toBeCloseTo(0.432, 2);
+  const kernels = ms(decode!, /^(roofline|serial|inefficiency|nonessential)/);
+  expect(kernels).toBeGreaterThan(2.1);
+  expect(kernels).toBeLessThan(2.3);
+  const waiting = ms(decode!, /^(launch_|host|synchronization)/);
+  expect(waiting / decode!.measured_ms.value!).toBeGreaterThan(0.9);
+  expect((kernels + waiting) / decode!.measured_ms.value!).toBeGreaterThan(0.999);
+  expect(decode!.bars.find(({ id }) => id === 'launch_overhead')!.count).toBeGreaterThan(880);
+});

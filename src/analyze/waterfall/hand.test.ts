@@ -1,0 +1,176 @@
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { Row } from '../../model/tables.js';
+import type { Session } from '../../session/open.js';
+import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
+import { traceScope } from '../trace/scope.js';
+import { stageWaterfalls } from './waterfall.js';
+
+/*
+ * µs        0         20        40        60   70   80   90   100  110  120       140       160       180
+ * host      |decode 0                                   |    |decode 1                               |  own end
+ * stream 1      [gemm 10-30]                     [el 70-75]       [gemm 105-125]          [norm 150-190]
+ * stream 2          [attention 20-40]
+ * stream 3                  [nccl 35-50]
+ * copy                                [H2D 50-60]
+ * gaps                                        60-70   75...........105      125.......150
+ */
+const rows: Rows = {
+  stages: [stage(1, 'decode', 0, 90, { step_index: 0 }), stage(2, 'decode', 100, 180, { step_index: 1 })],
+  kernels: [
+    // 20 to 30 are shared by two streams: 5 each.
+    kernel(1, 10, 20, { exclusive_ns: 15 * us, short_name: 'gemm' }),
+    kernel(1, 20, 20, { exclusive_ns: 15 * us, stream: 2, class: 'attention', short_name: 'flash' }),
+    // 35 to 40 is attention's.
+    kernel(1, 35, 15, { exclusive_ns: 10 * us, stream: 3, class: 'communication', short_name: 'nccl' }),
+    kernel(1, 70, 5, { class: 'elementwise', short_name: 'add' }),
+    kernel(2, 105, 20, { short_name: 'gemm' }),
+    kernel(2, 150, 40, { class: 'norm', short_name: 'norm' }),
+  ],
+  copies: [
+    {
+      stage_id: 1,
+      start_ns: 50 * us,
+      dur_ns: 10 * us,
+      exclusive_ns: 10 * us,
+      kind: 'HtoD',
+      src_kind: 'pageable',
+      dst_kind: 'device',
+      bytes: 1000,
+      stream: 1,
+      context: 1,
+    },
+  ],
+  gaps: [
+    gap(60, { synchronization: 4, host: 3, launch_overhead: 2, launch_latency: 1 }),
+    // Cut at 100: of the dependency 93 to 105, 7 in decode 0 and 5 in decode 1.
+    gap(75, { host: 10, launch_overhead: 5, launch_latency: 3, device_dependency: 12 }),
+    gap(125, { unattributed: 25 }),
+  ].map((one, index): Row<'gaps'> => ({ ...one, stage_id: index === 0 ? 1 : 2 })),
+  api_calls: [{ start_ns: 55 * us, dur_ns: 9 * us, name: 'cudaStreamSynchronize', stage_id: 1 }],
+};
+
+async function waterfalls(session: Session): Promise<StageWaterfall[]> {
+  const database = await session.connect();
+  try {
+    return await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+  } finally {
+    await database.close();
+  }
+}
+const inUs = (bars: readonly { id: string; ms: number }[]) =>
+  Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
+
+describe('a timeline counted by hand', () => {
+  let session: Session;
+  let decode: StageWaterfall;
+  beforeAll(async () => {
+    session = await sessionOf(rows);
+    [decode] = (await waterfalls(session)) as [StageWaterfall];
+  });
+
+  test('every instance by every kind of part, cut at the edges of its window', () => {
+    expect(decode.rows.map(({ label, measured_ms }) => [label, measured_ms * 1e3])).toEqual([
+      ['decode 0', 100],
+      ['decode 1', 80],
+    ]);
+    expect(inUs(decode.rows[0]!.bars)).toEqual({
+      'kernels.gemm': 15,
+      'kernels.attention': 15,
+      'kernels.elementwise': 5,
+      exposed_comm: 10,
+      'exposed_copy.htod_pageable': 10,
+      launch_latency: 4,
+      launch_overhead: 7,
+      synchronization: 4,
+      device_dependency: 7,
+      'host.start_up': 10,
+      'host.program': 13,
+      unattributed: 0,
+    });
+    // Of the norm 150 to 190, 30 lie before its own end.
+    expect(inUs(decode.rows[1]!.bars)).toEqual({
+      'kernels.norm': 30,
+      'kernels.gemm': 20,
+      device_dependency: 5,
+      unattributed: 25,
+    });
+  });
+
+  test('the mean instance sums to W, without a model the roofline is absent and says why', () => {
+    expect(decode).toMatchObject({
+      kind: 'decode',
+      instances: 2,
+      clock: 'host',
+      measured_ms: { value: 0.09, n: 2 },
+      roofline_ms: { value: null, reason: { code: 'no_model' } },
+      clean_ms: { value: null },
+    });
+    expect(decode.sum_error_share).toBeLessThan(1e-12);
+    expect(inUs(decode.bars)).toMatchObject({
+      'kernels.gemm': 17.5,
+      'kernels.norm': 15,
+      unattributed: 12.5,
+      'host.program': 6.5,
+    });
+    expect(decode.bars.every(({ ms, note }) => ms >= 0 || note !== null)).toBe(true);
+    expect(decode.bars.find(({ id }) => id === 'synchronization')!.parts).toEqual([
+      { label: 'cudaStreamSynchronize', ms: 0.002, count: 0.5 },
+    ]);
+  });
+
+  test('the query of every bar, in a database that knows nothing else, sums to the bar', async () => {
+    const database = await session.connect();
+    for (const { id, sql, ms } of decode.bars) {
+      expect(sql, id).not.toBeNull();
+      const found = await database.query<{ ms: number }>(sql!);
+      expect(
+        found.reduce((sum, row) => sum + row.ms, 0),
+        id,
+      ).toBeCloseTo(ms, 9);
+    }
+    await database.close();
+  });
+});
+
+test('what the profiler added is taken out of the host first, then of launches', async () => {
+  // W is 100 and 80 under the profiler, 77 and 77 without: 13 µs of a mean instance.
+  const clean = [0, 1].map((step): Row<'stages'> => ({
+    ...stage(step, 'decode', 1000 + 77 * step, 1077 + 77 * step, { step_index: step }),
+    execution_id: 'clean',
+    capture_id: 'clean-record',
+  }));
+  const session = await sessionOf({ ...rows, stages: [...rows.stages!, ...clean] }, { clean: 'clean' });
+  const [decode] = await waterfalls(session);
+  const bars = inUs(decode!.bars);
+  expect(decode!.clean_ms).toMatchObject({ value: 0.077 });
+  // The host's 5 + 6.5 are all of it, 1.5 of the launches' 3.5 are.
+  expect(bars['profiler_overhead']).toBe(13);
+  expect(bars['launch_overhead']).toBe(2);
+  expect(bars).not.toHaveProperty('host.program');
+  expect(decode!.sum_error_share).toBeLessThan(1e-12);
+  const database = await session.connect();
+  const bar = decode!.bars.find(({ id }) => id === 'launch_overhead')!;
+  const found = await database.query<{ ms: number }>(bar.sql!);
+  expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
+  await database.close();
+});
+
+test('a capture without phases is one stage from its first activity to its last', async () => {
+  const session = await sessionOf({ ...rows, stages: [] });
+  const [outside, ...others] = await waterfalls(session);
+  expect(others).toEqual([]);
+  // 10 to 190.
+  expect(outside).toMatchObject({ kind: 'outside', instances: 1, measured_ms: { value: 0.18 } });
+  expect(inUs(outside!.bars)).toMatchObject({ 'kernels.norm': 40, device_dependency: 12, unattributed: 25 });
+  expect(inUs(outside!.bars)).not.toHaveProperty('host.start_up');
+  const database = await session.connect();
+  for (const { id, sql, ms } of outside!.bars) {
+    const found = await database.query<{ ms: number }>(sql!);
+    expect(
+      found.reduce((sum, row) => sum + row.ms, 0),
+      id,
+    ).toBeCloseTo(ms, 9);
+  }
+  await database.close();
+});
