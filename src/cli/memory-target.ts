@@ -2,4 +2,14 @@ import { hostTarget } from '../capture/memory/host-target.js';
 import type { OpenTarget } from '../capture/memory/where.js';
 
 /** The place that was named, loaded when it is asked for. */
-export const openTarget: OpenTarget = async (request) => hostTarget(request.engine ?? 'onnx', request);
+export const openTarget: OpenTarget = async (request) => {
+  if (request.container !== null) {
+    const { openContainer } = await import('../capture/memory/container.js');
+    return openContainer(request);
+  }
+  if (request.url !== null) {
+    const { openUrl } = await import('../capture/memory/url.js');
+    return openUrl(request);
+  }
+  return hostTarget(request.engine ?? 'onnx', request);
+};
