@@ -19,7 +19,7 @@ export interface PlantedFault {
 export interface Timing {
   fault: string;
   kind: string;
-  /** Times are divided by it: sequences or rows of a stage, where the variants have different ones. */
+  /** Sequences or rows of a stage, where the variants have different ones: times are compared for as many as the fault has. */
   per: Record<Variant, number>;
   pairs: Record<Variant, { wall_ms: number; device_ms: number }>[];
   /** Sums of one traced run, ms a stage. */
@@ -91,7 +91,11 @@ export function grade(
   const still = twin.filter((one) => planted.has(one.rule) && one.severity !== 'low');
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing);
-  const expected = named?.gain?.expected_ms ?? null;
+  // What a fault hides shows once that one is repaired, as the twin has it: their gains add up.
+  const gains = [named, ...also.map((rule) => findings.find((one) => one.rule === rule))].map(
+    (one) => one?.gain?.expected_ms,
+  );
+  const expected = gains.every((one) => one !== undefined) ? gains.reduce((sum, one) => sum + one, 0) : null;
   const graded = fault.no_gain === undefined && gain !== null && expected !== null;
   return {
     id: fault.id,
@@ -121,8 +125,9 @@ function achievedBy(timing: Timing | null): {
 } {
   const none = { median: NaN, low: NaN, high: NaN };
   if (!timing) return { wall: { fault: none, fixed: none }, gain: null, graded_on: null };
+  const scale = (variant: Variant) => timing.per.fault / timing.per[variant];
   const of = (variant: Variant) =>
-    medianOf(timing.pairs.map((pair) => pair[variant].wall_ms / timing.per[variant]));
+    medianOf(timing.pairs.map((pair) => pair[variant].wall_ms * scale(variant)));
   const wall = { fault: of('fault'), fixed: of('fixed') };
   const width = ({ median, low, high }: Median) => Math.max(high - median, median - low) / median;
   if (width(wall.fault) < steady && width(wall.fixed) < steady) {
@@ -130,7 +135,7 @@ function achievedBy(timing: Timing | null): {
   }
   if (!timing.device) return { wall, gain: null, graded_on: null };
   const device = (variant: Variant) =>
-    (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) / timing.per[variant];
+    (timing.device![variant].kernel_ms + timing.device![variant].copy_ms) * scale(variant);
   return { wall, gain: device('fault') - device('fixed'), graded_on: 'gpu' };
 }
 
