@@ -8,7 +8,7 @@ import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
 import { profileFigures } from './figures.js';
 
 /** Between two tries of the same run: a driver or a daemon that comes back needs a moment. */
-const retryPauseMs = 2_000;
+const retryPauseMs = 1_000;
 
 export interface SweepControl {
   execute: ExecuteRun;

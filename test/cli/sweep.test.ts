@@ -1,0 +1,207 @@
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { memoryProfileSchema } from '../../src/model/documents/memory-profile.js';
+import { sweepDocumentSchema, type SweepResult } from '../../src/model/documents/sweep.js';
+import { expectFailure, inferscope, place, sessions, start, untilDead } from './profile-cli.js';
+
+const at = place();
+
+const results = (folder = 'results') => join(at.scratch, folder);
+
+function sweepOf(stdout: string): SweepResult {
+  return sweepDocumentSchema.parse(JSON.parse(stdout)).data;
+}
+
+/** The newest journal of a folder of results. */
+function journal(folder: string): SweepResult {
+  const name = readdirSync(results(folder)).findLast((one) => /^sweep-.*\.json$/.test(one))!;
+  return sweepOf(readFileSync(join(results(folder), name), 'utf8'));
+}
+
+test('memory of a tiny model from YAML: a profile each, one CSV, one text, one page; a second time nothing is left', () => {
+  const file = join(at.scratch, 'models.yaml');
+  writeFileSync(
+    file,
+    `engine: onnx\nmodels:\n  - model_id: ${at.tiny}\n    input_lengths: 8\n    output_lengths: 4\n    batch_sizes: [1, 2]\n`,
+  );
+  const dry = inferscope(at, ['sweep', '--config', file, '--dry-run']);
+  expect(dry.status, dry.stderr).toBe(0);
+  expect(dry.stdout).toMatch(/^2 runs, about 6\.0 s$/m);
+  expect(
+    dry.stdout.match(
+      /^node .*cli\.js memory --model .*--output results\/memory-profiles\/tiny-profile_.*\.json$/gm,
+    ),
+  ).toHaveLength(2);
+  expect(dry.stdout).toMatch(/1 {2}tiny batch 1 8→4 .* fits/);
+  expect(existsSync(results('results/memory-profiles'))).toBe(false);
+
+  const ran = inferscope(at, ['sweep', '--config', file, '--json']);
+  expect(ran.status, ran.stderr).toBe(0);
+  const sweep = sweepOf(ran.stdout);
+  expect(sweep).toMatchObject({ status: 'complete', varied: ['batch_size'] });
+  expect(sweep.runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+    ['measured', 1],
+    ['measured', 1],
+  ]);
+  for (const run of sweep.runs) {
+    const profile = memoryProfileSchema.parse(JSON.parse(readFileSync(join(results(), run.output!), 'utf8')));
+    expect(profile.metadata.session_id).toBe(run.session_id);
+    expect(run.figures[0]!.values['peak_gb']).toBe(profile.memory_measurements.peak.total_gb);
+  }
+  expect(
+    sessions(at)
+      .map(({ id }) => id)
+      .toSorted(),
+  ).toEqual(sweep.runs.map(({ session_id: id }) => id).toSorted());
+
+  const files = readdirSync(results()).filter((name) => name.startsWith('batch-bench'));
+  expect(files.toSorted()).toEqual([
+    `batch-bench-report-${sweep.stamp}.html`,
+    `batch-bench-report-${sweep.stamp}.txt`,
+    `batch-bench-results-${sweep.stamp}.csv`,
+  ]);
+  const [head = '', ...lines] = readFileSync(
+    join(
+      results(),
+      files.find((name) => name.endsWith('.csv'))!,
+    ),
+    'utf8',
+  )
+    .trim()
+    .split('\n');
+  expect(lines).toHaveLength(2);
+  const cells = Object.fromEntries(head.split(',').map((name, i) => [name, lines[1]!.split(',')[i]]));
+  expect(cells).toMatchObject({
+    run: '2',
+    batch_size: '2',
+    input_length: '8',
+    dtype: 'float32',
+    outcome: 'measured',
+  });
+  expect(Number(cells['peak_gb'])).toBeCloseTo(sweep.runs[1]!.figures[0]!.values['peak_gb']!, 9);
+  const page = readFileSync(join(results(), `batch-bench-report-${sweep.stamp}.html`), 'utf8');
+  expect(page.match(/data-chart="sweep_map"/g)).toHaveLength(3);
+  expect(page).not.toMatch(/(?:src|href)="https?:/);
+  expect(readFileSync(join(results(), `batch-bench-report-${sweep.stamp}.txt`), 'utf8')).toContain(
+    '2 measured',
+  );
+
+  const again = inferscope(at, ['sweep', '--config', file, '--resume', '--json']);
+  expect(again.status, again.stderr).toBe(0);
+  expect(sweepOf(again.stdout).runs).toEqual(sweep.runs);
+}, 60_000);
+
+const program = (script: string) => ['--', 'run', '--', 'sh', '-c', script];
+
+test('one that fails does not end the rest; faults of the machine are tried again; the reasons stand in the report', () => {
+  // Fails for its first try as a network does, then works; `no` fails as a program does.
+  const script =
+    'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
+  const ran = inferscope(at, ['sweep', '--grid', 'n=no,flaky', '--output', 'failing', ...program(script)]);
+  expect(ran.status).toBe(4);
+  const { runs } = journal('failing');
+  expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+    ['failed', 1],
+    ['measured', 2],
+  ]);
+  expect(runs[0]!.failure).toMatchObject({ code: 'E_WORKLOAD_FAILED', infrastructure: false });
+  expect(runs[0]!.failure!.why).toContain('broken');
+  expect(ran.stderr).toMatch(/2\/2 n flaky: .*trying again/);
+  expect(ran.stderr).toContain('--retry-failed');
+  expect(ran.stdout).toMatch(/What failed\n +1 +n no: sh ended with exit code 3 \(E_WORKLOAD_FAILED\)/);
+  expect(readFileSync(join(results('failing'), runs[0]!.log!), 'utf8')).toContain('broken');
+}, 60_000);
+
+/** Leaves a mark in the folder it runs in, so that one knows that it has begun. */
+const sleeper = program('touch begun-{s}; exec sleep {s}');
+
+/** Waits until the sleeper of a sweep runs. */
+async function untilBegun(folder: string, seconds: number): Promise<SweepResult> {
+  const mark = join(at.scratch, `begun-${seconds}`);
+  for (let tries = 0; tries < 1200 && !existsSync(mark); tries++) await sleep(25);
+  return journal(folder);
+}
+
+test('a sweep that is killed goes on where it was, not while its run is still alive; a run past its time is ended', async () => {
+  const args = ['--output', 'killed', ...sleeper];
+  const running = start(at, ['sweep', '--grid', 's=0,20', ...args]);
+  const before = await untilBegun('killed', 20);
+  running.child.kill('SIGKILL');
+  await running.ended;
+  expect(before.runs.map(({ outcome }) => outcome)).toEqual(['measured', 'running']);
+
+  const early = inferscope(at, ['sweep', '--resume', '--output', 'killed', '--json']);
+  const { what, fix } = expectFailure(early, 2, 'E_USAGE');
+  expect(what).toMatch(/run 2 of .* is still going on/);
+  const pid = before.runs[1]!.pid!;
+  expect(fix).toContain(`kill ${pid}`);
+  process.kill(pid, 'SIGTERM');
+  await untilDead(pid);
+
+  const more = ['--resume', '--timeout', '1s', '--retries', '0', '--json', ...args];
+  const resumed = inferscope(at, ['sweep', '--grid', 's=0,20,0.1', ...more]);
+  expect(resumed.status, resumed.stderr).toBe(4);
+  expect(resumed.stderr).toContain(
+    'configuration changed since this sweep began: 2 runs as before, 1 new, 0 gone',
+  );
+  const { runs, stamp } = sweepOf(resumed.stdout);
+  expect(stamp).toBe(before.stamp);
+  expect(runs.map(({ label }) => label)).toEqual(['s 0', 's 20', 's 0.1']);
+  expect(runs[0]).toEqual(before.runs[0]);
+  expect(runs[1]).toMatchObject({ outcome: 'timed_out', failure: { what: 'it took longer than 1 s' } });
+}, 60_000);
+
+test('Ctrl-C keeps what is measured and says how to go on', async () => {
+  const running = start(at, ['sweep', '--grid', 's=21,0', '--output', 'stopped', ...sleeper]);
+  await untilBegun('stopped', 21);
+  process.kill(running.child.pid!, 'SIGINT');
+  const ended = await running.ended;
+  expect(ended.status, ended.stderr).toBe(130);
+  expect(ended.stderr).toMatch(/Go on with: inferscope sweep --resume stopped\/sweep-.*\.json/);
+  const { runs, status, stamp } = journal('stopped');
+  expect([status, ...runs.map(({ outcome }) => outcome)]).toEqual(['interrupted', 'interrupted', 'pending']);
+  expect(existsSync(join(results('stopped'), `batch-bench-results-${stamp}.csv`))).toBe(true);
+}, 60_000);
+
+test('too little disk: nothing is begun, and it says how to go on', () => {
+  const ran = inferscope(at, [
+    'sweep',
+    '--grid',
+    's=1',
+    '--output',
+    'full',
+    '--min-free-disk',
+    '4000TiB',
+    '--',
+    'run',
+    '--',
+    'sleep',
+    '{s}',
+  ]);
+  expect(ran.status).toBe(3);
+  expect(journal('full').runs[0]).toMatchObject({
+    outcome: 'not_run',
+    attempts: 0,
+    failure: { code: 'E_DISK_FULL' },
+  });
+  expect(ran.stderr).toContain('inferscope sweep --resume full/sweep-');
+});
+
+test('bad input is told before anything runs, with what to type', () => {
+  const fails = (args: string[], exit: number, code: string) =>
+    expectFailure(inferscope(at, ['sweep', ...args, '--json']), exit, code);
+  expect(fails([], 2, 'E_USAGE').fix).toContain('--init');
+  expect(fails(['--model', 'x'], 2, 'E_USAGE').what).toContain('--input-len and --output-len');
+  expect(fails(['--resume', '--output', 'nothing'], 2, 'E_USAGE').what).toContain(
+    'no sweep to resume in nothing',
+  );
+  expect(fails(['--resume', at.tiny], 5, 'E_RECORD_FILE').why.length).toBeGreaterThan(5);
+  expect(fails(['--grid', 'a=1', 'bench'], 2, 'E_USAGE').what).toContain('needs --');
+  expect(fails(['--min-free-disk', 'much'], 2, 'E_USAGE').fix).toContain('2GiB');
+  expect(inferscope(at, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
+  expect(inferscope(at, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
+  expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('is there already');
+});
