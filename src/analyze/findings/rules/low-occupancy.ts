@@ -14,6 +14,12 @@ import { countersOf } from '../session-analyses.js';
 const fewWarps = 50;
 /** Beyond this share of a peak no further warp helps (NVIDIA's SpeedOfLight). */
 const nearPeak = 80;
+/** DRAM gives single sectors from anywhere at half its rate at best: each opens a row (H200, 64 warps an SM: 51 % by ncu). */
+const scatteredPeak = 50;
+/** The counter of an idle tensor pipe is not quite 0. */
+const tensorPercent = 0.5;
+/** Both sides under it: latency (NVIDIA's SpeedOfLight). */
+const latencyPercent = 60;
 
 type Limiter =
   'grid' | 'registers' | 'shared memory' | 'block size (warps)' | 'blocks an SM holds' | 'barriers';
@@ -82,9 +88,9 @@ function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): strin
 
 /** Null where it is not latency that it waits for, or nothing keeps warps out. */
 function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
-  const { duration_ns, bound, occupancy, sm_throughput: sm, memory_throughput: memory } = kernel;
+  const { duration_ns, bound, occupancy, waves } = kernel;
   if (duration_ns.value === null || duration_ns.value < leastKernelNs || bound.by !== 'latency') return null;
-  const busiest = Math.max(sm.value ?? 0, memory.value ?? 0);
+  const busiest = Math.max(kernel.sm_throughput.value ?? 0, kernel.memory_throughput.value ?? 0);
   const base = {
     name: kernel.name,
     grid: kernel.grid,
@@ -94,21 +100,31 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   const blocks = blocksOf(kernel.grid);
   if (sms !== null && blocks !== null && blocks < sms) {
     const text = `${blocks} block${blocks === 1 ? '' : 's'} for ${sms} SMs`;
-    return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest) };
+    return { ...base, limiter: 'grid', text, saving: moreWarps(blocks / sms, 1, busiest, nearPeak) };
   }
+  // A last wave that fills few SMs lowers every mean: while its blocks run, such a kernel is busier than that.
+  const whole = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
+  if (busiest * whole >= latencyPercent) return null;
+  // Kernels of tensor cores cover latency by copies that run ahead, not by warps: one block an SM is their design.
+  if ((kernel.tensor_pipe.value ?? 0) >= tensorPercent) return null;
   const { theoretical, achieved, limited_by: by } = occupancy;
   if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
   // Lifted, it is the next resource that decides.
   const [tightest = 1, next = 2 * tightest] = [...new Set(occupancy.limits.map(({ blocks: one }) => one))];
   const target = Math.min(100, (theoretical.value * next) / tightest);
   const text = `${Math.round(theoretical.value)} % of an SM's warps fit${achieved.value === null ? '' : ` (${Math.round(achieved.value)} % reached)`}, by ${by.join(' and ')}`;
+  const peak = isScattered(kernel) ? scatteredPeak : nearPeak;
   return {
     ...base,
     limiter: by[0] as Limiter,
     text,
-    saving: moreWarps(theoretical.value / 100, target / 100, busiest),
+    saving: moreWarps(theoretical.value / 100, target / 100, busiest, peak),
   };
 }
+
+/** Nothing it reads is used again, in no cache: single sectors from anywhere. */
+const isScattered = ({ l1_hit_rate: l1, l2_hit_rate: l2 }: KernelCounters): boolean =>
+  l1.value !== null && l2.value !== null && l1.value <= 25 && l2.value <= 25;
 
 function blocksOf(grid: string | null): number | null {
   const sizes = (grid ?? '').split(',').map(Number);
@@ -119,10 +135,18 @@ function blocksOf(grid: string | null): number | null {
  * Little's law: a kernel that waits for latencies is as fast as it has warps in flight, until a unit nears its peak.
  * Low: half of what the law gives.
  */
-function moreWarps(now: number, then: number, busiestPercent: number): CountedKernel['saving'] {
-  const busiest = busiestPercent / nearPeak;
-  const expected = Math.max(0, 1 - Math.max(now / then, busiest));
-  return { low: expected / 2, expected, high: Math.max(expected, 1 - Math.max(now, busiestPercent / 100)) };
+function moreWarps(
+  now: number,
+  then: number,
+  busiestPercent: number,
+  peakPercent: number,
+): CountedKernel['saving'] {
+  const expected = Math.max(0, 1 - Math.max(now / then, busiestPercent / peakPercent));
+  return {
+    low: expected / 2,
+    expected,
+    high: Math.max(expected, 1 - Math.max(now / then, busiestPercent / nearPeak)),
+  };
 }
 
 async function finding(
@@ -146,7 +170,10 @@ async function finding(
   const share = saving.kernel_ms / saving.whole_ms;
   return {
     stage: saving.stage,
-    title: `Low occupancy: ${shortName(worst.name)} has ${worst.text} and waits for latencies`,
+    title:
+      limiter === 'grid'
+        ? `Low occupancy: ${shortName(worst.name)} has ${worst.text} and waits for latencies`
+        : `Low occupancy: of ${shortName(worst.name)} ${worst.text}, and it waits for latencies`,
     at_stake_ms: saving.expected_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) neither compute nor memory keeps busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
     change: { kind: 'code', ...changes[limiter] },
@@ -158,7 +185,7 @@ async function finding(
       assumption:
         limiter === 'grid'
           ? "Little's law: speed grows with the blocks in flight until every SM has one, or a unit reaches 80 % of its peak."
-          : "Little's law: speed grows with the warps in flight, until the next resource limits them or a unit reaches 80 % of its peak.",
+          : "Little's law: speed grows with the warps in flight, until the next resource limits them or a unit nears its peak (80 %, DRAM read in single sectors 50 %).",
       what_if: null,
     },
     confidence: 'medium',
