@@ -13,6 +13,13 @@ import { sessionModel } from '../utilization/model.js';
 import { operatorSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
+import {
+  countedClasses,
+  type CountedClasses,
+  countedKey,
+  coveredShare,
+  inefficiencyParts,
+} from './counter-parts.js';
 import { type HostSplit, hostSplit, waitingParts } from './host-split.js';
 import { gpuPeaks, meanNecessary, necessaryOf, peakLines, type Necessary } from './necessary.js';
 import { type Measured, type Part, splitOf, withoutProfiler } from './split.js';
@@ -61,11 +68,14 @@ export async function stageWaterfalls(
   const host = await hostSplit(scope, unmarked);
   const waits = await waitingParts(scope, unmarked);
   const steps = unmarked ? [] : await sizedSteps(session, scope);
+  const counted = await countedClasses(session, database, unmarked, peaksOfModel(model, roofs));
   const kinds = await windowRows(database, unmarked, host.framework);
   const results: StageWaterfall[] = [];
   for (const sums of kinds) {
     const own = steps.filter(({ kind }) => kind === sums.kind);
-    results.push(await waterfallOf(scope, sums, { clocks: known, model, roofs, steps: own, host, waits }));
+    results.push(
+      await waterfallOf(scope, sums, { clocks: known, model, roofs, steps: own, host, waits, counted }),
+    );
   }
   return results;
 }
@@ -86,6 +96,13 @@ interface StageContext extends WaterfallFacts {
   steps: readonly SizedStep[];
   host: HostSplit;
   waits: Map<StageWaterfall['kind'], WaterfallBar['parts']>;
+  counted: CountedClasses;
+}
+
+/** Of the dtype the model computes in: counters do not tell which of its kernels computed in which. */
+function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
+  const dtype = 'storage' in model ? model.storage.activations : 'float32';
+  return { flops: roofs.roofFlops(dtype).value, bandwidth: roofs.roofBandwidth.value };
 }
 
 async function waterfallOf(
@@ -127,6 +144,7 @@ async function waterfallOf(
       }),
       note: noteOf(id, ms, { mean, addedMs, parts }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
+      ...byCounters(id, { counted: context.counted, kind, mean, ms }),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
@@ -248,6 +266,31 @@ function noteOf(
   }
   if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
   return 'less than nothing: an assumption is wrong';
+}
+
+/** An inefficiency split by the hardware's counters; trusted, and nothing to sharpen, where most of the class was counted. */
+function byCounters(
+  id: string,
+  {
+    counted,
+    kind,
+    mean,
+    ms,
+  }: Pick<StageContext, 'counted'> & Pick<KindSums, 'kind' | 'mean'> & { ms: number },
+): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
+  const [head = '', tail = ''] = id.split('.');
+  const own = counted.get(countedKey(kind, tail));
+  const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
+  if (head !== 'inefficiency' || !own || !(ms > 0)) return {};
+  const parts = inefficiencyParts(own, classMs, classMs - ms);
+  const share = classMs > 0 ? own.ms / classMs : 0;
+  if (share < coveredShare) return { parts };
+  return {
+    parts,
+    confidence: 'high',
+    confidence_why: `counters of ncu for ${Math.round(100 * Math.min(1, share))} % of its time`,
+    sharpen: null,
+  };
 }
 
 function partsOf(

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import type { Row } from '../../model/tables.js';
+import { kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
+import { traceScope } from '../trace/scope.js';
+import { makeWindows } from '../trace/windows.js';
+import { countedClasses, countedKey, inefficiencyParts } from './counter-parts.js';
+
+const metrics = {
+  'gpu__time_duration.sum': 110 * us,
+  'dram__bytes.sum': 96e6,
+  launch__waves_per_multiprocessor: 1.5,
+  sm__maximum_warps_per_active_cycle_pct: 50,
+  launch__occupancy_limit_registers: 2,
+  launch__occupancy_limit_shared_mem: 8,
+  'smsp__average_warps_issue_stalled_long_scoreboard_per_issue_active.ratio': 6,
+  'smsp__average_warps_issue_stalled_wait_per_issue_active.ratio': 1,
+};
+
+const rows: Rows = {
+  stages: [stage(1, 'decode', 0, 300, { step_index: 0 })],
+  kernels: [
+    kernel(1, 10, 100, { name: 'gemm_a', short_name: 'gemm_a' }),
+    kernel(1, 120, 60, { name: 'gemm_b', short_name: 'gemm_b' }),
+  ],
+  counters: Object.entries(metrics).map(([metric, value]): Row<'counters'> => ({
+    kernel_name: 'gemm_a',
+    launch_ordinal: 0,
+    nvtx_path: 'decode',
+    metric,
+    value,
+  })),
+};
+
+test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this order', async () => {
+  const session = await sessionOf(rows);
+  const database = await session.connect();
+  await makeWindows(await traceScope(database, session.manifest));
+  const found = await countedClasses(session, database, false, { flops: null, bandwidth: 4.8e12 });
+  await database.close();
+  const gemm = found.get(countedKey('decode', 'gemm'))!;
+  // 96 MB at 4.8 TB/s are 20 µs of its 100; 80 are left: 1.5 of 2 waves lose a quarter of 100, half of the other 55 is
+  // what an SM does not hold, the rest waits.
+  expect(gemm.ms).toBeCloseTo(0.1, 9);
+  expect(gemm.atRoofMs).toBeCloseTo(0.02, 9);
+  const causes = gemm.causes.map(({ label, ms }) => [label.split(/[:,]/)[0], Number((ms * 1e3).toFixed(6))]);
+  expect(causes).toEqual([
+    ['tail', 25],
+    ['occupancy is limited', 27.5],
+    ['stalls', 27.5],
+  ]);
+  expect(gemm.causes[1]!.label).toContain('registers');
+  expect(gemm.causes[2]!.label).toContain('long_scoreboard');
+});
+
+test('parts sum to the bar: more traffic than needed, causes, and what ncu did not count', () => {
+  const counted = {
+    ms: 0.1,
+    atRoofMs: 0.02,
+    causes: [
+      { label: 'tail', ms: 0.025, count: 1 },
+      { label: 'stalls', ms: 0.055, count: 1 },
+    ],
+  };
+  // 160 µs of the class, 16 needed, 10 of them of the counted kernel: 10 more than needed.
+  const parts = inefficiencyParts(counted, 0.16, 0.016);
+  expect(parts.map(({ label, ms }) => [label, Number((ms * 1e3).toFixed(6))])).toEqual([
+    ['more bytes or FLOPs than needed', 10],
+    ['stalls', 55],
+    ['tail', 25],
+    ['kernels that ncu did not count', 54],
+  ]);
+  // A bar of 80 holds no 90: in proportion.
+  const less = inefficiencyParts(counted, 0.1, 0.02);
+  expect(less.reduce((sum, { ms }) => sum + ms, 0)).toBeCloseTo(0.08, 12);
+  expect(inefficiencyParts(counted, 0.1, 0.2)).toEqual([]);
+});

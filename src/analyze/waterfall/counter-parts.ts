@@ -1,0 +1,138 @@
+import type { KernelCounters } from '../../model/documents/counters.js';
+import type { WaterfallBar } from '../../model/documents/explain.js';
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { analyzeCounters } from '../counters/counters.js';
+import { literal } from '../trace/scope.js';
+
+/** Time of the kernels of a class that ncu counted, split by cause; ms and counts of a mean instance. */
+export interface CountedClass {
+  /** Exclusive time of the counted kernels. */
+  ms: number;
+  /** Time that what they really moved and computed takes at the roofs. */
+  atRoofMs: number;
+  causes: WaterfallBar['parts'];
+}
+
+export type CountedClasses = ReadonlyMap<string, CountedClass>;
+
+/** Key of CountedClasses. */
+export const countedKey = (kind: PhaseKind, className: string): string => `${kind} ${className}`;
+
+interface KernelRow {
+  kind: PhaseKind;
+  class: string;
+  name: string;
+  short_name: string | null;
+  grid: string | null;
+  instances: number;
+  ns: number;
+  n: number;
+}
+
+/**
+ * What the hardware's counters say of each class: kernels of the timeline with those of ncu of the same name, of the same
+ * grid where there is one. Empty without counters. Needs `windows`.
+ * @param roofs FLOP/s and B/s that the classes' necessary times are reckoned with; null where not known
+ */
+export async function countedClasses(
+  session: Session,
+  database: SessionDatabase,
+  unmarked: boolean,
+  roofs: { flops: number | null; bandwidth: number | null },
+): Promise<CountedClasses> {
+  const found = new Map<string, CountedClass>();
+  if (!(session.manifest.tables['counters'] ?? []).some(({ rows }) => rows > 0)) return found;
+  const { kernels } = (await analyzeCounters(session)).data;
+  const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
+  if (names === '') return found;
+  const rows = await database.query<KernelRow>(
+    `WITH total AS (SELECT kind, count(*) AS instances FROM windows GROUP BY kind)
+     SELECT kind, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
+       SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
+       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'}
+       WHERE name IN (${names}) OR short_name IN (${names})) JOIN total USING (kind) GROUP BY ALL`,
+  );
+  for (const row of rows) {
+    const named = kernels.filter(({ name }) => name === row.name || name === row.short_name);
+    const counted = named.find(({ grid }) => grid === row.grid) ?? named[0];
+    if (counted) add(found, row, counted, roofs);
+  }
+  return found;
+}
+
+function add(
+  found: Map<string, CountedClass>,
+  row: KernelRow,
+  counted: KernelCounters,
+  { flops, bandwidth }: { flops: number | null; bandwidth: number | null },
+): void {
+  const key = countedKey(row.kind, row.class);
+  const into = found.get(key) ?? { ms: 0, atRoofMs: 0, causes: [] };
+  found.set(key, into);
+  const ms = row.ns / row.instances / 1e6;
+  const launches = row.n / row.instances;
+  const { flop, dram_bytes } = counted.roofline;
+  const seconds = Math.max(
+    flops === null ? 0 : (flop.value ?? 0) / flops,
+    bandwidth === null ? 0 : (dram_bytes.value ?? 0) / bandwidth,
+  );
+  const atRoofMs = Math.min(ms, seconds * 1e3 * launches);
+  into.ms += ms;
+  into.atRoofMs += atRoofMs;
+  // What is left above the roof of its own traffic, in the order in which it limits: whole waves, residency, waiting.
+  let left = ms - atRoofMs;
+  const take = (label: string, wanted: number) => {
+    const taken = Math.min(left, Math.max(0, wanted));
+    left -= taken;
+    if (taken > 0) put(into.causes, label, taken, launches);
+  };
+  const waves = counted.waves.value;
+  if (waves !== null && waves > 0)
+    take('tail: the last wave of blocks is not full', ms * (1 - waves / Math.ceil(waves)));
+  const { theoretical, limited_by } = counted.occupancy;
+  if (theoretical.value !== null) {
+    const by = limited_by.length > 0 ? `, by ${limited_by.join(', ')}` : '';
+    take(`occupancy is limited${by}`, left * (1 - theoretical.value / 100));
+  }
+  const [stall] = counted.stalls;
+  take(
+    stall ? `stalls, mostly ${stall.reason}: ${stall.meaning}` : 'stalls (warp states not collected)',
+    left,
+  );
+}
+
+function put(causes: WaterfallBar['parts'], label: string, ms: number, count: number): void {
+  const known = causes.find((one) => one.label === label);
+  if (!known) causes.push({ label, ms, count });
+  else {
+    known.ms += ms;
+    known.count = (known.count ?? 0) + count;
+  }
+}
+
+/** From here on the counters are of the class, not of a kernel in it. */
+export const coveredShare = 0.8;
+
+/**
+ * inefficiency.<class> by cause: they sum to the bar. Kernels that were not counted are one part; where the counted ones
+ * come to more than the bar (the rest of the class is faster than its need), parts are taken in proportion.
+ */
+export function inefficiencyParts(
+  counted: CountedClass,
+  classMs: number,
+  necessaryMs: number,
+): WaterfallBar['parts'] {
+  const barMs = classMs - necessaryMs;
+  if (!(barMs > 0)) return [];
+  const ownNeed = classMs > 0 ? necessaryMs * Math.min(1, counted.ms / classMs) : 0;
+  const more = { label: 'more bytes or FLOPs than needed', ms: counted.atRoofMs - ownNeed, count: null };
+  const parts = [more, ...counted.causes.toSorted((a, b) => b.ms - a.ms)].filter(({ ms }) => ms > 0);
+  const told = parts.reduce((sum, { ms }) => sum + ms, 0);
+  if (told > barMs) return parts.map((part) => ({ ...part, ms: (part.ms * barMs) / told }));
+  const rest = barMs - told;
+  return rest > 1e-3 * barMs
+    ? [...parts, { label: 'kernels that ncu did not count', ms: rest, count: null }]
+    : parts;
+}
