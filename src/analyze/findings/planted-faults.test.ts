@@ -80,10 +80,11 @@ describe.runIf(captured.length > 0)('planted faults, as captured on an H200', ()
     const rows: Row[] = [];
     const notes: string[] = [];
     for (const fault of captured) {
-      const documents = {
-        fault: await explained(fault.id, 'fault'),
-        fixed: await explained(fault.id, 'fixed'),
-      };
+      const [broken, repaired] = await Promise.all([
+        explained(fault.id, 'fault'),
+        explained(fault.id, 'fixed'),
+      ]);
+      const documents = { fault: broken, fixed: repaired };
       const row = grade(fault, documents, timingOf(fault.id));
       rows.push(row);
       if (verbose) notes.push(details(row, documents));
