@@ -13,8 +13,10 @@ import {
 import { kvFormula, kvOf, sequencesOf, type Place, type WeightsPart } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
+import { tensorBytes } from './storage.js';
 
 interface Moment {
+  stage: 'load' | 'prefill' | 'decode';
   kv: number;
   tokens: number;
   transient: TransientBytes;
@@ -30,28 +32,28 @@ export function transformersPlace(
   const sequences = sequencesOf(request);
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
-  const inPrefill = !decode || prefill.kv + prefill.transient.bytes >= decode.kv + decode.transient.bytes;
-  const at = inPrefill ? prefill : decode;
+  const moments = [prefill, ...(decode ? [decode] : []), loadMoment(a, device, request)];
+  const at = moments.reduce((most, one) => (held(one) > held(most) ? one : most));
   // Freed blocks stay with the allocator: the cache of decode grows into what prefill's activations left.
-  const held = Math.max(prefill.transient.bytes, at.transient.bytes);
+  const left = Math.max(prefill.transient.bytes, at.transient.bytes);
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
   const share = allocatorReserveShare.share;
   return {
-    peak: inPrefill ? 'prefill' : 'decode',
-    kvNeeded: at.kv,
+    peak: at.stage,
+    kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
     parts: {
       model_weights: weights,
       kv_cache: { bytes: at.kv, formula: kvFormula(a, request, sequences, at.tokens), confidence: 'high' },
       activations: {
         bytes: at.transient.bytes,
-        formula: `${at.transient.formula}, at ${inPrefill ? 'prefill' : 'decode'} (${at.transient.at})`,
+        formula: `${at.transient.formula}, in ${at.stage} (${at.transient.at})`,
         confidence: 'medium',
       },
       framework_overhead: {
-        bytes: workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
-        formula: `cuBLAS workspace${grouped ? ' + NCCL buffers' : ''}`,
+        bytes: workspace.bytes + weights.unsplitBytes + (grouped ? ncclBuffers.bytes : 0),
+        formula: `cuBLAS workspace + ends of the weights’ segments${grouped ? ' + NCCL buffers' : ''}`,
         confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
       },
       ...(request.cudaGraphs
@@ -65,7 +67,7 @@ export function transformersPlace(
         : {}),
       cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
       allocator_reserve: {
-        bytes: weights.roundingBytes + share * (at.kv + held),
+        bytes: weights.roundingBytes + share * (at.kv + left),
         formula: `weights rounded up to segments of 2 and 20 MiB + ${share * 100} % of cache and activations`,
         confidence: allocatorReserveShare.confidence,
       },
@@ -77,6 +79,7 @@ function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest
   const { inputLen, outputLen, cache } = request;
   const tokens = cache === 'static' ? inputLen + outputLen : inputLen;
   return {
+    stage: 'prefill',
     kv: kvOf(a, device, request, sequences, tokens),
     tokens,
     transient: transformersStep(a, {
@@ -117,6 +120,7 @@ function decodeMoment(
   );
   const copy = growing ? sequences * tokens * widest * bytesPerElement[storage.kvCache] : 0;
   return {
+    stage: 'decode',
     kv: kvOf(a, device, request, sequences, tokens),
     tokens,
     transient: {
@@ -124,5 +128,22 @@ function decodeMoment(
       bytes: transient.bytes + copy,
       formula: transient.formula + (copy > 0 ? ' + one layer’s keys, copied as they grow' : ''),
     },
+  };
+}
+
+function held({ kv, transient }: Moment): number {
+  return kv + transient.bytes;
+}
+
+/** While random weights are made: a tied lm_head is a matrix of its own at first. */
+function loadMoment(a: Architecture, device: Device, { loading, storage }: ResolvedRequest): Moment {
+  const embedding = device.tensors.find(({ name }) => name === 'embed_tokens');
+  const bytes =
+    loading === 'random' && a.tiedEmbeddings && embedding ? tensorBytes(embedding, storage.weights) : 0;
+  return {
+    stage: 'load',
+    kv: 0,
+    tokens: 0,
+    transient: { bytes, at: 'lm_head', formula: 'V·D·b: the lm_head before it is tied' },
   };
 }

@@ -36,6 +36,7 @@ export function expectedMemory(
       cache: ['compile', 'cudagraph'].includes(String(workload.engine.options['mode']))
         ? 'static'
         : 'growing',
+      loading: workload.model?.weights === 'random' ? 'random' : 'checkpoint',
       cudaGraphs: engine === 'vllm' || workload.engine.options['mode'] === 'cudagraph',
       ...(gpu_memory_utilization === null ? {} : { gpuMemoryUtilization: gpu_memory_utilization }),
       ...(max_model_len === null ? {} : { maxModelLen: max_model_len }),

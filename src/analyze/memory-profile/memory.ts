@@ -65,7 +65,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     model_info: {
       ...model.info,
       ...dtypesOfRun(rows, plan, { workload, log, estimate }),
-      ...(workload?.model ? { config: workload.model.config } : {}),
+      ...(workload?.model ? { config: workload.model.config, weights: workload.model.weights } : {}),
     },
     // The arithmetic is of a whole run.
     memory_breakdown: breakdownOf(places, measured, plan.failure === null ? estimate : null),

@@ -103,6 +103,7 @@ export const memoryProfileSchema = z.looseObject({
     tensor_parallel_size: z.number().int(),
     /** config.json as the engine used it: what `validate` reckons from. */
     config: z.record(z.string(), z.unknown()).optional(),
+    weights: z.enum(['random', 'trained', 'unknown']).optional(),
     /** Where each given dimension comes from: flag, config, preset, assumed. */
     sources: z.record(z.string(), z.string()),
     family: z.string().nullable(),

@@ -1,0 +1,56 @@
+import {
+  validatedComponents,
+  type ErrorSummary,
+  type ValidatedProfile,
+  type Validation,
+} from '../../model/documents/validate.js';
+
+interface Compared {
+  error_bytes: number;
+  error_share: number | null;
+  within: boolean;
+}
+
+export function errorSummary(rows: readonly Compared[]): ErrorSummary {
+  const shares = rows.flatMap(({ error_share: share }) => (share === null ? [] : [share]));
+  const mean = (values: readonly number[]): number | null =>
+    values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+  const worst = shares.reduce<number | null>(
+    (most, share) => (most === null || Math.abs(share) > Math.abs(most) ? share : most),
+    null,
+  );
+  return {
+    profiles: rows.length,
+    mean_share: mean(shares),
+    mean_absolute_share: mean(shares.map(Math.abs)),
+    worst_share: worst,
+    mean_absolute_bytes: mean(rows.map(({ error_bytes }) => Math.abs(error_bytes))) ?? 0,
+    within: rows.filter(({ within }) => within).length,
+  };
+}
+
+export function componentSummaries(profiles: readonly ValidatedProfile[]): Validation['components'] {
+  return validatedComponents.flatMap((component) => {
+    const rows = profiles.flatMap((profile) =>
+      profile.components.filter((one) => one.component === component),
+    );
+    return rows.length === 0 ? [] : [{ component, ...errorSummary(rows) }];
+  });
+}
+
+const dimensions = ['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization'] as const;
+
+/** Errors of the total by family, dtype …; a dimension in which all are alike says nothing and is left out. */
+export function groupSummaries(profiles: readonly ValidatedProfile[]): Validation['groups'] {
+  return dimensions.flatMap((by) => {
+    const groups = new Map<string, Compared[]>();
+    for (const profile of profiles) {
+      if (!profile.total) continue;
+      const value = String(profile[by] ?? 'none');
+      groups.set(value, [...(groups.get(value) ?? []), profile.total]);
+    }
+    const always = by === 'family' || by === 'dtype' || by === 'tensor_parallel_size';
+    if (groups.size < 2 && !always) return [];
+    return [...groups].map(([value, rows]) => ({ by, value, ...errorSummary(rows) }));
+  });
+}

@@ -1,0 +1,101 @@
+import { bytesOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
+
+export interface PlausibleFacts {
+  measured: MeasuredMemory;
+  /** Weights of all GPUs by the calculator; null when the model's arithmetic is not known. */
+  weightBytes: number | null;
+  engine: string;
+  tensorParallelSize: number;
+  /** vLLM's share; null for other engines. */
+  utilization: number | null;
+}
+
+/** A live vLLM fills its share: below this part of it nothing was alive when it was sampled. */
+const leastOfShare = 0.7;
+/** Components and residual make the total, but for rounding. */
+const sumTolerance = 0.01;
+
+const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`;
+
+/** Why a measurement cannot be what it says; empty when nothing speaks against it. */
+export function implausible(profile: ProfileFields, facts: PlausibleFacts): string[] {
+  return [
+    ...notMeasured(profile, facts),
+    ...belowWeights(facts),
+    ...tooLittleForVllm(facts),
+    ...beyondGpu(profile),
+    ...doesNotAddUp(facts),
+    ...shared(profile),
+  ];
+}
+
+function notMeasured({ metadata }: ProfileFields, { measured }: PlausibleFacts): string[] {
+  if (metadata?.status === 'partial') return ['The run ended early: its peak may never have been reached.'];
+  const { totalBytes, peakBytes, baselineBytes } = measured;
+  if (totalBytes === null) return ['It holds no measured total.'];
+  if (totalBytes <= 0 || (peakBytes !== null && baselineBytes !== null && peakBytes <= baselineBytes)) {
+    return [
+      'The peak is not above the baseline: it was sampled after the process had exited, or on another GPU.',
+    ];
+  }
+  const samples = metadata?.sampling?.samples ?? null;
+  return samples !== null && samples < 3 ? [`It rests on ${samples} samples: a peak would be missed.`] : [];
+}
+
+function belowWeights({ measured, weightBytes, tensorParallelSize: tp }: PlausibleFacts): string[] {
+  const { totalBytes: total, components } = measured;
+  const reasons: string[] = [];
+  if (total === null) return reasons;
+  const told = components.get('model_weights') ?? null;
+  const least = weightBytes ?? told;
+  // A rounded parameter count or an engine that packs weights may be a few percent off.
+  if (least !== null && total > 0 && total < 0.95 * least) {
+    reasons.push(
+      `The peak of ${gb(total)} is below the weights (${gb(least)}): it was sampled before loading or after the process had exited, or counts a part of the GPUs.`,
+    );
+  }
+  if (tp > 1 && told !== null && weightBytes !== null && told < (weightBytes / tp) * 1.2) {
+    reasons.push(
+      `Its weights (${gb(told)}) are those of one of ${tp} GPUs while totals are summed over all (${gb(weightBytes)}).`,
+    );
+  }
+  return reasons;
+}
+
+function tooLittleForVllm({ measured, utilization, engine, tensorParallelSize }: PlausibleFacts): string[] {
+  const { peakBytes, gpuBytes } = measured;
+  if (utilization === null || peakBytes === null || gpuBytes === null) return [];
+  const share = utilization * gpuBytes * tensorParallelSize;
+  return peakBytes < leastOfShare * share
+    ? [
+        `A live ${engine} fills its share of the GPUs (${gb(share)} at utilisation ${utilization}), and ${gb(peakBytes)} were seen: it was not alive, or on other GPUs.`,
+      ]
+    : [];
+}
+
+function beyondGpu({ memory_measurements }: ProfileFields): string[] {
+  return (memory_measurements.peak.per_gpu_details ?? []).flatMap((gpu, index) => {
+    const used = bytesOf(gpu.used_bytes, gpu.used_gb);
+    const total = bytesOf(gpu.total_bytes, gpu.total_gb);
+    return used !== null && total !== null && total > 0 && used > 1.01 * total
+      ? [`GPU ${index} shows ${gb(used)} in use of ${gb(total)}: units are mixed up.`]
+      : [];
+  });
+}
+
+function doesNotAddUp({ measured }: PlausibleFacts): string[] {
+  const { totalBytes, components, residualBytes } = measured;
+  if (totalBytes === null || residualBytes === null || components.size < 2) return [];
+  let sum = components.has('residual') ? 0 : residualBytes;
+  for (const bytes of components.values()) sum += bytes;
+  return Math.abs(sum - totalBytes) > sumTolerance * totalBytes
+    ? [`Its components and residual sum to ${gb(sum)} and not to the total of ${gb(totalBytes)}.`]
+    : [];
+}
+
+function shared({ metadata, memory_breakdown }: ProfileFields): string[] {
+  const issue = metadata?.issues?.find(({ code }) => code === 'gpu_shared');
+  // Its own processes, as the driver lists them, have nothing of the others in them.
+  const own = memory_breakdown.total_measured_source?.startsWith('its own processes') === true;
+  return issue && !own ? [`Others used the GPU: ${issue.text}`] : [];
+}

@@ -1,0 +1,136 @@
+import { z } from 'zod';
+
+/**
+ * A memory profile of schema 2.0 as far as validation reads it. Files of other tools have fewer fields than ours: names
+ * and _gb figures alone are enough.
+ */
+const gb = z.number().nullish();
+const point = z.looseObject({
+  total_gb: gb,
+  total_bytes: gb,
+  per_gpu_details: z
+    .array(
+      z.looseObject({
+        name: z.string().nullish(),
+        used_gb: gb,
+        used_bytes: gb,
+        total_gb: gb,
+        total_bytes: gb,
+      }),
+    )
+    .nullish(),
+});
+
+export const profileFieldsSchema = z.looseObject({
+  schema_version: z.string(),
+  units: z.looseObject({ gb: z.string() }).nullish(),
+  metadata: z
+    .looseObject({
+      config: z
+        .looseObject({
+          model: z.string().nullish(),
+          input_len: z.number().nullish(),
+          output_len: z.number().nullish(),
+          batch_size: z.number().nullish(),
+          dtype: z.string().nullish(),
+          quantization: z.string().nullish(),
+          kv_cache_dtype: z.string().nullish(),
+          tensor_parallel_size: z.number().nullish(),
+          gpu_memory_utilization: z.number().nullish(),
+          max_model_len: z.number().nullish(),
+        })
+        .nullish(),
+      status: z.string().nullish(),
+      sampling: z.looseObject({ samples: z.number().nullish() }).nullish(),
+      issues: z.array(z.looseObject({ code: z.string(), text: z.string() })).nullish(),
+    })
+    .nullish(),
+  model_info: z.looseObject({
+    name: z.string(),
+    num_parameters: z.number().nullish(),
+    num_layers: z.number().nullish(),
+    dtype: z.string().nullish(),
+    quantization: z.string().nullish(),
+    tensor_parallel_size: z.number().nullish(),
+    family: z.string().nullish(),
+    config: z.record(z.string(), z.unknown()).nullish(),
+  }),
+  memory_measurements: z.looseObject({
+    baseline: point.nullish(),
+    post_warmup: point.nullish(),
+    peak: point,
+  }),
+  memory_breakdown: z.looseObject({
+    total_measured_gb: gb,
+    total_measured_bytes: gb,
+    total_measured_source: z.string().nullish(),
+    model_weights_gb: gb,
+    kv_cache_gb: gb,
+    activations_gb: gb,
+    framework_overhead_gb: gb,
+    residual_bytes: gb,
+    components: z.array(z.looseObject({ component: z.string(), bytes: z.number() })).nullish(),
+  }),
+  engine_metadata: z
+    .looseObject({
+      engine_version: z.string().nullish(),
+      engine_type: z.string().nullish(),
+      engine_args: z.record(z.string(), z.unknown()).nullish(),
+    })
+    .nullish(),
+});
+
+export type ProfileFields = z.infer<typeof profileFieldsSchema>;
+
+/** Bytes of a field that may be there in bytes, in GB, or not at all. */
+export function bytesOf(inBytes: number | null | undefined, inGb: number | null | undefined): number | null {
+  return inBytes ?? (inGb === null || inGb === undefined ? null : inGb * 1e9);
+}
+
+export interface MeasuredMemory {
+  /** What the run took: peak − baseline, or its processes' own use. */
+  totalBytes: number | null;
+  peakBytes: number | null;
+  baselineBytes: number | null;
+  /** By component, where the profile has it. */
+  components: ReadonlyMap<string, number>;
+  residualBytes: number | null;
+  /** Of one GPU. */
+  gpuBytes: number | null;
+  gpuName: string | null;
+  gpuCount: number;
+}
+
+/** The figures of a profile, in bytes. */
+export function measuredOf({
+  memory_measurements: points,
+  memory_breakdown: parts,
+}: ProfileFields): MeasuredMemory {
+  const { peak, baseline } = points;
+  const gpus = peak.per_gpu_details ?? [];
+  const components = new Map<string, number>();
+  for (const { component, bytes } of parts.components ?? []) components.set(component, bytes);
+  if (components.size === 0) {
+    const named: [string, number | null | undefined][] = [
+      ['model_weights', parts.model_weights_gb],
+      ['kv_cache', parts.kv_cache_gb],
+      ['activations', parts.activations_gb],
+    ];
+    for (const [component, value] of named) {
+      const bytes = bytesOf(null, value);
+      if (bytes !== null) components.set(component, bytes);
+    }
+  }
+  const peakBytes = bytesOf(peak.total_bytes, peak.total_gb);
+  const baselineBytes = baseline ? bytesOf(baseline.total_bytes, baseline.total_gb) : null;
+  return {
+    totalBytes: bytesOf(parts.total_measured_bytes, parts.total_measured_gb) ?? peakBytes,
+    peakBytes,
+    baselineBytes,
+    components,
+    residualBytes: parts.residual_bytes ?? components.get('residual') ?? null,
+    gpuBytes: gpus[0] ? bytesOf(gpus[0].total_bytes, gpus[0].total_gb) : null,
+    gpuName: gpus[0]?.name ?? null,
+    gpuCount: gpus.length,
+  };
+}

@@ -1,0 +1,141 @@
+import {
+  allocatorReserveShare,
+  byArchitecture,
+  cublasWorkspace,
+  cudaContext,
+  decodeGraph,
+  ncclBuffers,
+  vllmGraphs,
+  vllmNonTorch,
+  type MemoryConstant,
+} from '../../llm/memory-constants.js';
+import type { Recommendation } from '../../model/documents/validate.js';
+import { gpuSheet } from '../../hardware/gpu-peaks.js';
+import type { HeldProfile } from './validate-profile.js';
+
+/** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
+const leastGain = 0.25;
+const leastErrorBytes = 16 * 2 ** 20;
+
+/** What one profile says of a constant: the value that would have been right, and how bytes follow from it. */
+interface Observation {
+  constant: string;
+  current: number;
+  unit: Recommendation['unit'];
+  right: number;
+  /** Bytes that the component takes per unit of the constant. */
+  bytesPerUnit: number;
+}
+
+/**
+ * Which constants of memory-constants.ts are off, and the value that fits: the median over the profiles of what would
+ * have been right in each. Weights and cache have none: an error there is the formula's.
+ */
+export function recommendations(held: readonly HeldProfile[]): Recommendation[] {
+  const groups = new Map<string, Observation[]>();
+  for (const one of held) {
+    for (const seen of observations(one)) {
+      groups.set(seen.constant, [...(groups.get(seen.constant) ?? []), seen]);
+    }
+  }
+  return [...groups.values()]
+    .flatMap((seen) => recommended(seen) ?? [])
+    .toSorted(
+      (a, b) => b.error_before_bytes - b.error_after_bytes - (a.error_before_bytes - a.error_after_bytes),
+    );
+}
+
+function recommended(seen: readonly Observation[]): Recommendation | null {
+  const { constant, current, unit } = seen[0]!;
+  const fitted = median(seen.map(({ right }) => right));
+  const errorWith = (value: number): number =>
+    seen.reduce((sum, { right, bytesPerUnit }) => sum + Math.abs(value - right) * bytesPerUnit, 0) /
+    seen.length;
+  const before = errorWith(current);
+  const after = errorWith(fitted);
+  if (before < leastErrorBytes || before - after < leastGain * before) return null;
+  const shown = (value: number): string =>
+    unit === 'bytes' ? `${(value / 2 ** 20).toFixed(0)} MiB` : value.toFixed(3);
+  return {
+    constant,
+    current,
+    fitted,
+    unit,
+    profiles: seen.length,
+    error_before_bytes: before,
+    error_after_bytes: after,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length}); its mean error falls from ${shown2(before)} to ${shown2(after)} a GPU.`,
+  };
+}
+
+function shown2(bytes: number): string {
+  return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+}
+
+function observations({ row, measured, estimate }: HeldProfile): Observation[] {
+  if (row.status !== 'compared' || !estimate) return [];
+  const gpus = estimate.gpus.length;
+  const of = (component: string): number | null => {
+    const bytes = measured.components.get(component);
+    return bytes === undefined ? null : bytes / gpus;
+  };
+  const estimated = (component: string): number =>
+    (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
+  const constantOf = (constant: string, value: MemoryConstant, right: number | null): Observation[] =>
+    right === null ? [] : [{ constant, current: value.bytes, unit: 'bytes', right, bytesPerUnit: 1 }];
+  const factor = (constant: string, component: string): Observation[] => {
+    const right = of(component);
+    const now = estimated(component);
+    return right === null || now <= 0
+      ? []
+      : [{ constant, current: 1, unit: 'factor', right: right / now, bytesPerUnit: now }];
+  };
+  const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
+  const generation = architecture?.split(' ')[0];
+  const key = generation !== undefined && generation in cudaContext ? generation : 'other';
+  const common = constantOf(
+    `cudaContext.${key}`,
+    byArchitecture(cudaContext, architecture),
+    of('cuda_context'),
+  );
+  if (row.engine === 'vllm') {
+    const name = gpus > 1 ? 'group' : 'single';
+    return [
+      ...common,
+      ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),
+      ...constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs')),
+      ...factor('activations (vllm)', 'activations'),
+    ];
+  }
+  const workspaceKey = generation !== undefined && generation in cublasWorkspace ? generation : 'other';
+  const workspace = byArchitecture(cublasWorkspace, architecture);
+  const framework = of('framework_overhead');
+  const reserve = of('allocator_reserve');
+  const moving = estimated('kv_cache') + estimated('activations');
+  const rounding = estimated('allocator_reserve') - allocatorReserveShare.share * moving;
+  return [
+    ...common,
+    ...(gpus > 1
+      ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
+      : constantOf(`cublasWorkspace.${workspaceKey}`, workspace, framework)),
+    ...constantOf('decodeGraph', decodeGraph, of('cuda_graphs')),
+    ...(reserve === null || moving <= 0
+      ? []
+      : [
+          {
+            constant: 'allocatorReserveShare',
+            current: allocatorReserveShare.share,
+            unit: 'share' as const,
+            right: (reserve - rounding) / moving,
+            bytesPerUnit: moving,
+          },
+        ]),
+    ...factor(`activations (${row.engine})`, 'activations'),
+  ];
+}
+
+function median(values: readonly number[]): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  const middle = Math.floor(sorted.length / 2);
+  return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2;
+}

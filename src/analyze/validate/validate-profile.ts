@@ -1,0 +1,151 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import {
+  validatedComponents,
+  type ValidatedComponent,
+  type ValidatedProfile,
+} from '../../model/documents/validate.js';
+import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
+import { implausible } from './plausible.js';
+import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
+
+export interface Tolerance {
+  /** Of the total, as a share. */
+  total: number;
+  component: { share: number; bytes: number };
+}
+
+/** One profile with the calculator's figures beside it; `estimate` stays for fitting constants. */
+export interface HeldProfile {
+  row: ValidatedProfile;
+  measured: MeasuredMemory;
+  estimate: MemoryEstimate | null;
+}
+
+/** Holds the calculator against one profile, unless the measurement is implausible. */
+export function validateProfile(profile: ProfileFields, source: string, tolerance: Tolerance): HeldProfile {
+  const measured = measuredOf(profile);
+  const held = estimateProfile(profile);
+  const estimate = typeof held === 'string' ? null : held.estimate;
+  const weights = estimate?.lines.find(({ component }) => component === 'model_weights')?.bytes ?? null;
+  const engine = engineOf(profile) ?? profile.engine_metadata?.engine_type ?? 'unknown';
+  const tensorParallelSize = tensorParallelOf(profile);
+  const facts = {
+    measured,
+    weightBytes: weights,
+    engine,
+    tensorParallelSize,
+    utilization: engine === 'vllm' ? (profile.metadata?.config?.gpu_memory_utilization ?? 0.9) : null,
+  };
+  const reasons = implausible(profile, facts);
+  const base = { ...factsOf(profile, source, engine), tensor_parallel_size: tensorParallelSize };
+  const empty = { total: null, components: [], residual_bytes: measured.residualBytes, explanation: null };
+  if (reasons.length > 0) {
+    return { row: { ...base, ...empty, status: 'rejected', reasons }, measured, estimate };
+  }
+  if (typeof held === 'string' || estimate === null || measured.totalBytes === null) {
+    const why = typeof held === 'string' ? held : 'It holds no measured total.';
+    return { row: { ...base, ...empty, status: 'skipped', reasons: [why] }, measured, estimate };
+  }
+  const total = { ...compared(measured.totalBytes, estimate.totalBytes), within: false };
+  total.within = Math.abs(total.error_share ?? 0) <= tolerance.total;
+  const components = componentsOf(measured, estimate, tolerance);
+  return {
+    row: {
+      ...base,
+      status: 'compared',
+      reasons: [],
+      total,
+      components,
+      residual_bytes: measured.residualBytes,
+      explanation: explained(components, total.error_bytes, measured),
+    },
+    measured,
+    estimate,
+  };
+}
+
+function factsOf(profile: ProfileFields, source: string, engine: string) {
+  const { model_info: model, engine_metadata, metadata } = profile;
+  const config = metadata?.config;
+  return {
+    source,
+    model: model.name,
+    family: model.family ?? null,
+    engine,
+    engine_version: engine_metadata?.engine_version ?? null,
+    dtype: model.dtype ?? config?.dtype ?? null,
+    quantization: model.quantization ?? config?.quantization ?? null,
+    batch_size: config?.batch_size ?? 0,
+    input_len: config?.input_len ?? 0,
+    output_len: config?.output_len ?? 0,
+    gpu: measuredOf(profile).gpuName,
+  };
+}
+
+function compared(measured: number, estimated: number) {
+  return {
+    measured_bytes: measured,
+    estimated_bytes: estimated,
+    error_bytes: estimated - measured,
+    error_share: measured > 0 ? (estimated - measured) / measured : null,
+  };
+}
+
+/** Those that were measured; a component that only the calculator has counts against 0 when ours measured the rest. */
+function componentsOf(
+  { components: measured }: MeasuredMemory,
+  estimate: MemoryEstimate,
+  { component: tolerance }: Tolerance,
+): ValidatedProfile['components'] {
+  const detailed = measured.has('cuda_context') || measured.has('allocator_reserve');
+  return validatedComponents.flatMap((component: ValidatedComponent) => {
+    const line = estimate.lines.find((one) => one.component === component);
+    const bytes = measured.get(component);
+    if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
+    const row = compared(bytes ?? 0, line?.bytes ?? 0);
+    const within = Math.abs(row.error_bytes) <= Math.max(tolerance.bytes, tolerance.share * (bytes ?? 0));
+    return [
+      {
+        component,
+        ...row,
+        within,
+        formula: line?.formula ?? 'the calculator has none',
+        estimate_confidence: line?.confidence ?? ('low' as const),
+      },
+    ];
+  });
+}
+
+const words: Readonly<Record<ValidatedComponent, string>> = {
+  model_weights: 'weights',
+  kv_cache: 'KV cache',
+  activations: 'activations',
+  framework_overhead: 'framework overhead',
+  cuda_graphs: 'CUDA graphs',
+  cuda_context: 'the CUDA context',
+  allocator_reserve: 'the allocator’s reserve',
+};
+
+function explained(
+  components: ValidatedProfile['components'],
+  totalError: number,
+  { residualBytes }: MeasuredMemory,
+): string | null {
+  const [most] = components.toSorted((a, b) => Math.abs(b.error_bytes) - Math.abs(a.error_bytes));
+  if (!most) return null;
+  const share = most.error_share === null ? '' : ` (${signed(most.error_share * 100, 0)} %)`;
+  const text = `Most in ${words[most.component]}: ${gb(most.estimated_bytes)} against ${gb(most.measured_bytes)} measured${share}, by ${most.formula}.`;
+  const unassigned = residualBytes ?? 0;
+  return Math.abs(unassigned) > Math.abs(most.error_bytes) &&
+    Math.abs(unassigned) > 0.5 * Math.abs(totalError)
+    ? `${gb(unassigned)} of the measured are in no component. ${text}`
+    : text;
+}
+
+function gb(bytes: number): string {
+  return `${(bytes / 1e9).toFixed(2)} GB`;
+}
+
+function signed(value: number, digits: number): string {
+  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`;
+}

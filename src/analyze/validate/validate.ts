@@ -1,0 +1,43 @@
+import type { Validation } from '../../model/documents/validate.js';
+import { componentSummaries, errorSummary, groupSummaries } from './error-summary.js';
+import type { ProfileFields } from './profile-fields.js';
+import { recommendations } from './recommend.js';
+import { validateProfile, type Tolerance } from './validate-profile.js';
+
+/** A component may be off by twice the tolerance of the total, or by 64 MiB, whichever is larger. */
+export function toleranceOf(total: number): Tolerance {
+  return { total, component: { share: 2 * total, bytes: 64 * 2 ** 20 } };
+}
+
+/**
+ * The calculator against measured profiles: errors by component and in total, by family, dtype and tensor parallelism, the
+ * worst first; implausible measurements are rejected with the reason. Failed: the total of a compared profile is beyond
+ * the tolerance.
+ */
+export function validateProfiles(
+  profiles: readonly { source: string; profile: ProfileFields }[],
+  tolerance: Tolerance,
+): Omit<Validation, 'session'> {
+  const held = profiles.map(({ source, profile }) => validateProfile(profile, source, tolerance));
+  const rows = held.map(({ row }) => row);
+  const compared = rows.filter(({ status }) => status === 'compared');
+  const totals = compared.flatMap(({ total }) => (total ? [total] : []));
+  const within = totals.filter((total) => total.within).length;
+  const worth = (share: number | null | undefined): number => Math.abs(share ?? 0);
+  return {
+    tolerance: tolerance.total,
+    component_tolerance: tolerance.component,
+    result: compared.length === 0 ? 'nothing_compared' : within === compared.length ? 'passed' : 'failed',
+    counts: {
+      compared: compared.length,
+      rejected: rows.filter(({ status }) => status === 'rejected').length,
+      skipped: rows.filter(({ status }) => status === 'skipped').length,
+      within,
+    },
+    total: errorSummary(totals),
+    components: componentSummaries(compared),
+    groups: groupSummaries(compared),
+    profiles: rows.toSorted((a, b) => worth(b.total?.error_share) - worth(a.total?.error_share)),
+    recommendations: recommendations(held),
+  };
+}

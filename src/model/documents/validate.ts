@@ -1,0 +1,134 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+
+export const validatedComponents = [
+  'model_weights',
+  'kv_cache',
+  'activations',
+  'framework_overhead',
+  'cuda_graphs',
+  'cuda_context',
+  'allocator_reserve',
+] as const;
+
+const comparedSchema = z.object({
+  measured_bytes: z.number(),
+  estimated_bytes: z.number(),
+  /** estimated − measured. */
+  error_bytes: z.number(),
+  /** Of the measured; null where nothing was measured. */
+  error_share: z.number().nullable(),
+  within: z.boolean(),
+});
+
+export const validatedProfileSchema = z.object({
+  /** File or session. */
+  source: z.string(),
+  model: z.string(),
+  family: z.string().nullable(),
+  engine: z.string(),
+  engine_version: z.string().nullable(),
+  dtype: z.string().nullable(),
+  quantization: z.string().nullable(),
+  tensor_parallel_size: z.number().int(),
+  batch_size: z.number().int(),
+  input_len: z.number().int(),
+  output_len: z.number().int(),
+  gpu: z.string().nullable(),
+  /** rejected: the measurement is implausible. skipped: the calculator cannot be held against it. */
+  status: z.enum(['compared', 'rejected', 'skipped']),
+  /** Why it was rejected or skipped, or what is doubtful about it. */
+  reasons: z.array(z.string()),
+  /** Null unless compared. */
+  total: comparedSchema.nullable(),
+  components: z.array(
+    comparedSchema.extend({
+      component: z.enum(validatedComponents),
+      formula: z.string(),
+      estimate_confidence: z.enum(['high', 'medium', 'low']),
+    }),
+  ),
+  /** Measured and in no component. */
+  residual_bytes: z.number().nullable(),
+  /** What makes most of the error, in words. */
+  explanation: z.string().nullable(),
+});
+
+/** Errors of a component, or of the total, over profiles. Shares are of the measured bytes. */
+export const errorSummarySchema = z.object({
+  profiles: z.number().int(),
+  /** Signed: above 0 the calculator says too much. */
+  mean_share: z.number().nullable(),
+  mean_absolute_share: z.number().nullable(),
+  worst_share: z.number().nullable(),
+  mean_absolute_bytes: z.number(),
+  within: z.number().int(),
+});
+
+export const recommendationSchema = z.object({
+  /** As memory-constants.ts names it. */
+  constant: z.string(),
+  current: z.number(),
+  fitted: z.number(),
+  unit: z.enum(['bytes', 'share', 'factor']),
+  profiles: z.number().int(),
+  /** Mean absolute error of what it decides, before and with the fitted value. */
+  error_before_bytes: z.number(),
+  error_after_bytes: z.number(),
+  text: z.string(),
+});
+
+export const validationSchema = z.object({
+  session: z.object({ id: z.string(), started_at: z.string() }).nullable(),
+  /** Of the total. */
+  tolerance: z.number(),
+  /** Of a component: this share or this many bytes, whichever is larger. */
+  component_tolerance: z.object({ share: z.number(), bytes: z.number() }),
+  result: z.enum(['passed', 'failed', 'nothing_compared']),
+  counts: z.object({
+    compared: z.number().int(),
+    rejected: z.number().int(),
+    skipped: z.number().int(),
+    within: z.number().int(),
+  }),
+  total: errorSummarySchema,
+  components: z.array(errorSummarySchema.extend({ component: z.enum(validatedComponents) })),
+  /** Errors of the total by what the profiles differ in. */
+  groups: z.array(
+    errorSummarySchema.extend({
+      by: z.enum(['family', 'dtype', 'tensor_parallel_size', 'engine', 'quantization']),
+      value: z.string(),
+    }),
+  ),
+  profiles: z.array(validatedProfileSchema),
+  recommendations: z.array(recommendationSchema),
+});
+
+export const validationDocumentSchema = documentSchema('validate', '1.0', validationSchema);
+
+/** `validate --history`: one row a session, oldest first. */
+export const validationHistorySchema = z.object({
+  sessions: z.array(
+    z.object({
+      id: z.string(),
+      started_at: z.string(),
+      tool_version: z.string(),
+      result: validationSchema.shape.result,
+      counts: validationSchema.shape.counts,
+      total: errorSummarySchema,
+      components: z.array(errorSummarySchema.extend({ component: z.enum(validatedComponents) })),
+    }),
+  ),
+});
+export const validationHistoryDocumentSchema = documentSchema(
+  'validate-history',
+  '1.0',
+  validationHistorySchema,
+);
+
+export type Validation = z.infer<typeof validationSchema>;
+export type ValidatedProfile = z.infer<typeof validatedProfileSchema>;
+export type ErrorSummary = z.infer<typeof errorSummarySchema>;
+export type Recommendation = z.infer<typeof recommendationSchema>;
+export type ValidatedComponent = (typeof validatedComponents)[number];
+export type ValidationHistory = z.infer<typeof validationHistorySchema>;
