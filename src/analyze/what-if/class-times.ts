@@ -4,10 +4,15 @@ import { withHostLimit } from './host-limit.js';
 import { classOfBar, type Effect, isKernelBar, type StageNeeds, type StageState } from './stage-state.js';
 
 /**
- * What a kernel costs whatever it moves: launch within the device, first bytes, last stores. A kernel that adds two numbers
- * takes 1.0 to 1.5 µs on an H200 (docs/gpu-tour.md, medians of elementwise kernels at batch 1).
+ * What a kernel takes whatever it moves: first loads, dependencies, last stores, on a few multiprocessors where there is
+ * little to do. Norms, attention and argmax of one sequence take 2 to 11 µs each on an H200 and hardly more for many
+ * (test/fixtures/diagnosis, small_batch_decode); expected, least and most.
  */
-export const fixedKernelMs = 1.2e-3;
+export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
+/** A copy of a few bytes (H200: 1.2 to 2 µs). */
+const copyLatencyMs = 2e-3;
+/** Share of the roof that a kernel with enough work reaches. */
+const reached = 0.7;
 
 export interface Scaling {
   after: StageNeeds;
@@ -20,8 +25,8 @@ export interface Scaling {
 }
 
 /**
- * Kernel time under other work: of each class a fixed part a kernel stays, the rest grows as its necessary time does.
- * The error: as if no part, or all of it, were fixed.
+ * Kernel time under other work: of each class the kernels' latency stays, the rest grows as its necessary time does, at the share
+ * of it that was reached.
  */
 export function scaledKernels(state: StageState, scaling: Scaling): Effect | MissingFigure {
   const { needs } = state;
@@ -30,8 +35,6 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   if ('reason' in before) return before;
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;
-  // Operators of a CPU start within the runtime: that is a bar of its own.
-  const fixedMs = state.onCpu ? 0 : fixedKernelMs;
   const times = classTimes(state, before);
   const next = new Map<string, number>();
   const how = new Map<string, string>();
@@ -39,7 +42,10 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   let moreMs = 0;
   for (const [id, ms] of state.bars) {
     if (isKernelBar(id)) continue;
-    next.set(id, id.startsWith('exposed_copy.') ? ms * (scaling.copies ?? 1) : ms);
+    const latency = id.startsWith('exposed_copy.')
+      ? Math.min(ms, (state.kernelCounts.get(id) ?? 0) * copyLatencyMs)
+      : ms;
+    next.set(id, latency + (ms - latency) * (scaling.copies ?? 1));
     if (next.get(id) !== ms) how.set(id, scaling.how('copies', scaling.copies!));
   }
   const bars = new Map<string, number>([
@@ -49,9 +55,14 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   for (const [name, ms] of times) {
     const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
     const factor = from && to ? to / from : scaling.other(name);
-    const fixed = Math.min(ms, (state.kernelCounts.get(name) ?? 0) * fixedMs);
-    const scaled = fixed + (ms - fixed) * factor;
-    const bounds = [scaled, ms * factor, additive(ms, from, to) ?? scaled];
+    const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
+    const beyond = Math.max(0, ms - (from ?? 0) / reached);
+    const withLatency = (latency: number): number => {
+      const fixed = Math.min(beyond, count * latency);
+      return fixed + (ms - fixed) * factor;
+    };
+    const scaled = withLatency(latencyMs.expected);
+    const bounds = [scaled, withLatency(latencyMs.least), withLatency(latencyMs.most)];
     lessMs += scaled - Math.min(...bounds);
     moreMs += Math.max(...bounds) - scaled;
     const id = to === null ? `nonessential.${name}` : `inefficiency.${name}`;
@@ -69,7 +80,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     moreMs,
     assumptions: [
       ...scaling.assumptions,
-      `${fixedMs > 0 ? `of every kernel ${(fixedMs * 1e3).toFixed(1)} µs stay whatever it moves; the rest` : 'every operator'} follows its class's necessary time, at the share of it that was reached`,
+      state.onCpu
+        ? 'every class of operators follows its necessary time, at the share of it that was reached'
+        : `of every kernel up to ${latencyMs.expected * 1e3} µs beyond its need are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
     ],
   };
 }
@@ -99,9 +112,4 @@ function needOf(name: string, need: Necessary, names: { has(name: string): boole
 function serialOf(after: Necessary, times: ReadonlyMap<string, number>): number {
   const oneByOne = [...times.keys()].reduce((sum, name) => sum + (needOf(name, after, times) ?? 0), 0);
   return oneByOne - after.rooflineMs;
-}
-
-/** As if all that the class takes beyond its need were fixed. */
-function additive(ms: number, from: number | null, to: number | null): number | null {
-  return from === null || to === null ? null : Math.max(to, ms + to - from);
 }

@@ -127,8 +127,7 @@ function stateOf(
 ): StageState {
   const bars = waterfall.bars.filter(({ id }) => id !== 'profiler_overhead');
   const counts = bars.flatMap(({ id, count }): [string, number][] => {
-    const name = classOfBar(id);
-    return name === null || count === null ? [] : [[name, count]];
+    return count === null ? [] : [[classOfBar(id) ?? id, count]];
   });
   return {
     waterfall,

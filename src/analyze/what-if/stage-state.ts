@@ -18,7 +18,7 @@ export interface StageState {
   waterfall: StageWaterfall;
   /** ms by bar; without the profiler's own, so that they sum to the clean time where there is one. */
   bars: ReadonlyMap<string, number>;
-  /** Kernels of a mean instance by class; what they cost beside their bytes and FLOPs is per kernel. */
+  /** Kernels of a mean instance by class, copies by bar: what they cost beside their bytes and FLOPs is each one's. */
   kernelCounts: ReadonlyMap<string, number>;
   needs: StageNeeds | MissingFigure;
   /** Bars of time in which the device waits for the host. */
