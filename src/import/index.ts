@@ -10,6 +10,7 @@ import { nvidiaSmiQueryImporter } from './nvidia-smi/query.js';
 import { ortTraceImporter } from './ort-trace.js';
 import { recordImporter } from './record.js';
 import { resultImporters } from './benchmark-results/index.js';
+import { vllmLogImporter } from './vllm-log/importer.js';
 
 /** Every format inferscope reads, in the order they are sniffed. */
 export const importers: Importer[] = [
@@ -26,4 +27,5 @@ export const importers: Importer[] = [
   cublasLogImporter,
   nvidiaSmiDmonImporter,
   nvidiaSmiQueryImporter,
+  vllmLogImporter,
 ];

@@ -9,11 +9,16 @@ export interface LogLine {
 // eslint-disable-next-line no-control-regex
 const escapes = /(?:\u001b|\^\[)\[[0-9;?]*[A-Za-z]/g;
 
+/** As a terminal without colours shows it. */
+export function cleaned(text: string): string {
+  return text.includes('[') ? text.replace(escapes, '') : text;
+}
+
 /** Lines without colours. A progress bar's carriage returns end lines, so that what follows a bar stands alone. */
 export function logLines(text: string): LogLine[] {
   return text
     .split(/\r\n|\n|\r/)
-    .map((line, i) => ({ text: line.replace(escapes, ''), number: i + 1 }))
+    .map((line, i) => ({ text: cleaned(line), number: i + 1 }))
     .filter((line) => line.text.trim() !== '');
 }
 

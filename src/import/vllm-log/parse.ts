@@ -11,7 +11,11 @@ import { bytesOf, rankFacts } from './rank-facts.js';
  * starts in one log the last one that says anything of memory counts. Pure.
  */
 export function parseVllmLog(text: string): VllmLogFacts {
-  const lines = logLines(text);
+  return parseVllmLines(logLines(text));
+}
+
+/** The same of lines that were read one by one; those that tell nothing may be left out. */
+export function parseVllmLines(lines: LogLine[]): VllmLogFacts {
   const starts = engineStarts(lines);
   const read = starts.map(startFacts);
   const last = read.findLast((facts) => facts.reason === null) ?? read.at(-1)!;

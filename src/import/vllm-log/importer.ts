@@ -1,0 +1,193 @@
+import { InferscopeError } from '../../model/errors.js';
+import type { Issue } from '../../model/document.js';
+import type { Row } from '../../model/tables.js';
+import type { VllmLogFact, VllmLogFacts, VllmRankFacts } from '../../model/vllm-log.js';
+import type { ImportTarget } from '../../model/workbench.js';
+import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import type { LogLine } from './lines.js';
+import { parseVllmLines } from './parse.js';
+import { readLog } from './read-log.js';
+import { logClock, serverStats, type ServerStats } from './server-stats.js';
+
+/** Sizes of a rank: the `kind` of the table `memory`, and what it means. */
+const sizes = {
+  weights: 'loaded weights of the rank',
+  non_torch: 'allocated outside PyTorch',
+  activation_peak: 'most that activations took while the engine was profiled',
+  torch_peak: 'weights and activations together, at their most',
+  consumed: 'weights and what is outside PyTorch together',
+  kv_cache: 'KV cache of the rank',
+  cuda_graphs: 'CUDA graphs, after capture',
+  cuda_graphs_estimate: 'set aside for CUDA graphs before',
+  device_total: 'memory of the GPU',
+  device_free_at_start: 'free on the GPU when the engine started',
+  device_used_at_start: 'in use on the GPU when the engine started',
+  budget: 'share of the GPU that the engine may take (utilisation × total)',
+} satisfies Partial<Record<keyof VllmRankFacts, string>>;
+
+/**
+ * The log of a vLLM engine or server: sizes of every rank into `memory` and `metrics`, what a server wrote of itself while it
+ * ran into `telemetry`.
+ */
+export const vllmLogImporter = {
+  name: 'vllm-log',
+  sniff: (firstBytes) =>
+    /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|GPU KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |# \w+ blocks: \d+, # CPU blocks: /.test(
+      firstBytes,
+    ),
+  async facts(path): Promise<CaptureFacts> {
+    const facts = parseVllmLines(await readLog(path));
+    return {
+      tool: { name: 'vLLM', version: facts.version?.value ?? null },
+      realtime_zero_ns: null,
+      command: null,
+      hardware: {},
+      software: softwareOf(facts),
+      purpose: 'results',
+    };
+  },
+  async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
+    const clock = logClock();
+    const times = new Map<number, number>();
+    const stats: (ServerStats & { t_ns: number })[] = [];
+    const lines = await readLog(
+      path,
+      (line: LogLine) => {
+        const t_ns = clock(line) * 1e9;
+        times.set(line.number, t_ns);
+        const told = serverStats(line);
+        if (told) stats.push({ ...told, t_ns });
+      },
+      context.signal,
+    );
+    const facts = parseVllmLines(lines);
+    if (facts.reason !== null && stats.length === 0) throw nothing(path, facts.reason);
+    const { execution_id, capture_id, host } = context;
+    const keys = { execution_id, capture_id, host };
+    const redact = context.redact ?? ((text: string) => text);
+    for (const rank of facts.ranks) {
+      for (const row of memoryRows(rank)) {
+        const t_ns = times.get(row.line_number) ?? null;
+        const own = { pid: rank.pid, rank: rank.rank, device: rank.rank };
+        const place = { t_ns, kind: row.kind, bytes: row.bytes, point: null, source: redact(row.line) };
+        sink.append('memory', { ...keys, ...own, ...place });
+      }
+    }
+    const metrics = [...engineMetrics(facts), ...facts.ranks.flatMap(rankMetrics)];
+    for (const metric of metrics) {
+      const own = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
+      sink.append('metrics', { ...keys, ...own, ...metric, source: redact(metric.source) });
+    }
+    for (const { scope, values, t_ns } of stats) {
+      for (const [metric, value] of values)
+        sink.append('telemetry', { ...keys, pid: null, rank: 0, t_ns, scope, metric, value });
+    }
+    return {
+      clock: { name: 'local time of the log, without year', resolution_ns: 1e9, error_bound_ns: null },
+      issues: issuesOf(facts, redact),
+    };
+  },
+} satisfies Importer;
+
+function softwareOf(facts: VllmLogFacts): Record<string, Fact> {
+  const told = {
+    vllm: facts.version,
+    vllm_engine: facts.engine,
+    vllm_model: facts.model,
+    vllm_dtype: facts.dtype,
+    vllm_kv_cache_dtype: facts.kv_cache_dtype,
+    vllm_tensor_parallel_size: facts.tensor_parallel_size,
+    vllm_pipeline_parallel_size: facts.pipeline_parallel_size,
+    vllm_max_model_len: facts.max_model_len,
+    vllm_gpu_memory_utilization: facts.gpu_memory_utilization,
+    vllm_quantization: facts.quantization,
+  };
+  return Object.fromEntries(
+    Object.entries(told).flatMap(([name, fact]) => (fact === null ? [] : [[name, fact.value ?? 'none']])),
+  );
+}
+
+function memoryRows(rank: VllmRankFacts) {
+  return (Object.keys(sizes) as (keyof typeof sizes)[]).flatMap((kind) => {
+    const size = rank[kind];
+    return size === null ? [] : [{ kind, bytes: size.value, line: size.line, line_number: size.line_number }];
+  });
+}
+
+type Metric = Required<Pick<Row<'metrics'>, 'point' | 'label' | 'name' | 'value' | 'unit' | 'definition'>> & {
+  source: string;
+};
+
+function rankMetrics(rank: VllmRankFacts, at: number): Metric[] {
+  const point = at + 1;
+  const engine = rank.data_parallel_rank === 0 ? '' : `engine ${rank.data_parallel_rank}, `;
+  const label = `${engine}rank ${rank.rank}`;
+  const seconds = (name: string, definition: string, fact: VllmLogFact<number> | null): Metric[] =>
+    fact === null
+      ? []
+      : [{ point, label, name, value: fact.value, unit: 's', definition, source: fact.line }];
+  return [
+    ...memoryRows(rank).map(({ kind, bytes, line }): Metric => ({
+      point,
+      label,
+      name: `vllm.${kind}`,
+      value: bytes / 2 ** 30,
+      unit: 'GiB',
+      definition:
+        kind === 'activation_peak' && rank.activation_includes_graphs
+          ? `${sizes[kind]}, with what is set aside for CUDA graphs`
+          : sizes[kind],
+      source: line,
+    })),
+    ...seconds('vllm.load_time', 'loading the weights', rank.load_seconds),
+    ...seconds('vllm.graph_capture_time', 'capturing CUDA graphs', rank.graph_capture_seconds),
+  ];
+}
+
+function engineMetrics(facts: VllmLogFacts): Metric[] {
+  const one = (name: string, unit: string, definition: string, fact: VllmLogFact<number> | null): Metric[] =>
+    fact === null
+      ? []
+      : [{ point: 0, label: 'engine', name, value: fact.value, unit, definition, source: fact.line }];
+  const most = facts.max_concurrency;
+  return [
+    ...one('vllm.kv_cache_tokens', 'tokens', 'tokens that the KV cache holds', facts.kv_cache_tokens),
+    ...one('vllm.kv_cache_blocks', 'blocks', 'blocks of the KV cache', facts.kv_cache_blocks),
+    ...one(
+      'vllm.max_concurrency',
+      'requests',
+      `requests of ${most?.value.tokens} tokens that fit at once`,
+      most && { ...most, value: most.value.requests },
+    ),
+    ...one('vllm.init_time', 's', 'profiling, KV cache and warm-up of the engine', facts.init_seconds),
+  ];
+}
+
+function issuesOf(facts: VllmLogFacts, redact: (text: string) => string): Issue[] {
+  const issues: Issue[] = [];
+  const add = (code: string, severity: Issue['severity'], text: string) =>
+    issues.push({ code, severity, text: redact(text) });
+  if (facts.starts > 1)
+    add(
+      'vllm_starts',
+      'info',
+      `The log holds ${facts.starts} starts of an engine; the last one that says anything of memory was taken.`,
+    );
+  if (facts.failure) add('vllm_refused', 'error', `vLLM gave up: ${facts.failure.value}`);
+  if (facts.ranks.some(({ rank_source }) => rank_source === 'order'))
+    add(
+      'vllm_rank_order',
+      'info',
+      'The lines do not name ranks: processes are numbered as they were started.',
+    );
+  if (facts.reason !== null) add('vllm_no_memory', 'warning', facts.reason);
+  return issues;
+}
+
+function nothing(path: string, why: string): InferscopeError {
+  return new InferscopeError('E_TRACE_FILE', {
+    what: `${path} says nothing of memory`,
+    why,
+    fix: 'Keep the whole log, from the start of the engine on: vllm serve … 2>&1 | tee vllm.log',
+  });
+}

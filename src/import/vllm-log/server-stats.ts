@@ -1,0 +1,61 @@
+import type { LogLine } from './lines.js';
+import { processAt } from './process.js';
+
+/** What a running server writes every ten seconds, under the names that the load generator's sampler uses. */
+export interface ServerStats {
+  /** server, or server1 … of further data-parallel engines. */
+  scope: string;
+  values: [metric: string, value: number][];
+}
+
+const patterns: [metric: string, pattern: RegExp, factor: number][] = [
+  ['prompt_tokens_per_s', /Avg prompt throughput: ([\d.]+) tokens\/s/, 1],
+  ['generation_tokens_per_s', /Avg generation throughput: ([\d.]+) tokens\/s/, 1],
+  ['requests_running', /Running: (\d+) reqs/, 1],
+  // V0 called them pending.
+  ['requests_waiting', /(?:Waiting|Pending): (\d+) reqs/, 1],
+  ['requests_swapped', /Swapped: (\d+) reqs/, 1],
+  ['kv_cache_usage_ratio', /GPU KV cache usage: ([\d.]+)%/, 0.01],
+  ['prefix_cache_hit_ratio', /(?:Prefix cache hit rate|GPU prefix cache hit rate): ([\d.]+)%/, 0.01],
+];
+
+/**
+ * `Engine 000: Avg prompt throughput: 115.2 tokens/s, Avg generation throughput: 29.5 tokens/s, Running: 1 reqs, Waiting: 0
+ * reqs, GPU KV cache usage: 2.6%, Prefix cache hit rate: 43.8%`; null for other lines.
+ */
+export function serverStats({ text }: LogLine): ServerStats | null {
+  const at = text.indexOf('Avg prompt throughput: ');
+  if (at < 0) return null;
+  const values = patterns.flatMap(([metric, pattern, factor]): [string, number][] => {
+    const match = pattern.exec(text);
+    return match ? [[metric, Number(match[1]) * factor]] : [];
+  });
+  const engine = Number(/Engine (\d+):/.exec(text)?.[1] ?? processAt(text, at).data_parallel_rank);
+  return { scope: engine === 0 ? 'server' : `server${engine}`, values };
+}
+
+/**
+ * Seconds since the first time of a log: lines have month, day and time of day ("INFO 09-03 03:38:47"), and no year.
+ * Lines without take the time of the one before.
+ */
+export function logClock(): (line: LogLine) => number {
+  let first: number | null = null;
+  let now = 0;
+  return ({ text }) => {
+    const match = /(?:INFO|WARNING|ERROR|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)/.exec(text);
+    if (match) {
+      const [month, day, hours, minutes, seconds] = match.slice(1).map(Number) as [
+        number,
+        number,
+        number,
+        number,
+        number,
+      ];
+      // A leap year, so that 02-29 exists; a log over New Year begins again in the next one.
+      const at = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
+      first ??= at;
+      now = at - first < -180 * 86_400 ? at - first + 366 * 86_400 : at - first;
+    }
+    return now;
+  };
+}
