@@ -69,13 +69,11 @@ function finding(one: Finding, index: number): string {
 
 /** Names come from files: they must not become mark-up, mentions or links. */
 export function plain(text: string): string {
-  return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' '))
-    .replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`)
-    .replaceAll('@', '@\u200b');
+  return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
 }
 
 const html = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('@', '@\u200b');
 
 /** A fence longer than any run of backticks inside. */
 function fence(text: string, language: string): string {

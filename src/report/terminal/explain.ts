@@ -113,8 +113,8 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
     ...hanging('  ', head, width).map((line) => colour.bold(line)),
     ...ranks,
     '',
-    ...bars.flatMap((bar) => barLines(bar, full, idWidth, width)),
-    `    ${'measured'.padEnd(idWidth)}${plainMs(measured).padStart(9)}${nbsp}ms`,
+    ...bars.flatMap((bar) => barLines(bar, { full, idWidth, measured }, width)),
+    `    ${'measured'.padEnd(idWidth)}${plainMs(measured, measured).padStart(9)}${nbsp}ms`,
     ...clean,
     ...missing,
   ];
@@ -123,10 +123,14 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
 const shownId = ({ id, label }: ShownBar): string =>
   inert(id === 'smaller' ? (label.split(':')[0] ?? id) : id);
 
-function barLines(bar: ShownBar, full: number, idWidth: number, width: number): string[] {
+function barLines(
+  bar: ShownBar,
+  { full, idWidth, measured }: { full: number; idWidth: number; measured: number },
+  width: number,
+): string[] {
   const id = shownId(bar);
   const drawn = textBar(bar.ms, full, barCells).padEnd(barCells);
-  const first = `    ${id.padEnd(idWidth)}${plainMs(bar.ms).padStart(9)}${nbsp}ms  ${drawn}  `;
+  const first = `    ${id.padEnd(idWidth)}${plainMs(bar.ms, measured).padStart(9)}${nbsp}ms  ${drawn}  `;
   const note = noteOf(bar);
   if (note === '') return [first.trimEnd()];
   const room = width - textWidth(first);
@@ -151,11 +155,10 @@ function noteOf(bar: ShownBar): string {
   return `${formatCount(Math.max(1, Math.round(bar.count)))} ${what}${each}`;
 }
 
-/** Milliseconds without their unit, two decimals as of a clock, more where they would say nothing. */
-function plainMs(ms: number): string {
-  const size = Math.abs(ms);
-  const decimals = size >= 100 ? 1 : size >= 0.095 || size === 0 ? 2 : size >= 0.00095 ? 4 : 6;
-  const text = size.toFixed(decimals);
+/** Milliseconds without their unit, one scale for all bars of a stage: two decimals, more where they would say nothing. */
+function plainMs(ms: number, wholeMs: number): string {
+  const decimals = wholeMs >= 0.5 ? 2 : wholeMs >= 0.005 ? 4 : 6;
+  const text = Math.abs(ms).toFixed(decimals);
   return ms < 0 && /[1-9]/.test(text) ? `−${text}` : text;
 }
 

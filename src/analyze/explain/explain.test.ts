@@ -1,0 +1,139 @@
+import { describe, expect, test } from 'vitest';
+import { benchPoint } from '../../model/bench.js';
+import { explainDocumentSchema, type ExplainResult } from '../../model/documents/explain.js';
+import type { Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { gpuWorkload, planOf } from '../bench/test-bench.js';
+import { analyzeProfile } from '../profile.js';
+import { wholeRows } from '../test-rows.js';
+import { repetitions, sessionOf } from '../test-session.js';
+import { gap, kernel, sessionOf as traceSessionOf, stage, us } from '../trace/test-hand.js';
+import { explainSession } from './explain.js';
+
+const home = testHome();
+const million = 1e6;
+
+/** Sums and words hold for every source; the queries run in a database that has nothing but the session's tables. */
+async function expectWhole(session: Session, { stages }: ExplainResult): Promise<void> {
+  const database = await session.connect();
+  for (const { bars, measured_ms, sum_error_share } of stages) {
+    expect(sum_error_share).toBeLessThan(0.001);
+    const total = bars.reduce((sum, { ms }) => sum + ms, 0);
+    expect(Math.abs(total - measured_ms.value!)).toBeLessThan(0.001 * measured_ms.value!);
+    for (const { id, ms, note, sql } of bars) {
+      expect(ms >= 0 || note !== null, id).toBe(true);
+      if (sql === null) continue;
+      const rows = await database.query<{ ms: number }>(sql);
+      expect(
+        rows.reduce((sum, row) => sum + row.ms, 0),
+        id,
+      ).toBeCloseTo(ms, 9);
+    }
+  }
+  await database.close();
+}
+
+test('a profile: the bars of its own analysis, three sentences', async () => {
+  const session = await sessionOf(home, wholeRows());
+  const found = await explainSession(session);
+  expect(explainDocumentSchema.parse(found)).toEqual(found);
+  const { stages, sentences } = found.data;
+  const own = (await analyzeProfile(session)).data.stages;
+  for (const stage of stages) {
+    const same = own.find(({ kind }) => kind === stage.kind)!;
+    expect(stage.bars.map(({ id, ms }) => [id, ms])).toEqual(same.bars.map(({ id, ms }) => [id, ms]));
+    expect(stage).toMatchObject({ source: 'profile', measured_ms: same.duration_ms });
+  }
+  expect(stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
+  await expectWhole(session, found.data);
+  expect(sentences).toHaveLength(3);
+  expect(sentences[0]).toMatch(/^A decode step takes 7\.75 ms \(n = 8.*; the roofline allows .*\.$/);
+});
+
+test('a benchmark: coarse, what it cannot see is not explained', async () => {
+  const point = benchPoint(['latency'], 2, 4, 3);
+  const common = {
+    samplingMs: [1, 0.5, 0.5],
+    loopMs: 0.25,
+    inputLen: 4,
+    point: point.point,
+    pid: 1,
+    launch: 0,
+  };
+  const rows = repetitions([
+    { ...common, iteration: 0, at: 0, prefillMs: 9, decodeMs: [4, 6] },
+    { ...common, iteration: 1, at: 100, prefillMs: 11, decodeMs: [4, 6] },
+  ]);
+  const work = { point: point.point, launch: 0, copies: 0, copy_ns: 0, wall_ns: 0 };
+  const session = await sessionOf(
+    home,
+    {
+      ...rows,
+      device_work: [
+        { ...work, kind: 'decode', stages: 2, kernels: 20, kernel_ns: 3 * million, busy_ns: 3.2 * million },
+      ],
+    },
+    {
+      workload: gpuWorkload(),
+      roofline: null,
+      kind: 'bench',
+      artifacts: { 'bench-plan': planOf([point]) },
+    },
+  );
+  const { data } = await explainSession(session);
+  await expectWhole(session, data);
+  const [decode, prefill] = data.stages;
+  expect([decode!.kind, prefill!.kind, decode!.point]).toEqual(['decode', 'prefill', point.point]);
+  const bars = new Map(decode!.bars.map((bar) => [bar.id, bar]));
+  // Periods of 4.75 and 6.75 ms; 1.5 ms of kernels and 1.6 ms busy in a step.
+  expect(decode!.measured_ms.value).toBeCloseTo(5.75, 9);
+  const kernels = ['roofline', 'serial', 'inefficiency.kernels'].reduce(
+    (sum, id) => sum + bars.get(id)!.ms,
+    0,
+  );
+  expect(kernels).toBeCloseTo(1.5, 9);
+  expect(bars.get('exposed_copy.all')!.ms).toBeCloseTo(0.1, 9);
+  expect(bars.get('unattributed')).toMatchObject({ confidence: 'low' });
+  expect(bars.get('unattributed')!.ms).toBeCloseTo(4.15, 9);
+  expect(bars.get('unattributed')!.note).toContain('idle for 4.15 ms');
+  // Nothing watched the prefill: the roofline, and the rest.
+  expect(prefill!.bars.map(({ id }) => id)).toEqual(['roofline', 'serial', 'unattributed']);
+});
+
+describe('a timeline', () => {
+  test('its ranks each for itself, the bars of the slowest', async () => {
+    const ofRank = (rank: number, slower: number) => ({
+      stages: [stage(10 * rank + 1, 'decode', 0, 100 + slower, { step_index: 0, rank })],
+      kernels: [
+        kernel(10 * rank + 1, 0, 50, { rank, device: rank, exclusive_ns: 50 * us }),
+        kernel(10 * rank + 1, 90 + slower, 10, { rank, device: rank }),
+      ],
+      gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
+    });
+    const [first, second] = [ofRank(0, 0), ofRank(1, 20)];
+    const session = await traceSessionOf({
+      stages: [...first.stages, ...second.stages],
+      kernels: [...first.kernels, ...second.kernels],
+      gaps: [...first.gaps, ...second.gaps],
+    });
+    const { data } = await explainSession(session);
+    expect(data.stages[0]).toMatchObject({
+      measured_ms: { value: 0.12 },
+      ranks: [
+        { rank: 1, device: 1, measured_ms: 0.12 },
+        { rank: 0, device: 0, measured_ms: 0.1 },
+      ],
+    });
+    const other = await explainSession(session, { rank: 0 });
+    expect(other.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
+  });
+
+  test('a session without one says so, in the sentences too', async () => {
+    const session = await sessionOf(home, {}, { kind: 'import', workload: null, roofline: null });
+    const { data } = await explainSession(session);
+    expect(data.stages).toEqual([]);
+    expect(data.without_waterfall).toHaveLength(1);
+    expect(data.sentences[0]).toMatch(/^There is no waterfall: /);
+    expect(data.sentences.at(-1)).toBe('Nothing significant to change was found.');
+  });
+});

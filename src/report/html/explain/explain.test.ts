@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest';
+import { testBench } from '../../test-bench.js';
+import { testExplain, testFinding } from '../../test-explain.js';
+import { hostileText, testProfile } from '../../test-profile.js';
+import { benchReport } from '../bench/bench.js';
+import { profileReport } from '../profile.js';
+
+const clientScript = '"use strict";';
+const sections = (html: string) => [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
+
+describe('a page with an explanation', () => {
+  const explain = testExplain();
+  const bench = benchReport(testBench(), { clientScript, explain });
+
+  test('leads with sentences, waterfall and findings; every chart has a table behind it', () => {
+    expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'answers']);
+    for (const sentence of explain.data.sentences) {
+      expect(bench.indexOf(sentence)).toBeGreaterThan(0);
+      expect(bench.indexOf(sentence)).toBeLessThan(bench.indexOf('<section id="waterfall"'));
+    }
+    expect(bench).toContain('data-chart="waterfall" data-part="decode" data-source="explain"');
+    const table = bench.slice(
+      bench.indexOf('<section id="waterfall"'),
+      bench.indexOf('<section id="findings"'),
+    );
+    for (const { id } of explain.data.stages[0]!.bars) expect(table).toContain(`<code>${id}</code>`);
+  });
+
+  test('a finding opens to its cause, change, evidence rows and query', () => {
+    const found = bench.slice(
+      bench.indexOf('<section id="findings"'),
+      bench.indexOf('<section id="answers"'),
+    );
+    expect(found.match(/<li id="finding-/g)).toHaveLength(2);
+    for (const text of [
+      'SELECT 924 AS launches',
+      '0.971235',
+      '20.9',
+      'href="#finding-launch_bound-decode"',
+    ]) {
+      expect(found).toContain(text);
+    }
+  });
+
+  test('a profile keeps its own waterfall first; findings follow', () => {
+    const html = profileReport(testProfile(), { clientScript, explain });
+    expect(sections(html).slice(0, 2)).toEqual(['time', 'findings']);
+  });
+
+  test('names of kernels and files stay text', () => {
+    const bad = testExplain({
+      sentences: [hostileText],
+      findings: [testFinding({ title: hostileText, check: hostileText, cause: hostileText })],
+    });
+    bad.data.stages[0]!.bars[2]!.parts = [{ label: hostileText, ms: 1, count: 1 }];
+    bad.data.stages[0]!.bars[2]!.label = hostileText;
+    const html = benchReport(testBench(), { clientScript, explain: bad });
+    expect(html).not.toContain('<img src=x');
+    expect(html.split('globalThis.pwned=1</script>')).toHaveLength(1);
+    const data = /<script type="application\/json" id="explain-data">(.*?)<\/script>/s.exec(html)![1]!;
+    const { data: slim } = JSON.parse(data) as { data: { stages: { bars: { label: string }[] }[] } };
+    expect(slim.stages[0]!.bars[2]!.label).toBe(hostileText);
+  });
+});

@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest';
+import { testExplain, testFinding } from '../test-explain.js';
+import { hostileText } from '../test-profile.js';
+import { explainMarkdown } from '../markdown/explain.js';
+import { explainBrief, explainText } from './explain.js';
+import { textWidth } from './text.js';
+
+const widest = (text: string): number => Math.max(...text.split('\n').map(textWidth));
+
+describe('explain in the terminal', () => {
+  const text = explainText(testExplain(), { width: 120 });
+
+  test('bars sum to what is printed as measured, smaller ones are one line', () => {
+    expect(text).toContain('decode step 23.3 ms (n = 64, ± 0.300 ms) — the roofline allows 0.510 ms');
+    const shown = [...text.matchAll(/^ {4}(\S.*?) +(−?\d+\.\d+) ms/gm)].map(([, id, ms]) => [
+      id,
+      Number(ms!.replace('−', '-')),
+    ]);
+    const measured = shown.find(([id]) => id === 'measured')![1] as number;
+    const sum = shown
+      .filter(([id]) => id !== 'measured')
+      .reduce((total, [, ms]) => total + (ms as number), 0);
+    expect(sum).toBeCloseTo(measured, 2);
+    // serial and the embedding are under 1 %.
+    expect(text).toMatch(/2 smaller +0\.02 ms/);
+    expect(text).toMatch(/launch_overhead +9\.80 ms {2}█+ +924 launches, 10\.6 µs each/);
+    expect(text).toMatch(/synchronization +0\.42 ms .*cudaStreamSynchronize/);
+  });
+
+  test('findings with their evidence, the number of their query, change, gain and check', () => {
+    expect(text).toMatch(/1 {2}Launch-bound: the GPU is idle 91.5 % of every decode +−20\.9 ms expected/);
+    expect(text).toContain('924 launches a step on 22 layers [sql 1]');
+    expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
+    expect(text).toContain('20.9 ms (19.5 ms to 21.4 ms), 2.41 ms afterwards');
+    expect(text).toContain('its gain shows once launch_bound:decode is mended');
+  });
+
+  test('at most 80 columns, and nothing of a name steers the terminal', () => {
+    expect(widest(text)).toBeLessThanOrEqual(80);
+    const hostile = `\u001b[2J${hostileText}`;
+    const bad = testExplain({ findings: [testFinding({ title: hostile, check: hostile })] });
+    const said = explainText(bad, { width: 80 });
+    expect(said).not.toContain('\u001b');
+    expect(widest(said)).toBeLessThanOrEqual(80);
+  });
+
+  test('only one stage, only so many findings; nothing to find is said', () => {
+    const one = explainText(testExplain(), { width: 80, limit: 1 });
+    expect(one).toContain('… and 1 more (--limit)');
+    expect(explainText(testExplain(), { width: 80, stage: 'prefill' })).not.toContain('decode step 23.3');
+    expect(explainText(testExplain({ findings: [] }), { width: 80 })).toContain(
+      'Nothing significant: 1 rules looked',
+    );
+  });
+
+  test('the brief form leads a summary: sentences, waterfall, changes', () => {
+    const brief = explainBrief(testExplain(), 80);
+    expect(brief.trimStart()).toMatch(/^A decode step takes/);
+    expect(brief).toContain('change:   Capture the step into a CUDA graph.');
+    expect(brief).not.toContain('evidence:  ');
+    expect(widest(brief)).toBeLessThanOrEqual(80);
+  });
+});
+
+describe('explain as Markdown', () => {
+  test('sentences, a table a stage, findings that open', () => {
+    const text = explainMarkdown(testExplain());
+    expect(text).toMatch(/^## inferscope explain: llm-b1\n\nA decode step takes/);
+    expect(text).toContain('| `launch_overhead` | what launch\\_overhead is | 9.80 ms | 42 % |');
+    expect(text).toContain(
+      '<summary><b>1. Launch-bound: the GPU is idle 91.5 % of every decode step</b> (high)',
+    );
+    expect(text).toContain('```sql\nSELECT 924 AS launches\n```');
+  });
+
+  test('names cannot become mark-up, mentions or the end of a fence', () => {
+    const title = '<img src=x> | @team [x](http://y) `code`';
+    const found = testFinding({ title, cause: title });
+    found.evidence[0]!.sql = 'SELECT 1 -- ```\n</details>';
+    const text = explainMarkdown(testExplain({ findings: [found] }));
+    expect(text).not.toContain('<img');
+    expect(text).not.toContain('@team');
+    expect(text).toContain('````sql\nSELECT 1 -- ```');
+  });
+});
