@@ -66,8 +66,13 @@ const commands: CommandEntry[] = [
   },
   {
     name: 'estimate',
-    summary: 'parameters, FLOPs and bytes of a model that is not run, by layer',
+    summary: 'memory, parameters, FLOPs and bytes of a model that is not run, and what fits a GPU',
     load: () => import('./estimate.js'),
+  },
+  {
+    name: 'validate',
+    summary: 'the memory calculator against measured profiles: how far off, and which constant',
+    load: () => import('./validate.js'),
   },
   {
     name: 'predict',

@@ -13,6 +13,7 @@ import { gemmsDocumentSchema } from './documents/gemms.js';
 import { kernelsDocumentSchema } from './documents/kernels.js';
 import { memoryProfileSchema } from './documents/memory-profile.js';
 import { memoryResultDocumentSchema } from './documents/memory-result.js';
+import { memoryCompareDocumentSchema } from './documents/memory-compare.js';
 import { monitorDocumentSchema } from './documents/monitor.js';
 import { predictDocumentSchema } from './documents/predict.js';
 import { profileDocumentSchema } from './documents/profile.js';
@@ -22,6 +23,7 @@ import { servingDocumentSchema } from './documents/serving.js';
 import * as session from './documents/session.js';
 import { sweepDocumentSchema } from './documents/sweep.js';
 import { traceDocumentSchema } from './documents/trace.js';
+import { validationDocumentSchema, validationHistoryDocumentSchema } from './documents/validate.js';
 import { utilizationDocumentSchema } from './documents/utilization.js';
 import { documentSchema } from './document.js';
 import { manifestSchema, userSchema } from './manifest.js';
@@ -48,6 +50,8 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   roofline: rooflineDocumentSchema,
   estimate: estimateDocumentSchema,
   'estimate-fits': estimateFitsDocumentSchema,
+  validate: validationDocumentSchema,
+  'validate-history': validationHistoryDocumentSchema,
   trace: traceDocumentSchema,
   utilization: utilizationDocumentSchema,
   counters: countersDocumentSchema,
@@ -67,6 +71,7 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   memory: memoryResultDocumentSchema,
   'memory-profile': memoryProfileSchema,
   serving: servingDocumentSchema,
+  'memory-compare': memoryCompareDocumentSchema,
   monitor: monitorDocumentSchema,
   sweep: sweepDocumentSchema,
   doctor: doctorSchema,

@@ -1,0 +1,37 @@
+import type { ValidationHistory } from '../../model/documents/validate.js';
+import { validationSchema, type Validation } from '../../model/documents/validate.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Session } from '../../session/open.js';
+import { artifactJson } from '../artifact.js';
+
+export const validationArtifact = 'validation';
+
+/** What a session of `validate` found. @throws E_USAGE when it is none */
+export async function validationOf(session: Session): Promise<Validation> {
+  const found = await artifactJson(session, validationArtifact, 'what the calculator was held against');
+  if (found === null) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} holds no validation`,
+      why: `It was made by ${session.manifest.kind}.`,
+      fix: 'inferscope validate makes one.',
+    });
+  }
+  const { id, started_at } = session.manifest;
+  return { ...validationSchema.parse(found), session: { id, started_at } };
+}
+
+/** One row of the trend. */
+export async function historyRow(session: Session): Promise<ValidationHistory['sessions'][number]> {
+  const { result, counts, total, components } = await validationOf(session);
+  const { id, started_at, software } = session.manifest;
+  const version = software['inferscope'];
+  return {
+    id,
+    started_at,
+    tool_version: typeof version === 'string' ? version : '',
+    result,
+    counts,
+    total,
+    components,
+  };
+}

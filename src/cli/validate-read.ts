@@ -1,0 +1,103 @@
+import { readdir, readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { listSessions } from '../session/list.js';
+import { openSession } from '../session/open.js';
+
+export interface ReadProfiles {
+  profiles: { source: string; profile: ProfileFields }[];
+  /** JSON files of a folder that are no memory profile. */
+  ignored: number;
+}
+
+/** Where `memory` and `sweep` put profiles. */
+const usualFolder = join('results', 'memory-profiles');
+
+/**
+ * Profiles of files, of all files below folders, and of memory sessions. Without any: results/memory-profiles here, else every
+ * memory session.
+ * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is no profile, E_SESSION_NOT_FOUND
+ */
+export async function readProfiles(asked: readonly string[]): Promise<ReadProfiles> {
+  const found: ReadProfiles = { profiles: [], ignored: 0 };
+  const here = await stat(usualFolder).catch(() => null);
+  const sources =
+    asked.length > 0
+      ? asked
+      : here
+        ? [usualFolder]
+        : listSessions()
+            .filter(({ kind, broken }) => kind === 'memory' && broken === null)
+            .map(({ id }) => id);
+  for (const source of sources) await readOne(source, found);
+  if (found.profiles.length > 0) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: 'no memory profile to hold the calculator against',
+    why:
+      asked.length > 0
+        ? `${asked.join(', ')} ${asked.length === 1 ? 'holds' : 'hold'} none of schema 2.0.`
+        : `There is no ${usualFolder} here and no memory session.`,
+    fix: 'Measure one: inferscope memory --model llama-3.1-8b --input-len 512 --output-len 128',
+  });
+}
+
+async function readOne(source: string, found: ReadProfiles): Promise<void> {
+  const file = await stat(source).catch(() => null);
+  if (file === null) {
+    found.profiles.push({ source, profile: await profileOfSession(source) });
+    return;
+  }
+  if (!file.isDirectory()) {
+    found.profiles.push({ source, profile: await readProfile(source) });
+    return;
+  }
+  const names = (await readdir(source, { recursive: true })).filter((name) => name.endsWith('.json')).sort();
+  for (const name of names) {
+    const path = join(source, name);
+    try {
+      found.profiles.push({ source: path, profile: await readProfile(path) });
+    } catch (error) {
+      if (!(error instanceof InferscopeError)) throw error;
+      found.ignored += 1;
+    }
+  }
+}
+
+async function profileOfSession(selector: string): Promise<ProfileFields> {
+  const [session, { analyzeMemory }] = await Promise.all([
+    openSession(selector),
+    import('../analyze/memory-profile/memory.js'),
+  ]);
+  return profileFieldsSchema.parse((await analyzeMemory(session)).data.profile);
+}
+
+/** A profile, or the document of `memory --json` around one. @throws E_FORMAT_UNKNOWN */
+async function readProfile(path: string): Promise<ProfileFields> {
+  const fail = (why: string): never => {
+    throw new InferscopeError('E_FORMAT_UNKNOWN', {
+      what: `${path} is no memory profile of schema 2.0`,
+      why,
+      fix: 'Give a JSON file of `inferscope memory`, a folder of them, or a session.',
+    });
+  };
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    return fail(messageOf(error));
+  }
+  const parsed = profileFieldsSchema.safeParse(unwrapped(json));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return fail(issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'It has other fields.');
+  }
+  const major = parsed.data.schema_version.split('.')[0];
+  return major === '2' ? parsed.data : fail(`Its schema_version is ${parsed.data.schema_version}.`);
+}
+
+function unwrapped(json: unknown): unknown {
+  const data = (json as { data?: unknown } | null)?.data;
+  const profile = (data as { profile?: unknown } | null | undefined)?.profile;
+  return profile ?? json;
+}

@@ -1,0 +1,141 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import process from 'node:process';
+import { stripVTControlCharacters } from 'node:util';
+import { historyRow, validationArtifact } from '../analyze/validate/history.js';
+import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { validateCsv } from '../export/validate-csv.js';
+import { describeEnvironment } from '../hardware/environment.js';
+import { document, type Document, type Issue } from '../model/document.js';
+import type { Validation, ValidationHistory } from '../model/documents/validate.js';
+import { InferscopeError } from '../model/errors.js';
+import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { toolVersion } from '../model/version.js';
+import { createSession } from '../session/create.js';
+import { makeFolder } from '../session/home.js';
+import { listSessions } from '../session/list.js';
+import { openSession } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import { stampOf } from './memory-output.js';
+import { writePage } from './report-file.js';
+import { readProfiles } from './validate-read.js';
+
+export interface ValidateOptions {
+  tolerance: number;
+  output: string;
+  name?: string;
+}
+
+export interface Validated {
+  document: Document<Validation>;
+  files: { summary: string; csv: string; html: string };
+}
+
+/**
+ * Holds the calculator against profiles, keeps the outcome as a session of kind validate and writes the three reports.
+ * @throws E_USAGE without profiles, E_FORMAT_UNKNOWN, E_SESSION_NOT_FOUND, E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function validate(asked: readonly string[], options: ValidateOptions): Promise<Validated> {
+  const startedAt = new Date();
+  const { profiles, ignored } = await readProfiles(asked);
+  const data: Validation = {
+    session: null,
+    ...validateProfiles(profiles, toleranceOf(options.tolerance)),
+  };
+  const issues: Issue[] =
+    ignored > 0
+      ? [
+          {
+            code: 'files_ignored',
+            severity: 'info',
+            text: `${ignored} JSON files are no memory profiles.`,
+            count: ignored,
+          },
+        ]
+      : [];
+  const session = await keep(data, startedAt, options, issues);
+  const made = document('validate', '1.0', { ...data, session }, issues);
+  return { document: made, files: await writeReports(made, startedAt, options.output) };
+}
+
+async function keep(
+  data: Validation,
+  startedAt: Date,
+  { name, tolerance }: ValidateOptions,
+  issues: Issue[],
+): Promise<NonNullable<Validation['session']>> {
+  const writer = await createSession({ label: 'calculator', kind: 'validate', name: name ?? null, tags: [] });
+  try {
+    await writer.addArtifact(Buffer.from(JSON.stringify(data, null, 2)), {
+      kind: validationArtifact,
+      captureId: null,
+      name: 'validation.json',
+    });
+    const environment = describeEnvironment();
+    const { compared, within, rejected } = data.counts;
+    const { id } = await writer.finish(
+      {
+        title: `validate · ${within} of ${compared} within ${tolerance * 100} %${rejected > 0 ? `, ${rejected} rejected` : ''}`,
+        status: 'complete',
+        started_at: startedAt.toISOString(),
+        ended_at: new Date().toISOString(),
+        clock_pairs: [],
+        command: redactCommand(['inferscope', ...process.argv.slice(2)], secretsOfEnvironment(process.env)),
+        workload: null,
+        hardware: environment.hardware,
+        software: { ...environment.software, inferscope: toolVersion },
+        executions: [],
+        captures: [],
+      },
+      [...issues, ...environment.issues],
+    );
+    return { id, started_at: startedAt.toISOString() };
+  } catch (error) {
+    await writer.abandon();
+    throw error;
+  }
+}
+
+async function writeReports(
+  made: Document<Validation>,
+  at: Date,
+  folder: string,
+): Promise<Validated['files']> {
+  const stamp = stampOf(at);
+  const files = {
+    summary: join(folder, `batch-summary-${stamp}.txt`),
+    csv: join(folder, `validation-${stamp}.csv`),
+    html: join(folder, `validation-${stamp}.html`),
+  };
+  const [{ validateText }, { validateReport }] = await Promise.all([
+    import('../report/terminal/validate.js'),
+    import('../report/html/validate/validate.js'),
+  ]);
+  try {
+    makeFolder(folder);
+    const text = stripVTControlCharacters(validateText(made, { width: 100 }));
+    await writeFile(files.summary, `${text}\n`);
+    await writeFile(files.csv, validateCsv(made.data));
+  } catch (error) {
+    throw asStorageFailure(error, { path: folder, doing: 'write the reports' });
+  }
+  await writePage(files.html, (parts) => validateReport(made, parts));
+  return files;
+}
+
+/** The trend over all sessions of validate, oldest first. @throws E_USAGE when there is none */
+export async function validationHistory(): Promise<Document<ValidationHistory>> {
+  const ids = listSessions()
+    .filter(({ kind, broken }) => kind === 'validate' && broken === null)
+    .map(({ id }) => id);
+  if (ids.length === 0) {
+    throw new InferscopeError('E_USAGE', {
+      what: 'there is no session of validate yet',
+      why: 'The trend is over the sessions that it keeps.',
+      fix: 'inferscope validate results/memory-profiles',
+    });
+  }
+  const sessions: ValidationHistory['sessions'] = [];
+  for (const id of ids) sessions.push(await historyRow(await openSession(id)));
+  return document('validate-history', '1.0', { sessions });
+}

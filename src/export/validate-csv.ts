@@ -1,0 +1,43 @@
+import { validatedComponents, type Validation } from '../model/documents/validate.js';
+import { csvField } from './csv.js';
+
+const figures = ['measured_bytes', 'estimated_bytes', 'error_bytes', 'error_share', 'within'] as const;
+const facts = [
+  'source',
+  'model',
+  'family',
+  'engine',
+  'engine_version',
+  'dtype',
+  'quantization',
+  'tensor_parallel_size',
+  'batch_size',
+  'input_len',
+  'output_len',
+  'gpu',
+  'status',
+] as const;
+
+/** One row a profile: what ran, the total and each component measured, estimated and off by, why it was rejected. */
+export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string {
+  const head = [
+    ...facts,
+    ...figures.map((figure) => `total_${figure}`),
+    ...validatedComponents.flatMap((component) => figures.map((figure) => `${component}_${figure}`)),
+    'residual_bytes',
+    'reasons',
+    'explanation',
+  ];
+  const rows = profiles.map((profile) => [
+    ...facts.map((name) => profile[name]),
+    ...figures.map((figure) => profile.total?.[figure]),
+    ...validatedComponents.flatMap((component) => {
+      const found = profile.components.find((one) => one.component === component);
+      return figures.map((figure) => found?.[figure]);
+    }),
+    profile.residual_bytes,
+    profile.reasons.join(' '),
+    profile.explanation,
+  ]);
+  return `${[head, ...rows].map((row) => row.map(csvField).join(',')).join('\n')}\n`;
+}
