@@ -12,7 +12,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 from inferscope_decoder import ATTENTIONS, DTYPES, MODES, ModelError, check_mode, choose_device, load_model
 from inferscope_points import claim_stdout, in_turn, tell
@@ -108,8 +108,8 @@ class Point:
 class Engine:
     """Measures the points of an order with a loaded model."""
 
-    def __init__(self, order: Dict[str, Any], runner: Any, group: Any = None) -> None:
-        self.order, self.runner, self.group = order, runner, group
+    def __init__(self, order: Dict[str, Any], runner: Any) -> None:
+        self.order, self.runner, self.group = order, runner, runner.group
         self.points = [Point(spec) for spec in order["points"]]
         self.launch: int = order["launch"]
         self.stopping = False
@@ -303,8 +303,8 @@ class Interrupted(Exception):
     pass
 
 
-def load(order: Dict[str, Any]) -> Tuple[Any, Any]:
-    """Checks the order, loads the model. -> the runner of its iterations, and the group of ranks where there are several"""
+def load(order: Dict[str, Any]) -> Any:
+    """Checks the order, loads the model. -> the runner of its iterations"""
     args = engine_args(order["engine_args"])
     asked = order["device"]
     if asked is not None and asked.split(":")[0] not in ("cpu", "cuda"):
@@ -347,8 +347,8 @@ def load(order: Dict[str, Any]) -> Tuple[Any, Any]:
     from inferscope_iteration import Runner
 
     runner = Runner(model, device, args, order["seed"])
-    runner.watch_memory = watch
-    return runner, group
+    runner.watch_memory, runner.group = watch, group
+    return runner
 
 
 def main(path: str) -> int:
@@ -371,10 +371,10 @@ def main(path: str) -> int:
     recorder()
     try:
         tell(type="phase", phase="load")
-        runner, group = load(order)
+        runner = load(order)
         import torch
 
-        engine = Engine(order, runner, group)
+        engine = Engine(order, runner)
         engine.stopping = interrupted
         with torch.inference_mode():
             engine.run()

@@ -62,6 +62,8 @@ class Runner:
         self.gpu = device != "cpu"
         # Of `inferscope memory` (inferscope_memory.py); repeats of the warm-up are watched, timed ones are not.
         self.watch_memory: Any = None
+        # Ranks that share the model (inferscope_tensor_parallel.py); None: this process has all of it.
+        self.group: Any = None
         self._events: List[Any] = []
         if self.gpu:  # the workspace of cuBLAS belongs to every point, not to the first
             import torch

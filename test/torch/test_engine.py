@@ -216,7 +216,8 @@ class EngineTest(InProcess):
 
     def test_engine_arguments(self):
         args = self.engine.engine_args
-        self.assertEqual(args({}), {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None})
+        usual = {"mode": "eager", "attn": "sdpa", "sync": "step", "tf32": "false", "threads": None, "tensor_parallel_size": None}
+        self.assertEqual(args({}), usual)
         self.assertEqual(args({"threads": "3", "mode": "compile"})["threads"], 3)
         for given, fix in (
             ({"mod": "eager"}, "--engine-arg mode=eager"),

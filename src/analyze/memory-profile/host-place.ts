@@ -67,7 +67,7 @@ export function hostPlace(
 
 /** The engine's own code and data: what was resident before the model was loaded, and the runtime's files mapped later. */
 function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null {
-  const [baseline] = rows.told.filter(({ point }) => point === 'baseline');
+  const baseline = rows.told.find(({ point }) => point === 'baseline');
   const byTorch = mostTold(rows.told, { what: 'rss', stage: 'baseline' });
   if (byTorch !== null && baselineBytes !== null) {
     const ranks = toldOf(rows.told, { what: 'rss', stage: 'baseline' }).length;

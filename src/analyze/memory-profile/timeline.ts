@@ -62,13 +62,13 @@ function thinned(samples: readonly Sample[]): { t_s: number; bytes: number }[] {
   return kept.map(({ t_ns, bytes }) => ({ t_s: t_ns / 1e9, bytes }));
 }
 
-const moments = ['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed'];
+const moments = new Set(['load', 'prefill', 'decode', 'post_warmup', 'end', 'failed']);
 
 /** What the allocator held after each stage; of repeated stages their fullest. */
 export function allocatorMoments(rows: MemoryRows): AllocatorMoment[] {
   const places = new Map<string, Told>();
   for (const row of rows.told) {
-    if (!['allocated', 'rss'].includes(row.what) || !moments.includes(row.stage ?? '')) continue;
+    if (!['allocated', 'rss'].includes(row.what) || !moments.has(row.stage ?? '')) continue;
     places.set(`${row.device} ${row.rank} ${row.stage}`, row);
   }
   return [...places.values()].map(({ device, rank, stage, t_ns }): AllocatorMoment => {

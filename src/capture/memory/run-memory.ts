@@ -248,7 +248,7 @@ function failureOf(failure: unknown, timedOut: boolean, timeoutS: number | null)
 
 /** An engine that ran out of memory ends in peace: its point says so. */
 function troubleOf({ timed, troubles }: RecordedFacts, stopped: boolean): InferscopeError | null {
-  const [trouble] = troubles.filter(({ outcome }) => outcome !== 'stopped');
+  const trouble = troubles.find(({ outcome }) => outcome !== 'stopped');
   if (stopped || (!trouble && timed > 0)) return null;
   const outOfMemory = trouble?.outcome === 'out_of_memory';
   return new InferscopeError(outOfMemory ? 'E_OUT_OF_MEMORY' : 'E_WORKLOAD_FAILED', {

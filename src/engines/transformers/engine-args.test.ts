@@ -8,6 +8,7 @@ test('nothing asked for is eager, sdpa, in step with the host', () => {
     sync: 'step',
     tf32: false,
     threads: null,
+    tensorParallelSize: 1,
   });
 });
 
@@ -23,6 +24,8 @@ test.each([
   [{ attn: 'flash_attention' }, 'attn=flash_attention_2'],
   [{ threads: '0' }, 'threads=4'],
   [{ tf32: 'tru' }, 'tf32=true'],
+  [{ tensor_parallel_size: '0' }, 'tensor_parallel_size=2'],
+  [{ mode: 'cudagraph', tensor_parallel_size: '2' }, 'mode=eager'],
   [{ mode: 'compile', attn: 'flash_attention_2' }, 'attn=sdpa'],
   [{ quantization: 'int8' }, '--engine vllm'],
 ])('%j is refused, and the fix names %s', (args, near) => {

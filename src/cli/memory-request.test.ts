@@ -1,0 +1,110 @@
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { InferscopeError } from '../model/errors.js';
+import type { EngineName } from '../model/engine.js';
+import { memoryOptions, parameterCount, type MemoryTyped } from './memory-options.js';
+import { defaultProfilePath, stampOf } from './memory-output.js';
+import { engineRequest, memoryAsked } from './memory-request.js';
+
+const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
+
+function typed(...args: string[]): MemoryTyped {
+  const command = memoryOptions(new Command().exitOverride().configureOutput({ writeErr: () => {} }));
+  return command.parse(args, { from: 'user' }).opts<MemoryTyped>();
+}
+
+function requested(engine: EngineName | null, ...args: string[]) {
+  const all = typed(...shape, ...args);
+  return engineRequest(all, memoryAsked(all), engine);
+}
+
+function refused(act: () => unknown): { code: string; what: string } {
+  try {
+    act();
+  } catch (error) {
+    if (error instanceof InferscopeError) return { code: error.code, what: error.parts.what };
+    throw error;
+  }
+  throw new Error('it was not refused');
+}
+
+test('vLLM gets every flag by its own name, and B1’s defaults', () => {
+  const quantized = ['--quantization', 'awq', '--kv-cache-dtype', 'fp8'];
+  const sized = ['--tensor-parallel-size', '2', '--max-model-len', '4096'];
+  const { request } = requested('vllm', ...quantized, ...sized, '--engine-arg', 'enforce_eager=true');
+  expect(request).toMatchObject({
+    dtype: 'float16',
+    weights: null,
+    engineArgs: {
+      enforce_eager: 'true',
+      tensor_parallel_size: '2',
+      gpu_memory_utilization: '0.9',
+      max_model_len: '4096',
+      quantization: 'awq',
+      kv_cache_dtype: 'fp8',
+    },
+  });
+});
+
+test('an engine argument goes before the flag of the same name', () => {
+  const { request } = requested('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
+  expect(request.engineArgs['gpu_memory_utilization']).toBe('0.5');
+});
+
+test('transformers shares a model, and says that a share of memory means nothing to it', () => {
+  const { request, issues } = requested('transformers', '--tensor-parallel-size', '2');
+  expect([request.engineArgs, issues]).toEqual([{ tensor_parallel_size: '2' }, []]);
+  const told = requested('transformers', '--gpu-memory-utilization', '0.8').issues;
+  expect(told.map(({ code }) => code)).toEqual(['flag_without_effect']);
+});
+
+test('the embedded engine takes its own dtype where none was typed', () => {
+  expect(requested('onnx').request.dtype).toBeNull();
+  expect(requested('onnx', '--dtype', 'fp32').request.dtype).toBe('float32');
+});
+
+test('weights: load is the word of a sweep for trained ones', () => {
+  expect(typed('--weights', 'load').weights).toBe('trained');
+  expect(refused(() => typed('--weights', 'some')).what).toContain('--weights some');
+});
+
+test.each<[EngineName | null, string[], string, string]>([
+  ['onnx', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8 does not go with --engine onnx'],
+  ['onnx', ['--tensor-parallel-size', '2'], 'E_USAGE', '--tensor-parallel-size 2'],
+  ['transformers', ['--kv-cache-dtype', 'fp8'], 'E_USAGE', '--kv-cache-dtype fp8'],
+  ['vllm', ['--engine-arg', 'block_size=16,32'], 'E_USAGE', '2 variants'],
+  ['vllm', ['--container', 'c', '--url', 'http://h/v1'], 'E_USAGE', '--container and --url'],
+  ['vllm', ['--max-model-len', '11'], 'E_LENGTHS', '8 + 4 tokens are more than --max-model-len 11'],
+  ['vllm', ['--dtype', 'float12'], 'E_DTYPE', 'unknown dtype "float12"'],
+  ['vllm', ['--timeout', '0'], 'E_USAGE', '--timeout 0'],
+])('%s %j is refused', (engine, args, code, what) => {
+  const error = refused(() => requested(engine, ...args));
+  expect(error.code).toBe(code);
+  expect(error.what).toContain(what);
+});
+
+test.each([
+  ['7000000000', 7e9],
+  ['7B', 7e9],
+  ['1.1b', 1.1e9],
+  ['350M', 350e6],
+  ['6.7e9', 6.7e9],
+])('--model-params %s', (text, count) => {
+  expect(parameterCount(text)).toBe(count);
+});
+
+test('--model-params that is no count', () => {
+  expect(refused(() => parameterCount('seven')).what).toContain('seven');
+});
+
+test('where the profile goes: the model and a stamp in UTC', () => {
+  const at = new Date('2026-11-21T09:30:12.345Z');
+  expect(stampOf(at)).toBe('20261121-093012');
+  const path = (model: string) => defaultProfilePath(model, at).replaceAll('\\', '/');
+  expect(path('Qwen/Qwen2.5-7B')).toBe(
+    'results/memory-profiles/Qwen_Qwen2.5-7B-profile_20261121-093012.json',
+  );
+  expect(path('/models/my-llama/config.json')).toBe(
+    'results/memory-profiles/my-llama-profile_20261121-093012.json',
+  );
+});

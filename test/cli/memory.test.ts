@@ -1,0 +1,218 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import * as jq from 'jq-wasm';
+import process from 'node:process';
+import { beforeAll, expect, test } from 'vitest';
+import { tinyConfig } from '../../src/analyze/test-session.js';
+import { memoryProfileSchema, type MemoryProfile } from '../../src/model/documents/memory-profile.js';
+import {
+  expectFailure,
+  inferscope,
+  place,
+  sessions,
+  start,
+  untilRecorded,
+  type Place,
+} from './profile-cli.js';
+
+const shape = ['--input-len', '8', '--output-len', '4', '--batch-size', '2', '--threads', '1'];
+const at = place();
+let text: string;
+let profile: MemoryProfile;
+let stdout: string;
+
+const folder = ({ scratch }: Place) => join(scratch, 'results', 'memory-profiles');
+const written = (path: string) => memoryProfileSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+const run = (...more: string[]) =>
+  inferscope(at, ['memory', '--engine', 'onnx', '--model', at.tiny, ...shape, '--runs', '2', ...more]);
+
+beforeAll(() => {
+  const ran = run('--name', 'first');
+  expect([ran.status, ran.stderr.match(/error.*/)?.[0]]).toEqual([0, undefined]);
+  stdout = ran.stdout;
+  const [file, ...others] = readdirSync(folder(at));
+  expect(others).toEqual([]);
+  expect(file).toMatch(/^tiny-profile_\d{8}-\d{6}\.json$/);
+  text = readFileSync(join(folder(at), file!), 'utf8');
+  profile = memoryProfileSchema.parse(JSON.parse(text));
+});
+
+test('the profile holds the names of schema 2.0, and what was asked for', () => {
+  expect(profile).toMatchObject({
+    profiler_version: '2.0',
+    schema_version: '2.0',
+    units: { gb: '10^9 bytes' },
+  });
+  const { metadata, model_info, engine_metadata } = profile;
+  // B1's defaults: float16, TP 1, 0.9, the rest unset.
+  expect(metadata.config).toEqual({
+    model: at.tiny,
+    input_len: 8,
+    output_len: 4,
+    batch_size: 2,
+    dtype: 'float16',
+    quantization: null,
+    kv_cache_dtype: null,
+    tensor_parallel_size: 1,
+    gpu_memory_utilization: 0.9,
+    max_model_len: null,
+  });
+  expect(metadata).toMatchObject({ where: 'host', status: 'measured', container_name: null });
+  expect(metadata.session_id).toBe(sessions(at)[0]!.id);
+  // tinyConfig: 2 layers, 4 heads of 16, 2 KV heads, 131392 parameters; the embedded engine computes in float32.
+  expect(model_info).toMatchObject({
+    name: 'tiny',
+    num_parameters: 131_392,
+    num_layers: 2,
+    num_heads: 4,
+    num_kv_heads: 2,
+    head_dim: 16,
+    hidden_size: 64,
+    dtype: 'float32',
+    dtypes: { weights: 'float32', activations: 'float32', kv_cache: 'float32' },
+    sources: { num_kv_heads: 'config' },
+  });
+  expect(engine_metadata.engine_type).toBe('onnx');
+  expect(engine_metadata.engine_version).toMatch(/^\d+\.\d+/);
+});
+
+test('the points are in order, and components with the residual sum to what was measured', () => {
+  const { baseline, post_warmup, peak, memory_increase_bytes, growth_bytes, warmup_increase_bytes } =
+    profile.memory_measurements;
+  expect(baseline.total_bytes).toBeGreaterThan(20e6);
+  expect(post_warmup.total_bytes).toBeGreaterThan(baseline.total_bytes!);
+  expect(peak.total_bytes).toBeGreaterThanOrEqual(post_warmup.total_bytes!);
+  expect(warmup_increase_bytes! + growth_bytes!).toBe(memory_increase_bytes);
+  expect(peak.max_gb).toBe(peak.total_gb);
+  expect(peak.stddev_gb).toBe(0);
+  const { components, total_measured_bytes, model_weights_gb, kv_cache_gb, confidence_levels } =
+    profile.memory_breakdown;
+  expect(components.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(total_measured_bytes);
+  expect(total_measured_bytes).toBe(peak.total_bytes);
+  expect(model_weights_gb).toBe((131_392 * 4) / 1e9);
+  // K and V, 2 layers, 2 KV heads × 16, float32, 12 tokens, 2 sequences.
+  expect(kv_cache_gb).toBe((2 * 2 * 2 * 16 * 4 * 12 * 2) / 1e9);
+  expect(confidence_levels).toMatchObject({ weights: 'high', kv_cache: 'high', activations: 'low' });
+  const residual = components.find(({ component }) => component === 'residual')!;
+  expect(residual.confidence).not.toBe('high');
+  for (const { evidence } of components) expect(evidence[0]!.length).toBeGreaterThan(10);
+});
+
+test('latency is of the same run', () => {
+  const { mean_latency_ms, tokens_per_second, mean_ttft_ms, runs } = profile.latency_stats;
+  expect(runs).toBe(2);
+  expect(tokens_per_second).toBeCloseTo((2 * 4) / (mean_latency_ms! / 1000), 6);
+  expect(mean_ttft_ms).toBeLessThan(mean_latency_ms!);
+});
+
+test('the file is what the published JSON Schema says, and a wrong one is not', () => {
+  const schema = JSON.parse(inferscope(at, ['schema', 'memory-profile']).stdout) as object;
+  const validate = new Ajv2020({ strict: false }).compile(schema);
+  expect([validate(JSON.parse(text)), validate.errors]).toEqual([true, null]);
+  const wrong = JSON.parse(text) as MemoryProfile;
+  delete (wrong.memory_breakdown as Partial<MemoryProfile['memory_breakdown']>).total_measured_gb;
+  expect(validate(wrong)).toBe(false);
+});
+
+test.each([
+  ['.profiler_version, .schema_version', ['2.0', '2.0']],
+  ['.model_info.name', ['tiny']],
+  ['.model_info | .num_parameters, .num_layers, .dtype', [131_392, 2, 'float32']],
+  ['.model_info.dtypes | .weights, .activations, .kv_cache', ['float32', 'float32', 'float32']],
+  ['.memory_measurements.peak.per_gpu_details | length', [0]],
+  ['.memory_measurements.baseline.total_gb < .memory_measurements.peak.total_gb', [true]],
+  ['.memory_measurements | .post_warmup.total_gb <= .peak.total_gb and .memory_increase_gb > 0', [true]],
+  [
+    '.memory_breakdown | (.model_weights_gb + .kv_cache_gb + .activations_gb + .framework_overhead_gb + .residual_gb - .total_measured_gb) | fabs < 1e-9',
+    [true],
+  ],
+  [
+    '.memory_breakdown.confidence_levels | .overall, .weights, .kv_cache, .activations | type',
+    ['string', 'string', 'string', 'string'],
+  ],
+  ['.latency_stats | (.mean_latency_ms > 0), (.tokens_per_second > 0)', [true, true]],
+  ['.engine_metadata | .engine_type, (.engine_version | type)', ['onnx', 'string']],
+  ['.metadata.status, .units.gb', ['measured', '10^9 bytes']],
+])('jq: %s', async (filter, wanted) => {
+  const told = await jq.raw(text, filter, ['-c']);
+  const lines = told.trim().split('\n');
+  expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual(wanted);
+});
+
+test('the terminal shows it within 80 columns', () => {
+  for (const line of stdout.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
+  for (const words of ['baseline', 'after warm-up', 'peak', 'weights', 'KV cache', 'residual', 'latency:'])
+    expect(stdout).toContain(words);
+});
+
+test('a session shown later says the same', () => {
+  const { status, stdout: shown } = inferscope(at, ['report', '--session', 'first', '--json']);
+  expect(status).toBe(0);
+  const { schema, data } = JSON.parse(shown) as { schema: string; data: { profile: unknown } };
+  expect(schema).toBe('inferscope/memory/1.0');
+  expect(data.profile).toEqual(JSON.parse(text));
+});
+
+test('typed dimensions go before config.json, and a disagreement is a warning', () => {
+  const path = join(at.scratch, 'given.json');
+  const ran = run('--num-kv-heads', '4', '--model-params', '131k', '--output', path, '--json', '--quiet');
+  expect(ran.status).toBe(0);
+  expect(JSON.parse(ran.stdout)).toEqual(written(path));
+  const { model_info, metadata, memory_breakdown } = written(path);
+  expect(model_info).toMatchObject({ num_kv_heads: 4, num_parameters: 131_000 });
+  expect(model_info.sources).toMatchObject({ num_kv_heads: 'flag', num_parameters: 'flag' });
+  expect(metadata.issues.filter(({ code }) => code === 'dimension_disagrees').map((one) => one.text)).toEqual(
+    ["--num-kv-heads 4 contradicts the model's config (num_key_value_heads 2): what was typed is taken."],
+  );
+  expect(memory_breakdown.kv_cache_gb).toBe((2 * 2 * 4 * 16 * 4 * 12 * 2) / 1e9);
+});
+
+test('KV heads that nobody names are all heads, with low confidence', () => {
+  const config: Partial<typeof tinyConfig> = { ...tinyConfig };
+  delete config.num_key_value_heads;
+  const model = join(at.scratch, 'silent.json');
+  writeFileSync(model, JSON.stringify(config));
+  const path = join(at.scratch, 'silent-profile.json');
+  const typed = ['memory', '--engine', 'onnx', '--model', model, ...shape, '--runs', '1', '--output', path];
+  expect(inferscope(at, [...typed, '--quiet']).status).toBe(0);
+  const { model_info, memory_breakdown } = written(path);
+  expect(model_info).toMatchObject({ num_kv_heads: 4, sources: { num_kv_heads: 'assumed: all heads' } });
+  expect(memory_breakdown.confidence_levels.kv_cache).toBe('low');
+});
+
+test('a run that takes too long is a partial profile, and the error says so', async () => {
+  const path = join(at.scratch, 'slow.json');
+  const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
+  const model = ['--engine', 'onnx', '--model', at.slow];
+  const limits = ['--timeout', '1.5', '--output', path, '--quiet'];
+  const { status, stderr } = inferscope(at, ['memory', ...model, ...sizes, ...limits]);
+  expect([status, stderr.includes('(E_TIMEOUT)')], stderr).toEqual([4, true]);
+  const { metadata, memory_measurements, latency_stats, missing } = written(path);
+  expect(metadata.status).toBe('partial');
+  expect(memory_measurements.baseline.total_gb).toBeGreaterThan(0);
+  expect(memory_measurements.peak.total_gb).toBeGreaterThan(0);
+  expect([latency_stats.mean_latency_ms, latency_stats.runs]).toEqual([null, 0]);
+  expect(missing['latency_stats']).toContain('--timeout 1.5');
+});
+
+test('an engine that is killed leaves what was seen of it', async () => {
+  const path = join(at.scratch, 'killed.json');
+  const sizes = ['--input-len', '128', '--output-len', '128', '--batch-size', '8', '--threads', '1'];
+  const running = start(at, ['memory', '--engine', 'onnx', '--model', at.slow, ...sizes, '--output', path]);
+  const record = await untilRecorded(at, 'memory', ({ type }) => type === 'model');
+  process.kill(record.pid, 'SIGKILL');
+  const { status, stderr } = await running.ended;
+  expect([status, stderr.includes('(E_OUT_OF_MEMORY)')], stderr).toEqual([4, true]);
+  const { metadata, memory_measurements } = written(path);
+  expect(metadata.status).toBe('partial');
+  expect(memory_measurements.peak.total_gb).toBeGreaterThan(0);
+});
+
+test.each([
+  [['--input-len', '8', '--output-len', '4'], '--model is missing'],
+  [['--model', 'x', ...shape, '--gpu-memory-utilization', '1.2'], '--gpu-memory-utilization 1.2'],
+])('%j is refused before anything is measured', (args, what) => {
+  const ran = inferscope(at, ['memory', ...args, '--json']);
+  expect(expectFailure(ran, 2, 'E_USAGE').what).toContain(what);
+});
