@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { memoryCompareDocumentSchema } from '../../src/model/documents/memory-compare.js';
 import { memoryProfileSchema } from '../../src/model/documents/memory-profile.js';
 import { sweepDocumentSchema, type SweepResult } from '../../src/model/documents/sweep.js';
 import { expectFailure, inferscope, place, sessions, start, untilDead } from './profile-cli.js';
@@ -88,6 +89,22 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
   expect(readFileSync(join(results(), `batch-bench-report-${sweep.stamp}.txt`), 'utf8')).toContain(
     '2 measured',
   );
+
+  // The two profiles against each other: one as a file, one as a session.
+  const [base, now] = [sweep.runs[0]!.output!, sweep.runs[1]!.session_id!];
+  const htmlToo = ['--html', 'compared.html'];
+  const compared = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--json', ...htmlToo]);
+  expect(compared.status, compared.stderr).toBe(0);
+  const { data } = memoryCompareDocumentSchema.parse(JSON.parse(compared.stdout));
+  expect(data.differences).toEqual([{ label: 'batch size', base: '1', now: '2' }]);
+  const cache = data.components.find(({ name }) => name === 'kv_cache')!;
+  // 2 layers × 2 × 2 KV heads × 16 × 4 bytes × 12 tokens.
+  expect([cache.base_gb, cache.change_gb]).toEqual([6144 / 1e9, 6144 / 1e9]);
+  expect(readFileSync(join(at.scratch, 'compared.html'), 'utf8')).toContain(
+    '<h2 id="components-at-the-peak-title">',
+  );
+  const markdown = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--format', 'md']).stdout;
+  expect(markdown).toMatch(/^\| KV cache \| 0\.000 GB \| 0\.000 GB \| 0\.000 GB \| \+100\.0 % \| high \|$/m);
 
   const again = inferscope(at, ['sweep', '--config', file, '--resume', '--json']);
   expect(again.status, again.stderr).toBe(0);

@@ -1,0 +1,115 @@
+import { z } from 'zod';
+import { memoryProfileSchema, profileConfidences } from '../../model/documents/memory-profile.js';
+import { InferscopeError } from '../../model/errors.js';
+import { profileFieldsSchema } from '../validate/profile-fields.js';
+
+const fields = profileFieldsSchema.shape;
+const number = z.number().nullish();
+const text = z.string().nullish();
+
+/** A profile of schema 2.0 as a comparison reads it: files of other tools may lack all but the peak. */
+export const comparedProfileSchema = profileFieldsSchema.extend({
+  metadata: fields.metadata.unwrap().unwrap().extend({ timestamp: text }).nullish(),
+  model_info: fields.model_info.extend({
+    dtypes: z.looseObject({ weights: text, activations: text, kv_cache: text }).nullish(),
+  }),
+  memory_measurements: fields.memory_measurements.extend({
+    memory_increase_gb: number,
+    warmup_increase_gb: number,
+    growth_gb: number,
+  }),
+  memory_breakdown: fields.memory_breakdown
+    .extend({
+      residual_gb: number,
+      components: z
+        .array(
+          z.looseObject({
+            component: z.string(),
+            bytes: z.number(),
+            confidence: z.enum(profileConfidences).nullish(),
+          }),
+        )
+        .nullish(),
+      confidence_levels: z.record(z.string(), z.string()).nullish(),
+    })
+    .nullish(),
+  latency_stats: z
+    .looseObject({
+      mean_latency_ms: number,
+      tokens_per_second: number,
+      mean_ttft_ms: number,
+      mean_tpot_ms: number,
+    })
+    .nullish(),
+});
+
+export type ComparedProfile = z.infer<typeof comparedProfileSchema>;
+
+export interface ReadProfile {
+  profile: ComparedProfile;
+  /** Fields of schema 2.0 that it lacks, outermost only. */
+  absent: string[];
+}
+
+/**
+ * Reads the text of a profile.
+ * @throws E_RECORD_FILE naming the field that is wrong
+ */
+export function readComparedProfile(content: string, path: string): ReadProfile {
+  let raw: unknown;
+  try {
+    raw = JSON.parse(content);
+  } catch (error) {
+    throw unreadable(path, `it is no JSON: ${(error as Error).message}`);
+  }
+  return checkComparedProfile(raw, path);
+}
+
+/** @throws E_RECORD_FILE naming the field that is wrong */
+export function checkComparedProfile(raw: unknown, path: string): ReadProfile {
+  const version = (raw as { schema_version?: unknown } | null)?.schema_version;
+  if (version === undefined) throw unreadable(path, 'it has no schema_version');
+  if (typeof version !== 'string' || !/^2(\.|$)/.test(version))
+    throw unreadable(path, `its schema_version is ${JSON.stringify(version)}, not 2.0`);
+  const checked = comparedProfileSchema.safeParse(raw);
+  if (!checked.success) {
+    const [issue] = checked.error.issues;
+    const found = issue!.path.reduce<unknown>(
+      (value, key) => (value as Record<PropertyKey, unknown> | undefined)?.[key],
+      raw,
+    );
+    const where = issue!.path.join('.');
+    throw unreadable(
+      path,
+      found === undefined
+        ? `${where} is missing`
+        : `${where} is ${JSON.stringify(found)?.slice(0, 60)}: ${issue!.message}`,
+    );
+  }
+  return { profile: checked.data, absent: absentOf(raw) };
+}
+
+function unreadable(path: string, why: string): InferscopeError {
+  return new InferscopeError('E_RECORD_FILE', {
+    what: `${path} cannot be compared: ${why}`,
+    why: 'A memory profile (schema 2.0) has at least schema_version, model_info.name and memory_measurements.peak.',
+    fix: 'Make one with inferscope memory, or give a session of it. The schema: inferscope schema memory-profile',
+  });
+}
+
+/** By the published schema, without what lies inside something that is missing itself. */
+function absentOf(raw: unknown): string[] {
+  const checked = memoryProfileSchema.safeParse(raw);
+  if (checked.success) return [];
+  const missing = checked.error.issues
+    .filter(({ path }) => valueAt(raw, path) === undefined)
+    .map(({ path }) => path.join('.'));
+  return [...new Set(missing)];
+}
+
+const valueAt = (raw: unknown, path: readonly PropertyKey[]): unknown =>
+  path.reduce<unknown>(
+    (value, key) =>
+      typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined,
+    raw,
+  );

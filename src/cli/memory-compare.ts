@@ -1,0 +1,98 @@
+import { readFileSync } from 'node:fs';
+import { basename } from 'node:path';
+import { Option, type Command } from 'commander';
+import type { ComparedSide } from '../analyze/memory-compare/compare.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { examples } from './examples.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+
+interface CompareOptions {
+  format: 'text' | 'md' | 'json';
+  html?: string;
+  json?: boolean;
+}
+
+/** Adds `memory compare` to the command `memory`. */
+export function defineCompare(command: Command): void {
+  command
+    .command('compare <base> <now>')
+    .summary('two memory profiles: difference in GB and %, by component')
+    .description(
+      'two memory profiles, the second against the first: points, components, GPUs, latency, and what else differs; a side is a session (id, name, @last, @last~1) or the JSON file of a profile (schema 2.0)',
+    )
+    .addOption(
+      new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
+    )
+    .option('--html <file>', 'also write it as one page')
+    .option('--json', 'print one inferscope/memory-compare document')
+    .addHelpText(
+      'after',
+      examples(
+        ['inferscope memory compare @last~1 @last', 'the run before against the newest'],
+        [
+          'inferscope memory compare before.json after.json --format md',
+          'for the description of a pull request',
+        ],
+      ),
+    )
+    .action(async (base: string, now: string, options: CompareOptions) => {
+      const { ensureReportPath, writePage } = await import('./report-file.js');
+      if (options.html !== undefined) await ensureReportPath(options.html);
+      const sides: [ComparedSide, ComparedSide] = [await sideOf(base), await sideOf(now)];
+      refuseSame(sides);
+      const { compareMemory } = await import('../analyze/memory-compare/compare.js');
+      const found = compareMemory(...sides);
+      if (options.html !== undefined) {
+        const { memoryCompareReport } = await import('../report/html/memory/compare.js');
+        await writePage(options.html, () => memoryCompareReport(found));
+        talk(`page written: ${options.html}`);
+      }
+      if (options.json || options.format === 'json') printDocument(found);
+      else if (options.format === 'md') {
+        const { memoryCompareMarkdown } = await import('../report/markdown/memory-compare.js');
+        print(memoryCompareMarkdown(found));
+      } else {
+        const { memoryCompareText } = await import('../report/terminal/memory-compare.js');
+        print(memoryCompareText(found, terminalWidth()));
+      }
+    });
+}
+
+/** What ends in .json or holds a slash is a file, everything else a session. */
+async function sideOf(selector: string): Promise<ComparedSide> {
+  const { checkComparedProfile, readComparedProfile } =
+    await import('../analyze/memory-compare/read-profile.js');
+  if (/\.json$|[/\\]/.test(selector)) {
+    let content: string;
+    try {
+      content = readFileSync(selector, 'utf8');
+    } catch (error) {
+      throw new InferscopeError('E_RECORD_FILE', {
+        what: `${selector} cannot be read`,
+        why: messageOf(error),
+        fix: 'Give the JSON file of a memory profile, or a session: inferscope memory compare @last~1 @last',
+      });
+    }
+    return { selector, kind: 'file', label: basename(selector), ...readComparedProfile(content, selector) };
+  }
+  const [{ openSession }, { analyzeMemory }] = await Promise.all([
+    import('../session/open.js'),
+    import('../analyze/memory-profile/memory.js'),
+  ]);
+  const session = await openSession(selector);
+  const { data } = await analyzeMemory(session);
+  const label = session.user.name ?? session.id;
+  return { selector, kind: 'session', label, ...checkComparedProfile(data.profile, label) };
+}
+
+function refuseSame([base, now]: readonly [ComparedSide, ComparedSide]): void {
+  const id = base.profile.metadata?.['session_id'];
+  const same =
+    base.selector === now.selector || (typeof id === 'string' && id === now.profile.metadata?.['session_id']);
+  if (!same) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${base.selector} and ${now.selector} are the same profile`,
+    why: 'A run does not differ from itself.',
+    fix: 'inferscope memory compare @last~1 @last',
+  });
+}
