@@ -211,11 +211,15 @@ def graphed(work: Callable[[], Any], device: str) -> Callable[[], Any]:
     with torch.cuda.graph(graph):
         answer = work()
 
-    def replay() -> Any:
-        graph.replay()
-        return answer
+    class Replay:
+        # The graph reads memory of what `work` refers to, and does not keep it.
+        kept = work
 
-    return replay
+        def __call__(self) -> Any:
+            graph.replay()
+            return answer
+
+    return Replay()
 
 
 def random_tokens(batch: int, length: int, vocab: int, device: str) -> torch.Tensor:
