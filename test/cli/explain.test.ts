@@ -1,0 +1,68 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { explainDocumentSchema } from '../../src/model/documents/explain.js';
+import { captures } from './capture-files.js';
+import { expectFailure, inferscope, place } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+let imported = '';
+beforeAll(() => {
+  const ran = inferscope(at, ['import', captures.sqlite, '--quiet', '--name', 'b1']);
+  expect(ran.status, ran.stderr).toBe(0);
+  imported = ran.stdout;
+});
+
+const explain = (...words: string[]) => inferscope(at, ['explain', ...words]);
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+describe('explain', () => {
+  test('the summary of import leads with sentences, waterfall and findings', () => {
+    const places = ['A decode step takes', 'launch_overhead', 'change:', 'Kernels by time'].map((text) =>
+      imported.indexOf(text),
+    );
+    expect(places.every((place) => place > 0)).toBe(true);
+    expect(places).toEqual(places.toSorted((a, b) => a - b));
+  });
+
+  test('of one stage in the terminal; --fail-on exits with 1 for a finding of that severity all the same', () => {
+    const ran = explain('b1', '--stage', 'decode', '--limit', '1', '--fail-on', 'high');
+    expect(ran.status, ran.stderr).toBe(1);
+    expect(ran.stdout).toMatch(/decode step \d+\.\d ms \(n = 4/);
+    expect(ran.stdout).not.toContain('  prefill ');
+    expect(widest(ran.stdout)).toBeLessThanOrEqual(100);
+  });
+
+  test('--json is one document; the query of a bar runs with inferscope sql and sums to it', () => {
+    const { stdout } = explain('--json');
+    const { data } = explainDocumentSchema.parse(JSON.parse(stdout));
+    const decode = data.stages.find(({ kind }) => kind === 'decode')!;
+    const bar = decode.bars.find(({ id }) => id === 'launch_overhead')!;
+    const asked = inferscope(at, ['sql', '--session', 'b1', '--json', bar.sql!]);
+    expect(asked.status, asked.stderr).toBe(0);
+    const { rows } = (JSON.parse(asked.stdout) as { data: { rows: (string | number)[][] } }).data;
+    expect(rows.reduce((sum, row) => sum + Number(row[2]), 0)).toBeCloseTo(bar.ms, 6);
+  });
+
+  test('--sql prints the query of an evidence, which runs', () => {
+    const query = explain('--sql', '1');
+    expect(query.status, query.stderr).toBe(0);
+    const asked = inferscope(at, ['sql', '--session', 'b1', query.stdout]);
+    expect(asked.status, asked.stderr).toBe(0);
+  });
+
+  test('--format md is for a pull request', () => {
+    const ran = explain('--format', 'md', '--limit', '0');
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toMatch(/^## inferscope explain: b1\n/);
+    expect(ran.stdout).toContain('| `launch_overhead` |');
+  });
+
+  test('what is wrong is told in three parts', () => {
+    const stage = expectFailure(explain('--stage', 'decoding', '--json'), 2, 'E_USAGE');
+    expect(stage.what).toContain('--stage takes prefill, decode, mixed, outside');
+    expectFailure(explain('nothing-of-this-name', '--json'), 2, 'E_SESSION_NOT_FOUND');
+    expect(expectFailure(explain('--rank', '7', '--json'), 2, 'E_USAGE').what).toContain('rank 7');
+  });
+});
