@@ -1,0 +1,77 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { explainSession } from '../../src/analyze/explain/explain.js';
+import { analyzeTrace } from '../../src/analyze/trace/trace.js';
+import type { ExplainResult } from '../../src/model/documents/explain.js';
+import { childEntry } from '../../src/model/installation.js';
+import { traceReport } from '../../src/report/html/trace.js';
+import { launchBrowser } from './chromium.js';
+import { gpuSession } from './gpu-session.js';
+import { desktop, open, phone } from './opened.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-explain-report-'));
+const path = join(folder, 'explained.html');
+let browser: Browser;
+let result: ExplainResult;
+
+beforeAll(async () => {
+  const session = await gpuSession(folder, [
+    { importer: 'nsys-sqlite', path: 'test/fixtures/nsys-2025.3.1-h200/tiny-nsys.sqlite' },
+  ]);
+  const explain = await explainSession(session);
+  result = explain.data;
+  const inputs = { trace: await analyzeTrace(session), counters: null, gemms: null, explain };
+  const clientScript = readFileSync(childEntry('report-client'), 'utf8');
+  writeFileSync(path, traceReport(inputs, { clientScript }));
+  browser = await launchBrowser();
+});
+afterAll(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('a report with waterfall and findings in Chromium', () => {
+  it('leads with them, draws them beside the charts of the timeline, complains about nothing', async () => {
+    const { page, complaints, requests } = await open(browser, path);
+    const ids = await page.$$eval('section', (all) => all.map(({ id }) => id));
+    expect(ids.slice(0, 3)).toEqual(['waterfall', 'findings', 'phases']);
+    const header = await page.locator('#summary').innerText();
+    for (const sentence of result.sentences) expect(header).toContain(sentence);
+    const boxes = page.locator('[data-chart=waterfall]');
+    expect(await boxes.count()).toBe(result.stages.length);
+    for (let i = 0; i < result.stages.length; i++) {
+      // A path a bar at least, the measured time's included.
+      expect(await boxes.nth(i).locator('svg path').count()).toBeGreaterThan(4);
+    }
+    expect(await page.locator('[data-chart=phases] svg path').count()).toBeGreaterThan(5);
+    expect(complaints).toEqual([]);
+    expect(requests).toEqual([]);
+    await page.close();
+  });
+
+  it('a finding opens to its change and evidence', async () => {
+    const { page } = await open(browser, path);
+    const first = page.locator('.findings > li').first();
+    expect(await first.innerText()).toContain(result.findings[0]!.title);
+    const change = first.getByText(result.findings[0]!.change.text.slice(0, 40));
+    expect(await change.isVisible()).toBe(false);
+    await first.locator('summary').first().click();
+    expect(await change.isVisible()).toBe(true);
+    await page.close();
+  });
+
+  it.each([
+    ['phone', phone],
+    ['desktop', desktop],
+  ])('%s: queries and tables do not make the page scroll sideways', async (_, viewport) => {
+    const { page } = await open(browser, path, { viewport });
+    await page.$$eval('details', (all) => all.forEach((details) => details.setAttribute('open', '')));
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+      viewport.width,
+    );
+    await page.close();
+  });
+});
