@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { readArchitecture } from '../../llm/architecture.js';
+import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
@@ -15,8 +16,11 @@ export function checkComparable(before: Session, after: Session): Issue[] {
     throw refuse(before, after, 'they are one session', 'Take the session of the rerun with the change.');
   const [a, b] = [before.manifest, after.manifest];
   const [x, y] = [a.workload, b.workload];
+  const issues: Issue[] = [];
+  const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
   const model = otherModel(x, y);
-  if (model !== null) throw refuse(before, after, model, 'Verify a change on the model it was found on.');
+  if (model?.refuse) throw refuse(before, after, model.text, 'Verify a change on the model it was found on.');
+  if (model) warn(`${model.text[0]!.toUpperCase()}${model.text.slice(1)}.`);
   const device = otherDevice(a, b);
   if (device !== null)
     throw refuse(
@@ -25,8 +29,6 @@ export function checkComparable(before: Session, after: Session): Issue[] {
       device,
       'Run both on one device; what another one would do: explain --what-if gpu=….',
     );
-  const issues: Issue[] = [];
-  const warn = (text: string) => issues.push({ code: 'other_workload', severity: 'warning', text });
   if (x && y) {
     if (x.batch_size !== y.batch_size && x.batch_size !== null && y.batch_size !== null)
       warn(`Batch ${x.batch_size} became ${y.batch_size}: times of steps are compared a token.`);
@@ -44,15 +46,26 @@ export function checkComparable(before: Session, after: Session): Issue[] {
   return issues;
 }
 
-function otherModel(x: Workload | null, y: Workload | null): string | null {
+/** Up to this share parameters may differ: padding of sizes is a change of the same model. */
+const padding = 0.03;
+
+function otherModel(x: Workload | null, y: Workload | null): { refuse: boolean; text: string } | null {
   const [a, b] = [x?.model ?? null, y?.model ?? null];
   if (!a || !b) return null;
+  const names = a.name === b.name ? `two models named ${a.name}` : `other models, ${a.name} and ${b.name}`;
   try {
-    const [one, other] = [a, b].map(({ config }) => readArchitecture(config));
-    return isDeepStrictEqual(one, other) ? null : `they ran other models, ${a.name} and ${b.name}`;
+    const [one, other] = [readArchitecture(a.config), readArchitecture(b.config)];
+    if (isDeepStrictEqual(one, other)) return null;
+    const [p, q] = [countParameters(one).total, countParameters(other).total];
+    if (one.layers.length === other.layers.length && Math.abs(p / q - 1) <= padding)
+      return {
+        refuse: false,
+        text: `the models' sizes differ a little (${p} and ${q} parameters): padding is taken for the change`,
+      };
+    return { refuse: true, text: `they ran ${names} of ${p} and ${q} parameters` };
   } catch (error) {
     if (!(error instanceof InferscopeError)) throw error;
-    return a.name === b.name ? null : `they ran other models, ${a.name} and ${b.name}`;
+    return a.name === b.name ? null : { refuse: true, text: `they ran ${names}` };
   }
 }
 

@@ -13,7 +13,8 @@ const share = (value: number) => `${Math.round(100 * value)} %`;
 
 /**
  * What became of every finding of the session before, with expected beside achieved, and what is new after. A stage's gain
- * belongs to its one change; where several changes were made in a stage, each is graded by the bars it names.
+ * belongs to its one change; where several were made in a stage, they share it in proportion to what was expected of each,
+ * since nothing tells which brought what. Findings that a larger one hid had their gain in that one's.
  */
 export function findingOutcomes(
   before: readonly Finding[],
@@ -25,20 +26,16 @@ export function findingOutcomes(
     return { finding, ...outcomeOf(finding, after, scale) };
   });
   const made = outcomes.filter(
-    ({ outcome, finding }) => outcome !== 'still_there' && gainOf(finding) !== null,
+    ({ outcome, finding }) =>
+      outcome !== 'still_there' && gainOf(finding) !== null && finding.hidden_by === null,
   );
-  const old = outcomes.map(({ finding, outcome, left }): ChangeVerdict => {
-    const pair = pairs.find((one) => one.before.kind === finding.stage) ?? null;
-    const rivals = made.filter((one) => one.finding.stage === finding.stage);
-    return graded(
-      finding,
-      outcome,
-      left,
-      pair,
-      rivals.length,
-      rivals.some((one) => one.finding.id === finding.hidden_by),
-    );
-  });
+  const old = outcomes
+    .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
+    .map(({ finding, outcome, left }): ChangeVerdict => {
+      const pair = pairs.find((one) => one.before.kind === finding.stage) ?? null;
+      const together = made.filter((one) => one.finding.stage === finding.stage).map((one) => one.finding);
+      return graded(finding, outcome, left, pair, together);
+    });
   const known = new Set(before.map(({ id }) => id));
   const fresh = after.filter(({ id, severity }) => !known.has(id) && severity !== 'info');
   return [...old, ...fresh.map(newFinding)];
@@ -64,8 +61,7 @@ function graded(
   outcome: 'gone' | 'smaller' | 'still_there',
   left: Finding | null,
   pair: StagePair | null,
-  changesInStage: number,
-  hiderMade: boolean,
+  together: readonly Finding[],
 ): ChangeVerdict {
   const gain = gainOf(finding);
   const base = {
@@ -86,44 +82,60 @@ function graded(
   });
   if (outcome === 'still_there') {
     const at = left?.at_stake_ms ?? null;
-    return ungraded(
-      at === null
-        ? 'Still there.'
-        : `Still there: ${ms(at)} at stake${finding.at_stake_ms === null ? '' : `, ${ms(finding.at_stake_ms)} before`}.`,
-    );
+    if (at === null) return ungraded('Still there.');
+    return ungraded(`Still there: ${ms(at)} at stake, ${ms(finding.at_stake_ms ?? 0)} before.`);
   }
   const verb = outcome === 'gone' ? 'Gone' : `Smaller, ${ms(left?.at_stake_ms ?? 0)} left at stake`;
   if (!gain) return ungraded(`${verb}; no gain was promised.`);
+  if (finding.stage === null)
+    return ungraded(`${verb}; it is of no single stage, so that no stage's time shows it.`);
   if (!pair) return ungraded(`${verb}; the session after has no such stage to compare.`);
-  if (finding.hidden_by !== null && !hiderMade)
-    return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by}, which is not mended.`);
-  const achieved = achievedOf(finding, pair, changesInStage);
-  if (achieved === null)
-    return ungraded(`${verb}; W is too unsteady to grade idle time, and kernels and copies do not show it.`);
-  const error = Math.abs(achieved) < 1e-6 ? null : (gain.expected_ms - achieved) / achieved;
-  const inside = achieved >= gain.low_ms && achieved <= gain.high_ms;
+  if (finding.hidden_by !== null)
+    return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is in that one's.`);
+  const achieved = achievedOf(finding, pair, together);
+  if (achieved === null) return ungraded(`${verb}; W is too unsteady to tell whether the idle time is.`);
+  const error = Math.abs(achieved.ms) < 1e-6 ? null : (gain.expected_ms - achieved.ms) / achieved.ms;
+  const inside = achieved.ms >= gain.low_ms - achieved.known && achieved.ms <= gain.high_ms + achieved.known;
   const words =
-    achieved <= 0
-      ? `the stage got no faster (${ms(-achieved)} slower)`
-      : `${ms(achieved)} achieved${error === null ? '' : `, the expectation ${share(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
+    achieved.ms <= 0
+      ? `the stage got no faster (${ms(-achieved.ms)} slower)`
+      : `${ms(achieved.ms)} achieved${together.length > 1 ? ` as its share of ${together.length} changes` : ''}${error === null ? '' : `, the expectation ${share(Math.abs(error))} too ${error > 0 ? 'high' : 'low'}`}`;
   return {
     ...base,
-    achieved_ms: achieved,
-    error: achieved > 0 ? error : null,
+    achieved_ms: achieved.ms,
+    error: achieved.ms > 0 ? error : null,
     within_interval: inside,
-    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}${inside ? ', inside the interval' : ', outside the interval'}.`,
+    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${inside ? 'inside' : 'outside'} the interval${achieved.note}.`,
   };
 }
 
 const idle = /^(launch_|synchronization|host|device_dependency)/;
+/** What a difference of two means is known to at best, as a share: machines drift between two runs. */
+const drift = 0.05;
 
-/** The stage's own gain for its one change; of several, and of idle time where kernels are graded, that of the bars. */
-function achievedOf(finding: Finding, { verdict }: StagePair, changesInStage: number): number | null {
-  if (verdict.graded_on === 'gpu' && finding.bars.length > 0 && finding.bars.every((id) => idle.test(id)))
-    return null;
-  if (changesInStage <= 1) return verdict.achieved_ms;
-  const own = verdict.bars.filter(({ id }) => finding.bars.includes(id));
-  return own.length === 0 ? null : own.reduce((sum, bar) => sum + bar.before_ms - bar.after_ms, 0);
+/**
+ * The stage's gain and to what it is known. Kernels and copies do not show idle time: that is graded on W even where W is
+ * unsteady, as long as the difference is well beyond its noise.
+ */
+function achievedOf(
+  finding: Finding,
+  { verdict, wall }: StagePair,
+  together: readonly Finding[],
+): { ms: number; known: number; note: string } | null {
+  const sum = together.reduce((total, one) => total + one.gain!.expected_ms, 0);
+  const part = sum > 0 ? finding.gain!.expected_ms / sum : 1;
+  const names = together.flatMap(({ bars }) => bars);
+  if (verdict.graded_on === 'gpu' && names.some((id) => idle.test(id))) {
+    if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= 2 * wall.noise_ms) {
+      const known = part * Math.max(wall.noise_ms, drift * Math.abs(wall.gained_ms));
+      const note = `; by W, whose difference is known to ± ${ms(wall.noise_ms)}`;
+      return { ms: part * wall.gained_ms, known, note };
+    }
+    if (names.every((id) => idle.test(id))) return null;
+  }
+  const achieved = verdict.achieved_ms;
+  const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
+  return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)), note: '' };
 }
 
 function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVerdict {

@@ -12,6 +12,8 @@ export interface StagePair {
   /** Times of the session after are multiplied by it: tokens of a step before over those after. */
   scale: number;
   verdict: StageVerdict;
+  /** W before less W after, and half of the 95 % interval of that difference; null without a spread. */
+  wall: { gained_ms: number; noise_ms: number | null };
 }
 
 /** Half of the 95 % interval of W, as a share, up to which W decides. */
@@ -34,8 +36,8 @@ export function stagePairs(
       batches.before !== null && batches.after !== null && own.kind !== 'outside'
         ? batches.before / batches.after
         : 1;
-    const verdict = verdictOf(own, other!, scale);
-    return verdict === null ? [] : [{ before: own, after: other!, scale, verdict }];
+    const found = verdictOf(own, other!, scale);
+    return found === null ? [] : [{ before: own, after: other!, scale, ...found }];
   });
 }
 
@@ -47,7 +49,11 @@ export const gpuMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
     0,
   );
 
-function verdictOf(before: StageWaterfall, after: StageWaterfall, scale: number): StageVerdict | null {
+function verdictOf(
+  before: StageWaterfall,
+  after: StageWaterfall,
+  scale: number,
+): Pick<StagePair, 'verdict' | 'wall'> | null {
   const times = wallTimes(before, after);
   if (times === null) return null;
   const [wallBefore, wallAfter] = [times.before, scaled(times.after, scale)];
@@ -55,38 +61,47 @@ function verdictOf(before: StageWaterfall, after: StageWaterfall, scale: number)
   const unsteady = spreads
     .map((share, i) => [share, i] as const)
     .find(([share]) => share === null || share > steadyWall);
+  const wall = {
+    gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
+    noise_ms: spreads.some((share) => share === null)
+      ? null
+      : Math.hypot(spreads[0]! * (wallBefore.value ?? 0), spreads[1]! * (wallAfter.value ?? 0)),
+  };
   const perToken = scale === 1 ? '' : ', a token of the batch before';
-  if (unsteady === undefined) {
-    const [x, y] = spreads.map((share) => `± ${Math.round(100 * share!)} %`);
-    return result(before, after, scale, {
+  const onWall = (why: string) => ({
+    wall,
+    verdict: result(before, after, scale, {
       before_ms: wallBefore,
       after_ms: wallAfter,
       graded_on: 'wall',
-      graded_why: `W is known to ${x} before and ${y} after (${times.of}${perToken})`,
-    });
+      graded_why: `${why} (${times.of}${perToken})`,
+    }),
+  });
+  if (unsteady === undefined) {
+    const [x, y] = spreads.map((share) => `± ${percent(share!)}`);
+    return onWall(`W is known to ${x} before and ${y} after`);
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
   const why =
     share === null
       ? `W ${which} has no spread: one instance`
-      : `W ${which} is known to ± ${Math.round(100 * share)} % only`;
+      : `W ${which} is known to ± ${percent(share)} only`;
   const gpu = [gpuMs(before), gpuMs(after) * scale];
-  if (gpu[0]! <= 0 || gpu[1]! <= 0) {
-    return result(before, after, scale, {
-      before_ms: wallBefore,
-      after_ms: wallAfter,
-      graded_on: 'wall',
-      graded_why: `${why}, and kernels are not told apart: a difference may be noise (${times.of}${perToken})`,
-    });
-  }
-  return result(before, after, scale, {
+  if (gpu[0]! <= 0 || gpu[1]! <= 0)
+    return onWall(`${why}, and kernels are not told apart: a difference may be noise`);
+  const verdict = result(before, after, scale, {
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
     graded_why: `${why}: time of kernels and copies is compared instead${perToken}`,
   });
+  return { wall, verdict };
 }
+
+/** "0.4 %", "12 %". */
+const percent = (share: number): string =>
+  100 * share < 1 ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
 
 /** The same statistic on both sides: without a profiler where both have that, else the median, else the mean. */
 function wallTimes(
