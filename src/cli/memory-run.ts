@@ -22,6 +22,7 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { loadEngine } from './bench-engines.js';
 import { planOf, workloadOf } from './bench-manifest.js';
 import { chooseMemoryEngine } from './memory-engine.js';
+import { findModel } from './find-model.js';
 import { importMemory } from './memory-import.js';
 import type { MemoryTyped } from './memory-options.js';
 import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.js';
@@ -106,8 +107,19 @@ export async function runMemorySession(
       onProgress: (event) => showEvent(progress, event),
     });
     progress.done(run.failure ? `ended early: ${run.failure.parts.what}` : 'measured');
+    const modelConfig = target.prepared.workload.model ? null : await configOf(asked.model);
     progress.update('keeping the session');
-    const kept = await keep(session, { typed, asked, request, point, target, run, issues, ...begun });
+    const kept = await keep(session, {
+      typed,
+      asked,
+      request,
+      point,
+      target,
+      run,
+      issues,
+      modelConfig,
+      ...begun,
+    });
     progress.done('session kept', kept.id);
     const interrupted = run.bench.stopped;
     return { ...kept, interrupted, failure: interrupted ? null : run.failure };
@@ -119,6 +131,16 @@ export async function runMemorySession(
   }
 }
 
+/** Dimensions without asking anybody; null where this machine does not know them. */
+async function configOf(model: string): Promise<Record<string, unknown> | null> {
+  try {
+    return (await findModel(model)).config;
+  } catch (error) {
+    if (error instanceof InferscopeError) return null;
+    throw error;
+  }
+}
+
 interface Measured {
   typed: MemoryTyped;
   asked: MemoryAsked;
@@ -127,6 +149,7 @@ interface Measured {
   target: MemoryTarget;
   run: MemoryRun;
   issues: Issue[];
+  modelConfig: Record<string, unknown> | null;
   originNs: number;
   startedAt: Date;
 }
@@ -175,7 +198,8 @@ async function keep(session: SessionWriter, measured: Measured): Promise<{ id: s
   );
 }
 
-function planFor({ typed, asked, target, run }: Measured): MemoryPlan {
+function planFor(measured: Measured): MemoryPlan {
+  const { typed, asked, target, run } = measured;
   return {
     v: 1,
     execution_id: run.bench.executions[0]!.variant.execution_id,
@@ -185,6 +209,7 @@ function planFor({ typed, asked, target, run }: Measured): MemoryPlan {
     engine: target.prepared.name,
     given: asked.given,
     config_source: findPreset(asked.model) ? 'preset' : target.prepared.workload.model ? 'config' : 'none',
+    model_config: measured.modelConfig,
     seed: typed.seed,
     runs: typed.runs,
     snapshot: typed.snapshot === true,

@@ -25,6 +25,8 @@ export const memoryPlanSchema = z.object({
   }),
   /** Where config.json is from. */
   config_source: z.enum(['preset', 'config', 'none']),
+  /** Of a preset or a local file, where the engine tells no dimensions: a server names its model only. */
+  model_config: z.record(z.string(), z.unknown()).nullable().default(null),
   seed: z.number().int(),
   runs: z.number().int(),
   snapshot: z.boolean(),

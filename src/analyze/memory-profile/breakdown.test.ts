@@ -12,7 +12,7 @@ function breakdown(rows: MemoryRows, plan: MemoryPlan = planOf()) {
   const gpus = gpusOfRun(rows, plan, own);
   const points = gpuPoints(rows, plan, gpus);
   const measured = totalMeasured(rows, plan, { gpus, own, points });
-  const facts = { gpus, points, log: null, estimate: null, workload: null, complete: true };
+  const facts = { gpus, points, log: null, estimate: null, workload: null, pool: null, complete: true };
   return { gpus, points, measured, ...breakdownOf(placesOf(rows, plan, facts), measured, null) };
 }
 

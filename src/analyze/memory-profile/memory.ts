@@ -2,6 +2,7 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { InferscopeError } from '../../model/errors.js';
+import type { Workload } from '../../model/manifest.js';
 import { memoryPlanSchema, type MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { Session } from '../../session/open.js';
@@ -10,6 +11,7 @@ import { breakdownOf, type Measured } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
 import { expectedMemory } from './expected.js';
 import { latencyStats } from './latency.js';
+import { kvPool, type KvPool } from './kv-pool.js';
 import { knownModel } from './model-info.js';
 import type { Place } from './part.js';
 import { placesOf } from './places.js';
@@ -26,7 +28,7 @@ import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
   const plan = await memoryPlanOf(session);
   const { manifest } = session;
-  const { workload } = manifest;
+  const workload = withModel(manifest.workload, plan);
   const log = (await artifactJson(
     session,
     'vllm-log-facts',
@@ -34,8 +36,10 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   )) as VllmLogFacts | null;
   const database = await session.connect();
   let rows: MemoryRows;
+  let pool: KvPool | null;
   try {
     rows = await memoryRows(database, plan);
+    pool = await kvPool(database, plan, log);
   } finally {
     await database.close();
   }
@@ -46,7 +50,15 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const model = knownModel(workload, plan);
   const estimate = expectedMemory(workload, model.architecture, plan, gpus);
   const measured = totalMeasured(rows, plan, { gpus, own, points });
-  const places = placesOf(rows, plan, { gpus, points, log, estimate, workload, complete: model.complete });
+  const places = placesOf(rows, plan, {
+    gpus,
+    points,
+    log,
+    estimate,
+    workload,
+    pool,
+    complete: model.complete,
+  });
   const latency = await latencyStats(session);
   const issues = [
     // Said again below, in full.
@@ -68,7 +80,10 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
       ...(workload?.model ? { config: workload.model.config, weights: workload.model.weights } : {}),
     },
     // The arithmetic is of a whole run.
-    memory_breakdown: breakdownOf(places, measured, plan.failure === null ? estimate : null),
+    memory_breakdown: {
+      ...breakdownOf(places, measured, plan.failure === null ? estimate : null),
+      kv_pool: pool,
+    },
     latency_stats: latency.stats,
     engine_metadata: {
       engine_version: log?.version?.value ?? workload?.engine.version ?? null,
@@ -98,6 +113,17 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     issues,
   );
+}
+
+/** A server names its model: its dimensions are those that this machine knew, its dtype what was asked for. */
+function withModel(
+  workload: Workload | null,
+  { model_config: config, config: asked }: MemoryPlan,
+): Workload | null {
+  if (!workload || workload.model || config === null) return workload;
+  const { model: name, dtype, quantization } = asked;
+  const sizes = { num_parameters: null, weight_bytes: null };
+  return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
 }
 
 /** @throws E_USAGE when the session holds none */

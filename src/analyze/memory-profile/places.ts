@@ -5,8 +5,10 @@ import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { formulaPlace } from './formula-place.js';
 import { hostPlace } from './host-place.js';
 import type { Place } from './part.js';
+import type { KvPool } from './kv-pool.js';
 import { hasAllocator, warmNs, type MemoryPoints } from './points.js';
 import type { MemoryRows } from './rows.js';
+import { serverPlace } from './server-place.js';
 import { torchDevice } from './torch-device.js';
 import { vllmPlace } from './vllm-place.js';
 
@@ -16,13 +18,15 @@ export interface PlaceFacts {
   log: VllmLogFacts | null;
   estimate: MemoryEstimate | null;
   workload: Workload | null;
+  pool: KvPool | null;
   /** KV heads are known. */
   complete: boolean;
 }
 
 /** Where the memory of each GPU went, or of the host: by the allocator, else by the engine's log, else by arithmetic. */
 export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
-  const { gpus, points, log, estimate, workload, complete } = facts;
+  const { gpus, points, log, estimate, workload, pool, complete } = facts;
+  if (plan.where === 'url') return [serverPlace(estimate, pool)];
   if (gpus.length === 0) {
     return [
       hostPlace(rows, estimate, {

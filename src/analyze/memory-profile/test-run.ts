@@ -34,6 +34,7 @@ export function planOf(change: Partial<MemoryPlan> = {}): MemoryPlan {
       hidden_size: null,
     },
     config_source: 'config',
+    model_config: null,
     seed: 0,
     runs: 2,
     snapshot: false,

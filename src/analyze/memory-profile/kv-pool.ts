@@ -1,0 +1,42 @@
+import type { MemoryPlan } from '../../model/memory-plan.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import type { SessionDatabase } from '../../session/query.js';
+
+/** The KV pool of an engine that sets one aside, and how full it was. */
+export interface KvPool {
+  tokens: number | null;
+  /** Most that was in use, of `tokens`. */
+  used_share: number | null;
+  /** Requests of `tokens` tokens that fit at once. */
+  max_concurrency: { tokens: number; requests: number } | null;
+  source: string;
+}
+
+/** By the engine's log, else by the page of a server. Null where nobody tells of a pool. */
+export async function kvPool(
+  database: SessionDatabase,
+  { execution_id }: Pick<MemoryPlan, 'execution_id'>,
+  log: VllmLogFacts | null,
+): Promise<KvPool | null> {
+  const rows = await database.query<{ metric: string; value: number }>(
+    `SELECT metric, max(value) AS value FROM telemetry
+     WHERE execution_id = $1 AND metric IN ('kv_cache_usage_ratio', 'kv_cache_total_tokens', 'kv_cache_used_tokens')
+     GROUP BY metric`,
+    [execution_id],
+  );
+  const told = (metric: string) => rows.find((row) => row.metric === metric)?.value ?? null;
+  const total = told('kv_cache_total_tokens');
+  const used = told('kv_cache_used_tokens');
+  const blocks = log?.kv_cache_blocks?.value ?? null;
+  const logged =
+    log?.kv_cache_tokens?.value ?? (blocks === null ? null : blocks * (log?.block_size?.value ?? 16));
+  const tokens = logged ?? total;
+  const share = told('kv_cache_usage_ratio') ?? (used !== null && total ? used / total : null);
+  if (tokens === null && share === null) return null;
+  return {
+    tokens,
+    used_share: share,
+    max_concurrency: log?.max_concurrency?.value ?? null,
+    source: logged !== null ? 'log' : total !== null ? '/metrics' : 'the engine',
+  };
+}
