@@ -1,6 +1,6 @@
 import { amount, bytes, fieldOf, type Json, textOf } from './amd-json.js';
 import type { AmdReading } from './amd-smi.js';
-import { emptyGpuDetails, emptyGpuSample } from './telemetry-gpu.js';
+import { emptyGpuDetails, emptyGpuSample, type GpuProcess } from './telemetry-gpu.js';
 
 export const rocmSmiArguments = [
   '--showproductname',
@@ -54,5 +54,21 @@ export function rocmSmiCards(document: Json): (AmdReading & { name: string | nul
         name: textOf(fieldOf(card, 'Card Series')) ?? textOf(fieldOf(card, 'Card series')),
       },
     ];
+  });
+}
+
+/**
+ * `rocm-smi --showpids --json`: `{"system": {"PID710898": "name, GPUs, VRAM bytes, SDMA, CU occupancy"}}`, a text a process
+ * (some versions write "PID 710898"). It does not tell which GPUs a process is on.
+ */
+export function rocmSmiProcesses(document: Json): GpuProcess[] {
+  const system = fieldOf(document, 'system');
+  if (typeof system !== 'object' || system === null) return [];
+  return Object.entries(system as Record<string, unknown>).flatMap(([key, told]) => {
+    const pid = /^PID ?(\d+)$/.exec(key)?.[1];
+    if (pid === undefined || typeof told !== 'string') return [];
+    // The name comes first and may hold commas.
+    const used = told.split(',').at(-3)?.trim() ?? '';
+    return [{ pid: Number(pid), usedBytes: /^\d+$/.test(used) ? Number(used) : null }];
   });
 }

@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, describe, expect, test } from 'vitest';
 import { bytes, quantity, toolJson } from './amd-json.js';
-import { rocmSmiCards } from './amd-rocm-smi.js';
+import { rocmSmiCards, rocmSmiProcesses } from './amd-rocm-smi.js';
 import { amdSmiMetric, amdSmiProcesses, amdSmiStatic } from './amd-smi.js';
 import { openAmd } from './amd.js';
 import { startDeviceSampler } from './run/device-sampler.js';
@@ -96,6 +96,68 @@ test('rocm-smi: the headings of two generations', () => {
   expect(cards[1]).toMatchObject({ name: null, sample: { powerW: 550, utilizationPercent: null } });
 });
 
+describe('outputs that others recorded', () => {
+  const recorded = (name: string) =>
+    toolJson(readFileSync(resolve('test/fixtures/amd-smi-recorded', name), 'utf8'));
+
+  test('amd-smi of a Radeon: memory of the device; used and free sum to the total', () => {
+    const [gpu] = amdSmiMetric(recorded('metric-r9700.json'));
+    expect(gpu!.memoryTotalBytes).toBe(30_576 * mebibyte);
+    expect(gpu!.sample.memoryUsedBytes).toBe(20_450 * mebibyte);
+    expect(gpu!.sample.memoryUsedBytes! + gpu!.sample.memoryFreeBytes!).toBe(gpu!.memoryTotalBytes);
+    expect(gpu!.sample).toMatchObject({ utilizationPercent: 91, smClockMhz: 2774, throttleBits: 0x8 });
+  });
+
+  test('amd-smi: memory by process, on the GPU it names', () => {
+    expect([...amdSmiProcesses(recorded('process-mi350x.json'))]).toEqual([
+      [
+        4,
+        [
+          { pid: 1, usedBytes: 0 },
+          { pid: 710_898, usedBytes: 200_145_596_416 },
+        ],
+      ],
+    ]);
+  });
+
+  test('rocm-smi of three generations: memory of the device, in bytes', () => {
+    const cards = ['rocm-smi-r9700-and-780m.json', 'rocm-smi-680m.json', 'rocm-smi-mi350x.txt'].flatMap(
+      (name) => rocmSmiCards(recorded(name)),
+    );
+    expect(
+      cards.map(({ index, name, memoryTotalBytes, sample }) => [
+        index,
+        name,
+        memoryTotalBytes,
+        sample.memoryUsedBytes,
+      ]),
+    ).toEqual([
+      [0, null, 34_208_743_424, 29_225_381_888],
+      [1, null, 4_294_967_296, 72_495_104],
+      [0, 'Rembrandt [Radeon 680M]', 536_870_912, 482_263_040],
+      [0, null, 308_902_100_992, 200_804_560_896],
+    ]);
+    // Its own percentage of the same moment.
+    expect(Math.trunc((29_225_381_888 / 34_208_743_424) * 100)).toBe(85);
+    expect(cards.map(({ sample }) => sample.powerW)).toEqual([19, 12.134, 9.215, 266]);
+  });
+
+  test('rocm-smi: memory by process; the one process holds all but the driver’s share', () => {
+    const document = recorded('rocm-smi-mi350x.txt');
+    const processes = rocmSmiProcesses(document);
+    expect(processes).toEqual([
+      { pid: 710_898, usedBytes: 200_145_596_416 },
+      { pid: 721_888, usedBytes: 0 },
+    ]);
+    const [card] = rocmSmiCards(document);
+    expect(card!.sample.memoryUsedBytes! - processes[0]!.usedBytes!).toBeLessThan(2 ** 30);
+    expect(
+      rocmSmiProcesses({ system: { 'PID 7': 'a, b, 2, UNKNOWN, 0, 0', 'Driver version': '6' } }),
+    ).toEqual([{ pid: 7, usedBytes: null }]);
+    expect(rocmSmiProcesses(recorded('rocm-smi-680m.json'))).toEqual([]);
+  });
+});
+
 describe('a tool on PATH', () => {
   const place = mkdtempSync(join(tmpdir(), 'inferscope-amd-'));
   afterAll(() => rmSync(place, { recursive: true }));
@@ -136,6 +198,18 @@ describe('a tool on PATH', () => {
     expect(issues.find(({ text }) => text.startsWith('gpu1'))?.text).toContain(
       'powerW (amd-smi does not tell it)',
     );
+  });
+
+  test('rocm-smi with one card tells what each process holds on it', async () => {
+    const recorded = resolve('test/fixtures/amd-smi-recorded/rocm-smi-mi350x.txt');
+    const path = tool('rocm-smi', [`cat ${recorded}`]);
+    const gpus = await openAmd({ name: 'rocm-smi', path });
+    const { processes } = await gpus.devices[0]!.details();
+    gpus.close();
+    expect(processes).toEqual([
+      { pid: 710_898, usedBytes: 200_145_596_416 },
+      { pid: 721_888, usedBytes: 0 },
+    ]);
   });
 
   test('that has no GPU says so', async () => {

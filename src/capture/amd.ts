@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../model/errors.js';
 import { toolJson } from './amd-json.js';
-import { rocmSmiArguments, rocmSmiCards } from './amd-rocm-smi.js';
+import { rocmSmiArguments, rocmSmiCards, rocmSmiProcesses } from './amd-rocm-smi.js';
 import { amdSmiMetric, amdSmiProcesses, type AmdReading, amdSmiStatic } from './amd-smi.js';
 import { failureLine, runTool } from './doctor/run-tool.js';
 import { monotonicNs } from './record-writer.js';
@@ -74,11 +74,15 @@ export async function openAmd(tool: AmdTool): Promise<AmdGpus> {
   let processes = new Map<number, GpuProcess[]>();
   let processesNs = -Infinity;
   async function readProcesses(index: number): Promise<GpuProcess[] | null> {
-    if (tool.name !== 'amd-smi') return null;
+    // rocm-smi tells what a process holds, not on which GPU.
+    if (tool.name !== 'amd-smi' && first.length > 1) return null;
     if (monotonicNs() - processesNs >= processPeriodNs) {
       processesNs = monotonicNs();
       try {
-        processes = amdSmiProcesses(await ask('process', '--json'));
+        processes =
+          tool.name === 'amd-smi'
+            ? amdSmiProcesses(await ask('process', '--json'))
+            : new Map([[index, rocmSmiProcesses(await ask('--showpids', '--json'))]]);
       } catch {
         return null;
       }
