@@ -8,7 +8,7 @@ import { lastEventStart } from './split.js';
 import { readTopLevel } from './top-level.js';
 
 /** As much as is parsed at once: names and columns of it fit the caches of a core a few times over. */
-const chunkBytes = 4 * 2 ** 20;
+const chunkBytes = 2 * 2 ** 20;
 /** An event, or the metadata around the events, longer than this is no profiler's. */
 const maximumTokenBytes = 128 * 2 ** 20;
 
@@ -161,7 +161,7 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
     const cut = lastEventStart(Buffer.from(window.bytes.buffer), window.end);
     if (cut <= window.at) throw new NotSplittable();
     start(cut, false);
-    if (running.length > lanes.count * 2) await finishOne(false);
+    if (running.length > lanes.count + 1) await finishOne(false);
     reading.progress(source.share());
   }
   if (!started) throw new NotSplittable();
