@@ -66,7 +66,8 @@ function modelRow(
     published_dtype: declaredWeights(preset.config)?.name ?? declaredDType(preset.config) ?? 'float32',
     gated: preset.gated,
     formats: formats.map(({ format, storage }) => {
-      const request: MemoryRequest = { ...shape, storage, gpu };
+      // A share in place of the simulation: two hundred models and formats are to take a second.
+      const request: MemoryRequest = { ...shape, storage, gpu, reserve: 'share' };
       const made = estimateMemory(architecture, request);
       const of = (component: EstimatedComponent): number => fullestOf(made, component);
       const weights = of('model_weights');

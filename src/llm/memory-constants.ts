@@ -72,9 +72,10 @@ export const decodeGraph: MemoryConstant = {
 
 /** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */
 export const allocatorReserveShare = {
-  share: 0.05,
+  share: 0.4,
   confidence: 'low',
-  source: 'free blocks between those in use',
+  source:
+    'free blocks between those in use: 0.25 to 0.73 in six models on an H200; a simulation goes before it',
 } as const;
 
 /** Node.js with ONNX Runtime loaded. */

@@ -14,6 +14,8 @@ const request = (change: Partial<MemoryRequest> = {}): MemoryRequest => ({
   inputLen: 512,
   outputLen: 128,
   storage: floatStorage('bfloat16'),
+  // The simulation of the reserve has its own test.
+  reserve: 'share',
   ...change,
 });
 const bytesOf = ({ lines }: MemoryEstimate, component: EstimatedComponent): number[] =>

@@ -7,7 +7,6 @@ import {
   type EstimatedComponent,
   type Part,
   type Place,
-  type WeightsPart,
 } from './memory-place.js';
 import { withDefaults, type MemoryRequest, type ResolvedRequest } from './memory-request.js';
 import { devices, type Device } from './memory-shards.js';
@@ -81,7 +80,7 @@ export function memoryEstimator(a: Architecture, asked: MemoryRequest): (shape: 
 function estimated(
   a: Architecture,
   group: readonly Device[],
-  weights: readonly WeightsPart[],
+  weights: readonly Part[],
   request: ResolvedRequest,
 ): MemoryEstimate {
   const byRank = new Map<number, Place>();

@@ -22,17 +22,10 @@ export interface Part {
   confidence: Confidence;
 }
 
-export interface WeightsPart extends Part {
-  /** What an allocator with segments adds to them. */
-  roundingBytes: number;
-  /** What it gives out beyond what was asked for: ends of segments too small to be split off. */
-  unsplitBytes: number;
-}
-
 /** What one device takes at its peak. */
 export interface Place {
   parts: Partial<Record<EstimatedComponent, Part>>;
-  peak: 'load' | 'prefill' | 'decode' | 'start-up';
+  peak: 'prefill' | 'decode' | 'start-up';
   /** Cache of the batch at its full length; vLLM's pool is larger. */
   kvNeeded: number;
 }

@@ -53,6 +53,8 @@ export interface MemoryRequest {
   /** Windowed layers keep only their window. Default: as the engine does it. */
   hybridCache?: boolean;
   cudaGraphs?: boolean;
+  /** How torch's reserve is reckoned. simulated: allocation by allocation (tens of ms); share: a fitted share. */
+  reserve?: 'simulated' | 'share';
   /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
   loading?: 'checkpoint' | 'random';
   /** growing: transformers' own cache, which is copied at each step; static: one of full length. */
@@ -93,6 +95,7 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
     attention: request.attention ?? 'fused',
     hybridCache: request.hybridCache ?? engine !== 'onnx',
     cudaGraphs: request.cudaGraphs ?? engine === 'vllm',
+    reserve: request.reserve ?? 'simulated',
     loading: request.loading ?? 'checkpoint',
     cache: request.cache ?? 'growing',
   };

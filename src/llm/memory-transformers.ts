@@ -10,13 +10,13 @@ import {
   decodeGraph,
   ncclBuffers,
 } from './memory-constants.js';
-import { kvFormula, kvOf, sequencesOf, type Place, type WeightsPart } from './memory-place.js';
+import { reservedBytes } from './memory-reserve.js';
+import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
-import { tensorBytes } from './storage.js';
 
 interface Moment {
-  stage: 'load' | 'prefill' | 'decode';
+  stage: 'prefill' | 'decode';
   kv: number;
   tokens: number;
   transient: TransientBytes;
@@ -27,19 +27,15 @@ export function transformersPlace(
   a: Architecture,
   device: Device,
   request: ResolvedRequest,
-  weights: WeightsPart,
+  weights: Part,
 ): Place {
   const sequences = sequencesOf(request);
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
-  const moments = [prefill, ...(decode ? [decode] : []), loadMoment(a, device, request)];
-  const at = moments.reduce((most, one) => (held(one) > held(most) ? one : most));
-  // Freed blocks stay with the allocator: the cache of decode grows into what prefill's activations left.
-  const left = Math.max(prefill.transient.bytes, at.transient.bytes);
+  const at = decode && held(decode) > held(prefill) ? decode : prefill;
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
-  const share = allocatorReserveShare.share;
   return {
     peak: at.stage,
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
@@ -52,8 +48,8 @@ export function transformersPlace(
         confidence: 'medium',
       },
       framework_overhead: {
-        bytes: workspace.bytes + weights.unsplitBytes + (grouped ? ncclBuffers.bytes : 0),
-        formula: `cuBLAS workspace + ends of the weights’ segments${grouped ? ' + NCCL buffers' : ''}`,
+        bytes: workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
+        formula: `cuBLAS workspace${grouped ? ' + NCCL buffers' : ''}`,
         confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
       },
       ...(request.cudaGraphs
@@ -66,12 +62,35 @@ export function transformersPlace(
           }
         : {}),
       cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
-      allocator_reserve: {
-        bytes: weights.roundingBytes + share * (at.kv + left),
-        formula: `weights rounded up to segments of 2 and 20 MiB + ${share * 100} % of cache and activations`,
-        confidence: allocatorReserveShare.confidence,
-      },
+      allocator_reserve: reservePart(a, device, request, {
+        given: weights.bytes + held(at) + workspace.bytes,
+        moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
+        workspace: workspace.bytes,
+      }),
     },
+  };
+}
+
+function held({ kv, transient }: Moment): number {
+  return kv + transient.bytes;
+}
+
+/** What torch holds beyond what is in use at the peak. */
+function reservePart(
+  a: Architecture,
+  device: Device,
+  request: ResolvedRequest,
+  { given, moving, workspace }: { given: number; moving: number; workspace: number },
+): Part {
+  const { share, confidence } = allocatorReserveShare;
+  if (request.reserve === 'share') {
+    return { bytes: share * moving, formula: `${share * 100} % of cache and activations`, confidence };
+  }
+  const { end } = reservedBytes(a, device, request, workspace);
+  return {
+    bytes: Math.max(0, end - given),
+    formula: 'torch’s caching allocator, gone through allocation by allocation, − what is in use at the peak',
+    confidence: 'medium',
   };
 }
 
@@ -128,22 +147,5 @@ function decodeMoment(
       bytes: transient.bytes + copy,
       formula: transient.formula + (copy > 0 ? ' + one layer’s keys, copied as they grow' : ''),
     },
-  };
-}
-
-function held({ kv, transient }: Moment): number {
-  return kv + transient.bytes;
-}
-
-/** While random weights are made: a tied lm_head is a matrix of its own at first. */
-function loadMoment(a: Architecture, device: Device, { loading, storage }: ResolvedRequest): Moment {
-  const embedding = device.tensors.find(({ name }) => name === 'embed_tokens');
-  const bytes =
-    loading === 'random' && a.tiedEmbeddings && embedding ? tensorBytes(embedding, storage.weights) : 0;
-  return {
-    stage: 'load',
-    kv: 0,
-    tokens: 0,
-    transient: { bytes, at: 'lm_head', formula: 'V·D·b: the lm_head before it is tied' },
   };
 }

@@ -1,5 +1,4 @@
 import {
-  allocatorReserveShare,
   byArchitecture,
   cublasWorkspace,
   cudaContext,
@@ -110,26 +109,12 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
   const workspaceKey = generation !== undefined && generation in cublasWorkspace ? generation : 'other';
   const workspace = byArchitecture(cublasWorkspace, architecture);
   const framework = of('framework_overhead');
-  const reserve = of('allocator_reserve');
-  const moving = estimated('kv_cache') + estimated('activations');
-  const rounding = estimated('allocator_reserve') - allocatorReserveShare.share * moving;
   return [
     ...common,
     ...(gpus > 1
       ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
       : constantOf(`cublasWorkspace.${workspaceKey}`, workspace, framework)),
     ...constantOf('decodeGraph', decodeGraph, of('cuda_graphs')),
-    ...(reserve === null || moving <= 0
-      ? []
-      : [
-          {
-            constant: 'allocatorReserveShare',
-            current: allocatorReserveShare.share,
-            unit: 'share' as const,
-            right: (reserve - rounding) / moving,
-            bytesPerUnit: moving,
-          },
-        ]),
     ...factor(`activations (${row.engine})`, 'activations'),
   ];
 }

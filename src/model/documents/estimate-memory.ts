@@ -42,7 +42,7 @@ export const estimatePointSchema = z.object({
   largest_gpu_bytes: z.number(),
   needed_gpu_bytes: z.number(),
   /** When it is fullest. */
-  peak: z.enum(['load', 'prefill', 'decode', 'start-up']),
+  peak: z.enum(['prefill', 'decode', 'start-up']),
   kv_needed_bytes: z.number(),
   /** What vLLM's KV pool holds on the GPU where it is smallest; null for other engines or an unknown GPU. */
   kv_pool: z

@@ -1,0 +1,115 @@
+/**
+ * PyTorch's caching allocator, as far as the size of its reserve goes (c10/cuda/CUDACachingAllocator.cpp, default
+ * settings, one stream): a request is rounded to 512 bytes and served by the smallest free block that holds it, else by a
+ * new segment: 2 MiB for up to 1 MiB, 20 MiB for less than 10 MiB, else its own size rounded up to 2 MiB. What is left of a
+ * block is split off when it is over 1 MiB (512 bytes in the small pool); freed neighbours of a segment become one block.
+ * Segments are never given back.
+ */
+export interface TorchAllocator {
+  /** @returns the block, for `free` */
+  malloc(bytes: number): Block;
+  free(block: Block): void;
+  reserved(): number;
+  allocated(): number;
+}
+
+export interface Block {
+  size: number;
+  address: number;
+  used: boolean;
+  small: boolean;
+  before: Block | null;
+  after: Block | null;
+}
+
+const mib = 2 ** 20;
+
+export function torchAllocator(): TorchAllocator {
+  let reserved = 0;
+  let allocated = 0;
+  /** Free blocks, by size. */
+  const pools = { small: [] as Block[], large: [] as Block[] };
+
+  /** Of equal size the lowest address goes first. */
+  function firstAtLeast(pool: readonly Block[], size: number, address = -Infinity): number {
+    let low = 0;
+    let high = pool.length;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      const block = pool[middle]!;
+      const less = block.size === size ? block.address < address : block.size < size;
+      if (less) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  const poolOf = ({ small }: Block): Block[] => (small ? pools.small : pools.large);
+
+  function offer(block: Block): void {
+    block.used = false;
+    const pool = poolOf(block);
+    pool.splice(firstAtLeast(pool, block.size, block.address), 0, block);
+  }
+
+  function withdraw(block: Block): void {
+    const pool = poolOf(block);
+    pool.splice(firstAtLeast(pool, block.size, block.address), 1);
+  }
+
+  return {
+    malloc(bytes) {
+      const size = Math.max(512, Math.ceil(bytes / 512) * 512);
+      const small = size <= mib;
+      const pool = small ? pools.small : pools.large;
+      const at = firstAtLeast(pool, size);
+      let block = pool[at];
+      if (block) pool.splice(at, 1);
+      else {
+        const segment = small ? 2 * mib : size < 10 * mib ? 20 * mib : Math.ceil(size / (2 * mib)) * 2 * mib;
+        block = { size: segment, address: -reserved - segment, used: true, small, before: null, after: null };
+        // A new segment lies below the earlier ones: seen on an H200 by which of two equal blocks is taken first.
+        reserved += segment;
+      }
+      const rest = block.size - size;
+      if (small ? rest >= 512 : rest > mib) {
+        const left: Block = {
+          size: rest,
+          address: block.address + size,
+          used: false,
+          small,
+          before: block,
+          after: block.after,
+        };
+        if (block.after) block.after.before = left;
+        block.after = left;
+        block.size = size;
+        offer(left);
+      }
+      block.used = true;
+      allocated += block.size;
+      return block;
+    },
+    free(block) {
+      allocated -= block.size;
+      let whole = block;
+      const { before, after } = block;
+      if (before && !before.used) {
+        withdraw(before);
+        before.size += whole.size;
+        before.after = whole.after;
+        if (whole.after) whole.after.before = before;
+        whole = before;
+      }
+      if (after && !after.used) {
+        withdraw(after);
+        whole.size += after.size;
+        whole.after = after.after;
+        if (after.after) after.after.before = whole;
+      }
+      offer(whole);
+    },
+    reserved: () => reserved,
+    allocated: () => allocated,
+  };
+}
