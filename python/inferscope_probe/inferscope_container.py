@@ -71,7 +71,8 @@ def run(folder: str, places: Dict[str, str], files: bool, arguments: List[str]) 
     talk.start()
     code = child.wait()
     talk.join(5)
-    with open(os.path.join(folder, DONE), "w", encoding="ascii") as file:
+    # After a clean there is no folder any more.
+    with contextlib.suppress(FileNotFoundError), open(os.path.join(folder, DONE), "w", encoding="ascii") as file:
         file.write(str(code))
     return 128 - code if code < 0 else code
 
@@ -174,8 +175,13 @@ def stop(folder: str, name: str) -> int:
 
 def clean(folder: str) -> int:
     stop(folder, "KILL")
-    shutil.rmtree(folder, ignore_errors=True)
-    return 0
+    # The run that waits for the engine still writes how it ended.
+    for _ in range(50):
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.1)
+        if not os.path.exists(folder):
+            return 0
+    return 1
 
 
 def main(arguments: List[str]) -> int:

@@ -1,0 +1,109 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, describe, expect, test } from 'vitest';
+
+// The side of the container, run on this machine: what it does with files, signals and the record needs no Docker.
+const agent = join('python', 'inferscope_probe', 'inferscope_container.py');
+// Itself, not a launcher of version managers, which takes half a second.
+const asked = spawnSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' });
+const python = asked.status === 0 ? asked.stdout.trim() : '';
+const root = mkdtempSync(join(tmpdir(), 'inferscope-agent-'));
+afterAll(() => rmSync(root, { recursive: true }));
+
+let made = 0;
+/** A folder as it is in the container, and one of the host with a program and an order that names it. */
+function places(program: string): { folder: string; scratch: string; map: string } {
+  const folder = join(root, `there-${made}`);
+  const scratch = join(root, `here-${made++}`);
+  mkdirSync(join(folder, 'files'), { recursive: true });
+  mkdirSync(join(scratch, 'launch'), { recursive: true });
+  writeFileSync(join(scratch, 'launch', 'program.py'), program);
+  writeFileSync(
+    join(scratch, 'launch', 'order.json'),
+    JSON.stringify({ model: join(scratch, 'launch', 'm') }),
+  );
+  return { folder, scratch, map: JSON.stringify({ [scratch]: join(folder, 'files') }) };
+}
+const call = (...args: string[]) => spawnSync(python, ['-B', agent, ...args], { encoding: 'utf8' });
+function run({ folder, scratch, map }: ReturnType<typeof places>) {
+  const tar = spawnSync('tar', ['-C', scratch, '-cf', '-', 'launch']).stdout;
+  const file = (name: string) => join(scratch, 'launch', name);
+  const args = ['-B', agent, 'run', folder, map, '--files', '--', file('program.py'), file('order.json')];
+  const child = spawn(python, args, { stdio: ['pipe', 'pipe', 'pipe'] });
+  child.stdin.end(tar);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (data) => (stdout += String(data)));
+  child.stderr.on('data', (data) => (stderr += String(data)));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { ended, stdout: () => stdout, stderr: () => stderr };
+}
+const until = async (what: () => boolean) => {
+  while (!what()) await sleep(20);
+};
+
+describe.skipIf(python === '')('the agent of a container', () => {
+  test('runs on files of the host with their paths changed, passes output and exit code on', async () => {
+    const place = places(
+      [
+        'import json, os, sys',
+        'print(json.load(open(sys.argv[1]))["model"])',
+        'print("talk", file=sys.stderr)',
+        'open(os.environ["INFERSCOPE_RECORD"], "a").write("{\\"v\\": 1}\\n")',
+        'sys.exit(7)',
+      ].join('\n'),
+    );
+    expect(call('ready', place.folder).status).toBe(0);
+    const { ended, stdout, stderr } = run(place);
+    expect(await ended).toBe(7);
+    expect(stdout().trim()).toBe(join(place.folder, 'files', 'launch', 'm'));
+    expect(stderr()).toContain('talk');
+    expect(readFileSync(join(place.folder, 'engine.log'), 'utf8')).toContain('talk');
+    const followed = call('follow', place.folder).stdout.trim().split('\n');
+    expect(followed[0]).toMatch(/^#pid \d+$/);
+    expect(followed.slice(1)).toEqual(['{"v": 1}']);
+  });
+
+  test('a killed program ends as a shell would tell it', async () => {
+    const place = places('import os, signal\nos.kill(os.getpid(), signal.SIGKILL)');
+    const { ended } = run(place);
+    expect(await ended).toBe(137);
+  });
+
+  test('stop reaches the program and, at last, all below it; clean leaves nothing', async () => {
+    const place = places(
+      [
+        'import os, signal, subprocess, sys, time',
+        'signal.signal(signal.SIGINT, lambda *_: open("asked", "w").close())',
+        'child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])',
+        'open("child", "w").write(str(child.pid))',
+        'while True: time.sleep(0.05)',
+      ].join('\n'),
+    );
+    const { ended } = run(place);
+    const files = join(place.folder, 'files');
+    await until(() => existsSync(join(files, 'child')) && readFileSync(join(files, 'child'), 'utf8') !== '');
+    const below = readFileSync(join(files, 'child'), 'utf8');
+    call('stop', place.folder, 'INT');
+    await until(() => existsSync(join(files, 'asked')));
+    call('clean', place.folder);
+    expect(await ended).toBe(137);
+    expect(existsSync(place.folder)).toBe(false);
+    await until(
+      () => !existsSync(`/proc/${below}`) || readFileSync(`/proc/${below}/stat`, 'utf8').includes(') Z '),
+    );
+  });
+
+  test('a process that only has the number of an old run is left alone', async () => {
+    const { folder } = places('');
+    const other = spawn('sleep', ['600']);
+    writeFileSync(join(folder, 'child.pid'), String(other.pid));
+    call('clean', folder);
+    expect(other.exitCode).toBeNull();
+    expect(existsSync(`/proc/${other.pid}`)).toBe(true);
+    other.kill();
+  });
+});
