@@ -1,7 +1,7 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import { gbWords, type Part, type Place } from './part.js';
 import { dtypesOf } from './torch-device.js';
-import { mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { highest, mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
 
 /** Main memory of an engine on the CPU: tensors where the engine counts them, arithmetic where it does not. */
 export function hostPlace(
@@ -78,10 +78,7 @@ function softwareOf(rows: MemoryRows, baselineBytes: number | null): Part | null
       evidence: `resident before the model was loaded: Python, torch and transformers${ranks > 1 ? `, ${ranks} processes` : ''}`,
     };
   }
-  const largest = rows.rss.reduce<{ t_ns: number; bytes: number } | null>(
-    (most, one) => (most && most.bytes >= one.bytes ? most : one),
-    null,
-  );
+  const largest = highest(rows.rss);
   const file = largest && sampleAt(rows.file, largest.t_ns);
   const anonymous = baseline && sampleAt(rows.anonymous, baseline.t_ns);
   if (file && anonymous) {

@@ -1,6 +1,6 @@
 import type { MemoryPoint } from '../../model/documents/memory-profile.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
-import { tensorsTold, sampleAt, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
+import { tensorsTold, highest, sampleAt, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
 
 type PointName = 'baseline' | 'post_warmup' | 'peak';
 
@@ -25,7 +25,7 @@ export function gpusOfRun(rows: MemoryRows, plan: MemoryPlan, own: ReadonlySet<n
   if (named.size === 0 && plan.samples_here) {
     for (const [gpu, samples] of rows.used) {
       const before = sampleAt(samples, plan.launch_ns)?.bytes ?? 0;
-      const most = Math.max(...within(samples, plan).map(({ bytes }) => bytes), 0);
+      const most = highest(within(samples, plan))?.bytes ?? 0;
       if (most - before >= grownBytes || (plan.where === 'url' && before >= servedBytes)) named.add(gpu);
     }
   }
@@ -149,10 +149,7 @@ export function spread(
 export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const warm = warmNs(rows, plan);
   const seen = within(rows.rss, plan);
-  const highest = seen.reduce<Sample | null>(
-    (most, one) => (most && most.bytes >= one.bytes ? most : one),
-    null,
-  );
+  const most = highest(seen);
   const sampled = (t_ns: number | null) => (t_ns === null ? null : sampleAt(seen, t_ns));
   const told = (point: PointName) => byRank(rows.told.filter((row) => row.point === point));
   const own = told('peak');
@@ -160,7 +157,7 @@ export function hostPoints(rows: MemoryRows, plan: MemoryPlan): MemoryPoints {
   const peak =
     own && plan.failure === null
       ? own
-      : highest && { ...highest, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
+      : most && { ...most, source: '/proc/<pid>/status VmRSS of its processes, sampled' };
   const first = seen[0] ?? null;
   const baseline =
     told('baseline') ?? (first && { ...first, source: '/proc/<pid>/status VmRSS, first sample' });
@@ -204,7 +201,7 @@ export const gb = (bytes: number | null): number | null => (bytes === null ? nul
 export function processPeak(rows: MemoryRows, gpu: number, own: ReadonlySet<number>): number | null {
   const mine = rows.processes.filter((one) => one.gpu === gpu && own.has(one.pid));
   if (mine.length === 0) return null;
-  return mine.reduce((sum, { samples }) => sum + Math.max(...samples.map(({ bytes }) => bytes)), 0);
+  return mine.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
 }
 
 /** Whether the engine told anything of this GPU's allocator. */

@@ -151,6 +151,13 @@ export function tensorsTold(told: readonly Told[], asked: Asked): number | null 
   return [...most.values()].reduce((sum, bytes) => sum + bytes, 0);
 }
 
+/** The highest of them; null without one. A loop, as recordings of hours have more samples than a call takes arguments. */
+export function highest(samples: readonly Sample[]): Sample | null {
+  let most: Sample | null = null;
+  for (const sample of samples) if (!most || sample.bytes > most.bytes) most = sample;
+  return most;
+}
+
 /** The last sample at or before a moment; the first after it where there is none. */
 export function sampleAt(samples: readonly Sample[], t_ns: number): Sample | null {
   return samples.findLast((sample) => sample.t_ns <= t_ns) ?? samples[0] ?? null;
