@@ -1,14 +1,49 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import type { TraceScope } from '../trace/scope.js';
+import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
+
+/** What is told of gaps one by one (counts, parts) is told of these: of a large capture, its first instances. */
+export interface Told {
+  /** Gaps and calls that begin before it. */
+  untilNs: number;
+  /** Windows of each kind that end by then. */
+  instances: Map<PhaseKind, number>;
+  /** Whether that is all of them. */
+  all: boolean;
+}
+
+/** Above so many gaps a mean over the first instances of each kind says what one over all would. */
+const gapsCounted = 1_000_000;
+const instancesTold = 256;
+
+/** Needs `windows`. */
+export async function toldOf({ database }: TraceScope, unmarked: boolean): Promise<Told> {
+  const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
+  const whole = unmarked || (gaps?.n ?? 0) <= gapsCounted;
+  const [until] = whole
+    ? []
+    : await database.query<{ ns: number }>(
+        `SELECT max(end_ns) AS ns FROM (SELECT end_ns, row_number() OVER (PARTITION BY kind ORDER BY start_ns) AS nth FROM windows WHERE kind IN ('decode', 'mixed'))
+         WHERE nth <= ${instancesTold}`,
+      );
+  const untilNs = until?.ns ?? Number.MAX_SAFE_INTEGER;
+  const kinds = await database.query<{ kind: PhaseKind; n: number }>(
+    `SELECT kind, count(*) AS n FROM windows WHERE end_ns <= ${untilNs} GROUP BY kind`,
+  );
+  return {
+    untilNs,
+    instances: new Map(kinds.map(({ kind, n }) => [kind, n])),
+    all: untilNs === Number.MAX_SAFE_INTEGER,
+  };
+}
 
 /** What the host's part of the gaps is known to be, by window and by kind of stage. */
 export interface HostSplit {
   /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
   framework: Map<number, number> | null;
-  /** Outside operators: by the operator (outermost) it came before, else by innermost range; ms over all instances of the kind. */
+  /** Of a mean instance. Outside operators: by the operator (outermost) it came before, else by innermost range. */
   parts: Map<PhaseKind, Parts>;
   /** Inside operators, by the outermost one; empty where none were recorded. */
   insideParts: Map<PhaseKind, Parts>;
@@ -44,7 +79,7 @@ function hostGapsSql(unmarked: boolean): string {
 }
 
 /** Needs `windows`. */
-export async function hostSplit(scope: TraceScope, unmarked: boolean): Promise<HostSplit> {
+export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told): Promise<HostSplit> {
   const { database } = scope;
   const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
@@ -62,17 +97,18 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean): Promise<H
     const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
     const insideRows = rows.map((row) => ({ ...row, ns: row.inside })).toSorted((a, b) => b.ns - a.ns);
     const before = rows.map((row) => ({ ...row, label: `before ${row.label}` }));
-    return { framework, parts: byKind(before), insideParts: byKind(insideRows) };
+    const all = await instancesOf(database);
+    return { framework, parts: byKind(before, all), insideParts: byKind(insideRows, all) };
   }
   if (unmarked) return { framework: null, parts: new Map(), insideParts: new Map() };
   // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
   const rows = await database.query<PartRow>(
     `SELECT w.kind, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
-     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 GROUP BY stage_id) g
+     FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${told.untilNs} GROUP BY stage_id) g
      JOIN focus_stages s USING (stage_id) JOIN windows w ON w.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL ORDER BY ns DESC`,
   );
-  return { framework: null, parts: byKind(rows), insideParts: new Map() };
+  return { framework: null, parts: byKind(rows, told.instances), insideParts: new Map() };
 }
 
 interface PartRow {
@@ -82,32 +118,46 @@ interface PartRow {
   n: number;
 }
 
-/** ns and counts over all instances of a kind; the largest. */
-function byKind(rows: readonly PartRow[]): Map<PhaseKind, Parts> {
+async function instancesOf(database: TraceScope['database']): Promise<Map<PhaseKind, number>> {
+  const kinds = await database.query<{ kind: PhaseKind; n: number }>(
+    'SELECT kind, count(*) AS n FROM windows GROUP BY kind',
+  );
+  return new Map(kinds.map(({ kind, n }) => [kind, n]));
+}
+
+/** Of a mean instance; the largest. */
+function byKind(rows: readonly PartRow[], instances: ReadonlyMap<PhaseKind, number>): Map<PhaseKind, Parts> {
   const found = new Map<PhaseKind, Parts>();
   for (const { kind, label, ns, n } of rows) {
     const own = found.get(kind) ?? [];
-    if (own.length < partsShown && ns > 0) own.push({ label, ms: ns / 1e6, count: n });
+    if (own.length < partsShown && ns > 0) {
+      const among = instances.get(kind) ?? 1;
+      own.push({ label, ms: ns / among / 1e6, count: n / among });
+    }
     found.set(kind, own);
   }
   return found;
 }
 
 /** Calls that wait for the device, by any vendor's names; a blocking copy waits too. */
-const waiting =
-  "(name ILIKE '%synchronize%' OR name ILIKE '%memcpy%' OR name ILIKE '%memset%' OR name ILIKE '%malloc%' OR name ILIKE '%free%')";
+const waiting = /synchronize|memcpy|memset|malloc|free/i;
 
-/** The host's waiting by the call it waited in, ns over all instances of a kind: the last such call before the gap ended. */
+/** The host's waiting by the call it waited in, of a mean instance: the last such call before the gap ended. */
 export async function waitingParts(
   { database }: TraceScope,
   unmarked: boolean,
+  told: Told,
 ): Promise<Map<PhaseKind, Parts>> {
+  const names = await database.query<{ name: string }>(
+    `SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL AND start_ns < ${told.untilNs}`,
+  );
+  const calls = names.filter(({ name }) => waiting.test(name)).map(({ name }) => literal(name));
   const rows = await database.query<PartRow>(
-    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE ${waiting}),
-     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0)
+    `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${told.untilNs}),
+     waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${told.untilNs})
      SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
      FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
      ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
-  return byKind(rows);
+  return byKind(rows, told.instances);
 }

@@ -20,7 +20,7 @@ import {
   coveredShare,
   inefficiencyParts,
 } from './counter-parts.js';
-import { type HostSplit, hostSplit, waitingParts } from './host-split.js';
+import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
 import { gpuPeaks, meanNecessary, necessaryOf, peakLines, type Necessary } from './necessary.js';
 import { type Measured, type Part, splitOf, withoutProfiler } from './split.js';
 import { type KindSums, windowRows } from './window-rows.js';
@@ -65,11 +65,12 @@ export async function stageWaterfalls(
   const { model, roofs } = facts ?? (await waterfallFacts(session, database, scope));
   const unmarked = known.some(({ kind }) => kind === 'outside');
   await makeWindowSums(scope, known);
-  const host = await hostSplit(scope, unmarked);
-  const waits = await waitingParts(scope, unmarked);
+  const told = await toldOf(scope, unmarked);
+  const host = await hostSplit(scope, unmarked, told);
+  const waits = await waitingParts(scope, unmarked, told);
   const steps = unmarked ? [] : await sizedSteps(session, scope);
   const counted = await countedClasses(session, database, unmarked, peaksOfModel(model, roofs));
-  const kinds = await windowRows(database, unmarked, host.framework);
+  const kinds = await windowRows(database, unmarked, host.framework, told);
   const results: StageWaterfall[] = [];
   for (const sums of kinds) {
     const own = steps.filter(({ kind }) => kind === sums.kind);
@@ -297,15 +298,9 @@ function partsOf(
   id: string,
   { host, waits, sums, ms }: Pick<StageContext, 'host' | 'waits'> & { sums: KindSums; ms: number },
 ): WaterfallBar['parts'] {
-  const perInstance = (parts: WaterfallBar['parts'] = []): WaterfallBar['parts'] =>
-    parts.map(({ label, ms: all, count }) => ({
-      label,
-      ms: all / sums.instances,
-      count: count === null ? null : count / sums.instances,
-    }));
   if (ms <= 0) return [];
-  if (id === 'synchronization') return perInstance(waits.get(sums.kind));
-  if (id === 'host.framework') return perInstance(host.insideParts.get(sums.kind));
+  if (id === 'synchronization') return waits.get(sums.kind) ?? [];
+  if (id === 'host.framework') return host.insideParts.get(sums.kind) ?? [];
   const split = host.framework === null ? 'host.program' : 'host.between_operators';
-  return id === split ? perInstance(host.parts.get(sums.kind)) : [];
+  return id === split ? (host.parts.get(sums.kind) ?? []) : [];
 }

@@ -4,6 +4,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { studentT975 } from '../statistics.js';
 import { figure, type Figure } from '../../model/figure.js';
 import { edges, gapParts } from '../trace/phases.js';
+import type { Told } from './host-split.js';
 import type { Measured } from './split.js';
 
 /** Kinds that have a waterfall: what a model is asked for, and a capture that marks nothing. */
@@ -37,6 +38,7 @@ export async function windowRows(
   database: SessionDatabase,
   unmarked: boolean,
   frameworkShare: Map<number, number> | null,
+  told: Told,
 ): Promise<KindSums[]> {
   const kinds = await database.query<Numbers & { kind: PhaseKind }>(
     `SELECT kind, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median
@@ -66,7 +68,7 @@ export async function windowRows(
   const inside = await frameworkTime(database, frameworkShare);
   const counts = await database.query<Numbers & { kind: PhaseKind }>(
     `SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, ${gapParts.map((part) => `count_if(${part}_ns > 0) AS ${part}`).join(', ')}
-     FROM own_gaps ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} GROUP BY 1`,
+     FROM own_gaps ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} WHERE own_gaps.start_ns < ${told.untilNs} GROUP BY 1`,
   );
   return waterfallKinds.flatMap((kind): KindSums[] => {
     const about = kinds.find((one) => one.kind === kind);
@@ -107,6 +109,7 @@ export async function windowRows(
       };
     };
     const gaps = counts.find((row) => row.kind === kind);
+    const among = told.instances.get(kind) ?? n;
     return [
       {
         kind,
@@ -121,7 +124,7 @@ export async function windowRows(
           ...copies
             .filter((row) => row.kind === kind)
             .map((row): [string, number] => [`exposed_copy.${row.copy}`, row['n']! / n]),
-          ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / n]),
+          ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / among]),
         ]),
         rows: shown
           .filter((row) => row.kind === kind)
