@@ -40,8 +40,8 @@ export function floating(
 
 export const floatingHeight = (rows: readonly FloatingBar[]): number => 40 + 26 * rows.length;
 
-function style(row: FloatingBar, theme: Theme) {
-  const color = row.id === 'measured' ? theme.ink : barColor(row.id, theme);
+function style(row: FloatingBar, theme: Theme, colorOf: (id: string, theme: Theme) => string) {
+  const color = row.id === 'measured' ? theme.ink : colorOf(row.id, theme);
   if (!row.id.startsWith('nonessential')) return { color };
   return { color, opacity: 0.55, borderColor: color, borderWidth: 1 };
 }
@@ -49,6 +49,12 @@ function style(row: FloatingBar, theme: Theme) {
 export function floatingBarsOption(
   input: Pick<ChartInput<unknown>, 'theme' | 'width'>,
   rows: readonly FloatingBar[],
+  /** For bars of something else than time: their unit, what they add up to, and their colours. */
+  {
+    unit = 'ms',
+    whole = 'the measured time',
+    colorOf = barColor,
+  }: { unit?: string; whole?: string; colorOf?: (id: string, theme: Theme) => string } = {},
 ): EChartsOption {
   const measured = rows.at(-1)?.ms ?? 0;
   const longest = Math.max(...rows.map((row) => row.from + Math.abs(row.ms)), 0);
@@ -86,20 +92,19 @@ export function floatingBarsOption(
           formatter: (params) => {
             const row = rows[(params as { dataIndex: number }).dataIndex];
             if (!row) return '';
-            const share =
-              row.id === 'measured' ? [] : [`${formatPercent(row.ms / measured)} of the measured time`];
+            const share = row.id === 'measured' ? [] : [`${formatPercent(row.ms / measured)} of ${whole}`];
             const trust = row.confidence === null ? [] : [`confidence: ${row.confidence}`];
-            return tip(row.name, row.meaning, `${row.text}${nbsp}ms`, ...share, ...trust);
+            return tip(row.name, row.meaning, `${row.text}${nbsp}${unit}`, ...share, ...trust);
           },
         },
         data: rows.map((row) => ({
           value: Math.abs(row.ms),
-          itemStyle: style(row, input.theme),
+          itemStyle: style(row, input.theme, colorOf),
           label: {
             show: true,
             position: 'right',
             color: input.theme.ink,
-            formatter: `${row.text}${nbsp}ms`,
+            formatter: `${row.text}${nbsp}${unit}`,
           },
         })),
       },

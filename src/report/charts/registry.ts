@@ -1,6 +1,7 @@
 import { barsChart } from './bars.js';
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { KernelsResult } from '../../model/documents/kernels.js';
+import type { MemoryResult } from '../../model/documents/memory-result.js';
 import type { MonitorResult } from '../../model/documents/monitor.js';
 import type { ServingResult } from '../../model/documents/serving.js';
 import type { SweepResult } from '../../model/documents/sweep.js';
@@ -18,6 +19,9 @@ import { repeatsChart, stepsChart } from './latency.js';
 import { kernelMapChart } from './kernels/map.js';
 import { kernelRooflineChart } from './kernels/roofline.js';
 import { layersChart } from './layers.js';
+import { memoryAllocationsChart } from './memory/allocations.js';
+import { memoryPartsChart } from './memory/parts.js';
+import { memoryReservedChart, memoryStackChart, memoryTimelineChart } from './memory/timeline.js';
 import { memoryChart } from './memory.js';
 import { monitorDeviceChart, monitorHostChart } from './monitor/device.js';
 import { rooflineChart } from './roofline.js';
@@ -85,6 +89,15 @@ export const kernelCharts = {
   kernel_map: kernelMapChart,
 } satisfies Record<string, Chart<KernelsResult>>;
 
+/** Those of the report of a memory profile. */
+export const memoryCharts = {
+  memory_timeline: memoryTimelineChart,
+  memory_stack: memoryStackChart,
+  memory_reserved: memoryReservedChart,
+  memory_parts: memoryPartsChart,
+  memory_allocations: memoryAllocationsChart,
+} satisfies Record<string, Chart<MemoryResult>>;
+
 /** Those of the report of a sweep. */
 export const sweepCharts = { sweep_map: sweepMapChart } satisfies Record<string, Chart<SweepResult>>;
 
@@ -94,6 +107,7 @@ export type BenchChartName = keyof typeof benchCharts;
 export type ServingChartName = keyof typeof servingCharts;
 export type MonitorChartName = keyof typeof monitorCharts;
 export type KernelChartName = keyof typeof kernelCharts;
+export type MemoryChartName = keyof typeof memoryCharts;
 export type SweepChartName = keyof typeof sweepCharts;
 
 /** A chart with the result its page holds: a page has charts of one kind only. */
@@ -106,6 +120,7 @@ export function chartNamed(name: string): Chart<unknown> | undefined {
     ...servingCharts,
     ...monitorCharts,
     ...kernelCharts,
+    ...memoryCharts,
     ...sweepCharts,
   };
   return all[name] as Chart<unknown> | undefined;

@@ -1,0 +1,153 @@
+import type { AllocatorMoment, MemoryResult } from '../../../model/documents/memory-result.js';
+import { componentWords, gbText } from '../../memory-words.js';
+import { classColors, type Theme } from '../../palette.js';
+import { base, type Chart } from '../chart.js';
+import { markOf } from '../lines.js';
+import { memoryLinesOption, type MemoryLine } from '../memory-lines.js';
+import { componentColor } from './colors.js';
+
+const unit = { bytes: 1e9, text: (bytes: number) => gbText(bytes / 1e9) };
+const since = 'since sampling began';
+
+/** The three points on the line of one GPU, else of the host. */
+function marksOf({ timeline, profile }: MemoryResult, gpu: number | null): MemoryResult['timeline']['marks'] {
+  const gpus = profile.memory_measurements.peak.per_gpu_details;
+  if (gpu === null || gpus.length < 2) return timeline.marks;
+  return timeline.marks.flatMap((mark) => {
+    const own = profile.memory_measurements[mark.point].per_gpu_details.find((one) => one.gpu === gpu);
+    return typeof own?.used_bytes === 'number' ? [{ ...mark, bytes: own.used_bytes }] : [];
+  });
+}
+
+/** Lines that tell the whole story: whole devices where there are any, else the host. */
+export const mainSeries = ({ timeline: { series } }: MemoryResult): MemoryResult['timeline']['series'] => {
+  const used = series.filter(({ kind }) => kind === 'used');
+  return used.length > 0 ? used : series;
+};
+
+export const sampledLines = (result: MemoryResult): MemoryLine[] =>
+  mainSeries(result).map(({ label, points }, index) => ({
+    name: label,
+    color: markOf(index).color,
+    points: points.map(({ t_s, bytes }) => [t_s, bytes] as const),
+  }));
+
+/** Everything that was sampled over the run. */
+export const memoryTimelineChart: Chart<MemoryResult> = {
+  height: () => 320,
+  build: (input) => {
+    const { result } = input;
+    const lines = sampledLines(result);
+    if (lines.length === 0) return base(input);
+    return memoryLinesOption(input, {
+      lines,
+      phases: result.timeline.phases,
+      // On several GPUs the points are sums; each GPU's own are on its chart.
+      marks: lines.length === 1 ? result.timeline.marks : marksOf(result, mainSeries(result)[0]?.gpu ?? null),
+      unit,
+      since,
+    });
+  },
+};
+
+/** Parts of what the allocator held, from the bottom. */
+export const heldParts = ['model_weights', 'kv_cache', 'activations', 'allocator_reserve'] as const;
+
+/** Moments of one device in order; of several ranks on it the first. */
+export function momentsOf({ allocator }: MemoryResult, part: string): AllocatorMoment[] {
+  const own = allocator.filter(({ gpu }) => String(gpu) === part);
+  const rank = Math.min(...own.map((one) => one.rank));
+  return own.filter((one) => one.rank === rank).toSorted((a, b) => a.t_s - b.t_s);
+}
+
+/** Bytes of a part up to a moment: its share of what was given out at most, and what was reserved beyond that. */
+export function heldBytes(moment: AllocatorMoment, part: (typeof heldParts)[number]): number {
+  const given = moment.max_allocated_bytes ?? moment.allocated_bytes ?? 0;
+  switch (part) {
+    case 'model_weights':
+      return moment.weights_bytes ?? 0;
+    case 'kv_cache':
+      return moment.kv_cache_bytes ?? 0;
+    case 'activations':
+      return Math.max(0, moment.rest_bytes ?? given);
+    case 'allocator_reserve':
+      return Math.max(0, (moment.reserved_bytes ?? given) - given);
+  }
+}
+
+function stacked(result: MemoryResult, part: string, theme: Theme): MemoryLine[] {
+  const moments = momentsOf(result, part);
+  const begin = result.timeline.phases.find(({ label }) => label === 'load')?.start_s ?? 0;
+  return heldParts
+    .filter((name) => moments.some((moment) => heldBytes(moment, name) > 0))
+    .map((name) => ({
+      name: componentWords[name],
+      color: componentColor(name, theme),
+      stack: true,
+      points: [
+        [Math.min(begin, moments[0]?.t_s ?? 0), 0] as const,
+        ...moments.map((moment) => [moment.t_s, heldBytes(moment, name)] as const),
+      ],
+    }));
+}
+
+/** One device: what its allocator held, stacked by component, under what the driver counted. `part` is the device. */
+export const memoryStackChart: Chart<MemoryResult> = {
+  height: () => 320,
+  build: (input) => {
+    const { result, part, theme } = input;
+    const gpu = part === 'null' ? null : Number(part);
+    const sampled = mainSeries(result).find((one) => one.gpu === gpu);
+    return memoryLinesOption(input, {
+      lines: [
+        ...stacked(result, part, theme),
+        ...(sampled
+          ? [
+              {
+                name: `${sampled.label}, ${sampled.source}`,
+                color: theme.ink,
+                points: sampled.points.map(({ t_s, bytes }) => [t_s, bytes] as const),
+              },
+            ]
+          : []),
+      ],
+      phases: result.timeline.phases,
+      marks: sampled ? marksOf(result, gpu) : [],
+      unit,
+      since,
+    });
+  },
+};
+
+/** Reserved against given out, of one device: the gap is what fragmentation and caching hold back. */
+export const memoryReservedChart: Chart<MemoryResult> = {
+  height: () => 260,
+  build: (input) => {
+    const moments = momentsOf(input.result, input.part);
+    const line = (
+      name: string,
+      color: string,
+      of: (moment: AllocatorMoment) => number | null,
+      dashed = false,
+    ): MemoryLine => ({
+      name,
+      color,
+      dashed,
+      points: moments.flatMap((moment) => {
+        const bytes = of(moment);
+        return bytes === null ? [] : [[moment.t_s, bytes] as const];
+      }),
+    });
+    return memoryLinesOption(input, {
+      lines: [
+        line('reserved', classColors.sampling, ({ reserved_bytes: bytes }) => bytes, true),
+        line('given out at most', classColors.gemm, ({ max_allocated_bytes: bytes }) => bytes),
+        line('given out at its end', classColors.norm, ({ allocated_bytes: bytes }) => bytes),
+      ].filter(({ points }) => points.length > 0),
+      phases: input.result.timeline.phases,
+      marks: [],
+      unit,
+      since,
+    });
+  },
+};
