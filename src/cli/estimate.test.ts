@@ -140,9 +140,9 @@ describe('memory', () => {
     expect(of('activations')).toBe(4 * 1024 * 2 * (4 * 4096 + 3 * 11_008));
     expect(point!.fits).toBe(true);
     expect(point!.total_bytes).toBe(point!.lines.reduce((sum, { bytes }) => sum + bytes, 0));
-    // 22.06 GiB less weights, context and workspace hold about 16 sequences of 1025 tokens.
-    expect(point!.largest.batch_size).toBeGreaterThan(12);
-    expect(point!.largest.batch_size).toBeLessThan(20);
+    // 22.06 GiB less weights (12.55) and context (0.44): 9.07 for sequences of 0.5 GiB cache, 0.09 of activations and what
+    // torch's allocator holds beside them, about 0.18.
+    expect(Math.abs(point!.largest.batch_size! - 9.07 / 0.77)).toBeLessThan(1.5);
     expect(point!.would_fit).toEqual([]);
   });
 

@@ -139,13 +139,17 @@ function verdictLines(memory: EstimateMemory, point: EstimatePoint, width: numbe
     return lines;
   }
   const spare = total - point.needed_gpu_bytes;
+  const reserve = Math.max(
+    0,
+    ...(point.lines.find(({ component }) => component === 'allocator_reserve')?.gpu_bytes ?? []),
+  );
   const least = memory.engine === 'vllm' ? ' with the batch’s own cache' : '';
   lines.push(
     ...line(
       'fits',
       fits
         ? `yes: ${formatBytes(point.needed_gpu_bytes)}${least} of ${formatBytes(total)} (${memory.gpu!.source})`
-        : `no: ${formatBytes(point.needed_gpu_bytes)}${least} of ${formatBytes(total)}${spare < 0 ? `, ${formatBytes(-spare)} too much` : ', and its share is smaller'}`,
+        : `no: ${formatBytes(point.needed_gpu_bytes)}${least} of ${formatBytes(total)}${spare < 0 ? `, ${formatBytes(-spare)} too much` : ', and its share is smaller'}${spare < 0 && spare + reserve >= 0 ? '; that is less than torch’s reserve, of which it gives back what it can: it may run, slower' : ''}`,
     ),
   );
   lines.push(...line('largest', largestWords(point, memory)));
