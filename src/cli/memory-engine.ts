@@ -1,7 +1,13 @@
 import { openGpus } from '../capture/telemetry-gpus.js';
 import { findPython, pythonCandidates } from '../engines/transformers/interpreter.js';
+import type { Issue } from '../model/document.js';
 import type { EngineName } from '../model/engine.js';
 import type { MemoryTyped } from './memory-options.js';
+
+export interface ChosenEngine {
+  engine: EngineName;
+  issues: Issue[];
+}
 
 /**
  * The engine where none was named: on a GPU that torch sees vLLM, where it is not installed transformers; without a GPU or
@@ -11,14 +17,18 @@ export async function chooseMemoryEngine({
   python,
   device,
   tensorParallelSize,
-}: Pick<MemoryTyped, 'python' | 'device' | 'tensorParallelSize'>): Promise<EngineName> {
+}: Pick<MemoryTyped, 'python' | 'device' | 'tensorParallelSize'>): Promise<ChosenEngine> {
   const named = device !== undefined || tensorParallelSize > 1 || python !== undefined;
   const { gpus } = await openGpus();
   gpus?.close();
-  if (!gpus && !named) return 'onnx';
+  if (!gpus && !named) return { engine: 'onnx', issues: [] };
   const onCpu = device === 'cpu';
-  if (!onCpu && (await has(python, ['vllm']))) return 'vllm';
-  return (await has(python, ['torch', 'transformers'], onCpu || named)) ? 'transformers' : 'onnx';
+  if (!onCpu && (await has(python, ['vllm']))) return { engine: 'vllm', issues: [] };
+  if (await has(python, ['torch', 'transformers'], onCpu || named))
+    return { engine: 'transformers', issues: [] };
+  const text =
+    'No Python here has vLLM, or torch and transformers, with a GPU: the embedded engine ran, on the CPU (inferscope doctor says what is missing).';
+  return { engine: 'onnx', issues: [{ code: 'engine_fallback', severity: 'warning', text }] };
 }
 
 async function has(python: string | undefined, packages: string[], cpuToo = false): Promise<boolean> {

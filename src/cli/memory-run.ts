@@ -54,8 +54,12 @@ export async function runMemorySession(
   const point = benchPoint(['latency'], config.batch_size, config.input_len, config.output_len);
   const elsewhere = typed.container !== undefined || typed.url !== undefined;
   progress.update('finding the engine');
-  const engine = typed.engine ?? (elsewhere ? null : await chooseMemoryEngine(typed));
-  const { request, issues } = engineRequest(typed, asked, engine);
+  const { engine, issues: chosen } =
+    typed.engine || elsewhere
+      ? { engine: typed.engine ?? null, issues: [] }
+      : await chooseMemoryEngine(typed);
+  const { request, issues: told } = engineRequest(typed, asked, engine);
+  const issues = [...chosen, ...told];
   const session = await createSession({
     label: `memory-${config.model}`,
     kind: 'memory',
