@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import type { Row } from '../../model/tables.js';
 import { identify } from '../identify.js';
 import { vllmLogImporter } from './importer.js';
+import { parseVllmLines, parseVllmLog } from './parse.js';
+import { readLog } from './read-log.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-vllm-log-'));
 afterAll(() => rmSync(root, { recursive: true }));
@@ -75,6 +77,14 @@ test('sizes in bytes with their line, and when it was printed; numbers by name',
     vllm_dtype: 'bfloat16',
     vllm_quantization: 'none',
   });
+});
+
+test('lines that are passed over tell nothing: the same facts as of the whole text', async () => {
+  for (const name of readdirSync('test/fixtures/vllm-logs').filter((one) => one.endsWith('.log'))) {
+    const path = `test/fixtures/vllm-logs/${name}`;
+    const { lines } = await readLog(path);
+    expect(parseVllmLines(lines)).toEqual(parseVllmLog(readFileSync(path, 'utf8')));
+  }
 });
 
 test('four ranks: each on its GPU', async () => {

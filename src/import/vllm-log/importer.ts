@@ -1,13 +1,12 @@
+import { stat } from 'node:fs/promises';
 import { InferscopeError } from '../../model/errors.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { VllmLogFact, VllmLogFacts, VllmRankFacts } from '../../model/vllm-log.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../importer.js';
-import type { LogLine } from './lines.js';
 import { parseVllmLines } from './parse.js';
-import { readLog } from './read-log.js';
-import { logClock, serverStats, type ServerStats } from './server-stats.js';
+import { type ReadLog, readLog } from './read-log.js';
 
 /** Sizes of a rank: the `kind` of the table `memory`, and what it means. */
 const sizes = {
@@ -25,6 +24,15 @@ const sizes = {
   budget: 'share of the GPU that the engine may take (utilisation × total)',
 } satisfies Partial<Record<keyof VllmRankFacts, string>>;
 
+// A file is asked for its facts and then loaded at once: it is read once for both.
+let last: { key: string; log: ReadLog } | null = null;
+async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
+  const found = await stat(path).catch(() => null);
+  const key = `${path}\n${found?.size}\n${found?.mtimeMs}`;
+  if (last?.key !== key) last = { key, log: await readLog(path, signal) };
+  return last.log;
+}
+
 /**
  * The log of a vLLM engine or server: sizes of every rank into `memory` and `metrics`, what a server wrote of itself while it
  * ran into `telemetry`.
@@ -36,7 +44,7 @@ export const vllmLogImporter = {
       firstBytes,
     ),
   async facts(path): Promise<CaptureFacts> {
-    const facts = parseVllmLines(await readLog(path));
+    const facts = parseVllmLines((await opened(path)).lines);
     return {
       tool: { name: 'vLLM', version: facts.version?.value ?? null },
       realtime_zero_ns: null,
@@ -47,19 +55,8 @@ export const vllmLogImporter = {
     };
   },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
-    const clock = logClock();
-    const times = new Map<number, number>();
-    const stats: (ServerStats & { t_ns: number })[] = [];
-    const lines = await readLog(
-      path,
-      (line: LogLine) => {
-        const t_ns = clock(line) * 1e9;
-        times.set(line.number, t_ns);
-        const told = serverStats(line);
-        if (told) stats.push({ ...told, t_ns });
-      },
-      context.signal,
-    );
+    const { lines, seconds, stats } = await opened(path, context.signal);
+    last = null;
     const facts = parseVllmLines(lines);
     if (facts.reason !== null && stats.length === 0) throw nothing(path, facts.reason);
     const { execution_id, capture_id, host } = context;
@@ -67,7 +64,7 @@ export const vllmLogImporter = {
     const redact = context.redact ?? ((text: string) => text);
     for (const rank of facts.ranks) {
       for (const row of memoryRows(rank)) {
-        const t_ns = times.get(row.line_number) ?? null;
+        const t_ns = (seconds.get(row.line_number) ?? 0) * 1e9;
         const own = { pid: rank.pid, rank: rank.rank, device: rank.rank };
         const place = { t_ns, kind: row.kind, bytes: row.bytes, point: null, source: redact(row.line) };
         sink.append('memory', { ...keys, ...own, ...place });
@@ -78,9 +75,9 @@ export const vllmLogImporter = {
       const own = { pid: null, rank: 0, defined_as_ours: false, statistic: 'value', n: null };
       sink.append('metrics', { ...keys, ...own, ...metric, source: redact(metric.source) });
     }
-    for (const { scope, values, t_ns } of stats) {
-      for (const [metric, value] of values)
-        sink.append('telemetry', { ...keys, pid: null, rank: 0, t_ns, scope, metric, value });
+    for (const { scope, values, seconds: at } of stats) {
+      const own = { pid: null, rank: 0, t_ns: at * 1e9, scope };
+      for (const [metric, value] of values) sink.append('telemetry', { ...keys, ...own, metric, value });
     }
     return {
       clock: { name: 'local time of the log, without year', resolution_ns: 1e9, error_bound_ns: null },

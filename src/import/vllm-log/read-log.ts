@@ -1,28 +1,39 @@
 import { createReadStream } from 'node:fs';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { cleaned, type LogLine } from './lines.js';
-
-/** What a line needs to have for any pattern to look at it: logs of servers hold millions of other lines. */
-const telling =
-  /GiB?|GB |LLM engine|args: |Namespace\(|API server version|blocks: |blocks is: |tokens|block size|max model len|Error|utilization| seconds| secs|init engine/;
+import { logClock, serverStats, type ServerStats } from './server-stats.js';
 
 /**
- * The lines of a log that may tell something, and of all of them what a caller wants to see; nothing else is held.
- * @throws E_TRACE_FILE, E_INTERRUPTED
+ * What a line needs to have for any pattern to look at it: logs of servers hold millions of others, which name tokens,
+ * seconds and blocks as well.
  */
-export async function readLog(
-  path: string,
-  onLine: (line: LogLine) => void = () => {},
-  signal?: AbortSignal,
-): Promise<LogLine[]> {
-  const kept: LogLine[] = [];
+const telling =
+  /\d ?Gi?B\b|LLM engine|\bargs: |Namespace\(|API server version|# \w+ blocks: |num_gpu_blocks is: |GPU KV cache size|batched_tokens=\d|tokens per request|block size to|max model len|KV cache|OutOfMemoryError|gpu_memory_utilization|gpu-memory-utilization|init engine/;
+
+/** A log, less what tells nothing. */
+export interface ReadLog {
+  lines: LogLine[];
+  /** Seconds since the first time of the log, by line number; of `lines` only. */
+  seconds: Map<number, number>;
+  stats: (ServerStats & { seconds: number })[];
+}
+
+/** @throws E_TRACE_FILE, E_INTERRUPTED */
+export async function readLog(path: string, signal?: AbortSignal): Promise<ReadLog> {
+  const log: ReadLog = { lines: [], seconds: new Map(), stats: [] };
+  const clock = logClock();
   let number = 0;
   let rest = '';
-  const take = (text: string) => {
+  const take = (raw: string) => {
     number++;
-    const line = { text: cleaned(text), number };
-    onLine(line);
-    if (telling.test(line.text)) kept.push(line);
+    const line = { text: cleaned(raw), number };
+    const seconds = clock(line);
+    const told = serverStats(line);
+    if (told) log.stats.push({ ...told, seconds });
+    else if (telling.test(line.text)) {
+      log.lines.push(line);
+      log.seconds.set(number, seconds);
+    }
   };
   try {
     for await (const chunk of createReadStream(path, { encoding: 'utf8', ...(signal ? { signal } : {}) })) {
@@ -45,5 +56,5 @@ export async function readLog(
     );
   }
   if (rest !== '') take(rest);
-  return kept;
+  return log;
 }

@@ -41,7 +41,10 @@ export function serverStats({ text }: LogLine): ServerStats | null {
 export function logClock(): (line: LogLine) => number {
   let first: number | null = null;
   let now = 0;
+  let before = '';
   return ({ text }) => {
+    // Thousands of lines have the same second.
+    if (before !== '' && text.includes(before)) return now;
     const match = /(?:INFO|WARNING|ERROR|DEBUG) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)/.exec(text);
     if (match) {
       const [month, day, hours, minutes, seconds] = match.slice(1).map(Number) as [
@@ -51,6 +54,7 @@ export function logClock(): (line: LogLine) => number {
         number,
         number,
       ];
+      before = match[0];
       // A leap year, so that 02-29 exists; a log over New Year begins again in the next one.
       const at = Date.UTC(2024, month - 1, day, hours, minutes, seconds) / 1000;
       first ??= at;
