@@ -338,6 +338,8 @@ def load(order: Dict[str, Any]) -> Any:
         from inferscope_memory import MemoryWatch
 
         watch = MemoryWatch(device, bool(order["memory"].get("snapshot")))
+        if group is not None:
+            watch.alone(device, dtype)
     model = load_model(
         where, device, dtype, order["weights"], args["attn"], order["seed"], order.get("name") or where, order.get("config"), world_size()
     )

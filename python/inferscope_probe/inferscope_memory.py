@@ -82,6 +82,18 @@ class MemoryWatch:
         if not self.gpu:
             self._resident("baseline", "baseline")
 
+    def alone(self, device: str, dtype: str) -> None:
+        """Of a rank, before it meets the others: its context with the first kernels, so that what collectives add shows."""
+        if not self.gpu:
+            return
+        import torch
+
+        torch.cuda.set_device(torch.device(device))
+        square = torch.zeros(64, 64, dtype=getattr(torch, dtype), device=device)
+        (square @ square).softmax(-1).sum().item()
+        self.moment("alone")
+        recorder().flush()
+
     def loaded(self, model: Any) -> None:
         for name, tensors in (("weights", model.parameters()), ("buffers", model.buffers())):
             for (device, dtype), count in tensor_bytes(tensors).items():

@@ -109,6 +109,26 @@ test('two ranks: each GPU has its own, and the points have sum, max, mean and de
   expect(sum).toBe(found.total_measured_bytes);
 });
 
+test('what collectives add to a rank is the framework’s, not the context’s', () => {
+  const rows = rowsOf({
+    used: new Map([[0, used]]),
+    told: [
+      ...torchTold(),
+      told('device_used:alone', 420, { t_ns: 1.1e9 }),
+      told('reserved:alone', 20, { t_ns: 1.1e9 }),
+      told('device_used:post_warmup', 2240),
+    ],
+  });
+  const found = breakdown(rows);
+  // Beside torch: 400 alone, 540 with the others; the driver's 520 of context hold the difference.
+  expect(bytesOf(found)).toMatchObject({
+    framework_overhead: 100 + 140,
+    cuda_context: 520 - 140,
+    residual: 10,
+  });
+  expect(found.components.reduce((total, { bytes }) => total + bytes, 0)).toBe(found.total_measured_bytes);
+});
+
 test('a GPU that others use too: their growth is not the run’s where the driver lists processes', () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 5020, 3: 7240, 4: 7240, 5: 9250 })]]),

@@ -69,6 +69,8 @@ export function torchDevice(
       evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks`,
     });
   }
+  const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
+  const collectives = context ? collectivesOf(rows, gpu) : null;
   if (stays > 0) {
     parts.push({
       component: 'framework_overhead',
@@ -91,9 +93,30 @@ export function torchDevice(
     confidence: 'high',
     evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)} + rounding to blocks ${gbWords(rounding)}${loaded > peak.bytes ? `; loading held ${gbWords(loaded)}` : ''}`,
   });
-  const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
-  if (context) parts.push(context);
+  if (context) parts.push({ ...context, bytes: context.bytes - (collectives?.bytes ?? 0) });
+  if (collectives) parts.push(collectives);
   return { gpu, parts, peakStage: peak.stage };
+}
+
+/**
+ * What the driver counts beyond torch's reserve and a rank had not when it was alone: buffers of NCCL, and kernels loaded
+ * since. Null for a model on one GPU.
+ */
+function collectivesOf(rows: MemoryRows, gpu: number): Part | null {
+  const beside = (stage: string) => {
+    const used = mostTold(rows.told, { what: 'device_used', stage, device: gpu });
+    const reserved = mostTold(rows.told, { what: 'reserved', stage, device: gpu });
+    return used === null || reserved === null ? null : used - reserved;
+  };
+  const alone = beside('alone');
+  const together = beside('post_warmup') ?? beside('load');
+  if (alone === null || together === null) return null;
+  return {
+    component: 'framework_overhead',
+    bytes: together - alone,
+    confidence: 'medium',
+    evidence: `buffers of NCCL: driver − torch’s reserve grew from ${gbWords(alone)}, before the ranks met, to ${gbWords(together)}`,
+  };
 }
 
 interface Peak {
