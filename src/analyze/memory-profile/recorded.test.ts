@@ -101,3 +101,25 @@ test('out of memory in warm-up: the attempt is the peak, nothing that was seen i
   expect(profile.metadata.issues.map(({ code }) => code)).toContain('ended_early');
   expect(profile.missing['latency_stats']).toContain('out of memory');
 });
+
+test('two GPUs: the plan of transformers divides the cache and all weights but embedding and norms', async () => {
+  const result = await recorded('llama-3.1-8b-two-gpus');
+  const { memory_breakdown, memory_measurements, model_info, metadata } = result.profile;
+  const { model_weights, kv_cache } = componentsOf(result);
+  const repeated = 128_256 * 4096 + (2 * 32 + 1) * 4096;
+  expect(model_weights!.bytes).toBe(2 * (8_030_261_248 + repeated));
+  expect(kv_cache!.bytes).toBe(8 * 1024 * 2 * 32 * 8 * 128 * 2);
+  expect(model_info.tensor_parallel_size).toBe(2);
+  expect(metadata.gpus.map(({ gpu }) => gpu)).toEqual([0, 1]);
+  const { peak } = memory_measurements;
+  const [first, second] = peak.per_gpu_details.map(({ used_bytes }) => used_bytes!);
+  expect(peak.total_bytes).toBe(first! + second!);
+  expect([peak.max_gb, peak.mean_gb]).toEqual([
+    Math.max(first!, second!) / 1e9,
+    (first! + second!) / 2 / 1e9,
+  ]);
+  expect(sum(memory_breakdown.components.map(({ bytes }) => bytes))).toBe(
+    memory_breakdown.total_measured_bytes,
+  );
+  expect(result.profile.latency_stats.runs).toBe(1);
+});
