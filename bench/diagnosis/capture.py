@@ -28,8 +28,9 @@ import torch  # noqa: E402
 from case import Case, run, sized_marker, unmarked, wait  # noqa: E402
 from inferscope_record import Recorder  # noqa: E402
 
-FAULTS = [one["id"] for one in json.loads((HERE / "faults.json").read_text())["faults"]]
-COUNTERS = [one["id"] for one in json.loads((HERE / "faults.json").read_text())["faults"] if one.get("ncu")]
+_ALL = json.loads((HERE / "faults.json").read_text())["faults"]
+FAULTS = [one["id"] for one in _ALL if one.get("gpus", 1) == 1]
+COUNTERS = [one["id"] for one in _ALL if one.get("ncu")]
 VARIANTS = ("fault", "fixed")
 
 

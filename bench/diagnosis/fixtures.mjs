@@ -1,10 +1,22 @@
 // Captures → fixtures: node bench/diagnosis/fixtures.mjs CAPTURES [--out test/fixtures/diagnosis]. CAPTURES holds time/ and sessions/ (sessions.mjs).
+// What a session tells of the machine it came from (absolute paths in commands, what the program printed) is taken out of it.
 // Programs that are not in CAPTURES keep their fixtures: a few can be captured anew. ORIGIN.md beside them is written by hand.
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { createHash } from 'node:crypto';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, relative } from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { create, extract } from 'tar';
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const { values, positionals } = parseArgs({
@@ -15,7 +27,32 @@ const captures = positionals[0];
 if (!captures) throw new Error('node bench/diagnosis/fixtures.mjs CAPTURES');
 mkdirSync(values.out, { recursive: true });
 for (const name of readdirSync(join(captures, 'sessions')).filter((one) => one.endsWith('.tgz')))
-  copyFileSync(join(captures, 'sessions', name), join(values.out, name));
+  await scrubbed(join(captures, 'sessions', name), join(values.out, name));
+
+async function scrubbed(from, to) {
+  const folder = mkdtempSync(join(tmpdir(), 'inferscope-fixture-'));
+  await extract({ file: from, cwd: folder });
+  const [id] = readdirSync(folder);
+  const manifest = join(folder, id, 'session.json');
+  const session = JSON.parse(readFileSync(manifest, 'utf8'));
+  const printed = session.data.artifacts.filter(({ kind }) => kind === 'stdout' || kind === 'stderr');
+  for (const { path } of printed) rmSync(join(folder, id, path));
+  session.data.artifacts = session.data.artifacts.filter((one) => !printed.includes(one));
+  const text = JSON.stringify(session, null, 2)
+    // The program's own folder, and folders of results.
+    .replaceAll(/"\/[^"]*?\/(bench\/diagnosis\/[^"]*)"/g, '"$1"')
+    .replaceAll(/"(--output=|--export=)?\/[^"]*\/([^"/]+)"/g, '"$1$2"');
+  writeFileSync(manifest, text);
+  const digest = createHash('sha256').update(text).digest('hex');
+  writeFileSync(`${manifest}.sha256`, `${digest}  session.json\n`);
+  const rank = (file) => (file.endsWith('session.json') ? 0 : file.endsWith('.sha256') ? 1 : 2);
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
+    .toSorted((a, b) => rank(a) - rank(b) || a.localeCompare(b));
+  await create({ file: to, cwd: folder, gzip: true, portable: true, mtime: new Date(0) }, files);
+  rmSync(folder, { recursive: true });
+}
 
 const path = join(values.out, 'timings.json');
 const kept = existsSync(path) ? JSON.parse(readFileSync(path, 'utf8')).timings : [];

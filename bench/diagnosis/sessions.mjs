@@ -1,5 +1,5 @@
-// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--roofline FILE] [--only fault,…]
-// One archive for each program, of its nsys capture, of its stages without a profiler and of its counters. On the machine that
+// Captures of capture.sh → sessions: node bench/diagnosis/sessions.mjs CAPTURES --out FOLDER [--cli dist/cli.js] [--jobs 6] [--roofline FILE] [--kineto] [--only fault,…]
+// One archive for each program, of its nsys capture (--kineto: of its trace of PyTorch's profiler), of its stages without a profiler and of its counters. On the machine that
 // was captured, after `inferscope roofline`, so that the sessions hold what its GPU can do. Exit code 1 when one could not be made.
 import { spawn } from 'node:child_process';
 import {
@@ -27,6 +27,7 @@ const { values, positionals } = parseArgs({
     jobs: { type: 'string', default: '6' },
     only: { type: 'string' },
     roofline: { type: 'string' },
+    kineto: { type: 'boolean', default: false },
   },
 });
 const captures = resolve(positionals[0] ?? '.');
@@ -97,12 +98,15 @@ const todo = lines(join(captures, 'nsys', 'order.jsonl')).filter(
   ({ report, fault }) => report !== undefined && (!only || only.includes(fault)),
 );
 // Measured on the machine that was captured, where this is another one.
-const roofline = values.roofline ? ['--roofline', resolve(values.roofline)] : [];
+const roofline = values.roofline ? ['--roofline', 'roofline.json'] : [];
+if (values.roofline) cpSync(values.roofline, join(work, 'roofline.json'));
 let failed = 0;
 async function one({ fault, variant, report }) {
   const name = `${fault}-${variant}`;
   const files = [
-    join(captures, 'nsys', `r.${report}.parquetdir`),
+    values.kineto
+      ? join(captures, 'time', `${name}.kineto.json.gz`)
+      : join(captures, 'nsys', `r.${report}.parquetdir`),
     join(captures, 'time', `${name}.jsonl`),
     countersOf(name),
   ]

