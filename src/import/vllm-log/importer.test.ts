@@ -134,6 +134,19 @@ test('a long log: lines between chunks, carriage returns, a secret in what is ke
   expect(JSON.stringify(memory)).not.toContain('sk-secret');
 });
 
+test('keys of clients, which a server prints with its arguments, are secrets', async () => {
+  const of = (line: string) => vllmLogImporter.secrets(written(line));
+  expect(
+    await of(
+      "INFO 06-10 [cli_args.py:325] non-default args: {'port': 1, 'api_key': ['first-key', 'second-key'], 'hf_token': 'hf_third'}",
+    ),
+  ).toEqual(['first-key', 'second-key', 'hf_third']);
+  expect(
+    await of("INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key='fourth', ssl_keyfile=None)"),
+  ).toEqual(['fourth']);
+  expect(await of('INFO 04-15 api_server.py:150] args: Namespace(host=None, api_key=None)')).toEqual([]);
+});
+
 describe('logs of no use', () => {
   test('nothing of memory', async () => {
     const log = readFileSync(fixture('v0.4.2-opt-125m'), 'utf8').split('\n')[0]!;

@@ -54,6 +54,15 @@ export const vllmLogImporter = {
       purpose: 'results',
     };
   },
+  /** A server prints its arguments, keys of clients among them. */
+  async secrets(path): Promise<string[]> {
+    const { lines } = await opened(path);
+    const keys = /'?(?:api_key|hf_token|ssl_keyfile_password)'?(?:=|: )(\[[^\]]*\]|'[^']*'|[^\s,)}]+)/g;
+    const values = lines.flatMap(({ text }) => [...text.matchAll(keys)].map((match) => match[1]!));
+    return values
+      .flatMap((value) => value.replaceAll(/[[\]'"]/g, '').split(/,\s*/))
+      .filter((value) => value.length > 3 && value !== 'None' && value !== 'True');
+  },
   async load(path, { sink }: Pick<ImportTarget, 'sink'>, context: ImportContext): Promise<ImportOutcome> {
     const { lines, seconds, stats } = await opened(path, context.signal);
     last = null;
