@@ -44,7 +44,7 @@ function rows(session, sql) {
 }
 
 /** Long kernels: the time between two of them, which events hold and kernels do not, is below the goal. */
-const sizes = ['--batch-size', '8', '--seq-len', '2048', '--hidden-size', '4096'];
+const sizes = ['--batch-size', '8', '--seq-len', '8192', '--hidden-size', '4096'];
 const kernels = ['gemm', 'linear', 'softmax', 'rmsnorm', 'layernorm-gelu', 'swiglu', 'embedding'];
 
 try {
