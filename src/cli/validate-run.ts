@@ -17,25 +17,22 @@ import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { stampOf } from './memory-output.js';
-import { writePage } from './report-file.js';
 import { readProfiles } from './validate-read.js';
 
-export interface ValidateOptions {
-  tolerance: number;
-  output: string;
-  name?: string;
-}
-
-export interface Validated {
-  document: Document<Validation>;
-  files: { summary: string; csv: string; html: string };
+export interface ReportFiles {
+  summary: string;
+  csv: string;
+  html: string;
 }
 
 /**
- * Holds the calculator against profiles, keeps the outcome as a session of kind validate and writes the three reports.
+ * Holds the calculator against profiles and keeps the outcome as a session of kind validate.
  * @throws E_USAGE without profiles, E_FORMAT_UNKNOWN, E_SESSION_NOT_FOUND, E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function validate(asked: readonly string[], options: ValidateOptions): Promise<Validated> {
+export async function validate(
+  asked: readonly string[],
+  options: { tolerance: number; name?: string },
+): Promise<Document<Validation>> {
   const startedAt = new Date();
   const { profiles, ignored } = await readProfiles(asked);
   const data: Validation = {
@@ -54,14 +51,13 @@ export async function validate(asked: readonly string[], options: ValidateOption
         ]
       : [];
   const session = await keep(data, startedAt, options, issues);
-  const made = document('validate', '1.0', { ...data, session }, issues);
-  return { document: made, files: await writeReports(made, startedAt, options.output) };
+  return document('validate', '1.0', { ...data, session }, issues);
 }
 
 async function keep(
   data: Validation,
   startedAt: Date,
-  { name, tolerance }: ValidateOptions,
+  { name, tolerance }: { tolerance: number; name?: string },
   issues: Issue[],
 ): Promise<NonNullable<Validation['session']>> {
   const writer = await createSession({ label: 'calculator', kind: 'validate', name: name ?? null, tags: [] });
@@ -96,21 +92,18 @@ async function keep(
   }
 }
 
-async function writeReports(
-  made: Document<Validation>,
-  at: Date,
-  folder: string,
-): Promise<Validated['files']> {
+/**
+ * Summary and CSV, named after the time they were made; `html` is where the page belongs.
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
   const stamp = stampOf(at);
   const files = {
     summary: join(folder, `batch-summary-${stamp}.txt`),
     csv: join(folder, `validation-${stamp}.csv`),
     html: join(folder, `validation-${stamp}.html`),
   };
-  const [{ validateText }, { validateReport }] = await Promise.all([
-    import('../report/terminal/validate.js'),
-    import('../report/html/validate/validate.js'),
-  ]);
+  const { validateText } = await import('../report/terminal/validate.js');
   try {
     makeFolder(folder);
     const text = stripVTControlCharacters(validateText(made, { width: 100 }));
@@ -119,7 +112,6 @@ async function writeReports(
   } catch (error) {
     throw asStorageFailure(error, { path: folder, doing: 'write the reports' });
   }
-  await writePage(files.html, (parts) => validateReport(made, parts));
   return files;
 }
 

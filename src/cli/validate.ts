@@ -42,7 +42,7 @@ export function define(command: Command): void {
 }
 
 async function run(profiles: string[], typed: Typed): Promise<void> {
-  const { validate, validationHistory } = await import('./validate-run.js');
+  const { validate, validationHistory, writeTexts } = await import('./validate-run.js');
   const { historyText, validateText } = await import('../report/terminal/validate.js');
   const how = { width: terminalWidth() };
   if (typed.history) {
@@ -52,7 +52,13 @@ async function run(profiles: string[], typed: Typed): Promise<void> {
     else print(historyText(made, how));
     return;
   }
-  const { document, files } = await validate(profiles, typed);
+  const document = await validate(profiles, typed);
+  const files = await writeTexts(document, new Date(), typed.output);
+  const [{ writePage }, { validateReport }] = await Promise.all([
+    import('./report-file.js'),
+    import('../report/html/validate/validate.js'),
+  ]);
+  await writePage(files.html, (parts) => validateReport(document, parts));
   if (typed.json) printDocument(document);
   else print(validateText(document, how));
   talk(`\n  session ${document.data.session!.id} kept · ${Object.values(files).join(' · ')}`);

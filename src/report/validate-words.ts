@@ -39,7 +39,7 @@ export function errorCells(summary: ErrorSummary): string[] {
   ];
 }
 
-export const errorHeads = ['n', 'mean', 'mean |error|', 'worst', 'mean |bytes|', 'within'] as const;
+export const errorHeads = ['n', 'mean', 'mean |e|', 'worst', 'mean |B|', 'within'] as const;
 
 export function resultWords({ result, counts, tolerance }: Validation): string {
   const { compared, rejected, skipped, within } = counts;

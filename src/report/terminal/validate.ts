@@ -141,7 +141,7 @@ export function historyText(
       textTable(
         [
           { head: 'session', flexible: true },
-          ...['n', 'mean', 'mean |error|', 'worst', 'KV cache', 'activations'].map(right),
+          ...['n', 'mean', 'mean |e|', 'worst', 'KV cache', 'activations'].map(right),
           { head: 'result' },
         ],
         rows,

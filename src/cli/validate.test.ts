@@ -1,0 +1,218 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { stripVTControlCharacters } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
+import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { document } from '../model/document.js';
+import { validationDocumentSchema, validationHistoryDocumentSchema } from '../model/documents/validate.js';
+import { InferscopeError } from '../model/errors.js';
+import { validateReport } from '../report/html/validate/validate.js';
+import { historyText, validateText } from '../report/terminal/validate.js';
+import { testFolder } from '../session/test-folder.js';
+import { validate, validationHistory, writeTexts } from './validate-run.js';
+
+const folder = join('test', 'fixtures', 'memory-profiles-h200');
+const read = (name: string): ProfileFields =>
+  profileFieldsSchema.parse(JSON.parse(readFileSync(join(folder, `${name}.json`), 'utf8')));
+const names = [
+  'qwen2.5-0.5b-float16',
+  'qwen2-1.5b-float32',
+  'llama-2-7b-float16',
+  'llama-3.1-8b-bfloat16',
+  'qwen1.5-moe-a2.7b-bfloat16',
+  'qwen2.5-14b-bfloat16',
+];
+const held = (profile: ProfileFields, tolerance = 0.05) =>
+  validateProfiles([{ source: 'x.json', profile }], toleranceOf(tolerance));
+
+describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dtypes', () => {
+  const found = validateProfiles(
+    names.map((name) => ({ source: name, profile: read(name) })),
+    toleranceOf(0.05),
+  );
+
+  it.each(names)('%s: total within 5 %, each component within 10 % or 64 MiB', (name) => {
+    const row = found.profiles.find(({ source }) => source === name)!;
+    expect(row.status).toBe('compared');
+    expect(Math.abs(row.total!.error_share!)).toBeLessThan(0.05);
+    expect(row.components.length).toBeGreaterThanOrEqual(6);
+    for (const { component, error_bytes, measured_bytes } of row.components) {
+      const most = Math.max(0.1 * measured_bytes, 64 * 2 ** 20);
+      expect(Math.abs(error_bytes), component).toBeLessThanOrEqual(most);
+    }
+  });
+
+  it('sums up by component, family, dtype and tensor parallelism, and has nothing to recommend', () => {
+    expect(found.result).toBe('passed');
+    expect(found.counts).toEqual({ compared: 6, rejected: 0, skipped: 0, within: 6 });
+    const weights = found.components.find(({ component }) => component === 'model_weights')!;
+    expect(weights).toMatchObject({ profiles: 6, worst_share: 0, within: 6 });
+    const values = found.groups.map(({ by, value, profiles }) => `${by} ${value}: ${profiles}`);
+    expect(values).toContain('family Qwen2: 3');
+    expect(values).toContain('dtype bfloat16: 3');
+    expect(values).toContain('tensor_parallel_size 1: 6');
+    expect(found.recommendations).toEqual([]);
+  });
+});
+
+describe('a measurement that cannot be what it says', () => {
+  const change = (edit: (profile: ProfileFields) => void): string => {
+    const profile = structuredClone(read('llama-2-7b-float16'));
+    edit(profile);
+    const [row] = held(profile).profiles;
+    expect(row!.status).toBe('rejected');
+    return row!.reasons.join(' ');
+  };
+
+  it('is rejected with the reason', () => {
+    const below = change(({ memory_breakdown: parts }) => {
+      parts.total_measured_bytes = 3e9;
+      parts.components = null;
+      parts.residual_bytes = null;
+    });
+    expect(below).toContain('below the weights (13.48 GB)');
+    const exited = change(({ memory_measurements: points }) => {
+      points.peak.total_bytes = 0;
+      points.baseline!.total_bytes = 0;
+    });
+    expect(exited).toContain('after the process had exited');
+    const idle = change((profile) => {
+      profile.engine_metadata!.engine_type = 'vllm';
+    });
+    // 0.9 of 150.75 GB, and 16.4 GB were seen.
+    expect(idle).toContain('A live vllm fills its share of the GPUs (135.68 GB');
+    const units = change(({ memory_measurements: { peak } }) => {
+      peak.per_gpu_details![0]!.used_bytes = 200e9;
+    });
+    expect(units).toContain('units are mixed up');
+    const sum = change(({ memory_breakdown: parts }) => {
+      parts.components![0]!.bytes += 1e9;
+    });
+    expect(sum).toContain('sum to');
+    const others = change(({ metadata }) => {
+      metadata!.issues = [{ code: 'gpu_shared', text: 'gpu0 was also used by x.' }];
+    });
+    expect(others).toContain('gpu0 was also used by x.');
+    const divided = change((profile) => {
+      profile.model_info.tensor_parallel_size = 2;
+      profile.memory_breakdown.components![0]!.bytes /= 2;
+    });
+    expect(divided).toContain('those of one of 2 GPUs');
+    expect(change(({ metadata }) => (metadata!.sampling!.samples = 1))).toContain('1 samples');
+    expect(held(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('ended early');
+  });
+
+  it('is skipped when the calculator knows nothing of it', () => {
+    const profile = read('llama-2-7b-float16');
+    const other = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };
+    expect(held(other).profiles[0]).toMatchObject({ status: 'skipped' });
+    const unknown = { ...profile, model_info: { ...profile.model_info, name: 'mine', config: null } };
+    unknown.metadata!.config!.model = 'mine';
+    expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is no preset');
+    expect(held(unknown).result).toBe('nothing_compared');
+  });
+});
+
+it('a profile of another tool: names and _gb figures alone', () => {
+  const [row] = held(
+    profileFieldsSchema.parse({
+      schema_version: '2.0',
+      metadata: { config: { input_len: 512, output_len: 48, batch_size: 4, dtype: 'float16' } },
+      model_info: { name: 'meta-llama/Llama-2-7b-hf' },
+      memory_measurements: { baseline: { total_gb: 0 }, peak: { total_gb: 16.388 } },
+      memory_breakdown: { model_weights_gb: 13.477, kv_cache_gb: 1.3, activations_gb: 0.2 },
+      engine_metadata: { engine_type: 'transformers' },
+    }),
+  ).profiles;
+  expect(row!.components.map(({ component, within }) => [component, within])).toEqual([
+    ['model_weights', true],
+    ['kv_cache', false],
+    ['activations', true],
+  ]);
+  // The GPU is not known: other context and workspace than an H200's.
+  expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.05);
+});
+
+it('a constant that is off is named with the value that fits', () => {
+  const profiles = names.map((name) => {
+    const profile = structuredClone(read(name));
+    const context = profile.memory_breakdown.components!.find(
+      ({ component }) => component === 'cuda_context',
+    )!;
+    context.bytes += 300 * 2 ** 20;
+    profile.memory_breakdown.total_measured_bytes! += 300 * 2 ** 20;
+    return { source: name, profile };
+  });
+  const { recommendations, components } = validateProfiles(profiles, toleranceOf(0.05));
+  expect(recommendations).toHaveLength(1);
+  expect(recommendations[0]).toMatchObject({ constant: 'cudaContext.Hopper', profiles: 6, unit: 'bytes' });
+  // Measured 687 to 699 MiB, and 300 more.
+  expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(997, -1);
+  expect(recommendations[0]!.error_after_bytes).toBeLessThan(8 * 2 ** 20);
+  expect(components.find(({ component }) => component === 'cuda_context')!.within).toBe(0);
+});
+
+describe('inferscope validate', () => {
+  let home: string;
+  beforeEach(() => {
+    home = testFolder();
+    vi.stubEnv('INFERSCOPE_HOME', home);
+  });
+  afterEach(() => vi.unstubAllEnvs());
+
+  it('a folder becomes a session, a summary, a CSV and a page; the trend is over sessions', async () => {
+    const made = await validate([folder], { tolerance: 0.05 });
+    expect(validationDocumentSchema.parse(made)).toEqual(made);
+    expect(made.data.counts).toMatchObject({ compared: 6, rejected: 1 });
+    const files = await writeTexts(made, new Date('2026-11-21T12:00:00Z'), join(home, 'reports'));
+    expect(files.summary).toBe(join(home, 'reports', 'batch-summary-20261121-120000.txt'));
+    const summary = readFileSync(files.summary, 'utf8');
+    expect(summary).toContain('6 of 6 totals within 5.0 %');
+    expect(summary).toContain('rejected');
+    const [head, ...rows] = readFileSync(files.csv, 'utf8').trim().split('\n');
+    expect(rows).toHaveLength(7);
+    expect(head!.split(',')).toContain('kv_cache_error_bytes');
+    const page = validateReport(made, { clientScript: '' });
+    expect(page).toContain('Errors by component');
+    expect(page).not.toMatch(/https?:\/\/(?!www\.w3\.org)/);
+
+    const strict = await validate([join(folder, 'qwen2-1.5b-float32.json')], { tolerance: 0.000_01 });
+    expect(strict.data.result).toBe('failed');
+    const history = await validationHistory();
+    expect(validationHistoryDocumentSchema.parse(history)).toEqual(history);
+    expect(history.data.sessions.map(({ result }) => result)).toEqual(['passed', 'failed']);
+    for (const text of [validateText(made, { width: 80 }), historyText(history, { width: 80 })]) {
+      for (const line of stripVTControlCharacters(text).split('\n')) {
+        expect([...line].length, line).toBeLessThanOrEqual(80);
+      }
+    }
+  });
+
+  it('refuses what holds no profile', async () => {
+    const codeOf = async (run: Promise<unknown>): Promise<string> => {
+      const error: unknown = await run.catch((thrown: unknown) => thrown);
+      return error instanceof InferscopeError ? error.code : 'none';
+    };
+    const empty = join(home, 'empty');
+    mkdirSync(empty);
+    expect(await codeOf(validate([empty], { tolerance: 0.05 }))).toBe('E_USAGE');
+    const file = join(empty, 'x.json');
+    writeFileSync(file, '{"schema_version": "1.0"}');
+    expect(await codeOf(validate([file], { tolerance: 0.05 }))).toBe('E_FORMAT_UNKNOWN');
+    expect(await codeOf(validate(['no-such-session'], { tolerance: 0.05 }))).toBe('E_SESSION_NOT_FOUND');
+    expect(await codeOf(validationHistory())).toBe('E_USAGE');
+  });
+
+  it('shows what is beyond its tolerance and why', () => {
+    const profile = structuredClone(read('llama-3.1-8b-bfloat16'));
+    const parts = profile.memory_breakdown;
+    parts.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
+    parts.total_measured_bytes! += 4e9;
+    const made = document('validate', '1.0', { session: null, ...held(profile) });
+    expect(made.data.result).toBe('failed');
+    const text = validateText(made, { width: 80 }).replaceAll(/\s+/g, ' ');
+    expect(text).toContain('Most in activations: 1.95 GB against 5.95 GB measured (−67 %)');
+    expect(text).toContain('activations (transformers): 3.0');
+  });
+});
