@@ -99,12 +99,6 @@ class MemoryWatch:
             for (device, dtype), count in tensor_bytes(tensors).items():
                 recorder().memory("%s:load:%s" % (name, dtype), count, "torch: storages of the model's %s" % name, device)
         self.moment("load")
-        if self.gpu:
-            import torch
-
-            # What loading took besides and gave back: an lm_head before it is tied, copies of trained weights.
-            gc.collect()
-            torch.cuda.empty_cache()
 
     def begin(self) -> None:
         """Before a warm-up repeat."""
