@@ -12,6 +12,7 @@ import { headlines } from './headlines.js';
 import { idle } from './idle.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
+import { memory } from './memory.js';
 import { nextSteps } from './next-steps.js';
 import { operators } from './operators.js';
 import { overlap } from './overlap.js';
@@ -63,6 +64,7 @@ export async function analyzeTrace(
       attribution: await attribution(scope, session.issues),
       timeline: await timeline(scope),
       telemetry: await telemetry(scope),
+      memory: await memory(scope),
       environment: environment(manifest),
       utilization,
     };

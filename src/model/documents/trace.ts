@@ -4,6 +4,7 @@ import { documentSchema, issueSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
 import { phaseKindSchema } from './trace-phase.js';
+import { traceMemorySchema } from './trace-memory.js';
 import { traceTelemetrySchema, traceTimelineSchema } from './trace-timeline.js';
 import { utilizationSchema } from './utilization.js';
 
@@ -398,9 +399,11 @@ export const traceResultSchema = z.object({
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
   /** MFU and MBU by stage (1.1); null where there is no prefill and no decode step. */
   utilization: utilizationSchema.nullable().optional(),
+  /** What the framework's allocator held (1.2); null where no capture recorded it. */
+  memory: traceMemorySchema.nullable().optional(),
 });
 
-export const traceVersion = '1.1';
+export const traceVersion = '1.2';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type Spread = z.infer<typeof spreadSchema>;

@@ -22,7 +22,7 @@ export interface MemoryLinesFacts {
   phases: readonly { label: string; start_s: number; end_s: number }[];
   marks: readonly { point: Point; t_s: number; bytes: number }[];
   /** How the axis is divided, and what a number of bytes is called. */
-  unit: { bytes: number; text: (bytes: number) => string };
+  unit: { bytes: number; text: (bytes: number) => string; axis?: (bytes: number) => string };
   /** What the time axis is called. */
   since: string;
 }
@@ -93,7 +93,10 @@ export function memoryLinesOption(
       type: 'value',
       min: 0,
       ...axisStyle(input),
-      axisLabel: { color: theme.muted, formatter: (value: number) => unit.text(value * unit.bytes) },
+      axisLabel: {
+        color: theme.muted,
+        formatter: (value: number) => (unit.axis ?? unit.text)(value * unit.bytes),
+      },
     },
     series: [
       ...lines.map(({ name, color, points, stack, dashed }, index) => ({

@@ -32,6 +32,7 @@ import { telemetryChart } from './telemetry.js';
 import { timelineChart } from './timeline.js';
 import { traceClassesChart } from './trace/classes.js';
 import { densityChart } from './trace/density.js';
+import { traceMemoryChart } from './trace/memory.js';
 import { phasesChart } from './trace/phases.js';
 import { gpuTelemetryChart } from './trace/telemetry.js';
 import { gpuTimelineChart } from './trace/timeline.js';
@@ -56,6 +57,7 @@ export const traceCharts = {
   gpu_timeline: gpuTimelineChart,
   density: densityChart,
   gpu_telemetry: gpuTelemetryChart,
+  trace_memory: traceMemoryChart,
 } satisfies Record<string, Chart<TraceResult>>;
 
 /** Those of waterfalls, on pages of any document: their data is a script of its own (`explain-data`). */

@@ -8,6 +8,7 @@ import { GemmsSection } from './trace/gemms.js';
 import { idleSection, launchesSection } from './trace/idle.js';
 import type { TraceDocument, TraceReportInputs, TraceSection } from './trace/inputs.js';
 import { kernelsSection, traceClassesSection } from './trace/kernels.js';
+import { traceMemorySection } from './trace/memory.js';
 import { traceOperatorsSection } from './trace/operators.js';
 import { phasesSection } from './trace/phases.js';
 import { TraceSummary } from './trace/summary.js';
@@ -35,6 +36,7 @@ const ofGpu = new Set(workSections.filter((one) => !anywhere.has(one)).map(({ id
 
 /** After what other captures of the session say. */
 const contextSections: TraceSection[] = [
+  traceMemorySection,
   gpuTelemetrySection,
   lossesSection,
   traceEnvironmentSection,

@@ -1,4 +1,5 @@
 import type { AllocatorMoment, MemoryResult } from '../../../model/documents/memory-result.js';
+import { formatNumber, nbsp } from '../../format.js';
 import { componentWords, gbText } from '../../memory-words.js';
 import { classColors, type Theme } from '../../palette.js';
 import { base, type Chart } from '../chart.js';
@@ -6,7 +7,11 @@ import { markOf } from '../lines.js';
 import { memoryLinesOption, type MemoryLine } from '../memory-lines.js';
 import { componentColor } from './colors.js';
 
-const unit = { bytes: 1e9, text: (bytes: number) => gbText(bytes / 1e9) };
+const unit = {
+  bytes: 1e9,
+  text: (bytes: number) => gbText(bytes / 1e9),
+  axis: (bytes: number) => `${formatNumber(bytes / 1e9, 2)}${nbsp}GB`,
+};
 const since = 'since sampling began';
 
 /** The three points on the line of one GPU, else of the host. */

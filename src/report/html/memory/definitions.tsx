@@ -44,7 +44,9 @@ const text = (value: unknown): string =>
   value === null || value === undefined
     ? noValue
     : typeof value === 'number'
-      ? formatNumber(value, 3)
+      ? Number.isInteger(value)
+        ? formatCount(value)
+        : formatNumber(value)
       : String(value);
 
 function modelRows({ model_info: model }: MemoryProfile): [string, string, string][] {

@@ -32,6 +32,9 @@ const SweepChart: FC<
   );
 };
 
+const timesWords = (count: number): string =>
+  count === 1 ? 'once' : count === 0 ? 'not at all' : `${formatCount(count)} times`;
+
 const numeric = (head: string): Column => ({ head, numeric: true });
 
 const Summary: FC<{ document: Document<SweepResult> }> = ({ document: { data } }) => {
@@ -208,8 +211,8 @@ const planSection: Section = {
       <p>
         Each run is a process of its own
         {data.protocol.timeout_s !== null && `, ended after ${secondsText(data.protocol.timeout_s)}`}; faults
-        of the machine are tried again {formatCount(data.protocol.retries)} times. Before each run the memory
-        of the GPUs must be free again and {formatBytes(data.protocol.min_free_bytes)} of disk.
+        of the machine are tried again {timesWords(data.protocol.retries)}. Before each run the memory of the
+        GPUs must be free again and {formatBytes(data.protocol.min_free_bytes)} of disk.
       </p>
       <DataTable
         caption="Expected before, and measured"

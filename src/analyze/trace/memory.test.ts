@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
+import { expect, test } from 'vitest';
+import { traceDocumentSchema } from '../../model/documents/trace.js';
+import { traceReport } from '../../report/html/trace.js';
+import { testHome } from '../../session/test-folder.js';
+import { sessionOf, kernel, stage, us } from './test-hand.js';
+import { fixture, imported } from './test-import.js';
+import { analyzeTrace } from './trace.js';
+
+interface MemoryEvent {
+  name: string;
+  ts: number;
+  args: { 'Device Type'?: number; 'Total Allocated'?: number; 'Total Reserved'?: number };
+}
+
+test('an H200 under torch with profile_memory: peaks are those of the raw events, and the page shows them', async () => {
+  const path = fixture('kineto-torch2.11-h200/kineto-tiny.json.gz');
+  const { traceEvents } = JSON.parse(gunzipSync(readFileSync(path)).toString()) as {
+    traceEvents: MemoryEvent[];
+  };
+  const raw = traceEvents.filter(({ name, args }) => name === '[memory]' && args['Device Type'] === 1);
+  const most = (key: 'Total Allocated' | 'Total Reserved') =>
+    raw.reduce((high, { args }) => Math.max(high, args[key] ?? 0), 0);
+  expect(raw.length).toBeGreaterThan(100);
+
+  const session = await imported(testHome(), 'kineto', path);
+  const trace = await analyzeTrace(session);
+  traceDocumentSchema.parse(trace);
+  const memory = trace.data.memory!;
+  expect(memory).toMatchObject({
+    capture_id: 'kineto',
+    device: 0,
+    source: 'torch CUDA caching allocator',
+    max_reserved_bytes: most('Total Reserved'),
+    peak: { allocated_bytes: most('Total Allocated') },
+  });
+  expect(memory.unused_share).toBeCloseTo(1 - most('Total Allocated') / most('Total Reserved'), 9);
+  expect(memory.allocated.length).toBeLessThanOrEqual(1001);
+  const page = traceReport({ trace, counters: null, gemms: null }, { clientScript: '' });
+  expect(page).toContain('data-chart="trace_memory"');
+  expect(page).toContain('Operators by what their own code allocated');
+});
+
+test('by hand: the focus device alone, the phase of the peak, and nothing where nothing was recorded', async () => {
+  const rows = {
+    stages: [stage(1, 'prefill', 0, 100), stage(2, 'decode', 100, 200)],
+    kernels: [kernel(1, 10, 50), kernel(2, 110, 50)],
+  };
+  const held = (t: number, kind: string, bytes: number, device = 0) => ({
+    t_ns: t * us,
+    kind,
+    bytes,
+    device,
+    source: 'torch CUDA caching allocator',
+  });
+  const session = await sessionOf({
+    ...rows,
+    memory: [
+      held(20, 'allocated', 100),
+      held(20, 'reserved', 400),
+      held(120, 'allocated', 300),
+      held(150, 'allocated', 200),
+      held(130, 'allocated', 9000, 1),
+    ],
+  });
+  const { memory } = (await analyzeTrace(session)).data;
+  expect(memory).toEqual({
+    capture_id: 'nsys',
+    device: 0,
+    source: 'torch CUDA caching allocator',
+    allocated: [
+      [20 * us, 100],
+      [120 * us, 300],
+      [150 * us, 200],
+    ],
+    reserved: [[20 * us, 400]],
+    peak: { t_ns: 120 * us, allocated_bytes: 300, phase: 'decode' },
+    max_reserved_bytes: 400,
+    unused_share: 0.25,
+  });
+  expect((await analyzeTrace(await sessionOf(rows))).data.memory).toBeNull();
+});

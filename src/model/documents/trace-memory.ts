@@ -1,0 +1,25 @@
+import { z } from 'zod';
+import { phaseKindSchema } from './trace-phase.js';
+
+/** [ns since the session's start, bytes]: the most of equal spans, at most 1000. */
+const points = z.array(z.tuple([z.number(), z.number()]));
+
+/** What the framework's caching allocator held over a capture with profile_memory, of one device. */
+export const traceMemorySchema = z.object({
+  capture_id: z.string(),
+  device: z.number().int().nullable(),
+  source: z.string(),
+  allocated: points,
+  reserved: points,
+  peak: z.object({
+    t_ns: z.number(),
+    allocated_bytes: z.number(),
+    /** What runs then; null outside of every phase or in another execution. */
+    phase: phaseKindSchema.nullable(),
+  }),
+  max_reserved_bytes: z.number().nullable(),
+  /** (most reserved − most allocated) / most reserved: what fragments and the cache hold back. */
+  unused_share: z.number().nullable(),
+});
+
+export type TraceMemory = z.infer<typeof traceMemorySchema>;

@@ -1,0 +1,41 @@
+import type { TraceResult } from '../../../model/documents/trace.js';
+import { formatBytes } from '../../format.js';
+import { classColors } from '../../palette.js';
+import { base, type Chart } from '../chart.js';
+import { memoryLinesOption } from '../memory-lines.js';
+import { phaseName } from './words.js';
+
+/** Bands behind the lines; a capture may have thousands of decode steps. */
+const mostPhases = 200;
+
+export const traceMemoryColors = { allocated: classColors.gemm, reserved: classColors.sampling } as const;
+
+/** What the allocator gave out and what it had reserved, over the capture; the peak is marked. */
+export const traceMemoryChart: Chart<TraceResult> = {
+  height: () => 280,
+  build: (input) => {
+    const { memory, timeline } = input.result;
+    if (!memory) return base(input);
+    const seconds = (points: readonly [number, number][]) =>
+      points.map(([ns, bytes]): [number, number] => [ns / 1e9, bytes]);
+    return memoryLinesOption(input, {
+      lines: [
+        {
+          name: 'reserved',
+          color: traceMemoryColors.reserved,
+          dashed: true,
+          points: seconds(memory.reserved),
+        },
+        { name: 'given out', color: traceMemoryColors.allocated, points: seconds(memory.allocated) },
+      ].filter(({ points }) => points.length > 0),
+      phases: (timeline?.density.phases ?? []).slice(0, mostPhases).map(({ kind, start_ns, dur_ns }) => ({
+        label: phaseName(kind),
+        start_s: start_ns / 1e9,
+        end_s: (start_ns + dur_ns) / 1e9,
+      })),
+      marks: [{ point: 'peak', t_s: memory.peak.t_ns / 1e9, bytes: memory.peak.allocated_bytes }],
+      unit: { bytes: 2 ** 20, text: formatBytes },
+      since: 'since the session began',
+    });
+  },
+};
