@@ -14,6 +14,9 @@ export const copyGroups = {
     WHEN kind = 'DtoH' AND dst_kind IN ('pageable', 'pinned') THEN '_' || dst_kind ELSE '' END`,
 } satisfies Groups;
 
+/** Before any window. */
+const beforeAll = -(2n ** 60n);
+
 /**
  * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window and how many began
  * in it. One pass: nearly every activity lies inside the window of the step that launched it, found by a hash join; any
@@ -33,13 +36,13 @@ export function activitiesOfWindows(table: string, groups: Groups, unmarked: boo
       SELECT ${columns}, start_ns AS e_start, start_ns + dur_ns AS e_end, coalesce(exclusive_ns, 0) AS e_ns,
         CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
       FROM ${table} LEFT JOIN likely USING (stage_id)),
-    known AS (
+    known AS MATERIALIZED (
       SELECT inside, ${list}, CASE WHEN inside IS NULL THEN e_start END AS e_start, CASE WHEN inside IS NULL THEN e_end END AS e_end,
         sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM event GROUP BY ALL),
-    looked AS (SELECT k.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
-      FROM known k ASOF LEFT JOIN w ON k.e_start >= w.w_start WHERE k.inside IS NULL)
+    looked AS MATERIALIZED (SELECT k.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
+      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON k.e_start >= begun.w_start)
     SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
-      SELECT inside AS stage_id, ${list}, ns, n FROM known WHERE inside IS NOT NULL
+      SELECT inside AS stage_id, ${list}, ns, n FROM known JOIN w ON w.window_id = inside
       UNION ALL SELECT inside, ${list}, ns, n FROM looked WHERE inside IS NOT NULL
       UNION ALL SELECT window_id, ${list},
         ns * (least(w_end, e_end) - greatest(w_start, e_start)) / greatest(e_end - e_start, 1),
