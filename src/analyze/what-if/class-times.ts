@@ -20,6 +20,8 @@ export interface Scaling {
   after: StageNeeds;
   /** Factor for classes without necessary work: their bytes grow or shrink by it. */
   other: (name: string) => number;
+  /** Factors known better than by necessary work. */
+  known?: ReadonlyMap<string, number>;
   /** Factor for copies between host and device. */
   copies?: number;
   how: (name: string, factor: number) => string;
@@ -56,7 +58,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   ]);
   for (const [name, ms] of times) {
     const [from, to] = [needOf(name, before, times), needOf(name, after, times)];
-    const factor = from && to ? to / from : scaling.other(name);
+    const factor = scaling.known?.get(name) ?? (from && to ? to / from : scaling.other(name));
     const count = state.onCpu ? 0 : (state.kernelCounts.get(name) ?? 0);
     const beyond = Math.max(0, ms - (from ?? 0) / reached);
     const withLatency = (latency: number): number => {
@@ -89,6 +91,26 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
         : `of every kernel up to ${latencyMs.expected * 1e3} µs beyond its need are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
     ],
   };
+}
+
+/** The same times under other needs (other peaks): bars are what is over the need, so all of them move; their sum does not. */
+export function rebased(state: StageState, needs: StageNeeds): StageState | MissingFigure {
+  if ('reason' in state.needs) return state.needs;
+  const from = necessaryOf(state.needs.model, state.needs.shape, state.needs.peaks);
+  if ('reason' in from) return from;
+  const to = necessaryOf(needs.model, needs.shape, needs.peaks);
+  if ('reason' in to) return to;
+  const times = classTimes(state, from);
+  const bars = new Map<string, number>([
+    ['roofline', to.rooflineMs],
+    ['serial', serialOf(to, times)],
+  ]);
+  for (const [name, ms] of times) {
+    const need = needOf(name, to, times);
+    bars.set(`${need === null ? 'nonessential' : 'inefficiency'}.${name}`, ms - (need ?? 0));
+  }
+  for (const [id, ms] of state.bars) if (!isKernelBar(id)) bars.set(id, ms);
+  return { ...state, bars, needs };
 }
 
 /** Measured time by class: bars are what is over the need, so the need is put back. */

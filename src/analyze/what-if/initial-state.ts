@@ -45,6 +45,7 @@ async function ofTrace(
   const { model, roofs } = await waterfallFacts(session, context.database, scope);
   const shapes = await tracedShapes(session, scope);
   const hosts = await hostTimes(scope);
+  const copied = await copiedBytes(scope);
   return stages.map((waterfall) => {
     const own = facts.find(({ kind }) => kind === waterfall.kind) ?? null;
     const shape =
@@ -58,6 +59,7 @@ async function ofTrace(
       facts: own,
       kernels: own?.kernels ?? null,
       launches: own?.launches ?? null,
+      copiedBytes: (copied.get(waterfall.kind) ?? 0) / waterfall.instances,
       hostMs: own && hostWall !== null ? Math.max(0, hostWall - added - waitedMs(own)) : null,
       nodeNs: roofs.graphNodeNs.value,
       gpuName: roofs.name,
@@ -66,6 +68,14 @@ async function ofTrace(
 }
 
 const waitedMs = ({ waits }: StageFacts): number => Object.values(waits).reduce((sum, { ms }) => sum + ms, 0);
+
+/** Bytes between host and device by kind of stage, over all its instances. */
+async function copiedBytes({ database }: TraceScope): Promise<Map<string, number>> {
+  const rows = await database.query<{ phase: string; bytes: number }>(
+    `SELECT phase, sum(bytes)::DOUBLE AS bytes FROM focus_copies WHERE kind IN ('HtoD', 'DtoH') GROUP BY phase`,
+  );
+  return new Map(rows.map(({ phase, bytes }) => [phase, bytes]));
+}
 
 /** Mean time from the begin of a stage's host range to that of the next: what the host takes, waits included. */
 async function hostTimes({ database }: TraceScope): Promise<Map<string, number>> {
@@ -137,6 +147,7 @@ function stateOf(
     idleBars: new Set(bars.map(({ id }) => id).filter(isIdleBar)),
     kernels: null,
     launches: null,
+    copiedBytes: null,
     facts: null,
     hostMs: null,
     launchIdleMs: 0,

@@ -136,9 +136,11 @@ export function withPinnedCopies(state: StageState): Effect {
   const waits = causes?.wait.copy ?? 0;
   if (exposed + waits <= 0.001 * sumOf(state.bars))
     return unchanged(state, 'no copy between host and device is exposed in the stage');
-  const busy = sumOf(state.bars) - exposed;
+  const busy = sumOf(state.bars) - exposed - waits;
   const link = state.gpuName === null ? null : gpuHostLink(state.gpuName).value;
-  const left = Math.max(0, exposed - busy);
+  const pinned =
+    link === null || state.copiedBytes === null ? exposed : (state.copiedBytes / (linkShare * link)) * 1e3;
+  const left = Math.max(0, Math.min(exposed, pinned) - busy);
   const bars = new Map(state.bars);
   for (const [id, ms] of copies) bars.set(id, (ms * left) / exposed);
   const total = idleMsOf(state);
@@ -154,10 +156,10 @@ export function withPinnedCopies(state: StageState): Effect {
         : []),
     ]),
     lessMs: 0,
-    // Copies that the next kernel waits for stay exposed, but run at the link's rate: a pageable one is half as fast.
-    moreMs: (exposed - left) / 2 + waits / 2,
+    // Copies that the next kernel waits for stay exposed, but run at the link's rate.
+    moreMs: Math.max(0, Math.min(exposed, pinned) - left) + waits / 2,
     assumptions: [
-      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: half of them stay exposed',
+      'copies are issued one stage ahead from pinned memory and no kernel waits for them; high: they stay exposed, at the rate of the link',
     ],
   };
 }

@@ -26,6 +26,8 @@ export interface StageState {
   /** Kernels of a mean instance, and launches that bring them; null where they are not counted. */
   kernels: number | null;
   launches: number | null;
+  /** Bytes that a mean instance copies between host and device; null where they are not counted. */
+  copiedBytes: number | null;
   /** Counts and waits of the timeline; null for other sources. */
   facts: StageFacts | null;
   /** What the host needs of a stage for itself, waits for the device left out, ms; null where it is not known. */
