@@ -23,20 +23,41 @@ const measured: [string, DType, number, number, number, number[]][] = [
 ];
 
 describe('reservedBytes', () => {
+  const reserve = (id: string, dtype: DType, shape: [number, number, number], tensor = 1): number[] => {
+    const a = presetArchitecture(id);
+    const [batchSize, inputLen, outputLen] = shape;
+    const request = withDefaults(a, {
+      batchSize,
+      inputLen,
+      outputLen,
+      storage: floatStorage(dtype),
+      loading: 'random',
+      parallel: { tensor },
+    });
+    const [device] = devices(a, request.parallel, request.engine);
+    return Object.values(reservedBytes(a, device!, request, 32 * mib)).map((bytes) => bytes / mib);
+  };
+  // Within one of torch's segments for blocks of medium size.
+  const near = (found: number[], of: number[]): void => {
+    for (const [index, value] of found.entries())
+      expect(Math.abs(value - of[index]!)).toBeLessThanOrEqual(20);
+  };
+
   it.each(measured)(
     '%s %s, batch %i, %i + %i, is what torch reserved',
-    (id, dtype, batchSize, inputLen, outputLen, of) => {
-      const a = presetArchitecture(id);
-      const shape = { batchSize, inputLen, outputLen, storage: floatStorage(dtype) };
-      const request = withDefaults(a, { ...shape, loading: 'random' });
-      const [device] = devices(a, request.parallel, request.engine);
-      const found = Object.values(reservedBytes(a, device!, request, 32 * mib)).map((bytes) => bytes / mib);
-      // Weights to the segment; then within one of torch's segments for medium blocks.
+    (id, dtype, batch, input, output, of) => {
+      const found = reserve(id, dtype, [batch, input, output]);
       expect(found[0]).toBe(of[0]);
-      for (const [index, value] of found.entries())
-        expect(Math.abs(value - of[index]!)).toBeLessThanOrEqual(20);
+      near(found, of);
     },
   );
+
+  it.each([
+    ['llama-3.1-8b', 8, 1024, 24, [8162, 9572, 9572, 9572]],
+    ['qwen2.5-14b', 4, 1024, 12, [14_832, 15_822, 15_822, 15_822]],
+  ] as const)('%s on two H200s, batch %i, %i + %i', (id, batch, input, output, of) => {
+    near(reserve(id, 'bfloat16', [batch, input, output], 2), [...of]);
+  });
 });
 
 describe('torchAllocator', () => {

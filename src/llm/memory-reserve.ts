@@ -69,11 +69,17 @@ interface Cached {
   values: Block;
 }
 
+/**
+ * Weights in the order of the modules. Divided ones are loaded by from_pretrained onto their device, which first takes the
+ * memory of all of them in one piece (`caching_allocator_warmup`) and gives it back to torch.
+ */
 function loadWeights({ torch, a, device, request }: Run): void {
-  const { storage, loading } = request;
-  for (const t of device.tensors) for (const bytes of allocationsOf(t, storage)) torch.malloc(bytes);
+  const { storage, loading, parallel } = request;
+  const sizes = device.tensors.flatMap((t) => allocationsOf(t, storage));
+  if (parallel.tensor > 1) torch.free(torch.malloc(sizes.reduce((sum, bytes) => sum + bytes, 0)));
+  for (const bytes of sizes) torch.malloc(bytes);
   const embedding = device.tensors.find(({ name }) => name === 'embed_tokens');
-  if (loading === 'random' && a.tiedEmbeddings && embedding) {
+  if (loading === 'random' && parallel.tensor === 1 && a.tiedEmbeddings && embedding) {
     torch.free(torch.malloc(tensorBytes(embedding, storage.weights)));
   }
 }
