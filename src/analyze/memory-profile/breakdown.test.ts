@@ -103,6 +103,9 @@ test('two ranks: each GPU has its own, and the points have sum, max, mean and de
   expect(peak).toMatchObject({ total_bytes: 4720 * mb, max_gb: 2.47, mean_gb: 2.36, stddev_gb: 0.11 });
   expect(baseline.total_gb).toBe(0.06);
   expect(found.model_weights_gb).toBe(2);
+  expect(found.components.find(({ component }) => component === 'model_weights')?.evidence).toEqual([
+    'gpu0, gpu1: parameter tensors on the GPU (float16 + float32)',
+  ]);
   // 520 on the first, 2460 − 40 − 1700 on the second.
   expect(bytesOf(found)['cuda_context']).toBe(520 + 720);
   const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);

@@ -80,15 +80,15 @@ export function breakdownOf(
 
 function summed(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
   const found = new Map<MemoryComponent['component'], MemoryComponent>();
+  const several = places.length > 1;
   for (const { gpu, parts } of places) {
     for (const { component, bytes, confidence, evidence } of parts) {
-      const words = places.length > 1 ? `gpu${gpu}: ${evidence}` : evidence;
       const known = found.get(component);
       if (known) {
         known.bytes += bytes;
         known.gb = known.bytes / 1e9;
         known.confidence = weakest([known.confidence, confidence]);
-        known.evidence.push(words);
+        addEvidence(known.evidence, evidence, several ? gpu : null);
         continue;
       }
       const line = estimate?.lines.find((one) => one.component === component);
@@ -97,12 +97,23 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
         bytes,
         gb: bytes / 1e9,
         confidence,
-        evidence: [words],
+        evidence: several ? [`gpu${gpu}: ${evidence}`] : [evidence],
         estimate_bytes: line?.bytes ?? null,
       });
     }
   }
   return [...found.values()];
+}
+
+/** GPUs of a group mostly say the same: `gpu0, gpu1: …`. */
+function addEvidence(all: string[], evidence: string, gpu: number | null): void {
+  if (gpu === null) {
+    all.push(evidence);
+    return;
+  }
+  const same = all.findIndex((one) => one.endsWith(`: ${evidence}`) && /^(gpu\d+(, )?)+: /.test(one));
+  if (same < 0) all.push(`gpu${gpu}: ${evidence}`);
+  else all[same] = `${all[same]!.slice(0, all[same]!.indexOf(': '))}, gpu${gpu}: ${evidence}`;
 }
 
 function overall(parts: readonly Confidence[], residual: number | null, total: number | null): Confidence {
