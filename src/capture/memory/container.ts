@@ -16,6 +16,7 @@ import { dockerFailure } from './docker-failures.js';
 import { findInsideTool, insideGpuSource } from './docker-gpus.js';
 import { type ContainerFacts, inspectContainer } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
+import { recordTranslator } from './docker-record.js';
 import { agentCall, containerPython, copyProbe, followRecord } from './docker-python.js';
 import { writeShim } from './docker-shim.js';
 import type { LeftBehind, MemoryTarget, OpenTarget, TargetRequest } from './where.js';
@@ -205,11 +206,11 @@ function launchIn(
   async function end(): Promise<{ failure: unknown; log: string | null }> {
     const ready = await docker(call('ready'));
     if (ready.exitCode !== 0) return { failure: dockerFailure(ready, container, ['exec']), log: null };
+    const pidHere = (inside: number) => (facts.here ? hostPid(inside, facts.pid) : null);
+    const translated = recordTranslator({ pid: pidHere, gpus: facts.gpus });
     const following = followRecord(call('follow'), {
-      onPid: (inside) => {
-        run.pid = facts.here ? hostPid(inside, facts.pid) : null;
-      },
-      onLine: (line) => appendFileSync(control.recordPath, `${line}\n`),
+      onPid: (inside) => (run.pid = pidHere(inside)),
+      onLine: (line) => appendFileSync(control.recordPath, `${translated(line)}\n`),
     });
     let kill: NodeJS.Timeout | undefined;
     const stop = () => {

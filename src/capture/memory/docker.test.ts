@@ -9,6 +9,7 @@ import { dockerFailure, lacksProgram } from './docker-failures.js';
 import { insideTools, readNvidiaSmi } from './docker-gpus.js';
 import { devicesOf } from './docker-inspect.js';
 import { hostPid } from './docker-processes.js';
+import { recordTranslator } from './docker-record.js';
 import { writeShim } from './docker-shim.js';
 
 // The container path itself runs against a real Docker engine in test/docker/.
@@ -100,6 +101,22 @@ describe('GPU memory by the tool of the image', () => {
 test.runIf(process.platform === 'linux')('a process of this namespace has one number', () => {
   expect(hostPid(process.pid, process.pid)).toBe(process.pid);
   expect(hostPid(2 ** 30, process.pid)).toBeNull();
+});
+
+test('records in this machine’s numbers: processes, also when they are gone, and GPUs', () => {
+  const alive = new Map([[77, 18_340]]);
+  const translated = recordTranslator({ pid: (inside) => alive.get(inside) ?? null, gpus: [2, 5] });
+  // As Python writes them: readers of the record look for "type": "error".
+  expect(
+    translated('{"v": 1, "type": "memory", "pid": 77, "device": 1, "kind": "allocated", "bytes": 9}'),
+  ).toBe('{"v": 1, "type": "memory", "pid": 18340, "device": 5, "kind": "allocated", "bytes": 9}');
+  alive.clear();
+  expect(translated('{"type": "error", "pid": 77, "text": "x"}')).toBe(
+    '{"type": "error", "pid": 18340, "text": "x"}',
+  );
+  const model = '{"type": "model", "pid": 78, "device": "cuda:0", "config": {"device": 1}}';
+  expect(translated(model)).toBe(model);
+  expect(translated('{"cut off')).toBe('{"cut off');
 });
 
 describe('the Python that engines are given', () => {

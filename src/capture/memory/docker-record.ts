@@ -1,0 +1,28 @@
+/** How numbers of a container translate into this machine's. */
+export interface Numbers {
+  /** This machine's number of a process; null where it is not visible. */
+  pid(inside: number): number | null;
+  /** GPUs of the container by this machine's numbers; null: it has all of them. */
+  gpus: readonly number[] | null;
+}
+
+/**
+ * Lines of a record from a container, in this machine's numbers: the driver lists processes and GPUs by those. A process
+ * that is gone when its last lines arrive is remembered. Everything else of a line stays as it was written.
+ */
+export function recordTranslator({ pid, gpus }: Numbers): (line: string) => string {
+  const known = new Map<number, number>();
+  const hostOf = (inside: number): number => {
+    const found = known.get(inside) ?? pid(inside);
+    if (found !== null) known.set(inside, found);
+    return found ?? inside;
+  };
+  return (line) => {
+    const own = line.replace(/"pid": (\d+)/, (_, inside: string) => `"pid": ${hostOf(Number(inside))}`);
+    if (gpus === null || !own.includes('"type": "memory"')) return own;
+    return own.replace(
+      /"device": (\d+)/,
+      (_, inside: string) => `"device": ${gpus[Number(inside)] ?? inside}`,
+    );
+  };
+}
