@@ -4,9 +4,9 @@ import type { Document } from '../../model/document.js';
 import { memoryProfileSchema, type MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
 import { exitCodeOf } from '../../model/errors.js';
+import { infrastructureFault } from '../memory/infrastructure-faults.js';
 import type { RunEnd } from './execute-run.js';
 import { documentFigures, profileFigures } from './figures.js';
-import { isInfrastructureFault } from './infrastructure.js';
 
 export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | 'figures' | 'exit_code'> & {
   issues: SweepRun['issues'];
@@ -72,7 +72,7 @@ function failureOf(
   const said = told ?? spokenError(end.stderrTail);
   if (said) {
     const { code, what, why, fix } = said;
-    return { code, what, why, fix, infrastructure: isInfrastructureFault(code, words) };
+    return { code, what, why, fix, infrastructure: infrastructureFault(code, words) !== null };
   }
   const [issue] = profile?.metadata.issues ?? [];
   const how = end.signal
@@ -88,7 +88,7 @@ function failureOf(
     what: `the run ${how}`,
     why: issue?.text ?? (last === '' ? 'It wrote nothing.' : `Its last words: ${last.slice(0, 300)}`),
     fix: `Its whole output: ${basename(end.stderrPath)}`,
-    infrastructure: isInfrastructureFault(null, words),
+    infrastructure: infrastructureFault(null, words) !== null,
   };
 }
 

@@ -1,5 +1,5 @@
 import type { EChartsOption } from 'echarts';
-import { formatNumber, nbsp } from '../format.js';
+import { formatMs, formatNumber, nbsp } from '../format.js';
 import { memoryPointNames } from '../names.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, secondsLabel, tip } from './chart.js';
@@ -85,7 +85,7 @@ export function memoryLinesOption(
         hideOverlap: true,
         showMinLabel: false,
         showMaxLabel: false,
-        formatter: secondsLabel(span),
+        formatter: span < 1 ? (value: number) => formatMs(value * 1e3) : secondsLabel(span),
       },
       ...axisName(since, 26),
     },

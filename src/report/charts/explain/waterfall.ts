@@ -1,7 +1,9 @@
 import type { StageWaterfall } from '../../../model/documents/explain.js';
 import { formatMsColumn } from '../../format.js';
 import { shownBars, stageKey } from '../../explain-rows.js';
+import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
+import { causes } from '../trace/words.js';
 import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
 
 /** What a page carries for its waterfalls beside its own document: no queries and no rows. */
@@ -32,8 +34,12 @@ function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
   );
 }
 
+/** Idle time as the phases of a timeline show its causes: in one hue, none of them is a class. */
+const colorOf = (id: string, theme: Theme): string =>
+  causes[id]?.color ?? (id.startsWith('host.') ? causes['host']!.color : barColor(id, theme));
+
 /** From the roofline to the measured time: each bar starts where the one before ended. `part`: stageKey. */
 export const waterfallChart: Chart<WaterfallData> = {
   height: (result, part) => floatingHeight(rowsOf(result, part)),
-  build: (input) => floatingBarsOption(input, rowsOf(input.result, input.part)),
+  build: (input) => floatingBarsOption(input, rowsOf(input.result, input.part), { colorOf }),
 };

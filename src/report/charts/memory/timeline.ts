@@ -24,6 +24,13 @@ function marksOf({ timeline, profile }: MemoryResult, gpu: number | null): Memor
   });
 }
 
+function fullestGpu({ profile }: MemoryResult): number | null {
+  const details = profile.memory_measurements.peak.per_gpu_details;
+  const [first, ...rest] = details;
+  if (!first) return null;
+  return rest.reduce((most, one) => ((one.used_bytes ?? 0) > (most.used_bytes ?? 0) ? one : most), first).gpu;
+}
+
 /** Lines that tell the whole story: whole devices where there are any, else the host. */
 export const mainSeries = ({ timeline: { series } }: MemoryResult): MemoryResult['timeline']['series'] => {
   const used = series.filter(({ kind }) => kind === 'used');
@@ -47,8 +54,8 @@ export const memoryTimelineChart: Chart<MemoryResult> = {
     return memoryLinesOption(input, {
       lines,
       phases: result.timeline.phases,
-      // On several GPUs the points are sums; each GPU's own are on its chart.
-      marks: lines.length === 1 ? result.timeline.marks : marksOf(result, mainSeries(result)[0]?.gpu ?? null),
+      // On several GPUs the points are sums; those of the fullest lie on its line.
+      marks: lines.length === 1 ? result.timeline.marks : marksOf(result, fullestGpu(result)),
       unit,
       since,
     });

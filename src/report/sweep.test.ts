@@ -1,0 +1,78 @@
+import type { EChartsOption } from 'echarts';
+import { expect, test } from 'vitest';
+import { sweepCsv } from '../export/sweep-csv.js';
+import { document } from '../model/document.js';
+import { sweepDocumentSchema } from '../model/documents/sweep.js';
+import { sweepMapChart } from './charts/sweep/map.js';
+import { sweepReport } from './html/sweep/sweep.js';
+import { themes } from './palette.js';
+import { sweepMaps } from './sweep-maps.js';
+import { commandText, sweepText } from './terminal/sweep.js';
+import { textWidth } from './terminal/text.js';
+import { hostileText } from './test-profile.js';
+import { testSweep } from './test-sweep.js';
+
+const made = document('sweep', '1.0', testSweep());
+
+test('the document is one that sweep writes', () => {
+  expect(sweepDocumentSchema.parse(made)).toEqual(made);
+});
+
+test('maps: batch against context, with what failed in its cell', () => {
+  const maps = sweepMaps(made.data);
+  expect(maps.map(({ figure }) => figure)).toEqual(['peak_gb', 'mean_latency_ms', 'tokens_per_second']);
+  const [peak] = maps;
+  expect([peak!.x.values, peak!.y.values]).toEqual([
+    ['500 → 128', '1\u00a0000 → 128'],
+    ['1', '16'],
+  ]);
+  expect(peak!.cells.map(({ x, y, value }) => [x, y, value])).toEqual([
+    [0, 0, 14.5],
+    [0, 1, 22],
+    [1, 0, 15],
+    [1, 1, null],
+  ]);
+  const input = { result: made.data, part: '0', theme: themes.light, width: 900 };
+  const option = sweepMapChart.build(input) as EChartsOption & { series: { data: unknown[] }[] };
+  expect(option.series[0]!.data).toHaveLength(4);
+});
+
+test.each([80, 100, 120])('the text keeps to %i columns, says what failed and why', (width) => {
+  const text = sweepText(made, width);
+  for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(width);
+  expect(text).toContain('3 measured, 1 failed');
+  expect(text).toMatch(/ 2 +500 +16 +22\.000 GB/);
+  expect(text).toContain('failed (try 2)');
+  expect(text).toContain('It asked for 30 GB; the GPU has 24.');
+  expect(text).toContain('run 4: gpu0 held 1 GiB more.');
+});
+
+test('a row of the CSV a run, figures under their names, an empty cell for a missing one', () => {
+  const [head = '', ...rows] = sweepCsv(made.data).trimEnd().split('\n');
+  const columns = head.split(',');
+  expect(rows).toHaveLength(4);
+  const second = Object.fromEntries(rows[1]!.split(',').map((cell, i) => [columns[i], cell]));
+  expect(second).toMatchObject({
+    run: '2',
+    batch_size: '16',
+    outcome: 'measured',
+    peak_gb: '22',
+    kv_cache_gb: '',
+    error: '',
+  });
+  expect(rows[3]).toContain('E_OUT_OF_MEMORY');
+});
+
+test('the page has runs, maps, failures with their reasons, and is inert', () => {
+  const page = sweepReport(made, { clientScript: '' });
+  const body = page.replace(/<script type="application\/json"[^]*?<\/script>/, '');
+  expect(body).not.toContain(hostileText);
+  expect(body.match(/data-chart="sweep_map"/g)).toHaveLength(3);
+  const failures = body.split('<section id="failures"')[1]!.split('</section>')[0]!;
+  expect(failures).toContain('It asked for 30 GB; the GPU has 24.');
+  expect(body).toContain('<section id="doubts"');
+});
+
+test('commands can be pasted into a shell', () => {
+  expect(commandText(['node', 'a b', "it's", '{n}', '--x=1,2'])).toBe(`node 'a b' 'it'\\''s' '{n}' --x=1,2`);
+});

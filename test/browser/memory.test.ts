@@ -1,0 +1,43 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { document } from '../../src/model/document.js';
+import { childEntry } from '../../src/model/installation.js';
+import { memoryReport } from '../../src/report/html/memory/memory.js';
+import { sweepReport } from '../../src/report/html/sweep/sweep.js';
+import { testMemory } from '../../src/report/test-memory.js';
+import { testSweep } from '../../src/report/test-sweep.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import { launchBrowser } from './chromium.js';
+import { chartsDrawn, open, phone } from './opened.js';
+
+let browser: Browser;
+beforeAll(async () => {
+  browser = await launchBrowser();
+});
+afterAll(() => browser.close());
+
+const folder = testFolder();
+const parts = () => ({ clientScript: readFileSync(childEntry('report-client'), 'utf8') });
+
+test.each([
+  ['memory', () => memoryReport(testMemory(), parts()), 7],
+  ['sweep', () => sweepReport(document('sweep', '1.0', testSweep()), parts()), 3],
+])('the page of %s draws all charts, asks for nothing and fits a phone', async (name, render, charts) => {
+  const path = join(folder, `${name}.html`);
+  writeFileSync(path, render());
+  const { page, complaints, requests } = await open(browser, path);
+  const drawn = await chartsDrawn(page);
+  expect(drawn).toHaveLength(charts);
+  for (const chart of drawn) {
+    expect(chart, chart.name).toMatchObject({ inside: true });
+    expect(chart.shapes + chart.texts, chart.name).toBeGreaterThan(4);
+  }
+  const small = await open(browser, path, { viewport: phone });
+  expect(await small.page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(phone.width);
+  await small.page.close();
+  expect([complaints, requests]).toEqual([[], []]);
+  expect(await page.evaluate('globalThis.pwned')).toBeUndefined();
+  await page.close();
+});
