@@ -370,6 +370,9 @@ def main(path: str) -> int:
 
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, stop)
+    if world_size() > 1:
+        # torchrun sends it when another rank has failed: this one may wait for that in a collective, where no handler runs.
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
     recorder()
     try:
         tell(type="phase", phase="load")
@@ -393,6 +396,12 @@ def main(path: str) -> int:
         failure, code = _unexpected(error, order), 1
     recorder().error(failure.code, str(failure))
     sys.stderr.write("error: %s\n" % failure)
+    if world_size() > 1:
+        # Ending in order would wait for the other ranks, which wait for this one.
+        recorder().clock()
+        recorder().flush()
+        sys.stderr.flush()
+        os._exit(code)
     return code
 
 

@@ -49,7 +49,8 @@ export function launchPython(
   let kill: NodeJS.Timeout | undefined;
   const stop = () => {
     child.kill('SIGINT');
-    kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    // torchrun gives its ranks 30 s of its own, and ends them then: it must outlive them.
+    kill = setTimeout(() => child.kill('SIGKILL'), ranks > 1 ? 1.5 * graceMs : graceMs);
   };
   if (signal.aborted) stop();
   else signal.addEventListener('abort', stop, { once: true });

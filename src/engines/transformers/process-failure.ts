@@ -63,13 +63,17 @@ export function fromErrorLine({ code, text }: { code: string; text: string }): I
   });
 }
 
-/** The last `error` line that process `pid` (any of several ranks) left in a record; null when it left none. */
+/**
+ * The last `error` line that process `pid` left in a record; of `any` of several ranks the first: the others fail because
+ * of it. Null when there is none.
+ */
 export async function recordedError(
   recordPath: string,
   pid: number | 'any' | null,
 ): Promise<{ code: string; text: string } | null> {
   const text = await readFile(recordPath, 'utf8').catch(() => '');
-  for (const line of text.split('\n').reverse()) {
+  const lines = text.split('\n');
+  for (const line of pid === 'any' ? lines : lines.reverse()) {
     if (!line.includes('"type": "error"')) continue;
     try {
       const told = JSON.parse(line) as Record<string, unknown>;
