@@ -11,7 +11,6 @@ import {
   formatMs,
   formatMsColumn,
   formatPercent,
-  nbsp,
 } from '../../format.js';
 import { inlineJson } from '../inline.js';
 import { Absent, Behind, ChartFrame, DataTable } from '../parts.js';
@@ -125,7 +124,7 @@ const Waterfall: FC<{ stage: StageWaterfall; data: WaterfallData }> = ({ stage, 
 const Facts: FC<{ stage: StageWaterfall }> = ({ stage }) => {
   const { measured_ms, clean_ms, clock, clock_why, roofs, roofline_ms, ranks, source } = stage;
   const lines = [
-    `Measured: ${formatFigureWithSpread(measured_ms)}, n${nbsp}=${nbsp}${formatCount(stage.instances)}, by the ${clock}'s clock: ${clock_why}.`,
+    `Measured: ${formatFigureWithSpread(measured_ms)}, by the ${clock}'s clock: ${clock_why}.`,
     ...(source === 'trace'
       ? [
           clean_ms.value === null
