@@ -10,6 +10,7 @@ import type { MonitorResult } from '../model/documents/monitor.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { ServingResult } from '../model/documents/serving.js';
+import type { Validation } from '../model/documents/validate.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
@@ -19,6 +20,7 @@ import { reportPath, writePage, writeReport } from './report-file.js';
 export type Analysed =
   | { kind: 'profile'; document: Document<ProfileResult> }
   | { kind: 'memory'; document: Document<MemoryResult> }
+  | { kind: 'validate'; document: Document<Validation> }
   | { kind: 'bench'; document: Document<BenchResult> }
   | { kind: 'serving'; document: Document<ServingResult> }
   | { kind: 'results'; document: Document<BenchmarkResults> }
@@ -36,6 +38,10 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
   if (kind === 'profile') {
     const { analyzeProfile } = await import('../analyze/profile.js');
     return { kind: 'profile', document: await analyzeProfile(session) };
+  }
+  if (kind === 'validate') {
+    const { validationDocument } = await import('../analyze/validate/history.js');
+    return { kind: 'validate', document: await validationDocument(session) };
   }
   if (artifacts.some((artifact) => artifact.kind === 'memory-plan')) {
     const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
@@ -106,6 +112,10 @@ export async function writeAnalysed(
   switch (analysed.kind) {
     case 'profile':
       return writeReport(analysed.document, path, explain);
+    case 'validate': {
+      const { validateReport } = await import('../report/html/validate/validate.js');
+      return writePage(path, (parts) => validateReport(analysed.document, parts));
+    }
     case 'memory': {
       const { memoryReport } = await import('../report/html/memory/memory.js');
       return writePage(path, (parts) => memoryReport(analysed.document, parts));
@@ -188,6 +198,10 @@ async function analysedText(
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
+  }
+  if (analysed.kind === 'validate') {
+    const { validateText } = await import('../report/terminal/validate.js');
+    return `${validateText(analysed.document, how)}\n  report: ${path}`;
   }
   if (analysed.kind === 'memory') {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');

@@ -1,3 +1,4 @@
+import { document, type Document } from '../../model/document.js';
 import type { ValidationHistory } from '../../model/documents/validate.js';
 import { validationSchema, type Validation } from '../../model/documents/validate.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -18,6 +19,10 @@ export async function validationOf(session: Session): Promise<Validation> {
   }
   const { id, started_at } = session.manifest;
   return { ...validationSchema.parse(found), session: { id, started_at } };
+}
+
+export async function validationDocument(session: Session): Promise<Document<Validation>> {
+  return document('validate', '1.0', await validationOf(session), session.issues);
 }
 
 /** One row of the trend. */
