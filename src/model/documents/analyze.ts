@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { documentSchema } from '../document.js';
+import { figureSchema } from '../figure.js';
+
+/** One call of a tool, as the model made it: what [q1] in an answer stands for. */
+export const askedQuerySchema = z.object({
+  /** q1, q2, … in the order of the calls. */
+  id: z.string(),
+  /** sql, findings, waterfall, schema, hardware, model_arithmetic, program_output. */
+  tool: z.string(),
+  /** The SQL, the stage, …; null where the tool takes nothing. */
+  input: z.string().nullable(),
+  /** Rows or entries that came back; null where the call failed. */
+  rows: z.number().int().nullable(),
+  error: z.string().nullable(),
+});
+
+/** A number that the answer states, and whether a query returned it. */
+export const claimSchema = z.object({
+  /** As it stands in the answer, with its unit. */
+  text: z.string(),
+  verified: z.boolean(),
+  /** The query that returned it, or the two whose numbers give it. */
+  queries: z.array(z.string()),
+  /** How it follows: returned, ratio, difference, sum; null when it does not. */
+  how: z.enum(['returned', 'question', 'ratio', 'difference', 'sum']).nullable(),
+});
+
+export const analyzeResultSchema = z.object({
+  session: z.object({ id: z.string(), name: z.string().nullable(), title: z.string() }),
+  question: z.string().nullable(),
+  /** model: a language model answered, and its numbers were checked. stored: analyses and findings answered. */
+  answered_by: z.enum(['model', 'stored', 'nobody']),
+  model: z.string().nullable(),
+  /** Unverified numbers are marked in it. */
+  answer: z.string(),
+  claims: z.array(claimSchema),
+  unverified: z.number().int(),
+  queries: z.array(askedQuerySchema),
+  usage: z
+    .object({
+      steps: z.number().int(),
+      input_tokens: z.number().int().nullable(),
+      output_tokens: z.number().int().nullable(),
+      cost_usd: figureSchema,
+    })
+    .nullable(),
+});
+
+export const analyzeVersion = '1.0';
+export const analyzeDocumentSchema = documentSchema('analyze', analyzeVersion, analyzeResultSchema);
+
+export type AskedQuery = z.infer<typeof askedQuerySchema>;
+export type Claim = z.infer<typeof claimSchema>;
+export type AnalyzeResult = z.infer<typeof analyzeResultSchema>;
