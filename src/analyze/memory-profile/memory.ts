@@ -62,7 +62,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const latency = await latencyStats(session);
   const issues = [
     // Said again below, in full.
-    ...session.issues.filter(({ code }) => plan.failure === null || code !== 'launch_failed'),
+    ...session.issues.filter(({ code }) => plan.failure === null || !saidAgain.has(code)),
     ...model.issues,
     ...otherIssues(rows, plan, { gpus, own, points }),
     ...runIssues(plan, places, measured),
@@ -136,6 +136,8 @@ export async function memoryPlanOf(session: Session): Promise<MemoryPlan> {
     fix: 'Take one that `inferscope memory` made.',
   });
 }
+
+const saidAgain = new Set(['launch_failed', 'workload_error']);
 
 type Part = 'profiler_version' | 'schema_version' | 'units' | 'metadata' | 'memory_measurements';
 
