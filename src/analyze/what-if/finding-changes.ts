@@ -2,6 +2,9 @@ import type { Finding } from '../../model/documents/explain.js';
 import { withHostLimit } from './host-limit.js';
 import { type Effect, type StageState, unchanged } from './stage-state.js';
 
+/** What a gain is known to at best. */
+const leastError = 0.05;
+
 const nothingFound = {
   'fused-attention': 'no rule finds attention in parts in this stage',
   'fused-elementwise': 'no rule finds chains of elementwise kernels in this stage',
@@ -30,8 +33,9 @@ function gained(state: StageState, { gain, bars: ids, title }: Finding): Effect 
   return {
     state: withHostLimit(state, bars),
     how: new Map(own.map((id) => [id, title])),
-    lessMs: Math.max(0, high - expected),
-    moreMs: Math.max(0, expected - low),
+    // A rule's own limit is what it saw; the fused kernel may do more than leave that out.
+    lessMs: Math.max(high - expected, leastError * taken),
+    moreMs: Math.max(expected - low, leastError * taken),
     assumptions: [assumption],
   };
 }

@@ -12,7 +12,10 @@ const { timings } = JSON.parse(readFileSync('test/fixtures/diagnosis/timings.jso
   timings: Timing[];
 };
 
-/** The repair of a planted fault as a change: programs, captures and timings of an H200 (bench/diagnosis). */
+/**
+ * Repairs of planted faults that are a change here (programs, captures and interleaved timings of an H200, bench/diagnosis).
+ * No other one is: what they repair is the program's own.
+ */
 const repairs: [fault: string, change: string][] = [
   ['launch_bound_decode', 'cudagraph'],
   ['small_batch_decode', 'batch-size=256'],
@@ -20,29 +23,26 @@ const repairs: [fault: string, change: string][] = [
   ['tf32_prefill', 'dtype=bfloat16'],
   ['eager_attention', 'fused-attention'],
   ['unfused_elementwise', 'fused-elementwise'],
-  ['sync_every_layer', 'no-sync'],
   ['pageable_copies', 'pinned-copies'],
 ];
+const timed = repairs.filter(([fault]) => timings.some((one) => one.fault === fault));
 
-const { DIAGNOSIS_VERBOSE: verbose } = process.env;
-
-test.each(repairs)('%s: %s predicts what the repair brought', async (fault, change) => {
-  const timing = timings.find((one) => one.fault === fault);
-  if (!timing) return;
+test.each(timed)('%s: %s predicts what the repair brought', async (fault, change) => {
+  const timing = timings.find((one) => one.fault === fault)!;
   const { id } = await importSession(`test/fixtures/diagnosis/${fault}-fault.tgz`, home);
   const found = await whatIf(await openSession(id, home), [change]);
   expect(whatIfDocumentSchema.parse(found)).toEqual(found);
   const stage = found.data.stages.find(({ kind }) => kind === timing.kind)!;
-  const of = (side: 'fault' | 'fixed') =>
+  const wall = (side: 'fault' | 'fixed') =>
     medianOf(timing.pairs.map((pair) => pair[side].wall_ms / timing.per[side])).median;
-  const device = (side: 'fault' | 'fixed') =>
-    (timing.device![side].kernel_ms + timing.device![side].copy_ms) / timing.per[side];
-  const [b, a] = [
-    stage.per_token_before_ms ?? stage.before_ms.value!,
-    stage.per_token_after_ms ?? stage.after_ms.value!,
-  ];
-  if (verbose)
-    process.stderr.write(
-      `${fault} predicted ${b.toFixed(4)} > ${a.toFixed(4)} gain ${(b - a).toFixed(4)}; ci ${JSON.stringify(stage.after_ms)} wall ${of('fault').toFixed(4)} > ${of('fixed').toFixed(4)} gain ${(of('fault') - of('fixed')).toFixed(4)}; device ${device('fault').toFixed(4)} > ${device('fixed').toFixed(4)}\n`,
-    );
+  const after = stage.after_ms;
+  if (after.value === null) throw new Error(after.reason.text);
+  const scale = (stage.per_token_after_ms ?? after.value) / after.value;
+  const before = stage.per_token_before_ms ?? stage.before_ms.value!;
+  const achieved = wall('fault') - wall('fixed');
+  expect(Math.abs(before - scale * after.value - achieved) / achieved).toBeLessThan(0.25);
+  const [low, high] = after.ci95!;
+  // Both times are known to some percent: what was predicted of one of them is held against it with that.
+  expect(wall('fixed')).toBeGreaterThan(0.95 * scale * low);
+  expect(wall('fixed')).toBeLessThan(1.05 * scale * high);
 });

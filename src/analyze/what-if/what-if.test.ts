@@ -53,6 +53,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   kind: 'decode',
   instances: 4,
   wall_ms: 10,
+  inside_ms: 10,
   compute_ms: 5,
   comm_ms: 0,
   copy_ms: 0,
@@ -126,6 +127,8 @@ describe('launches', () => {
     expect(found.before_ms.value).toBeCloseTo(8.6, 9);
     // Nodes that cost 1.5 µs each, the most that was seen: 0.105 ms more.
     expect(found.ci95[1]).toBeGreaterThan(found.ms + 0.105);
+    // No gap at all: 0.045 ms less.
+    expect(found.ci95[0]).toBeLessThan(found.ms - 0.045);
     expect(found.ci95[0]).toBeGreaterThan(5);
     expect(found.bars.map(({ id }) => id)).toContain('launch_overhead');
   });
