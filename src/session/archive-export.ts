@@ -49,6 +49,8 @@ const rawReportKinds = new Set([
   'cublaslt-log',
   'nvidia-smi-query',
   'nvidia-smi-dmon',
+  // A server's log may hold prompts.
+  'vllm-log',
 ]);
 
 export interface ExportedArchive {

@@ -38,6 +38,28 @@ export const containerFailures: Recogniser[] = [
       ),
   },
   {
+    id: 'container_paused',
+    matches: said(/[Cc]ontainer (\S+) is paused/),
+    explain: (_, match) =>
+      known(
+        'E_WORKLOAD_FAILED',
+        `the container ${match?.[1] ?? ''} is paused`.replace('  ', ' '),
+        'Its processes are frozen, and nothing can be started in it.',
+        `Type: docker unpause ${match?.[1] ?? 'NAME'}`,
+      ),
+  },
+  {
+    id: 'docker_silent',
+    matches: said(/Cannot connect to the Docker daemon|error during connect: .*docker/i),
+    explain: () =>
+      known(
+        'E_TOOL_FAILED',
+        'Docker does not answer',
+        'Its daemon is not running, or DOCKER_HOST names another one.',
+        'Type: sudo systemctl start docker – docker info says when it is up.',
+      ),
+  },
+  {
     id: 'docker_forbidden',
     matches: said(/permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i),
     explain: () =>

@@ -126,6 +126,23 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
     { output: 'Error response from daemon: container 4f66ad9a0b2e is not running' },
   ],
   [
+    'container_paused',
+    'E_WORKLOAD_FAILED',
+    /docker unpause vllm/,
+    {
+      output: 'Error response from daemon: Container vllm is paused, unpause the container before exec',
+    },
+  ],
+  [
+    'docker_silent',
+    'E_TOOL_FAILED',
+    /systemctl start docker/,
+    {
+      output:
+        'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?',
+    },
+  ],
+  [
     // docker/cli#2025
     'container_lacks_program',
     'E_ENGINE_MISSING',
