@@ -241,7 +241,7 @@ def pairs_of(session: Session, fault: str, pairs: int) -> None:
     for case in cases.values():
         warm(case, session.device, 3)
     rows: List[Dict[str, Any]] = []
-    for pair in range(pairs):
+    for pair in range(max(pairs, cases["fault"].more.get("pairs", 0))):
         row: Dict[str, Any] = {}
         for variant in VARIANTS if pair % 2 == 0 else VARIANTS[::-1]:
             row[variant] = timed(cases[variant], session.device)

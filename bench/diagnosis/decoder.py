@@ -5,7 +5,7 @@ the same work, and one captured graph serves them all. Without a GPU it runs tin
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional
 
 import torch
 import torch.nn.functional as F
@@ -130,8 +130,8 @@ class Decoder:
         self.final_norm = ones()
         self.embedding = torch.empty(shape.vocab, shape.hidden, device=device, dtype=dtype).normal_()
         self.head = weight(shape.vocab, shape.hidden)
-        self.keys: List[torch.Tensor] = []
-        self.values: List[torch.Tensor] = []
+        self.kv: List[torch.Tensor] = []
+        """Keys and values of a layer, [batch, 2 * kv_heads, tokens, head_dim]: one kernel writes both."""
         # Not fed back: every step is the same work, whatever random weights make of it.
         self.token = torch.zeros(batch, 1, dtype=torch.long, device=device)
         self.next = torch.zeros_like(self.token)
@@ -143,33 +143,31 @@ class Decoder:
 
         def filled() -> torch.Tensor:
             return torch.empty(
-                self.batch, shape.kv_heads, self.context + extra, shape.head_dim, device=self.device, dtype=self.dtype
+                self.batch, 2 * shape.kv_heads, self.context + extra, shape.head_dim, device=self.device, dtype=self.dtype
             ).normal_()
 
-        self.keys = [filled() for _ in range(shape.layers)]
-        self.values = [filled() for _ in range(shape.layers)]
+        self.kv = [filled() for _ in range(shape.layers)]
 
     def layer(self, index: int, x: torch.Tensor, decode: bool) -> torch.Tensor:
         """One layer over [batch, tokens, hidden]."""
         shape, own = self.shape, self.layers[index]
         batch, tokens, _ = x.shape
         y = self.linear(self.norm(x, own.norm1), own.qkv).view(batch, tokens, -1, shape.head_dim).transpose(1, 2)
-        q, k, v = y.split([shape.heads, shape.kv_heads, shape.kv_heads], 1)
-        if decode:
-            k, v = self.cached(index, k, v)
+        q, kv = y.split([shape.heads, 2 * shape.kv_heads], 1)
+        k, v = (self.cached(index, kv) if decode else kv).chunk(2, 1)
         a = self.attention(q, k, v, not decode).transpose(1, 2).reshape(batch, tokens, -1)
         x = x + self.linear(a, own.out)
         x = x + self.linear(self.activation(self.linear(self.norm(x, own.norm2), own.gate_up)), own.down)
         self.after_layer(x)
         return x
 
-    def cached(self, index: int, k: torch.Tensor, v: torch.Tensor) -> Tuple[torch.Tensor, torch.Tensor]:
-        keys, values = self.keys[index], self.values[index]
+    def cached(self, index: int, kv: torch.Tensor) -> torch.Tensor:
+        """Keys and values of the context and of the new token."""
+        before = self.kv[index]
         if self.cache == "cat":
-            return torch.cat([keys, k], 2), torch.cat([values, v], 2)
-        keys[:, :, self.context : self.context + 1] = k
-        values[:, :, self.context : self.context + 1] = v
-        return keys[:, :, : self.context + 1], values[:, :, : self.context + 1]
+            return torch.cat([before, kv], 2)
+        before[:, :, self.context : self.context + 1] = kv
+        return before[:, :, : self.context + 1]
 
     def hidden(self, tokens: torch.Tensor) -> torch.Tensor:
         return F.embedding(tokens, self.embedding)
