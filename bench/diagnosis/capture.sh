@@ -32,9 +32,9 @@ mkdir -p "$reports"
 export out
 if [[ $steps == *nsys* ]]; then
   # One report for every pair of cudaProfilerStart and cudaProfilerStop.
-  step nsys 190 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
+  step nsys 230 nsys profile --trace=cuda,nvtx --cuda-graph-trace=node --sample=none --cpuctxsw=none \
     --capture-range=cudaProfilerApi --capture-range-end=repeat:60 --output="$reports/r" --force-overwrite=true \
-    "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 110 "${choose[@]}"
+    "$python" -B "$here/capture.py" nsys --out "$out/nsys" --limit-s 160 "${choose[@]}"
   export_one() {
     timeout 60 nsys export --type parquetdir --output "$out/nsys/$(basename "$1" .nsys-rep).parquetdir" --force-overwrite=true "$1" ||
       echo "no export of $1" >>"$out/log.txt"
