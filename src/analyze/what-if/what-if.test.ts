@@ -53,7 +53,7 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   kind: 'decode',
   instances: 4,
   wall_ms: 10,
-  inside_ms: 10,
+  inside_ms: 0,
   compute_ms: 5,
   comm_ms: 0,
   copy_ms: 0,
