@@ -105,7 +105,10 @@ export function memoryOptions(command: Command): Command {
     .option('--snapshot', "also allocations by place in the program, of torch's allocator")
     .option('--runs <n>', 'timed repeats after warm-up', wholeNumber('--runs', 1, 3), 3)
     .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
-    .option('--output <file>', 'the profile (default: results/memory-profiles/<model>-profile_<stamp>.json)')
+    .option(
+      '--output <file>',
+      'the profile (default: <model>-profile_<stamp>.json in results/memory-profiles)',
+    )
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--json', 'print the profile (JSON, schema 2.0)')
@@ -115,11 +118,11 @@ export function memoryOptions(command: Command): Command {
       'after',
       examples(
         [
-          'inferscope memory --model llama-24m --input-len 128 --output-len 32 --batch-size 4',
+          'inferscope memory --model llama-24m --input-len 128 --output-len 32',
           'the embedded engine on this CPU: where its memory goes',
         ],
         [
-          'inferscope memory --model Qwen/Qwen2.5-7B --input-len 512 --output-len 512 --batch-size 8',
+          'inferscope memory --model qwen2.5-7b --input-len 512 --output-len 512',
           'on a GPU: weights, KV cache, activations and overhead, measured',
         ],
       ),

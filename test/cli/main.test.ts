@@ -11,6 +11,7 @@ const verbs = [
   'profile',
   'run',
   'import',
+  'memory',
   'roofline',
   'estimate',
   'export',
