@@ -1,6 +1,6 @@
 import { peakLiveActivations } from './activations.js';
 import type { Architecture } from './architecture.js';
-import { onnxRuntime } from './memory-constants.js';
+import { onnxArena, onnxRuntime } from './memory-constants.js';
 import { kvFormula, kvOf, type Part, type Place } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
@@ -26,6 +26,11 @@ export function onnxPlace(a: Architecture, device: Device, request: ResolvedRequ
         bytes: onnxRuntime.bytes,
         formula: onnxRuntime.source,
         confidence: onnxRuntime.confidence,
+      },
+      allocator_reserve: {
+        bytes: onnxArena.fixedBytes + onnxArena.perKvByte * kv + onnxArena.perActivationByte * live.bytes,
+        formula: onnxArena.source,
+        confidence: onnxArena.confidence,
       },
     },
   };

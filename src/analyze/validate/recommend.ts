@@ -4,6 +4,7 @@ import {
   cudaContext,
   decodeGraph,
   ncclBuffers,
+  onnxRuntime,
   vllmGraphs,
   vllmNonTorch,
   type MemoryConstant,
@@ -106,6 +107,7 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
       ...factor('activations (vllm)', 'activations'),
     ];
   }
+  if (row.engine === 'onnx') return constantOf('onnxRuntime', onnxRuntime, of('framework_overhead'));
   const workspaceKey = generation !== undefined && generation in cublasWorkspace ? generation : 'other';
   const workspace = byArchitecture(cublasWorkspace, architecture);
   const framework = of('framework_overhead');
