@@ -141,7 +141,11 @@ async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<
        FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;
   await database.query(
     `CREATE TEMP TABLE finding_long_hosts AS
-     WITH long AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
+     WITH gap AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
+     -- Before its first activity a capture has no gap: what the host did there counts where it compiled.
+     edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid FROM window_idle i JOIN windows w USING (stage_id)
+              WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
+     long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
      loads AS (SELECT start_ns AS at_ns FROM own_api WHERE regexp_matches(name, '${moduleLoads}')),
      compiling AS (SELECT start_ns, end_ns FROM (
          SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM own_ops WHERE dur_ns > ${longHostNs}
@@ -157,8 +161,9 @@ async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<
        FROM windows WHERE ${level}),
      first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
      first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances})
-     SELECT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
+     SELECT DISTINCT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
      FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id)
-     LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)`,
+     LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)
+     WHERE m.start_ns IS NOT NULL OR NOT EXISTS (SELECT 1 FROM edge e WHERE e.stage_id = l.stage_id AND e.start_ns = l.start_ns AND e.ns = l.ns)`,
   );
 }

@@ -35,22 +35,24 @@ export function idleCauses(facts: StageFacts): IdleCauses {
   const { long_host_ms: host, compile_ms: compile, first_use_ms: firstUse } = facts;
   const short = Math.max(0, facts.host_ms - host - compile - firstUse);
   const between = short + facts.launch_overhead_ms + facts.launch_latency_ms + facts.synchronization_ms;
+  const waited = waitCauses.reduce((sum, cause) => sum + facts.waits[cause].ms, 0);
   const floor = Math.min(between, (facts.kernels * nodeGapNs) / 1e6);
   // What the profiler added lies in the launches.
   const restartable = Math.max(0, between - floor - facts.profiler_ms);
-  const waited = waitCauses.reduce((sum, cause) => sum + facts.waits[cause].ms, 0);
-  const byWaits = Math.min(waited, restartable);
+  // A device that was drained begins later than the usual latency after a launch: what is beyond it counts as dependency.
+  const drained = Math.min(facts.device_dependency_ms, Math.max(0, waited - restartable));
+  const byWaits = Math.min(waited, restartable + drained);
   const wait = Object.fromEntries(
     waitCauses.map((cause) => [cause, waited > 0 ? (byWaits * facts.waits[cause].ms) / waited : 0]),
   ) as Record<WaitCause, number>;
   return {
     floor,
-    launch: restartable - byWaits,
+    launch: Math.max(0, restartable - byWaits),
     wait,
     host,
     compile,
     firstUse,
-    dependency: facts.device_dependency_ms,
+    dependency: facts.device_dependency_ms - Math.max(0, byWaits - restartable),
     unattributed: facts.unattributed_ms,
     profiler: between - floor - restartable,
   };

@@ -17,9 +17,13 @@ const otherTensor = 3;
  */
 const fusedShare = { plain: 1, converted: 0.75 };
 
+/** Running sums and sorts read what others of the same kernel wrote: nothing is fused through them. */
+const throughMemory = /scan|cumsum|cumprod|sort/i;
+
 const pointwise = (kernel: SequenceKernel): boolean =>
-  ['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
-  (kernel.class === 'copy' && kernel.role !== 'cat');
+  !throughMemory.test(kernel.name) &&
+  (['elementwise', 'norm', 'quantization'].includes(kernel.class) ||
+    (kernel.class === 'copy' && kernel.role !== 'cat'));
 
 /** Chains of a step's kernels, in order. */
 export function chainsOf(sequence: readonly SequenceKernel[]): Chain[] {

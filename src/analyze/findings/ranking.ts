@@ -18,6 +18,7 @@ const hostBound = 0.3;
 interface Ranked {
   finding: Finding;
   removes: 'idle' | 'busy';
+  covers: readonly string[];
   run_ms: number;
 }
 
@@ -44,7 +45,7 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
 const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const { run_ms: told, removes = 'busy', ...rest } = draft;
+  const { run_ms: told, removes = 'busy', covers = [], ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.measured_ms, barSum(stage, bars)) : Infinity;
@@ -57,6 +58,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
         : runShare(told ?? at_stake_ms, stages);
   return {
     removes,
+    covers,
     run_ms: told ?? (at_stake_ms ?? 0) * (stage?.instances ?? 1),
     finding: {
       id: draft.stage === null ? rule.id : `${rule.id}:${draft.stage}`,
@@ -124,6 +126,11 @@ function share(all: readonly Ranked[], stage: StageTime): void {
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
   for (const { finding } of withGain) {
     const gain = finding.gain!;
+    const covering = withGain.find((one) => covers(one, finding));
+    if (covering) {
+      finding.hidden_by = covering.finding.id;
+      continue;
+    }
     const free =
       left.size === 0 || finding.bars.length === 0
         ? rest
@@ -151,6 +158,11 @@ function share(all: readonly Ranked[], stage: StageTime): void {
     if (removes === 'busy' && finding !== host.finding) finding.hidden_by ??= host.finding.id;
   }
 }
+
+const covers = (one: Ranked, other: Finding): boolean =>
+  one.finding !== other &&
+  one.covers.includes(other.rule) &&
+  one.finding.gain!.expected_ms >= other.gain!.expected_ms;
 
 function largestTaker(
   finding: Finding,

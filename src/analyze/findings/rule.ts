@@ -51,6 +51,8 @@ export type FoundDraft = Omit<
    * does, which shows in the stage's time only where the host keeps ahead of it.
    */
   removes?: 'idle' | 'busy';
+  /** Rules whose smaller findings in the same stage this change removes as well: their time is counted here. */
+  covers?: readonly string[];
 };
 
 export type RuleOutcome =

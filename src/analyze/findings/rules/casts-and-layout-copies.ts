@@ -6,6 +6,9 @@ import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
+/** Shorter ones write a step's own tokens (into a cache, say): they take what any kernel takes. */
+const leastNs = 4000;
+
 /** Tensors are converted or brought into another layout where the next kernel could read them as they are. */
 export const castsAndLayoutCopies = stageRule(
   {
@@ -28,7 +31,10 @@ export const castsAndLayoutCopies = stageRule(
     // Conversions inside a chain of elementwise kernels go with the chain.
     const chained = new Set(chainsOf(sequence).flatMap(({ kernels }) => kernels));
     const own = sequence.filter(
-      (kernel) => (kernel.role === 'cast' || kernel.role === 'layout') && !chained.has(kernel),
+      (kernel) =>
+        (kernel.role === 'cast' || kernel.role === 'layout') &&
+        kernel.dur_ns >= leastNs &&
+        !chained.has(kernel),
     );
     const sum = (role: string) =>
       own.filter((kernel) => kernel.role === role).reduce((total, { dur_ns }) => total + dur_ns, 0) * factor;

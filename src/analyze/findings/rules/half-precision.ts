@@ -18,6 +18,10 @@ const efficiencyLost = 1.2;
 type Wide = 'fp32' | 'tf32' | 'fp64';
 const peakNames: Record<Wide, PeakDType> = { fp32: 'float32', tf32: 'tfloat32', fp64: 'float32' };
 
+/** Kernels that take float32 and multiply in TF32 name both. */
+const wideType =
+  "CASE WHEN dtype = 'fp32' AND regexp_matches(name, 'tf32|tensorop|s1688', 'i') THEN 'tf32' ELSE dtype END";
+
 interface ClassTime {
   class: string;
   dtype: string | null;
@@ -43,7 +47,7 @@ export const halfPrecision = stageRule(
   },
   async (context, stage) => {
     const rows = await context.database.query<ClassTime>(
-      `SELECT class, CASE WHEN class = 'gemm' THEN dtype END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
+      `SELECT class, CASE WHEN class = 'gemm' THEN ${wideType} END AS dtype, sum(n) / ${stage.instances} AS n, sum(ns) / 1e6 / ${stage.instances} AS ms
        FROM finding_kernels WHERE kind = '${stage.kind}' GROUP BY ALL`,
     );
     const products = rows.filter(({ class: own }) => own === 'gemm');

@@ -1,6 +1,6 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
+import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { copyRoles } from '../kernel-roles.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
@@ -11,6 +11,8 @@ import { aStage, count, everyStage, ms, part } from '../words.js';
 const longCopyNs = 10_000;
 /** Time of a write of the new tokens alone: one short kernel (docs/measurement.md: a launch of next to no work). */
 const writeNs = 2_000;
+/** Fewer rows beside one are as likely something else. */
+const manyTokens = 16;
 /** Of the mean a step: growth over the steps seen that no noise of many copies reaches. */
 const growth = 0.02;
 
@@ -32,11 +34,11 @@ export const kvCacheConcat = stageRule(
   },
   async (context, stage) => {
     if (stage.kind === 'prefill') return 'a prefill makes its keys and values';
-    const { kernels, dtod } = await copiesOf(context, stage);
-    const time = kernels.ms + dtod.ms;
-    const n = kernels.n + dtod.n;
-    const shown = `${count(n)} concatenations and device copies take ${part(time, stage.wall_ms)}`;
+    const { ms: time, n } = await copiesOf(context, stage);
+    const shown = `${count(n)} concatenations take ${part(time, stage.wall_ms)}`;
     if (time < leastShare * stage.wall_ms) return shown;
+    if (stage.kind === 'outside' && !(await appends(context)))
+      return `${shown}; nothing tells that they append a token to a cache`;
     const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
     if (!long && !(await grows(context, stage))) {
       return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
@@ -50,19 +52,25 @@ interface Sum {
   ms: number;
 }
 
-async function copiesOf(
-  { database }: FindingContext,
-  stage: StageFacts,
-): Promise<{ kernels: Sum; dtod: Sum }> {
-  const [kernels] = await database.query<Sum>(
+async function copiesOf({ database }: FindingContext, stage: StageFacts): Promise<{ n: number; ms: number }> {
+  const [kernels] = await database.query<{ n: number; ms: number }>(
     `SELECT coalesce(sum(n), 0) / ${stage.instances} AS n, coalesce(sum(ns), 0) / 1e6 / ${stage.instances} AS ms
      FROM finding_kernels WHERE kind = '${stage.kind}' AND ${copyRoles.cat}`,
   );
-  const [dtod] = await database.query<Sum>(
-    `SELECT coalesce(sum(n), 0) / ${stage.instances} AS n, coalesce(sum(c.ns), 0) / 1e6 / ${stage.instances} AS ms
-     FROM window_copies c JOIN windows w USING (stage_id) WHERE w.kind = '${stage.kind}' AND c.kind = 'dtod'`,
+  return kernels!;
+}
+
+/** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]. */
+async function appends({ database }: FindingContext): Promise<boolean> {
+  const rows = await database.query<{ shapes: string }>(
+    "SELECT DISTINCT input_shapes AS shapes FROM own_ops WHERE name = 'aten::cat' AND input_shapes IS NOT NULL LIMIT 500",
   );
-  return { kernels: kernels!, dtod: dtod! };
+  return rows.some(({ shapes }) => {
+    const [lists] = JSON.parse(shapes) as unknown[];
+    const [long, short] = Array.isArray(lists) ? (lists as number[][]) : [];
+    if (!Array.isArray(long) || !Array.isArray(short) || long.length < 3) return false;
+    return long.some((size, axis) => short[axis] === 1 && size >= manyTokens);
+  });
 }
 
 /** Slope of the copies' time a step over the steps of an iteration, against its own error. */
@@ -122,7 +130,7 @@ async function finding(
       what_if: null,
     },
     confidence: 'medium',
-    bars: [...classBars(context, kind, ['copy']), ...barsOf(context, kind, ['exposed_copy.dtod'])],
+    bars: classBars(context, kind, ['copy']),
     evidence: [evidence],
     check: checkAgain,
   };

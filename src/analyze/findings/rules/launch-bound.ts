@@ -100,6 +100,7 @@ async function finding(
     },
     confidence: 'high',
     removes: 'idle',
+    covers: stretches > 0 ? ['recompilation', 'host_bound'] : [],
     bars:
       context.waterfalls
         .find((one) => one.kind === kind)

@@ -24,7 +24,7 @@ export const logitsToHost = stageRule(
     ],
   },
   async (context, stage) => {
-    if (stage.kind === 'prefill') return 'judged for steps only';
+    if (stage.kind === 'prefill' || stage.kind === 'outside') return 'judged for steps only';
     const [copies] = await context.database.query<{ n: number; bytes: number; ms: number }>(
       `SELECT count(*) / ${stage.instances} AS n, coalesce(sum(bytes), 0)::DOUBLE / ${stage.instances} AS bytes, coalesce(sum(exclusive_ns), 0) / 1e6 / ${stage.instances} AS ms
        FROM (${largeCopiesSql(stage)})`,
@@ -46,11 +46,9 @@ export const logitsToHost = stageRule(
 );
 
 const largeCopiesSql = ({ kind }: StageFacts): string =>
-  kind === 'outside'
-    ? `SELECT start_ns, dur_ns, bytes, dst_kind, exclusive_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}`
-    : `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
-       ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind AS w_kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
-       WHERE c.at_ns < w.w_end AND w.w_kind = '${kind}'`;
+  `SELECT c.start_ns, c.dur_ns, c.bytes, c.dst_kind, c.exclusive_ns FROM (SELECT *, coalesce(api_start_ns, start_ns) AS at_ns FROM own_copies WHERE kind = 'DtoH' AND bytes >= ${largeBytes}) c
+   ASOF JOIN (SELECT start_ns AS w_start, host_end_ns AS w_end, kind AS w_kind FROM instances WHERE kind <> 'sampling') w ON c.at_ns >= w.w_start
+   WHERE c.at_ns < w.w_end AND w.w_kind = '${kind}'`;
 
 async function finding(
   context: FindingContext,

@@ -40,7 +40,9 @@ export const rankStragglers: Rule = {
       const slowest = ranks[0]!;
       const others = ranks.slice(1);
       const usual = others.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / others.length;
-      const stake = Math.max(0, slowest.compute_ms - usual);
+      // Work that is shared out evenly takes the mean of all.
+      const even = ranks.reduce((sum, { compute_ms }) => sum + compute_ms, 0) / ranks.length;
+      const stake = Math.max(0, slowest.compute_ms - even);
       // Ranks that share work talk to each other; devices that do not are replicas of different loads.
       const together = ranks.every(({ comm_ms }) => comm_ms > 0);
       if (together && stake >= leastShare * stage.wall_ms)
@@ -107,9 +109,10 @@ async function finding(
     gain: {
       expected_ms: stake,
       low_ms: 0.5 * stake,
-      high_ms: stake,
+      high_ms: Math.max(stake, slowest.compute_ms - usual),
       after_ms: wall - stake,
-      assumption: 'All ranks compute as long as the others do now.',
+      assumption:
+        'The work of all ranks is shared out evenly (high: the slowest one computes as long as the others do now).',
       what_if: null,
     },
     confidence: 'medium',

@@ -15,6 +15,10 @@ const nearRoof = 0.4;
 /** Of the time a token that a larger batch must save, or it is no small one. */
 const worthwhile = 0.5;
 const largestBatch = 1024;
+/** A batch this many times below the turning one is small. */
+const timesSmaller = 8;
+/** The step does not become shorter: at the same stake a change that shortens it goes first. */
+const rankedAt = 0.25;
 
 interface Decode {
   shape: StageShape;
@@ -57,6 +61,8 @@ export const smallBatchMemoryBound = stageRule(
     if (now.roof < nearRoof * stage.wall_ms) {
       return `memory-bound at batch ${shape.batchSize}, but its roofline is only ${part(now.roof, stage.wall_ms)} of the time`;
     }
+    if (shape.batchSize * timesSmaller > turn)
+      return `batch ${shape.batchSize} of ${turn}, from which arithmetic binds, is no small one`;
     if (share < worthwhile) {
       return `batch ${shape.batchSize}: a token at batch ${turn} would take ${part(share, 1)} less of the roofline`;
     }
@@ -112,6 +118,7 @@ async function finding(
     stage: kind,
     title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
     at_stake_ms: now.roof * share,
+    run_ms: now.roof * share * instances * rankedAt,
     cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',

@@ -27,7 +27,7 @@ export const synchronizationEveryStep: Rule = {
     const said: string[] = [];
     for (const stage of stages) {
       const { wait } = idleCauses(stage);
-      const stake = wait.synchronize + wait.copy;
+      const stake = wait.synchronize + wait.copy + (await valuesRead(context, stage));
       const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
       if (stake >= leastShare * stage.wall_ms) findings.push(await finding(context, stage, stake, calls));
       else {
@@ -41,6 +41,17 @@ export const synchronizationEveryStep: Rule = {
       : { outcome: 'not_fired', why: `${said.join('; ')}.` };
   },
 };
+
+/** A wait for a value copies it: a few bytes, while nothing else runs. */
+const valueBytes = 4096;
+
+async function valuesRead({ database }: FindingContext, { kind, instances }: StageFacts): Promise<number> {
+  const [row] = await database.query<{ ms: number }>(
+    `SELECT coalesce(sum(ns), 0) / 1e6 / ${instances} AS ms FROM finding_copies
+     WHERE kind = '${kind}' AND direction = 'DtoH' AND largest_bytes <= ${valueBytes}`,
+  );
+  return row?.ms ?? 0;
+}
 
 interface Place {
   name: string;
@@ -94,7 +105,14 @@ async function finding(
       .find((one) => one.kind === kind)
       ?.bars.map(({ id }) => id)
       .filter((id) =>
-        ['synchronization', 'launch_overhead', 'launch_latency', 'host'].includes(id.split('.')[0]!),
+        [
+          'synchronization',
+          'launch_overhead',
+          'launch_latency',
+          'host',
+          'device_dependency',
+          'exposed_copy',
+        ].includes(id.split('.')[0]!),
       ) ?? ['synchronization'],
     evidence: [evidence],
     check: 'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify',
