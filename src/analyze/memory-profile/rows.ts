@@ -158,6 +158,20 @@ export function highest(samples: readonly Sample[]): Sample | null {
   return most;
 }
 
+/** The driver's count follows an allocation by up to a sample at 20 Hz. */
+const followsNs = 50e6;
+/** A sample older than this is of another moment: tools that answer once a second. */
+const staleNs = 200e6;
+const slowestNs = 1.5e9;
+
+/** The sample of a quiet moment, after which nothing is given back: the one just taken, else the next. */
+export function quietSample(samples: readonly Sample[], t_ns: number): Sample | null {
+  const before = samples.findLast((sample) => sample.t_ns <= t_ns + followsNs);
+  if (before && t_ns - before.t_ns <= staleNs) return before;
+  const next = samples.find((sample) => sample.t_ns > t_ns);
+  return next && next.t_ns - t_ns <= slowestNs ? next : (before ?? null);
+}
+
 /** The last sample at or before a moment; the first after it where there is none. */
 export function sampleAt(samples: readonly Sample[], t_ns: number): Sample | null {
   return samples.findLast((sample) => sample.t_ns <= t_ns) ?? samples[0] ?? null;
