@@ -8,6 +8,9 @@ import { hanging, inert, withPlainSpaces } from './text.js';
 
 type Stage = WhatIfResult['stages'][number];
 
+/** Bars that change by less of the stage are not shown. */
+const leastShare = 0.002;
+
 /** What `explain --what-if` prints: each stage before and after with the interval, the bars that change, and on what it rests. */
 export function whatIfText({ data, issues }: Document<WhatIfResult>, columns: number): string {
   const width = Math.min(80, columns);
@@ -25,26 +28,33 @@ function stageLines(stage: Stage, width: number): string[] {
   const name = `${stageNames[stage.kind] ?? stage.kind}${stage.point === null ? '' : ` at ${stage.point}`}`;
   const head = hanging('  ', whatIfSentence(stage, name), width).map((line) => colour.bold(line));
   if (stage.after_ms.value === null) return head;
-  const rows = stage.bars.map(({ id, before_ms: from, after_ms: to, how }) => [
-    inert(id),
-    formatMs(from),
-    formatMs(to),
-    inert(how),
-  ]);
+  const least = leastShare * (stage.before_ms.value ?? 0);
+  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= least);
   const table =
-    rows.length === 0
+    bars.length === 0
       ? []
       : textTable(
-          [
-            { head: 'bar' },
-            { head: 'now', align: 'right' },
-            { head: 'then', align: 'right' },
-            { head: 'why', flexible: true },
-          ],
-          rows,
+          [{ head: 'bar' }, { head: 'now', align: 'right' }, { head: 'then', align: 'right' }],
+          bars.map(({ id, before_ms: from, after_ms: to }) => [inert(id), formatMs(from), formatMs(to)]),
           { width, indent: 4 },
         ).split('\n');
-  return [...head, ...table, ...stage.assumptions.flatMap((text) => hanging('    • ', inert(text), width))];
+  const why = reasons(bars).flatMap(({ ids, how }) =>
+    hanging('    ', inert(`${ids.join(', ')}: ${how}`), width),
+  );
+  return [
+    ...head,
+    ...table,
+    ...why,
+    ...stage.assumptions.flatMap((text) => hanging('    • ', inert(text), width)),
+  ];
+}
+
+/** Bars that change for one reason are told together. */
+function reasons(bars: Stage['bars']): { ids: string[]; how: string }[] {
+  return [...new Set(bars.map(({ how }) => how))].map((how) => ({
+    ids: bars.filter((bar) => bar.how === how).map(({ id }) => id),
+    how,
+  }));
 }
 
 /** "decode step: 9.14 ms → 2.68 ms (2.21 to 3.75 ms), 3.4 times as fast." */

@@ -1,0 +1,66 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { verifyDocumentSchema, whatIfDocumentSchema } from '../../src/model/documents/explain.js';
+import { expectFailure, inferscope, place } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+// A decode step of 134 launches an H200 waits for, and its repair as a CUDA graph.
+beforeAll(() => {
+  for (const variant of ['fault', 'fixed']) {
+    const ran = inferscope(at, [
+      'session',
+      'import',
+      `test/fixtures/diagnosis/launch_bound_decode-${variant}.tgz`,
+    ]);
+    expect(ran.status, ran.stderr).toBe(0);
+  }
+});
+
+const explain = (...words: string[]) => inferscope(at, ['explain', 'launch_bound_decode-fault', ...words]);
+const widest = (text: string) => Math.max(...text.split('\n').map((line) => line.length));
+
+describe('explain --what-if', () => {
+  test('tells the time afterwards with its interval, by one change and by several', () => {
+    const one = explain('--what-if', 'cudagraph');
+    expect(one.status, one.stderr).toBe(0);
+    expect(one.stdout).toMatch(
+      /What if: cudagraph — launch_bound_decode-fault\n\n {2}decode step: .* → .* \(.* to .*\), \d\.\d times as fast\./,
+    );
+    expect(one.stdout).toMatch(/launch_overhead +[\d.]+ ms +0 ms/);
+    expect(widest(one.stdout)).toBeLessThanOrEqual(80);
+    const several = explain('--what-if', 'cudagraph', '--what-if', 'batch-size=8,gpu=A100', '--json');
+    const { data } = whatIfDocumentSchema.parse(JSON.parse(several.stdout));
+    expect(data.change).toBe('cudagraph, batch-size=8, gpu=A100');
+    expect(data.stages[0]!.per_token_after_ms).toBeCloseTo(data.stages[0]!.after_ms.value! / 8, 9);
+  });
+
+  test('refuses what it does not know, and names what it does', () => {
+    const word = expectFailure(explain('--what-if', 'graphs', '--json'), 2, 'E_USAGE');
+    expect(word.why).toContain('cudagraph, batch-size=N');
+    const gpu = expectFailure(explain('--what-if', 'int4,gpu=H999', '--json'), 2, 'E_USAGE');
+    expect(gpu.what).toContain('H999');
+  });
+});
+
+describe('explain --verify', () => {
+  test('puts expected beside achieved, as text, Markdown and JSON', () => {
+    const text = explain('--verify', 'launch_bound_decode-fixed');
+    expect(text.status, text.stderr).toBe(0);
+    expect(text.stdout).toMatch(/launch_bound:decode +gone +[\d.]+ ms +[\d.]+ ms/);
+    expect(widest(text.stdout)).toBeLessThanOrEqual(80);
+    const json = explain('--verify', 'launch_bound_decode-fixed', '--json');
+    const { data } = verifyDocumentSchema.parse(JSON.parse(json.stdout));
+    expect(data.changes[0]).toMatchObject({ finding: 'launch_bound:decode', outcome: 'gone' });
+    // Interleaved timings: 5.86 ms before, 1.62 ms after (test/fixtures/diagnosis/timings.json).
+    expect(Math.abs(data.changes[0]!.achieved_ms! - 4.24) / 4.24).toBeLessThan(0.1);
+    expect(explain('--verify', 'launch_bound_decode-fixed', '--format', 'md').stdout).toMatch(
+      /^## Expected beside achieved: /,
+    );
+  });
+
+  test('refuses itself', () => {
+    expectFailure(explain('--verify', 'launch_bound_decode-fault', '--json'), 2, 'E_USAGE');
+  });
+});
