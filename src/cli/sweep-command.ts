@@ -1,14 +1,14 @@
 import { existsSync, writeFileSync } from 'node:fs';
-import { relative } from 'node:path';
+import { relative, resolve } from 'node:path';
 import process from 'node:process';
 import type { Known } from '../capture/sweep/expected.js';
 import type { Journal } from '../capture/sweep/journal.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
 import type { MemoryEngine } from '../llm/memory-request.js';
-import { document } from '../model/document.js';
+import { document, type Document } from '../model/document.js';
 import { sweepVersion, type SweepResult, type SweepRun } from '../model/documents/sweep.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import { secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
@@ -26,7 +26,7 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
   const { askedSweep } = await import('./sweep-plan.js');
   const asked = askedSweep(command, typed);
   if (asked === null && typed.resume === undefined) throw nothingToRun();
-  const folder = resultsFolder(typed.output);
+  const folder = typed.dryRun ? resolve(typed.output) : resultsFolder(typed.output);
   const { newJournal, resumedJournal, timesBefore } = await import('./sweep-journal.js');
   const { refuseRunning } = await import('../capture/sweep/journal.js');
   const { watchGpus } = await import('../capture/sweep/preflight.js');
@@ -106,7 +106,21 @@ async function knownOf(
   };
 }
 
-const documentOf = (sweep: SweepResult) => document('sweep', sweepVersion, sweep);
+/** As it is shown and kept in reports: secrets on a run's command line stay in the journal, which needs them. */
+function documentOf(sweep: SweepResult): Document<SweepResult> {
+  const runs = sweep.runs.map((run) => {
+    const words = redactCommand(run.arguments, secretsOf(sweep));
+    return { ...run, arguments: words };
+  });
+  return document('sweep', sweepVersion, { ...sweep, runs });
+}
+
+const secretsOf = ({ runs }: SweepResult): string[] => [
+  ...new Set([
+    ...secretsOfEnvironment(process.env),
+    ...runs.flatMap((run) => secretsOfCommand(run.arguments)),
+  ]),
+];
 
 async function showPlan({ sweep }: Journal, { json }: SweepTyped): Promise<void> {
   if (json) {
@@ -128,17 +142,14 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
   const { sweepProgress } = await import('./sweep-progress.js');
   const { writeSweepFiles } = await import('./sweep-files.js');
   const progress = sweepProgress(journal.sweep, typed.quiet === true);
-  const secrets = [
-    ...secretsOfEnvironment(process.env),
-    ...journal.sweep.runs.flatMap((run) => secretsOfCommand(run.arguments)),
-  ];
+  const secrets = secretsOf(journal.sweep);
   try {
     await interruptibleTwice((signal, kill) =>
       runSweep(journal, {
         execute: executeHere,
         gpus,
         folders: [journal.folder, homeFolders().sessions],
-        secrets: [...new Set(secrets)],
+        secrets,
         signal,
         kill,
         onRun: progress.onRun,

@@ -71,6 +71,20 @@ function failing(work: () => unknown): { code: string; what: string; why: string
   throw new Error('it did not fail');
 }
 
+test('what was typed and cannot be is told before anything runs', () => {
+  const asked = (...words: string[]) => failing(() => askedSweep([], typed(...words)));
+  expect(asked('--model', 'x')).toMatchObject({
+    code: 'E_USAGE',
+    what: 'a sweep of memory lacks --input-len and --output-len',
+  });
+  expect(asked('--config', 'x.yaml', '--batch-size', '1').what).toContain('--config was typed beside');
+  expect(asked('--grid', 'batch-size=1', '--model', 'x').what).toContain('--model stands beside --grid');
+  expect(asked('--grid', 'batch-size=1').what).toBe('--grid has no command');
+  expect(askedSweep([], typed('--resume'))).toBeNull();
+  expect(typed('--min-free-disk', '2GiB').minFreeDisk).toBe(2 ** 31);
+  expect(failing(() => typed('--min-free-disk', 'much')).fix).toBe('Type for example: --min-free-disk 2GiB');
+});
+
 test('a file that is not right is told with line and column', () => {
   const folder = testFolder();
   const file = (text: string) => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +6,7 @@ import { expect, test } from 'vitest';
 import { memoryCompareDocumentSchema } from '../../src/model/documents/memory-compare.js';
 import { memoryProfileSchema } from '../../src/model/documents/memory-profile.js';
 import { sweepDocumentSchema, type SweepResult } from '../../src/model/documents/sweep.js';
-import { expectFailure, inferscope, place, sessions, start, untilDead } from './profile-cli.js';
+import { expectFailure, inferscope, place, start, untilDead } from './profile-cli.js';
 
 const at = place();
 
@@ -36,8 +36,8 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
       /^node .*cli\.js memory --model .*--output results\/memory-profiles\/tiny-profile_.*\.json$/gm,
     ),
   ).toHaveLength(2);
-  expect(dry.stdout).toMatch(/1 {2}tiny batch 1 8→4 .* fits/);
-  expect(existsSync(results('results/memory-profiles'))).toBe(false);
+  expect(dry.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
+  expect(existsSync(results())).toBe(false);
 
   const ran = inferscope(at, ['sweep', '--config', file, '--json']);
   expect(ran.status, ran.stderr).toBe(0);
@@ -52,11 +52,6 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
     expect(profile.metadata.session_id).toBe(run.session_id);
     expect(run.figures[0]!.values['peak_gb']).toBe(profile.memory_measurements.peak.total_gb);
   }
-  expect(
-    sessions(at)
-      .map(({ id }) => id)
-      .toSorted(),
-  ).toEqual(sweep.runs.map(({ session_id: id }) => id).toSorted());
 
   const files = readdirSync(results()).filter((name) => name.startsWith('batch-bench'));
   expect(files.toSorted()).toEqual([
@@ -117,8 +112,24 @@ test('one that fails does not end the rest; faults of the machine are tried agai
   // Fails for its first try as a network does, then works; `no` fails as a program does.
   const script =
     'case {n} in no) echo broken >&2; exit 3;; *) test -e {n} || { touch {n}; echo "Connection reset by peer" >&2; exit 1; };; esac';
-  const ran = inferscope(at, ['sweep', '--grid', 'n=no,flaky', '--output', 'failing', ...program(script)]);
+  const ran = inferscope(at, [
+    'sweep',
+    '--grid',
+    'n=no,flaky',
+    '--output',
+    'failing',
+    ...program(script),
+    '--token',
+    'hunter2hunter2',
+  ]);
   expect(ran.status).toBe(4);
+  // The journal needs the whole command to go on, and is the user's alone; nothing else has it.
+  for (const name of readdirSync(results('failing')).filter((one) => one.includes('.'))) {
+    const path = join(results('failing'), name);
+    const isJournal = name.startsWith('sweep-');
+    expect(readFileSync(path, 'utf8').includes('hunter2'), name).toBe(isJournal);
+    if (isJournal) expect(statSync(path).mode & 0o077).toBe(0);
+  }
   const { runs } = journal('failing');
   expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
     ['failed', 1],
@@ -211,13 +222,10 @@ test('bad input is told before anything runs, with what to type', () => {
   const fails = (args: string[], exit: number, code: string) =>
     expectFailure(inferscope(at, ['sweep', ...args, '--json']), exit, code);
   expect(fails([], 2, 'E_USAGE').fix).toContain('--init');
-  expect(fails(['--model', 'x'], 2, 'E_USAGE').what).toContain('--input-len and --output-len');
   expect(fails(['--resume', '--output', 'nothing'], 2, 'E_USAGE').what).toContain(
     'no sweep to resume in nothing',
   );
-  expect(fails(['--resume', at.tiny], 5, 'E_RECORD_FILE').why.length).toBeGreaterThan(5);
   expect(fails(['--grid', 'a=1', 'bench'], 2, 'E_USAGE').what).toContain('needs --');
-  expect(fails(['--min-free-disk', 'much'], 2, 'E_USAGE').fix).toContain('2GiB');
   expect(inferscope(at, ['sweep', '--init', 'new.yaml']).stdout.trim()).toBe('new.yaml');
   expect(inferscope(at, ['sweep', '--config', 'new.yaml', '--dry-run', '--json']).status).toBe(0);
   expect(fails(['--init', 'new.yaml'], 2, 'E_USAGE').what).toContain('is there already');

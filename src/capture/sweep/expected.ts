@@ -100,7 +100,9 @@ function expectRun(run: SweepRun, architecture: Architecture | string, known: Kn
       fits: short ? false : estimate.fits,
       why: short
         ? `It needs ${ranks} GPUs; ${known.capacities.length} can be seen here.`
-        : `inferscope estimate, ${known.engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
+        : estimate.fits === null
+          ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is not known here: no GPU can be seen.`
+          : `inferscope estimate, ${known.engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
     };
   } catch (error) {
     return { ...unknown(messageOf(error)), ...timeOf(run, known, null) };

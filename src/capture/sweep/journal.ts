@@ -33,11 +33,14 @@ export interface Journal {
 
 export const journalPath = (folder: string, stamp: string): string => join(folder, `sweep-${stamp}.json`);
 
-/** Replaces the journal in one step; what is named is on the disk when this returns. */
+/**
+ * Replaces the journal in one step; what is named is on the disk when this returns. Its commands are whole, so it is the
+ * user's alone.
+ */
 export function writeJournal({ path, sweep }: Journal): void {
   mkdirSync(dirname(path), { recursive: true });
   const temporary = `${path}.tmp`;
-  const file = openSync(temporary, 'w');
+  const file = openSync(temporary, 'w', 0o600);
   try {
     writeSync(file, `${JSON.stringify(document('sweep', sweepVersion, sweep), null, 2)}\n`);
     fsyncSync(file);

@@ -69,17 +69,10 @@ function tableOf(data: SweepResult, figures: readonly string[], width: number): 
       ],
     ),
   );
-  const flexible = parameters.findIndex((name) =>
-    data.runs.some((run) => typeof run.parameters[name] === 'string'),
-  );
   return textTable(
     [
       right('run'),
-      ...parameters.map((name, index) => ({
-        head: parameterName(name),
-        align: index === flexible ? ('left' as const) : ('right' as const),
-        flexible: index === flexible && !labelled,
-      })),
+      ...parameterColumns(data, parameters, !labelled),
       ...(labelled ? [{ head: 'point', flexible: true }] : []),
       ...figures.map((name) => right(figureName(name))),
       right('took'),
@@ -88,6 +81,16 @@ function tableOf(data: SweepResult, figures: readonly string[], width: number): 
     rows,
     { width },
   );
+}
+
+/** Texts left and numbers right; the first text may be cut where there is no room. */
+function parameterColumns({ runs }: SweepResult, parameters: readonly string[], cut: boolean) {
+  const texts = parameters.map((name) => runs.some((run) => typeof run.parameters[name] === 'string'));
+  return parameters.map((name, index) => ({
+    head: parameterName(name),
+    align: texts[index] ? ('left' as const) : ('right' as const),
+    flexible: cut && index === texts.indexOf(true),
+  }));
 }
 
 function outcomeText({ outcome, attempts }: SweepRun): string {
@@ -147,6 +150,7 @@ export function sweepPlanText(
   const misfits = left.filter(({ expected }) => expected.fits === false);
   const unknown = left.filter(({ expected }) => expected.fits === null);
   const done = data.runs.length - left.length;
+  const parameters = shownParameters(data);
   const reasons = [...new Set(unknown.map(({ expected }) => expected.why))];
   return withPlainSpaces(
     [
@@ -156,15 +160,15 @@ export function sweepPlanText(
       textTable(
         [
           right('run'),
-          { head: '', flexible: true },
+          ...parameterColumns(data, parameters, true),
           right('about'),
           right('needs'),
           right('of'),
           { head: '' },
         ],
-        left.map(({ number, label, expected }) => [
+        left.map(({ number, parameters: own, expected }) => [
           String(number),
-          inert(label),
+          ...parameters.map((name) => inert(valueText(own[name]))),
           secondsText(expected.seconds),
           expected.memory_bytes === null ? noValue : formatBytes(expected.memory_bytes),
           expected.capacity_bytes === null ? noValue : formatBytes(expected.capacity_bytes),
