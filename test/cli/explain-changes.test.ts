@@ -1,4 +1,5 @@
 import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyDocumentSchema, whatIfDocumentSchema } from '../../src/model/documents/explain.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
@@ -12,7 +13,7 @@ beforeAll(() => {
     const ran = inferscope(at, [
       'session',
       'import',
-      `test/fixtures/diagnosis/launch_bound_decode-${variant}.tgz`,
+      resolve(`test/fixtures/diagnosis/launch_bound_decode-${variant}.tgz`),
     ]);
     expect(ran.status, ran.stderr).toBe(0);
   }
