@@ -44,7 +44,11 @@ export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env)
       fetch: (url, init) =>
         fetch(url, {
           ...init,
-          headers: { ...Object.fromEntries(new Headers(init?.headers)), ...headers },
+          // The token is the hub's: no other host gets it.
+          headers: {
+            ...Object.fromEntries(new Headers(init?.headers)),
+            ...(addressOf(url).startsWith(`${hubUrl(env)}/`) ? headers : {}),
+          },
           signal: AbortSignal.timeout(timeoutMs),
         }),
     });
@@ -69,6 +73,10 @@ export async function hubModel(id: string, env: NodeJS.ProcessEnv = process.env)
     if (error instanceof InferscopeError) throw error;
     return { config, weights: null, withoutWeights: messageOf(error) };
   }
+}
+
+function addressOf(url: string | URL | Request): string {
+  return typeof url === 'string' ? url : url instanceof URL ? url.href : url.url;
 }
 
 function spanOf(offsets: unknown): number {
