@@ -11,18 +11,13 @@ import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { type SizedStep, shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
 import { operatorSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
+import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
-import {
-  countedClasses,
-  type CountedClasses,
-  countedKey,
-  coveredShare,
-  inefficiencyParts,
-} from './counter-parts.js';
+import { countedClasses, type CountedClasses } from './counter-parts.js';
 import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
-import { gpuPeaks, meanNecessary, necessaryOf, peakLines, type Necessary } from './necessary.js';
-import { type Measured, type Part, splitOf, withoutProfiler } from './split.js';
+import { gpuPeaks, meanNecessary, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
+import { type Part, splitOf, withoutProfiler } from './split.js';
 import { type KindSums, windowRows } from './window-rows.js';
 import { makeWindowSums } from './window-sums.js';
 import { barWords } from './words.js';
@@ -71,32 +66,45 @@ export async function stageWaterfalls(
   const steps = unmarked ? [] : await sizedSteps(session, scope);
   const counted = await countedClasses(session, database, unmarked, peaksOfModel(model, roofs));
   const kinds = await windowRows(database, unmarked, host.framework, told);
+  const peaks = await peaksUsed(scope, model, roofs);
   const results: StageWaterfall[] = [];
   for (const sums of kinds) {
     const own = steps.filter(({ kind }) => kind === sums.kind);
     results.push(
-      await waterfallOf(scope, sums, { clocks: known, model, roofs, steps: own, host, waits, counted }),
+      await waterfallOf(scope, sums, {
+        clocks: known,
+        model,
+        roofs,
+        peaks,
+        steps: own,
+        host,
+        waits,
+        counted,
+      }),
     );
   }
   return results;
 }
+
+const runsSizes = "the run's sizes";
 
 async function sizedSteps({ manifest }: Session, scope: TraceScope): Promise<SizedStep[]> {
   const { workload } = manifest;
   const run = {
     batch_size: workload?.batch_size ?? null,
     input_len: workload?.input_len ?? null,
-    from: "the run's sizes",
+    from: runsSizes,
   };
   const shapes = await operatorSizes(scope.database);
   return (await tracedSteps(scope)).map((step) => withSizes(step, shapes.get(step.stage_id), run));
 }
 
 interface StageContext extends WaterfallFacts {
+  peaks: Peaks;
   clocks: readonly PhaseClock[];
   steps: readonly SizedStep[];
   host: HostSplit;
-  waits: Map<StageWaterfall['kind'], WaterfallBar['parts']>;
+  waits: Waits;
   counted: CountedClasses;
 }
 
@@ -104,6 +112,24 @@ interface StageContext extends WaterfallFacts {
 function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
   const dtype = 'storage' in model ? model.storage.activations : 'float32';
   return { flops: roofs.roofFlops(dtype).value, bandwidth: roofs.roofBandwidth.value };
+}
+
+/** Products of float32 that ran as TF32 have its peak: float32's own they would exceed eightfold. */
+async function peaksUsed(
+  { database }: TraceScope,
+  model: WaterfallFacts['model'],
+  roofs: GpuRoofs,
+): Promise<Peaks> {
+  const peaks = gpuPeaks(roofs);
+  if (!('storage' in model) || model.storage.activations !== 'float32') return peaks;
+  const [gemm] = await database.query<{ share: number | null }>(
+    `SELECT sum(dur_ns) FILTER (dtype = 'tf32' OR contains(name, 'tf32')) / sum(dur_ns) AS share FROM own_kernels WHERE class = 'gemm'`,
+  );
+  if ((gemm?.share ?? 0) < 0.5) return peaks;
+  return {
+    ...peaks,
+    flops: (dtype) => roofs.roofFlops(dtype === 'float32' ? 'tfloat32' : dtype),
+  };
 }
 
 async function waterfallOf(
@@ -114,7 +140,7 @@ async function waterfallOf(
   const { source } = scope;
   const { kind, instances, mean } = sums;
   const clock = context.clocks.find((one) => one.kind === kind);
-  const necessary = necessaryOfStage(context);
+  const necessary = necessaryOfStage(context, mean.wallMs);
   const need = 'reason' in necessary ? null : necessary;
   const clean =
     clock?.clock === 'device' && source.timing
@@ -166,141 +192,56 @@ async function waterfallOf(
       : (necessary as MissingFigure),
     roofs:
       need && 'architecture' in context.model && shape && 'phase' in shape
-        ? peakLines(context.model, shape, gpuPeaks(context.roofs))
+        ? peakLines(context.model, shape, context.peaks)
         : [],
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,
-    rows: rowsOf(sums, context, addedMs),
+    rows: rowsOf(sums, context, addedMs, need !== null),
     ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: mean.wallMs }],
   };
 }
 
-function necessaryOfStage({ model, roofs, steps }: StageContext): Necessary | MissingFigure {
+/** Of the run's sizes, which stages need not share, a roofline this much above W says that they do not. */
+const impossible = 1.1;
+
+function necessaryOfStage({ model, peaks, steps }: StageContext, wallMs: number): Necessary | MissingFigure {
   if ('reason' in model) return model;
   if (steps.length === 0) {
     return missing('no_stage', 'nothing marks the stage, so that its work is not known');
   }
-  return meanNecessary(steps, model, gpuPeaks(roofs));
+  const found = meanNecessary(steps, model, peaks);
+  const assumed = steps.some(({ from }) => from.includes(runsSizes));
+  if (!('reason' in found) && assumed && found.rooflineMs > impossible * wallMs) {
+    return missing(
+      'impossible_sizes',
+      `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not told`,
+    );
+  }
+  return found;
 }
 
 /** The first instances by the same ids; of each the profiler's share is taken as of the mean. */
 function rowsOf(
   { rows, mean }: KindSums,
-  { model, roofs, steps }: StageContext,
+  { model, peaks, steps }: StageContext,
   addedMs: number,
+  known: boolean,
 ): StageWaterfall['rows'] {
-  const peaks = gpuPeaks(roofs);
   const byStage = new Map(steps.map((step) => [step.stage_id, step]));
   return rows.map(({ stage_id, label, measured }) => {
     const step = byStage.get(stage_id);
     const shape = step ? shapeOf(step) : null;
     const need =
-      'architecture' in model && shape && 'phase' in shape ? necessaryOf(model, shape, peaks) : null;
+      known && 'architecture' in model && shape && 'phase' in shape ? necessaryOf(model, shape, peaks) : null;
     const parts = splitOf(measured, need && !('reason' in need) ? need : null);
     const added = mean.wallMs > 0 ? (addedMs * measured.wallMs) / mean.wallMs : 0;
     const bars = withoutProfiler(parts, added);
-    const known = orderedIds(bars);
+    const ids = orderedIds(bars);
     return {
       stage_id,
       label,
       measured_ms: measured.wallMs,
-      bars: known.map((id) => ({ id, ms: bars.find((one) => one.id === id)!.ms })),
+      bars: ids.map((id) => ({ id, ms: bars.find((one) => one.id === id)!.ms })),
     };
   });
-}
-
-function countOf(id: string, { counts }: KindSums): number | null {
-  const [head = '', tail = ''] = id.split('.');
-  if (['inefficiency', 'nonessential', 'kernels'].includes(head)) return counts.get(`class.${tail}`) ?? 0;
-  if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
-  if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;
-  return counts.get(id) ?? null;
-}
-
-/** Rows of a bar's query that are arithmetic: what it has beyond or below the rows that were recorded. */
-function constantsOf(
-  id: string,
-  { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: KindSums },
-): { label: string; ms: number }[] {
-  const [head = '', tail = ''] = id.split('.');
-  const found: { label: string; ms: number }[] = [];
-  const add = (label: string, value: number) => {
-    if (Math.abs(value) > 1e-9) found.push({ label, ms: value });
-  };
-  if (head === 'inefficiency' || head === 'nonessential') {
-    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    add('(necessary time, model arithmetic)', rawMs - measured);
-  }
-  if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
-  add('(taken out: added by the profiler)', ms - rawMs);
-  return found;
-}
-
-function noteOf(
-  id: string,
-  ms: number,
-  { mean, addedMs, parts }: { mean: Measured; addedMs: number; parts: readonly Part[] },
-): string | null {
-  const [head = '', tail = ''] = id.split('.');
-  if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
-  if (id === 'serial') {
-    return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
-  }
-  if (id === 'profiler_overhead') {
-    const rest = addedMs - ms;
-    const more =
-      rest > 1e-6
-        ? `; ${rest.toFixed(3)} ms more are slower than in the clean execution, but in no bar of the host`
-        : '';
-    return `mean under the profiler less mean of the clean execution; taken out of host and launch first${more}`;
-  }
-  if (ms >= 0) return null;
-  if (head === 'inefficiency') {
-    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
-    if (measured === 0)
-      return 'no kernel of this class was seen: its work is in kernels of other classes (fused)';
-    return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
-  }
-  if (head === 'unattributed') {
-    const total = parts.reduce((sum, part) => sum + part.ms, 0);
-    return `activities that the window's edges cut count in proportion, ${Math.abs(ms).toFixed(4)} of ${total.toFixed(3)} ms too much`;
-  }
-  if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
-  return 'less than nothing: an assumption is wrong';
-}
-
-/** An inefficiency split by the hardware's counters; trusted, and nothing to sharpen, where most of the class was counted. */
-function byCounters(
-  id: string,
-  {
-    counted,
-    kind,
-    mean,
-    ms,
-  }: Pick<StageContext, 'counted'> & Pick<KindSums, 'kind' | 'mean'> & { ms: number },
-): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
-  const [head = '', tail = ''] = id.split('.');
-  const own = counted.get(countedKey(kind, tail));
-  const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
-  if (head !== 'inefficiency' || !own || !(ms > 0)) return {};
-  const parts = inefficiencyParts(own, classMs, classMs - ms);
-  const share = classMs > 0 ? own.ms / classMs : 0;
-  if (share < coveredShare) return { parts };
-  return {
-    parts,
-    confidence: 'high',
-    confidence_why: `counters of ncu for ${Math.round(100 * Math.min(1, share))} % of its time`,
-    sharpen: null,
-  };
-}
-
-function partsOf(
-  id: string,
-  { host, waits, sums, ms }: Pick<StageContext, 'host' | 'waits'> & { sums: KindSums; ms: number },
-): WaterfallBar['parts'] {
-  if (ms <= 0) return [];
-  if (id === 'synchronization') return waits.get(sums.kind) ?? [];
-  if (id === 'host.framework') return host.insideParts.get(sums.kind) ?? [];
-  const split = host.framework === null ? 'host.program' : 'host.between_operators';
-  return id === split ? (host.parts.get(sums.kind) ?? []) : [];
 }

@@ -1,0 +1,102 @@
+import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { type CountedClasses, countedKey, coveredShare, inefficiencyParts } from './counter-parts.js';
+import type { HostSplit } from './host-split.js';
+import type { Measured, Part } from './split.js';
+import type { KindSums } from './window-rows.js';
+
+/** Waiting of the host by call, by kind of stage. */
+export type Waits = Map<StageWaterfall['kind'], WaterfallBar['parts']>;
+
+/** Kernels, copies or gaps of a mean instance behind a bar. */
+export function countOf(id: string, { counts }: KindSums): number | null {
+  const [head = '', tail = ''] = id.split('.');
+  if (['inefficiency', 'nonessential', 'kernels'].includes(head)) return counts.get(`class.${tail}`) ?? 0;
+  if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
+  if (['program', 'between_operators', 'framework'].includes(tail)) return counts.get('host') ?? null;
+  return counts.get(id) ?? null;
+}
+
+/** Rows of a bar's query that are arithmetic: what it has beyond or below the rows that were recorded. */
+export function constantsOf(
+  id: string,
+  { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: KindSums },
+): { label: string; ms: number }[] {
+  const [head = '', tail = ''] = id.split('.');
+  const found: { label: string; ms: number }[] = [];
+  const add = (label: string, value: number) => {
+    if (Math.abs(value) > 1e-9) found.push({ label, ms: value });
+  };
+  if (head === 'inefficiency' || head === 'nonessential') {
+    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
+    add('(necessary time, model arithmetic)', rawMs - measured);
+  }
+  if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
+  add('(taken out: added by the profiler)', ms - rawMs);
+  return found;
+}
+
+/** What a bar is where it is arithmetic, and why it is negative where it is. */
+export function noteOf(
+  id: string,
+  ms: number,
+  { mean, addedMs, parts }: { mean: Measured; addedMs: number; parts: readonly Part[] },
+): string | null {
+  const [head = '', tail = ''] = id.split('.');
+  if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
+  if (id === 'serial') {
+    return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
+  }
+  if (id === 'profiler_overhead') {
+    const rest = addedMs - ms;
+    const more =
+      rest > 1e-6
+        ? `; ${rest.toFixed(3)} ms more are slower than in the clean execution, but in no bar of the host`
+        : '';
+    return `mean under the profiler less mean of the clean execution; taken out of host and launch first${more}`;
+  }
+  if (ms >= 0) return null;
+  if (head === 'inefficiency') {
+    const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
+    if (measured === 0)
+      return 'no kernel of this class was seen: its work is in kernels of other classes (fused)';
+    return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
+  }
+  if (head === 'unattributed') {
+    const total = parts.reduce((sum, part) => sum + part.ms, 0);
+    return `activities that the window's edges cut count in proportion, ${Math.abs(ms).toFixed(4)} of ${total.toFixed(3)} ms too much`;
+  }
+  if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
+  return 'less than nothing: an assumption is wrong';
+}
+
+/** An inefficiency split by the hardware's counters; trusted, and nothing to sharpen, where most of the class was counted. */
+export function byCounters(
+  id: string,
+  { counted, kind, mean, ms }: { counted: CountedClasses; ms: number } & Pick<KindSums, 'kind' | 'mean'>,
+): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
+  const [head = '', tail = ''] = id.split('.');
+  const own = counted.get(countedKey(kind, tail));
+  const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
+  if (head !== 'inefficiency' || !own || !(ms > 0)) return {};
+  const parts = inefficiencyParts(own, classMs, classMs - ms);
+  const share = classMs > 0 ? own.ms / classMs : 0;
+  if (share < coveredShare) return { parts };
+  return {
+    parts,
+    confidence: 'high',
+    confidence_why: `counters of ncu for ${Math.round(100 * Math.min(1, share))} % of its time`,
+    sharpen: null,
+  };
+}
+
+/** The largest parts of a bar where they are known. */
+export function partsOf(
+  id: string,
+  { host, waits, sums, ms }: { host: HostSplit; waits: Waits; sums: KindSums; ms: number },
+): WaterfallBar['parts'] {
+  if (ms <= 0) return [];
+  if (id === 'synchronization') return waits.get(sums.kind) ?? [];
+  if (id === 'host.framework') return host.insideParts.get(sums.kind) ?? [];
+  const split = host.framework === null ? 'host.program' : 'host.between_operators';
+  return id === split ? (host.parts.get(sums.kind) ?? []) : [];
+}
