@@ -47,11 +47,6 @@ export const kvCacheConcat = stageRule(
   },
 );
 
-interface Sum {
-  n: number;
-  ms: number;
-}
-
 async function copiesOf({ database }: FindingContext, stage: StageFacts): Promise<{ n: number; ms: number }> {
   const [kernels] = await database.query<{ n: number; ms: number }>(
     `SELECT coalesce(sum(n), 0) / ${stage.instances} AS n, coalesce(sum(ns), 0) / 1e6 / ${stage.instances} AS ms

@@ -66,7 +66,7 @@ export const smallBatchMemoryBound = stageRule(
     if (share < worthwhile) {
       return `batch ${shape.batchSize}: a token at batch ${turn} would take ${part(share, 1)} less of the roofline`;
     }
-    return finding(context, stage, { now, large, turn, share });
+    return finding(context, stage, { now, large, turn });
   },
 );
 
@@ -99,7 +99,7 @@ function turningBatch(model: WorkloadModel, roofs: GpuRoofs, shape: StageShape):
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  { now, large, turn, share }: { now: Decode; large: Decode; turn: number; share: number },
+  { now, large, turn }: { now: Decode; large: Decode; turn: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
   const { batchSize: batch, contextTokens } = now.shape;
@@ -117,8 +117,8 @@ async function finding(
   return {
     stage: kind,
     title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
-    at_stake_ms: now.roof * share,
-    run_ms: now.roof * share * instances * rankedAt,
+    at_stake_ms: gain,
+    run_ms: gain * instances * rankedAt,
     cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
@@ -134,7 +134,7 @@ async function finding(
       what_if: `batch-size=${turn}`,
     },
     confidence: 'medium',
-    bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency']),
+    bars: barsOf(context, kind, ['roofline', 'serial', 'inefficiency', 'nonessential', 'launch_latency']),
     evidence: [evidence],
     check: checkAgain,
   };
