@@ -3,7 +3,7 @@ import { breakdownOf } from './breakdown.js';
 import { placesOf } from './places.js';
 import { gpuPoints, gpusOfRun, ownPids } from './points.js';
 import { mb, planOf, rowsOf, samples, told, torchTold } from './test-run.js';
-import { totalMeasured } from './total.js';
+import { otherIssues, totalMeasured } from './total.js';
 import type { MemoryRows } from './rows.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 
@@ -144,7 +144,24 @@ test('a GPU that others use too: their growth is not the run’s where the drive
   const others_before = [{ gpu: 0, pid: 7, name: 'python', used_bytes: 5000 * mb }];
   const found = breakdown(rows, planOf({ others_before }));
   expect(found.measured).toMatchObject({ bytes: 2225 * mb, shared: false });
+  const plan = planOf({ others_before });
+  const own = ownPids(rows, plan);
+  expect(otherIssues(rows, plan, { gpus: [0], own, points: found.points })).toEqual([
+    {
+      code: 'gpu_shared',
+      severity: 'warning',
+      text: 'gpu0 was also used by python (pid 7), 5.000 GB: figures of the whole GPU have its part.',
+    },
+  ]);
   expect(bytesOf(found)['residual']).toBe(2225 - 2220);
+});
+
+test('a tool that answers once a second: what was read before warm-up ended is no sample of it', () => {
+  const slow = samples({ 0.9: 20, 2.4: 1640, 3.4: 1900, 4.4: 2240, 5.4: 2250, 6.4: 20 });
+  const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), told: torchTold() }));
+  expect(points.post_warmup.total_bytes).toBe(2240 * mb);
+  expect(points.peak.total_bytes).toBe(2250 * mb);
+  expect(points.baseline.total_bytes).toBe(20 * mb);
 });
 
 test('a cache that is kept between repeats is no overhead, and a graph’s pool has a line', () => {

@@ -1,6 +1,15 @@
 import type { MemoryPoint } from '../../model/documents/memory-profile.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
-import { tensorsTold, highest, sampleAt, toldOf, type MemoryRows, type Sample, type Told } from './rows.js';
+import {
+  tensorsTold,
+  highest,
+  quietSample,
+  sampleAt,
+  toldOf,
+  type MemoryRows,
+  type Sample,
+  type Told,
+} from './rows.js';
 
 type PointName = 'baseline' | 'post_warmup' | 'peak';
 
@@ -64,8 +73,7 @@ export function gpuPoints(rows: MemoryRows, plan: MemoryPlan, gpus: readonly num
   const never = () => null;
   return {
     baseline: at(plan.launch_ns, nearest(plan.launch_ns)),
-    // The driver's count follows the allocation by up to a sample.
-    post_warmup: at(warm, warm === null ? never : nearest(warm + 50e6)),
+    post_warmup: at(warm, warm === null ? never : (gpu) => quietSample(rows.used.get(gpu) ?? [], warm)),
     peak: at(peak, peak === null ? never : nearest(peak)),
     missing: {
       ...(warm === null ? { post_warmup: notReached('the first timed repeat', plan) } : {}),

@@ -1,5 +1,5 @@
 import { gbWords, type Part, type Place } from './part.js';
-import { mostTold, sampleAt, tensorsTold, toldOf, type MemoryRows } from './rows.js';
+import { mostTold, quietSample, tensorsTold, toldOf, type MemoryRows } from './rows.js';
 
 /** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
 const stages = ['prefill', 'decode', 'failed'] as const;
@@ -140,7 +140,7 @@ function contextOf(
   const at = quiet.at(-1);
   const samples = rows.used.get(gpu);
   if (!at || !samples || baselineBytes === null) return null;
-  const used = sampleAt(samples, at.t_ns + 50e6);
+  const used = quietSample(samples, at.t_ns);
   if (!used) return null;
   const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   return {
