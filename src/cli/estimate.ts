@@ -58,7 +58,7 @@ export function define(command: Command): void {
       'after',
       examples(
         [
-          'inferscope estimate --model llama-3.1-8b --gpu A10G --batch-size 1,8,32 --context-len 4096',
+          'inferscope estimate --model llama-3.1-8b --gpu A10G --batch-size 1,8,32',
           'where its memory goes, and how much context or batch fits',
         ],
         ['inferscope estimate --gpu A10G --fits', 'which models fit this GPU, before anything is downloaded'],

@@ -45,6 +45,7 @@ export async function readProfiles(asked: readonly string[]): Promise<ReadProfil
 async function readOne(source: string, found: ReadProfiles): Promise<void> {
   const file = await stat(source).catch(() => null);
   if (file === null) {
+    if (/\/|\.json$/.test(source)) throw noFile(source);
     found.profiles.push({ source, profile: await profileOfSession(source) });
     return;
   }
@@ -62,6 +63,14 @@ async function readOne(source: string, found: ReadProfiles): Promise<void> {
       found.ignored += 1;
     }
   }
+}
+
+function noFile(source: string): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `there is no ${source}`,
+    why: 'It is neither a file nor a folder, and no session has such a name.',
+    fix: 'Give a JSON file of `inferscope memory`, a folder of them, or a session such as @last.',
+  });
 }
 
 async function profileOfSession(selector: string): Promise<ProfileFields> {

@@ -56,6 +56,23 @@ describe('an H200, six shapes from 0.5 B to 14 B, MHA, GQA and MoE, in three dty
   });
 });
 
+it.each(['two-gpus/llama-3.1-8b-bfloat16', 'two-gpus/qwen2.5-14b-bfloat16'])(
+  '%s, divided by tp_plan over two H200s: total within 5 %, weights and cache to the byte',
+  (name) => {
+    const [row] = held(read(name)).profiles;
+    expect(row).toMatchObject({ status: 'compared', tensor_parallel_size: 2 });
+    expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.02);
+    const error = (component: string) =>
+      row!.components.find((one) => one.component === component)!.error_bytes;
+    expect([error('model_weights'), error('kv_cache')]).toEqual([0, 0]);
+    expect(Math.abs(error('activations'))).toBeLessThan(2 * 2 ** 20);
+    // NCCL's buffers were counted with the context when these were recorded: the two together.
+    const together = error('framework_overhead') + error('cuda_context');
+    expect(Math.abs(together)).toBeLessThan(64 * 2 ** 20);
+    expect(Math.abs(error('allocator_reserve'))).toBeLessThan(64 * 2 ** 20);
+  },
+);
+
 describe('a measurement that cannot be what it says', () => {
   const change = (edit: (profile: ProfileFields) => void): string => {
     const profile = structuredClone(read('llama-2-7b-float16'));
@@ -164,14 +181,14 @@ describe('inferscope validate', () => {
   it('a folder becomes a session, a summary, a CSV and a page; the trend is over sessions', async () => {
     const made = await validate([folder], { tolerance: 0.05 });
     expect(validationDocumentSchema.parse(made)).toEqual(made);
-    expect(made.data.counts).toMatchObject({ compared: 6, rejected: 1 });
+    expect(made.data.counts).toMatchObject({ compared: 8, rejected: 1 });
     const files = await writeTexts(made, new Date('2026-11-21T12:00:00Z'), join(home, 'reports'));
     expect(files.summary).toBe(join(home, 'reports', 'batch-summary-20261121-120000.txt'));
     const summary = readFileSync(files.summary, 'utf8');
-    expect(summary).toContain('6 of 6 totals within 5.0 %');
+    expect(summary).toContain('8 of 8 totals within 5.0 %');
     expect(summary).toContain('rejected');
     const [head, ...rows] = readFileSync(files.csv, 'utf8').trim().split('\n');
-    expect(rows).toHaveLength(7);
+    expect(rows).toHaveLength(9);
     expect(head!.split(',')).toContain('kv_cache_error_bytes');
     const page = validateReport(made, { clientScript: '' });
     expect(page).toContain('Errors by component');
@@ -200,6 +217,7 @@ describe('inferscope validate', () => {
     const file = join(empty, 'x.json');
     writeFileSync(file, '{"schema_version": "1.0"}');
     expect(await codeOf(validate([file], { tolerance: 0.05 }))).toBe('E_FORMAT_UNKNOWN');
+    expect(await codeOf(validate([join(empty, 'none.json')], { tolerance: 0.05 }))).toBe('E_USAGE');
     expect(await codeOf(validate(['no-such-session'], { tolerance: 0.05 }))).toBe('E_SESSION_NOT_FOUND');
     expect(await codeOf(validationHistory())).toBe('E_USAGE');
   });

@@ -122,7 +122,7 @@ function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: st
 
 function verdictLines(memory: EstimateMemory, point: EstimatePoint, width: number): string[] {
   const line = (name: string, text: string): string[] =>
-    hanging(`  ${colour.bold(name.padEnd(9))}`, text, width);
+    hanging(`  ${colour.bold(name.padEnd(11))}`, text, width);
   const lines: string[] = [];
   const total = memory.gpu?.total_bytes ?? null;
   const { fits, largest, kv_pool: pool } = point;
