@@ -1,4 +1,4 @@
-import type { TraceScope } from '../trace/scope.js';
+import { literal, type TraceScope } from '../trace/scope.js';
 
 /**
  * A stretch of the host, between two calls of a thread, that no dispatch explains: PyTorch hands an operator to the driver
@@ -10,6 +10,9 @@ export const longHostNs = 100_000;
 const firstUseRatio = 3;
 /** Of fewer steps none can be called unusual. */
 const firstUseInstances = 3;
+
+/** Of all launches, by a thread that counts as launching. */
+const launchingShare = 0.01;
 
 /** Calls that return when the device is done, by what they are for. The rest of a name's suffixes is tolerated. */
 const waitingCalls = {
@@ -60,8 +63,12 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
       'direction, memory',
     )}`,
   );
-  await makeWaits(scope, whole);
-  await makeLongHosts(scope, whole);
+  const names = await database.query<{ name: string }>(
+    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
+  );
+  const calls = names.map(({ name }) => name);
+  await makeWaits(scope, whole, calls);
+  await makeLongHosts(scope, whole, calls);
 }
 
 /** Kernels by the step that launched them, those of no step by time; exclusive time, so that it sums to the bars. */
@@ -94,28 +101,19 @@ function inWindows(events: string, columns: string, whole: boolean, grouped: str
     SELECT kind, ${grouped === null ? 'window_id, ' : ''}${columns} FROM (${events}) e ASOF JOIN w ON e.start_ns >= w.w_start WHERE e.start_ns < w_end${by}`;
 }
 
-async function makeWaits({ database }: TraceScope, whole: boolean): Promise<void> {
-  const names = await database.query<{ name: string }>(
-    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
-  );
-  const causeOf = (name: string) =>
-    Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
-  const listed = names.flatMap(({ name }) => {
-    const cause = causeOf(name);
-    return cause === undefined ? [] : [`('${name.replaceAll("'", "''")}', '${cause}')`];
+async function makeWaits({ database }: TraceScope, whole: boolean, names: readonly string[]): Promise<void> {
+  const listed = names.flatMap((name) => {
+    const cause = Object.entries(waitingCalls).find(([, pattern]) => new RegExp(pattern).test(name))?.[0];
+    return cause === undefined ? [] : [{ name, cause }];
   });
-  const calls =
-    listed.length === 0
-      ? 'SELECT NULL::VARCHAR AS name, NULL::VARCHAR AS cause WHERE false'
-      : `VALUES ${listed.join(', ')}`;
+  const causeOf = listed.map(({ name, cause }) => `WHEN ${literal(name)} THEN '${cause}'`);
+  const calls = `SELECT ${causeOf.length > 0 ? `CASE name ${causeOf.join(' ')} END` : 'NULL::VARCHAR'} AS cause, name, start_ns, dur_ns, tid, op_id,
+         NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, correlation
+       FROM own_api WHERE ${inList(listed.map(({ name }) => name))}`;
   // A copy from or to pageable memory returns when its memory may be reused: the host waits inside cudaMemcpyAsync.
   await database.query(
     `CREATE TEMP TABLE finding_waits AS ${inWindows(
-      `WITH calls(name, cause) AS (${calls}),
-       threads AS (SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid
-                   HAVING count(*) >= 0.01 * (SELECT count(*) FROM own_kernels))
-       SELECT cause, name, a.start_ns, a.dur_ns, a.tid, a.op_id, NULL::VARCHAR AS direction, NULL::BIGINT AS bytes, a.correlation
-       FROM own_api a JOIN calls USING (name) WHERE a.tid IN (SELECT tid FROM threads) OR (SELECT count(*) FROM threads) = 0
+      `${calls}
        UNION ALL BY NAME
        SELECT 'copy' AS cause, 'pageable copy' AS name, api_start_ns AS start_ns, api_dur_ns AS dur_ns, tid, op_id, kind AS direction, bytes, correlation
        FROM own_copies WHERE api_start_ns IS NOT NULL
@@ -124,6 +122,7 @@ async function makeWaits({ database }: TraceScope, whole: boolean): Promise<void
       whole,
     )}`,
   );
+  await onlyLaunching(database);
   // A blocking copy is in both lists: the one that knows its bytes stays.
   await database.query(
     `DELETE FROM finding_waits w WHERE w.bytes IS NULL AND w.cause = 'copy'
@@ -131,8 +130,28 @@ async function makeWaits({ database }: TraceScope, whole: boolean): Promise<void
   );
 }
 
+/** Threads that launch nothing, a watchdog's say, may wait as long as they like. */
+async function onlyLaunching(database: TraceScope['database']): Promise<void> {
+  const threads = await database.query<{ tid: number | null }>('SELECT DISTINCT tid FROM finding_waits');
+  if (threads.length < 2) return;
+  await database.query(
+    `DELETE FROM finding_waits WHERE tid NOT IN (
+       SELECT tid FROM own_kernels WHERE tid IS NOT NULL GROUP BY tid HAVING count(*) >= ${launchingShare} * (SELECT count(*) FROM own_kernels))
+     AND EXISTS (SELECT 1 FROM own_kernels WHERE tid IS NOT NULL)`,
+  );
+}
+
+/** SQL of a test of `name` that a file's statistics can answer. */
+const inList = (names: readonly string[]): string =>
+  names.length === 0 ? 'false' : `name IN (${names.map((name) => literal(name)).join(', ')})`;
+
 /** The part of every gap in which the host was in no call, where that is long; clipped at the window's edges. */
-async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<void> {
+async function makeLongHosts(
+  { database }: TraceScope,
+  whole: boolean,
+  names: readonly string[],
+): Promise<void> {
+  const loads = names.filter((name) => new RegExp(moduleLoads).test(name));
   const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid
     FROM own_gaps WHERE host_ns > ${longHostNs}`;
   const clipped = whole
@@ -146,10 +165,10 @@ async function makeLongHosts({ database }: TraceScope, whole: boolean): Promise<
      edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid FROM window_idle i JOIN windows w USING (stage_id)
               WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
      long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
-     loads AS (SELECT start_ns AS at_ns FROM own_api WHERE regexp_matches(name, '${moduleLoads}')),
+     loads AS (SELECT start_ns AS at_ns FROM own_api WHERE ${inList(loads)}),
      compiling AS (SELECT start_ns, end_ns FROM (
          SELECT start_ns, start_ns + dur_ns AS end_ns, name FROM own_ops WHERE dur_ns > ${longHostNs}
-         UNION ALL SELECT start_ns, end_ns, raw_name FROM focus_stages WHERE end_ns > start_ns)
+         UNION ALL SELECT start_ns, end_ns, raw_name FROM focus_stages WHERE kind = 'other' AND end_ns > start_ns + ${longHostNs})
        WHERE regexp_matches(name, '${compileRanges}', 'i')),
      marked AS (
        SELECT DISTINCT l.kind, l.stage_id, l.start_ns FROM long l JOIN loads ON at_ns BETWEEN l.start_ns AND l.start_ns + l.ns + ${longHostNs}

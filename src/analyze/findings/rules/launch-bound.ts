@@ -64,13 +64,13 @@ async function finding(
   const launch = launches_ms + stretches;
   const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
   const where = kind === 'outside' ? 'true' : `phase = '${kind}'`;
-  const { evidence } = await context.evidence<{ gaps: number; median_us: number }>(
-    `SELECT coalesce(cause, 'unattributed') AS cause, count(*) AS gaps, round(median(dur_ns) / 1e3, 2) AS median_us, round(sum(dur_ns) / 1e6, 3) AS idle_ms,
+  const { evidence } = await context.evidence<{ gaps: number; mean_us: number }>(
+    `SELECT coalesce(cause, 'unattributed') AS cause, count(*) AS gaps, round(avg(dur_ns) / 1e3, 2) AS mean_us, round(sum(dur_ns) / 1e6, 3) AS idle_ms,
             round(sum(host_ns) / 1e6, 3) AS host_ms, round(sum(launch_overhead_ns) / 1e6, 3) AS launch_overhead_ms,
             round(sum(launch_latency_ns) / 1e6, 3) AS launch_latency_ms
      FROM focus_gaps WHERE ${where} GROUP BY 1 ORDER BY idle_ms DESC`,
     (rows) =>
-      `${rows.reduce((sum, { gaps }) => sum + gaps, 0)} gaps between kernels over ${stage.instances} instances, the median of the commonest cause ${rows[0]?.median_us ?? '–'} µs: ${count(launches)} launches of ${ms((wall - busy) / Math.max(1, launches))} idle time each.`,
+      `${rows.reduce((sum, { gaps }) => sum + gaps, 0)} gaps between kernels over ${stage.instances} instances, of the commonest cause on average ${rows[0]?.mean_us ?? '–'} µs: ${count(launches)} launches of ${ms((wall - busy) / Math.max(1, launches))} idle time each.`,
   );
   const slow = Math.max(0, ((slowNodeGapNs - nodeGapNs) * kernels) / 1e6);
   const low = Math.max(0, launches_ms - slow);
