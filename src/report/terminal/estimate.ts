@@ -130,7 +130,7 @@ function verdictLines(memory: EstimateMemory, point: EstimatePoint, width: numbe
     lines.push(
       ...line(
         'KV pool',
-        `${formatCount(pool.tokens)} tokens, ${pool.concurrency.toFixed(1)} sequences of ${formatCount(memory.max_model_len)} at once; this batch needs ${formatBytes(point.kv_needed_bytes)}`,
+        `${formatCount(pool.tokens)} tokens, ${pool.concurrency.toFixed(1)} sequences of ${formatCount(memory.max_model_len)} at once; this batch needs ${formatBytes(point.kv_needed_bytes)}${pool.concurrency < 1 ? `. That is less than one: vLLM does not start without --max-model-len ${pool.tokens}` : ''}`,
       ),
     );
   }
