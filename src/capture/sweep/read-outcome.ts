@@ -15,18 +15,24 @@ export type RunOutcome = Pick<SweepRun, 'outcome' | 'failure' | 'session_id' | '
 /**
  * What a run came to, by its exit, the document on its stdout and its profile.
  * @param profilePath where a memory run writes; null for other commands
+ * @param profile what it wrote there
  * @param stopped whether the sweep itself was interrupted meanwhile
  */
 export function readOutcome(
   end: RunEnd,
   {
     profilePath,
+    profile,
     timeoutMs,
     stopped,
-  }: { profilePath: string | null; timeoutMs: number | null; stopped: boolean },
+  }: {
+    profilePath: string | null;
+    profile: MemoryProfile | null;
+    timeoutMs: number | null;
+    stopped: boolean;
+  },
 ): RunOutcome {
   const printed = documentOf(readText(end.stdoutPath));
-  const profile = profilePath === null ? null : readProfile(profilePath);
   const base = {
     exit_code: end.exit_code,
     issues: printed && !isError(printed) ? printed.issues.filter(({ severity }) => severity !== 'info') : [],
@@ -35,6 +41,7 @@ export function readOutcome(
   if (profile) {
     base.figures = profileFigures(profile);
     base.session_id = profile.metadata.session_id;
+    base.issues = profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue }));
   }
   const whole = profilePath === null || profile?.metadata.status === 'measured';
   if (end.exit_code === 0 && whole) return { ...base, outcome: 'measured', failure: null };
@@ -80,7 +87,9 @@ function failureOf(
     : end.startError
       ? `could not be started (${end.startError})`
       : end.exit_code === 0
-        ? `wrote no profile to ${profilePath}`
+        ? profile
+          ? 'ended early'
+          : `wrote no profile to ${profilePath}`
         : `ended with exit code ${end.exit_code}`;
   const last = words.trim().split('\n').at(-1)?.trim() ?? '';
   return {

@@ -116,9 +116,11 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
   });
   run.duration_s = (Date.now() - started) / 1000;
   const profilePath = run.output?.endsWith('.json') ? join(folder, run.output) : null;
-  const profile = profilePath === null ? null : readProfile(profilePath);
+  const written = profilePath === null ? null : readProfile(profilePath);
+  // A file of an earlier try is no result of this one.
+  const profile = written && Date.parse(written.metadata.timestamp) >= started - 1000 ? written : null;
   // An engine may have a dtype of its own where none was asked for: the embedded one computes in float32.
   if (profile?.model_info.dtype && !run.arguments.includes('--dtype'))
     run.parameters['dtype'] = profile.model_info.dtype;
-  return readOutcome(end, { profilePath, timeoutMs, stopped: control.signal.aborted });
+  return readOutcome(end, { profilePath, profile, timeoutMs, stopped: control.signal.aborted });
 }
