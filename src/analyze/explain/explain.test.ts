@@ -137,3 +137,23 @@ describe('a timeline', () => {
     expect(data.sentences.at(-1)).toBe('Nothing significant to change was found.');
   });
 });
+
+test('where the profiler added a part of the time, the first sentence says both', async () => {
+  const session = await traceSessionOf(
+    {
+      stages: [
+        stage(1, 'decode', 0, 100, { step_index: 0 }),
+        {
+          ...stage(1, 'decode', 1000, 1060, { step_index: 0 }),
+          execution_id: 'clean',
+          capture_id: 'clean-record',
+        },
+      ],
+      kernels: [kernel(1, 0, 30), kernel(1, 90, 10)],
+      gaps: [{ ...gap(30, { host: 55, launch_overhead: 5 }), stage_id: 1 }],
+    },
+    { clean: 'clean' },
+  );
+  const { sentences } = (await explainSession(session)).data;
+  expect(sentences[0]).toContain('A decode step takes 0.06 ms, under the profiler 0.10 ms (n = 1)');
+});

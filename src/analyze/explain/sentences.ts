@@ -36,11 +36,15 @@ function limitSentence(stage: StageWaterfall): string {
       : '';
   const where = point === null ? '' : ` at ${point}`;
   const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
-  const time = `${subject} takes ${msText(measured.value)}${where} (n = ${instances}${spread}${skewed})`;
+  const clean = addedByProfiler(stage);
+  const time =
+    clean === null
+      ? `${subject} takes ${msText(measured.value)}${where} (n = ${instances}${spread}${skewed})`
+      : `${subject} takes ${msText(clean)}, under the profiler ${msText(measured.value)} (n = ${instances}${spread}${skewed})`;
   if (roofline.value === null) {
     return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
   }
-  const times = measured.value / roofline.value;
+  const times = (clean ?? measured.value) / roofline.value;
   const how = times >= 1.05 ? `, ${times >= 10 ? Math.round(times) : times.toFixed(1)} times less` : '';
   return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
 }
@@ -55,10 +59,13 @@ function causeSentence(stage: StageWaterfall): string {
   if (!first || measured <= 0) return 'Nothing lies between the roofline and the measurement.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * measured).slice(0, 2);
   const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
-  const overhead = stage.bars.find(({ id }) => id === 'profiler_overhead');
-  const added =
-    overhead && overhead.ms >= 0.05 * measured ? ` The profiler itself added ${msText(overhead.ms)}.` : '';
-  return `The largest cause is ${told(first)}${also}.${added}`;
+  return `The largest cause is ${told(first)}${also}.`;
+}
+
+/** The clean time, ms, where the profiler added so much that both must be said; null where it did not. */
+function addedByProfiler({ source, clean_ms, measured_ms }: StageWaterfall): number | null {
+  if (source !== 'trace' || clean_ms.value === null || measured_ms.value === null) return null;
+  return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value ? clean_ms.value : null;
 }
 
 const told = ({ label, ms, share }: WaterfallBar): string =>
