@@ -1,0 +1,143 @@
+import type { ModelMessage } from 'ai';
+import type { AnalyzeResult } from '../model/documents/analyze.js';
+import { figure, type Figure, missing } from '../model/figure.js';
+import { checkClaims } from './check-claims.js';
+import { languageModel } from './language-model.js';
+import { modelFailure } from './model-failure.js';
+import { type ModelSettings, requireKey } from './model-settings.js';
+import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
+import { type RecordedQuery, recorder, toolSet } from './recorder.js';
+import type { Redactor } from './redactor.js';
+import type { AskTool, ToolContext } from './tools/tool.js';
+import { valuesOf } from './values.js';
+
+export interface AskOptions {
+  settings: ModelSettings;
+  mode: AskMode;
+  question: string;
+  /** Given with the question, [q0]; redacted here. */
+  opening: unknown;
+  tools: readonly AskTool[];
+  context: ToolContext;
+  redact: Redactor;
+  signal: AbortSignal;
+  /** The conversation that is continued. */
+  before?: { messages: ModelMessage[]; queries: RecordedQuery[] };
+  onQuery?: (query: RecordedQuery) => void;
+}
+
+export type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
+  /** Of this answer only. */
+  queries: RecordedQuery[];
+  /** Question, calls, results and answer, to continue with. */
+  messages: ModelMessage[];
+};
+
+const defaultSteps: Record<AskMode, number> = { question: 10, deeper: 30, narrative: 4, comparison: 6 };
+
+/**
+ * Asks the model, which may call the read-only tools, and checks every number of its answer against what they returned.
+ * @throws what modelFailure makes of whatever goes wrong; E_MODEL_ACCESS without a key
+ */
+export async function ask(options: AskOptions): Promise<Asked> {
+  const { settings, mode, redact, signal, before } = options;
+  requireKey(settings);
+  const question = redact.text(options.question);
+  const record = recorder(
+    options.context,
+    redact,
+    (before?.queries ?? []).filter(({ id }) => id !== 'q0').length,
+  );
+  const opening = redact.json(options.opening);
+  const user: ModelMessage = {
+    role: 'user',
+    content: before ? question : firstMessage(question, opening),
+  };
+  const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
+  const result = await replies(options, user, record, steps);
+  const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
+  const known = [...(before?.queries ?? []), ...given, ...record.queries].flatMap(({ id, data }) =>
+    valuesOf(data, id),
+  );
+  const said = result.text.trim();
+  const { text, claims } = checkClaims(said, known, question);
+  signal.throwIfAborted();
+  return {
+    answer: text || 'The model gave no answer.',
+    claims,
+    unverified: claims.filter(({ verified }) => !verified).length,
+    queries: [...given, ...record.queries],
+    next_capture: mode === 'deeper' ? proposedCapture(said) : null,
+    usage: {
+      steps: result.steps.length,
+      input_tokens: result.totalUsage.inputTokens ?? null,
+      output_tokens: result.totalUsage.outputTokens ?? null,
+      cost_usd: costOf(settings, result.totalUsage.inputTokens, result.totalUsage.outputTokens),
+    },
+    messages: [user, ...result.response.messages],
+  };
+}
+
+const givenQuery = (mode: AskMode, data: unknown): RecordedQuery => ({
+  id: 'q0',
+  tool: mode === 'comparison' ? 'comparison' : 'findings',
+  input: null,
+  rows: 1,
+  error: null,
+  data,
+});
+
+async function replies(
+  { settings, mode, tools, signal, before, onQuery }: AskOptions,
+  user: ModelMessage,
+  record: ReturnType<typeof recorder>,
+  steps: number,
+) {
+  const { generateText, stepCountIs } = await import('ai');
+  let told = 0;
+  try {
+    return await generateText({
+      model: await languageModel(settings),
+      system: systemPrompt(mode),
+      messages: [...(before?.messages ?? []), user],
+      tools: await toolSet(tools, record),
+      stopWhen: stepCountIs(steps),
+      // The last reply is for the answer.
+      prepareStep: ({ stepNumber }) => (stepNumber === steps - 1 ? { toolChoice: 'none' } : {}),
+      abortSignal: signal,
+      onStepFinish: ({ toolCalls }) => {
+        for (const call of toolCalls)
+          if (call.invalid) record.refused(call.toolName, call.input, call.error ?? 'not understood');
+        for (; told < record.queries.length; told++) onQuery?.(record.queries[told]!);
+      },
+    });
+  } catch (error) {
+    throw await modelFailure(error, settings, signal.aborted);
+  }
+}
+
+/** Of the tokens that the provider counted, at the configured prices. */
+function costOf(settings: ModelSettings, input: number | undefined, output: number | undefined): Figure {
+  const { inputUsdPerMillion: priceIn, outputUsdPerMillion: priceOut } = settings;
+  if (priceIn === null || priceOut === null)
+    return missing(
+      'no_price',
+      'no price is configured (input_usd_per_million, output_usd_per_million of ai: in inferscope.yaml)',
+    );
+  if (input === undefined || output === undefined)
+    return missing('no_usage', 'the server did not tell how many tokens it counted');
+  return figure(
+    (input * priceIn + output * priceOut) / 1e6,
+    'USD',
+    'tokens counted by the provider × configured prices',
+  );
+}
+
+const captureVerbs =
+  /^inferscope (?:run|profile|bench|memory|monitor|roofline|kernels)\b[^\n;&|`$<>]*(?:<[\w ]+>[^\n;&|`$<>]*)*$/;
+
+/** The line that --deeper asks for; anything but a plain command line of ours is left where it is. */
+export function proposedCapture(answer: string): string | null {
+  const line = /^\W*Next capture:\W*?(inferscope [^\n`*]+)/im.exec(answer)?.[1]?.trim();
+  return line !== undefined && captureVerbs.test(line) ? line : null;
+}

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { askedQuerySchema } from '../model/documents/analyze.js';
+import { InferscopeError } from '../model/errors.js';
+import type { Session } from '../session/open.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+import type { RecordedQuery } from './recorder.js';
+import type { Redactor } from './redactor.js';
+
+/** Below derived/, which is the user's and outside the checksums. */
+export const conversationFile = 'conversation.json';
+
+const turnSchema = z.object({
+  at: z.string(),
+  question: z.string(),
+  model: z.string(),
+  /** As it was shown, unverified numbers marked. */
+  answer: z.string(),
+  queries: z.array(askedQuerySchema.extend({ data: z.unknown() })),
+  messages: z.array(z.object({ role: z.enum(['user', 'assistant', 'tool']) }).loose()),
+});
+const conversationSchema = z.object({
+  version: z.literal(1),
+  session_sha256: z.string(),
+  turns: z.array(turnSchema),
+});
+
+export type Turn = z.infer<typeof turnSchema>;
+
+/** Turns of the session's conversation, the oldest first; none where there is no file, or it cannot be used. */
+export async function readConversation({ folder, sha256 }: Session): Promise<Turn[]> {
+  try {
+    const text = await readFile(join(folder, 'derived', conversationFile), 'utf8');
+    // derived/ may come from somebody else's archive.
+    const kept = conversationSchema.parse(JSON.parse(text));
+    return kept.session_sha256 === sha256 ? kept.turns : [];
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * What a conversation is continued with. It is redacted again: what was allowed then may not be allowed now.
+ * @throws E_USAGE when there is none
+ */
+export async function continued(session: Session, redact: Redactor) {
+  const turns = await readConversation(session);
+  if (turns.length === 0) {
+    throw new InferscopeError('E_USAGE', {
+      what: `session ${session.id} has no conversation to continue`,
+      why: 'No model has answered a question about it yet, or the session was changed since.',
+      fix: 'Leave --continue out to begin one.',
+    });
+  }
+  const { modelMessageSchema } = await import('ai');
+  const messages = modelMessageSchema.array().parse(redact.json(turns.flatMap((turn) => turn.messages)));
+  const queries = redact.json(turns.flatMap((turn) => turn.queries)) as RecordedQuery[];
+  return { messages, queries };
+}
+
+/**
+ * Keeps a turn beside the session: as a conversation of its own, or behind the turns so far.
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function keepTurn(session: Session, turn: Turn, continues: boolean): Promise<void> {
+  const folder = join(session.folder, 'derived');
+  const path = join(folder, conversationFile);
+  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  const turns = [...(continues ? await readConversation(session) : []), turn];
+  try {
+    await mkdir(folder, { recursive: true });
+    const text = JSON.stringify({ version: 1, session_sha256: session.sha256, turns }, null, 1);
+    await writeFile(fresh, `${text}\n`, { mode: 0o600 });
+    await rename(fresh, path);
+  } catch (error) {
+    await rm(fresh, { force: true });
+    throw asStorageFailure(error, { path: folder, doing: 'keep the conversation', home: true });
+  }
+}

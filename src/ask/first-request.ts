@@ -1,0 +1,50 @@
+import type { ModelMessage } from 'ai';
+import { languageModel } from './language-model.js';
+import type { ModelSettings } from './model-settings.js';
+import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
+import { recorder, toolSet } from './recorder.js';
+import type { AskOptions } from './agent.js';
+
+export interface FirstRequest {
+  url: string;
+  model: string;
+  body: Record<string, unknown>;
+}
+
+/** Ends the request where it would leave. */
+class NotSent extends Error {}
+
+/** The first request exactly as `ask` would send it; nothing is sent. The key is in a header, which is not shown. */
+export async function firstRequest(
+  options: Pick<AskOptions, 'mode' | 'question' | 'opening' | 'tools' | 'context' | 'redact' | 'before'> & {
+    settings: ModelSettings;
+    mode: AskMode;
+  },
+): Promise<FirstRequest> {
+  const { generateText } = await import('ai');
+  const { settings, mode, redact, before } = options;
+  const question = redact.text(options.question);
+  let caught: FirstRequest | null = null;
+  const catching: typeof globalThis.fetch = (input, init) => {
+    const url = input instanceof Request ? input.url : String(input);
+    const body = JSON.parse(String(init?.body)) as Record<string, unknown>;
+    caught = { url, model: settings.model, body };
+    return Promise.reject(new NotSent());
+  };
+  const user: ModelMessage = {
+    role: 'user',
+    content: before ? question : firstMessage(question, redact.json(options.opening)),
+  };
+  // Some providers refuse to build a request without a key.
+  const keyed = { ...settings, apiKey: settings.apiKey ?? 'none' };
+  await generateText({
+    model: await languageModel(keyed, catching),
+    system: systemPrompt(mode),
+    messages: [...(before?.messages ?? []), user],
+    tools: await toolSet(options.tools, recorder(options.context, redact, 0)),
+    maxRetries: 0,
+  }).catch((error: unknown) => {
+    if (caught === null) throw error;
+  });
+  return caught!;
+}

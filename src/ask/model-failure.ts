@@ -1,0 +1,110 @@
+import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { redactText } from '../model/redaction.js';
+import { defaultTimeoutMs, type ModelSettings } from './model-settings.js';
+
+const without = '--model none answers from the session alone.';
+
+/**
+ * What went wrong between us and the model, in three parts.
+ * @returns E_INTERRUPTED, E_TIMEOUT, E_MODEL_ACCESS (401, 403), E_SERVER_RESPONSE (429, 5xx, anything else that came
+ *   back), E_SERVER_UNREACHABLE; errors of ours as they are
+ */
+export async function modelFailure(
+  error: unknown,
+  settings: ModelSettings,
+  interrupted: boolean,
+): Promise<Error> {
+  const { APICallError, RetryError } = await import('ai');
+  const { baseUrl, model, timeoutMs, apiKeyEnv, apiKey } = settings;
+  const { host } = new URL(baseUrl);
+  const last = RetryError.isInstance(error) ? error.lastError : error;
+  if (last instanceof InferscopeError) return last;
+  if (interrupted) {
+    return new InferscopeError('E_INTERRUPTED', {
+      what: 'interrupted before the answer was complete',
+      why: 'Nothing of it was kept in the session.',
+      fix: `Ask again, or leave the model out: ${without}`,
+    });
+  }
+  if (isTimeout(last)) {
+    return new InferscopeError('E_TIMEOUT', {
+      what: `${model} at ${host} did not answer within ${timeoutMs / 1000} s`,
+      why: 'That is the time limit of one reply.',
+      fix: `Raise it in inferscope.yaml, ai: {timeout: ${Math.max(2 * timeoutMs, defaultTimeoutMs) / 1000}s}; ${without}`,
+    });
+  }
+  if (APICallError.isInstance(last)) {
+    const said = redactText(saidBy(last.responseBody) ?? last.message, apiKey === null ? [] : [apiKey]);
+    const status = last.statusCode;
+    if (status === undefined) return unreachable(host, baseUrl, last);
+    if (status === 401 || status === 403) {
+      return new InferscopeError('E_MODEL_ACCESS', {
+        what: `${host} refused the key (HTTP ${status})`,
+        why: `It said: ${said}`,
+        fix: `${apiKey === null ? `Set ${apiKeyEnv}` : `Check the key in ${apiKeyEnv}`} and the model's name, ${model}; ${without}`,
+      });
+    }
+    return new InferscopeError('E_SERVER_RESPONSE', {
+      what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
+      why: `It said: ${said}`,
+      fix:
+        status === 404
+          ? `Check the URL ${baseUrl} and the model's name, ${model}; ${without}`
+          : status === 429 || status >= 500
+            ? `Try again later; ${without}`
+            : `Check the model's name, ${model}, and that it takes tools; ${without}`,
+    });
+  }
+  if (isNetwork(last)) return unreachable(host, baseUrl, last);
+  return new InferscopeError(
+    'E_SERVER_RESPONSE',
+    {
+      what: `the answer of ${model} at ${host} cannot be read`,
+      why: redactText(messageOf(last), apiKey === null ? [] : [apiKey]).slice(0, 400),
+      fix: `Check that ${baseUrl} is an API of the configured provider; ${without}`,
+    },
+    { cause: last },
+  );
+}
+
+function unreachable(host: string, baseUrl: string, error: unknown): InferscopeError {
+  return new InferscopeError('E_SERVER_UNREACHABLE', {
+    what: `${host} cannot be reached`,
+    why: causes(error).map(messageOf).at(-1) ?? 'The connection failed.',
+    fix: `Check that a server listens at ${baseUrl} (INFERSCOPE_AI_URL, ai: base_url); ${without}`,
+  });
+}
+
+/** The error and everything that caused it. */
+function causes(error: unknown): unknown[] {
+  const chain: unknown[] = [];
+  for (let one = error; one && chain.length < 8; one = (one as { cause?: unknown }).cause) chain.push(one);
+  return chain;
+}
+
+const isTimeout = (error: unknown): boolean =>
+  causes(error).some(
+    (one) =>
+      (one as { name?: unknown }).name === 'TimeoutError' ||
+      systemErrorCode(one) === 'UND_ERR_HEADERS_TIMEOUT',
+  );
+
+const isNetwork = (error: unknown): boolean =>
+  causes(error).some((one) =>
+    /^(ECONN|ENOTFOUND|EAI_|EHOST|ENET|EPIPE|CERT_|UND_ERR)/.test(systemErrorCode(one) ?? ''),
+  );
+
+/** The message in an error body, of either provider. */
+function saidBy(body: string | undefined): string | null {
+  if (!body) return null;
+  try {
+    const { error, message } = JSON.parse(body) as { error?: unknown; message?: unknown };
+    const told =
+      typeof error === 'object' && error !== null ? (error as { message?: unknown }).message : error;
+    const text = [told, message].find((one) => typeof one === 'string');
+    if (typeof text === 'string') return text.slice(0, 400);
+  } catch {
+    // Not JSON: a proxy's page.
+  }
+  return body.replaceAll(/\s+/g, ' ').slice(0, 200);
+}

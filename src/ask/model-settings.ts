@@ -1,0 +1,127 @@
+import { InferscopeError } from '../model/errors.js';
+
+export const aiProviders = ['openai-compatible', 'anthropic'] as const;
+export type AiProvider = (typeof aiProviders)[number];
+
+/** Section `ai` of inferscope.yaml. */
+export interface AiSection {
+  provider?: AiProvider | undefined;
+  base_url?: string | undefined;
+  model?: string | undefined;
+  /** Name of the environment variable that holds the key; keys themselves are never in a file. */
+  api_key_env?: string | undefined;
+  timeout_ms?: number | undefined;
+  max_steps?: number | undefined;
+  input_usd_per_million?: number | undefined;
+  output_usd_per_million?: number | undefined;
+}
+
+/** Where a setting came from; a project's file is written by whoever wrote the project. */
+export type AiSource = 'flag' | 'environment' | 'project' | 'user' | 'default';
+
+export interface ModelSettings {
+  provider: AiProvider;
+  baseUrl: string;
+  baseUrlFrom: AiSource;
+  model: string;
+  apiKey: string | null;
+  /** Variable that the key is in, or would be. */
+  apiKeyEnv: string;
+  /** For one reply of the model. */
+  timeoutMs: number;
+  /** Replies for one question; null leaves it to the command. */
+  maxSteps: number | null;
+  inputUsdPerMillion: number | null;
+  outputUsdPerMillion: number | null;
+}
+
+export const defaultTimeoutMs = 120_000;
+
+const defaults: Record<AiProvider, { baseUrl: string; apiKeyEnv: string }> = {
+  'openai-compatible': { baseUrl: 'https://api.openai.com/v1', apiKeyEnv: 'OPENAI_API_KEY' },
+  anthropic: { baseUrl: 'https://api.anthropic.com/v1', apiKeyEnv: 'ANTHROPIC_API_KEY' },
+};
+
+/** What to set, for errors. */
+export const howToConfigure =
+  'export INFERSCOPE_AI_MODEL=<model>, for a server of your own also INFERSCOPE_AI_URL=http://host:port/v1, and OPENAI_API_KEY or (INFERSCOPE_AI_PROVIDER=anthropic) ANTHROPIC_API_KEY; or a section ai: in inferscope.yaml (docs/analyze.md).';
+
+/**
+ * The model to ask: flag > environment > project's file > user's file, setting by setting. Null when none names a model,
+ * or the flag says "none".
+ * @param sections nearest first
+ * @throws E_USAGE for an unknown provider or a URL that is none
+ */
+export function modelSettings(
+  flag: string | undefined,
+  env: Readonly<Record<string, string | undefined>>,
+  sections: readonly { section: AiSection; from: 'project' | 'user' }[],
+): ModelSettings | null {
+  const first = <K extends keyof AiSection>(key: K, from: 'project' | 'user' | null = null) =>
+    sections.find((one) => one.section[key] !== undefined && (from === null || one.from === from));
+  const model = flag || env['INFERSCOPE_AI_MODEL'] || first('model')?.section.model;
+  if (!model || flag === 'none') return null;
+  const provider = providerOf(
+    env['INFERSCOPE_AI_PROVIDER'] || first('provider')?.section.provider || 'openai-compatible',
+  );
+  const ownUrl = env['INFERSCOPE_AI_URL'];
+  const fileUrl = first('base_url');
+  const baseUrl = checkedUrl(ownUrl || fileUrl?.section.base_url || defaults[provider].baseUrl);
+  const baseUrlFrom = ownUrl ? 'environment' : (fileUrl?.from ?? 'default');
+  const named = first('api_key_env')?.section.api_key_env;
+  const apiKeyEnv = named ?? defaults[provider].apiKeyEnv;
+  // A checked-out project must not have the user's key for one provider sent to a server of its own choice.
+  const foreign = baseUrlFrom === 'project' && named === undefined && !isLoopback(baseUrl);
+  return {
+    provider,
+    baseUrl,
+    baseUrlFrom,
+    model,
+    apiKey: foreign ? null : env[apiKeyEnv] || null,
+    apiKeyEnv,
+    timeoutMs: first('timeout_ms')?.section.timeout_ms ?? defaultTimeoutMs,
+    maxSteps: first('max_steps')?.section.max_steps ?? null,
+    inputUsdPerMillion: first('input_usd_per_million')?.section.input_usd_per_million ?? null,
+    outputUsdPerMillion: first('output_usd_per_million')?.section.output_usd_per_million ?? null,
+  };
+}
+
+/** Whether commands may ask of their own accord: not a server that only the project's file names. */
+export function mayAskUnasked({ baseUrl, baseUrlFrom }: ModelSettings): boolean {
+  return baseUrlFrom !== 'project' || isLoopback(baseUrl);
+}
+
+/** @throws E_MODEL_ACCESS when the provider's own service is to be asked without a key */
+export function requireKey({ apiKey, apiKeyEnv, baseUrl, provider }: ModelSettings): void {
+  if (apiKey !== null || (provider === 'openai-compatible' && baseUrl !== defaults[provider].baseUrl)) return;
+  throw new InferscopeError('E_MODEL_ACCESS', {
+    what: `no key for ${new URL(baseUrl).host}`,
+    why: `The environment variable ${apiKeyEnv} is not set. Nothing was sent.`,
+    fix: `export ${apiKeyEnv}=…, or name another variable with api_key_env in inferscope.yaml; --model none answers without a model.`,
+  });
+}
+
+function isLoopback(url: string): boolean {
+  const { hostname } = new URL(url);
+  return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
+}
+
+function providerOf(text: string): AiProvider {
+  const found = aiProviders.find((one) => one === text);
+  if (found) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `INFERSCOPE_AI_PROVIDER is "${text}"`,
+    why: `It is one of: ${aiProviders.join(', ')}.`,
+    fix: 'export INFERSCOPE_AI_PROVIDER=anthropic, or leave it out for an OpenAI-compatible server.',
+  });
+}
+
+function checkedUrl(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  if (url && /^https?:$/.test(url.protocol)) return text.replace(/\/+$/, '');
+  throw new InferscopeError('E_USAGE', {
+    what: `the URL of the model's server is "${text}"`,
+    why: 'It must begin with http:// or https://.',
+    fix: 'export INFERSCOPE_AI_URL=http://127.0.0.1:8000/v1',
+  });
+}

@@ -1,0 +1,97 @@
+import type { ToolSet } from 'ai';
+import type { AskedQuery } from '../model/documents/analyze.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { wrapped } from './prompt.js';
+import type { Redactor } from './redactor.js';
+import type { AskTool, ToolContext } from './tools/tool.js';
+
+/** Characters of one result; a model that needs more asks for less at a time. */
+const mostCharacters = 24_000;
+
+/** A query with what the model was told: redacted, so that its numbers are the ones that can be stated. */
+export interface RecordedQuery extends AskedQuery {
+  data: unknown;
+}
+
+export interface Recorder {
+  queries: RecordedQuery[];
+  /** Runs one tool; failures are told to the model, it may ask again. @returns the text that the model reads */
+  call(tool: AskTool, input: unknown): Promise<string>;
+  /** What the model asked in a way that no tool takes. */
+  refused(tool: string, input: unknown, error: unknown): void;
+}
+
+/** @param before number of queries of the conversation so far */
+export function recorder(context: ToolContext, redact: Redactor, before: number): Recorder {
+  const queries: RecordedQuery[] = [];
+  const add = (query: Omit<RecordedQuery, 'id'>): RecordedQuery => {
+    const made = { id: `q${before + queries.length + 1}`, ...query };
+    queries.push(made);
+    return made;
+  };
+  return {
+    queries,
+    async call(tool, input) {
+      const asked = redact.text(tool.asked(input as never) ?? '') || null;
+      const query = add({ tool: tool.name, input: asked, rows: null, error: null, data: null });
+      try {
+        const { data, rows } = await tool.run(input as never, context);
+        query.data = cut(redact.json(data));
+        query.rows = rows;
+      } catch (error) {
+        query.error = redact.text(whyOf(error)).slice(0, 1000);
+        query.data = { error: query.error };
+      }
+      return wrapped(query.id, query.data);
+    },
+    refused(tool, input, error) {
+      const text = typeof input === 'string' ? input : (JSON.stringify(input) ?? '');
+      add({
+        tool: redact.text(tool).slice(0, 80),
+        input: redact.text(text).slice(0, 400),
+        rows: null,
+        error: redact.text(messageOf(error)).slice(0, 400),
+        data: null,
+      });
+    },
+  };
+}
+
+const whyOf = (error: unknown): string =>
+  error instanceof InferscopeError ? `${error.parts.what}: ${error.parts.why}` : messageOf(error);
+
+/** Whole entries of the longest list go first, so that what is left is still JSON. */
+function cut(data: unknown): unknown {
+  let left = data;
+  for (let size = sizeOf(left); size > mostCharacters; size = sizeOf(left)) {
+    const [key, list] = longestList(left) ?? [];
+    if (key === undefined || list === undefined || list.length === 0)
+      return { note: `the result is too long (${size} characters): ask for less` };
+    const kept = list.slice(0, Math.min(list.length - 1, Math.floor((list.length * mostCharacters) / size)));
+    left = { ...(left as object), [key]: kept, cut: `${key} is cut to its first entries` };
+  }
+  return left;
+}
+
+const sizeOf = (data: unknown): number => JSON.stringify(data)?.length ?? 0;
+
+function longestList(data: unknown): [string, unknown[]] | null {
+  if (data === null || typeof data !== 'object') return null;
+  const lists = Object.entries(data).filter((one): one is [string, unknown[]] => Array.isArray(one[1]));
+  return lists.sort((a, b) => sizeOf(b[1]) - sizeOf(a[1]))[0] ?? null;
+}
+
+/** The tools in the form of the `ai` SDK, each reporting to the recorder. */
+export async function toolSet(tools: readonly AskTool[], record: Recorder): Promise<ToolSet> {
+  const { tool: define } = await import('ai');
+  return Object.fromEntries(
+    tools.map((one) => [
+      one.name,
+      define({
+        description: one.description,
+        inputSchema: one.input,
+        execute: (input: unknown) => record.call(one, input),
+      }),
+    ]),
+  );
+}

@@ -1,0 +1,191 @@
+import { hostname, userInfo } from 'node:os';
+import { redactText, secretsOfEnvironment } from '../model/redaction.js';
+import type { Session } from '../session/open.js';
+
+/** What may leave this machine beyond names of kernels, ranges, operators and the numbers. */
+export const allowable = ['paths', 'hosts', 'env', 'output'] as const;
+export type Allowed = (typeof allowable)[number];
+
+/** What is known about where a session was made. */
+export interface Surroundings {
+  hosts: readonly string[];
+  users: readonly string[];
+  /** First parts of names of operators that look like paths: "layers.3" of /layers.3/attn/qkv. */
+  operatorRoots: ReadonlySet<string>;
+  /** Values of environment variables. */
+  values: readonly string[];
+  secrets: readonly string[];
+}
+
+export interface Redactor {
+  text(text: string): string;
+  /** Every text of a JSON value; keys and numbers stay. */
+  json<T>(value: T): T;
+}
+
+/** First parts of absolute paths on the machines that people run models on. */
+const folders = new Set(
+  'app bin boot checkpoints cluster code content data datasets dbfs dev efs etc export fsx gpfs home homes kaggle lib lib32 lib64 lustre media mnt models net nfs nix opt private proc project projects repo run sbin scratch shared snap srv storage sw sys tmp user users usr var volume volumes vol work workdir workspace workspaces root hpc'.split(
+    ' ',
+  ),
+);
+const fileEnding =
+  /\.(?:py|pyc|ipynb|so(?:\.\d+)*|json|jsonl|ya?ml|toml|txt|log|csv|sh|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|safetensors|onnx|gguf|ptx?h?|bin|nsys-rep|ncu-rep|sqlite|parquet|gz|zip|html|md)$/i;
+/** A source file's own name tells which line to change. */
+const sourceFile = /\.(?:py|cu|cuh|cc|cpp|hpp?|js|ts|rs|go|sh|so(?:\.\d+)*)$/i;
+/** Not behind a letter (tokens/s, W/m), a slash or a dot (./x, ../x). */
+const posixPath = /(?<![\w/.\]%])(~?)\/(?!\/)([^\s"'`<>|;,()[\]{}:=*?]+)/g;
+const fileUrl = /\bfile:\/\/\S+/gi;
+const windowsPath = /(?<![\w])(?:[A-Za-z]:\\|\\\\)[^\s"'`<>|;,()]+/g;
+const urlHost = /\b((?:https?|wss?|grpc|tcp|ssh|ftp):\/\/)([^\s/:"'<>@]+)/gi;
+const ipv4 = /(?<![\w.-])(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d)(?![\w-]|\.\d)/g;
+/** Eight groups, or a gap and a digit in it: namespaces of C++ (at::native) are none. */
+const ipv6 =
+  /(?<![\w:.])(?:(?:[0-9a-f]{1,4}:){7}[0-9a-f]{1,4}|(?=[0-9a-f:]*\d)(?:[0-9a-f]{1,4}:){1,6}(?::[0-9a-f]{1,4}){1,6}|fe80::[0-9a-f:]+|::1)(?![\w:])/gi;
+const mac = /(?<![\w:])(?:[0-9a-f]{2}:){5}[0-9a-f]{2}(?![\w:])/gi;
+const domain =
+  /(?<![\w.@/-])(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+(?:local|internal|lan|corp|intranet|localdomain|cluster|com|net|org|edu|gov|cloud)(?![\w-])/gi;
+const email = /\b[\w.+-]+@[\w-]+(?:\.[\w-]+)+/g;
+const variable = /(?<![\w$])(\$?[A-Z][A-Z0-9_]{2,})=("[^"]*"|'[^']*'|[^\s"']+)/g;
+
+/**
+ * Replaces what is not allowed to leave: [path], [host], [user], [address], [value]. What looks like a secret goes in
+ * every case. Names of operators that are spelled like paths stay where the session has such operators.
+ */
+export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): Redactor {
+  const hosts = wholeWords(around.hosts);
+  const users = wholeWords(around.users);
+  const cleanText = (before: string, isVersion: boolean): string => {
+    let text = redactText(before, around.secrets);
+    if (!allowed.has('env')) {
+      for (const value of around.values) text = text.replaceAll(value, '[value]');
+      text = text.replace(variable, '$1=[value]');
+    }
+    if (!allowed.has('paths')) {
+      text = text
+        .replace(fileUrl, '[path]')
+        .replace(windowsPath, '[path]')
+        .replace(posixPath, (whole, home: string, path: string) =>
+          home === '~' || isFile(path, around.operatorRoots) ? shortened(path) : whole,
+        );
+    }
+    if (!allowed.has('hosts')) {
+      text = text.replace(email, '[user]').replace(urlHost, '$1[host]').replace(mac, '[address]');
+      text = text.replace(ipv6, '[address]').replace(domain, '[host]');
+      if (!isVersion) text = text.replace(ipv4, '[address]');
+      if (hosts) text = text.replace(hosts, '[host]');
+      if (users) text = text.replace(users, '[user]');
+    }
+    return text;
+  };
+  const walk = (value: unknown, key: string): unknown => {
+    if (typeof value === 'string') return cleanText(value, /version/i.test(key));
+    if (Array.isArray(value)) return value.map((one) => walk(one, key));
+    if (value === null || typeof value !== 'object') return value;
+    // Keys may be names out of the session, too.
+    return Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [cleanText(name, true), walk(one, name)]),
+    );
+  };
+  return { text: (text) => cleanText(text, false), json: <T>(value: T) => walk(value, '') as T };
+}
+
+function isFile(path: string, operatorRoots: ReadonlySet<string>): boolean {
+  const [first = ''] = path.split('/');
+  if (folders.has(first.toLowerCase()) || fileEnding.test(path)) return true;
+  return path.includes('/') && !operatorRoots.has(first);
+}
+
+function shortened(path: string): string {
+  const name =
+    path
+      .replace(/[.:]+$/, '')
+      .split('/')
+      .at(-1) ?? '';
+  return sourceFile.test(name) && path.includes('/') ? `[path]/${name}` : '[path]';
+}
+
+/** Names that are words of their own; short ones would hide ordinary words. */
+function wholeWords(names: readonly string[]): RegExp | null {
+  const own = [...new Set(names)].filter((name) => name.length >= 3).sort((a, b) => b.length - a.length);
+  if (own.length === 0) return null;
+  const quoted = own.map((name) => name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`));
+  return new RegExp(`(?<![\\w-])(?:${quoted.join('|')})(?![\\w-])`, 'gi');
+}
+
+/** Names that say nothing about anybody. */
+const everybody = new Set([
+  'root',
+  'localhost',
+  'user',
+  'nobody',
+  'host',
+  'server',
+  'local',
+  'unknown',
+  'imported',
+]);
+
+/** Hosts, users and operators that a session itself names, and those of this machine. */
+export async function surroundingsOf(
+  sessions: readonly Session[],
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<Surroundings> {
+  const hosts = [hostname(), hostname().split('.')[0]!];
+  const users: string[] = [env['USER'], env['LOGNAME'], ownName()].filter((one) => one !== undefined);
+  const operatorRoots = new Set<string>();
+  for (const session of sessions) {
+    const { manifest } = session;
+    for (const [name, fact] of Object.entries({ ...manifest.hardware, ...manifest.software }))
+      if (typeof fact === 'string' && /host_?name|node_?name/i.test(name)) hosts.push(fact);
+    const said = JSON.stringify([manifest.command, manifest.executions, manifest.title, manifest.software]);
+    for (const [, name] of said.matchAll(/\/(?:home|Users)\/([\w.-]+)/g)) users.push(name!);
+    hosts.push(...(await namesIn(session, operatorRoots)));
+  }
+  const ordinary = (name: string) => !everybody.has(name.toLowerCase());
+  return {
+    hosts: hosts.filter(ordinary),
+    users: users.filter(ordinary),
+    operatorRoots,
+    values: Object.entries(env)
+      .filter(
+        ([name]) => !/^(PATH|PWD|OLDPWD|SHLVL|_|TERM|LANG|LC_\w+|TZ|SHELL|COLORTERM|NODE_ENV)$/.test(name),
+      )
+      .flatMap(([, value]) => (value && value.length >= 12 && !/^[a-z]+$/i.test(value) ? [value] : []))
+      .sort((a, b) => b.length - a.length),
+    secrets: secretsOfEnvironment(env),
+  };
+}
+
+function ownName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container's user id without a name.
+    return undefined;
+  }
+}
+
+/** @returns hosts of the tables; adds the first parts of operators' names */
+async function namesIn({ manifest, connect }: Session, operatorRoots: Set<string>): Promise<string[]> {
+  const { tables } = await import('../model/tables.js');
+  const filled = Object.entries(manifest.tables)
+    .filter(([, files]) => files.some(({ rows }) => rows > 0))
+    .map(([name]) => name);
+  const withHost = filled.filter((name) => 'host' in (tables[name as keyof typeof tables]?.columns ?? {}));
+  if (withHost.length === 0) return [];
+  const database = await connect();
+  try {
+    const union = withHost.map((name) => `SELECT DISTINCT host FROM "${name}"`).join(' UNION ');
+    const found = await database.query<{ host: string | null }>(union);
+    if (filled.includes('ops')) {
+      const roots = await database.query<{ root: string }>(
+        `SELECT DISTINCT split_part(name, '/', 2) AS root FROM ops WHERE starts_with(name, '/') LIMIT 1000`,
+      );
+      for (const { root } of roots) operatorRoots.add(root);
+    }
+    return found.flatMap(({ host }) => (host === null ? [] : [host]));
+  } finally {
+    await database.close();
+  }
+}

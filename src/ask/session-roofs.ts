@@ -1,0 +1,22 @@
+import { storedRoofline } from '../analyze/artifact.js';
+import { deviceOf } from '../analyze/device.js';
+import { type GpuRoofs, gpuRoofs, storedGpuRoofline } from '../analyze/roofs.js';
+import type { MachineRoofline } from '../model/documents/roofline.js';
+import type { Session } from '../session/open.js';
+
+/** What the session's device can do: a GPU's roofs, or those measured of its CPU; null where neither is known. */
+export async function sessionRoofs(
+  session: Session,
+): Promise<{ gpu: GpuRoofs | null; machine: MachineRoofline | null }> {
+  const { manifest } = session;
+  const { name } = deviceOf(manifest);
+  const pciId = manifest.hardware['gpu_pci_id'];
+  const gpu =
+    name === null
+      ? null
+      : gpuRoofs(name, await storedGpuRoofline(session), {
+          devices: manifest.workload?.tensor_parallel_size ?? 1,
+          pciId: typeof pciId === 'string' ? pciId : null,
+        });
+  return { gpu, machine: gpu === null ? await storedRoofline(session) : null };
+}

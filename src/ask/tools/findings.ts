@@ -1,0 +1,63 @@
+import { z } from 'zod';
+import type { ExplainResult } from '../../model/documents/explain.js';
+import { askTool } from './tool.js';
+import { sessionInput, whichSession } from './which-session.js';
+
+/** A finding without its rows, queries and references: what is told first. */
+export function briefFindings({ findings, rules, next_steps, sentences, without_waterfall }: ExplainResult) {
+  return {
+    sentences,
+    findings: findings.map(
+      ({
+        id,
+        severity,
+        stage,
+        title,
+        at_stake_ms,
+        at_stake_share,
+        cause,
+        change,
+        gain,
+        confidence,
+        hidden_by,
+      }) => ({
+        id,
+        severity,
+        stage,
+        title,
+        at_stake_ms,
+        at_stake_share,
+        cause,
+        change: change.example === null ? change.text : `${change.text} e.g. ${change.example}`,
+        gain: gain && {
+          expected_ms: gain.expected_ms,
+          low_ms: gain.low_ms,
+          high_ms: gain.high_ms,
+          after_ms: gain.after_ms,
+          assumption: gain.assumption,
+        },
+        confidence,
+        hidden_by,
+      }),
+    ),
+    not_fired: rules.filter(({ outcome }) => outcome === 'not_fired').map(({ rule }) => rule),
+    not_applicable: rules.filter(({ outcome }) => outcome === 'not_applicable').map(({ rule }) => rule),
+    without_waterfall,
+    next_steps,
+  };
+}
+
+export const findingsTool = askTool({
+  name: 'findings',
+  description:
+    'What the rules found: severity, ms at stake, cause, change, expected gain. With an id: one finding with its evidence rows and their SQL, or why a rule did not fire.',
+  input: z.object({ ...sessionInput, id: z.string().optional().describe('of a finding, or of a rule') }),
+  asked: ({ id }) => id ?? null,
+  async run({ session, id }, context) {
+    const found = await context.explain(whichSession(context.sessions, session));
+    if (id === undefined) return { data: briefFindings(found), rows: found.findings.length };
+    const own = found.findings.filter((one) => one.id === id || one.rule === id);
+    const rules = found.rules.filter(({ rule }) => rule === id || own.some((one) => one.rule === rule));
+    return { data: { findings: own, rules }, rows: own.length };
+  },
+});

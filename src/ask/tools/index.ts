@@ -1,0 +1,16 @@
+import type { Allowed } from '../redactor.js';
+import { findingsTool } from './findings.js';
+import { hardwareTool } from './hardware.js';
+import { modelArithmeticTool } from './model-arithmetic.js';
+import { programOutputTool } from './program-output.js';
+import { schemaTool } from './schema.js';
+import { sqlTool } from './sql.js';
+import type { AskTool } from './tool.js';
+import { waterfallTool } from './waterfall.js';
+
+const always = [schemaTool, sqlTool, findingsTool, waterfallTool, hardwareTool, modelArithmeticTool];
+
+/** Everything that a model can call. */
+export function askTools(allowed: ReadonlySet<Allowed>): AskTool[] {
+  return allowed.has('output') ? [...always, programOutputTool] : always;
+}

@@ -1,0 +1,39 @@
+import { z } from 'zod';
+import { describedTables } from '../../session/table-schema.js';
+import { askTool } from './tool.js';
+
+export const schemaTool = askTool({
+  name: 'schema',
+  description:
+    'Tables that have rows, with their columns. With a table: its columns with type, unit and meaning. Ask before the first sql.',
+  input: z.object({
+    table: z.string().optional().describe('only this table, with the meaning of its columns'),
+  }),
+  asked: ({ table }) => table ?? null,
+  async run({ table }, { sessions }) {
+    const rowsOf = (name: string) =>
+      sessions.reduce(
+        (sum, { manifest }) => sum + (manifest.tables[name] ?? []).reduce((n, { rows }) => n + rows, 0),
+        0,
+      );
+    const all = describedTables();
+    const own =
+      table === undefined
+        ? all.filter(({ name }) => rowsOf(name) > 0)
+        : all.filter(({ name }) => name === table);
+    return {
+      data: {
+        tables: own.map(({ name, doc, columns }) => ({
+          name,
+          doc,
+          rows: rowsOf(name),
+          columns: table === undefined ? columns.map((one) => one.name).join(', ') : columns,
+        })),
+        ...(own.length === 0
+          ? { note: `no such table; there are: ${all.map(({ name }) => name).join(', ')}` }
+          : {}),
+      },
+      rows: own.length,
+    };
+  },
+});

@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { askTool } from './tool.js';
+import { sessionInput, whichSession } from './which-session.js';
+
+/** Bars of a mean instance; their SQL only where it is asked for. */
+export function briefStage(stage: StageWaterfall, withSql = false) {
+  const { kind, source, point, instances, measured_ms, median_ms, clean_ms, roofline_ms, roofs, bars } =
+    stage;
+  return {
+    kind,
+    source,
+    point,
+    instances,
+    measured_ms,
+    median_ms,
+    clean_ms,
+    roofline_ms,
+    roofs,
+    bars: bars.map(({ id, label, ms, share, count, confidence, note, parts, sharpen, sql }) => ({
+      id,
+      label,
+      ms,
+      share,
+      count,
+      confidence,
+      ...(note === null ? {} : { note }),
+      ...(parts.length === 0 ? {} : { parts: parts.slice(0, 5) }),
+      ...(withSql ? { sharpen, sql } : {}),
+    })),
+    ...(stage.ranks.length > 1 ? { ranks: stage.ranks } : {}),
+  };
+}
+
+export const waterfallTool = askTool({
+  name: 'waterfall',
+  description:
+    'Where the time of a mean prefill or decode step goes, from the roofline to the measurement: bars in ms that add up to measured_ms. With a stage also the SQL behind every bar.',
+  input: z.object({
+    ...sessionInput,
+    stage: z.string().optional().describe('prefill, decode, mixed, outside, …'),
+  }),
+  asked: ({ stage }) => stage ?? null,
+  async run({ session, stage }, context) {
+    const found = await context.explain(whichSession(context.sessions, session));
+    const own = found.stages.filter(({ kind }) => stage === undefined || kind === stage);
+    return {
+      data: {
+        stages: own.map((one) => briefStage(one, stage !== undefined)),
+        without: found.without_waterfall,
+      },
+      rows: own.reduce((sum, { bars }) => sum + bars.length, 0),
+    };
+  },
+});
