@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { analyzeDocumentSchema, analyzeRequestDocumentSchema } from './documents/analyze.js';
 import { baselineCheckDocumentSchema, baselineDocumentSchema } from './documents/baseline.js';
 import { baselineMetricsSchema } from './documents/baseline-metrics.js';
 import { benchDocumentSchema } from './documents/bench.js';
@@ -60,6 +61,8 @@ export const publishedDocuments: Record<string, z.ZodType> = {
   explain: explainDocumentSchema,
   'what-if': whatIfDocumentSchema,
   verify: verifyDocumentSchema,
+  analyze: analyzeDocumentSchema,
+  'analyze-request': analyzeRequestDocumentSchema,
   compare: compareDocumentSchema,
   results: resultsDocumentSchema,
   baseline: baselineDocumentSchema,

@@ -7,6 +7,8 @@ export interface SessionTables {
   id: string;
   /** Absolute paths of the Parquet files of each table. */
   files: Record<string, string[]>;
+  /** Told in place of each host's name: the name, salted and hashed, so that rows of one host still join. */
+  hostSalt?: string;
 }
 
 /**
@@ -23,8 +25,7 @@ export async function createViews(
     const parts: string[] = [];
     for (const session of sessions) {
       const files = session.files[table] ?? [];
-      if (files.length > 0)
-        parts.push(await selectFiles(connection, table, session.id, files, withSessionId));
+      if (files.length > 0) parts.push(await selectFiles(connection, table, session, files, withSessionId));
     }
     if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
     await connection.run(`CREATE VIEW "${table}" AS ${parts.join(' UNION ALL ')}`);
@@ -38,7 +39,7 @@ export async function createViews(
 async function selectFiles(
   connection: DuckDBConnection,
   table: TableName,
-  id: string,
+  { id, hostSalt }: SessionTables,
   files: string[],
   withSessionId: boolean,
 ): Promise<string> {
@@ -47,6 +48,8 @@ async function selectFiles(
   const found = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {
     if (!found.has(name)) return `CAST(NULL AS ${type}) AS "${name}"`;
+    if (name === 'host' && hostSalt !== undefined)
+      return `'host-' || substr(md5(host || ${quote(hostSalt)}), 1, 6) AS host`;
     // A cast of the right type would still hide the column from filter pushdown.
     return found.get(name) === type ? `"${name}"` : `CAST("${name}" AS ${type}) AS "${name}"`;
   });

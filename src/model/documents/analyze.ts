@@ -4,9 +4,9 @@ import { figureSchema } from '../figure.js';
 
 /** One call of a tool, as the model made it: what [q1] in an answer stands for. */
 export const askedQuerySchema = z.object({
-  /** q1, q2, … in the order of the calls. */
+  /** q1, q2, … in the order of the calls; q0 is what the model was given with the question. */
   id: z.string(),
-  /** sql, findings, waterfall, schema, hardware, model_arithmetic, program_output. */
+  /** sql, findings, waterfall, schema, hardware, model_arithmetic, program_output, comparison. */
   tool: z.string(),
   /** The SQL, the stage, …; null where the tool takes nothing. */
   input: z.string().nullable(),
@@ -37,6 +37,8 @@ export const analyzeResultSchema = z.object({
   claims: z.array(claimSchema),
   unverified: z.number().int(),
   queries: z.array(askedQuerySchema),
+  /** `--deeper`: the capture that the model proposes, one command line of inferscope; it is never run. */
+  next_capture: z.string().nullable(),
   usage: z
     .object({
       steps: z.number().int(),
@@ -47,8 +49,22 @@ export const analyzeResultSchema = z.object({
     .nullable(),
 });
 
+/** `analyze --dry-run --json`: the first request as it would be sent, without its key. */
+export const analyzeRequestSchema = z.object({
+  url: z.string(),
+  model: z.string(),
+  /** The body: system prompt, tools and messages in the provider's own form. */
+  body: z.record(z.string(), z.unknown()),
+});
+
 export const analyzeVersion = '1.0';
 export const analyzeDocumentSchema = documentSchema('analyze', analyzeVersion, analyzeResultSchema);
+
+export const analyzeRequestDocumentSchema = documentSchema(
+  'analyze-request',
+  analyzeVersion,
+  analyzeRequestSchema,
+);
 
 export type AskedQuery = z.infer<typeof askedQuerySchema>;
 export type Claim = z.infer<typeof claimSchema>;
