@@ -60,7 +60,11 @@ export function define(command: Command): void {
     .argument('[command...]', 'with --grid: the inferscope command, behind --')
     .option('--config <file>', 'YAML with models: (or command: and grid:)')
     .option('--init [file]', 'write a commented template (default: models.yaml)')
-    .option('--grid <name=values>', 'an axis, e.g. batch-size=1,8,32; repeat for more', collect, [])
+    .addOption(
+      new Option('--grid <name=values>', 'an axis, e.g. batch-size=1,8,32; repeat for more')
+        .argParser(collect)
+        .default([], 'none'),
+    )
     .addOption(words('--model', 'models, as the engine takes them'))
     .addOption(sizes('--input-len', 'prompt tokens'))
     .addOption(sizes('--output-len', 'tokens generated'))

@@ -2,6 +2,7 @@ import type { MemoryPoint, MemoryProfile } from '../../../model/documents/memory
 import { shortPlace } from '../../charts/memory/allocations.js';
 import { componentColor } from '../../charts/memory/colors.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
+import { signedPercent } from '../../memory-compare-words.js';
 import { componentWords, gbText } from '../../memory-words.js';
 import { memoryPointNames } from '../../names.js';
 import { themes } from '../../palette.js';
@@ -158,7 +159,7 @@ export const breakdownSection: MemorySection = {
                 total ? formatPercent(bytes / total) : noValue,
                 component === 'residual' ? noValue : confidence,
                 gbText(estimate === null ? null : estimate / 1e9),
-                estimate === null || bytes === 0 ? noValue : formatPercent((estimate - bytes) / bytes),
+                estimate === null || bytes === 0 ? noValue : signedPercent((estimate - bytes) / bytes),
                 evidence.join('; '),
               ],
             ),
