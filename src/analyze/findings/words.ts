@@ -23,3 +23,9 @@ export function count(value: number): string {
   const rounded = Math.round(value);
   return Math.abs(value - rounded) < 0.05 || value >= 100 ? String(rounded) : value.toFixed(1);
 }
+
+/** "64.0 MiB", "2500 MiB", "0.03 MiB". */
+export function mib(bytes: number): string {
+  const value = bytes / 2 ** 20;
+  return `${value >= 100 ? Math.round(value) : value.toPrecision(3)} MiB`;
+}

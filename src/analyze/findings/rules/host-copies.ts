@@ -2,7 +2,7 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, count, everyStage, mib, ms, part } from '../words.js';
 
 /** What pinned memory reaches: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
 const pinnedBytesPerS = { expected: 50e9, low: 25e9 };
@@ -89,9 +89,9 @@ async function finding(
   );
   return {
     stage: kind,
-    title: `Copies from the host: ${(bytes / 2 ** 20).toPrecision(3)} MiB from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
+    title: `Copies from the host: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${(bytes / 2 ** 20).toPrecision(3)} MiB to the device in ${count(n)} copies, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
+    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${count(n)} copies, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
     change: {
       kind: 'code',
       text: pageable

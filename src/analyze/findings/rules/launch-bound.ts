@@ -10,6 +10,8 @@ const leastShare = 0.05;
  * alone cost a third of them; else the stretches are what is to be found.
  */
 const stretchesClaimed = 3;
+/** A launch that costs more does something else first: it loads code, or waits for memory. */
+const slowestLaunchMs = 0.5;
 /** With fewer launches it is not launching that takes the time. */
 const leastLaunches = 20;
 
@@ -40,7 +42,11 @@ export const launchBound: Rule = {
     const said: string[] = [];
     for (const stage of stages) {
       const { launch } = idleCauses(stage);
-      if (launch >= leastShare * stage.wall_ms && stage.launches >= leastLaunches) {
+      if (
+        launch >= leastShare * stage.wall_ms &&
+        stage.launches >= leastLaunches &&
+        launch <= slowestLaunchMs * stage.launches
+      ) {
         const claimed = stage.inside_ms <= stretchesClaimed * launch ? stage.inside_ms : 0;
         findings.push(await finding(context, stage, launch, claimed));
       } else {

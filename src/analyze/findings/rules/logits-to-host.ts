@@ -2,7 +2,7 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, count, everyStage, mib, ms, part } from '../words.js';
 
 /** Token ids are 8 bytes a sequence; what is larger is logits, probabilities or hidden states. */
 const largeBytes = 32 * 1024;
@@ -81,9 +81,9 @@ async function finding(
   const gain = Math.max(0, stake - onDeviceMs);
   return {
     stage: kind,
-    title: `Logits on the host: ${(bytes / 2 ** 20).toPrecision(3)} MiB are copied back in ${everyStage(kind)}, which holds up ${part(stake, wall)} of it`,
+    title: `Logits on the host: ${mib(bytes)} are copied back in ${everyStage(kind)}, which holds up ${part(stake, wall)} of it`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${(bytes / 2 ** 20).toPrecision(3)} MiB to the host in ${count(n)} copies (${ms(exposed)} in which nothing else runs)${after > 0 ? `, and the host then computes with it for ${ms(after)} while the device waits` : ''}. Token ids would be 8 bytes a sequence.`,
+    cause: `${aStage(kind)} copies ${mib(bytes)} to the host in ${count(n)} copies (${ms(exposed)} in which nothing else runs)${after > 0 ? `, and the host then computes with it for ${ms(after)} while the device waits` : ''}. Token ids would be 8 bytes a sequence.`,
     change: {
       kind: 'code',
       text: 'Sample on the device and copy only the token ids, or nothing at all until the text is needed.',

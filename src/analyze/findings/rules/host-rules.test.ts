@@ -1,0 +1,228 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { FindingContext, Rule } from '../rule.js';
+import { closeAll, contextOf, fired, type Part, repeated, stepRows } from '../test-steps.js';
+import { allocatorChurn } from './allocator-churn.js';
+import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
+import { hostBound } from './host-bound.js';
+import { hostCopies } from './host-copies.js';
+import { launchBound } from './launch-bound.js';
+import { logitsToHost } from './logits-to-host.js';
+import { recompilation } from './recompilation.js';
+import { synchronizationEveryStep } from './synchronization-every-step.js';
+
+afterAll(closeAll);
+
+/** Every rule of the host; of those that are not named, none may fire. */
+const hostRules: Rule[] = [
+  launchBound,
+  synchronizationEveryStep,
+  hostBound,
+  allocatorChurn,
+  recompilation,
+  hostCopies,
+  logitsToHost,
+  gpuIdleBetweenRequests,
+];
+async function firing(context: FindingContext): Promise<string[]> {
+  const names: string[] = [];
+  for (const rule of hostRules) if ((await rule.find(context)).outcome === 'fired') names.push(rule.id);
+  return names;
+}
+
+/** A launch of eager PyTorch: 8 µs of dispatch, 4 µs in the call, 2 µs until the kernel begins. */
+const launch: Part = { idle: { host: 8, launch_overhead: 4, launch_latency: 2 } };
+
+describe('launch-bound', () => {
+  test('100 launches with 14 µs of idle time each, of which 0.45 µs remain in a graph', async () => {
+    const context = await contextOf(stepRows('decode', 4, () => repeated(100, [launch, { kernel: 3 }])));
+    const found = fired(await launchBound.find(context));
+    // W = 100 × 17 µs; the gain 100 × (14 − 0.45) µs; at worst 1.5 µs remain.
+    expect(found.gain!.expected_ms).toBeCloseTo(1.355, 6);
+    expect(found.gain!.after_ms).toBeCloseTo(0.345, 6);
+    expect(found.gain!.low_ms).toBeCloseTo(1.25, 6);
+    expect(found.title).toContain('82 % of every decode step');
+    expect(await firing(context)).toEqual(['launch_bound']);
+  });
+
+  test('a graph of 100 nodes is not, nor is a device that the host keeps ahead of', async () => {
+    const node = { graph_node: 1, graph_id: 1, correlation: 5 };
+    const graph = await contextOf(
+      stepRows('decode', 4, () =>
+        repeated(100, [{ idle: { launch_latency: 0.4 } }, { kernel: 20, more: node }]),
+      ),
+    );
+    expect(await firing(graph)).toEqual([]);
+    const ahead = await contextOf(
+      stepRows('prefill', 4, () => repeated(100, [{ idle: { launch_latency: 1 } }, { kernel: 200 }])),
+    );
+    expect(await firing(ahead)).toEqual([]);
+  });
+});
+
+describe('synchronisation', () => {
+  const bubble: Part = { idle: { synchronization: 6, host: 10, launch_overhead: 6, launch_latency: 8 } };
+  test('what 24 waits of a step cost is their share of the idle time, not their duration', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => [
+        ...repeated(24, [bubble, { kernel: 70 }]),
+        ...Array.from({ length: 24 }, (_, i): Part => ({
+          call: 'cudaStreamSynchronize',
+          at: i * 100 + 20,
+          takes: 60,
+        })),
+      ]),
+    );
+    const found = fired(await synchronizationEveryStep.find(context));
+    // W = 24 × 100 µs, idle 24 × 30, of which 24 × 0.45 stay between kernels; the waits last 24 × 60: longer than that.
+    expect(found.gain!.expected_ms).toBeCloseTo(0.7092, 6);
+    expect(found.evidence[0]!.rows[0]).toMatchObject({
+      name: 'cudaStreamSynchronize',
+      per_instance: 24,
+      wait_ms: 1.44,
+    });
+    expect(await firing(context)).toEqual(['synchronization_every_step']);
+  });
+
+  test('one wait at the end of a step of 5 ms is none', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => [
+        { idle: { synchronization: 6, host: 30, launch_overhead: 6, launch_latency: 8 } },
+        { kernel: 5000 },
+        { call: 'cudaDeviceSynchronize', at: 60, takes: 4990 },
+      ]),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+});
+
+describe('the program itself', () => {
+  const steps = (idle: Record<string, number>) => stepRows('decode', 4, () => [{ idle }, { kernel: 1000 }]);
+  test('a stretch of 3 ms before a step of 1 ms', async () => {
+    const context = await contextOf(steps({ host: 3000, launch_overhead: 5, launch_latency: 5 }));
+    const found = fired(await hostBound.find(context));
+    expect(found.gain!.expected_ms).toBeCloseTo(3, 6);
+    expect(found.gain!.after_ms).toBeCloseTo(1.01, 6);
+    expect(await firing(context)).toEqual(['host_bound']);
+  });
+
+  test('with code loaded at its end it is compilation', async () => {
+    const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
+    rows.api_calls.push(
+      ...[0, 1, 2, 3].map((step) => ({
+        name: 'cuModuleLoadData',
+        start_ns: (step * 4010 + 2900) * 1000,
+        dur_ns: 50_000,
+        stage_id: step,
+      })),
+    );
+    const context = await contextOf(rows);
+    expect(fired(await recompilation.find(context)).gain!.expected_ms).toBeCloseTo(3, 6);
+    expect(await firing(context)).toEqual(['recompilation']);
+  });
+
+  test('in a first step far above the others it is what runs for the first time', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, (step) => [{ idle: { host: step === 0 ? 20_000 : 20 } }, { kernel: 1000 }]),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+
+  test('between two requests, outside all stages', async () => {
+    const rows = stepRows('decode', 4, () => [{ idle: { host: 20 } }, { kernel: 1000 }]);
+    // 10 ms in which nothing is asked for, then the same again.
+    const later = 14_080 * 1000;
+    const shifted = <T extends { start_ns?: number | null; stage_id?: number | null }>(row: T): T => ({
+      ...row,
+      start_ns: row.start_ns! + later,
+      stage_id: row.stage_id! + 10,
+    });
+    rows.gaps.push({
+      start_ns: 4080 * 1000,
+      dur_ns: 10_000 * 1000,
+      cause: 'host',
+      host_ns: 10_000 * 1000,
+      stage_id: 10,
+    });
+    rows.kernels.push(
+      ...rows.kernels.map((row) => ({
+        ...shifted(row),
+        correlation: row.correlation! + 500,
+        api_start_ns: row.api_start_ns! + later,
+      })),
+    );
+    rows.gaps.push(...rows.gaps.slice(0, 4).map(shifted));
+    rows.stages.push(
+      ...rows.stages.map((row) => ({
+        ...shifted(row),
+        phase_id: row.stage_id! + 10,
+        end_ns: row.end_ns! + later,
+        device_start_ns: row.device_start_ns! + later,
+        device_end_ns: row.device_end_ns! + later,
+        iteration: 1,
+      })),
+    );
+    const context = await contextOf(rows);
+    const found = fired(await gpuIdleBetweenRequests.find(context));
+    expect(found.at_stake_ms).toBeCloseTo(10, 6);
+    expect(found.stage).toBeNull();
+    // 10 ms of 8 × 1.02 + 10.
+    expect(found.title).toContain('55 % of the run, 1 times for 10.0 ms');
+  });
+});
+
+describe('memory and copies', () => {
+  test('freeing through the driver waits for the device', async () => {
+    const context = await contextOf(
+      stepRows('prefill', 3, () => [
+        ...repeated(4, [{ idle: { synchronization: 200, host: 20, launch_overhead: 6 } }, { kernel: 500 }]),
+        ...[0, 1, 2, 3].map((i): Part => ({ call: 'cudaFree', at: i * 726, takes: 190 })),
+      ]),
+    );
+    // The calls last 4 × 190 µs; idle are 4 × 226, of which 4 × 0.45 stay.
+    expect(fired(await allocatorChurn.find(context)).gain!.expected_ms).toBeCloseTo(0.76, 6);
+    expect(await firing(context)).toEqual(['allocator_churn']);
+  });
+
+  const toDevice = { kind: 'HtoD', src_kind: 'pageable', dst_kind: 'device', bytes: 64 * 2 ** 20 };
+  test('64 MiB from pageable memory hide behind 5 ms of kernels once they are pinned', async () => {
+    const context = await contextOf(
+      stepRows('prefill', 3, () => [
+        { copy: 8000, more: toDevice },
+        { idle: { launch_latency: 5 } },
+        { kernel: 5000 },
+      ]),
+    );
+    const found = fired(await hostCopies.find(context));
+    expect(found.gain!.expected_ms).toBeCloseTo(8, 2);
+    // Not overlapped, at 25 GB/s: 67 108 864 B take 2.684 ms.
+    expect(found.gain!.low_ms).toBeCloseTo(8.0046 - 2.6844, 2);
+    expect(found.evidence[0]!.rows[0]).toMatchObject({ memory: 'pageable', mib: 64, gb_per_s: 8.39 });
+    expect(await firing(context)).toEqual(['host_copies']);
+  });
+
+  const logits = { kind: 'DtoH', src_kind: 'device', dst_kind: 'pageable' };
+  test('logits of 16 MiB and the host that goes on with them', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => [
+        { idle: { host: 900, launch_overhead: 5 } },
+        { kernel: 1000 },
+        { copy: 1500, more: { ...logits, bytes: 16 * 2 ** 20 } },
+      ]),
+    );
+    const found = fired(await logitsToHost.find(context));
+    // The copy, what the host does after it in three of four steps (the first has no copy before it), and 5 µs of waiting; sampling on the device takes 30 µs.
+    expect(found.at_stake_ms).toBeCloseTo(1.5 + (3 * 0.9) / 4, 1);
+    expect(found.gain!.expected_ms).toBeCloseTo(found.at_stake_ms! - 0.03, 6);
+  });
+
+  test('token ids are none', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => [
+        { idle: { host: 20 } },
+        { kernel: 1000 },
+        { copy: 2, more: { ...logits, bytes: 512 } },
+      ]),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+});
