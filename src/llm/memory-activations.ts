@@ -61,34 +61,28 @@ function attentionPart({ attention }: Layer, step: Step, live: number): Transien
   const tokens = sequences * newTokens;
   const heads = attention.headCount / tensor;
   const length = contextTokens + newTokens;
-  const [query, keyValue, width] =
-    attention.kind === 'latent'
-      ? [
-          heads * (attention.nopeDim + attention.ropeDim),
-          heads * (attention.nopeDim + attention.ropeDim + attention.valueDim),
-          heads * (2 * attention.nopeDim + attention.ropeDim + attention.valueDim),
-        ]
-      : [
-          heads * attention.headDim,
-          2 * Math.max(1, attention.kvHeadCount / tensor) * attention.headDim,
-          2 * heads * attention.headDim,
-        ];
+  if (attention.kind === 'latent') {
+    // The projected query and its rotated copy; keys and values of the whole cache are made from it, keys once more with
+    // their rotated part.
+    const { nopeDim, ropeDim, valueDim } = attention;
+    const query = heads * (nopeDim + ropeDim);
+    const expanded = sequences * length * b * heads * (2 * nopeDim + ropeDim + valueDim);
+    const scores = request.attention === 'fused' ? 0 : sequences * heads * newTokens * length * (b + 4);
+    return {
+      bytes: tokens * b * (1.5 * live + 2 * query) + expanded + scores,
+      at: 'attention',
+      formula: `N·b·(3·D + 2·H·(nope + rope)) + B·C·b·H·(2·nope + rope + v)${scores > 0 ? ' + B·H·T·C·(b + 4)' : ''}`,
+    };
+  }
+  const query = heads * attention.headDim;
+  const keyValue = 2 * Math.max(1, attention.kvHeadCount / tensor) * attention.headDim;
   const own = tokens * b * (1.5 * live + 4 * query + keyValue);
   if (request.attention === 'fused') {
-    // A decode step of MLA in transformers expands the whole cache.
-    const expanded = attention.kind === 'latent' ? sequences * length * b * width : 0;
-    return {
-      bytes: own + expanded,
-      at: 'attention',
-      formula:
-        expanded > 0
-          ? 'N·b·(3·D + 4·H·qk + KV) + B·C·b·H·(2·nope + rope + v)'
-          : 'N·b·(3·D + 4·H·hd + 2·KV·hd)',
-    };
+    return { bytes: own, at: 'attention', formula: 'N·b·(3·D + 4·H·hd + 2·KV·hd)' };
   }
   const scores = sequences * heads * newTokens * length;
   return {
-    bytes: own + scores * (b + 4) + sequences * length * b * width,
+    bytes: own + scores * (b + 4) + sequences * length * b * 2 * query,
     at: 'attention',
     formula: 'N·b·(3·D + 4·H·hd + 2·KV·hd) + B·H·T·C·(b + 4) + 2·B·C·H·hd·b',
   };

@@ -1,5 +1,5 @@
 import { bytesPerElement } from '../model/dtype.js';
-import type { Architecture, Layer } from './architecture.js';
+import type { Architecture, LatentAttention, Layer } from './architecture.js';
 import { kvElementsPerToken } from './kv-cache.js';
 import { allocationsOf } from './memory-weights.js';
 import { sequencesOf } from './memory-place.js';
@@ -84,18 +84,23 @@ function loadWeights({ torch, a, device, request }: Run): void {
   }
 }
 
-/** Bytes of the two halves of a layer's cache at `tokens`. */
-function cacheHalves({ request, sequences }: Run, { attention }: Layer, tokens: number): [number, number] {
+/** Bytes of the two halves of a layer's cache at `tokens`; a window is kept from the first decode step on. */
+function cacheHalves(
+  { request, sequences }: Run,
+  { attention }: Layer,
+  tokens: number,
+  windowed: boolean,
+): [number, number] {
   const b = bytesPerElement[request.storage.kvCache];
   const elements = kvElementsPerToken(attention, request.parallel.tensor);
-  const kept =
-    attention.window === null || !request.hybridCache ? tokens : Math.min(tokens, attention.window);
+  const { window } = attention;
+  const kept = window === null || !windowed || !request.hybridCache ? tokens : Math.min(tokens, window);
   const keys = attention.kind === 'latent' ? attention.ropeDim : elements / 2;
   return [sequences * kept * keys * b, sequences * kept * (elements - keys) * b];
 }
 
 function allocateCache(run: Run, layer: Layer, tokens: number): Cached {
-  const [keys, values] = cacheHalves(run, layer, tokens);
+  const [keys, values] = cacheHalves(run, layer, tokens, false);
   return { keys: run.torch.malloc(keys), values: run.torch.malloc(values) };
 }
 
@@ -159,8 +164,8 @@ function attention(
   const b = bytesPerElement[request.storage.activations];
   const heads = layer.attention.headCount / request.parallel.tensor;
   const { attention: at } = layer;
-  const width = at.kind === 'latent' ? at.nopeDim + at.ropeDim : at.headDim;
-  const q = tokens * heads * width * b;
+  if (at.kind === 'latent') return latentAttention(run, layer, at, tokens, kept);
+  const q = tokens * heads * at.headDim * b;
   const kv = (tokens * kvElementsPerToken(at, request.parallel.tensor) * b) / 2;
   const [query, key, value] = [torch.malloc(q), torch.malloc(kv), torch.malloc(kv)];
   const turnedQuery = rotary(torch, q);
@@ -180,6 +185,40 @@ function attention(
   torch.free(attended);
   torch.free(turnedQuery);
   return { output, cache };
+}
+
+/** The cache holds the latent; keys and values of all heads are made from it for each step. */
+function latentAttention(
+  run: Run,
+  layer: Layer,
+  at: LatentAttention,
+  tokens: number,
+  kept: Cached | null,
+): { output: Block; cache: Cached } {
+  const { torch, a, request } = run;
+  const b = bytesPerElement[request.storage.activations];
+  const heads = at.headCount / request.parallel.tensor;
+  const q = tokens * heads * (at.nopeDim + at.ropeDim) * b;
+  const projected = torch.malloc(q);
+  const latent = torch.malloc(tokens * (at.kvRank + at.ropeDim) * b);
+  const query = torch.malloc(q);
+  torch.free(projected);
+  const cache = kept ?? allocateCache(run, layer, request.inputLen);
+  torch.free(latent);
+  const expanded = expand(run, at, request.inputLen);
+  const attended = torch.malloc(tokens * heads * at.valueDim * b);
+  const output = torch.malloc(tokens * a.hiddenSize * b);
+  for (const block of [attended, query, ...expanded]) torch.free(block);
+  return { output, cache };
+}
+
+function expand({ torch, request, sequences }: Run, at: LatentAttention, length: number): Block[] {
+  const width = sequences * length * bytesPerElement[request.storage.activations];
+  const heads = at.headCount / request.parallel.tensor;
+  return [
+    torch.malloc(width * heads * (at.nopeDim + at.valueDim)),
+    torch.malloc(width * heads * (at.nopeDim + at.ropeDim)),
+  ];
 }
 
 /** x·cos + rotate_half(x)·sin, product by product. */
@@ -255,9 +294,11 @@ function decodeAll(run: Run, cache: Cached[]): void {
   const logits = sequences * a.vocabSize * bytesPerElement[storage.activations];
   for (let step = 1; step <= steps; step = step === steps ? steps + 1 : Math.min(steps, step + stride)) {
     for (const [index, cached] of cache.entries()) {
-      const [keyBytes, valueBytes] = cacheHalves(run, device.layers[index]!, inputLen + step);
+      const [keyBytes, valueBytes] = cacheHalves(run, device.layers[index]!, inputLen + step, true);
       cached.keys = replaced(torch, cached.keys, keyBytes);
       cached.values = replaced(torch, cached.values, valueBytes);
+      const { attention: at } = device.layers[index]!;
+      if (at.kind === 'latent') for (const block of expand(run, at, inputLen + step)) torch.free(block);
     }
     torch.free(torch.malloc(logits));
   }

@@ -16,6 +16,8 @@ import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
 
 interface Moment {
+  /** As far as the cache goes. */
+  request: ResolvedRequest;
   stage: 'prefill' | 'decode';
   kv: number;
   tokens: number;
@@ -41,7 +43,7 @@ export function transformersPlace(
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
     parts: {
       model_weights: weights,
-      kv_cache: { bytes: at.kv, formula: kvFormula(a, request, sequences, at.tokens), confidence: 'high' },
+      kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
       activations: {
         bytes: at.transient.bytes,
         formula: `${at.transient.formula}, in ${at.stage} (${at.transient.at})`,
@@ -94,12 +96,18 @@ function reservePart(
   };
 }
 
+/** A windowed layer keeps a view of all keys of the prompt until the first decode step; a static cache keeps all tokens. */
+function wholeCache(request: ResolvedRequest): ResolvedRequest {
+  return { ...request, hybridCache: false };
+}
+
 function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest, sequences: number): Moment {
   const { inputLen, outputLen, cache } = request;
   const tokens = cache === 'static' ? inputLen + outputLen : inputLen;
   return {
     stage: 'prefill',
-    kv: kvOf(a, device, request, sequences, tokens),
+    request: wholeCache(request),
+    kv: kvOf(a, device, wholeCache(request), sequences, tokens),
     tokens,
     transient: transformersStep(a, {
       kinds: device.kinds,
@@ -123,6 +131,7 @@ function decodeMoment(
   const { inputLen, outputLen, cache, storage, parallel } = request;
   if (outputLen < 2) return null;
   const growing = cache === 'growing';
+  const kept = growing ? request : wholeCache(request);
   const tokens = inputLen + outputLen - (growing ? 1 : 0);
   const transient = transformersStep(a, {
     kinds: device.kinds,
@@ -140,7 +149,8 @@ function decodeMoment(
   const copy = growing ? sequences * tokens * widest * bytesPerElement[storage.kvCache] : 0;
   return {
     stage: 'decode',
-    kv: kvOf(a, device, request, sequences, tokens),
+    request: kept,
+    kv: kvOf(a, device, kept, sequences, tokens),
     tokens,
     transient: {
       ...transient,
