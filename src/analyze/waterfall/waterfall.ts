@@ -115,7 +115,7 @@ function peaksOfModel(model: WaterfallFacts['model'], roofs: GpuRoofs) {
 }
 
 /** Products of float32 that ran as TF32 have its peak: float32's own they would exceed eightfold. */
-async function peaksUsed(
+export async function peaksUsed(
   { database }: TraceScope,
   model: WaterfallFacts['model'],
   roofs: GpuRoofs,

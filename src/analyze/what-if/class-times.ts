@@ -9,6 +9,8 @@ import { classOfBar, type Effect, isKernelBar, type StageNeeds, type StageState 
  * (test/fixtures/diagnosis, small_batch_decode); expected, least and most.
  */
 export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
+/** The same of kernels whose bytes are not known, layout copies and casts: what they take beyond a launch may be bytes. */
+const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
 /** What the share of the roof that is reached may change by when shapes or dtypes do. */
@@ -65,8 +67,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
       const fixed = Math.min(beyond, count * latency);
       return fixed + (ms - fixed) * factor;
     };
-    const scaled = withLatency(latencyMs.expected);
-    const bounds = [scaled, withLatency(latencyMs.least), withLatency(latencyMs.most)];
+    const { expected, least, most } = from === null ? unknownLatencyMs : latencyMs;
+    const scaled = withLatency(expected);
+    const bounds = [scaled, withLatency(least), withLatency(most)];
     // Other work is done at another share of the roof.
     const other = Math.abs(factor - 1) > 0.01 ? efficiencyError * scaled : 0;
     lessMs += scaled - Math.min(...bounds) + other;

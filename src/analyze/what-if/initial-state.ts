@@ -13,7 +13,7 @@ import { roofsOfCpu } from '../predict/device-roofs.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
 import { gpuPeaks, type Peaks } from '../waterfall/necessary.js';
-import { waterfallFacts } from '../waterfall/waterfall.js';
+import { peaksUsed, waterfallFacts } from '../waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
 import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
@@ -43,6 +43,7 @@ async function ofTrace(
 ): Promise<StageState[]> {
   const facts = await stageFacts(context);
   const { model, roofs } = await waterfallFacts(session, context.database, scope);
+  const peaks = await peaksUsed(scope, model, roofs);
   const shapes = await tracedShapes(session, scope);
   const hosts = await hostTimes(scope);
   const copied = await copiedBytes(scope);
@@ -51,7 +52,7 @@ async function ofTrace(
     const shape =
       shapes.get(waterfall.kind) ??
       missing('no_stage', 'nothing marks the stage, so that its work is not known');
-    const state = stateOf(waterfall, findings, needsOf(model, shape, gpuPeaks(roofs)));
+    const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
     const hostWall = hosts.get(waterfall.kind) ?? null;
     const added = waterfall.bars.find(({ id }) => id === 'profiler_overhead')?.ms ?? 0;
     return withLaunches({
@@ -143,7 +144,8 @@ function stateOf(
     waterfall,
     bars: new Map(bars.map(({ id, ms }) => [id, ms])),
     kernelCounts: new Map(counts),
-    needs,
+    // Where the waterfall trusts no arithmetic of the model, nor does a change of it.
+    needs: waterfall.roofline_ms.value === null ? waterfall.roofline_ms : needs,
     idleBars: new Set(bars.map(({ id }) => id).filter(isIdleBar)),
     kernels: null,
     launches: null,

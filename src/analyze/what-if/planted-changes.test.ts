@@ -24,6 +24,7 @@ const repairs: [fault: string, change: string][] = [
   ['eager_attention', 'fused-attention'],
   ['unfused_elementwise', 'fused-elementwise'],
   ['pageable_copies', 'pinned-copies'],
+  ['sync_every_layer', 'no-sync'],
 ];
 const timed = repairs.filter(([fault]) => timings.some((one) => one.fault === fault));
 

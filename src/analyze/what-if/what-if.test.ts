@@ -5,7 +5,7 @@ import { floatStorage } from '../../llm/storage.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
-import { InferscopeError } from '../../model/errors.js';
+import type { InferscopeError } from '../../model/errors.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import { gpuRoofs } from '../roofs.js';
 import { tinyConfig } from '../test-session.js';

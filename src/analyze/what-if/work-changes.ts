@@ -5,8 +5,7 @@ import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
-import { type GpuRoofs, gpuRoofs } from '../roofs.js';
-import { necessaryOf, type Peaks } from '../waterfall/necessary.js';
+import { gpuRoofs } from '../roofs.js';
 import { rebased, scaledKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
 
@@ -75,11 +74,10 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
       fix: 'Ask for a dtype that it computes in, for example --what-if dtype=bfloat16, or for another GPU with gpu=….',
     });
   }
-  const tensorCores = inTensorFloat(state, needs);
   const weights = averageBytesPerWeight(storage.weights.linear);
   const before = needs.model.storage;
   const elements = bytesPerElement[storage.activations] / bytesPerElement[before.activations];
-  return scaledKernels(tensorCores ?? state, {
+  return scaledKernels(state, {
     after: { ...needs, model: { ...needs.model, storage } },
     other: () => elements,
     copies: elements,
@@ -89,9 +87,6 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
     how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
       `${storage.weights.name}: ${Number(weights.toPrecision(3))} bytes a weight instead of ${Number(averageBytesPerWeight(before.weights.linear).toPrecision(3))}, multiplied in ${computed}, activations in ${storage.activations}`,
-      ...(tensorCores
-        ? ['its float32 products are faster than float32 units: they ran on tensor cores in TF32']
-        : []),
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']
         : []),
@@ -101,20 +96,6 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
       'whether answers stay good enough is another question',
     ],
   });
-}
-
-/** Products in float32 that take less than the float32 peak allows were multiplied in TF32: its peak is the one to compare. */
-function inTensorFloat(state: StageState, needs: StageNeeds): StageState | null {
-  const need = necessaryOf(needs.model, needs.shape, needs.peaks);
-  const over = state.bars.get('inefficiency.gemm') ?? 0;
-  if (state.onCpu || needs.model.storage.activations !== 'float32' || 'reason' in need || over >= 0)
-    return null;
-  // Roofs of a GPU know it, too (gpuPeaks).
-  const tf32 = (needs.peaks.flops as GpuRoofs['roofFlops'])('tfloat32');
-  if (tf32.value === null) return null;
-  const flops: Peaks['flops'] = (dtype) => (dtype === 'float32' ? tf32 : needs.peaks.flops(dtype));
-  const found = rebased(state, { ...needs, peaks: { ...needs.peaks, flops } });
-  return 'reason' in found ? null : found;
 }
 
 /** Weight formats of the usual schemes; activations stay what they are, at least a half-width float on a GPU. */
