@@ -21,7 +21,7 @@ export function sentences(
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
-    return [`There is no waterfall: ${why}.`, changeSentence(found)];
+    return [`There is no waterfall: ${why}.`, changeSentence(found, true)];
   }
   return [limitSentence(lead), causeSentence(lead), changeSentence(found)];
 }
@@ -71,8 +71,10 @@ function addedByProfiler({ source, clean_ms, measured_ms }: StageWaterfall): num
 const told = ({ label, ms, share }: WaterfallBar): string =>
   `${label}: ${msText(ms)} (${percentText(share)})`;
 
-function changeSentence(found: readonly Finding[]): string {
-  const first = found.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null) ?? null;
+/** @param untimed whether findings that claim no gain may lead: where nothing has a time, all are such */
+function changeSentence(found: readonly Finding[], untimed = false): string {
+  const first =
+    found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
   if (!first) return 'Nothing significant to change was found.';
   const gain = first.gain;
   const expected =
