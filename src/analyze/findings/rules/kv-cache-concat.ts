@@ -78,11 +78,12 @@ async function grows({ database }: FindingContext, { kind, instances }: StageFac
     span: number;
   }>(
     `WITH step AS (
-       SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, row_number() OVER (PARTITION BY coalesce(w.iteration, 0) ORDER BY w.start_ns) AS x, sum(k.dur_ns) AS y
+       SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, sum(k.dur_ns) AS y
        FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
-       WHERE w.kind = '${kind}' AND ${copyRoles.cat} GROUP BY ALL)
+       WHERE w.kind = '${kind}' AND ${copyRoles.cat} GROUP BY ALL),
+     numbered AS (SELECT y, row_number() OVER (PARTITION BY iteration ORDER BY start_ns) AS x FROM step)
      SELECT regr_slope(y, x) AS slope, sqrt(greatest(regr_syy(y, x) - regr_slope(y, x) * regr_sxy(y, x), 0) / greatest(count(*) - 2, 1) / nullif(regr_sxx(y, x), 0)) AS error,
-            avg(y) AS mean, max(x) - min(x) AS span FROM step`,
+            avg(y) AS mean, max(x) - min(x) AS span FROM numbered`,
   );
   if (!fit || fit.slope === null || fit.slope <= 0) return false;
   return fit.slope > 4 * (fit.error ?? 0) && fit.slope * fit.span > growth * fit.mean;

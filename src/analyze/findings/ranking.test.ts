@@ -1,0 +1,124 @@
+import { expect, test } from 'vitest';
+import { ranked, type Found } from './ranking.js';
+import type { FoundDraft } from './rule.js';
+import type { StageTime } from './stage-times.js';
+
+/** 10 ms a step: 6 idle, 4 of kernels. */
+const decode: StageTime = {
+  kind: 'decode',
+  instances: 100,
+  measured_ms: 10,
+  bars: new Map([
+    ['inefficiency.gemm', 3],
+    ['nonessential.copy', 1],
+    ['launch_overhead', 4],
+    ['host.program', 2],
+    ['roofline', -0.5],
+    ['serial', 0.5],
+  ]),
+};
+const prefill: StageTime = {
+  kind: 'prefill',
+  instances: 1,
+  measured_ms: 50,
+  bars: new Map([['inefficiency.gemm', 50]]),
+};
+
+function found(id: string, ms: number, bars: string[], more: Partial<FoundDraft> = {}): Found {
+  return {
+    rule: { id, references: [] },
+    draft: {
+      stage: 'decode',
+      title: id,
+      at_stake_ms: ms,
+      cause: '',
+      change: { kind: 'code', text: '', example: null },
+      gain: { expected_ms: ms, low_ms: ms / 2, high_ms: 2 * ms, after_ms: 0, assumption: '', what_if: null },
+      confidence: 'high',
+      bars,
+      evidence: [],
+      check: '',
+      ...more,
+    },
+  };
+}
+const ids = (all: readonly { id: string }[]) => all.map(({ id }) => id);
+
+test('by ms over the whole run, not by share of their own stage', () => {
+  const all = ranked(
+    [
+      found('once', 40, ['inefficiency.gemm'], { stage: 'prefill' }),
+      found('often', 1, ['nonessential.copy']),
+    ],
+    [decode, prefill],
+  );
+  // 100 × 1 ms come before 1 × 40 ms.
+  expect(ids(all)).toEqual(['often:decode', 'once:prefill']);
+  expect(all.map(({ severity, at_stake_share }) => [severity, at_stake_share])).toEqual([
+    ['medium', 0.1],
+    ['high', 0.8],
+  ]);
+});
+
+test('a gain is no more than the bars it names, and after_ms follows', () => {
+  const [one] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
+  expect(one!.at_stake_ms).toBe(6);
+  expect(one!.gain).toMatchObject({ expected_ms: 6, low_ms: 4.5, high_ms: 6, after_ms: 4 });
+  // A negative bar takes nothing away from the others.
+  expect(ranked([found('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(0.5);
+});
+
+test('bars that two name stay with the larger one; the other is hidden unless half of its gain is left', () => {
+  const idle = ['launch_overhead', 'host.program'];
+  const all = ranked([found('small', 3, idle), found('large', 5, idle)], [decode]);
+  expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
+    ['large', null],
+    ['small', 'large:decode'],
+  ]);
+  const some = ranked([found('small', 2, idle), found('large', 5, idle)], [decode]);
+  expect(some[1]).toMatchObject({ hidden_by: null, gain: { expected_ms: 1 } });
+});
+
+test('gains that are not hidden never sum to more than the stage', () => {
+  const bars = [...decode.bars.keys()];
+  const all = ranked(
+    [7, 6, 5, 4, 3, 2, 1].map((ms) => found(`f${ms}`, ms, bars)),
+    [decode],
+  );
+  const sum = all
+    .filter((one) => one.hidden_by === null)
+    .reduce((total, { gain }) => total + gain!.expected_ms, 0);
+  expect(sum).toBeLessThanOrEqual(10);
+  expect(all).toHaveLength(7);
+});
+
+test('a device that waits for the host shows nothing of shorter kernels, and what a change covers is not counted twice', () => {
+  const all = ranked(
+    [
+      found('launches', 5, ['launch_overhead', 'host.program'], { removes: 'idle', covers: ['compile'] }),
+      found('compile', 1, ['host.program'], { removes: 'idle' }),
+      found('copies', 1, ['nonessential.copy']),
+    ],
+    [decode],
+  );
+  expect(all.map(({ rule, hidden_by }) => [rule, hidden_by])).toEqual([
+    ['launches', null],
+    ['compile', 'launches:decode'],
+    ['copies', 'launches:decode'],
+  ]);
+  // Its own gain is still told.
+  expect(all[2]!.gain!.expected_ms).toBe(1);
+});
+
+test('what is no matter of time is information and comes last; two of one rule in a stage have two ids', () => {
+  const all = ranked(
+    [
+      found('doubt', 0, [], { stage: null, at_stake_ms: null, gain: null }),
+      found('twice', 2, ['launch_overhead']),
+      found('twice', 1, ['host.program']),
+    ],
+    [decode],
+  );
+  expect(ids(all)).toEqual(['twice:decode', 'twice:decode:2', 'doubt']);
+  expect(all[2]!.severity).toBe('info');
+});

@@ -1,0 +1,203 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Row } from '../../../model/tables.js';
+import type { FindingContext, Rule } from '../rule.js';
+import { closeAll, contextOf, fired, type Part, repeated, stepRows } from '../test-steps.js';
+import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
+import { eagerAttention } from './eager-attention.js';
+import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
+import { exposedCommunication } from './exposed-communication.js';
+import { gemmShape } from './gemm-shape.js';
+import { halfPrecision } from './half-precision.js';
+import { kvCacheConcat } from './kv-cache-concat.js';
+import { rankStragglers } from './rank-stragglers.js';
+
+afterAll(closeAll);
+
+const deviceRules: Rule[] = [
+  kvCacheConcat,
+  castsAndLayoutCopies,
+  elementwiseNormOverhead,
+  eagerAttention,
+  halfPrecision,
+  gemmShape,
+  exposedCommunication,
+  rankStragglers,
+];
+async function firing(context: FindingContext): Promise<string[]> {
+  const names: string[] = [];
+  for (const rule of deviceRules) if ((await rule.find(context)).outcome === 'fired') names.push(rule.id);
+  return names;
+}
+
+const run = (takes: number, kernelClass: string, name: string, more: Row<'kernels'> = {}): Part => ({
+  kernel: takes,
+  more: { class: kernelClass, name, short_name: name, ...more },
+});
+/** Names as PyTorch's own kernels bear them in nsys. */
+const names = {
+  gemm: 'nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT',
+  cat: 'void at::native::<unnamed>::CatArrayBatchedCopy_vectorized<OpaqueType<2>, unsigned int, 4, 64, 64>',
+  cast: 'void at::native::vectorized_elementwise_kernel<4, at::native::bfloat16_copy_kernel_cuda(at::TensorIteratorBase &)>',
+  layout:
+    'void at::native::elementwise_kernel<128, 4, gpu_kernel_impl_nocast<at::native::direct_copy_kernel_cuda>>',
+  mul: 'void at::native::vectorized_elementwise_kernel<8, at::native::BinaryFunctor<MulFunctor>>',
+  norm: 'void at::native::<unnamed>::vectorized_layer_norm_kernel<float>',
+  softmax: 'void at::native::<unnamed>::cunn_SoftMaxForward<8, c10::BFloat16>',
+  scan: 'void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>',
+};
+const gemm = (takes: number, more: Row<'kernels'> = {}) =>
+  run(takes, 'gemm', names.gemm, { dtype: 'bf16', ...more });
+
+describe('copies of the KV cache', () => {
+  test('long concatenations; each is left with a write of 2 µs', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
+    );
+    const found = fired(await kvCacheConcat.find(context));
+    expect(found.gain!.expected_ms).toBeCloseTo((8 * 48) / 1000, 6);
+    expect(await firing(context)).toEqual(['kv_cache_concat']);
+  });
+
+  test('short ones that grow with the steps, not those that stay', async () => {
+    const steps = (us: (step: number) => number) =>
+      contextOf(stepRows('decode', 16, (step) => repeated(8, [gemm(30), run(us(step), 'copy', names.cat)])));
+    expect(await firing(await steps((step) => 5 + step * 0.1))).toEqual(['kv_cache_concat']);
+    expect(await firing(await steps(() => 5))).toEqual([]);
+  });
+
+  test('a prefill has none', async () => {
+    const context = await contextOf(
+      stepRows('prefill', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+});
+
+describe('conversions', () => {
+  test('of weights before every product are casts, all of their time', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () =>
+        repeated(8, [run(8, 'norm', names.norm), run(160, 'copy', names.cast), gemm(100)]),
+      ),
+    );
+    const found = fired(await castsAndLayoutCopies.find(context));
+    expect(found.gain!.expected_ms).toBeCloseTo(1.28, 6);
+    expect(found.title).toMatch(/^Casts: 8 conversions/);
+    expect(await firing(context)).toEqual(['casts_and_layout_copies']);
+  });
+
+  test('that write the tokens of a step are none', async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => repeated(8, [gemm(20), run(2.4, 'copy', names.layout)])),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+});
+
+describe('chains of elementwise kernels', () => {
+  test('six kernels become one that takes three quarters of the longest, where they convert', async () => {
+    const chain = [
+      run(10, 'copy', names.cast),
+      ...repeated(4, [run(20, 'elementwise', names.mul)]),
+      run(10, 'copy', names.cast),
+    ];
+    const context = await contextOf(stepRows('prefill', 3, () => repeated(4, [gemm(200), ...chain])));
+    // Of 100 µs a chain 15 are left.
+    expect(fired(await elementwiseNormOverhead.find(context)).gain!.expected_ms).toBeCloseTo(0.34, 6);
+    expect(await firing(context)).toEqual(['elementwise_norm_overhead']);
+  });
+
+  test('an addition and a norm between two products are none, nor are running sums', async () => {
+    const pair = [run(20, 'elementwise', names.mul), run(20, 'norm', names.norm)];
+    expect(
+      await firing(await contextOf(stepRows('prefill', 3, () => repeated(4, [gemm(200), ...pair])))),
+    ).toEqual([]);
+    const scans = [run(80, 'norm', names.scan), run(2, 'elementwise', names.mul)];
+    expect(await firing(await contextOf(stepRows('decode', 4, () => repeated(6, scans))))).toEqual([]);
+  });
+});
+
+describe('attention', () => {
+  test('written out: from the product before the softmax to the one after it', async () => {
+    const attention = [
+      gemm(60),
+      run(100, 'elementwise', names.mul),
+      run(200, 'attention', names.softmax),
+      gemm(60),
+    ];
+    const context = await contextOf(
+      stepRows('prefill', 3, () => repeated(2, [gemm(200), ...attention, gemm(200)])),
+    );
+    // Without a model 15 % of the 420 µs are left.
+    expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.42 * 0.85, 6);
+    expect(await firing(context)).toEqual(['eager_attention']);
+  });
+
+  test("a sampler's softmax after the last product is none", async () => {
+    const context = await contextOf(
+      stepRows('decode', 4, () => [...repeated(4, [gemm(200)]), run(200, 'attention', names.softmax)]),
+    );
+    expect(await firing(context)).toEqual([]);
+  });
+});
+
+describe('products', () => {
+  const wide = { name: 'sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8', dtype: 'fp32' };
+  test('in float32; of a step whose bytes bind half is left', async () => {
+    const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(250, wide)])));
+    expect(fired(await halfPrecision.find(context)).gain!.expected_ms).toBeCloseTo(0.5, 6);
+    expect(await firing(context)).toEqual(['half_precision']);
+  });
+
+  test('a small one in float32 among others is none', async () => {
+    const context = await contextOf(stepRows('decode', 4, () => [gemm(1000), gemm(20, wide)]));
+    expect(await firing(context)).toEqual([]);
+  });
+
+  test('that load 2 bytes at once take 2.5 times as long; those that load 16 are aligned', async () => {
+    const named = (align: number) => ({
+      name: `cutlass_75_tensorop_bf16_s1688gemm_bf16_128x128_tn_align${align}`,
+    });
+    const odd = await contextOf(stepRows('prefill', 3, () => [gemm(1000, named(1))]));
+    expect(fired(await gemmShape.find(odd)).gain!.expected_ms).toBeCloseTo(0.6, 6);
+    expect(await firing(odd)).toEqual(['gemm_shape']);
+    expect(await firing(await contextOf(stepRows('prefill', 3, () => [gemm(1000, named(8))])))).toEqual([]);
+  });
+});
+
+describe('several devices', () => {
+  const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
+  test('an all-reduce behind every product: half of what nothing hides', async () => {
+    const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
+    const found = fired(await exposedCommunication.find(context));
+    expect(found.at_stake_ms).toBeCloseTo(0.16, 6);
+    expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
+    expect(await firing(context)).toEqual(['exposed_communication']);
+  });
+
+  test('a rank that computes longer: what an even share would save', async () => {
+    const rows = stepRows('prefill', 3, () => repeated(4, [gemm(300), reduce(2)]));
+    const rank1 = { rank: 1, device: 1 };
+    rows.stages.push(
+      ...rows.stages.map((row) => ({
+        ...row,
+        ...rank1,
+        stage_id: row.stage_id! + 100,
+        phase_id: row.stage_id! + 100,
+      })),
+    );
+    rows.kernels.push(
+      ...rows.kernels.map((row) => {
+        const short =
+          row.class === 'gemm'
+            ? { dur_ns: 100_000, exclusive_ns: 100_000 }
+            : { dur_ns: 202_000, exclusive_ns: 202_000 };
+        return { ...row, ...rank1, ...short, stage_id: row.stage_id! + 100 };
+      }),
+    );
+    const context = await contextOf(rows);
+    // 1200 and 400 µs: 800 each.
+    expect(fired(await rankStragglers.find(context)).gain!.expected_ms).toBeCloseTo(0.4, 6);
+    expect(await firing(context)).toEqual(['rank_stragglers']);
+  });
+});
