@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { ModelMessage } from 'ai';
 import { z } from 'zod';
 import { askedQuerySchema } from '../model/documents/analyze.js';
 import { InferscopeError } from '../model/errors.js';
@@ -19,13 +20,19 @@ const turnSchema = z.object({
   /** As it was shown, unverified numbers marked. */
   answer: z.string(),
   queries: z.array(askedQuerySchema.extend({ data: z.unknown() })),
-  messages: z.array(z.object({ role: z.enum(['user', 'assistant', 'tool']) }).loose()),
+  messages: z.array(z.custom<ModelMessage>(isTurnsMessage)),
 });
 const conversationSchema = z.object({
   version: z.literal(1),
   session_sha256: z.string(),
   turns: z.array(turnSchema),
 });
+
+/** Whoever wrote the file, it brings no instructions of its own; the rest is checked before it is sent. */
+function isTurnsMessage(value: unknown): boolean {
+  const role = (value as { role?: unknown } | null)?.role;
+  return role === 'user' || role === 'assistant' || role === 'tool';
+}
 
 export type Turn = z.infer<typeof turnSchema>;
 

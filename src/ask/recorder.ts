@@ -95,3 +95,8 @@ export async function toolSet(tools: readonly AskTool[], record: Recorder): Prom
     ]),
   );
 }
+
+/** Without what was returned: what a document says of it. */
+export function withoutData({ id, tool, input, rows, error }: RecordedQuery): AskedQuery {
+  return { id, tool, input, rows, error };
+}

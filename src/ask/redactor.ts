@@ -1,10 +1,7 @@
 import { hostname, userInfo } from 'node:os';
 import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import type { Session } from '../session/open.js';
-
-/** What may leave this machine beyond names of kernels, ranges, operators and the numbers. */
-export const allowable = ['paths', 'hosts', 'env', 'output'] as const;
-export type Allowed = (typeof allowable)[number];
+import type { Allowed } from './allowable.js';
 
 /** What is known about where a session was made. */
 export interface Surroundings {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { aiProviders } from '../ask/model-settings.js';
+import { durationMs } from './bench-slo.js';
 import { configError } from './config.js';
 import { readYaml } from './yaml-file.js';
 
@@ -76,6 +78,21 @@ export const configSchema = z.strictObject({
       idle_for: time.optional(),
       record: z.boolean().optional(),
       require_gpu: z.boolean().optional(),
+    })
+    .optional(),
+  /** The model that analyze, session compare --ai, run and import ask (docs/analyze.md). Keys are in the environment. */
+  ai: z
+    .strictObject({
+      provider: z.enum(aiProviders).optional(),
+      base_url: z.string().optional(),
+      model: z.string().optional(),
+      api_key_env: z.string().optional(),
+      timeout: time
+        .refine((text) => (durationMs(text) ?? 0) > 0, 'must be a duration such as 120s')
+        .optional(),
+      max_steps: count.optional(),
+      input_usd_per_million: z.number().nonnegative().optional(),
+      output_usd_per_million: z.number().nonnegative().optional(),
     })
     .optional(),
   roofline: z.strictObject({ threads: count.optional() }).optional(),

@@ -35,6 +35,11 @@ const commands: CommandEntry[] = [
     load: () => import('./explain.js'),
   },
   {
+    name: 'analyze',
+    summary: 'answer a question from a session: a model with checked numbers, or without one',
+    load: () => import('./analyze.js'),
+  },
+  {
     name: 'bench',
     summary: 'how fast a model is and how it scales, on every engine or a server under load',
     load: () => import('./bench.js'),

@@ -1,4 +1,4 @@
-import type { Allowed } from '../redactor.js';
+import type { Allowed } from '../allowable.js';
 import { findingsTool } from './findings.js';
 import { hardwareTool } from './hardware.js';
 import { modelArithmeticTool } from './model-arithmetic.js';

@@ -1,0 +1,39 @@
+import type { ExplainResult } from '../model/documents/explain.js';
+import { sessionTables, type Session } from '../session/open.js';
+import { runSql } from '../session/sql-run.js';
+import type { Allowed } from './allowable.js';
+import type { ToolContext } from './tools/tool.js';
+
+const limits = { timeoutS: 10, maxRows: 200, memoryLimitBytes: 2 ** 30 };
+
+/**
+ * What the tools may look at: these sessions, SQL in a process of its own.
+ * @param sqlChild the built sql-child.js
+ * @param salt hides the names of hosts in SQL, by which rows of one host still join
+ */
+export function sessionContext(
+  sessions: readonly Session[],
+  sqlChild: string,
+  allowed: ReadonlySet<Allowed>,
+  salt: string,
+): ToolContext {
+  const tables = sessions.map((session) => ({
+    ...sessionTables(session),
+    ...(allowed.has('hosts') ? {} : { hostSalt: salt }),
+  }));
+  const explained = new Map<string, Promise<ExplainResult>>();
+  return {
+    sessions,
+    query: (sql) => runSql(sqlChild, tables, sql, limits),
+    explain(session) {
+      const known = explained.get(session.id) ?? explanationOf(session);
+      explained.set(session.id, known);
+      return known;
+    },
+  };
+}
+
+async function explanationOf(session: Session): Promise<ExplainResult> {
+  const { rememberedExplanation } = await import('../analyze/explain/explain.js');
+  return (await rememberedExplanation(session)).data;
+}

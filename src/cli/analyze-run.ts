@@ -1,0 +1,152 @@
+import { randomBytes } from 'node:crypto';
+import process from 'node:process';
+import type { ModelSettings } from '../ask/model-settings.js';
+import { document, type Document } from '../model/document.js';
+import { type AnalyzeResult, analyzeVersion } from '../model/documents/analyze.js';
+import { InferscopeError } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import type { Session } from '../session/open.js';
+import type { AnalyzeOptions } from './analyze.js';
+import { abortable } from './analyze-interrupt.js';
+import { configuredModel } from './analyze-settings.js';
+import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+
+/** `inferscope analyze` */
+export async function analyzeCommand(selector: string, options: AnalyzeOptions): Promise<void> {
+  const settings = await configuredModel(options.model);
+  const { openSession } = await import('../session/open.js');
+  const session = await openSession(selector);
+  if (settings === null) {
+    requireNoModelOptions(options);
+    const { storedAnswer } = await import('../ask/stored/stored-answer.js');
+    const result = await storedAnswer(session, options.question ?? null);
+    await show(document('analyze', analyzeVersion, result), options);
+    if (options.deeper)
+      talk('--deeper is for a model, and none is configured: see inferscope analyze --help');
+    return;
+  }
+  if (options.dryRun) return dryRun(session, settings, options);
+  const result = await abortable((signal) => asked(session, settings, options, signal));
+  await show(document('analyze', analyzeVersion, result), options);
+}
+
+/** @throws E_USAGE for what only a model can do */
+function requireNoModelOptions({ dryRun: dry, continue: goOn }: AnalyzeOptions): void {
+  if (!dry && !goOn) return;
+  throw noModel(dry ? '--dry-run has nothing to show' : '--continue has nobody to talk to');
+}
+
+export function noModel(what: string, howTo = howToSet): InferscopeError {
+  return new InferscopeError('E_USAGE', {
+    what: `${what}: no model is configured`,
+    why: 'Neither the environment nor inferscope.yaml names one.',
+    fix: howTo,
+  });
+}
+
+const howToSet =
+  'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for a server of your own, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/analyze.md).';
+
+async function prepared(session: Session, options: AnalyzeOptions) {
+  const [{ openingData, defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
+    await Promise.all([
+      import('../ask/prompt.js'),
+      import('../ask/session-context.js'),
+      import('../ask/redactor.js'),
+      import('../ask/tools/index.js'),
+    ]);
+  const allowed = new Set(options.allow);
+  const mode = options.deeper ? ('deeper' as const) : ('question' as const);
+  const salt = randomBytes(8).toString('hex');
+  const context = sessionContext([session], childEntry('sql-child'), allowed, salt);
+  const redact = redactor(await surroundingsOf([session], process.env), allowed);
+  const { continued } = await import('../ask/conversation.js');
+  return {
+    mode,
+    question: options.question ?? defaultQuestion(mode),
+    opening: openingData(session, await context.explain(session)),
+    tools: askTools(allowed),
+    context,
+    redact,
+    ...(options.continue ? { before: await continued(session, redact) } : {}),
+  };
+}
+
+async function asked(
+  session: Session,
+  settings: ModelSettings,
+  options: AnalyzeOptions,
+  signal: AbortSignal,
+): Promise<AnalyzeResult> {
+  const { requireKey } = await import('../ask/model-settings.js');
+  requireKey(settings);
+  const what = await prepared(session, options);
+  talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} (--dry-run shows what is sent)`);
+  const [{ ask }, { withoutData }] = await Promise.all([
+    import('../ask/agent.js'),
+    import('../ask/recorder.js'),
+  ]);
+  const answer = await ask({
+    ...what,
+    settings,
+    signal,
+    onQuery: ({ id, tool, input, error }) =>
+      talk(
+        `  [${id}] ${tool}${input === null ? '' : ` ${brief(input)}`}${error === null ? '' : ' (failed)'}`,
+      ),
+  });
+  const { keepTurn } = await import('../ask/conversation.js');
+  const turn = {
+    at: new Date().toISOString(),
+    question: what.question,
+    model: settings.model,
+    answer: answer.answer,
+    queries: answer.queries,
+    messages: answer.messages,
+  };
+  try {
+    await keepTurn(session, turn, options.continue === true);
+  } catch (error) {
+    // A store that may only be read: the answer is given all the same.
+    if (!(error instanceof InferscopeError)) throw error;
+    warn(`the conversation was not kept: ${error.parts.what}`);
+  }
+  return {
+    session: { id: session.id, name: session.user.name, title: session.manifest.title },
+    question: options.question ?? null,
+    answered_by: 'model',
+    model: settings.model,
+    answer: answer.answer,
+    claims: answer.claims,
+    unverified: answer.unverified,
+    queries: answer.queries.map(withoutData),
+    next_capture: answer.next_capture,
+    usage: answer.usage,
+  };
+}
+
+const brief = (text: string): string => {
+  const line = text.replaceAll(/\s+/g, ' ').replaceAll(/\p{Cc}/gu, ' ');
+  return line.length > 60 ? `${line.slice(0, 59)}…` : line;
+};
+
+async function dryRun(session: Session, settings: ModelSettings, options: AnalyzeOptions): Promise<void> {
+  const { firstRequest } = await import('../ask/first-request.js');
+  const request = await firstRequest({ ...(await prepared(session, options)), settings });
+  if (options.json) {
+    printDocument(document('analyze-request', analyzeVersion, request));
+    return;
+  }
+  const { requestText } = await import('../report/terminal/analyze.js');
+  print(requestText(request));
+  talk('nothing was sent');
+}
+
+async function show(found: Document<AnalyzeResult>, { json }: AnalyzeOptions): Promise<void> {
+  if (json) {
+    printDocument(found);
+    return;
+  }
+  const { analyzeText } = await import('../report/terminal/analyze.js');
+  print(analyzeText(found.data, terminalWidth()));
+}

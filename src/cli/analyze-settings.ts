@@ -1,0 +1,25 @@
+import { basename } from 'node:path';
+import process from 'node:process';
+import { durationMs } from './bench-slo.js';
+import { configFiles, readText } from './config.js';
+import { type ModelSettings, modelSettings } from '../ask/model-settings.js';
+
+/**
+ * The model that is configured, or null.
+ * @param flag --model
+ * @throws E_CONFIG_FILE, E_USAGE
+ */
+export async function configuredModel(flag?: string): Promise<ModelSettings | null> {
+  const paths = configFiles();
+  if (paths.length === 0) return modelSettings(flag, process.env, []);
+  const { readConfigFile } = await import('./config-file.js');
+  const sections = paths.map((path) => {
+    const { timeout, ...section } = readConfigFile(path, readText(path)).ai ?? {};
+    const from = basename(path) === 'inferscope.yaml' ? ('project' as const) : ('user' as const);
+    return {
+      section: { ...section, ...(timeout === undefined ? {} : { timeout_ms: durationMs(timeout)! }) },
+      from,
+    };
+  });
+  return modelSettings(flag, process.env, sections);
+}
