@@ -1,7 +1,14 @@
-import type { MissingFigure } from '../../model/figure.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
-import { classOfBar, type Effect, isKernelBar, type StageNeeds, type StageState } from './stage-state.js';
+import {
+  classOfBar,
+  type Effect,
+  isKernelBar,
+  type StageNeeds,
+  type StageState,
+  sumOf,
+} from './stage-state.js';
 
 /**
  * What a kernel takes whatever it moves: first loads, dependencies, last stores, on a few multiprocessors where there is
@@ -13,6 +20,8 @@ export const latencyMs = { expected: 12e-3, least: 6e-3, most: 25e-3 };
 const unknownLatencyMs = { expected: 2.5e-3, least: 1.5e-3, most: 12e-3 };
 /** A copy of a few bytes (H200: 1.2 to 2 µs). */
 const copyLatencyMs = 2e-3;
+/** Roofline of the mean size against the mean of the steps' rooflines: beyond it bars cannot be taken apart again. */
+const sameNeed = 0.05;
 /** What the share of the roof that is reached may change by when shapes or dtypes do. */
 const efficiencyError = 0.2;
 /** Share of the roof that a kernel with enough work reaches. */
@@ -39,6 +48,13 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   if ('reason' in needs) return needs;
   const before = necessaryOf(needs.model, needs.shape, needs.peaks);
   if ('reason' in before) return before;
+  const drawn = state.bars.get('roofline') ?? before.rooflineMs;
+  if (Math.abs(before.rooflineMs - drawn) > sameNeed * drawn) {
+    return missing(
+      'other_needs',
+      "the stage's steps are not alike: no one size of theirs explains its roofline",
+    );
+  }
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;
   const times = classTimes(state, before);
@@ -78,6 +94,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     bars.set(id, scaled - (to ?? 0));
     how.set(id, scaling.how(name, factor));
   }
+  // What the profiled operators took longer than in the clean execution is a share of them.
+  const slower = next.get('unattributed') ?? 0;
+  if (state.onCpu && slower < 0) next.set('unattributed', slower * (sumOf(bars) / kernelMs(state.bars)));
   how.set('roofline', 'necessary work over the peaks');
   how.set('serial', 'necessary work, one operation after another');
   for (const [id, ms] of next) bars.set(id, ms);
@@ -95,6 +114,9 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     ],
   };
 }
+
+const kernelMs = (bars: ReadonlyMap<string, number>): number =>
+  [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);
 
 /** The same times under other needs (other peaks): bars are what is over the need, so all of them move; their sum does not. */
 export function rebased(state: StageState, needs: StageNeeds): StageState | MissingFigure {

@@ -12,6 +12,7 @@ import type { WorkloadModel } from '../model-work.js';
 import { roofsOfCpu } from '../predict/device-roofs.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
+import { workingSetBytes } from '../utilization/stage.js';
 import { gpuPeaks, type Peaks } from '../waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
@@ -96,21 +97,25 @@ async function ofPlan(
   if (!workload || stages.length === 0) return [];
   const cpu = onCpu(workload);
   const roofline = cpu ? await storedRoofline(session) : null;
-  const { name } = deviceOf(manifest, null);
+  const told = workload.engine.options['gpu'];
+  const name = typeof told === 'string' ? told : deviceOf(manifest, null).name;
   const roofs = cpu
     ? null
     : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
   const model = benchModel(workload);
+  const cpuRoofs = roofline && roofsOfCpu(roofline);
+  const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {
+    if (roofs) return gpuPeaks(roofs);
+    if (!cpuRoofs) return missing('no_roofline', 'the session was measured beside no roofline');
+    if ('reason' in model) return model;
+    if ('reason' in shape) return shape;
+    // The level of the caches that holds what a stage reads and the next one reads again.
+    const set = workingSetBytes(model, shape.batchSize, shape.contextTokens + shape.newTokens);
+    return { flops: cpuRoofs.peak, bandwidth: cpuRoofs.bandwidth(set) };
+  };
   return stages.map((waterfall) => {
     const shape = plannedShape(waterfall, workload);
-    const peaks: Peaks | MissingFigure = roofs
-      ? gpuPeaks(roofs)
-      : roofline === null
-        ? missing('no_roofline', 'the session was measured beside no roofline')
-        : {
-            flops: roofsOfCpu(roofline).peak,
-            bandwidth: roofsOfCpu(roofline).bandwidth(workload.model?.weight_bytes ?? 2 ** 30),
-          };
+    const peaks = peaksFor(shape);
     const state = stateOf(waterfall, findings, 'reason' in peaks ? peaks : needsOf(model, shape, peaks));
     const bench = waterfall.source === 'bench';
     return withLaunches({

@@ -128,7 +128,7 @@ export function withoutSync(state: StageState): Effect {
       ...[...state.bars.keys()].filter(isRead).map((id): [string, string] => [id, 'one read a stage']),
     ]),
     // The host also saves the calls themselves, which are in no wait.
-    lessMs: gone / 3,
+    lessMs: gone / 2,
     moreMs: gone / 2,
     assumptions: [
       'without waits the stage takes as long as the slower of the host, less what it waited, and the device',
