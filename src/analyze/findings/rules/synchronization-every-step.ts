@@ -130,5 +130,5 @@ function waitsSql(kind: string, instances: number): string {
      FROM own_api a LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = a.op_id
      LEFT JOIN (SELECT stage_id, raw_name FROM focus_stages) s ON s.stage_id = a.stage_id
      WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside}
-     GROUP BY ALL ORDER BY wait_ms DESC`;
+     GROUP BY ALL ORDER BY wait_ms DESC, name, place`;
 }
