@@ -14,7 +14,7 @@ const share = (value: number) => `${Math.round(100 * value)} %`;
 /**
  * What became of every finding of the session before, with expected beside achieved, and what is new after. A stage's gain
  * belongs to its one change; where several were made in a stage, they share it in proportion to what was expected of each,
- * since nothing tells which brought what. Findings that a larger one hid had their gain in that one's.
+ * since nothing tells which brought what. Findings that a larger one of the same bars hid had their gain in that one's.
  */
 export function findingOutcomes(
   before: readonly Finding[],
@@ -25,10 +25,15 @@ export function findingOutcomes(
     const scale = pairs.find((pair) => pair.before.kind === finding.stage)?.scale ?? 1;
     return { finding, ...outcomeOf(finding, after, scale) };
   });
-  const made = outcomes.filter(
-    ({ outcome, finding }) =>
-      outcome !== 'still_there' && gainOf(finding) !== null && finding.hidden_by === null,
+  const gone = outcomes.filter(
+    ({ outcome, finding }) => outcome !== 'still_there' && gainOf(finding) !== null,
   );
+  const made = gone.filter(({ finding }) => {
+    if (finding.hidden_by === null) return true;
+    const hider = gone.find((one) => one.finding.id === finding.hidden_by)?.finding;
+    // In the way of it but of other bars: with that one gone its gain shows, too. Of the same bars it is that one's.
+    return hider !== undefined && !finding.bars.some((id) => hider.bars.includes(id));
+  });
   const old = outcomes
     .filter(({ finding, outcome }) => finding.severity !== 'info' || outcome !== 'still_there')
     .map(({ finding, outcome, left }): ChangeVerdict => {
@@ -90,7 +95,7 @@ function graded(
   if (finding.stage === null)
     return ungraded(`${verb}; it is of no single stage, so that no stage's time shows it.`);
   if (!pair) return ungraded(`${verb}; the session after has no such stage to compare.`);
-  if (finding.hidden_by !== null)
+  if (!together.includes(finding))
     return ungraded(`${verb}; its gain was hidden by ${finding.hidden_by} and is in that one's.`);
   const achieved = achievedOf(finding, pair, together);
   if (achieved === null) return ungraded(`${verb}; W is too unsteady to tell whether the idle time is.`);

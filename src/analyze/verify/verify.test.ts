@@ -135,6 +135,30 @@ test('two changes share the gain in proportion to what was expected; what a larg
   expect(found.changes[2]!.text).toContain('hidden by casts:decode');
 });
 
+test('what a larger one of other bars stood in the way of shows once both are gone', () => {
+  const findings = [
+    findingOf('host_bound', 6, ['host.program']),
+    findingOf('kv_cache_concat', 2, ['nonessential.copy'], { hidden_by: 'host_bound:decode' }),
+  ];
+  const before = explained([stageOf({ 'nonessential.copy': 3, 'host.program': 7 })], findings);
+  const both = verified(
+    before,
+    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 1 })], []),
+    alone,
+  );
+  expect(both.changes.map(({ achieved_ms: ms }) => ms)).toEqual([6, 2]);
+  // Alone it cannot be graded: the host takes as long as before.
+  const hidden = verified(
+    before,
+    explained([stageOf({ 'nonessential.copy': 1, 'host.program': 8 })], findings.slice(0, 1)),
+    alone,
+  );
+  expect(hidden.changes.map(({ outcome, achieved_ms: ms }) => [outcome, ms])).toEqual([
+    ['still_there', null],
+    ['gone', null],
+  ]);
+});
+
 test('smaller and slower are told apart from gone', () => {
   const before = explained(
     [stageOf({ launch_overhead: 10 })],
