@@ -67,10 +67,10 @@ export function redactor(around: Surroundings, allowed: ReadonlySet<Allowed>): R
         );
     }
     if (!allowed.has('hosts')) {
-      text = text.replace(email, '[user]').replace(urlHost, '$1[host]').replace(mac, '[address]');
-      text = text.replace(ipv6, '[address]').replace(domain, '[host]');
-      if (!isVersion) text = text.replace(ipv4, '[address]');
+      text = text.replace(email, '[user]').replace(urlHost, '$1[host]');
       if (hosts) text = text.replace(hosts, '[host]');
+      text = text.replace(mac, '[address]').replace(ipv6, '[address]').replace(domain, '[host]');
+      if (!isVersion) text = text.replace(ipv4, '[address]');
       if (users) text = text.replace(users, '[user]');
     }
     return text;

@@ -16,6 +16,10 @@ export async function analyzeCommand(selector: string, options: AnalyzeOptions):
   const settings = await configuredModel(options.model);
   const { openSession } = await import('../session/open.js');
   const session = await openSession(selector);
+  if (options.sql !== undefined) {
+    await printQuery(session, settings, options);
+    return;
+  }
   if (settings === null) {
     requireNoModelOptions(options);
     const { storedAnswer } = await import('../ask/stored/stored-answer.js');
@@ -140,6 +144,32 @@ async function dryRun(session: Session, settings: ModelSettings, options: Analyz
   const { requestText } = await import('../report/terminal/analyze.js');
   print(requestText(request));
   talk('nothing was sent');
+}
+
+/** @throws E_USAGE when there is no such query, or it is none of SQL */
+async function printQuery(
+  session: Session,
+  settings: ModelSettings | null,
+  { question, sql: n }: AnalyzeOptions,
+): Promise<void> {
+  const { readConversation } = await import('../ask/conversation.js');
+  const { storedAnswer } = await import('../ask/stored/stored-answer.js');
+  const queries = settings
+    ? ((await readConversation(session)).at(-1)?.queries ?? [])
+    : (await storedAnswer(session, question ?? null)).queries;
+  const found = queries.find(({ id }) => id === `q${n}`);
+  if (found?.tool === 'sql' && found.input !== null) {
+    print(found.input);
+    return;
+  }
+  const ids = queries
+    .filter(({ tool, input }) => tool === 'sql' && input !== null)
+    .map(({ id }) => id.slice(1));
+  throw new InferscopeError('E_USAGE', {
+    what: found ? `[q${n}] is no SQL but ${found.tool}` : `there is no [q${n}]`,
+    why: ids.length > 0 ? `Those with SQL are ${ids.join(', ')}.` : 'The answer rests on no SQL.',
+    fix: 'Type --sql with one of these behind the same command; --json has all of them.',
+  });
 }
 
 async function show(found: Document<AnalyzeResult>, { json }: AnalyzeOptions): Promise<void> {

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { type Allowed, allowable } from '../ask/allowable.js';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
+import { wholeNumber } from './numbers.js';
 
 export interface AnalyzeOptions {
   session: string;
@@ -11,6 +12,7 @@ export interface AnalyzeOptions {
   allow: Allowed[];
   model?: string;
   continue?: boolean;
+  sql?: number;
   json?: boolean;
 }
 
@@ -32,6 +34,11 @@ export function define(command: Command): void {
       [],
     )
     .option('--dry-run', 'print what would be sent, and send nothing')
+    .option(
+      '--sql <n>',
+      'print the query behind [qn]: of this question without a model, of the last answer with one',
+      wholeNumber('--sql', 0, 1),
+    )
     .option('--json', 'print one inferscope/analyze document')
     .addHelpText(
       'after',

@@ -7,6 +7,7 @@ import { print, printDocument, talk, terminalWidth } from './output.js';
 interface CompareOptions {
   json?: boolean;
   html?: string;
+  ai?: boolean;
 }
 
 /** Adds `session compare` to the command `session`. */
@@ -16,6 +17,7 @@ export function defineCompare(command: Command): void {
     .description('what changed between sessions: by stage, class, kernel, tile and environment')
     .argument('<sessions...>', 'two or more: id or its unique beginning, name, @last, @last~1')
     .option('--html <file>', 'also write it as one page')
+    .option('--ai', 'add what a configured model makes of it (docs/analyze.md)')
     .option('--json', 'print one inferscope/compare document')
     .addHelpText(
       'after',
@@ -30,6 +32,8 @@ export function defineCompare(command: Command): void {
         import('../session/open.js'),
       ]);
       const { ensureReportPath, writePage } = await import('./report-file.js');
+      const narrative = options.ai ? await import('./analyze-narrative.js') : null;
+      const settings = await narrative?.comparisonModel();
       if (options.html !== undefined) await ensureReportPath(options.html);
       const sessions: Session[] = [];
       for (const selector of selectors) sessions.push(await openSession(selector));
@@ -47,11 +51,14 @@ export function defineCompare(command: Command): void {
         await writePage(options.html, () => compareReport(found));
         talk(`page written: ${options.html}`);
       }
+      const told =
+        narrative && settings ? await narrative.comparisonNarrative(sessions, found.data, settings) : null;
       if (options.json) {
-        printDocument(found);
+        printDocument(told ? { ...found, data: { ...found.data, narrative: told } } : found);
         return;
       }
       const { compareSummary } = await import('../report/terminal/compare.js');
       print(compareSummary(found, terminalWidth()));
+      if (told && narrative) print(`\n${await narrative.narrativeLines(told)}`);
     });
 }

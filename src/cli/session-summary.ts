@@ -184,8 +184,14 @@ export async function showSession(
   const path = reportPath(session.folder);
   const explain = await explanationOf(session, analysed);
   await writeAnalysed(analysed, path, explain);
-  if (json) printDocument(first);
-  else print(await analysedText(id, analysed, path, explain));
+  if (json) {
+    printDocument(first);
+    return;
+  }
+  print(await analysedText(id, analysed, path, explain));
+  const { narrativeText } = await import('./analyze-narrative.js');
+  const narrative = await narrativeText(session, explain);
+  if (narrative !== null) print(`\n${narrative}`);
 }
 
 async function analysedText(

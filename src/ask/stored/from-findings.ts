@@ -86,7 +86,10 @@ function findingPart({
   };
 }
 
-const ended = (text: string): string => (/[.!?]$/.test(text.trim()) ? text.trim() : `${text.trim()}.`);
+function ended(text: string): string {
+  const sentence = text.trim().replace(/^\p{Ll}/u, (letter) => letter.toUpperCase());
+  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`;
+}
 const ruleTitle = ({ rules }: ExplainResult, id: string): string =>
   rules.find(({ rule }) => rule === id)?.title ?? '';
 

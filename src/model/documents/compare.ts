@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { opClasses } from '../classes.js';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
+import { analyzeResultSchema } from './analyze.js';
 
 /**
  * Two or more sessions side by side. Every `values` and `changes` has one entry a session, in the order of `sessions`;
@@ -110,9 +111,11 @@ export const compareResultSchema = z.object({
       text: z.string(),
     }),
   ),
+  /** `--ai`: what a model made of it, its numbers checked. */
+  narrative: analyzeResultSchema.optional(),
 });
 
-export const compareVersion = '1.0';
+export const compareVersion = '1.1';
 export const compareDocumentSchema = documentSchema('compare', compareVersion, compareResultSchema);
 
 export type CompareResult = z.infer<typeof compareResultSchema>;

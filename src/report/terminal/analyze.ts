@@ -4,23 +4,34 @@ import { colour } from './colour.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
 
 /** What `inferscope analyze` prints: the answer, the queries that it cites, and what it cost. */
-export function analyzeText(result: AnalyzeResult, columns: number): string {
+export function analyzeText(
+  result: AnalyzeResult,
+  columns: number,
+  { sql = true }: { sql?: boolean } = {},
+): string {
   const width = Math.min(80, columns);
   const cited = new Set([...result.answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
   const queries = result.queries.filter(({ id, input }) => cited.has(id) && input !== null);
   const lines = [
     ...answerLines(result.answer, width),
     ...(queries.length > 0 ? [''] : []),
-    ...queries.flatMap(({ id, tool, input, error }) =>
-      hanging(
-        `  [${id}] `,
-        `${tool === 'sql' ? '' : `${tool} `}${inert(input ?? '')}${error === null ? '' : ' (failed)'}`,
-        width,
-      ).map((line) => colour.dim(line)),
-    ),
+    ...queries.flatMap((query) => queryLines(query, width)),
+    ...(sql && queries.some(({ input }) => (input ?? '').length > queryCharacters)
+      ? ['', '  --sql n, typed behind the same command, prints the whole query [qn]']
+      : []),
     ...checkedLines(result, width),
   ];
   return withPlainSpaces(lines.join('\n'));
+}
+
+/** More of a query is for --sql and --json. */
+const queryCharacters = 200;
+
+function queryLines({ id, tool, input, error }: AnalyzeResult['queries'][number], width: number): string[] {
+  const text = inert(input ?? '');
+  const shown = text.length > queryCharacters ? `${text.slice(0, queryCharacters - 1)}…` : text;
+  const what = `${tool === 'sql' ? '' : `${tool} `}${shown}${error === null ? '' : ' (failed)'}`;
+  return hanging(`  [${id}] `, what, width).map((line) => colour.dim(line));
 }
 
 /** Lists and paragraphs as they stand, wrapped; lines of code stay whole. */

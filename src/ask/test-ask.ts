@@ -1,0 +1,92 @@
+import type { ExplainResult } from '../model/documents/explain.js';
+import { explainSession } from '../analyze/explain/explain.js';
+import { gap, kernel, sessionOf, stage } from '../analyze/trace/test-hand.js';
+import type { Session } from '../session/open.js';
+import type { Allowed } from './allowable.js';
+import { ask, type AskOptions } from './agent.js';
+import type { ModelSettings } from './model-settings.js';
+import { openingData } from './prompt.js';
+import { redactor, surroundingsOf } from './redactor.js';
+import { askTools } from './tools/index.js';
+import type { ToolContext } from './tools/tool.js';
+
+export const settingsFor = (baseUrl: string, change: Partial<ModelSettings> = {}): ModelSettings => ({
+  provider: 'openai-compatible',
+  baseUrl,
+  baseUrlFrom: 'environment',
+  model: 'scripted',
+  apiKey: 'sk-test-0123456789abcdef',
+  apiKeyEnv: 'OPENAI_API_KEY',
+  timeoutMs: 5000,
+  maxSteps: null,
+  inputUsdPerMillion: null,
+  outputUsdPerMillion: null,
+  ...change,
+});
+
+/** Three decode steps of 100 µs with one kernel of 40 µs each, whose name is the caller's. */
+export function smallSession(name = 'gemm_kernel'): Promise<Session> {
+  const steps = [0, 1, 2];
+  return sessionOf({
+    stages: steps.map((i) => stage(i + 1, 'decode', 100 * i, 100 * (i + 1), { step_index: i })),
+    kernels: steps.map((i) => kernel(i + 1, 100 * i + 10, 40, { name, short_name: name })),
+    gaps: steps.map((i) => gap(100 * i + 50, { host: 60 })),
+  });
+}
+
+const explained = new Map<Session, Promise<ExplainResult>>();
+function explain(session: Session): Promise<ExplainResult> {
+  const known = explained.get(session) ?? explainSession(session).then(({ data }) => data);
+  explained.set(session, known);
+  return known;
+}
+
+const known = new Map<Session, ReturnType<typeof surroundingsOf>>();
+function surroundings(session: Session, env: Record<string, string>): ReturnType<typeof surroundingsOf> {
+  if (Object.keys(env).length > 0) return surroundingsOf([session], env);
+  const found = known.get(session) ?? surroundingsOf([session], env);
+  known.set(session, found);
+  return found;
+}
+
+/** Tools over a session; SQL runs in this process (test/cli has the real one). */
+export function contextOf(session: Session): ToolContext {
+  return {
+    sessions: [session],
+    async query(sql) {
+      const database = await session.connect();
+      try {
+        const rows = await database.query<Record<string, string | number | null>>(sql);
+        const columns = Object.keys(rows[0] ?? {}).map((column) => ({ name: column, type: '' }));
+        return { columns, rows: rows.map((row) => Object.values(row)), truncated: false };
+      } finally {
+        await database.close();
+      }
+    },
+    explain,
+  };
+}
+
+export async function asking(
+  session: Session,
+  baseUrl: string,
+  change: Omit<Partial<AskOptions>, 'settings'> & {
+    settings?: Partial<ModelSettings>;
+    allowed?: Allowed[];
+    env?: Record<string, string>;
+  } = {},
+) {
+  const { settings, allowed = [], env = {}, ...rest } = change;
+  const context = contextOf(session);
+  return ask({
+    settings: settingsFor(baseUrl, settings),
+    mode: 'question',
+    question: 'Why is decode slow?',
+    opening: openingData(session, await context.explain(session)),
+    tools: askTools(new Set(allowed)),
+    context,
+    redact: redactor(await surroundings(session, env), new Set(allowed)),
+    signal: new AbortController().signal,
+    ...rest,
+  });
+}

@@ -1,0 +1,111 @@
+import { randomBytes } from 'node:crypto';
+import process from 'node:process';
+import type { AskMode } from '../ask/prompt.js';
+import { mayAskUnasked, type ModelSettings } from '../ask/model-settings.js';
+import type { Document } from '../model/document.js';
+import type { AnalyzeResult } from '../model/documents/analyze.js';
+import type { CompareResult } from '../model/documents/compare.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import { childEntry } from '../model/installation.js';
+import type { Session } from '../session/open.js';
+import { abortable } from './analyze-interrupt.js';
+import { noModel } from './analyze-run.js';
+import { configuredModel } from './analyze-settings.js';
+import { talk, terminalWidth, warn } from './output.js';
+
+/**
+ * What a configured model makes of the findings of a session that was just made, as text for the terminal; null without
+ * a model, and, with a warning, when it fails: `run` and `import` have done their work by then.
+ */
+export async function narrativeText(
+  session: Session,
+  explain: Document<ExplainResult> | null,
+): Promise<string | null> {
+  if (explain === null) return null;
+  const found = await orWarning(async () => {
+    const settings = await configuredModel();
+    if (settings === null) return null;
+    if (!mayAskUnasked(settings)) {
+      talk(
+        `no narrative: ${settings.baseUrl} comes from this project's inferscope.yaml; inferscope analyze asks it, INFERSCOPE_AI_URL makes it yours`,
+      );
+      return null;
+    }
+    const { openingData } = await import('../ask/prompt.js');
+    return narrated([session], settings, 'narrative', openingData(session, explain.data));
+  });
+  return found && narrativeLines(found);
+}
+
+export async function narrativeLines(result: AnalyzeResult): Promise<string> {
+  const { analyzeText } = await import('../report/terminal/analyze.js');
+  return analyzeText(result, terminalWidth(), { sql: false });
+}
+
+/** The model for `session compare --ai`. @throws E_USAGE that says what to set */
+export async function comparisonModel(): Promise<ModelSettings> {
+  const settings = await configuredModel();
+  if (settings) return settings;
+  throw noModel('session compare --ai has nobody to ask');
+}
+
+/** A narrative of a comparison; null, with a warning, when the model fails. */
+export async function comparisonNarrative(
+  sessions: readonly Session[],
+  found: CompareResult,
+  settings: ModelSettings,
+): Promise<AnalyzeResult | null> {
+  const { kernels, ...rest } = found;
+  const opening = { ...rest, kernels: kernels.slice(0, 20) };
+  return orWarning(() => narrated(sessions, settings, 'comparison', opening));
+}
+
+async function narrated(
+  sessions: readonly Session[],
+  settings: ModelSettings,
+  mode: AskMode,
+  opening: unknown,
+): Promise<AnalyzeResult> {
+  const [{ ask }, { defaultQuestion }, { sessionContext }, { redactor, surroundingsOf }, { askTools }] =
+    await Promise.all([
+      import('../ask/agent.js'),
+      import('../ask/prompt.js'),
+      import('../ask/session-context.js'),
+      import('../ask/redactor.js'),
+      import('../ask/tools/index.js'),
+    ]);
+  const nothing = new Set<never>();
+  const context = sessionContext(sessions, childEntry('sql-child'), nothing, randomBytes(8).toString('hex'));
+  const redact = redactor(await surroundingsOf(sessions, process.env), nothing);
+  talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} for a narrative`);
+  const question = defaultQuestion(mode);
+  const answer = await abortable((signal) =>
+    ask({ settings, mode, question, opening, tools: askTools(nothing), context, redact, signal }),
+  );
+  const [first] = sessions;
+  const { withoutData } = await import('../ask/recorder.js');
+  return {
+    session: { id: first!.id, name: first!.user.name, title: first!.manifest.title },
+    question: null,
+    answered_by: 'model',
+    model: settings.model,
+    answer: answer.answer,
+    claims: answer.claims,
+    unverified: answer.unverified,
+    queries: answer.queries.map(withoutData),
+    next_capture: null,
+    usage: answer.usage,
+  };
+}
+
+async function orWarning<T>(work: () => Promise<T | null>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    const why =
+      error instanceof InferscopeError ? `${error.parts.what}. ${error.parts.why}` : messageOf(error);
+    warn(`no narrative: ${why.replaceAll(/\p{Cc}+/gu, ' ')}`);
+    return null;
+  }
+}

@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process';
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { type Reply, testServer, type TestServer } from '../../src/ask/test-server.js';
+import { analyzeDocumentSchema, analyzeRequestDocumentSchema } from '../../src/model/documents/analyze.js';
+import { cli, environment, expectFailure, inferscope, place, type Ran } from './profile-cli.js';
+
+const at = place();
+let server: TestServer | null = null;
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+afterEach(async () => {
+  await server?.close();
+  server = null;
+});
+
+const fixture = (name: string) => join(process.cwd(), 'test/fixtures/diagnosis', `${name}.tgz`);
+beforeAll(() => {
+  for (const name of ['launch_bound_decode-fixed', 'launch_bound_decode-fault'])
+    expect(inferscope(at, ['session', 'import', fixture(name)]).status).toBe(0);
+});
+
+/** The binary beside a server of this process, which must go on answering. */
+async function asking(
+  args: string[],
+  script: Reply[],
+  env: NodeJS.ProcessEnv = {},
+  interruptAfter?: number,
+): Promise<Ran> {
+  server = await testServer(script);
+  const own = {
+    INFERSCOPE_AI_MODEL: 'scripted',
+    INFERSCOPE_AI_URL: server.url,
+    OPENAI_API_KEY: 'sk-0123456789abcdef0',
+  };
+  const child = spawn(process.execPath, [cli, ...args], {
+    cwd: at.scratch,
+    env: { ...environment(at), ...own, ...env },
+  });
+  const text = { stdout: '', stderr: '' };
+  child.stdout.on('data', (chunk) => (text.stdout += String(chunk)));
+  child.stderr.on('data', (chunk) => {
+    text.stderr += String(chunk);
+    if (interruptAfter !== undefined && text.stderr.includes('asking'))
+      setTimeout(() => child.kill('SIGINT'), interruptAfter);
+  });
+  return new Promise((resolve) => child.once('close', (status) => resolve({ status, ...text })));
+}
+
+const sql = (query: string): Reply => ({ calls: [{ name: 'sql', arguments: JSON.stringify({ query }) }] });
+
+describe('with a model', () => {
+  test('real SQL in a child process; the answer on stdout, talk on stderr; the conversation goes on', async () => {
+    const first = await asking(
+      ['analyze', 'launch_bound_decode-fault', '--question', 'how many kernels?'],
+      [
+        sql('SELECT count(*) AS kernels, min(host) AS host FROM kernels'),
+        sql("SELECT content FROM read_text('/etc/passwd')"),
+        { text: 'There are many kernels [q1], at 4711 GB/s.' },
+      ],
+    );
+    expect(first.status, first.stderr).toBe(0);
+    expect(first.stdout).toContain('4711 GB/s (unverified)');
+    expect(first.stdout).toContain('0 of 1 numbers verified, 1 marked (unverified)');
+    expect(first.stderr).toContain('asking scripted at 127.0.0.1');
+    expect(first.stdout.split('\n').every((line) => line.length <= 80)).toBe(true);
+    const sent = server!.seen.map(({ body }) => JSON.stringify(body));
+    expect(sent[1]).toMatch(/host-[0-9a-f]{6}/);
+    expect(sent[2]).not.toContain('root:');
+    await server!.close();
+
+    const second = await asking(
+      ['analyze', 'launch_bound_decode-fault', '--continue', '--question', 'and now?', '--json'],
+      [{ text: 'The same [q1].' }],
+    );
+    expect(second.status, second.stderr).toBe(0);
+    const { data } = analyzeDocumentSchema.parse(JSON.parse(second.stdout));
+    expect(data).toMatchObject({ answered_by: 'model', question: 'and now?', usage: { steps: 1 } });
+    expect(JSON.stringify(server!.seen[0]!.body)).toContain('how many kernels?');
+  });
+
+  test('--dry-run is what is sent, to the letter, and sends nothing', async () => {
+    const args = ['analyze', 'launch_bound_decode-fault', '--question', 'why?'];
+    const dry = await asking([...args, '--dry-run', '--json'], [{ text: '' }]);
+    expect(server!.seen).toEqual([]);
+    const { data } = analyzeRequestDocumentSchema.parse(JSON.parse(dry.stdout));
+    expect(dry.stdout).not.toContain('sk-0123');
+    await server!.close();
+    const sent = await asking(args, [{ text: 'Because.' }]);
+    expect(sent.status).toBe(0);
+    // The answer of the step before the last may use tools.
+    expect(server!.seen[0]!.body).toEqual(data.body);
+  });
+
+  test('Ctrl-C ends it with 130', async () => {
+    const ran = await asking(['analyze', '--json'], [{ silence: true }], {}, 300);
+    expectFailure(ran, 130, 'E_INTERRUPTED');
+  });
+
+  test('session compare --ai; a failing model is a warning there', async () => {
+    const pair = ['session', 'compare', 'launch_bound_decode-fixed', 'launch_bound_decode-fault', '--ai'];
+    const ran = await asking(pair, [{ text: 'The second launches more kernels.' }]);
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(ran.stdout).toContain('The second launches more kernels.');
+    await server!.close();
+    const failed = await asking(pair, [{ status: 401, message: 'who are you' }]);
+    expect([failed.status, failed.stderr]).toEqual([0, expect.stringContaining('no narrative: 127.0.0.1')]);
+  });
+});
+
+describe('without a model', () => {
+  test('sentences and findings; a question goes to what is stored, with its query', () => {
+    const whole = inferscope(at, ['analyze', 'launch_bound_decode-fault']);
+    expect([whole.status, whole.stdout]).toEqual([0, expect.stringContaining('Launch-bound')]);
+    const question = ['analyze', 'launch_bound_decode-fault', '--question', 'which kernels take longest?'];
+    const { data } = analyzeDocumentSchema.parse(JSON.parse(inferscope(at, [...question, '--json']).stdout));
+    expect(data).toMatchObject({ answered_by: 'stored', model: null, usage: null });
+    const query = data.queries.find(({ tool }) => tool === 'sql')!;
+    const ran = inferscope(at, ['sql', '-s', 'launch_bound_decode-fault', query.input!, '--json']);
+    expect((JSON.parse(ran.stdout) as { data: { rows: unknown[] } }).data.rows.length).toBe(query.rows);
+    const printed = inferscope(at, [...question, '--sql', query.id.slice(1)]);
+    expect(printed.stdout.trim()).toBe(query.input);
+  });
+
+  test('says when it cannot', () => {
+    const ran = inferscope(at, ['analyze', '--question', 'what colour is the sky?', '--json']);
+    const { data } = analyzeDocumentSchema.parse(JSON.parse(ran.stdout));
+    expect(data).toMatchObject({ answered_by: 'nobody', queries: [] });
+    expect(data.answer).toContain('cannot be answered without a model');
+  });
+
+  test('what needs one says what to set', () => {
+    const pair = ['launch_bound_decode-fixed', 'launch_bound_decode-fault'];
+    const compared = inferscope(at, ['session', 'compare', ...pair, '--ai', '--json']);
+    expect(expectFailure(compared, 2, 'E_USAGE').fix).toContain('INFERSCOPE_AI_MODEL');
+    expectFailure(inferscope(at, ['analyze', '--dry-run', '--json']), 2, 'E_USAGE');
+    const env = { INFERSCOPE_AI_MODEL: 'm', OPENAI_API_KEY: '' };
+    expectFailure(inferscope(at, ['analyze', '--json'], env), 4, 'E_MODEL_ACCESS');
+  });
+});
