@@ -75,7 +75,12 @@ export interface Workbench {
   /** Settles when every table given to `keepColumns` and closed is on disk. @throws what went wrong with one */
   written(): Promise<void>;
   /** Fewer threads also bound the memory further: sorts and joins take some for each. */
-  limit(limits: { threads?: number; memory_bytes?: number }): Promise<void>;
+  limit(limits: {
+    threads?: number;
+    memory_bytes?: number;
+    /** What was let go of returns to the system at once, not seconds later; costs time. */
+    return_pages?: boolean;
+  }): Promise<void>;
 }
 
 /** Where an importer puts what it reads. */

@@ -39,8 +39,6 @@ export async function createStaging(
 ): Promise<Staging> {
   const database = await openDatabase({ spillFolder, memoryLimitBytes });
   const { connection } = database;
-  // Pages that DuckDB let go of return to the system at once, not ten seconds later: 60 MB of a Kineto import's peak.
-  await connection.run('SET allocator_background_threads = true');
   const dictionary = new Map<string, number>();
   const staged = new Map<TableName, Staged>();
   for (const table of tableNames) staged.set(table, await prepare(connection, table, dictionary));

@@ -113,9 +113,10 @@ export function createWorkbench(
     async written() {
       await Promise.all(writing.splice(0));
     },
-    async limit({ threads, memory_bytes: bytes }) {
+    async limit({ threads, memory_bytes: bytes, return_pages: returned }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
       if (bytes !== undefined) await connection.run(`SET memory_limit = '${Math.round(bytes / 2 ** 20)}MiB'`);
+      if (returned !== undefined) await connection.run(`SET allocator_background_threads = ${returned}`);
     },
   };
 }

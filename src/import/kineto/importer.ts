@@ -67,7 +67,7 @@ export async function loadKineto(
   context: ImportContext,
   options: KinetoOptions = {},
 ): Promise<ImportOutcome> {
-  await workbench.limit({ memory_bytes: databaseMemoryBytes, threads: 2 });
+  await workbench.limit({ memory_bytes: databaseMemoryBytes, threads: 2, return_pages: true });
   const issues: Issue[] = [];
   try {
     issues.push(...(await fillTraceTables(path, workbench, context, options)));
