@@ -1,6 +1,6 @@
 import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange } from '../../model/documents/compare.js';
-import { kernelChanges } from '../../model/documents/compare.js';
+import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Figure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
@@ -51,7 +51,7 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       .filter(({ severity }) => severity !== 'info')
       .map((issue) => ({ ...issue, text: `${id}: ${issue.text}` })),
   );
-  return document('compare', '1.0', compareSides(what!, sides), [...timingIssues(sides), ...issues]);
+  return document('compare', compareVersion, compareSides(what!, sides), [...timingIssues(sides), ...issues]);
 }
 
 /** The comparison itself: no database, no files. */

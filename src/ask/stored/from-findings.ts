@@ -57,6 +57,7 @@ export function silentRules({ explained, question }: StoredFacts): StoredPart[] 
       sql: null,
       from: 'findings',
       rows: 0,
+      ...(outcome === 'not_fired' ? {} : { silent: true as const }),
     }));
 }
 

@@ -89,8 +89,11 @@ export const questionKinds: readonly QuestionKind[] = [
   },
 ];
 
-/** Findings and rules that the question's words name, whatever its kind. */
-export const byWords = (facts: StoredFacts): StoredPart[] => {
+const quantity = /\bhow (much|many|large|big|long|often)\b/i;
+
+/** Findings that the question's words name, whatever its kind; else rules of that name that found nothing, or could not look. */
+export function byWords(facts: StoredFacts): StoredPart[] {
   const found = matchedFindings(facts);
-  return found.length > 0 ? found : silentRules(facts);
-};
+  // "How much memory does the KV cache take?" is not answered by "no KV cache is copied".
+  return found.length > 0 || quantity.test(facts.question.text) ? found : silentRules(facts);
+}

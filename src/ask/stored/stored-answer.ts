@@ -69,7 +69,9 @@ function withoutRepeats(parts: readonly StoredPart[]): StoredPart[] {
   return parts.filter(({ text }, i) => parts.findIndex((one) => one.text === text) === i);
 }
 
-function result(session: Session, question: string | null, parts: readonly StoredPart[]): AnalyzeResult {
+function result(session: Session, question: string | null, found: readonly StoredPart[]): AnalyzeResult {
+  const missing = found.filter(({ silent }) => silent);
+  const parts = missing.length === found.length ? [] : found;
   const queries: AskedQuery[] = [];
   const texts = parts.map(({ text, sql, from, rows }) => {
     const tool = sql === null ? from : 'sql';
@@ -84,7 +86,7 @@ function result(session: Session, question: string | null, parts: readonly Store
     question,
     answered_by: parts.length > 0 ? 'stored' : 'nobody',
     model: null,
-    answer: parts.length > 0 ? texts.join('\n') : cannot(question ?? ''),
+    answer: parts.length > 0 ? texts.join('\n') : cannot(question ?? '', missing),
     claims: [],
     unverified: 0,
     queries,
@@ -93,10 +95,11 @@ function result(session: Session, question: string | null, parts: readonly Store
   };
 }
 
-function cannot(question: string): string {
+function cannot(question: string, missing: readonly StoredPart[]): string {
   const examples = questionKinds.slice(0, 6).map(({ example }) => `- ${example}`);
   return [
     `This cannot be answered without a model: nothing that is stored matches “${question}”.`,
+    ...missing.map(({ text }) => text),
     'What can be asked without one, for example:',
     ...examples,
     'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/analyze.md).',

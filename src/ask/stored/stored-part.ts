@@ -25,6 +25,8 @@ export interface StoredPart {
   sql: string | null;
   from: string;
   rows: number | null;
+  /** It only says what is missing. */
+  silent?: true;
 }
 
 const fillers = new Set(
@@ -50,7 +52,7 @@ export function tokensOf(text: string): Set<string> {
 function stem(word: string): string {
   if (word.length <= 3) return word;
   if (word.endsWith('ies')) return `${word.slice(0, -3)}y`;
-  const bare = word.replace(/(?:ing|ed|es|s)$/, '');
+  const bare = word.replace(/(?:ing|ed|es|e|s)$/, '');
   return bare.length >= 3 ? bare : word;
 }
 
