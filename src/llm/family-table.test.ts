@@ -48,7 +48,13 @@ const table: [family: string, id: string, parameters: number, source: string, kv
   ['OPT', 'opt-6.7b', 6_658_473_984, 'parameters of the checkpoint', [2, 32, 32, 128, 2]],
   ['DeepSeek V2', 'deepseek-v2-lite', 15_706_484_224, 'safetensors header; "15.7B"', [27, 512 + 64, 2]],
   ['DeepSeek V2', 'deepseek-v2', 235_741_434_880, 'safetensors header; "236B"', [60, 512 + 64, 2]],
-  ['DeepSeek V3', 'deepseek-v3', 671_026_419_200, '"671B" of arXiv 2412.19437, without its MTP layer', [61, 512 + 64, 2]],
+  [
+    'DeepSeek V3',
+    'deepseek-v3',
+    671_026_419_200,
+    '"671B" of arXiv 2412.19437, without its MTP layer',
+    [61, 512 + 64, 2],
+  ],
 ];
 
 describe('families', () => {

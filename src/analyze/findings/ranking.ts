@@ -68,7 +68,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       bars,
       at_stake_ms,
       at_stake_share,
-      gain: draft.gain && clamped(draft.gain, Math.min(ceiling, at_stake_ms ?? Infinity), stage),
+      gain: draft.gain && clamped(draft.gain, at_stake_ms ?? Infinity, ceiling, stage),
       hidden_by: null,
       references: rule.references,
     },
@@ -93,10 +93,11 @@ function severityOf(share: number | null): Finding['severity'] {
 
 function clamped(
   gain: NonNullable<Finding['gain']>,
+  stake: number,
   ceiling: number,
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
-  const expected_ms = Math.max(0, Math.min(gain.expected_ms, ceiling));
+  const expected_ms = Math.max(0, Math.min(gain.expected_ms, stake, ceiling));
   return {
     ...gain,
     expected_ms,
@@ -143,7 +144,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
       continue;
     }
     const own = Math.min(gain.expected_ms, free);
-    finding.gain = clamped(gain, own, stage);
+    finding.gain = clamped(gain, own, free, stage);
     rest -= own;
     take(finding, own, left, taken);
   }

@@ -17,6 +17,12 @@ test('each rule takes its own sample, and no rule before it does', () => {
 /** Names as profilers print them, from public traces and the sources of the engines; tile and type read by hand. */
 test.each([
   ['nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN', 'gemm', '64x8x64', 'fp16'],
+  [
+    'sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n_tilesize128x128x32_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas',
+    'gemm',
+    '128x128x32',
+    'tf32',
+  ],
   ['nvjet_tst_192x192_64x4_2x1_v_bz_coopB_bias_TNN', 'gemm', '192x192x64', 'bf16'],
   ['nvjet_sm90_qqtst_128x64_128x6_2x1_v_bz_TNT', 'gemm', '128x64x128', 'fp8'],
   ['cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x64_64x4_tn_align8', 'gemm', '128x64x64', 'fp16'],

@@ -86,6 +86,8 @@ function dtype(name: string): string | null {
   if (nvjet) return letters[nvjet[1]!] ?? null;
   const tensile = /Cijk_\w+?_\w+?_(F8|I8|[HBSDX])\w*_/.exec(name);
   if (tensile) return tensileTypes[tensile[1]!] ?? null;
+  // sm90_xmma_gemm_f32f32_tf32f32_f32_…: float32 that is multiplied as TF32.
+  if (/xmma_\w*?gemm_f32f32_tf32/.test(name)) return 'tf32';
   const word =
     /xmma_\w*?gemm_(bf16|tf32|e4m3|e5m2|f16|f32|f64|s8|i8)/.exec(name)?.[1] ??
     /(?:tensorop|simt|wmma)_(bf16|tf32|e4m3|e5m2|f16|f32|f64|s8|h|s|d)(?=_|[hsdi]?\d|[a-z]*gemm)/.exec(

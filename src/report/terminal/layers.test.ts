@@ -39,6 +39,8 @@ const result: EstimateResult = {
     outside: [{ module: 'lm_head', class: 'gemm', ...sizes }],
     total: sizes,
   },
+  files: null,
+  memory: null,
 };
 
 it('layer ranges', () => {
