@@ -1,7 +1,7 @@
 import { basename } from 'node:path';
 import process from 'node:process';
 import { durationMs } from './bench-slo.js';
-import { configFiles, readText } from './config.js';
+import { configError, configFiles, readText } from './config.js';
 import { type ModelSettings, modelSettings } from '../ask/model-settings.js';
 
 /**
@@ -17,9 +17,15 @@ export async function configuredModel(flag?: string): Promise<ModelSettings | nu
     const { timeout, ...section } = readConfigFile(path, readText(path)).ai ?? {};
     const from = basename(path) === 'inferscope.yaml' ? ('project' as const) : ('user' as const);
     return {
-      section: { ...section, ...(timeout === undefined ? {} : { timeout_ms: durationMs(timeout)! }) },
+      section: { ...section, ...(timeout === undefined ? {} : { timeout_ms: timeoutMs(path, timeout) }) },
       from,
     };
   });
   return modelSettings(flag, process.env, sections);
+}
+
+function timeoutMs(path: string, text: string): number {
+  const ms = durationMs(text);
+  if (ms !== null && ms > 0) return ms;
+  throw configError(path, '', `ai.timeout "${text}" is no duration`, 'Write for example: timeout: 120s');
 }

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { type Allowed, allowable } from '../ask/allowable.js';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
@@ -27,11 +27,10 @@ export function define(command: Command): void {
     .option('--deeper', 'more steps, and the capture that would tell more')
     .option('--continue', 'continue the conversation that is kept with the session')
     .option('--model <name>', 'instead of the configured one; none: without a model')
-    .option(
-      '--allow <kinds>',
-      `what may be sent beside names and numbers: ${allowable.join(', ')}; nothing by default`,
-      allowed,
-      [],
+    .addOption(
+      new Option('--allow <kinds>', `what may be sent beside names and numbers: ${allowable.join(', ')}`)
+        .argParser(allowed)
+        .default([], 'nothing'),
     )
     .option('--dry-run', 'print what would be sent, and send nothing')
     .option(

@@ -1,6 +1,5 @@
 import { z } from 'zod';
 import { aiProviders } from '../ask/model-settings.js';
-import { durationMs } from './bench-slo.js';
 import { configError } from './config.js';
 import { readYaml } from './yaml-file.js';
 
@@ -87,9 +86,7 @@ export const configSchema = z.strictObject({
       base_url: z.string().optional(),
       model: z.string().optional(),
       api_key_env: z.string().optional(),
-      timeout: time
-        .refine((text) => (durationMs(text) ?? 0) > 0, 'must be a duration such as 120s')
-        .optional(),
+      timeout: time.optional(),
       max_steps: count.optional(),
       input_usd_per_million: z.number().nonnegative().optional(),
       output_usd_per_million: z.number().nonnegative().optional(),

@@ -12,9 +12,11 @@ export function analyzeText(
   const width = Math.min(80, columns);
   const cited = new Set([...result.answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
   const queries = result.queries.filter(({ id, input }) => cited.has(id) && input !== null);
+  const given = cited.has('q0') ? result.queries.find(({ id }) => id === 'q0') : undefined;
   const lines = [
     ...answerLines(result.answer, width),
-    ...(queries.length > 0 ? [''] : []),
+    ...(queries.length > 0 || given ? [''] : []),
+    ...(given ? [colour.dim(`  [q0] ${given.tool}, as it was given with the question`)] : []),
     ...queries.flatMap((query) => queryLines(query, width)),
     ...(sql && queries.some(({ input }) => (input ?? '').length > queryCharacters)
       ? ['', '  --sql n, typed behind the same command, prints the whole query [qn]']
