@@ -60,10 +60,13 @@ test('by ms over the whole run, not by share of their own stage', () => {
   ]);
 });
 
-test('a gain is no more than the bars it names, and after_ms follows', () => {
+test('a gain is no more than the bars it names, and after_ms follows, without the profiler', () => {
   const [one] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [decode]);
   expect(one!.at_stake_ms).toBe(6);
   expect(one!.gain).toMatchObject({ expected_ms: 6, low_ms: 4.5, high_ms: 6, after_ms: 4 });
+  const profiled = { ...decode, bars: new Map([...decode.bars, ['profiler_overhead', 1.5]]) };
+  const [same] = ranked([found('greedy', 9, ['launch_overhead', 'host.program'])], [profiled]);
+  expect(same!.gain).toMatchObject({ expected_ms: 6, after_ms: 2.5 });
   // A negative bar takes nothing away from the others.
   expect(ranked([found('r', 9, ['roofline', 'serial'])], [decode])[0]!.gain!.expected_ms).toBe(0.5);
 });

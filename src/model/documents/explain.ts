@@ -106,7 +106,7 @@ export const findingSchema = z.object({
       expected_ms: z.number(),
       low_ms: z.number(),
       high_ms: z.number(),
-      /** The stage's time afterwards: measured − expected. */
+      /** The stage's time afterwards, without what the profiler added where that is known: measured − expected. */
       after_ms: z.number(),
       assumption: z.string(),
       /** The same question for `explain --what-if`; null where it has no word for it. */
