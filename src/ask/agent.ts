@@ -2,6 +2,7 @@ import type { ModelMessage } from 'ai';
 import type { AnalyzeResult } from '../model/documents/analyze.js';
 import { figure, type Figure, missing } from '../model/figure.js';
 import { checkClaims } from './check-claims.js';
+import { evidenceOf } from './evidence.js';
 import { languageModel } from './language-model.js';
 import { modelFailure } from './model-failure.js';
 import { type ModelSettings, requireKey } from './model-settings.js';
@@ -9,7 +10,6 @@ import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet } from './recorder.js';
 import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
-import { valuesOf } from './values.js';
 
 export interface AskOptions {
   settings: ModelSettings;
@@ -56,9 +56,7 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
   const result = await replies(options, user, record, steps);
   const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
-  const known = [...(before?.queries ?? []), ...given, ...record.queries].flatMap(({ id, data }) =>
-    valuesOf(data, id),
-  );
+  const known = evidenceOf([...(before?.queries ?? []), ...given, ...record.queries], question);
   const said = result.text.trim();
   const { text, claims } = checkClaims(said, known, question);
   signal.throwIfAborted();

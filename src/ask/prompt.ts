@@ -1,3 +1,4 @@
+import type { CompareResult } from '../model/documents/compare.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
@@ -74,12 +75,31 @@ function withoutConfig(workload: NonNullable<ManifestData['workload']>) {
   return { ...rest, model: { ...known, model_type: config['model_type'] ?? null } };
 }
 
+/** Of a benchmark with many points, and of a comparison of very different programs, the rest is for the tools. */
+const most = { stages: 6, findings: 12, kernels: 20, classes: 40, gemm_tiles: 10, environment: 40 };
+
 /** What the model is given with the question: [q0]. */
 export function openingData(session: Session, explained: ExplainResult) {
+  const { stages, findings } = explained;
+  const left = { stages: stages.length - most.stages, findings: findings.length - most.findings };
   return {
     session: sessionFacts(session),
-    ...briefFindings(explained),
-    stages: explained.stages.map((stage) => briefStage(stage)),
+    ...briefFindings({ ...explained, findings: findings.slice(0, most.findings) }),
+    stages: stages.slice(0, most.stages).map((stage) => briefStage(stage)),
+    ...(left.stages > 0 || left.findings > 0
+      ? { more: 'the tools findings and waterfall have those that are left out here' }
+      : {}),
+  };
+}
+
+/** The same of a comparison. */
+export function comparisonData(found: CompareResult) {
+  return {
+    ...found,
+    environment: found.environment.slice(0, most.environment),
+    classes: found.classes.slice(0, most.classes),
+    kernels: found.kernels.slice(0, most.kernels),
+    gemm_tiles: found.gemm_tiles.slice(0, most.gemm_tiles),
   };
 }
 

@@ -56,9 +56,8 @@ export async function comparisonNarrative(
   found: CompareResult,
   settings: ModelSettings,
 ): Promise<AnalyzeResult | null> {
-  const { kernels, ...rest } = found;
-  const opening = { ...rest, kernels: kernels.slice(0, 20) };
-  return orWarning(() => narrated(sessions, settings, 'comparison', opening));
+  const { comparisonData } = await import('../ask/prompt.js');
+  return orWarning(() => narrated(sessions, settings, 'comparison', comparisonData(found)));
 }
 
 async function narrated(

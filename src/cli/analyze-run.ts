@@ -12,7 +12,9 @@ import { configuredModel } from './analyze-settings.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 
 /** `inferscope analyze` */
-export async function analyzeCommand(selector: string, options: AnalyzeOptions): Promise<void> {
+export async function analyzeCommand(selector: string, typed: AnalyzeOptions): Promise<void> {
+  const { question = '', ...rest } = typed;
+  const options: AnalyzeOptions = question.trim() === '' ? rest : typed;
   const settings = await configuredModel(options.model);
   const { openSession } = await import('../session/open.js');
   const session = await openSession(selector);
