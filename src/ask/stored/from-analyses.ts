@@ -36,12 +36,11 @@ export async function benchAnswers(facts: StoredFacts): Promise<StoredPart[]> {
     }));
 }
 
-/** What took the memory, of a session of `memory`. */
+/** What took the memory, of a session of `memory` or `profile`. */
 export async function memoryComponents(facts: StoredFacts): Promise<StoredPart[]> {
-  if (!has(facts, 'memory-plan')) return [];
-  const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
-  const { memory_breakdown: parts } = (await analyzeMemory(facts.session)).data.profile;
-  const list = parts.components
+  const parts = await componentsOf(facts);
+  if (parts.length === 0) return [];
+  const list = parts
     .toSorted((a, b) => b.bytes - a.bytes)
     .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${gibOf(bytes)}`);
   return [
@@ -52,6 +51,16 @@ export async function memoryComponents(facts: StoredFacts): Promise<StoredPart[]
       rows: list.length,
     },
   ];
+}
+
+async function componentsOf(facts: StoredFacts): Promise<{ component: string; bytes: number }[]> {
+  if (has(facts, 'memory-plan')) {
+    const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
+    return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
+  }
+  if (facts.session.manifest.kind !== 'profile') return [];
+  const { analyzeProfile } = await import('../../analyze/profile.js');
+  return (await analyzeProfile(facts.session)).data.memory.breakdown;
 }
 
 /** MFU and MBU of the stages, or why there is none. */

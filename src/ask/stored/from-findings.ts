@@ -138,7 +138,7 @@ function stagePart(stage: StageWaterfall): StoredPart {
     .slice(0, 3);
   const parts = [
     measured.value === null ? 'not measured' : `${msOf(measured.value)} (n = ${instances})`,
-    clean.value === null ? null : `${msOf(clean.value)} without a profiler`,
+    clean.value === null || clean.value === measured.value ? null : `${msOf(clean.value)} without a profiler`,
     roofline.value === null
       ? `the roofline is not known: ${roofline.reason.text}`
       : `the roofline allows ${msOf(roofline.value)}`,

@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { gpuWorkload, planOf } from '../../analyze/bench/test-bench.js';
+import { analyzeProfile } from '../../analyze/profile.js';
+import { wholeRows } from '../../analyze/test-rows.js';
+import { repetitions, sessionOf } from '../../analyze/test-session.js';
+import { benchPoint } from '../../model/bench.js';
+import { testHome } from '../../session/test-folder.js';
+import { storedAnswer } from './stored-answer.js';
+
+const home = testHome();
+
+test('a profile: utilization, memory, operators', async () => {
+  const session = await sessionOf(home, wholeRows());
+  const { stages, memory } = (await analyzeProfile(session)).data;
+  const decode = stages.find(({ kind }) => kind === 'decode')!;
+  const mfu = await storedAnswer(session, 'what is the MFU of decode?');
+  expect(mfu.answer).toContain(`decode: MFU ${(100 * decode.mfu.value!).toFixed(1)} %`);
+  expect(mfu.answer).not.toContain('prefill');
+  const parts = (await storedAnswer(session, 'what takes the memory?')).answer;
+  for (const { component } of memory.breakdown) expect(parts).toContain(component.replaceAll('_', ' '));
+  // Two calls of 17.5 ms, the longest.
+  expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
+    /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,
+  );
+  expect((await storedAnswer(session, 'from which batch size is there no scaling?')).answered_by).toBe(
+    'nobody',
+  );
+});
+
+test('a benchmark answers its own questions', async () => {
+  const point = benchPoint(['latency'], 2, 4, 3);
+  const common = {
+    samplingMs: [1, 0.5, 0.5],
+    loopMs: 0.25,
+    inputLen: 4,
+    point: point.point,
+    pid: 1,
+    launch: 0,
+  };
+  const rows = repetitions([
+    { ...common, iteration: 0, at: 0, prefillMs: 9, decodeMs: [4, 6] },
+    { ...common, iteration: 1, at: 100, prefillMs: 11, decodeMs: [4, 6] },
+  ]);
+  const session = await sessionOf(home, rows, {
+    workload: gpuWorkload(),
+    roofline: null,
+    kind: 'bench',
+    artifacts: { 'bench-plan': planOf([point]) },
+  });
+  const { answer, queries } = await storedAnswer(session, 'what is the latency of the first token?');
+  expect(queries.map(({ tool }) => tool)).toContain('bench answer latency');
+  // Prefills of 9 and 11 ms, each with 1 ms of sampling.
+  expect(answer).toMatch(/\b11(\.\d+)? ms/);
+});
