@@ -92,7 +92,29 @@ export const configSchema = z.strictObject({
       output_usd_per_million: z.number().nonnegative().optional(),
     })
     .optional(),
-  roofline: z.strictObject({ threads: count.optional() }).optional(),
+  roofline: z
+    .strictObject({ device: z.string().optional(), python: z.string().optional(), threads: count.optional() })
+    .optional(),
+  kernels: z
+    .strictObject({
+      engine: z.enum(['torch', 'onnx']).optional(),
+      device: z.string().optional(),
+      python: z.string().optional(),
+      threads: count.optional(),
+      runs: count.optional(),
+      output: z.string().optional(),
+    })
+    .optional(),
+  memory: z
+    .strictObject({
+      engine: z.string().optional(),
+      weights: z.string().optional(),
+      dtype: z.string().optional(),
+      device: z.string().optional(),
+      python: z.string().optional(),
+      timeout: time.optional(),
+    })
+    .optional(),
   /** Names of ranges that mark stages (src/import/stage-name-config.ts checks them). */
   stages: z.array(z.unknown()).optional(),
 });
