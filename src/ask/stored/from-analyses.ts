@@ -60,7 +60,7 @@ async function componentsOf(facts: StoredFacts): Promise<{ component: string; by
   }
   if (facts.session.manifest.kind !== 'profile') return [];
   const { analyzeProfile } = await import('../../analyze/profile.js');
-  return (await analyzeProfile(facts.session)).data.memory.breakdown;
+  return (await analyzeProfile(facts.session)).data.memory?.breakdown ?? [];
 }
 
 /** MFU and MBU of the stages, or why there is none. */
