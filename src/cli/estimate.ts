@@ -67,6 +67,15 @@ export function define(command: Command): void {
     .action(run);
 }
 
+/** Name of this machine's first GPU; null where no driver shows one. */
+async function ownGpu(): Promise<string | null> {
+  const { openGpus } = await import('../capture/telemetry-gpus.js');
+  const { gpus } = await openGpus();
+  const name = gpus?.devices[0]?.name ?? null;
+  gpus?.close();
+  return name;
+}
+
 async function run(typed: Typed): Promise<void> {
   const { json, fits, layers, gpu, model } = typed;
   const options = {
@@ -76,13 +85,19 @@ async function run(typed: Typed): Promise<void> {
     outputLen: typed.outputLen ?? [128],
   };
   if (fits) {
-    if (gpu === undefined)
-      throw missing('--gpu', '--fits compares models with one GPU.', '--gpu A10G --fits');
+    const name = gpu ?? (await ownGpu());
+    if (name === null) {
+      throw missing(
+        '--gpu',
+        '--fits compares models with one GPU, and this machine has none.',
+        '--gpu A10G --fits',
+      );
+    }
     const [{ estimateFits }, { fitsText }] = await Promise.all([
       import('./estimate-fits.js'),
       import('../report/terminal/estimate-fits.js'),
     ]);
-    const made = estimateFits(gpu, options);
+    const made = estimateFits(name, options);
     if (json) printDocument(made);
     else print(fitsText(made, { width: terminalWidth() }));
     return;

@@ -33,6 +33,7 @@ export function breakdownOf(
   const residual = measured === null ? null : measured.bytes - known;
   const of = (component: string) => components.find((one) => one.component === component);
   const overhead = components.filter(({ component }) => overheads.some((one) => one === component));
+  const overheadBytes = overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0);
   const confidence = (component: string): Confidence => of(component)?.confidence ?? 'unknown';
   if (residual !== null) {
     components.push({
@@ -58,10 +59,13 @@ export function breakdownOf(
     total_measured_bytes: measured?.bytes ?? null,
     total_measured_source: measured?.source ?? null,
     model_weights_gb: gb(of('model_weights')?.bytes ?? null),
+    model_weights_bytes: of('model_weights')?.bytes ?? null,
     kv_cache_gb: gb(of('kv_cache')?.bytes ?? null),
+    kv_cache_bytes: of('kv_cache')?.bytes ?? null,
     activations_gb: gb(of('activations')?.bytes ?? null),
-    framework_overhead_gb:
-      overhead.length === 0 ? null : overhead.reduce((sum, { bytes }) => sum + bytes, 0) / 1e9,
+    activations_bytes: of('activations')?.bytes ?? null,
+    framework_overhead_gb: gb(overheadBytes),
+    framework_overhead_bytes: overheadBytes,
     residual_gb: gb(residual),
     residual_bytes: residual,
     confidence_levels: {

@@ -138,9 +138,29 @@ function gpuPoint(
 /** Sum, max, mean and the standard deviation of the population, in 10^9 bytes; null without a value. */
 export function spread(
   values: readonly number[],
-): Pick<MemoryPoint, 'total_gb' | 'total_bytes' | 'max_gb' | 'mean_gb' | 'stddev_gb'> {
-  if (values.length === 0)
-    return { total_gb: null, total_bytes: null, max_gb: null, mean_gb: null, stddev_gb: null };
+): Pick<
+  MemoryPoint,
+  | 'total_gb'
+  | 'total_bytes'
+  | 'max_gb'
+  | 'max_bytes'
+  | 'mean_gb'
+  | 'mean_bytes'
+  | 'stddev_gb'
+  | 'stddev_bytes'
+> {
+  if (values.length === 0) {
+    return {
+      total_gb: null,
+      total_bytes: null,
+      max_gb: null,
+      max_bytes: null,
+      mean_gb: null,
+      mean_bytes: null,
+      stddev_gb: null,
+      stddev_bytes: null,
+    };
+  }
   const total = values.reduce((sum, value) => sum + value, 0);
   const mean = total / values.length;
   const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / values.length;
@@ -148,8 +168,11 @@ export function spread(
     total_gb: total / 1e9,
     total_bytes: total,
     max_gb: Math.max(...values) / 1e9,
+    max_bytes: Math.max(...values),
     mean_gb: mean / 1e9,
+    mean_bytes: mean,
     stddev_gb: Math.sqrt(variance) / 1e9,
+    stddev_bytes: Math.sqrt(variance),
   };
 }
 

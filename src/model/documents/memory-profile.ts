@@ -23,9 +23,12 @@ export const memoryPointSchema = z.looseObject({
   total_gb: gb,
   total_bytes: bytes,
   max_gb: gb,
+  max_bytes: bytes.optional(),
   mean_gb: gb,
+  mean_bytes: bytes.optional(),
   /** Over GPUs, of the population; 0 for one. */
   stddev_gb: gb,
+  stddev_bytes: bytes.optional(),
   per_gpu_details: z.array(gpuMemorySchema),
   /** Seconds since sampling began; null where the point was not reached. */
   t_s: z.number().nullable(),
@@ -127,9 +130,13 @@ export const memoryProfileSchema = z.looseObject({
     total_measured_gb: gb,
     total_measured_bytes: bytes,
     model_weights_gb: gb,
+    model_weights_bytes: bytes.optional(),
     kv_cache_gb: gb,
+    kv_cache_bytes: bytes.optional(),
     activations_gb: gb,
+    activations_bytes: bytes.optional(),
     framework_overhead_gb: gb,
+    framework_overhead_bytes: bytes.optional(),
     /** Measured − all components; negative is shown as it is. */
     residual_gb: gb,
     residual_bytes: bytes,

@@ -9,7 +9,11 @@ import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 const gigabytes = (bytes: number): string => formatQuantity(bytes / 1e9, '').trim();
 
 /** Columns are narrow; the document has the schemes' own names. */
-const shortFormat: Readonly<Record<string, string>> = { 'fp8-row': 'fp8', 'awq-int4-g128': 'awq int4' };
+const shortFormat: Readonly<Record<string, string>> = {
+  bfloat16: '16-bit',
+  'fp8-row': '8-bit',
+  'awq-int4-g128': 'awq int4',
+};
 
 /** What `inferscope estimate --gpu NAME --fits` prints: one row a model, what does not fit in brackets. */
 export function fitsText(made: Document<EstimateFits>, { width: columns }: { width: number }): string {
@@ -17,7 +21,7 @@ export function fitsText(made: Document<EstimateFits>, { width: columns }: { wid
   const width = Math.min(100, columns);
   const room = formatBytes(data.gpu.total_bytes);
   const title = `inferscope${nbsp}${tool_version} · estimate · which models fit ${inert(data.gpu.name ?? 'a GPU')} (${room}, ${data.gpu.source})`;
-  const shape = `Memory with ${data.engine}, batch${nbsp}${data.batch_size}, ${formatCount(data.input_len)}${nbsp}+${nbsp}${formatCount(data.output_len)}${nbsp}tokens: weights + KV cache + activations + overhead, GiB. In brackets: does not fit. Nothing was downloaded.`;
+  const shape = `Memory with ${data.engine}, batch${nbsp}${data.batch_size}, ${formatCount(data.input_len)}${nbsp}+${nbsp}${formatCount(data.output_len)}${nbsp}tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In brackets: does not fit. Nothing was downloaded.`;
   const names = data.models[0]?.formats.map(({ format }) => format) ?? [];
   const rows = data.models.map((row) => [
     inert(row.model),
