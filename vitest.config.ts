@@ -6,7 +6,16 @@ export default defineConfig({
     // vitest's own choice is cores - 1: on two cores everything would run one after the other.
     maxWorkers: Math.max(2, availableParallelism() - 1),
     projects: [
-      { test: { name: 'unit', include: ['src/**/*.test.ts', 'src/**/*.test.tsx'], testTimeout: 60_000 } },
+      {
+        test: {
+          name: 'unit',
+          include: ['src/**/*.test.ts', 'src/**/*.test.tsx'],
+          exclude: ['src/**/*.score.test.ts'],
+          testTimeout: 60_000,
+        },
+      },
+      // What the findings make of every planted fault: half a minute of its own (npm run test:score).
+      { test: { name: 'score', include: ['src/**/*.score.test.ts'], testTimeout: 300_000 } },
       // These run the built binary: `npm run build` first (npm test does).
       {
         test: { name: 'cli', include: ['test/cli/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 180_000 },
