@@ -18,7 +18,22 @@ export default defineConfig({
       { test: { name: 'score', include: ['src/**/*.score.test.ts'], testTimeout: 300_000 } },
       // These run the built binary: `npm run build` first (npm test does).
       {
-        test: { name: 'cli', include: ['test/cli/**/*.test.ts'], testTimeout: 120_000, hookTimeout: 180_000 },
+        test: {
+          name: 'cli',
+          include: ['test/cli/**/*.test.ts'],
+          exclude: ['test/cli/**/*.long.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
+      // The binary through half a minute and more of one matter: interrupts, loads, sweeps, secrets (npm run test:long).
+      {
+        test: {
+          name: 'long',
+          include: ['test/cli/**/*.long.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
       },
       {
         test: {
