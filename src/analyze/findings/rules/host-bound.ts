@@ -1,45 +1,33 @@
 import { idleCauses } from '../idle-causes.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
-import { type StageFacts, stageFacts } from '../stage-facts.js';
+import type { StageFacts } from '../stage-facts.js';
+import { leastShare, stageRule } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
-/** Of a stage: less is within what another run differs by. */
-const leastShare = 0.05;
-
 /** The device waits while the program computes on the host: Python between steps, a tokenizer, sampling, the GIL. */
-export const hostBound: Rule = {
-  id: 'host_bound',
-  title: 'CPU-bound host',
-  references: [
-    {
-      title: 'PyTorch Performance Tuning Guide',
-      url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
-    },
-    {
-      title: 'vLLM: optimization and tuning (CPU overhead)',
-      url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html',
-    },
-  ],
-  async find(context) {
-    const stages = await stageFacts(context);
-    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-    const findings: FoundDraft[] = [];
-    const said: string[] = [];
-    for (const stage of stages) {
-      const { host } = idleCauses(stage);
-      if (host >= leastShare * stage.wall_ms) findings.push(await finding(context, stage, host));
-      else {
-        said.push(
-          `${stage.kind}: the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`,
-        );
-      }
-    }
-    return findings.length > 0
-      ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+export const hostBound: Rule = stageRule(
+  {
+    id: 'host_bound',
+    title: 'CPU-bound host',
+    references: [
+      {
+        title: 'PyTorch Performance Tuning Guide',
+        url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
+      },
+      {
+        title: 'vLLM: optimization and tuning (CPU overhead)',
+        url: 'https://docs.vllm.ai/en/latest/configuration/optimization.html',
+      },
+    ],
   },
-};
+  async (context, stage) => {
+    const { host } = idleCauses(stage);
+    return host >= leastShare * stage.wall_ms
+      ? finding(context, stage, host)
+      : `the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`;
+  },
+);
 
 async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy } = stage;

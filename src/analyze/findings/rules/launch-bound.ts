@@ -1,10 +1,9 @@
 import { idleCauses, nodeGapNs, slowNodeGapNs } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
-import { type StageFacts, stageFacts } from '../stage-facts.js';
+import type { StageFacts } from '../stage-facts.js';
+import { leastShare, stageRule } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
-/** Of a stage: less is within what another run differs by. */
-const leastShare = 0.05;
 /**
  * A graph takes the host out of the whole step, long stretches between two launches too. They are claimed where the launches
  * alone cost a third of them; else the stretches are what is to be found.
@@ -18,48 +17,37 @@ const leastLaunches = 20;
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
 /** The host hands kernels over more slowly than the device runs them. */
-export const launchBound: Rule = {
-  id: 'launch_bound',
-  title: 'Launch-bound stage',
-  references: [
-    {
-      title: 'Accelerating PyTorch with CUDA Graphs',
-      url: 'https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/',
-    },
-    {
-      title: 'CUDA C++ Programming Guide: CUDA Graphs',
-      url: 'https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-graphs',
-    },
-    {
-      title: 'torch.compile, mode reduce-overhead',
-      url: 'https://docs.pytorch.org/docs/stable/generated/torch.compile.html',
-    },
-  ],
-  async find(context) {
-    const stages = await stageFacts(context);
-    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-    const findings: FoundDraft[] = [];
-    const said: string[] = [];
-    for (const stage of stages) {
-      const { launch } = idleCauses(stage);
-      if (
-        launch >= leastShare * stage.wall_ms &&
-        stage.launches >= leastLaunches &&
-        launch <= slowestLaunchMs * stage.launches
-      ) {
-        const claimed = stage.inside_ms <= stretchesClaimed * launch ? stage.inside_ms : 0;
-        findings.push(await finding(context, stage, launch, claimed));
-      } else {
-        said.push(
-          `${stage.kind}: the device waits ${part(launch, stage.wall_ms)} of the time for ${count(stage.launches)} launches`,
-        );
-      }
-    }
-    return findings.length > 0
-      ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+export const launchBound: Rule = stageRule(
+  {
+    id: 'launch_bound',
+    title: 'Launch-bound stage',
+    references: [
+      {
+        title: 'Accelerating PyTorch with CUDA Graphs',
+        url: 'https://pytorch.org/blog/accelerating-pytorch-with-cuda-graphs/',
+      },
+      {
+        title: 'CUDA C++ Programming Guide: CUDA Graphs',
+        url: 'https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-graphs',
+      },
+      {
+        title: 'torch.compile, mode reduce-overhead',
+        url: 'https://docs.pytorch.org/docs/stable/generated/torch.compile.html',
+      },
+    ],
   },
-};
+  async (context, stage) => {
+    const { launch } = idleCauses(stage);
+    const bound =
+      launch >= leastShare * stage.wall_ms &&
+      stage.launches >= leastLaunches &&
+      launch <= slowestLaunchMs * stage.launches;
+    if (!bound)
+      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${count(stage.launches)} launches`;
+    const claimed = stage.inside_ms <= stretchesClaimed * launch ? stage.inside_ms : 0;
+    return finding(context, stage, launch, claimed);
+  },
+);
 
 async function finding(
   context: FindingContext,

@@ -1,46 +1,34 @@
 import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
-import { type StageFacts, stageFacts } from '../stage-facts.js';
+import type { StageFacts } from '../stage-facts.js';
+import { leastShare, stageRule } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
-/** Of a stage: less is within what another run differs by. */
-const leastShare = 0.05;
-
 /** The host waits for the device inside a step, and the device then for the host. */
-export const synchronizationEveryStep: Rule = {
-  id: 'synchronization_every_step',
-  title: 'Synchronisation inside the step',
-  references: [
-    {
-      title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',
-      url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
-    },
-    {
-      title: 'CUDA Runtime API: API synchronization behavior',
-      url: 'https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html',
-    },
-  ],
-  async find(context) {
-    const stages = await stageFacts(context);
-    if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-    const findings: FoundDraft[] = [];
-    const said: string[] = [];
-    for (const stage of stages) {
-      const { wait } = idleCauses(stage);
-      const stake = wait.synchronize + wait.copy + (await valuesRead(context, stage));
-      const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
-      if (stake >= leastShare * stage.wall_ms) findings.push(await finding(context, stage, stake, calls));
-      else {
-        said.push(
-          `${stage.kind}: ${count(calls)} waits of the host cost the device ${part(stake, stage.wall_ms)} of the time`,
-        );
-      }
-    }
-    return findings.length > 0
-      ? { outcome: 'fired', findings }
-      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+export const synchronizationEveryStep: Rule = stageRule(
+  {
+    id: 'synchronization_every_step',
+    title: 'Synchronisation inside the step',
+    references: [
+      {
+        title: 'PyTorch Performance Tuning Guide: avoid unnecessary CPU-GPU synchronization',
+        url: 'https://docs.pytorch.org/tutorials/recipes/recipes/tuning_guide.html',
+      },
+      {
+        title: 'CUDA Runtime API: API synchronization behavior',
+        url: 'https://docs.nvidia.com/cuda/cuda-runtime-api/api-sync-behavior.html',
+      },
+    ],
   },
-};
+  async (context, stage) => {
+    const { wait } = idleCauses(stage);
+    const stake = wait.synchronize + wait.copy + (await valuesRead(context, stage));
+    const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
+    return stake >= leastShare * stage.wall_ms
+      ? finding(context, stage, stake, calls)
+      : `${count(calls)} waits of the host cost the device ${part(stake, stage.wall_ms)} of the time`;
+  },
+);
 
 /** A wait for a value copies it: a few bytes, while nothing else runs. */
 const valueBytes = 4096;
