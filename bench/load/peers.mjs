@@ -1,5 +1,8 @@
 // The load generator beside other clients, against the same server in the same run. See README.md.
 // node bench/load/peers.mjs --guidellm PATH --aiperf PATH --tokenizer FOLDER [--streams 20,100,500] [--seconds 2]
+//   [--until-wrong MS]   the highest load that each client bears: it is left out after the first load at which the TTFT
+//                        that it reports is off by more than MS at p50, a request failed, or it said itself that it was
+//                        the limit
 // PATHs are the installed commands; nothing is installed here. FOLDER holds a tokenizer.json, which both want.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -17,6 +20,7 @@ const { values } = parseArgs({
     tokenizer: { type: 'string' },
     streams: { type: 'string', default: '20,100,500' },
     seconds: { type: 'string', default: '2' },
+    'until-wrong': { type: 'string' },
   },
 });
 const seconds = Number(values.seconds);
@@ -24,8 +28,12 @@ const seconds = Number(values.seconds);
 const rate = 50;
 const firstMs = 200;
 const tokens = rate * seconds;
+const tolerableMs = Number(values['until-wrong'] ?? Infinity);
 /** CPU of each client by load. */
 const used = new Map();
+/** The last load that a client bore, tokens/s, and why it was left out of the ones after it. */
+const borne = new Map();
+const leftOut = new Map();
 const scratch = mkdtempSync(join(tmpdir(), 'load-peers-'));
 
 /** Both take a tokenizer by a hub's name only: a cache of one, laid out as the hub's client has it. */
@@ -61,6 +69,19 @@ async function cpuSeconds(command, args) {
 }
 
 const words = (text) => text.split(' ');
+
+/** The only one whose requests the server's log is joined with one by one: its truth comes with its result. */
+async function inferscope(url, streams) {
+  const own = await load(folder, url, { streams, rate, seconds });
+  const pair = ({ p50, p99 }) => [p50, p99];
+  return {
+    ...own,
+    ttft: pair(own.ttft_ms),
+    tpot: pair(own.tpot_ms),
+    cpu: own.client_cpu_s,
+    truth: { ttft: pair(own.server.ttft_ms), tpot: pair(own.server.tpot_ms) },
+  };
+}
 
 async function guidellm(url, streams) {
   const path = join(scratch, `guidellm-${streams}.json`);
@@ -137,6 +158,25 @@ function row(name, streams, busy, result, truth) {
   console.log(`| ${cells.join(' | ')} |`);
   const spent = used.get(name) ?? [];
   used.set(name, [...spent, { tokens: 3 * streams * tokens, cpu: result.cpu }]);
+  judge(name, streams, result, Math.abs(result.ttft[0] - truth.ttft[0]));
+}
+
+function judge(name, streams, result, offMs) {
+  if (offMs > tolerableMs) leaveOut(name, streams, `TTFT off by ${ms(offMs)} ms at p50`);
+  else if (result.failed) leaveOut(name, streams, `${result.failed} requests failed`);
+  else if (result.client_bound) leaveOut(name, streams, `says so itself: ${result.reasons.join('; ')}`);
+  else borne.set(name, streams * rate);
+}
+
+function leaveOut(name, streams, why) {
+  leftOut.set(name, `${why} at ${streams * rate} tokens/s`);
+}
+
+function limits() {
+  for (const [name] of used)
+    console.log(
+      `${name}: bears ${borne.get(name) ?? 'none of these loads'}${borne.has(name) ? ' tokens/s' : ''}; ${leftOut.get(name) ?? 'no load here was too much'}`,
+    );
 }
 
 /** Starting up costs seconds of CPU: a token's price is the slope between the smallest load and the largest. */
@@ -152,9 +192,11 @@ function tokenPrices() {
 
 const { folder, close } = await buildClient();
 const server = await startServer();
+const searching = values['until-wrong'] !== undefined;
 const clients = [
-  ['guidellm', values.guidellm, guidellm],
-  ['aiperf', values.aiperf, aiperf],
+  ['inferscope', inferscope],
+  ...(values.guidellm ? [['guidellm', guidellm]] : []),
+  ...(values.aiperf ? [['aiperf', aiperf]] : []),
 ];
 try {
   if (values.tokenizer) tokenizerCache();
@@ -165,28 +207,21 @@ try {
   );
   for (const streams of values.streams.split(',').map(Number)) {
     await server.log();
-    let busy = busyNow();
-    const own = await load(folder, server.url, { streams, rate, seconds });
-    const pair = ({ p50, p99 }) => [p50, p99];
-    row(
-      'inferscope',
-      streams,
-      busy,
-      { ...own, ttft: pair(own.ttft_ms), tpot: pair(own.tpot_ms), cpu: own.client_cpu_s },
-      { ttft: pair(own.server.ttft_ms), tpot: pair(own.server.tpot_ms) },
-    );
-    for (const [name, path, run] of clients) {
-      if (!path) continue;
-      busy = busyNow();
+    for (const [name, run] of clients) {
+      if (searching && leftOut.has(name)) continue;
+      const busy = busyNow();
       try {
-        const result = await run(server.url, streams);
-        row(name, streams, busy, result, written(await server.log(), streams));
+        const { truth, ...result } = await run(server.url, streams);
+        row(name, streams, busy, result, truth ?? written(await server.log(), streams));
       } catch (error) {
-        console.log(`| ${name} | ${streams * rate} | ${String(error.message).split('\n').at(-1)} |`);
+        const why = String(error.message).split('\n').at(-1);
+        console.log(`| ${name} | ${streams * rate} | ${why} |`);
+        leaveOut(name, streams, why);
       }
     }
   }
   tokenPrices();
+  if (searching) limits();
 } finally {
   server.close();
   close();
