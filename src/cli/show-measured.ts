@@ -1,0 +1,43 @@
+import { join, relative } from 'node:path';
+import process from 'node:process';
+import type { Document } from '../model/document.js';
+import { exitCodeOf } from '../model/errors.js';
+import { print, printDocument, talk, warn } from './output.js';
+import { type PageParts, reportPath, writePage } from './report-file.js';
+import { writeResult } from './results-folder.js';
+
+/** What `bench` and `kernels` show of what they measured. */
+export interface Measured {
+  document: Document<unknown>;
+  /** For the folder of results: name and content. */
+  files: readonly { name: string; text: string }[];
+  page: (parts: PageParts) => string;
+  /** For the terminal; not asked for with --json. */
+  text: () => Promise<string>;
+}
+
+/**
+ * Writes page and result files, prints text or document, and says where all of it lies. Sets the exit code of an
+ * interrupted measurement.
+ * @param folder of the result files
+ * @throws E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function showMeasured(
+  kept: { id: string; folder: string; interrupted: boolean },
+  { document, files, page, text }: Measured,
+  { folder, json, quiet }: { folder: string; json?: boolean | undefined; quiet?: boolean | undefined },
+): Promise<void> {
+  const report = reportPath(kept.folder);
+  await writePage(report, page);
+  for (const file of files) await writeResult(join(folder, file.name), file.text);
+  if (json) printDocument(document);
+  else print(await text());
+  if (!quiet) {
+    talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);
+    talk(`report: ${report}`);
+  }
+  if (kept.interrupted) {
+    warn(`interrupted: session ${kept.id} holds what was measured until then`);
+    process.exitCode = exitCodeOf.E_INTERRUPTED;
+  }
+}
