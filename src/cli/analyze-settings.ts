@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
 import process from 'node:process';
-import { durationMs } from './bench-slo.js';
+import { durationMs } from './durations.js';
 import { configError, configFiles, readText } from './config.js';
 import { type ModelSettings, modelSettings } from '../ask/model-settings.js';
 

@@ -1,8 +1,9 @@
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import { duration, parseSlo } from './bench-slo.js';
+import { parseSlo } from './bench-slo.js';
 import type { ServingCommandOptions } from './bench-serve-run.js';
+import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
 import { wholeNumber } from './numbers.js';

@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import type { EngineName } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
 import { engineName } from './bench-engines.js';
+import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 
@@ -84,7 +85,11 @@ export function memoryOptions(command: Command): Command {
     .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
     .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
     .option('--hidden-size <n>', 'width of the residual stream', wholeNumber('--hidden-size', 1, 4096))
-    .option('--timeout <s>', 'stop the engine after this, keep what was measured', seconds)
+    .option(
+      '--timeout <duration>',
+      'stop the engine after this (600 s, 10m), keep what was measured',
+      seconds,
+    )
     .addOption(
       new Option(
         '--engine <name>',
@@ -154,14 +159,9 @@ export function shareOf(flag: string): (text: string) => number {
   };
 }
 
+/** `600`, `10m`. @returns seconds */
 function seconds(text: string): number {
-  const value = Number(text);
-  if (text.trim() !== '' && Number.isFinite(value) && value > 0) return value;
-  throw new InferscopeError('E_USAGE', {
-    what: `--timeout ${text} is no time`,
-    why: 'It is a number of seconds, above 0.',
-    fix: 'Type for example: --timeout 600',
-  });
+  return duration('--timeout', '10m')(text) / 1000;
 }
 
 /** `load` is the word of sweeps' YAML for the published weights. */

@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
-import { duration } from './bench-slo.js';
+import { duration } from './durations.js';
 import { examples } from './examples.js';
 
 export interface MonitorCommandOptions {

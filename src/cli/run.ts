@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
+import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 
@@ -85,7 +86,7 @@ export function define(command: Command): void {
     .option('--torch-memory', 'torch: allocations of operators')
     .option('--torch-stack', 'torch: Python call paths (slow)')
     .option('--torch-flops', "torch: the profiler's own FLOP counts")
-    .option('--timeout <duration>', 'of each execution, e.g. 90s, 10m', duration)
+    .option('--timeout <duration>', 'of each execution, e.g. 90s, 10m', duration('--timeout', '10m'))
     .addOption(
       new Option('--exit-code <whose>', "child: end with the program's own exit code")
         .choices(['own', 'child'])
@@ -136,18 +137,5 @@ export function captureRange(text: string): RunCommandRange {
     what: `--capture-range ${text} is unknown`,
     why: 'It is cudaProfilerApi (between cudaProfilerStart and cudaProfilerStop), nvtx:NAME, or none.',
     fix: 'Type for example: --capture-range nvtx:decode',
-  });
-}
-
-/** `200ms`, `90s`, `10m`, `2h`; a bare number is seconds. @returns ms */
-export function duration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|min|h)?$/.exec(text.trim());
-  const ms = match ? Number(match[1]) * { ms: 1, s: 1e3, m: 6e4, min: 6e4, h: 3.6e6 }[match[2] ?? 's']! : 0;
-  // Node's timers hold 2^31 ms, 24 days.
-  if (ms > 0 && ms < 2 ** 31) return ms;
-  throw new InferscopeError('E_USAGE', {
-    what: `${text} is no duration`,
-    why: 'It is a number above 0 with a unit: ms, s, m or h.',
-    fix: 'Type for example: --timeout 10m',
   });
 }

@@ -14,7 +14,7 @@ import { planMemory } from '../capture/sweep/plan-memory.js';
 import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js';
 import { InferscopeError } from '../model/errors.js';
 import { readText } from './config.js';
-import { duration } from './run.js';
+import { durationMs } from './durations.js';
 import type { SweepTyped } from './sweep.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
@@ -208,16 +208,14 @@ function fromFile(path: string, typed: SweepTyped): AskedSweep {
 function timeoutOf(value: SweepConfig['timeout'], path: string, file: YamlFile<SweepConfig>): number | null {
   if (value === undefined) return null;
   if (typeof value === 'number') return value * 1000;
-  try {
-    return duration(value);
-  } catch {
-    throw configFault(
-      path,
-      file.where(['timeout']),
-      `timeout: ${JSON.stringify(value)} is no duration`,
-      'Write for example timeout: 30m',
-    );
-  }
+  const ms = durationMs(value);
+  if (ms !== null && ms > 0) return ms;
+  throw configFault(
+    path,
+    file.where(['timeout']),
+    `timeout: ${JSON.stringify(value)} is no duration`,
+    'Write for example timeout: 30m',
+  );
 }
 
 function configFault(

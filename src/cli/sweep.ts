@@ -3,7 +3,7 @@ import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { parameterCount, shareOf } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
-import { duration } from './run.js';
+import { duration } from './durations.js';
 import { byteSize, wordList } from './sweep-options.js';
 
 /** As typed. */
@@ -99,7 +99,7 @@ export function define(command: Command): void {
     .option('--dry-run', 'commands, number of runs, time, and what will not fit; runs nothing')
     .option('--resume [journal]', 'go on with a sweep that was stopped (default: the newest in --output)')
     .option('--retry-failed', 'with --resume: also what failed')
-    .option('--timeout <duration>', 'of each run, e.g. 30m (default: 1h)', duration)
+    .option('--timeout <duration>', 'of each run, e.g. 30m (default: 1h)', duration('--timeout', '30m'))
     .option(
       '--retries <n>',
       'after faults of the machine, not of the model (default: 1)',
