@@ -22,7 +22,8 @@ const formats = [...Object.keys(textFormats), ...folderFormats];
 
 export function define(command: Command): void {
   command
-    .option('-s, --session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
+    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
+    .option('-s, --session <selector>', 'the same', '@last')
     .option('--format <format>', formats.join(', '))
     .option(
       '-o, --output <path>',
@@ -35,32 +36,37 @@ export function define(command: Command): void {
         ['inferscope export --session llama-b1 --format csv --output tables/', 'one file a table'],
       ),
     )
-    .action(async (options: { session: string; format?: string; output?: string }) => {
-      const { format, output } = options;
-      if (format === undefined || !formats.includes(format)) throw badFormat(format);
-      const target = output === undefined ? null : resolve(output);
-      if (folderFormats.includes(format)) checkNewFolder(target, format);
-      else if (target !== null) checkFile(target, format);
-      const { openSession } = await import('../session/open.js');
-      const session = await openSession(options.session);
-      const database = await session.connect();
-      try {
-        if (folderFormats.includes(format)) await writeFolder(session, database, format, target!);
-        else {
-          await requireRows(database, format, session.id);
-          const { inChunks } = await import('../export/exporter.js');
-          const text = inChunks((await textFormats[format]!())(session, database, warn));
-          if (target === null) await toStdout(text);
-          else await toFile(text, target);
+    .action(
+      async (
+        selector: string | undefined,
+        options: { session: string; format?: string; output?: string },
+      ) => {
+        const { format, output } = options;
+        if (format === undefined || !formats.includes(format)) throw badFormat(format);
+        const target = output === undefined ? null : resolve(output);
+        if (folderFormats.includes(format)) checkNewFolder(target, format);
+        else if (target !== null) checkFile(target, format);
+        const { openSession } = await import('../session/open.js');
+        const session = await openSession(selector ?? options.session);
+        const database = await session.connect();
+        try {
+          if (folderFormats.includes(format)) await writeFolder(session, database, format, target!);
+          else {
+            await requireRows(database, format, session.id);
+            const { inChunks } = await import('../export/exporter.js');
+            const text = inChunks((await textFormats[format]!())(session, database, warn));
+            if (target === null) await toStdout(text);
+            else await toFile(text, target);
+          }
+        } finally {
+          await database.close();
         }
-      } finally {
-        await database.close();
-      }
-      if (target !== null) {
-        talk(`${format} of ${session.id} written`);
-        print(target);
-      }
-    });
+        if (target !== null) {
+          talk(`${format} of ${session.id} written`);
+          print(target);
+        }
+      },
+    );
 }
 
 function badFormat(format: string | undefined): InferscopeError {

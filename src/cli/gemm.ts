@@ -19,7 +19,8 @@ const shapesShown = 20;
 
 export function define(command: Command): void {
   command
-    .option('--session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
+    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
+    .option('--session <selector>', 'the same', '@last')
     .option('--stage <kind>', `only products of one stage: ${stageNames.join(', ')}`, parseStage)
     .option(
       '--top <n>',
@@ -35,7 +36,7 @@ export function define(command: Command): void {
         ['inferscope gemm --session llm-b1 --csv > gemms.csv', 'all of them, for a spreadsheet'],
       ),
     )
-    .action(async (options: GemmOptions) => {
+    .action(async (selector: string | undefined, options: GemmOptions) => {
       if (options.json && options.csv) {
         throw new InferscopeError('E_USAGE', {
           what: '--json and --csv were both given',
@@ -47,7 +48,7 @@ export function define(command: Command): void {
         import('../analyze/gemms/gemms.js'),
         import('../session/open.js'),
       ]);
-      const session = await openSession(options.session);
+      const session = await openSession(selector ?? options.session);
       const found = await analyzeGemms(session, { stage: options.stage ?? null });
       if (found.data.gemms.length === 0) throw nothing(session.id, options.stage);
       const { top } = options;

@@ -7,7 +7,8 @@ import { reportPath } from './report-file.js';
 
 export function define(command: Command): void {
   command
-    .option('--session <selector>', 'id or its unique beginning, name, @last, @last~1', '@last')
+    .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
+    .option('--session <selector>', 'the same', '@last')
     .option('--output <file>', 'write it there; by default into the session folder')
     .option(
       '--json',
@@ -20,23 +21,25 @@ export function define(command: Command): void {
         ['inferscope report --session llama-b1 --output b1.html', 'one file to send to a colleague'],
       ),
     )
-    .action(async (options: { session: string; output?: string; json?: boolean }) => {
-      const { openSession } = await import('../session/open.js');
-      const { analyzeSession, documentsOf, explanationOf, writeAnalysed } =
-        await import('./session-summary.js');
-      const session = await openSession(options.session);
-      const analysed = await analyzeSession(session);
-      const [first] = documentsOf(analysed);
-      if (!first) throw nothingToReport(session.id);
-      if (options.json) {
-        printDocument(first);
-        return;
-      }
-      const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-      await writeAnalysed(analysed, path, await explanationOf(session, analysed));
-      talk(`report of ${session.id} written`);
-      print(path);
-    });
+    .action(
+      async (selector: string | undefined, options: { session: string; output?: string; json?: boolean }) => {
+        const { openSession } = await import('../session/open.js');
+        const { analyzeSession, documentsOf, explanationOf, writeAnalysed } =
+          await import('./session-summary.js');
+        const session = await openSession(selector ?? options.session);
+        const analysed = await analyzeSession(session);
+        const [first] = documentsOf(analysed);
+        if (!first) throw nothingToReport(session.id);
+        if (options.json) {
+          printDocument(first);
+          return;
+        }
+        const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
+        await writeAnalysed(analysed, path, await explanationOf(session, analysed));
+        talk(`report of ${session.id} written`);
+        print(path);
+      },
+    );
 }
 
 function nothingToReport(id: string): InferscopeError {
