@@ -1,5 +1,4 @@
-import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
-import type { PhaseKind } from '../../model/documents/trace.js';
+import type { Finding, StageWaterfall, WaterfallKind } from '../../model/documents/explain.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
@@ -43,7 +42,7 @@ export type FoundDraft = Omit<
   Finding,
   'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references'
 > & {
-  stage: PhaseKind | null;
+  stage: WaterfallKind | null;
   /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
   run_ms?: number;
   /**

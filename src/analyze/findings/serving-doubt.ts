@@ -1,4 +1,6 @@
-import { doubt, said } from './doubt.js';
+import { doubt } from './doubt.js';
+import { servingIssueSql } from './queries/serving-queries.js';
+import type { Evidence } from '../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
 import { servingOf } from './session-analyses.js';
 
@@ -18,17 +20,17 @@ export async function servingDoubt(
   const own = serving.issues.filter(({ code }) => codes.includes(code));
   const [first] = own;
   if (!first) return { outcome: 'not_fired', why: `No load of ${serving.data.points.length} shows it.` };
+  const evidence: Evidence[] = [];
+  for (const sql of new Set(own.map(({ code }) => servingIssueSql(code)))) {
+    const texts = own.filter(({ code }) => servingIssueSql(code) === sql).map(({ text }) => text);
+    evidence.push((await context.evidence(sql, () => texts.join(' '))).evidence);
+  }
   return {
     outcome: 'fired',
     findings: [
       doubt({
         title: `${name}: ${first.text[0]!.toLowerCase()}${first.text.slice(1).replace(/\.$/, '')}`,
-        evidence: [
-          said(
-            own.map(({ text }) => text).join(' '),
-            own.map(({ code, text }) => ({ code, text })),
-          ),
-        ],
+        evidence,
         ...about,
       }),
     ],

@@ -1,9 +1,9 @@
-import type { PhaseKind } from '../../model/documents/trace.js';
+import type { WaterfallKind } from '../../model/documents/explain.js';
 import type { FindingContext } from './rule.js';
 
 /** Measured time of a kind of stage, what of it each bar holds, and how often it ran: what gains are clamped to. */
 export interface StageTime {
-  kind: PhaseKind;
+  kind: WaterfallKind;
   instances: number;
   /** Mean W, ms. */
   measured_ms: number;
@@ -14,7 +14,8 @@ export interface StageTime {
 /** Of every stage with a waterfall, else of every kind of window of the timeline. */
 export async function stageTimes({ waterfalls, scope }: FindingContext): Promise<StageTime[]> {
   const found = waterfalls.flatMap(({ kind, instances, measured_ms, bars }): StageTime[] =>
-    measured_ms.value === null
+    // A request is made of the stages that are here already.
+    measured_ms.value === null || kind === 'request'
       ? []
       : [
           {
@@ -26,7 +27,7 @@ export async function stageTimes({ waterfalls, scope }: FindingContext): Promise
         ],
   );
   if (found.length > 0 || !scope) return found;
-  const rows = await scope.database.query<{ kind: PhaseKind; instances: number; measured_ms: number }>(
+  const rows = await scope.database.query<{ kind: WaterfallKind; instances: number; measured_ms: number }>(
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS measured_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,
   );

@@ -29,3 +29,6 @@ export function mib(bytes: number): string {
   const value = bytes / 2 ** 20;
   return `${value >= 100 ? Math.round(value) : value.toPrecision(3)} MiB`;
 }
+
+/** "30 %" of a share. */
+export const percent = (share: number): string => `${Math.round(100 * share)} %`;

@@ -1,6 +1,7 @@
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
 import type { Evidence } from '../../../model/documents/explain.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { benchFlagSql } from '../queries/bench-queries.js';
 import { benchOf } from '../session-analyses.js';
 
 /** What a driver, a display and the program's own context hold of an idle GPU is less (src/analyze/bench/flags.ts). */
@@ -26,9 +27,12 @@ export const anotherProcess: Rule = {
       const found = [
         ...new Set(flags.filter(({ code }) => code === 'other_process').map(({ text }) => text)),
       ];
-      return found.length > 0
-        ? { outcome: 'fired', findings: [finding(found[0]!, [said(found.join('; '))])] }
-        : { outcome: 'not_fired', why: 'No other process was seen on the GPUs of the benchmark.' };
+      if (found.length === 0)
+        return { outcome: 'not_fired', why: 'No other process was seen on the GPUs of the benchmark.' };
+      const { evidence } = await context.evidence(benchFlagSql('other_process', null), () =>
+        found.join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(found[0]!, [evidence])] };
     }
     if (!context.has('telemetry') && !context.has('memory'))
       return { outcome: 'not_applicable', why: 'Nothing was sampled of the GPU beside the session.' };

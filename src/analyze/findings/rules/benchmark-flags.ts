@@ -1,4 +1,5 @@
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
+import { benchFlagSql } from '../queries/bench-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
@@ -52,30 +53,31 @@ export const benchmarkFlags: Rule = {
   async find(context) {
     const bench = await benchOf(context);
     if (!bench) return { outcome: 'not_applicable', why: 'The session holds no benchmark.' };
-    const flags = bench.data.variants.flatMap(({ label, flags: own, points }) => [
-      ...own.map((flag) => ({ variant: label, point: null as string | null, ...flag })),
-      ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ variant: label, point, ...flag }))),
+    const flags = bench.data.variants.flatMap(({ flags: own, points }) => [
+      ...own.map((flag) => ({ point: null as string | null, ...flag })),
+      ...points.flatMap(({ point, flags: of }) => of.map((flag) => ({ point, ...flag }))),
     ]);
-    const findings = Object.entries(meanings).flatMap(([code, { name, ...about }]): FoundDraft[] => {
+    const findings: FoundDraft[] = [];
+    for (const [code, { name, ...about }] of Object.entries(meanings)) {
       const own = flags.filter((flag) => flag.code === code && flag.severity === 'warning');
       const [first] = own;
-      if (!first) return [];
+      if (!first) continue;
       const where = first.point === null ? '' : `at ${first.point} `;
       const more = own.length > 1 ? `, and ${own.length - 1} more` : '';
-      return [
+      const points = own.flatMap(({ point }) => point ?? []);
+      const { evidence } = await context.evidence(
+        benchFlagSql(code, points.length === own.length ? points : null),
+        () => own.map(({ point, text }) => (point === null ? text : `${point}: ${text}`)).join('; '),
+      );
+      findings.push(
         doubt({
           title: `${name}: ${where}${first.text}${more}`,
           ...about,
-          evidence: [
-            said(
-              own.map(({ point, text }) => (point === null ? text : `${point}: ${text}`)).join('; '),
-              own.map(({ variant, point, text }) => ({ variant, point, text })),
-            ),
-          ],
+          evidence: [evidence],
           check: 'the same benchmark again',
         }),
-      ];
-    });
+      );
+    }
     return findings.length > 0
       ? { outcome: 'fired', findings }
       : { outcome: 'not_fired', why: 'No point of the benchmark is flagged.' };

@@ -1,4 +1,4 @@
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
@@ -14,7 +14,7 @@ export const cpuByAccident: Rule = {
         .flatMap(({ flags }) => flags)
         .find(({ code }) => code === 'cpu_by_accident');
       return flag
-        ? { outcome: 'fired', findings: [finding(flag.text)] }
+        ? { outcome: 'fired', findings: [await finding(context, flag.text)] }
         : { outcome: 'not_fired', why: 'The benchmark computed where it was told to.' };
     }
     const { workload, hardware } = context.manifest;
@@ -30,7 +30,12 @@ export const cpuByAccident: Rule = {
       return { outcome: 'not_fired', why: 'The CPU was asked for.' };
     return {
       outcome: 'fired',
-      findings: [finding(`${workload.engine.name} computed on the CPU although this machine has ${gpu}`)],
+      findings: [
+        await finding(
+          context,
+          `${workload.engine.name} computed on the CPU although this machine has ${gpu}`,
+        ),
+      ],
     };
   },
 };
@@ -41,7 +46,15 @@ const asked = ({ manifest }: FindingContext): boolean =>
     /^--device(=|$)|^cpu$|CUDA_VISIBLE_DEVICES=(-1)?$/.test(word),
   );
 
-function finding(text: string): FoundDraft {
+/** What ran on any GPU while the program did: nothing, and nothing was busy. */
+const onGpusSql = `SELECT 'kernels on a GPU' AS what, count(*)::DOUBLE AS value FROM kernels
+   UNION ALL SELECT 'stages of the program', count(*) FROM stages
+   UNION ALL SELECT 'repeats of the program', count(*) FROM iterations
+   UNION ALL SELECT 'most utilisation of ' || scope || ', %', max(value) FROM telemetry
+     WHERE scope LIKE 'gpu%' AND metric = 'utilization_percent' GROUP BY scope ORDER BY what`;
+
+async function finding(context: FindingContext, text: string): Promise<FoundDraft> {
+  const { evidence } = await context.evidence(onGpusSql, () => text);
   return doubt({
     title: `CPU by accident: ${text}`,
     cause:
@@ -51,7 +64,7 @@ function finding(text: string): FoundDraft {
       text: 'See that the framework finds the GPU, and move model and inputs to it; --device cpu says that the CPU is meant.',
       example: 'python -c "import torch; print(torch.version.cuda, torch.cuda.is_available())"',
     },
-    evidence: [said(text)],
+    evidence: [evidence],
     check: 'inferscope doctor, then the same run again',
   });
 }

@@ -1,6 +1,8 @@
 import { halfWidth } from '../../half-width.js';
-import { doubt, said } from '../doubt.js';
-import type { StageWaterfall } from '../../../model/documents/explain.js';
+import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
+import { doubt } from '../doubt.js';
+import { benchFlagSql } from '../queries/bench-queries.js';
+import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
 
@@ -34,27 +36,21 @@ export const fewRepeats: Rule = {
       const title = worst
         ? `High variance: ${worst.point === null ? '' : `at ${worst.point} `}${worst.text}`
         : `Too few launches: ${single[0]!.text.replace(/\.$/, '')}`;
-      return {
-        outcome: 'fired',
-        findings: [
-          finding(
-            title,
-            varying.map(({ point, code, text }) => ({ point, code, text })),
-          ),
-        ],
-      };
+      const points = varying.flatMap(({ point }) => point ?? []);
+      const { evidence } = await context.evidence(
+        benchFlagSql(worst?.code ?? 'one_launch', worst && points.length > 0 ? points : null),
+        () => [...varying, ...single].map(({ text }) => text).join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(title, evidence)] };
     }
     if (context.waterfalls.length === 0)
       return { outcome: 'not_applicable', why: 'The session has no stages whose times could vary.' };
     const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
     if (doubtful.length > 0) {
-      const rows = doubtful.map(({ waterfall, share }) => ({
-        stage: waterfall.kind,
-        instances: waterfall.instances,
-        mean_ms: waterfall.measured_ms.value,
-        half_width_share: share,
-      }));
-      return { outcome: 'fired', findings: [finding(doubtful[0]!.title, rows)] };
+      const { evidence } = await context.evidence(timesSql(context, doubtful), () =>
+        doubtful.map(({ title }) => title).join('; '),
+      );
+      return { outcome: 'fired', findings: [finding(doubtful[0]!.title, evidence)] };
     }
     return {
       outcome: 'not_fired',
@@ -69,7 +65,7 @@ const counts = ({ kind }: StageWaterfall) => kind === 'prefill' || kind === 'dec
 function doubtOf(
   waterfall: StageWaterfall,
   { manifest }: FindingContext,
-): { waterfall: StageWaterfall; title: string; share: number | null }[] {
+): { waterfall: StageWaterfall; title: string }[] {
   const { kind, instances } = waterfall;
   // What is compared with another run is the time without a profiler, where there is one.
   const measured = waterfall.clean_ms.value === null ? waterfall.measured_ms : waterfall.clean_ms;
@@ -77,15 +73,27 @@ function doubtOf(
     // The embedded engine's profiled pass is short by design: its clean one is what is timed.
     if (manifest.kind === 'profile') return [];
     const times = instances === 1 ? 'once' : `${instances} times`;
-    return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}`, share: null }];
+    return [{ waterfall, title: `Too few repeats: ${kind} was measured ${times}` }];
   }
   const share = halfWidth(measured);
   if (share === null || share <= wide) return [];
   const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
-  return [{ waterfall, title: text, share }];
+  return [{ waterfall, title: text }];
 }
 
-function finding(title: string, rows: Record<string, string | number | null>[]): FoundDraft {
+/** The times behind the means: of the clean execution where that is what is compared. */
+function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {
+  const kinds = doubtful.map(({ waterfall }) => waterfall.kind);
+  const clean = doubtful.some(({ waterfall }) => waterfall.clean_ms.value !== null);
+  if (scope && !clean) return windowTimesSql(kinds);
+  const executions = doubtful.flatMap(({ waterfall: { execution_id: id } }) => [
+    id,
+    scope?.source.timing?.execution_id ?? 'clean',
+  ]);
+  return hostTimesSql(kinds, [...new Set(executions)]);
+}
+
+function finding(title: string, evidence: Evidence): FoundDraft {
   return doubt({
     title,
     cause:
@@ -95,7 +103,7 @@ function finding(title: string, rows: Record<string, string | number | null>[]):
       text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',
       example: 'inferscope bench latency --launches 5 --repeats 10 …',
     },
-    evidence: [said(title, rows)],
+    evidence: [evidence],
     check: 'inferscope baseline check, which takes the spread into account',
   });
 }

@@ -1,4 +1,5 @@
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
+import { idlePeriodsSql } from '../queries/monitor-queries.js';
 import type { Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 
@@ -22,6 +23,13 @@ export const idleRecording: Rule = {
     const idle = devices.filter((device) => device.idle.share.value! >= leastShare);
     if (idle.length === 0)
       return { outcome: 'not_fired', why: devices.map(({ headline }) => headline).join(' ') };
+    const { evidence } = await context.evidence(
+      idlePeriodsSql(
+        idle.map(({ scope }) => scope),
+        monitor.thresholds.idle_percent,
+      ),
+      () => idle.map(({ headline }) => headline).join(' '),
+    );
     return {
       outcome: 'fired',
       findings: [
@@ -35,12 +43,7 @@ export const idleRecording: Rule = {
             example: 'inferscope run --evaluator nsys -- <command>',
           },
           confidence: 'medium',
-          evidence: idle.map(({ headline, idle: { periods } }) =>
-            said(
-              headline,
-              periods.map(({ start_ns, dur_ns }) => ({ start_ns, dur_ns })),
-            ),
-          ),
+          evidence: [evidence],
           check: 'inferscope monitor --while -- <command>',
         }),
       ],

@@ -1,5 +1,6 @@
 import { doubt } from '../doubt.js';
 import type { Rule } from '../rule.js';
+import { percent } from '../words.js';
 
 /** Share of the KV cache pool in use from which the next token of some sequence may find no block. */
 const full = 0.97;
@@ -68,5 +69,3 @@ export const kvPoolSmall: Rule = {
     };
   },
 };
-
-const percent = (share: number) => `${Math.round(100 * share)} %`;

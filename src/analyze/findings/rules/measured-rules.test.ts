@@ -75,6 +75,7 @@ test('few repeats: launches that differ, by the flags of the benchmark; launches
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
   kind: 'decode',
+  name: null,
   source: 'trace',
   execution_id: 'profiled',
   point: null,

@@ -1,6 +1,7 @@
 import type { Diagnosis, ProfileResult } from '../../../model/documents/profile.js';
-import { doubt, said } from '../doubt.js';
-import type { FoundDraft, Rule } from '../rule.js';
+import { doubt } from '../doubt.js';
+import { observationSql } from '../queries/profile-queries.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { profileOf } from '../session-analyses.js';
 
 /** What the observations of an embedded engine's profile (src/analyze/observations.ts) mean in bars of its waterfall. */
@@ -27,7 +28,8 @@ export const profileObservations: Rule = {
       return { outcome: 'not_applicable', why: 'The session is no profile of the embedded engine.' };
     const told = profile.diagnosis ?? [];
     const seen = told.filter(({ id }) => id !== 'verdict' && id !== 'nothing_significant');
-    const findings = seen.map((one) => finding(one, profile));
+    const findings: FoundDraft[] = [];
+    for (const one of seen) findings.push(await finding(context, one, profile));
     if (findings.length > 0) return { outcome: 'fired', findings };
     return {
       outcome: 'not_fired',
@@ -37,18 +39,22 @@ export const profileObservations: Rule = {
   },
 };
 
-function finding({ id, stage, text, decision, share }: Diagnosis, profile: ProfileResult): FoundDraft {
+async function finding(
+  context: FindingContext,
+  { id, stage, text, decision, share }: Diagnosis,
+  profile: ProfileResult,
+): Promise<FoundDraft> {
   const measured = profile.stages.find(({ kind }) => kind === stage)?.duration_ms.value ?? null;
   const atStake = share.value === null || measured === null ? null : share.value * measured;
   const suggestion = profile.suggestions.find((one) => one.stage === stage && one.per === 'instance');
-  const evidence = [said(text, [{ observation: id, share: share.value }])];
+  const { evidence } = await context.evidence(observationSql(id, stage, context.waterfalls), () => text);
   const about = {
     stage,
     title: text.replace(/\.$/, ''),
     cause: decision === null ? text : `${decision[0]!.toUpperCase()}${decision.slice(1)}.`,
     confidence: 'medium' as const,
     bars: barsOf[id] ?? [],
-    evidence,
+    evidence: [evidence],
     check: 'inferscope profile with the change, then: inferscope session compare @last~1 @last',
   };
   const useful = id === 'weights_per_step' && suggestion !== undefined && measured !== null;

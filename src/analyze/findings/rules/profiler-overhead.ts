@@ -1,5 +1,7 @@
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
+import { hostTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
+import { percent } from '../words.js';
 
 /** Of the clean time: above it the capture's own cost is a main part of what it shows. */
 const leastShare = 0.25;
@@ -9,10 +11,12 @@ export const profilerOverhead: Rule = {
   id: 'profiler_overhead',
   title: 'Profiler overhead',
   references: [],
-  find: async ({ waterfalls }) => {
+  async find(context) {
+    const { waterfalls, scope } = context;
     const both = waterfalls.flatMap((waterfall) => {
       const { measured_ms: measured, clean_ms: clean, kind } = waterfall;
-      if (measured.value === null || clean.value === null || clean.value <= 0) return [];
+      if (measured.value === null || clean.value === null || clean.value <= 0 || kind === 'request')
+        return [];
       return [
         {
           waterfall,
@@ -36,26 +40,29 @@ export const profilerOverhead: Rule = {
         why: `The profiler adds ${percent(worst.share)} to ${worst.kind} at most.`,
       };
     }
-    const findings = heavy.map(({ waterfall, kind, measured, clean, share }): FoundDraft => {
+    const findings: FoundDraft[] = [];
+    for (const { waterfall, kind, measured, clean, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
       const text = `a ${kind} stage takes ${measured.toPrecision(3)} ms under the profiler and ${clean.toPrecision(3)} ms without`;
-      return doubt({
-        stage: kind,
-        title: `Profiler overhead: ${text} (+${percent(share)})`,
-        cause:
-          'Every launch and call that is recorded costs the host microseconds, so a stage with many short kernels waits for the host longer than it does alone: kernel times hold, host and launch times are too long.',
-        change: {
-          kind: 'capture',
-          text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or trace with the lighter tool.',
-          example: 'inferscope run --evaluator none,nsys -- <command>',
-        },
-        bars: bar ? ['profiler_overhead'] : [],
-        evidence: [said(text, [{ stage: kind, profiled_ms: measured, clean_ms: clean }])],
-        check: 'the waterfall of the new session: its bar profiler_overhead',
-      });
-    });
+      const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
+      const { evidence } = await context.evidence(hostTimesSql([kind], executions), () => text);
+      findings.push(
+        doubt({
+          stage: kind,
+          title: `Profiler overhead: ${text} (+${percent(share)})`,
+          cause:
+            'Every launch and call that is recorded costs the host microseconds, so a stage with many short kernels waits for the host longer than it does alone: kernel times hold, host and launch times are too long.',
+          change: {
+            kind: 'capture',
+            text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or trace with the lighter tool.',
+            example: 'inferscope run --evaluator none,nsys -- <command>',
+          },
+          bars: bar ? ['profiler_overhead'] : [],
+          evidence: [evidence],
+          check: 'the waterfall of the new session: its bar profiler_overhead',
+        }),
+      );
+    }
     return { outcome: 'fired', findings };
   },
 };
-
-const percent = (share: number) => `${Math.round(100 * share)} %`;

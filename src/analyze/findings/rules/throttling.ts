@@ -1,6 +1,7 @@
 import type { MonitorDevice } from '../../../model/documents/monitor.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
-import { doubt, said } from '../doubt.js';
+import { doubt } from '../doubt.js';
+import { clocksSql, heldDownSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { monitorOf } from '../session-analyses.js';
 
@@ -8,6 +9,8 @@ import { monitorOf } from '../session-analyses.js';
 const leastShare = 0.02;
 /** A clock this little lower is the GPU's own stepping. */
 const leastDrop = 0.03;
+/** Utilisation from which the analysis of samples calls a GPU busy (src/analyze/monitor). */
+const busyPercent = 50;
 
 /** Clocks held down by power, heat or hand, in the stages they hit (analysis of the samples: src/analyze/monitor). */
 export const throttling: Rule = {
@@ -36,7 +39,8 @@ function used({ scope, manifest }: FindingContext, devices: readonly MonitorDevi
   const focus = scope?.source.focus.device ?? null;
   if (focus !== null) return devices.filter((device) => device.scope === `gpu${focus}`);
   const busy = devices.filter(
-    ({ metrics }) => (metrics.find(({ metric }) => metric === 'utilization_percent')?.max ?? 0) >= 50,
+    ({ metrics }) =>
+      (metrics.find(({ metric }) => metric === 'utilization_percent')?.max ?? 0) >= busyPercent,
   );
   return manifest.workload?.device === 'cpu' ? [] : busy;
 }
@@ -56,23 +60,17 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   const loweredNs = lowered.reduce((sum, { dur_ns }) => sum + dur_ns, 0);
   if ((held.share.value ?? 0) < leastShare || loweredNs === 0) {
     const dropped = clock.dropped_share.value ?? 0;
-    return dropped < leastShare ? [] : [unexplained(device, dropped)];
+    return dropped < leastShare ? [] : [await unexplained(context, device, dropped)];
   }
   const drop = lowered.reduce((sum, { dur_ns, clock_drop }) => sum + dur_ns * clock_drop!, 0) / loweredNs;
   const [worst] = held.reasons;
   const why = held.reasons.map(({ words, share }) => `${words} (${percent(share)} of the time)`).join(', ');
-  const rows = lowered.map(({ start_ns, dur_ns, reasons, clock_mhz, clock_drop }) => ({
-    start_ns,
-    dur_ns,
-    reasons: reasons.join(', '),
-    clock_mhz,
-    clock_drop,
-  }));
   const text = `${scope}: ${why}; the SM clock was ${percent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz meanwhile`;
+  const { evidence } = await context.evidence(heldDownSql(scope), () => text);
   const common = {
     cause: `${why[0]!.toUpperCase()}${why.slice(1)} held the clocks of ${scope} down: what computes runs slower by as much, what waits for memory or the host does not.`,
     change: changeOf(worst!.reason),
-    evidence: [said(text, rows)],
+    evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then the same run again',
   };
   const hits = await stagesHit(context, lowered);
@@ -119,8 +117,13 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   ];
 }
 
-function unexplained({ scope, clock }: MonitorDevice, dropped: number): FoundDraft {
+async function unexplained(
+  context: FindingContext,
+  { scope, clock }: MonitorDevice,
+  dropped: number,
+): Promise<FoundDraft> {
   const text = `${scope}: under 90 % of its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz in ${percent(dropped)} of the time it was busy`;
+  const { evidence } = await context.evidence(clocksSql(scope, busyPercent), () => text);
   return doubt({
     title: `Clock drops: ${text}`,
     cause:
@@ -131,7 +134,7 @@ function unexplained({ scope, clock }: MonitorDevice, dropped: number): FoundDra
       example: 'inferscope monitor --hz 20 --while -- <command>',
     },
     confidence: 'low',
-    evidence: [said(text)],
+    evidence: [evidence],
     check: 'inferscope monitor --while -- <command>',
   });
 }

@@ -1,0 +1,96 @@
+import type { FoundDraft, Rule } from './rule.js';
+import {
+  type CountedKernel,
+  placeWords,
+  type Saving,
+  savingsByStage,
+  type StageSaving,
+} from './counted-kernels.js';
+import { type CountedRow, type CounterCondition, faultSql, toldSql } from './kernel-metrics.js';
+import { countersOf } from './session-analyses.js';
+
+/** A fault inside single kernels that hardware counters prove: what it is, what mending it saves, and how to say so. */
+export interface CounterFault<M extends string, D extends string> {
+  condition: CounterCondition<M, D>;
+  /** Derived column without which nothing can be said, and the reason then. */
+  told: { column: NoInfer<D>; otherwise: string };
+  /** Why nothing fired, where no kernel meets the condition. */
+  none: string;
+  /** Shares of the kernel's time. */
+  saving(row: CountedRow<M, D>): Saving;
+  /** Of one kernel, with its numbers. */
+  evidence(row: CountedRow<M, D>): string;
+  /** Of the kernel that takes longest. */
+  title(row: CountedRow<M, D>): string;
+  cause(row: CountedRow<M, D>, place: string): string;
+  change: FoundDraft['change'];
+  assumption: string;
+}
+
+/** A rule that judges the kernels of ncu one by one, and says what their fault costs the stage they run in. */
+export function counterRule<M extends string, D extends string>(
+  about: Pick<Rule, 'id' | 'title' | 'references'>,
+  fault: CounterFault<M, D>,
+): Rule {
+  return {
+    ...about,
+    async find(context) {
+      const counters = await countersOf(context);
+      if (!counters || counters.kernels.length === 0)
+        return { outcome: 'not_applicable', why: 'The session has no hardware counters (ncu).' };
+      const { rows, evidence } = await context.evidence<CountedRow<M, D>>(
+        faultSql(fault.condition),
+        (found) =>
+          found
+            .slice(0, 3)
+            .map((row) => fault.evidence(row))
+            .join('; '),
+      );
+      if (rows.length === 0) {
+        const [all] = await context.database.query<{ told: number }>(
+          toldSql(fault.condition, fault.told.column),
+        );
+        return all && all.told > 0
+          ? { outcome: 'not_fired', why: fault.none }
+          : { outcome: 'not_applicable', why: fault.told.otherwise };
+      }
+      const kernels = rows.map((row): CountedKernel => ({
+        name: row.kernel_name,
+        grid: row.grid,
+        launches: row.launches,
+        duration_ns: row.duration_ns,
+        saving: fault.saving(row),
+      }));
+      const [largest] = await savingsByStage(context, counters, kernels);
+      if (!largest) return { outcome: 'not_fired', why: 'Such kernels have under 2 % of the time at stake.' };
+      const worst = rows.find(({ kernel_name: name }) => largest.kernels.some((one) => one.name === name))!;
+      return { outcome: 'fired', findings: [{ ...draft(fault, worst, largest), evidence: [evidence] }] };
+    },
+  };
+}
+
+function draft<M extends string, D extends string>(
+  fault: CounterFault<M, D>,
+  worst: CountedRow<M, D>,
+  largest: StageSaving,
+): Omit<FoundDraft, 'evidence'> {
+  const share = Math.round((100 * largest.kernel_ms) / largest.whole_ms);
+  return {
+    stage: largest.stage,
+    title: fault.title(worst),
+    at_stake_ms: largest.expected_ms,
+    cause: fault.cause(worst, `These kernels take ${share} % of ${placeWords(largest)}.`),
+    change: fault.change,
+    gain: {
+      expected_ms: largest.expected_ms,
+      low_ms: largest.low_ms,
+      high_ms: largest.high_ms,
+      after_ms: largest.whole_ms - largest.expected_ms,
+      assumption: fault.assumption,
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [],
+    check: 'inferscope run --evaluator ncu,nsys -- <the changed command>',
+  };
+}
