@@ -1,5 +1,10 @@
 import { availableParallelism } from 'node:os';
+import process from 'node:process';
 import { defineConfig } from 'vitest/config';
+
+// These tests start processes, servers, signals and a browser, on CI's two cores several at a time: a clash of clocks
+// there may be tried once more (vitest says so). What is wrong fails twice. Tests in one process get no second try.
+const retry = process.env['CI'] ? 1 : 0;
 
 export default defineConfig({
   test: {
@@ -20,6 +25,7 @@ export default defineConfig({
       {
         test: {
           name: 'cli',
+          retry,
           include: ['test/cli/**/*.test.ts'],
           exclude: ['test/cli/**/*.long.test.ts'],
           testTimeout: 120_000,
@@ -30,6 +36,7 @@ export default defineConfig({
       {
         test: {
           name: 'long',
+          retry,
           include: ['test/cli/**/*.long.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,
@@ -38,6 +45,7 @@ export default defineConfig({
       {
         test: {
           name: 'browser',
+          retry,
           include: ['test/browser/**/*.test.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -43,10 +43,11 @@ test.each([
   expect(point!.requests).toMatchObject({ counted: 9, ok: 6, failed: 3, cancelled: 0 });
   expect(point!.requests.failures).toMatchObject([{ kind, count: 3 }]);
   expect(codes).toContain('requests_failed');
-  // Of the six that were answered; a zero among them would be the minimum.
+  // Of the six that were answered; a zero among them would be the minimum. No more than that: on a busy machine several
+  // pieces of a stream are read at once.
   for (const spread of [point!.latency.ttft, point!.latency.tpot, point!.latency.e2e]) {
     expect(spread).toMatchObject({ n: 6 });
-    expect('min' in spread && spread.min).toBeGreaterThan(0.5);
+    expect('min' in spread && spread.min).toBeGreaterThan(0);
   }
   expect(point!.tokens.output).toMatchObject({ value: 10, n: 6 });
 });
