@@ -1,5 +1,10 @@
-import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../model/documents/explain.js';
-import type { PhaseKind } from '../model/documents/trace.js';
+import type {
+  ExplainResult,
+  Finding,
+  StageWaterfall,
+  WaterfallBar,
+  WaterfallKind,
+} from '../model/documents/explain.js';
 
 /** Below this share of the measured time bars are put together. */
 const smallShare = 0.01;
@@ -26,7 +31,7 @@ export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
   return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
 }
 
-const stageOrder: readonly PhaseKind[] = ['decode', 'mixed', 'prefill', 'outside'];
+const stageOrder: readonly WaterfallKind[] = ['decode', 'mixed', 'prefill', 'outside'];
 
 /** Stages as they are told: what a served model does all day first. */
 export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
@@ -34,7 +39,7 @@ export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageW
   return stages.toSorted((a, b) => rank(a) - rank(b));
 }
 
-export const stageNames: Partial<Record<PhaseKind, string>> = {
+export const stageNames: Partial<Record<WaterfallKind, string>> = {
   decode: 'decode step',
   mixed: 'mixed step',
   prefill: 'prefill',

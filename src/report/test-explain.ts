@@ -24,6 +24,7 @@ export function testWaterfall(): StageWaterfall {
   const measured = 23.31;
   return {
     kind: 'decode',
+    name: null,
     source: 'trace',
     execution_id: 'profiled',
     point: null,

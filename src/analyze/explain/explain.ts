@@ -4,7 +4,7 @@ import type { Session } from '../../session/open.js';
 import { remembered } from '../../session/remembered.js';
 import { findingContext, findings } from '../findings/findings.js';
 import type { ScopeOptions } from '../trace/scope.js';
-import { sessionWaterfalls } from '../waterfall/session-waterfalls.js';
+import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { nextSteps } from './next-steps.js';
 import { sentences } from './sentences.js';
 
@@ -23,7 +23,7 @@ export async function explainSession(
   const database = await session.connect();
   try {
     const { stages, without, scope } = await sessionWaterfalls(session, database, options);
-    const found = await findings(await findingContext(session, database, scope, stages));
+    const found = await findings(await findingContext(session, database, scope, judgedStages(stages)));
     const result: ExplainResult = {
       session: {
         id: session.id,

@@ -1,14 +1,18 @@
-import type { PhaseKind } from '../../model/documents/trace.js';
+import type { WaterfallKind } from '../../model/documents/explain.js';
 
-const instances: Partial<Record<PhaseKind, string>> = {
+const instances: Partial<Record<WaterfallKind, string>> = {
   decode: 'a decode step',
   mixed: 'a mixed step',
   prefill: 'a prefill',
   outside: 'the whole capture',
+  request: 'a request',
+  load: 'loading',
+  warmup: 'warm-up',
+  sampling: 'sampling',
 };
 
 /** One instance of a stage in words: "a decode step". */
-export const instanceWord = (kind: PhaseKind): string => instances[kind] ?? `one ${kind}`;
+export const instanceWord = (kind: WaterfallKind): string => instances[kind] ?? `one ${kind}`;
 
 /** 23.3 ms, 0.51 ms, 4.2 µs, 1.25 s: three digits. */
 export function msText(ms: number): string {

@@ -155,10 +155,11 @@ const beginKey = 2n ** 60n;
  * Idle time by part of each window of a level, whose windows do not overlap. One pass: nearly every gap lies inside the
  * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
  * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
+ * @param table of windows; others than those of makeWindows are of the level of steps
  */
-export function gapsOfWindows(level: string): string {
+export function gapsOfWindows(level: string, table = 'windows'): string {
   const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::BIGINT AS ${part}`);
-  const windows = `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}`;
+  const windows = `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
   const clipped = gapParts.map((part, i) => {
     const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
     return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;

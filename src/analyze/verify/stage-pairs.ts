@@ -19,6 +19,9 @@ export interface StagePair {
 /** Half of the 95 % interval of W, as a share, up to which W decides. */
 const steadyWall = 0.1;
 
+/** Kinds whose time is that of a batch. */
+const perToken: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling', 'request']);
+
 /** Stages that both sessions have, by kind and by point of a benchmark. */
 export function stagePairs(
   before: readonly StageWaterfall[],
@@ -27,13 +30,15 @@ export function stagePairs(
 ): StagePair[] {
   const rest = [...after];
   return before.flatMap((own) => {
+    // Ranges of the program's own: what they hold may have changed with the program.
+    if (own.kind === 'other') return [];
     const at = rest.findIndex(
       ({ kind, point }) => kind === own.kind && (point === own.point || point === null || own.point === null),
     );
     if (at === -1) return [];
     const [other] = rest.splice(at, 1);
     const scale =
-      batches.before !== null && batches.after !== null && own.kind !== 'outside'
+      batches.before !== null && batches.after !== null && perToken.has(own.kind)
         ? batches.before / batches.after
         : 1;
     const found = verdictOf(own, other!, scale);

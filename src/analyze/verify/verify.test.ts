@@ -27,6 +27,7 @@ function stageOf(bars: Record<string, number>, spread: number | null = 0.01): St
   const ci95: [number, number] = [total * (1 - (spread ?? 0)), total * (1 + (spread ?? 0))];
   return {
     kind: 'decode',
+    name: null,
     source: 'trace',
     execution_id: 'profiled',
     point: null,

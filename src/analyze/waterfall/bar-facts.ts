@@ -1,14 +1,17 @@
-import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import type { WaterfallBar } from '../../model/documents/explain.js';
 import { type CountedClasses, countedKey, coveredShare, inefficiencyParts } from './counter-parts.js';
+import type { CopyNeed } from './group-needs.js';
 import type { HostSplit } from './host-split.js';
+import type { Necessary } from './necessary.js';
 import type { Measured, Part } from './split.js';
-import type { KindSums } from './window-rows.js';
+import type { GroupSums } from './window-rows.js';
+import { classWord } from './words.js';
 
-/** Waiting of the host by call, by kind of stage. */
-export type Waits = Map<StageWaterfall['kind'], WaterfallBar['parts']>;
+/** Waiting of the host by call, by group of stages. */
+export type Waits = Map<string, WaterfallBar['parts']>;
 
 /** Kernels, copies or gaps of a mean instance behind a bar. */
-export function countOf(id: string, { counts }: KindSums): number | null {
+export function countOf(id: string, { counts }: GroupSums): number | null {
   const [head = '', tail = ''] = id.split('.');
   if (['inefficiency', 'nonessential', 'kernels'].includes(head)) return counts.get(`class.${tail}`) ?? 0;
   if (head === 'exposed_comm') return counts.get('class.communication') ?? 0;
@@ -19,7 +22,7 @@ export function countOf(id: string, { counts }: KindSums): number | null {
 /** Rows of a bar's query that are arithmetic: what it has beyond or below the rows that were recorded. */
 export function constantsOf(
   id: string,
-  { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: KindSums },
+  { ms, rawMs, mean }: { ms: number; rawMs: number; mean: Measured; sums: GroupSums },
 ): { label: string; ms: number }[] {
   const [head = '', tail = ''] = id.split('.');
   const found: { label: string; ms: number }[] = [];
@@ -30,6 +33,13 @@ export function constantsOf(
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
     add('(necessary time, model arithmetic)', rawMs - measured);
   }
+  if (head === 'exposed_copy') {
+    add('(necessary time of the link)', rawMs - (mean.copies.get(tail) ?? 0));
+  }
+  if (head === 'host' && tail !== 'loading_code') {
+    const loading = mean.idle.host.get('loading_code') ?? 0;
+    if (tail === 'program' || tail === 'between_operators') add('(in host.loading_code)', -loading);
+  }
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
   add('(taken out: added by the profiler)', ms - rawMs);
   return found;
@@ -39,10 +49,31 @@ export function constantsOf(
 export function noteOf(
   id: string,
   ms: number,
-  { mean, addedMs, parts }: { mean: Measured; addedMs: number; parts: readonly Part[] },
+  {
+    sums: { mean, group, earlier },
+    addedMs,
+    parts,
+    need,
+  }: {
+    sums: GroupSums;
+    addedMs: number;
+    parts: readonly Part[];
+    need: Necessary | CopyNeed | null;
+  },
 ): string | null {
   const [head = '', tail = ''] = id.split('.');
-  if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
+  const linked = need !== null && 'link' in need;
+  if (id === 'roofline') return rooflineNote(group.kind, linked);
+  if (id === 'device_dependency' && earlier.size > 0) {
+    const hiddenMs = [...earlier.values()].reduce((sum, one) => sum + one, 0);
+    return `in ${hiddenMs.toPrecision(3)} ms of it the device still ran kernels that were launched before the stage began`;
+  }
+  if (linked && id.startsWith('exposed_copy.htod')) {
+    const own = mean.copies.get(tail) ?? 0;
+    return ms < 0
+      ? `${own.toPrecision(3)} ms of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than its data sheet`
+      : `${own.toPrecision(3)} ms as measured, less the roofline: slower than the link allows`;
+  }
   if (id === 'serial') {
     return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
   }
@@ -69,13 +100,27 @@ export function noteOf(
   return 'less than nothing: an assumption is wrong';
 }
 
+function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {
+  if (linked) return 'bytes that came from the host, once, over the link; the disk before it is not known';
+  switch (kind) {
+    case 'request':
+      return 'Σ over its steps of max(Σ FLOPs / peak, Σ bytes / bandwidth): a step waits for the token of the one before';
+    case 'warmup':
+      return 'Σ over the steps marked inside of max(Σ FLOPs / peak, Σ bytes / bandwidth)';
+    case 'sampling':
+      return 'the logits read once, a token id written: bytes / bandwidth';
+    default:
+      return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
+  }
+}
+
 /** An inefficiency split by the hardware's counters; trusted, and nothing to sharpen, where most of the class was counted. */
 export function byCounters(
   id: string,
-  { counted, kind, mean, ms }: { counted: CountedClasses; ms: number } & Pick<KindSums, 'kind' | 'mean'>,
+  { counted, key, mean, ms }: { counted: CountedClasses; key: string; ms: number } & Pick<GroupSums, 'mean'>,
 ): Partial<Pick<WaterfallBar, 'parts' | 'confidence' | 'confidence_why' | 'sharpen'>> {
   const [head = '', tail = ''] = id.split('.');
-  const own = counted.get(countedKey(kind, tail));
+  const own = counted.get(countedKey(key, tail));
   const classMs = (mean.classes as Map<string, number>).get(tail) ?? 0;
   if (head !== 'inefficiency' || !own || !(ms > 0)) return {};
   const parts = inefficiencyParts(own, classMs, classMs - ms);
@@ -92,11 +137,22 @@ export function byCounters(
 /** The largest parts of a bar where they are known. */
 export function partsOf(
   id: string,
-  { host, waits, sums, ms }: { host: HostSplit; waits: Waits; sums: KindSums; ms: number },
+  { host, waits, sums, ms }: { host: HostSplit; waits: Waits; sums: GroupSums; ms: number },
 ): WaterfallBar['parts'] {
+  const { key, level } = sums.group;
   if (ms <= 0) return [];
-  if (id === 'synchronization') return waits.get(sums.kind) ?? [];
-  if (id === 'host.framework') return host.insideParts.get(sums.kind) ?? [];
+  if (id === 'device_dependency') {
+    return [...sums.earlier]
+      .toSorted((a, b) => b[1] - a[1])
+      .map(([name, earlierMs]) => ({
+        label: `${classWord(name)} of earlier stages`,
+        ms: earlierMs,
+        count: null,
+      }));
+  }
+  if (level === 'inner') return [];
+  if (id === 'synchronization') return waits.get(key) ?? [];
+  if (id === 'host.framework') return host.insideParts.get(key) ?? [];
   const split = host.framework === null ? 'host.program' : 'host.between_operators';
-  return id === split ? (host.parts.get(sums.kind) ?? []) : [];
+  return id === split ? (host.parts.get(key) ?? []) : [];
 }

@@ -1,15 +1,21 @@
-import type { PhaseKind, TraceSource } from '../../model/documents/trace.js';
+import type { TraceSource } from '../../model/documents/trace.js';
 import { literal } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 import { frameworkShareSql } from './host-split.js';
+import { activitiesInside, gapsInside } from './inner-sums.js';
+import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
+import { loadingSql } from './loading-code.js';
+import type { StageGroup } from './stage-groups.js';
 import { standaloneSql } from './standalone.js';
-import { activitiesOfWindows, copyGroups, edgeSums } from './window-sums.js';
+import { activitiesOfWindows, copyGroups, edgeSums, gapSums } from './window-sums.js';
 
 export interface BarSqlContext {
   source: TraceSource;
   clocks: readonly PhaseClock[];
-  kind: PhaseKind;
+  group: StageGroup | InnerGroup;
   instances: number;
+  /** Calls that load code, where they have a bar. */
+  loadingCalls: readonly string[];
   /** Rows that are arithmetic, ms of a mean instance: necessary time, what the profiler added. */
   constants: { label: string; ms: number }[];
 }
@@ -24,48 +30,92 @@ export function barSql(id: string, context: BarSqlContext): string | null {
   const constants = context.constants.map(
     ({ label, ms }) => ` UNION ALL SELECT ${literal(label)}, NULL, ${ms}`,
   );
-  return standaloneSql(`${rows}${constants.join('')} ORDER BY 3 DESC`, context.source, context.clocks);
+  const { source, clocks, group } = context;
+  const inner = 'lastStartNs' in group ? { inner_windows: innerWindowsSql(group) } : {};
+  return standaloneSql(`${rows}${constants.join('')} ORDER BY 3 DESC`, source, clocks, inner);
 }
 
-function rowsOf(id: string, { source, clocks, kind, instances }: BarSqlContext): string | null {
+/** Where the windows of a group come from, and which sums are its own. */
+interface Level {
+  windows: string;
+  gaps: string;
+  activities(table: string, groups: Record<string, string>): string;
+  /** Joins sums by window to the group. */
+  of: string;
+}
+
+function levelOf({ group, clocks }: BarSqlContext): Level {
+  const unmarked = clocks.some((clock) => clock.kind === 'outside');
+  switch (group.level) {
+    case 'steps':
+      return {
+        windows: 'windows',
+        gaps: 'window_gaps',
+        activities: (table, groups) => activitiesOfWindows(table, groups, unmarked),
+        of: `JOIN windows USING (stage_id) WHERE windows.kind = ${literal(group.kind)}`,
+      };
+    case 'request':
+      return {
+        windows: 'step_windows',
+        gaps: `(${gapSums(false, 'step_windows')})`,
+        activities: (table, groups) => activitiesOfWindows(table, groups, false, 'step_windows'),
+        of: 'JOIN request_parts USING (stage_id)',
+      };
+    case 'inner':
+      return {
+        windows: 'inner_windows',
+        gaps: `(${gapsInside()})`,
+        activities: (table, groups) => `SELECT * FROM (${activitiesInside(table, groups)}) WHERE NOT earlier`,
+        of: 'JOIN inner_windows USING (stage_id)',
+      };
+  }
+}
+
+function rowsOf(id: string, context: BarSqlContext): string | null {
+  const { source, clocks, instances, group, loadingCalls } = context;
   const unmarked = clocks.some((clock) => clock.kind === 'outside');
   const [head = '', tail = ''] = id.split('.');
-  const of = `JOIN windows USING (stage_id) WHERE windows.kind = ${literal(kind)}`;
+  const level = levelOf(context);
+  const { of } = level;
   const activities = (table: string, groups: Record<string, string>, label: string) =>
     `SELECT ${label} AS what, sum(n) / ${instances} AS count, sum(ns) / 1e6 / ${instances} AS ms
-     FROM (${activitiesOfWindows(table, groups, unmarked)}) ${of} GROUP BY 1`;
+     FROM (${level.activities(table, groups)}) ${of} GROUP BY 1`;
   const gaps = (expression: string, more = '') =>
-    `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, sum(${expression}) / 1e6 / ${instances} AS ms FROM window_gaps ${more} ${of} GROUP BY 1`;
+    `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, sum(${expression}) / 1e6 / ${instances} AS ms FROM ${level.gaps} ${more} ${of} GROUP BY 1`;
+  const kernel = { kernel: "coalesce(short_name, name, '?')" };
   switch (head) {
     case 'inefficiency':
     case 'nonessential':
     case 'kernels':
       return activities(
         `(SELECT * FROM own_kernels WHERE coalesce(class, 'other') = ${literal(tail)})`,
-        { kernel: "coalesce(short_name, name, '?')" },
+        kernel,
         'kernel',
       );
     case 'exposed_comm':
-      return activities(
-        "(SELECT * FROM own_kernels WHERE class = 'communication')",
-        { kernel: "coalesce(short_name, name, '?')" },
-        'kernel',
-      );
+      return activities("(SELECT * FROM own_kernels WHERE class = 'communication')", kernel, 'kernel');
     case 'exposed_copy':
       return activities(
         `(SELECT * FROM own_copies WHERE ${copyGroups.kind} = ${literal(tail)})`,
         { copy: copyGroups.kind },
         'copy',
       );
+    case 'device_dependency':
+      return group.level === 'inner'
+        ? `${gaps(head)} UNION ALL SELECT 'earlier: ' || kernel, sum(n) / ${instances}, sum(ns) / 1e6 / ${instances}
+     FROM (${activitiesInside('own_kernels', kernel)}) ${of} WHERE earlier GROUP BY 1`
+        : gaps(head);
     case 'launch_latency':
     case 'launch_overhead':
     case 'synchronization':
-    case 'device_dependency':
     case 'unattributed':
       return gaps(head);
     case 'host':
       if (tail === 'start_up' || tail === 'shut_down') {
-        return `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, ${tail} / 1e6 / ${instances} AS ms FROM (${edgeSums({ source })}) ${of}`;
+        return `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, ${tail} / 1e6 / ${instances} AS ms FROM (${edgeSums({ source }, level.windows)}) ${of}`;
+      }
+      if (tail === 'loading_code') {
+        return `SELECT call AS what, NULL::DOUBLE AS count, sum(ns) / 1e6 / ${instances} AS ms FROM (${loadingSql(loadingCalls)}) ${of} GROUP BY 1`;
       }
       if (tail === 'program') return gaps('host');
       return gaps(

@@ -68,6 +68,7 @@ function waterfallOf(
   const median = kind === 'decode' ? steps : latency.ttft_ms;
   return {
     kind,
+    name: null,
     source: 'bench',
     execution_id,
     point: point.point,

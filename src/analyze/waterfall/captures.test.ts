@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { Workload } from '../../model/manifest.js';
+import type { Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
 import { traceScope } from '../trace/scope.js';
 import { fixture, imported } from '../trace/test-import.js';
@@ -17,7 +18,9 @@ async function waterfalls(
   const session = await imported(home, importer, fixture(path), { workload });
   const database = await session.connect();
   try {
-    return await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+    const found = await stageWaterfalls(session, database, await traceScope(database, session.manifest));
+    await expectQueries(session, found);
+    return found;
   } finally {
     await database.close();
   }
@@ -38,16 +41,38 @@ function expectSums(found: readonly StageWaterfall[]): void {
   }
 }
 
+/** The query behind every bar, in a database that knows nothing else, yields rows that sum to it. */
+async function expectQueries(session: Session, found: readonly StageWaterfall[]): Promise<void> {
+  const database = await session.connect();
+  for (const { kind, name, bars, measured_ms } of found) {
+    for (const { id, sql, ms: barMs } of bars) {
+      if (sql === null) continue;
+      const rows = await database.query<{ ms: number }>(sql);
+      const sum = rows.reduce((total, row) => total + row.ms, 0);
+      expect(Math.abs(sum - barMs), `${kind} ${name ?? ''} ${id}`).toBeLessThan(1e-6 * measured_ms.value!);
+    }
+  }
+  await database.close();
+}
+
 const workload = tinyWorkload({ batch_size: 2, input_len: 32 });
 
 test.each([
-  ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-nsys.sqlite', ['decode', 'prefill']],
-  ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-whole.sqlite', ['decode', 'prefill']],
+  [
+    'nsys-sqlite',
+    'nsys-2025.3.1-h200/tiny-nsys.sqlite',
+    ['decode', 'prefill', 'request', 'copies', 'two streams', 'process wide', 'sampling'],
+  ],
+  [
+    'nsys-sqlite',
+    'nsys-2025.3.1-h200/tiny-whole.sqlite',
+    ['decode', 'load', 'prefill', 'warmup', 'request', 'sampling'],
+  ],
   ['nsys-sqlite', 'nsys-2025.3.1-h200/tiny-graph.sqlite', ['decode']],
-  ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill']],
+  ['kineto', 'kineto-torch2.11-h200/kineto-tiny.json.gz', ['decode', 'prefill', 'request', 'sampling']],
 ])('%s %s sums to W', async (importer, path, kinds) => {
   const found = await waterfalls(importer, path, workload);
-  expect(found.map(({ kind }) => kind)).toEqual(kinds);
+  expect(found.map(({ kind, name }) => name ?? kind)).toEqual(kinds);
   expectSums(found);
   const [decode] = found;
   // A step reads every weight once, of float16, at the data sheet's 4.8 TB/s; the KV cache and activations are little.

@@ -4,6 +4,7 @@ import { kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
 import { traceScope } from '../trace/scope.js';
 import { makeWindows } from '../trace/windows.js';
 import { countedClasses, countedKey, inefficiencyParts } from './counter-parts.js';
+import { makeGroups } from './stage-groups.js';
 
 const metrics = {
   'gpu__time_duration.sum': 110 * us,
@@ -34,7 +35,8 @@ const rows: Rows = {
 test('a kernel above the roof of its own bytes: tail, occupancy, stalls, in this order', async () => {
   const session = await sessionOf(rows);
   const database = await session.connect();
-  await makeWindows(await traceScope(database, session.manifest));
+  const scope = await traceScope(database, session.manifest);
+  await makeGroups(scope, await makeWindows(scope));
   const found = await countedClasses(session, database, false, { flops: null, bandwidth: 4.8e12 });
   await database.close();
   const gemm = found.get(countedKey('decode', 'gemm'))!;

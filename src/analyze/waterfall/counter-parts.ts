@@ -1,6 +1,5 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import type { PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { analyzeCounters } from '../counters/counters.js';
@@ -18,10 +17,10 @@ export interface CountedClass {
 export type CountedClasses = ReadonlyMap<string, CountedClass>;
 
 /** Key of CountedClasses. */
-export const countedKey = (kind: PhaseKind, className: string): string => `${kind} ${className}`;
+export const countedKey = (group: string, className: string): string => `${group} ${className}`;
 
 interface KernelRow {
-  kind: PhaseKind;
+  grp: string;
   class: string;
   name: string;
   short_name: string | null;
@@ -33,7 +32,7 @@ interface KernelRow {
 
 /**
  * What the hardware's counters say of each class: kernels of the timeline with those of ncu of the same name, of the same
- * grid where there is one. Empty without counters. Needs `windows`.
+ * grid where there is one. Empty without counters. Needs makeGroups.
  * @param roofs FLOP/s and B/s that the classes' necessary times are reckoned with; null where not known
  */
 export async function countedClasses(
@@ -48,11 +47,11 @@ export async function countedClasses(
   const names = [...new Set(kernels.map(({ name }) => literal(name)))].join(', ');
   if (names === '') return found;
   const rows = await database.query<KernelRow>(
-    `WITH total AS (SELECT kind, count(*) AS instances FROM windows GROUP BY kind)
-     SELECT kind, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
-       SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
-       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'}
-       WHERE name IN (${names}) OR short_name IN (${names})) JOIN total USING (kind) GROUP BY ALL`,
+    `WITH total AS (SELECT grp, count(*) AS instances FROM spans GROUP BY grp)
+     SELECT grp, class, name, short_name, grid, instances, sum(ns)::DOUBLE AS ns, count(*) AS n FROM (
+       SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(k.class, 'other') AS class, name, short_name, grid, coalesce(exclusive_ns, 0) AS ns
+       FROM own_kernels k ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'}
+       WHERE name IN (${names}) OR short_name IN (${names})) JOIN total USING (grp) GROUP BY ALL`,
   );
   for (const row of rows) {
     const named = kernels.filter(({ name }) => name === row.name || name === row.short_name);
@@ -68,7 +67,7 @@ function add(
   counted: KernelCounters,
   { flops, bandwidth }: { flops: number | null; bandwidth: number | null },
 ): void {
-  const key = countedKey(row.kind, row.class);
+  const key = countedKey(row.grp, row.class);
   const into = found.get(key) ?? { ms: 0, atRoofMs: 0, causes: [] };
   found.set(key, into);
   const ms = row.ns / row.instances / 1e6;

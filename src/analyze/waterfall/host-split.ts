@@ -1,4 +1,3 @@
-import type { PhaseKind } from '../../model/documents/trace.js';
 import type { WaterfallBar } from '../../model/documents/explain.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
@@ -8,8 +7,8 @@ type Parts = WaterfallBar['parts'];
 export interface Told {
   /** Gaps and calls that begin before it. */
   untilNs: number;
-  /** Windows of each kind that end by then. */
-  instances: Map<PhaseKind, number>;
+  /** Instances of each group that end by then. */
+  instances: Map<string, number>;
   /** Whether that is all of them. */
   all: boolean;
 }
@@ -18,7 +17,7 @@ export interface Told {
 const gapsCounted = 1_000_000;
 const instancesTold = 256;
 
-/** Needs `windows`. */
+/** Needs makeGroups. */
 export async function toldOf({ database }: TraceScope, unmarked: boolean): Promise<Told> {
   const [gaps] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_gaps');
   const whole = unmarked || (gaps?.n ?? 0) <= gapsCounted;
@@ -29,24 +28,24 @@ export async function toldOf({ database }: TraceScope, unmarked: boolean): Promi
          WHERE nth <= ${instancesTold}`,
       );
   const untilNs = until?.ns ?? Number.MAX_SAFE_INTEGER;
-  const kinds = await database.query<{ kind: PhaseKind; n: number }>(
-    `SELECT kind, count(*) AS n FROM windows WHERE end_ns <= ${untilNs} GROUP BY kind`,
+  const groups = await database.query<{ grp: string; n: number }>(
+    `SELECT grp, count(*) AS n FROM spans WHERE end_ns <= ${untilNs} GROUP BY grp`,
   );
   return {
     untilNs,
-    instances: new Map(kinds.map(({ kind, n }) => [kind, n])),
+    instances: new Map(groups.map(({ grp, n }) => [grp, n])),
     all: untilNs === Number.MAX_SAFE_INTEGER,
   };
 }
 
-/** What the host's part of the gaps is known to be, by window and by kind of stage. */
+/** What the host's part of the gaps is known to be, by window and by group of stages. */
 export interface HostSplit {
   /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
   framework: Map<number, number> | null;
   /** Of a mean instance. Outside operators: by the operator (outermost) it came before, else by innermost range. */
-  parts: Map<PhaseKind, Parts>;
+  parts: Map<string, Parts>;
   /** Inside operators, by the outermost one; empty where none were recorded. */
-  insideParts: Map<PhaseKind, Parts>;
+  insideParts: Map<string, Parts>;
 }
 
 /** Beyond so many operators climbing to the outermost one takes longer than the answer is worth. */
@@ -83,58 +82,56 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told
   const { database } = scope;
   const [ops] = await database.query<{ n: number }>(`SELECT count(*) AS n FROM own_ops WHERE ${python}`);
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
-  const kindOf = unmarked
-    ? "SELECT 0 AS step_id, 'outside' AS kind"
-    : 'SELECT stage_id AS step_id, kind FROM windows';
+  const groupOf = 'SELECT stage_id AS step_id, grp FROM members';
   if (withOps) {
     const shares = await database.query<{ stage_id: number; share: number | null }>(
       frameworkShareSql(unmarked),
     );
     const rows = await database.query<PartRow & { inside: number }>(
-      `SELECT kind, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, count(*) AS n
-       FROM (${hostGapsSql(unmarked)}) JOIN (${kindOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
+      `SELECT grp, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, count(*) AS n
+       FROM (${hostGapsSql(unmarked)}) JOIN (${groupOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
     );
     const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
     const insideRows = rows.map((row) => ({ ...row, ns: row.inside })).toSorted((a, b) => b.ns - a.ns);
     const before = rows.map((row) => ({ ...row, label: `before ${row.label}` }));
     const all = await instancesOf(database);
-    return { framework, parts: byKind(before, all), insideParts: byKind(insideRows, all) };
+    return { framework, parts: byGroup(before, all), insideParts: byGroup(insideRows, all) };
   }
   if (unmarked) return { framework: null, parts: new Map(), insideParts: new Map() };
   // Ranges of the program's own, below the phases: where the launch that ends the gap was made.
   const rows = await database.query<PartRow>(
-    `SELECT w.kind, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
+    `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
      FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${told.untilNs} GROUP BY stage_id) g
-     JOIN focus_stages s USING (stage_id) JOIN windows w ON w.stage_id = s.step_id
+     JOIN focus_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
      WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL ORDER BY ns DESC`,
   );
-  return { framework: null, parts: byKind(rows, told.instances), insideParts: new Map() };
+  return { framework: null, parts: byGroup(rows, told.instances), insideParts: new Map() };
 }
 
 interface PartRow {
-  kind: PhaseKind;
+  grp: string;
   label: string;
   ns: number;
   n: number;
 }
 
-async function instancesOf(database: TraceScope['database']): Promise<Map<PhaseKind, number>> {
-  const kinds = await database.query<{ kind: PhaseKind; n: number }>(
-    'SELECT kind, count(*) AS n FROM windows GROUP BY kind',
+async function instancesOf(database: TraceScope['database']): Promise<Map<string, number>> {
+  const groups = await database.query<{ grp: string; n: number }>(
+    'SELECT grp, count(*) AS n FROM spans GROUP BY grp',
   );
-  return new Map(kinds.map(({ kind, n }) => [kind, n]));
+  return new Map(groups.map(({ grp, n }) => [grp, n]));
 }
 
 /** Of a mean instance; the largest. */
-function byKind(rows: readonly PartRow[], instances: ReadonlyMap<PhaseKind, number>): Map<PhaseKind, Parts> {
-  const found = new Map<PhaseKind, Parts>();
-  for (const { kind, label, ns, n } of rows) {
-    const own = found.get(kind) ?? [];
+function byGroup(rows: readonly PartRow[], instances: ReadonlyMap<string, number>): Map<string, Parts> {
+  const found = new Map<string, Parts>();
+  for (const { grp, label, ns, n } of rows) {
+    const own = found.get(grp) ?? [];
     if (own.length < partsShown && ns > 0) {
-      const among = instances.get(kind) ?? 1;
+      const among = instances.get(grp) ?? 1;
       own.push({ label, ms: ns / among / 1e6, count: n / among });
     }
-    found.set(kind, own);
+    found.set(grp, own);
   }
   return found;
 }
@@ -147,7 +144,7 @@ export async function waitingParts(
   { database }: TraceScope,
   unmarked: boolean,
   told: Told,
-): Promise<Map<PhaseKind, Parts>> {
+): Promise<Map<string, Parts>> {
   const names = await database.query<{ name: string }>(
     `SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL AND start_ns < ${told.untilNs}`,
   );
@@ -155,9 +152,9 @@ export async function waitingParts(
   const rows = await database.query<PartRow>(
     `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${told.untilNs}),
      waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${told.untilNs})
-     SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
+     SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n
      FROM waited ASOF LEFT JOIN call ON waited.until_ns > call.call_ns
-     ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
+     ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN members m ON m.stage_id = p.step_id'} GROUP BY ALL ORDER BY ns DESC`,
   );
-  return byKind(rows, told.instances);
+  return byGroup(rows, told.instances);
 }

@@ -38,6 +38,7 @@ function waterfallOf(stage: StageResult): StageWaterfall {
   const { bandwidth_bytes_per_s: bandwidth } = stage;
   return {
     kind: stage.kind,
+    name: null,
     source: 'profile',
     execution_id: 'clean',
     point: null,

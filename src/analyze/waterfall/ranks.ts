@@ -4,7 +4,9 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal, type ScopeOptions, traceScope } from '../trace/scope.js';
 import { makeWindows } from '../trace/windows.js';
-import { waterfallKinds } from './window-rows.js';
+
+/** Kinds whose slowest rank decides: those that every rank runs at the same time. */
+const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
 
 interface RankTime {
   rank: number | null;
@@ -38,7 +40,10 @@ export async function slowestRank(
   for (const one of asked) ranks.push(...(await timesOf(session, one)));
   const total = (kind: PhaseKind) =>
     ranks.filter((row) => row.kind === kind).reduce((sum, row) => sum + row.instances * row.measured_ms, 0);
-  const kinds = [...new Set(ranks.map(({ kind }) => kind))].toSorted((a, b) => total(b) - total(a));
+  const decided = ranks.filter(({ kind }) => deciding.has(kind));
+  const kinds = [...new Set((decided.length > 0 ? decided : ranks).map(({ kind }) => kind))].toSorted(
+    (a, b) => total(b) - total(a),
+  );
   const slowest = ranks
     .filter(({ kind }) => kind === kinds[0])
     .toSorted((a, b) => b.measured_ms - a.measured_ms)[0];
@@ -74,7 +79,7 @@ async function timesOf(
     await makeWindows(scope);
     const rows = await database.query<Omit<RankTime, 'rank' | 'device'>>(
       `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS measured_ms FROM windows
-       WHERE kind IN (${waterfallKinds.map((kind) => `'${kind}'`).join(', ')}) GROUP BY kind`,
+       WHERE kind <> 'sampling' GROUP BY kind`,
     );
     return rows.map((row) => ({ rank, device, ...row }));
   } finally {
@@ -85,11 +90,14 @@ async function timesOf(
 /** Every rank's mean W, the slowest first. */
 export function withRanks(stages: readonly StageWaterfall[], ranks: readonly RankTime[]): StageWaterfall[] {
   if (ranks.length === 0) return [...stages];
-  return stages.map((stage) => ({
-    ...stage,
-    ranks: ranks
-      .filter(({ kind }) => kind === stage.kind)
-      .map(({ rank, device, measured_ms }) => ({ rank, device, measured_ms }))
-      .toSorted((a, b) => b.measured_ms - a.measured_ms),
-  }));
+  return stages.map((stage) => {
+    const own = ranks.filter(({ kind }) => kind === stage.kind);
+    if (own.length === 0) return stage;
+    return {
+      ...stage,
+      ranks: own
+        .map(({ rank, device, measured_ms }) => ({ rank, device, measured_ms }))
+        .toSorted((a, b) => b.measured_ms - a.measured_ms),
+    };
+  });
 }

@@ -7,13 +7,23 @@ import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.j
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { slowestRank, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
-import { stageWaterfalls } from './waterfall.js';
+import { timelineWaterfalls } from './waterfall.js';
 
 export interface SessionWaterfalls {
   stages: StageWaterfall[];
   without: ExplainResult['without_waterfall'];
   /** The timeline they are of, with its views in the database; null where there is none. */
   scope: TraceScope | null;
+}
+
+/**
+ * Of all waterfalls those that findings are about: steps, or the whole capture. A request is made of its steps, sampling lies
+ * in them, loading and warm-up happen once; where there is nothing else they are judged.
+ */
+export function judgedStages(stages: readonly StageWaterfall[]): StageWaterfall[] {
+  const steps = stages.filter(({ kind }) => ['decode', 'mixed', 'prefill', 'outside'].includes(kind));
+  if (steps.length > 0) return steps;
+  return stages.filter(({ kind }) => kind === 'load' || kind === 'warmup');
 }
 
 /**
@@ -55,6 +65,6 @@ export async function sessionWaterfalls(
   if (!scope.source.gpu_used) {
     return none('nothing ran on a GPU in this capture: a waterfall is of a device', scope);
   }
-  const stages = await stageWaterfalls(session, database, scope);
-  return { stages: withRanks(stages, slowest?.ranks ?? []), without: [], scope };
+  const { stages, without } = await timelineWaterfalls(session, database, scope);
+  return { stages: withRanks(stages, slowest?.ranks ?? []), without, scope };
 }

@@ -1,4 +1,5 @@
 import type { OpClass } from '../../model/classes.js';
+import type { CopyNeed } from './group-needs.js';
 import type { Necessary } from './necessary.js';
 
 /** Measured parts of W, ms, of one instance or of a mean one. */
@@ -53,17 +54,20 @@ export function kernelParts(rooflineMs: number, classes: readonly ClassTime[]): 
 }
 
 /**
- * The bars of W in their order. Without necessary times kernels are `kernels.<class>`, as measured. What the parts do not
- * come to (exclusive time taken in proportion where W cuts an activity) is in `unattributed`.
+ * The bars of W in their order. Without necessary times kernels are `kernels.<class>`, as measured. Where copies are what is
+ * necessary, their roofline is taken out of them. What the parts do not come to (exclusive time taken in proportion where
+ * W cuts an activity) is in `unattributed`.
  */
-export function splitOf(measured: Measured, necessary: Necessary | null): Part[] {
+export function splitOf(measured: Measured, necessary: Necessary | CopyNeed | null): Part[] {
   const { wallMs, classes, communicationMs, copies, idle } = measured;
+  const ofKernels = necessary !== null && 'byClass' in necessary;
   const parts: Part[] = [
-    ...(necessary
+    ...(necessary && !ofKernels ? [{ id: 'roofline', ms: necessary.rooflineMs }] : []),
+    ...(ofKernels
       ? kernelParts(necessary.rooflineMs, classTimes(classes, necessary.byClass))
       : [...classes].map(([name, ms]) => ({ id: `kernels.${name}`, ms }))),
     { id: 'exposed_comm', ms: communicationMs },
-    ...[...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms })),
+    ...copyParts(copies, ofKernels ? 0 : (necessary?.rooflineMs ?? 0)),
     { id: 'launch_latency', ms: idle.launch_latency },
     { id: 'launch_overhead', ms: idle.launch_overhead },
     { id: 'synchronization', ms: idle.synchronization },
@@ -73,6 +77,21 @@ export function splitOf(measured: Measured, necessary: Necessary | null): Part[]
   const told = parts.reduce((sum, { ms }) => sum + ms, 0);
   const rest = wallMs - told;
   return [...parts, { id: 'unattributed', ms: Math.abs(rest) < rounding * wallMs ? 0 : rest }];
+}
+
+/** Copies of each kind; what the link needs at least comes out of those from the host, in proportion. */
+function copyParts(copies: ReadonlyMap<string, number>, neededMs: number): Part[] {
+  const all = [...copies].map(([kind, ms]) => ({ id: `exposed_copy.${kind}`, ms }));
+  if (neededMs === 0) return all;
+  const fromHost = all.filter(({ id }) => id.startsWith('exposed_copy.htod'));
+  const sum = fromHost.reduce((total, { ms }) => total + ms, 0);
+  if (sum <= 0) {
+    return [...all.filter((one) => !fromHost.includes(one)), { id: 'exposed_copy.htod', ms: -neededMs }];
+  }
+  return all.map(({ id, ms }) => ({
+    id,
+    ms: id.startsWith('exposed_copy.htod') ? ms - (neededMs * ms) / sum : ms,
+  }));
 }
 
 /**

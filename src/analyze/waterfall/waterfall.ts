@@ -1,24 +1,29 @@
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import { figure, missing, type MissingFigure } from '../../model/figure.js';
+import type { MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
 import { gpuRoofs, type GpuRoofs, storedGpuRoofline } from '../roofs.js';
 import { deviceOf } from '../device.js';
-import { cleanTime } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import { makeWindows, type PhaseClock } from '../trace/windows.js';
-import { type SizedStep, shapeOf } from '../utilization/groups.js';
+import { shapeOf } from '../utilization/groups.js';
 import { sessionModel } from '../utilization/model.js';
-import { operatorSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
 import { byCounters, constantsOf, countOf, noteOf, partsOf, type Waits } from './bar-facts.js';
 import { barSql } from './bar-sql.js';
 import { orderedIds } from './bar-order.js';
+import { cleanTimeOf } from './clean-time.js';
 import { countedClasses, type CountedClasses } from './counter-parts.js';
+import { type CopyNeed, figureOfNeed } from './group-needs.js';
+import { groupSteps } from './group-steps.js';
 import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
-import { gpuPeaks, meanNecessary, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
+import { makeInnerSums } from './inner-sums.js';
+import { loadingCode } from './loading-code.js';
+import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
 import { type Part, splitOf, withoutProfiler } from './split.js';
-import { type KindSums, windowRows } from './window-rows.js';
+import { makeGroups } from './stage-groups.js';
+import { loadedBytes, type NeedFacts, needOf } from './stage-need.js';
+import { type GroupSums, windowRows } from './window-rows.js';
 import { makeWindowSums } from './window-sums.js';
 import { barWords } from './words.js';
 
@@ -44,68 +49,76 @@ export async function waterfallFacts(
   return { model: 'model' in model ? model.model : model, roofs };
 }
 
+/** What the waterfalls of a timeline come to: by kind and name of stage, and why one has none. */
+export interface TimelineWaterfalls {
+  stages: StageWaterfall[];
+  without: { stage: string; reason: string }[];
+}
+
 /**
- * The gap waterfall (docs/measurement.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, or the whole
- * capture where nothing is marked. Bars sum to W. Sums over what import swept; needs the views of traceScope.
+ * The gap waterfall (docs/measurement.md) of every kind of stage of a GPU timeline: decode, mixed, prefill, loading,
+ * warm-up, sampling, a whole request, ranges of the program's own, or the whole capture where nothing is marked. Bars sum
+ * to W. Sums over what import swept; needs the views of traceScope.
  * @param clocks of makeWindows; made here where they are left out
  */
-export async function stageWaterfalls(
+export async function timelineWaterfalls(
   session: Session,
   database: SessionDatabase,
   scope: TraceScope,
   { clocks, facts }: { clocks?: readonly PhaseClock[]; facts?: WaterfallFacts } = {},
-): Promise<StageWaterfall[]> {
-  if (!scope.source.gpu_used) return [];
+): Promise<TimelineWaterfalls> {
+  if (!scope.source.gpu_used) return { stages: [], without: [] };
   const known = clocks ?? (await makeWindows(scope));
   const { model, roofs } = facts ?? (await waterfallFacts(session, database, scope));
   const unmarked = known.some(({ kind }) => kind === 'outside');
-  await makeWindowSums(scope, known);
+  const { groups, without } = await makeGroups(scope, known);
+  await makeWindowSums(scope, known, 'step_windows');
+  if (groups.some(({ level }) => level === 'inner')) await makeInnerSums(scope);
   const told = await toldOf(scope, unmarked);
   const host = await hostSplit(scope, unmarked, told);
   const waits = await waitingParts(scope, unmarked, told);
-  const steps = unmarked ? [] : await sizedSteps(session, scope);
+  const once = groups.some(({ kind }) => kind === 'load' || kind === 'warmup');
+  const loading = await loadingCode(scope, once);
   const counted = await countedClasses(session, database, unmarked, peaksOfModel(model, roofs));
-  const kinds = await windowRows(database, unmarked, host.framework, told);
+  const sums = await windowRows(database, {
+    groups,
+    framework: host.framework,
+    loading: loading.byWindow,
+    told,
+  });
   const peaks = await peaksUsed(scope, model, roofs);
+  const steps = await groupSteps(session, scope, groups);
+  const copied = groups.some(({ kind }) => kind === 'load') ? await loadedBytes(scope) : 0;
   const results: StageWaterfall[] = [];
-  for (const sums of kinds) {
-    const own = steps.filter(({ kind }) => kind === sums.kind);
+  for (const one of sums) {
+    const need = { model, roofs, peaks, steps, loadedBytes: copied / one.instances };
     results.push(
-      await waterfallOf(scope, sums, {
+      await waterfallOf(scope, one, {
+        ...need,
         clocks: known,
-        model,
-        roofs,
-        peaks,
-        steps: own,
         host,
         waits,
         counted,
+        loadingCalls: loading.calls,
       }),
     );
   }
-  return results;
+  return { stages: results, without };
 }
 
-const runsSizes = "the run's sizes";
-
-async function sizedSteps({ manifest }: Session, scope: TraceScope): Promise<SizedStep[]> {
-  const { workload } = manifest;
-  const run = {
-    batch_size: workload?.batch_size ?? null,
-    input_len: workload?.input_len ?? null,
-    from: runsSizes,
-  };
-  const shapes = await operatorSizes(scope.database);
-  return (await tracedSteps(scope)).map((step) => withSizes(step, shapes.get(step.stage_id), run));
+/** Of it the stages alone. */
+export async function stageWaterfalls(
+  ...of: Parameters<typeof timelineWaterfalls>
+): Promise<StageWaterfall[]> {
+  return (await timelineWaterfalls(...of)).stages;
 }
 
-interface StageContext extends WaterfallFacts {
-  peaks: Peaks;
+interface StageContext extends NeedFacts {
   clocks: readonly PhaseClock[];
-  steps: readonly SizedStep[];
   host: HostSplit;
   waits: Waits;
   counted: CountedClasses;
+  loadingCalls: readonly string[];
 }
 
 /** Of the dtype the model computes in: counters do not tell which of its kernels computed in which. */
@@ -134,21 +147,14 @@ export async function peaksUsed(
 
 async function waterfallOf(
   scope: TraceScope,
-  sums: KindSums,
+  sums: GroupSums,
   context: StageContext,
 ): Promise<StageWaterfall> {
   const { source } = scope;
-  const { kind, instances, mean } = sums;
-  const clock = context.clocks.find((one) => one.kind === kind);
-  const necessary = necessaryOfStage(context, mean.wallMs);
+  const { group, instances, mean } = sums;
+  const necessary = needOf(sums, context);
   const need = 'reason' in necessary ? null : necessary;
-  const clean =
-    clock?.clock === 'device' && source.timing
-      ? missing(
-          'runs_ahead',
-          'the program runs ahead of the device: host times of the clean execution say nothing',
-        )
-      : await cleanTime(scope, kind);
+  const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : mean.wallMs - clean.value;
   const raw = splitOf(mean, need);
   const parts = withoutProfiler(raw, addedMs);
@@ -161,78 +167,85 @@ async function waterfallOf(
       ms,
       share: mean.wallMs > 0 ? ms / mean.wallMs : 0,
       count: countOf(id, sums),
-      ...barWords(id, { peaksMeasured: context.roofs.measured !== null }),
+      ...barWords(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
       sql: barSql(id, {
         source,
         clocks: context.clocks,
-        kind,
+        group,
         instances,
+        loadingCalls: context.loadingCalls,
         constants: constantsOf(id, { ms, rawMs: msOf(raw, id), mean, sums }),
       }),
-      note: noteOf(id, ms, { mean, addedMs, parts }),
+      note: noteOf(id, ms, { sums, addedMs, parts, need }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
-      ...byCounters(id, { counted: context.counted, kind, mean, ms }),
+      ...byCounters(id, { counted: context.counted, key: group.key, mean, ms }),
     };
   });
   const total = bars.reduce((sum, { ms }) => sum + ms, 0);
-  const shape = context.steps[0] ? shapeOf(context.steps[0]) : null;
   return {
-    kind,
+    kind: group.kind,
+    name: group.name,
     source: 'trace',
     execution_id: source.attribution.execution_id,
     point: null,
     instances,
     measured_ms: sums.measuredMs,
     median_ms: sums.medianMs,
-    clock: clock?.clock ?? 'host',
-    clock_why: clock?.why ?? '',
+    clock: group.clock,
+    clock_why: group.why,
     clean_ms: clean,
-    roofline_ms: need
-      ? figure(need.rooflineMs, 'ms', `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${need.bound}-bound`)
-      : (necessary as MissingFigure),
-    roofs:
-      need && 'architecture' in context.model && shape && 'phase' in shape
-        ? peakLines(context.model, shape, context.peaks)
-        : [],
+    roofline_ms: figureOfNeed(necessary),
+    roofs: roofLines(sums, need, context),
     bars,
     sum_error_share: mean.wallMs > 0 ? Math.abs(total - mean.wallMs) / mean.wallMs : 0,
-    rows: rowsOf(sums, context, addedMs, need !== null),
+    rows: rowsOf(sums, context, addedMs, need),
     ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: mean.wallMs }],
   };
 }
 
-/** Of the run's sizes, which stages need not share, a roofline this much above W says that they do not. */
-const impossible = 1.1;
-
-function necessaryOfStage({ model, peaks, steps }: StageContext, wallMs: number): Necessary | MissingFigure {
-  if ('reason' in model) return model;
-  if (steps.length === 0) {
-    return missing('no_stage', 'nothing marks the stage, so that its work is not known');
+function roofLines(
+  { group }: GroupSums,
+  need: Necessary | CopyNeed | null,
+  { model, peaks, steps }: StageContext,
+): string[] {
+  if (need === null) return [];
+  if ('link' in need) {
+    const { link } = need;
+    return link.value === null ? [] : [`host link ${(link.value / 1e9).toPrecision(3)} GB/s: ${link.source}`];
   }
-  const found = meanNecessary(steps, model, peaks);
-  const assumed = steps.some(({ from }) => from.includes(runsSizes));
-  if (!('reason' in found) && assumed && found.rooflineMs > impossible * wallMs) {
-    return missing(
-      'impossible_sizes',
-      `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not told`,
-    );
-  }
-  return found;
+  if ('reason' in model) return [];
+  const own =
+    group.kind === 'warmup'
+      ? steps.warmup
+      : group.kind === 'request'
+        ? steps.requests
+        : steps.steps.filter(({ kind }) => kind === group.kind);
+  const shape = own[0] ? shapeOf(own[0]) : null;
+  if (shape && 'phase' in shape) return peakLines(model, shape, peaks);
+  const { bandwidth } = peaks;
+  return bandwidth.value === null
+    ? []
+    : [`bandwidth ${(bandwidth.value / 1e9).toPrecision(4)} GB/s: ${bandwidth.source}`];
 }
 
 /** The first instances by the same ids; of each the profiler's share is taken as of the mean. */
 function rowsOf(
-  { rows, mean }: KindSums,
+  { group, rows, mean }: GroupSums,
   { model, peaks, steps }: StageContext,
   addedMs: number,
-  known: boolean,
+  meanNeed: Necessary | CopyNeed | null,
 ): StageWaterfall['rows'] {
-  const byStage = new Map(steps.map((step) => [step.stage_id, step]));
+  const byStage = new Map(
+    steps.steps.filter(({ kind }) => kind === group.kind).map((step) => [step.stage_id, step]),
+  );
   return rows.map(({ stage_id, label, measured }) => {
     const step = byStage.get(stage_id);
     const shape = step ? shapeOf(step) : null;
+    // Of stages that are made of several steps, each is held against what a mean one needs.
     const need =
-      known && 'architecture' in model && shape && 'phase' in shape ? necessaryOf(model, shape, peaks) : null;
+      meanNeed && shape && 'phase' in shape && 'architecture' in model
+        ? necessaryOf(model, shape, peaks)
+        : meanNeed;
     const parts = splitOf(measured, need && !('reason' in need) ? need : null);
     const added = mean.wallMs > 0 ? (addedMs * measured.wallMs) / mean.wallMs : 0;
     const bars = withoutProfiler(parts, added);

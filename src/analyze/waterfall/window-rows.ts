@@ -1,15 +1,11 @@
 import type { OpClass } from '../../model/classes.js';
-import type { PhaseKind } from '../../model/documents/trace.js';
+import { figure, type Figure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { studentT975 } from '../statistics.js';
-import { figure, type Figure } from '../../model/figure.js';
 import { edges, gapParts } from '../trace/phases.js';
 import type { Told } from './host-split.js';
 import type { Measured } from './split.js';
-
-/** Kinds that have a waterfall: what a model is asked for, and a capture that marks nothing. */
-export const waterfallKinds = ['decode', 'mixed', 'prefill', 'outside'] as const;
-const kindList = `(${waterfallKinds.map((kind) => `'${kind}'`).join(', ')})`;
+import type { StageGroup } from './stage-groups.js';
 
 /** Instances that are shown one by one. */
 const rowsShown = 64;
@@ -20,141 +16,208 @@ export interface WindowRow {
   measured: Measured;
 }
 
-export interface KindSums {
-  kind: PhaseKind;
+export interface GroupSums {
+  group: StageGroup;
   instances: number;
   measuredMs: Figure;
   medianMs: number | null;
   mean: Measured;
   /** Of a mean instance, by bar id: kernels, copies, gaps. */
   counts: Map<string, number>;
+  /** Of device_dependency of a mean instance: kernels of earlier stages, by class, ms. */
+  earlier: Map<string, number>;
   rows: WindowRow[];
 }
 
-type Numbers = Record<string, number>;
+/** A sum of a group (instance null), or of one of the instances that are shown. */
+type SumRow = Record<string, number> & { grp: string; instance: number | null; class: OpClass; copy: string };
 
-/** Sums of makeWindowSums by kind: a mean instance, and the first ones. */
-export async function windowRows(
-  database: SessionDatabase,
-  unmarked: boolean,
-  frameworkShare: Map<number, number> | null,
-  told: Told,
-): Promise<KindSums[]> {
-  const kinds = await database.query<Numbers & { kind: PhaseKind }>(
-    `SELECT kind, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median
-     FROM windows WHERE kind IN ${kindList} GROUP BY kind`,
+export interface SumFacts {
+  groups: readonly StageGroup[];
+  /** Share of a window's host time inside operators of the framework; null where no operators were recorded. */
+  framework: Map<number, number> | null;
+  /** Host time in which code was loaded onto the device, ns, by window. */
+  loading: ReadonlyMap<number, number>;
+  told: Told;
+}
+
+/** Sums of makeWindowSums and makeInnerSums by group: a mean instance, and the first ones. Needs makeGroups. */
+export async function windowRows(database: SessionDatabase, facts: SumFacts): Promise<GroupSums[]> {
+  const { groups, told } = facts;
+  const inner = groups.some(({ level }) => level === 'inner');
+  const about = await database.query<Record<string, number> & { grp: string }>(
+    `SELECT grp, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median
+     FROM spans GROUP BY grp`,
   );
-  const shown = await database.query<
-    Numbers & { kind: PhaseKind; raw_name: string | null; step_index: number | null }
-  >(
-    `SELECT kind, stage_id, raw_name, step_index, (end_ns - start_ns)::DOUBLE AS wall FROM windows WHERE kind IN ${kindList}
-     QUALIFY row_number() OVER (PARTITION BY kind ORDER BY start_ns, stage_id) <= ${rowsShown} ORDER BY start_ns, stage_id`,
+  await database.query(
+    `CREATE OR REPLACE TEMP TABLE shown_spans AS SELECT *, (end_ns - start_ns)::DOUBLE AS wall FROM spans
+     QUALIFY row_number() OVER (PARTITION BY grp ORDER BY start_ns, instance) <= ${rowsShown}`,
   );
-  const ids = shown.map(({ stage_id }) => stage_id).join(', ') || 'NULL';
-  const byWindow = `stage_id IN (${ids})`;
-  const kernels = await database.query<Numbers & { kind: PhaseKind; class: OpClass }>(
-    `SELECT kind, NULL AS stage_id, class, sum(ns) AS ns, sum(n) AS n FROM window_kernels JOIN windows USING (stage_id) WHERE kind IN ${kindList} GROUP BY kind, class
-     UNION ALL SELECT NULL, stage_id, class, ns, n FROM window_kernels WHERE ${byWindow}`,
+  const shown = await database.query<{ grp: string; instance: number; label: string; wall: number }>(
+    'SELECT grp, instance, label, wall FROM shown_spans ORDER BY start_ns, instance',
   );
-  const copies = await database.query<Numbers & { kind: PhaseKind; copy: string }>(
-    `SELECT w.kind, NULL AS stage_id, c.kind AS copy, sum(ns) AS ns, sum(n) AS n FROM window_copies c JOIN windows w USING (stage_id) WHERE w.kind IN ${kindList} GROUP BY ALL
-     UNION ALL SELECT NULL, stage_id, kind, ns, n FROM window_copies WHERE ${byWindow}`,
+  const bySpan = (steps: string, insides: string, columns: string, sums: string) =>
+    database.query<SumRow>(
+      `WITH own AS (SELECT m.grp, m.instance, ${columns}${sums}
+         FROM (${steps}${inner ? ` UNION ALL BY NAME ${insides}` : ''}) JOIN members m USING (stage_id) GROUP BY ALL)
+       SELECT grp, NULL::BIGINT AS instance, ${columns}${sums} FROM own GROUP BY ALL
+       UNION ALL BY NAME SELECT own.* FROM own SEMI JOIN shown_spans USING (grp, instance)`,
+    );
+  const kernels = await bySpan(
+    'SELECT stage_id, class, ns, n FROM window_kernels',
+    'SELECT stage_id, class, ns, n FROM inner_kernels WHERE NOT earlier',
+    'class, ',
+    'sum(ns) AS ns, sum(n) AS n',
   );
-  const idleColumns = [...gapParts, ...edges];
-  const idle = await database.query<Numbers & { kind: PhaseKind }>(
-    `SELECT kind, NULL AS stage_id, ${idleColumns.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_idle WHERE kind IN ${kindList} GROUP BY kind
-     UNION ALL SELECT NULL, stage_id, ${idleColumns.join(', ')} FROM window_idle WHERE ${byWindow}`,
+  const copies = await bySpan(
+    'SELECT stage_id, kind AS copy, ns, n FROM window_copies',
+    'SELECT stage_id, kind AS copy, ns, n FROM inner_copies',
+    'copy, ',
+    'sum(ns) AS ns, sum(n) AS n',
   );
-  const inside = await frameworkTime(database, frameworkShare);
-  const counts = await database.query<Numbers & { kind: PhaseKind }>(
-    `SELECT ${unmarked ? "'outside'" : 'w.kind'} AS kind, ${gapParts.map((part) => `count_if(${part}_ns > 0) AS ${part}`).join(', ')}
-     FROM own_gaps ${unmarked ? '' : 'JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id'} WHERE own_gaps.start_ns < ${told.untilNs} GROUP BY 1`,
+  const columns = [...gapParts, ...edges];
+  const idle = await bySpan(
+    `SELECT stage_id, ${columns.join(', ')} FROM window_idle`,
+    `SELECT stage_id, ${columns.join(', ')} FROM inner_idle`,
+    '',
+    columns.map((part) => `sum(${part}) AS ${part}`).join(', '),
   );
-  return waterfallKinds.flatMap((kind): KindSums[] => {
-    const about = kinds.find((one) => one.kind === kind);
-    if (!about) return [];
-    const n = about['n']!;
-    const of = (divide: number, stage: number | null, wallNs: number): Measured => {
-      const mine = <T extends Numbers & { kind: PhaseKind }>(rows: readonly T[]): T[] =>
-        rows.filter((row) => (stage === null ? row.kind === kind : row['stage_id'] === stage));
-      const ms = (ns: number | null | undefined) => (ns ?? 0) / divide / 1e6;
-      const [parts] = mine(idle);
-      const hostMs = ms(parts?.['host']);
-      const within = ms(stage === null ? inside.byKind.get(kind) : inside.byWindow.get(stage));
-      const classes = mine(kernels);
-      return {
-        wallMs: wallNs / 1e6,
-        classes: new Map(
-          classes.filter((row) => row.class !== 'communication').map((row) => [row.class, ms(row['ns'])]),
-        ),
-        communicationMs: ms(classes.find((row) => row.class === 'communication')?.['ns']),
-        copies: new Map(mine(copies).map((row) => [row.copy, ms(row['ns'])])),
-        idle: {
-          synchronization: ms(parts?.['synchronization']),
-          launch_overhead: ms(parts?.['launch_overhead']),
-          launch_latency: ms(parts?.['launch_latency']),
-          device_dependency: ms(parts?.['device_dependency']),
-          unattributed: ms(parts?.['unattributed']),
-          host: new Map([
-            ['start_up', ms(parts?.['start_up'])],
-            ['shut_down', ms(parts?.['shut_down'])],
-            ...(frameworkShare === null
-              ? ([['program', hostMs]] as const)
-              : ([
-                  ['framework', within],
-                  ['between_operators', hostMs - within],
-                ] as const)),
-          ]),
+  const host = await hostTimes(database, facts);
+  const counts = await gapCounts(database, told, inner);
+  const earlier = inner
+    ? await database.query<{ grp: string; class: string; ns: number }>(
+        'SELECT grp, class, sum(ns) AS ns FROM inner_kernels JOIN members USING (stage_id) WHERE earlier GROUP BY ALL',
+      )
+    : [];
+  return groups.flatMap((group): GroupSums[] => {
+    const { key } = group;
+    const own = about.find(({ grp }) => grp === key);
+    if (!own) return [];
+    const n = own['n']!;
+    const mine = (rows: readonly SumRow[], instance: number | null) =>
+      rows.filter((row) => row.grp === key && row.instance === instance);
+    const of = (divide: number, instance: number | null, wallNs: number): Measured =>
+      measuredOf(
+        {
+          kernels: mine(kernels, instance),
+          copies: mine(copies, instance),
+          idle: mine(idle, instance)[0],
+          host: host.get(instance === null ? key : `${key} ${instance}`),
         },
-      };
-    };
-    const gaps = counts.find((row) => row.kind === kind);
-    const among = told.instances.get(kind) ?? n;
+        { divide, wallNs, split: facts.framework !== null && group.level !== 'inner' },
+      );
+    const gaps = counts.find(({ grp }) => grp === key);
+    const among = group.level === 'inner' ? n : (told.instances.get(key) ?? n);
     return [
       {
-        kind,
+        group,
         instances: n,
-        measuredMs: meanFigure(about),
-        medianMs: about['median'] === null ? null : about['median']! / 1e6,
-        mean: of(n, null, about['mean']!),
+        measuredMs: meanFigure(own),
+        medianMs: own['median'] === null ? null : own['median']! / 1e6,
+        mean: of(n, null, own['mean']!),
         counts: new Map([
-          ...kernels
-            .filter((row) => row.kind === kind)
-            .map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),
-          ...copies
-            .filter((row) => row.kind === kind)
-            .map((row): [string, number] => [`exposed_copy.${row.copy}`, row['n']! / n]),
+          ...mine(kernels, null).map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),
+          ...mine(copies, null).map((row): [string, number] => [`exposed_copy.${row.copy}`, row['n']! / n]),
           ...gapParts.map((part): [string, number] => [part, (gaps?.[part] ?? 0) / among]),
         ]),
+        earlier: new Map(
+          earlier.filter(({ grp }) => grp === key).map((row) => [row.class, row.ns / n / 1e6]),
+        ),
         rows: shown
-          .filter((row) => row.kind === kind)
-          .map((row) => ({
-            stage_id: row['stage_id']!,
-            label: row.step_index === null ? (row.raw_name ?? kind) : `${kind} ${row.step_index}`,
-            measured: of(1, row['stage_id']!, row['wall']!),
+          .filter(({ grp }) => grp === key)
+          .map(({ instance, label, wall }) => ({
+            stage_id: instance,
+            label,
+            measured: of(1, instance, wall),
           })),
       },
     ];
   });
 }
 
-/** Host time inside operators of the framework, ns, by kind and by window. */
-async function frameworkTime(database: SessionDatabase, shares: Map<number, number> | null) {
-  const byKind = new Map<PhaseKind, number>();
-  const byWindow = new Map<number, number>();
-  if (shares === null) return { byKind, byWindow };
-  const rows = await database.query<{ kind: PhaseKind; stage_id: number; host: number }>(
-    'SELECT kind, stage_id, host FROM window_idle WHERE host > 0',
-  );
-  for (const { kind, stage_id, host } of rows) {
-    const ns = host * (shares.get(stage_id) ?? 0);
-    byWindow.set(stage_id, ns);
-    byKind.set(kind, (byKind.get(kind) ?? 0) + ns);
-  }
-  return { byKind, byWindow };
+interface HostNs {
+  framework: number;
+  loading: number;
 }
 
-function meanFigure({ n, mean, sd }: Numbers): Figure {
+function measuredOf(
+  rows: { kernels: SumRow[]; copies: SumRow[]; idle: SumRow | undefined; host: HostNs | undefined },
+  { divide, wallNs, split }: { divide: number; wallNs: number; split: boolean },
+): Measured {
+  const ms = (ns: number | null | undefined) => (ns ?? 0) / divide / 1e6;
+  const { kernels, copies, idle, host } = rows;
+  const hostMs = ms(idle?.['host']);
+  const framework = ms(host?.framework);
+  const loading = ms(host?.loading);
+  return {
+    wallMs: wallNs / 1e6,
+    classes: new Map(
+      kernels.filter((row) => row.class !== 'communication').map((row) => [row.class, ms(row['ns'])]),
+    ),
+    communicationMs: ms(kernels.find((row) => row.class === 'communication')?.['ns']),
+    copies: new Map(copies.map((row) => [row.copy, ms(row['ns'])])),
+    idle: {
+      synchronization: ms(idle?.['synchronization']),
+      launch_overhead: ms(idle?.['launch_overhead']),
+      launch_latency: ms(idle?.['launch_latency']),
+      device_dependency: ms(idle?.['device_dependency']),
+      unattributed: ms(idle?.['unattributed']),
+      host: new Map([
+        ['start_up', ms(idle?.['start_up'])],
+        ['shut_down', ms(idle?.['shut_down'])],
+        ['loading_code', loading],
+        ...(split
+          ? ([
+              ['framework', framework],
+              ['between_operators', hostMs - framework - loading],
+            ] as const)
+          : ([['program', hostMs - loading]] as const)),
+      ]),
+    },
+  };
+}
+
+/** Gaps that have some of a part, by group; of requests those that end before work of their steps. */
+async function gapCounts(
+  database: SessionDatabase,
+  told: Told,
+  inner: boolean,
+): Promise<(Record<string, number> & { grp: string })[]> {
+  const some = gapParts.map((part) => `count_if(${part}_ns > 0)::DOUBLE AS ${part}`).join(', ');
+  const insides = gapParts.map((part) => `sum(n_${part})::DOUBLE AS ${part}`).join(', ');
+  return database.query(
+    `WITH of_stage AS (SELECT stage_id, ${some} FROM own_gaps WHERE start_ns < ${told.untilNs} GROUP BY stage_id),
+     of_window AS (SELECT coalesce(p.step_id, 0) AS stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')}
+       FROM of_stage LEFT JOIN phase_of p USING (stage_id) GROUP BY ALL)
+     SELECT grp, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM of_window JOIN members USING (stage_id) GROUP BY grp
+     ${inner ? `UNION ALL BY NAME SELECT grp, ${insides} FROM inner_idle JOIN members USING (stage_id) GROUP BY grp` : ''}`,
+  );
+}
+
+/** Parts of the host's time that are told apart, ns, by group and by "group instance". */
+async function hostTimes(
+  database: SessionDatabase,
+  { framework, loading }: SumFacts,
+): Promise<Map<string, HostNs>> {
+  const found = new Map<string, HostNs>();
+  if (framework === null && loading.size === 0) return found;
+  const rows = await database.query<{ grp: string; instance: number; stage_id: number; host: number }>(
+    'SELECT grp, instance, stage_id, host FROM window_idle JOIN members USING (stage_id) WHERE host > 0',
+  );
+  for (const { grp, instance, stage_id, host } of rows) {
+    const inside = host * (framework?.get(stage_id) ?? 0);
+    const loaded = Math.min(host - inside, loading.get(stage_id) ?? 0);
+    for (const key of [grp, `${grp} ${instance}`]) {
+      const sums = found.get(key) ?? { framework: 0, loading: 0 };
+      sums.framework += inside;
+      sums.loading += loaded;
+      found.set(key, sums);
+    }
+  }
+  return found;
+}
+
+function meanFigure({ n, mean, sd }: Record<string, number>): Figure {
   const source = 'windows of the stage (start to start of the next, docs/measurement.md)';
   if (n === 1 || sd === null || sd === undefined) return figure(mean! / 1e6, 'ms', source, { n: n! });
   const half = (studentT975(n! - 1) * sd) / Math.sqrt(n!);

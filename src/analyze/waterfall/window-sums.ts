@@ -1,4 +1,4 @@
-import { edges, gapParts, gapsOfWindows, stepsLevel } from '../trace/phases.js';
+import { edges, gapParts, gapsOfWindows } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 
@@ -14,6 +14,9 @@ export const copyGroups = {
     WHEN kind = 'DtoH' AND dst_kind IN ('pageable', 'pinned') THEN '_' || dst_kind ELSE '' END`,
 } satisfies Groups;
 
+/** Windows of phases; between the steps of a request only where makeGroups made them. */
+const stepWindows = "(SELECT kind, stage_id, start_ns, end_ns FROM windows WHERE kind <> 'sampling')";
+
 /** Before any window. */
 const beforeAll = -(2n ** 60n);
 
@@ -22,15 +25,21 @@ const beforeAll = -(2n ** 60n);
  * in it. One pass: nearly every activity lies inside the window of the step that launched it, found by a hash join; any
  * other is looked up, and where it is cut by a window's edge its exclusive time is taken in proportion.
  * @param table own_kernels or own_copies, or a SELECT in parentheses of some of their rows
+ * @param windows step_windows of stage-groups.ts, or a SELECT in parentheses of such windows
  */
-export function activitiesOfWindows(table: string, groups: Groups, unmarked: boolean): string {
+export function activitiesOfWindows(
+  table: string,
+  groups: Groups,
+  unmarked: boolean,
+  windows = stepWindows,
+): string {
   const names = Object.keys(groups);
   const columns = names.map((name) => `${groups[name]} AS ${name}`).join(', ');
   if (unmarked) {
     return `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM ${table} GROUP BY ALL`;
   }
   const list = names.join(', ');
-  return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${stepsLevel}),
+  return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${windows}),
     likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN w ON w.window_id = p.step_id),
     event AS (
       SELECT ${columns}, start_ns AS e_start, start_ns + dur_ns AS e_end, coalesce(exclusive_ns, 0) AS e_ns,
@@ -51,38 +60,42 @@ export function activitiesOfWindows(table: string, groups: Groups, unmarked: boo
 }
 
 /** Idle time by part of every step's window; `outside` is the whole of the capture. */
-export function gapSums(unmarked: boolean): string {
-  if (!unmarked) return gapsOfWindows(stepsLevel);
+export function gapSums(unmarked: boolean, windows = stepWindows): string {
+  if (!unmarked) return gapsOfWindows('true', windows);
   const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::DOUBLE AS ${part}`);
   return `SELECT 0 AS stage_id, ${sums.join(', ')} FROM own_gaps`;
 }
 
-/** Time of a window before the first activity of the capture, and after its last one. */
-export const edgeSums = ({ source }: Pick<TraceScope, 'source'>): string =>
+/** Time of windows before the first activity of the capture, and after its last one. */
+export const edgeSums = ({ source }: Pick<TraceScope, 'source'>, windows = 'windows'): string =>
   `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edges[0]},
      greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
-   FROM windows, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
+   FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
 
 /**
  * Makes the tables window_kernels (stage_id, class, ns, n), window_copies (stage_id, kind, ns, n), window_idle (stage_id,
  * the parts of gaps and edges) from what import swept: sums over few columns. Needs `windows`.
+ * @param windows of the steps; those of makeGroups hold what lies between steps as well
  */
-export async function makeWindowSums(scope: TraceScope, clocks: readonly PhaseClock[]): Promise<void> {
+export async function makeWindowSums(
+  scope: TraceScope,
+  clocks: readonly PhaseClock[],
+  windows = stepWindows,
+): Promise<void> {
   const { database } = scope;
   const unmarked = clocks.some(({ kind }) => kind === 'outside');
   await database.query(
-    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('own_kernels', kernelGroups, unmarked)}`,
+    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('own_kernels', kernelGroups, unmarked, windows)}`,
   );
   await database.query(
-    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked)}`,
+    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked, windows)}`,
   );
   const sums = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`);
   const zero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`);
   await database.query(
     `CREATE TEMP TABLE window_idle AS
      SELECT w.kind, w.stage_id, ${zero.join(', ')}, ${edges.join(', ')}
-     FROM windows w JOIN (${edgeSums(scope)}) USING (stage_id)
-     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked)}) GROUP BY stage_id) USING (stage_id)
-     WHERE w.${stepsLevel}`,
+     FROM ${windows} w JOIN (${edgeSums(scope, windows)}) USING (stage_id)
+     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked, windows)}) GROUP BY stage_id) USING (stage_id)`,
   );
 }

@@ -1,4 +1,4 @@
-import type { WaterfallBar } from '../../model/documents/explain.js';
+import type { WaterfallBar, WaterfallKind } from '../../model/documents/explain.js';
 
 type Told = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
 
@@ -32,6 +32,7 @@ const copyWords: Record<string, string> = {
 
 const hostWords: Record<string, string> = {
   start_up: 'host, before any work of the device',
+  loading_code: 'host, loading code onto the device (compiled, linked, or on first use)',
   shut_down: 'host, after the last work of the device',
   framework: 'host, inside operators of the framework',
   between_operators: 'host, between operators (Python, the program)',
@@ -43,7 +44,10 @@ const hostWords: Record<string, string> = {
 };
 
 /** A bar's id in words, how far it can be trusted by its nature, and the capture that would sharpen it. */
-export function barWords(id: string, { peaksMeasured }: { peaksMeasured: boolean }): Told {
+export function barWords(
+  id: string,
+  { peaksMeasured, kind = null }: { peaksMeasured: boolean; kind?: WaterfallKind | null },
+): Told {
   const [head = '', tail = ''] = id.split('.');
   const arithmetic = peaksMeasured
     ? 'model arithmetic over measured peaks'
@@ -51,6 +55,14 @@ export function barWords(id: string, { peaksMeasured }: { peaksMeasured: boolean
   const byRoof = peaksMeasured ? null : 'inferscope roofline';
   switch (head) {
     case 'roofline':
+      if (kind === 'load') {
+        return told(
+          'roofline: bytes over the link to the host',
+          'low',
+          "bytes as recorded, over the link's data sheet; the disk is not in it",
+          null,
+        );
+      }
       return told('roofline: what the hardware allows', 'low', arithmetic, byRoof);
     case 'serial':
       return told('one operation after another', 'low', arithmetic, byRoof);

@@ -4,7 +4,7 @@ import { figure, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { findingContext, findings } from '../findings/findings.js';
 import type { ScopeOptions } from '../trace/scope.js';
-import { sessionWaterfalls } from '../waterfall/session-waterfalls.js';
+import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { fromFindings } from './finding-changes.js';
 import { initialStates } from './initial-state.js';
 import { withCudaGraph, withoutSync, withPinnedCopies } from './launch-changes.js';
@@ -30,7 +30,7 @@ export async function whatIf(
   const database = await session.connect();
   try {
     const { scope, stages, without } = await sessionWaterfalls(session, database, options);
-    const context = await findingContext(session, database, scope, stages);
+    const context = await findingContext(session, database, scope, judgedStages(stages));
     // Only what a rule reckons itself needs the rules.
     const asked = changes.some(
       ({ word, text }) => word.startsWith('fused-') || text.startsWith('dtype') || text === 'int4',

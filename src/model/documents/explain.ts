@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { documentSchema } from '../document.js';
 import { figureSchema } from '../figure.js';
 import { workloadSchema } from '../manifest.js';
-import { phaseKindSchema } from './trace-phase.js';
+import { phaseKinds } from './trace-phase.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
 
@@ -29,13 +29,22 @@ export const waterfallBarSchema = z.object({
   parts: z.array(z.object({ label: z.string(), ms: z.number(), count: z.number().nullable() })),
 });
 
+/** request: from the begin of a prefill to the end of its last step. other: a range of the program's own, by its name. */
+export const waterfallKinds = [...phaseKinds, 'request'] as const;
+const waterfallKindSchema = z.enum(waterfallKinds);
+
 /** From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. */
 export const stageWaterfallSchema = z.object({
-  kind: phaseKindSchema,
-  /** trace: kernels and gaps of nsys or Kineto. profile: operators of the embedded engine. bench: figures of a benchmark's point. */
-  source: z.enum(['trace', 'profile', 'bench']),
+  kind: waterfallKindSchema,
+  /** Of a range of the program's own, numbers in it as #; null for every other kind. */
+  name: z.string().nullable(),
+  /**
+   * trace: kernels and gaps of nsys or Kineto. operators: those of a framework on the CPU. profile: those of the embedded
+   * engine. bench: figures of a benchmark's point. serving: requests of a load test, as the client and the server tell them.
+   */
+  source: z.enum(['trace', 'operators', 'profile', 'bench', 'serving']),
   execution_id: z.string(),
-  /** Point of a benchmark; null otherwise. */
+  /** Point of a benchmark or load of a load test; null otherwise. */
   point: z.string().nullable(),
   instances: z.number().int(),
   /** Mean W, ms, with its spread over instances (sd) and interval. */
@@ -87,7 +96,7 @@ export const findingSchema = z.object({
   rule: z.string(),
   /** By the share of the stage at stake: high from 20 %, medium from 5 %, low below. info: nothing to gain is claimed. */
   severity: z.enum(['high', 'medium', 'low', 'info']),
-  stage: phaseKindSchema.nullable(),
+  stage: waterfallKindSchema.nullable(),
   /** One sentence with its number: "Launch-bound: the GPU is idle 91 % of every decode step". */
   title: z.string(),
   /** Of a mean instance of the stage; null where it is not a matter of time. */
@@ -154,7 +163,7 @@ export const explainResultSchema = z.object({
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
 });
 
-export const explainVersion = '1.0';
+export const explainVersion = '1.1';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */
@@ -164,7 +173,7 @@ export const whatIfResultSchema = z.object({
   change: z.string(),
   stages: z.array(
     z.object({
-      kind: phaseKindSchema,
+      kind: waterfallKindSchema,
       /** Point of a benchmark; null otherwise. */
       point: z.string().nullable(),
       before_ms: figureSchema,
@@ -190,7 +199,7 @@ export const verifyResultSchema = z.object({
   after: explainResultSchema.shape.session,
   stages: z.array(
     z.object({
-      kind: phaseKindSchema,
+      kind: waterfallKindSchema,
       /** Point of a benchmark; null otherwise. */
       point: z.string().nullable(),
       before_ms: figureSchema,
@@ -211,7 +220,7 @@ export const verifyResultSchema = z.object({
   changes: z.array(
     z.object({
       finding: z.string(),
-      stage: phaseKindSchema.nullable(),
+      stage: waterfallKindSchema.nullable(),
       title: z.string(),
       /** gone, smaller, still there, or new in the session after. */
       outcome: z.enum(['gone', 'smaller', 'still_there', 'new']),
@@ -238,6 +247,7 @@ export const verifyVersion = '1.0';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type Confidence = z.infer<typeof confidence>;
+export type WaterfallKind = z.infer<typeof waterfallKindSchema>;
 export type WaterfallBar = z.infer<typeof waterfallBarSchema>;
 export type StageWaterfall = z.infer<typeof stageWaterfallSchema>;
 export type Evidence = z.infer<typeof evidenceSchema>;

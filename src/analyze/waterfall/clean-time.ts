@@ -1,0 +1,66 @@
+import { type Figure, missing } from '../../model/figure.js';
+import { meanOverLaunches } from '../statistics.js';
+import { cleanTime } from '../trace/phases.js';
+import { literal, type TraceScope } from '../trace/scope.js';
+import type { StageGroup } from './stage-groups.js';
+
+/** The mean of the same stage in the execution without a profiler; missing where the two cannot be compared. */
+export async function cleanTimeOf(scope: TraceScope, group: StageGroup): Promise<Figure> {
+  const { timing } = scope.source;
+  if (group.clock === 'device' && timing) {
+    return missing(
+      'runs_ahead',
+      'the program runs ahead of the device: host times of the clean execution say nothing',
+    );
+  }
+  switch (group.kind) {
+    case 'request':
+      return timing
+        ? cleanSpans(scope, timing.execution_id, requestsSql(timing.execution_id), 'requests')
+        : noClean;
+    case 'sampling':
+      return timing
+        ? cleanSpans(scope, timing.execution_id, samplingSql(timing.execution_id), 'sampling')
+        : noClean;
+    case 'other':
+      return missing('no_clean_stage', "a clean execution records no ranges of the program's own");
+    case 'load':
+    case 'warmup':
+      return missing(
+        'no_clean_stage',
+        'loading and warm-up differ from run to run: the second finds its files and compiled code in caches',
+      );
+    default:
+      return cleanTime(scope, group.kind);
+  }
+}
+
+const noClean = missing('no_clean_execution', 'the session has no execution without a profiler');
+
+async function cleanSpans(
+  { database, source }: TraceScope,
+  executionId: string,
+  sql: string,
+  what: string,
+): Promise<Figure> {
+  const rows = await database.query<{ pid: number; ns: number }>(
+    `SELECT pid, ns FROM (${sql}) WHERE rank = ${source.focus.rank ?? 0}`,
+  );
+  if (rows.length === 0) {
+    return missing('no_clean_stage', `the clean execution has no ${what} of its own`);
+  }
+  const repeats = rows.map(({ pid, ns }) => ({ launch: pid, value: ns / 1e6 }));
+  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${executionId}`);
+}
+
+const timed = (executionId: string) =>
+  `execution_id = ${literal(executionId)} AND NOT coalesce(warmup, false)`;
+
+const samplingSql = (executionId: string): string =>
+  `SELECT pid, coalesce(rank, 0) AS rank, (end_ns - start_ns)::DOUBLE AS ns FROM stages WHERE ${timed(executionId)} AND kind = 'sampling'`;
+
+/** From the begin of a prefill to the end of the last step of its iteration. */
+const requestsSql = (executionId: string): string =>
+  `SELECT pid, coalesce(rank, 0) AS rank, (max(end_ns) - min(start_ns))::DOUBLE AS ns FROM stages
+   WHERE ${timed(executionId)} AND kind IN ('prefill', 'decode') AND iteration IS NOT NULL
+   GROUP BY pid, coalesce(rank, 0), iteration HAVING count_if(kind = 'prefill') > 0 AND count_if(kind = 'decode') > 0`;

@@ -1,0 +1,123 @@
+import { stageWork } from '../../llm/work.js';
+import { bytesOf } from '../../llm/work-totals.js';
+import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
+import type { OpClass } from '../../model/classes.js';
+import type { WorkloadModel } from '../model-work.js';
+import type { SizedStep } from '../utilization/groups.js';
+import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
+
+/** Of which stage a step is part: of a request by the windows it is made of, of a warm-up by its range. */
+export interface PartStep extends SizedStep {
+  instance: number;
+}
+
+/**
+ * What the steps that a mean instance is made of need together: one after the other, for each waits for the token of the one
+ * before. Prefills, and decode steps of each batch size, at their means.
+ * @param instances of the whole, each with steps of its own
+ */
+export function necessaryOfParts(
+  steps: readonly PartStep[],
+  instances: number,
+  model: WorkloadModel,
+  peaks: Peaks,
+): Necessary | MissingFigure {
+  const whole: Necessary = {
+    rooflineMs: 0,
+    byClass: new Map(),
+    flopsByClass: new Map(),
+    bytesByClass: new Map(),
+    bound: 'memory',
+  };
+  let computeMs = 0;
+  for (const kind of ['prefill', 'decode', 'mixed'] as const) {
+    const own = steps.filter((step) => step.kind === kind);
+    if (own.length === 0) continue;
+    const one = meanNecessary(own, model, peaks);
+    if ('reason' in one) return one;
+    const times = own.length / instances;
+    whole.rooflineMs += one.rooflineMs * times;
+    if (one.bound === 'compute') computeMs += one.rooflineMs * times;
+    for (const key of ['byClass', 'flopsByClass', 'bytesByClass'] as const) {
+      for (const [of, value] of one[key]) {
+        // Sampling is no part of a pass; where it ran on the device it is needed once a step all the same.
+        whole[key].set(of, (whole[key].get(of) ?? 0) + value * times);
+      }
+    }
+  }
+  return { ...whole, bound: computeMs > whole.rooflineMs / 2 ? 'compute' : 'memory' };
+}
+
+/**
+ * What choosing the next tokens needs: the logits of every sequence read once, a token id written. Comparing them is free
+ * beside that, and a sort is one way to do it, not a necessary one.
+ * @param batch mean number of sequences
+ * @param classes exclusive ms of the kernels that ran in it
+ */
+export function necessaryOfSampling(
+  batch: number | null,
+  { architecture, storage }: WorkloadModel,
+  peaks: Peaks,
+  classes: ReadonlyMap<OpClass, number>,
+): Necessary | MissingFigure {
+  if (batch === null) return missing('unknown_sizes', 'nothing tells how many sequences are sampled');
+  if (peaks.bandwidth.value === null) return peaks.bandwidth;
+  const one = stageWork(
+    architecture,
+    { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 },
+    storage,
+  ).find((op) => op.class === 'sampling')!;
+  const bytes = bytesOf(one) * batch;
+  const ms = (bytes / peaks.bandwidth.value) * 1e3;
+  // Kernels are classed by their names: an argmax is a reduction to most of them.
+  const own = classes.has('sampling')
+    ? 'sampling'
+    : ([...classes].toSorted((a, b) => b[1] - a[1])[0]?.[0] ?? 'sampling');
+  return {
+    rooflineMs: ms,
+    byClass: new Map([[own, ms]]),
+    flopsByClass: new Map([[own, 0]]),
+    bytesByClass: new Map([[own, bytes]]),
+    bound: 'memory',
+  };
+}
+
+/** Bytes that went from the host to the device in a mean instance, and how long the link needs for them. */
+export interface CopyNeed {
+  rooflineMs: number;
+  bytes: number;
+  link: Figure;
+}
+
+/**
+ * Loading weights: every byte once over the link to the host. More than the model's weights were copied more than once.
+ * @param copiedBytes from the host in a mean instance
+ */
+export function necessaryOfLoading(
+  copiedBytes: number,
+  weightBytes: number | null,
+  link: Figure,
+): CopyNeed | MissingFigure {
+  if (!(copiedBytes > 0)) {
+    return missing(
+      'nothing_copied',
+      'nothing was copied from the host in it: weights were made on the device, or came before or after',
+    );
+  }
+  if (link.value === null) return link;
+  const bytes = weightBytes === null ? copiedBytes : Math.min(copiedBytes, weightBytes);
+  return { rooflineMs: (bytes / link.value) * 1e3, bytes, link };
+}
+
+export const figureOfNeed = (need: Necessary | CopyNeed | MissingFigure): Figure => {
+  if ('reason' in need) return need;
+  if ('link' in need) {
+    const gb = (need.bytes / 1e9).toPrecision(3);
+    return figure(
+      need.rooflineMs,
+      'ms',
+      `${gb} GB once over the link to the host; the disk's part is not known`,
+    );
+  }
+  return figure(need.rooflineMs, 'ms', `max(Σ FLOPs / peak, Σ bytes / bandwidth): ${need.bound}-bound`);
+};

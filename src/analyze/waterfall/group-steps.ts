@@ -1,0 +1,85 @@
+import type { Session } from '../../session/open.js';
+import { knownSizes } from '../trace/batches.js';
+import type { TraceScope } from '../trace/scope.js';
+import type { SizedStep } from '../utilization/groups.js';
+import { operatorSizes, type RunSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
+import type { Step } from '../utilization/steps.js';
+import type { PartStep } from './group-needs.js';
+import type { StageGroup } from './stage-groups.js';
+
+export const runsSizes = "the run's sizes";
+
+/** Steps with their sizes, by what they are part of. */
+export interface GroupSteps {
+  /** Prefill, decode and mixed steps that count. */
+  steps: SizedStep[];
+  requests: PartStep[];
+  warmup: PartStep[];
+  /** Mean number of sequences of sampling; null where nothing tells it. */
+  sampledSequences: number | null;
+}
+
+const runOf = ({ manifest: { workload } }: Session): RunSizes => ({
+  batch_size: workload?.batch_size ?? null,
+  input_len: workload?.input_len ?? null,
+  from: runsSizes,
+});
+
+/** Needs makeGroups. */
+export async function groupSteps(
+  session: Session,
+  scope: TraceScope,
+  groups: readonly StageGroup[],
+): Promise<GroupSteps> {
+  const { database } = scope;
+  const has = (key: string) => groups.some((group) => group.key === key);
+  const run = runOf(session);
+  const shapes = await operatorSizes(database);
+  const steps = (await tracedSteps(scope)).map((step) => withSizes(step, shapes.get(step.stage_id), run));
+  const byStage = new Map(steps.map((step) => [step.stage_id, step]));
+  const parts = has('request')
+    ? await database.query<{ request_id: number; stage_id: number }>(
+        'SELECT request_id, stage_id FROM request_parts WHERE stage_id > 0',
+      )
+    : [];
+  const requests = parts.flatMap(({ request_id, stage_id }): PartStep[] => {
+    const step = byStage.get(stage_id);
+    return step ? [{ ...step, instance: request_id }] : [];
+  });
+  const warmed = has('warmup')
+    ? await database.query<Step & { instance: number }>(
+        `WITH ${knownSizes(scope)}
+         SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
+                k.batch_size, k.new_tokens, k.context_tokens_sum
+         FROM focus_stages s LEFT JOIN known k USING (stage_id)
+         WHERE s.phase = 'warmup' AND s.kind IN ('prefill', 'decode', 'mixed') ORDER BY s.start_ns, s.stage_id`,
+      )
+    : [];
+  const warmup = warmed.map((step) => ({
+    ...withSizes(step, shapes.get(step.stage_id), run),
+    instance: step.instance,
+  }));
+  const sampledSequences = has('sampling') ? await sampledOf(scope, byStage, run) : null;
+  return { steps, requests, warmup, sampledSequences };
+}
+
+/** By the ranges themselves, else by the step around or before them, else by the run. */
+async function sampledOf(
+  { database }: TraceScope,
+  byStage: ReadonlyMap<number, SizedStep>,
+  run: RunSizes,
+): Promise<number | null> {
+  const rows = await database.query<{ step_id: number; batch_size: number | null; n: number }>(
+    `SELECT s.step_id, s.batch_size, count(*) AS n FROM inner_windows w JOIN focus_stages s USING (stage_id)
+     WHERE w.grp = 'sampling' GROUP BY ALL`,
+  );
+  let sequences = 0;
+  let n = 0;
+  for (const row of rows) {
+    const batch = row.batch_size ?? byStage.get(row.step_id)?.batch_size ?? run.batch_size;
+    if (batch === null) return null;
+    sequences += batch * row.n;
+    n += row.n;
+  }
+  return n > 0 ? sequences / n : null;
+}

@@ -1,0 +1,122 @@
+import { literal, type TraceScope } from '../trace/scope.js';
+import type { PhaseClock } from '../trace/windows.js';
+import type { StageGroup } from './stage-groups.js';
+
+/** Ranges that lie inside or around steps: sampling, and those that the program names itself. */
+export interface InnerGroup extends StageGroup {
+  level: 'inner';
+  /** Instances that begin by then; of a large capture the first ones. */
+  lastStartNs: number | null;
+  /** All of them. */
+  total: number;
+}
+
+/** Names that have a waterfall, those with most time. */
+const namesShown = 8;
+/** Of the capture's time: ranges that take less are not asked about. */
+const leastShare = 0.01;
+/** Kernels beyond which a mean over the first instances says what one over all would. */
+const kernelsSwept = 400_000;
+const instancesSwept = 4096;
+
+/** Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers: nobody's stages. */
+const notStages =
+  "raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%'";
+
+/** Numbers count instances of one thing: layer 3, request 17. */
+const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
+
+const warmupOrLoad = "coalesce(phase, 'outside') IN ('warmup', 'load')";
+
+interface NameRow {
+  grp: string;
+  names: number;
+  raw_name: string;
+  n: number;
+  total_ns: number;
+  ahead: number;
+  silent: number;
+}
+
+/** Needs `windows` and the views of traceScope. */
+export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock[]): Promise<InnerGroup[]> {
+  const { database, source } = scope;
+  const wholeNs = Math.max(1, source.end_ns - source.start_ns);
+  const rows = await database.query<NameRow>(
+    `WITH own AS (
+       SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${named} END AS grp, raw_name, start_ns, end_ns, device_start_ns, device_end_ns
+       FROM focus_stages WHERE kind IN ('other', 'sampling') AND raw_name IS NOT NULL AND end_ns > start_ns AND NOT ${warmupOrLoad} AND NOT (${notStages}))
+     SELECT grp, count(DISTINCT raw_name) AS names, any_value(raw_name) AS raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns,
+       count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent
+     FROM own GROUP BY grp ORDER BY total_ns DESC, grp`,
+  );
+  const sampling = clocks.some(({ kind }) => kind === 'sampling');
+  const chosen = [
+    ...rows
+      .filter(({ grp, total_ns }) => grp !== 'sampling' && total_ns >= leastShare * wholeNs)
+      .slice(0, namesShown),
+    ...rows.filter(({ grp }) => sampling && grp === 'sampling'),
+  ];
+  if (chosen.length === 0) return [];
+  const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_kernels');
+  const share = Math.min(1, kernelsSwept / Math.max(1, kernels?.n ?? 0));
+  const groups: InnerGroup[] = [];
+  for (const row of chosen) groups.push(await groupOf(scope, row, share * wholeNs));
+  return groups;
+}
+
+async function groupOf({ database }: TraceScope, row: NameRow, budgetNs: number): Promise<InnerGroup> {
+  const sampling = row.grp === 'sampling';
+  const onDevice = row.ahead > 0 && row.silent === 0;
+  const clock = onDevice ? 'device' : 'host';
+  const clockWhy = onDevice
+    ? `in ${row.ahead} of ${row.n} instances the device worked on after the range: from its first activity to its last`
+    : row.ahead > 0
+      ? `${row.silent} of ${row.n} instances launched nothing on the device`
+      : 'the device was done before the range ended, in every instance';
+  const group: InnerGroup = {
+    key: sampling ? 'sampling' : `other ${row.grp}`,
+    kind: sampling ? 'sampling' : 'other',
+    name: sampling ? null : row.names === 1 ? row.raw_name.trim() : row.grp,
+    level: 'inner',
+    clock,
+    why: clockWhy,
+    lastStartNs: null,
+    total: row.n,
+  };
+  const few = Math.max(1, Math.min(instancesSwept, Math.floor((budgetNs / row.total_ns) * row.n)));
+  if (few >= row.n) return group;
+  const [last] = await database.query<{ ns: number }>(
+    `SELECT max(start_ns) AS ns FROM (SELECT start_ns FROM (${rangesOf(group)}) ORDER BY start_ns LIMIT ${few})`,
+  );
+  return {
+    ...group,
+    lastStartNs: last?.ns ?? null,
+    why: `${clockWhy}; the first ${few} of ${row.n} instances`,
+  };
+}
+
+/** Ranges of one group; of a name within itself the outermost. */
+function rangesOf({ kind, key, lastStartNs }: InnerGroup): string {
+  const which =
+    kind === 'sampling'
+      ? "kind = 'sampling'"
+      : `kind = 'other' AND ${named} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`;
+  const until = lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`;
+  return `SELECT * FROM focus_stages WHERE ${which} AND raw_name IS NOT NULL AND end_ns > start_ns AND NOT ${warmupOrLoad}${until}
+     QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)`;
+}
+
+/**
+ * SQL of (grp, stage_id, label, start_ns, end_ns, host_ns) of a group. host_ns is the begin by the host's clock where that
+ * is the window's: what was launched before it is other stages' work.
+ */
+export function innerWindowsSql(group: InnerGroup): string {
+  const { key, clock, kind } = group;
+  const times =
+    clock === 'device'
+      ? 'device_start_ns AS start_ns, device_end_ns AS end_ns, NULL::BIGINT AS host_ns'
+      : 'start_ns, end_ns, start_ns AS host_ns';
+  const label = kind === 'sampling' ? "coalesce('sampling ' || step_index, raw_name)" : 'raw_name';
+  return `SELECT ${literal(key)} AS grp, stage_id, ${label} AS label, ${times} FROM (${rangesOf(group)})`;
+}

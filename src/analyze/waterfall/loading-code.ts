@@ -1,0 +1,45 @@
+import { literal, type TraceScope } from '../trace/scope.js';
+
+/** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
+const moduleLoads = /^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|nvrtc|cuLink)/;
+
+/** Kinds of stages in which code is loaded once, and worth a bar of its own. */
+const kinds = "('load', 'warmup')";
+
+/** Names of the calls of this capture that load code; empty where none were recorded. */
+export async function loadingCalls({ database }: TraceScope): Promise<string[]> {
+  const names = await database.query<{ name: string }>(
+    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
+  );
+  return names.map(({ name }) => name).filter((name) => moduleLoads.test(name));
+}
+
+/**
+ * SQL of (stage_id of the window, call, ns): the host's part of the gaps of loading and warm-up in which the launching
+ * thread loaded code; calls inside calls count once.
+ */
+export function loadingSql(calls: readonly string[]): string {
+  return `WITH call AS (
+       SELECT name, start_ns, start_ns + dur_ns AS end_ns FROM own_api WHERE name IN (${calls.map(literal).join(', ') || 'NULL'})
+       QUALIFY start_ns >= coalesce(max(start_ns + dur_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, dur_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)),
+     gap AS (
+       SELECT w.stage_id, greatest(g.start_ns + coalesce(synchronization_ns, 0), w.start_ns) AS h_start,
+         least(g.start_ns + coalesce(synchronization_ns, 0) + host_ns, w.end_ns) AS h_end
+       FROM own_gaps g JOIN windows w ON g.start_ns < w.end_ns AND g.start_ns + g.dur_ns > w.start_ns WHERE host_ns > 0 AND w.kind IN ${kinds})
+     SELECT stage_id, name AS call, sum(least(h_end, call.end_ns) - greatest(h_start, call.start_ns))::DOUBLE AS ns
+     FROM gap JOIN call ON call.start_ns < h_end AND call.end_ns > h_start GROUP BY ALL`;
+}
+
+/** The same by window, with the calls themselves; empty without such calls or such stages. Needs `windows`. */
+export async function loadingCode(
+  scope: TraceScope,
+  present: boolean,
+): Promise<{ byWindow: Map<number, number>; calls: string[] }> {
+  const byWindow = new Map<number, number>();
+  if (!present) return { byWindow, calls: [] };
+  const calls = await loadingCalls(scope);
+  if (calls.length === 0) return { byWindow, calls };
+  const rows = await scope.database.query<{ stage_id: number; ns: number }>(loadingSql(calls));
+  for (const { stage_id, ns } of rows) byWindow.set(stage_id, (byWindow.get(stage_id) ?? 0) + ns);
+  return { byWindow, calls };
+}

@@ -1,0 +1,36 @@
+import type { PhaseClock } from '../trace/windows.js';
+
+/**
+ * Steps of each request (request_id, stage_id, start_ns, end_ns), by `windows` and `instances`: a prefill and the decode
+ * steps after it, of one thread and one iteration, up to the next prefill. Prefills in a row are chunks of one prompt.
+ * request_id is the stage_id of the first.
+ */
+export const requestsSql = `WITH step AS (
+       SELECT w.kind, w.stage_id, w.iteration, w.start_ns, w.end_ns, i.pid, i.tid, lag(w.kind) OVER thread AS before_kind,
+         coalesce(w.iteration <> lag(w.iteration) OVER thread, false) AS other
+       FROM windows w JOIN instances i USING (stage_id) WHERE w.kind IN ('prefill', 'decode', 'mixed')
+       WINDOW thread AS (PARTITION BY i.pid, i.tid ORDER BY w.start_ns, w.stage_id)),
+     numbered AS (
+       SELECT *, sum(CASE WHEN other OR (kind = 'prefill' AND before_kind IS DISTINCT FROM 'prefill') THEN 1 ELSE 0 END)
+         OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id) AS nth FROM step)
+     SELECT first_value(stage_id) OVER request AS request_id, stage_id, start_ns, end_ns
+     FROM numbered WINDOW request AS (PARTITION BY pid, tid, nth ORDER BY start_ns, stage_id)
+     QUALIFY first_value(kind) OVER request = 'prefill'
+       AND count_if(kind = 'decode') OVER (PARTITION BY pid, tid, nth) > 0`;
+
+/** The same, and what lies between two steps as a window of its own, with the negative id of the step after it. */
+export const requestPartsSql = `WITH of_request AS (${requestsSql}),
+     until AS (
+       SELECT *, max(end_ns) OVER (PARTITION BY request_id ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS until_ns
+       FROM of_request)
+     SELECT request_id, stage_id, start_ns, end_ns FROM of_request
+     UNION ALL SELECT request_id, -stage_id, until_ns, start_ns FROM until WHERE start_ns > until_ns`;
+
+/** Why a capture with these phases has no requests; null where it may, empty where nobody would ask. */
+export function requestReason(clocks: readonly PhaseClock[]): string | null {
+  const has = (kind: string) => clocks.some((clock) => clock.kind === kind);
+  if (has('mixed')) {
+    return 'mixed steps serve several requests at once (continuous batching): no stretch of the timeline is one request';
+  }
+  return has('prefill') && has('decode') ? null : '';
+}

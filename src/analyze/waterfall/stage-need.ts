@@ -1,0 +1,87 @@
+import { gpuHostLink } from '../../hardware/gpu-peaks.js';
+import { weightBytes } from '../../llm/storage.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
+import type { WorkloadModel } from '../model-work.js';
+import type { GpuRoofs } from '../roofs.js';
+import type { TraceScope } from '../trace/scope.js';
+import { type CopyNeed, necessaryOfLoading, necessaryOfParts, necessaryOfSampling } from './group-needs.js';
+import { type GroupSteps, runsSizes } from './group-steps.js';
+import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
+import type { GroupSums } from './window-rows.js';
+
+export interface NeedFacts {
+  model: WorkloadModel | MissingFigure;
+  roofs: GpuRoofs;
+  peaks: Peaks;
+  steps: GroupSteps;
+  /** Bytes from the host in a mean instance of loading. */
+  loadedBytes: number;
+}
+
+/** Of the run's sizes, which stages need not share, a roofline this much above W says that they do not. */
+const impossible = 1.1;
+
+/** What a mean instance of a group needs; missing with the reason. */
+export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed | MissingFigure {
+  const { group, mean, instances } = sums;
+  const { model, peaks, steps, roofs } = facts;
+  if (group.kind === 'load') return loading(facts);
+  if (group.kind === 'other') {
+    return missing('own_range', "a range of the program's own: what it must compute is not known");
+  }
+  if ('reason' in model) return model;
+  switch (group.kind) {
+    case 'outside':
+      return missing('no_stage', 'nothing marks the stage, so that its work is not known');
+    case 'sampling':
+      return necessaryOfSampling(steps.sampledSequences, model, peaks, mean.classes);
+    case 'warmup':
+    case 'request': {
+      const own = group.kind === 'warmup' ? steps.warmup : steps.requests;
+      if (own.length === 0) {
+        return missing('no_steps', 'no steps are marked inside, so that its work is not known');
+      }
+      const need = necessaryOfParts(own, instances, model, peaks);
+      return possible(need, own, mean.wallMs);
+    }
+    default: {
+      const own = steps.steps.filter(({ kind }) => kind === group.kind);
+      if (own.length === 0) {
+        return missing('no_stage', 'nothing marks the stage, so that its work is not known');
+      }
+      return possible(meanNecessary(own, model, peaks), own, mean.wallMs);
+    }
+  }
+
+  function loading({ loadedBytes }: NeedFacts) {
+    const weights =
+      'reason' in model ? null : weightBytes(model.architecture, model.storage).total / roofs.devices;
+    const link =
+      roofs.name === null
+        ? missing('unknown_gpu', 'the session does not name the GPU')
+        : gpuHostLink(roofs.name);
+    return necessaryOfLoading(loadedBytes, weights, link);
+  }
+}
+
+function possible(
+  found: Necessary | MissingFigure,
+  steps: GroupSteps['steps'],
+  wallMs: number,
+): Necessary | MissingFigure {
+  const assumed = steps.some(({ from }) => from.includes(runsSizes));
+  if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
+  return missing(
+    'impossible_sizes',
+    `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not told`,
+  );
+}
+
+/** Bytes copied from the host in all instances of loading. Needs makeGroups. */
+export async function loadedBytes({ database }: TraceScope): Promise<number> {
+  const [row] = await database.query<{ bytes: number | null }>(
+    `SELECT sum(bytes)::DOUBLE AS bytes FROM own_copies c JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
+     WHERE w.kind = 'load' AND c.kind = 'HtoD'`,
+  );
+  return row?.bytes ?? 0;
+}

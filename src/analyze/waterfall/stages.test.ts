@@ -1,0 +1,163 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
+import { traceScope } from '../trace/scope.js';
+import { timelineWaterfalls } from './waterfall.js';
+
+/*
+ * µs      0      100    110         200   220   230           300         360   400
+ * host    |load  |      |prefill    |     |decode 0           |decode 1         |   decode 1 ends at 380
+ * sampling                                                    inside decode 1: 310 to 370
+ * own                     |block 4 120-190|                   |block 5 300-380|
+ * copy    [50-90 H2D]
+ * kernels               [120-190]          [235-290]          [305-330] [340-360]   the second one by sampling
+ * gaps          90-120              190-235          290-305       330-340
+ */
+const rows: Rows = {
+  stages: [
+    stage(1, 'load', 0, 100),
+    stage(2, 'prefill', 110, 200),
+    stage(3, 'decode', 220, 300, { step_index: 0 }),
+    stage(4, 'decode', 300, 380, { step_index: 1 }),
+    stage(5, 'sampling', 310, 370, { parent_id: 4 }),
+    stage(6, 'other', 115, 195, { parent_id: 2, raw_name: 'block 4', phase_id: 2 }),
+    stage(7, 'other', 300, 380, { parent_id: 4, raw_name: 'block 5', phase_id: 4 }),
+  ],
+  copies: [
+    {
+      stage_id: 1,
+      start_ns: 50 * us,
+      dur_ns: 40 * us,
+      exclusive_ns: 40 * us,
+      kind: 'HtoD',
+      src_kind: 'pinned',
+      bytes: 630_000,
+      stream: 1,
+      context: 1,
+    },
+  ],
+  kernels: [
+    kernel(6, 120, 70),
+    kernel(3, 235, 55),
+    kernel(7, 305, 25),
+    kernel(5, 340, 20, { class: 'norm', short_name: 'argmax' }),
+  ],
+  gaps: [
+    { ...gap(90, { host: 25, launch_overhead: 5 }), stage_id: 6 },
+    { ...gap(190, { host: 40, launch_overhead: 5 }), stage_id: 3 },
+    { ...gap(290, { host: 10, launch_overhead: 5 }), stage_id: 7 },
+    { ...gap(330, { host: 5, launch_overhead: 5 }), stage_id: 5 },
+  ],
+};
+
+let database: SessionDatabase;
+let found: StageWaterfall[];
+beforeAll(async () => {
+  const session = await sessionOf(rows);
+  const own = await session.connect();
+  // 63 GB/s are the link of an H200: 630 kB need 10 µs.
+  const named = { ...session.manifest, hardware: { gpu_name: 'NVIDIA H200' } };
+  const scope = await traceScope(own, named);
+  found = (await timelineWaterfalls({ ...session, manifest: named }, own, scope)).stages;
+  await own.close();
+  database = await session.connect();
+});
+afterAll(() => database.close());
+
+const of = (kind: string): StageWaterfall => found.find((one) => (one.name ?? one.kind) === kind)!;
+const inUs = ({ bars }: StageWaterfall) =>
+  Object.fromEntries(bars.map(({ id, ms }) => [id, Number((ms * 1e3).toFixed(6))]));
+
+test('loading: bytes over the link, the slower part of the copies, and the host', () => {
+  expect(inUs(of('load'))).toEqual({
+    roofline: 10,
+    'exposed_copy.htod_pinned': 30,
+    'host.start_up': 50,
+    'host.program': 10,
+    unattributed: 0,
+  });
+  expect(of('load').roofs).toEqual([expect.stringMatching(/^host link 63.0 GB\/s: PCIe 5.0/)]);
+});
+
+test('a request: its steps, and what lies between them', () => {
+  const request = of('request');
+  // 110 to 380; decode 0 begins 20 after prefill's end.
+  expect(request).toMatchObject({ instances: 1, measured_ms: { value: 0.27 } });
+  expect(inUs(request)).toEqual({
+    'kernels.gemm': 150,
+    'kernels.norm': 20,
+    // 5 of the 25 before 115, all 40 before 235 and so on.
+    'host.program': 60,
+    launch_overhead: 20,
+    'host.shut_down': 20,
+    unattributed: 0,
+  });
+  const parts = ['prefill', 'decode'].map((kind) => of(kind).instances * of(kind).measured_ms.value! * 1e3);
+  expect(parts.reduce((sum, ms) => sum + ms, 20)).toBeCloseTo(270, 9);
+});
+
+test('sampling: what the device still did of the step is another stage’s', () => {
+  const sampling = of('sampling');
+  expect(inUs(sampling)).toEqual({
+    'kernels.norm': 20,
+    device_dependency: 20,
+    'host.program': 5,
+    launch_overhead: 5,
+    'host.shut_down': 10,
+    unattributed: 0,
+  });
+  const earlier = sampling.bars.find(({ id }) => id === 'device_dependency')!;
+  expect(earlier.note).toContain('launched before the stage began');
+  expect(earlier.parts).toEqual([{ label: 'matrix products of earlier stages', ms: 0.02, count: null }]);
+});
+
+test('ranges of one name but for its numbers are one stage', () => {
+  const block = of('block #');
+  expect(block).toMatchObject({
+    kind: 'other',
+    instances: 2,
+    roofline_ms: { value: null, reason: { code: 'own_range' } },
+  });
+  expect(block.rows.map(({ label, measured_ms }) => [label, measured_ms * 1e3])).toEqual([
+    ['block 4', 80],
+    ['block 5', 80],
+  ]);
+  // 115 to 195: 70 of kernels, 5 of the launch before, 5 of the host after. 300 to 380: 45 of kernels.
+  expect(inUs(block)).toEqual({
+    'kernels.gemm': 47.5,
+    'kernels.norm': 10,
+    launch_overhead: 7.5,
+    'host.program': 5,
+    'host.shut_down': 10,
+    unattributed: 0,
+  });
+});
+
+test('every bar’s query sums to it, in a database that knows nothing else', async () => {
+  for (const { kind, bars } of found) {
+    for (const { id, sql, ms } of bars) {
+      if (sql === null) continue;
+      const result = await database.query<{ ms: number }>(sql);
+      const sum = result.reduce((total, row) => total + row.ms, 0);
+      expect(sum, `${kind} ${id}`).toBeCloseTo(ms, 9);
+    }
+  }
+});
+
+test('a decode step of more sequences than its prompt serves several requests', async () => {
+  const batched = await sessionOf({
+    ...rows,
+    stages: rows.stages!.map((row) => ({
+      ...row,
+      batch_size: row.kind === 'prefill' ? 1 : row.kind === 'decode' ? 4 : null,
+    })),
+  });
+  const own = await batched.connect();
+  const result = await timelineWaterfalls(batched, own, await traceScope(own, batched.manifest));
+  await own.close();
+  expect(result.stages.map(({ kind }) => kind)).not.toContain('request');
+  expect(result.without).toEqual([
+    { stage: 'request', reason: expect.stringContaining('continuous batching') as string },
+  ]);
+});
