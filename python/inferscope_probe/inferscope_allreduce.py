@@ -17,7 +17,7 @@ import time
 import traceback
 from typing import Any, Callable, Dict, List, Optional
 
-from inferscope_engine import Fault
+from inferscope_fault import Fault
 from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
 from inferscope_record import recorder
 

@@ -5,7 +5,6 @@ INFERSCOPE_RECORD. stdout carries progress as JSON lines and nothing else; talk 
 after the iteration at work. Warm-up iterations are numbered from -1 downwards.
 """
 
-import difflib
 import json
 import os
 import signal
@@ -14,82 +13,13 @@ import traceback
 from pathlib import Path
 from typing import Any, Callable, Dict, List, Optional
 
-from inferscope_decoder import ATTENTIONS, DTYPES, MODES, ModelError, check_mode, choose_device, load_model
+from inferscope_decoder import DTYPES, ModelError, check_mode, choose_device, load_model
+from inferscope_engine_args import engine_args, usage
+from inferscope_fault import Fault, out_of_memory
 from inferscope_points import claim_stdout, in_turn, tell
-from inferscope_record import recorder
+from inferscope_ranges import evaluated_range
+from inferscope_record import mark_name, recorder
 from inferscope_tensor_parallel import Group, world_size
-
-# Of every engine argument: its values, the default first; None: a number from 1 up.
-ENGINE_ARGS: Dict[str, Any] = {
-    "mode": MODES,
-    "attn": ATTENTIONS,
-    "sync": ("step", "end"),
-    "tf32": ("false", "true"),
-    "threads": None,
-    "tensor_parallel_size": None,
-}
-NOT_HERE = {
-    "quantization": "Every quantisation of transformers needs a package of its own; a model that was published quantised "
-    "runs with --weights trained where its package is installed.",
-}
-
-
-def usage(what: str, why: str, fix: str) -> ModelError:
-    return ModelError("E_USAGE", what, why, fix)
-
-
-def engine_args(given: Dict[str, str]) -> Dict[str, Any]:
-    """Checked engine arguments with their defaults; `threads` is a number or None."""
-    for key, value in given.items():
-        typed = "--engine-arg %s=%s" % (key, value)
-        if key in NOT_HERE:
-            raise usage("the transformers engine has no %s" % typed, NOT_HERE[key], "Leave it out.")
-        if key not in ENGINE_ARGS:
-            near = (difflib.get_close_matches(key, ENGINE_ARGS, 1, 0) or ["mode"])[0]
-            raise usage(
-                "unknown %s" % typed,
-                "The transformers engine takes %s." % ", ".join(ENGINE_ARGS),
-                "Did you mean --engine-arg %s=%s?" % (near, (ENGINE_ARGS[near] or ("4",))[0]),
-            )
-        values = ENGINE_ARGS[key]
-        if values is None:
-            if not value.isdigit() or int(value) < 1:
-                raise usage(typed + " is no number from 1 up", "It counts %s." % ("threads" if key == "threads" else "GPUs"), "Type: --engine-arg %s=4" % key)
-        elif value not in values:
-            near = (difflib.get_close_matches(value, values, 1, 0) or [values[0]])[0]
-            raise usage(
-                typed + " is not known", "%s is one of %s." % (key, ", ".join(values)), "Did you mean --engine-arg %s=%s?" % (key, near)
-            )
-    chosen = {key: values[0] if values else None for key, values in ENGINE_ARGS.items()}
-    chosen.update(given)
-    for key in ("threads", "tensor_parallel_size"):
-        chosen[key] = int(chosen[key]) if chosen[key] else None
-    return chosen
-
-
-def out_of_memory(error: BaseException) -> Optional[BaseException]:
-    """The error of the allocator behind `error`: a capture that it broke off ends with an error of its own."""
-    import torch
-
-    seen: Optional[BaseException] = error
-    while seen is not None:
-        text = str(seen).lower()
-        words = ("out of memory", "cublas_status_alloc_failed", "can't allocate memory")
-        if isinstance(seen, (torch.cuda.OutOfMemoryError, MemoryError)) or any(word in text for word in words):
-            return seen
-        seen = seen.__cause__ or seen.__context__
-    return None
-
-
-class Fault:
-    """Why an attempt broke off, without the frames of the exception, which would hold on to device memory."""
-
-    def __init__(self, error: BaseException) -> None:
-        allocator = out_of_memory(error)
-        self.memory = allocator is not None
-        told = allocator or error
-        self.text = ("%s: %s" % (type(told).__name__, " ".join(str(told).split())))[:2000]
-
 
 class Point:
     """One shape and how far its measurement is."""
@@ -235,6 +165,12 @@ class Engine:
         bounds = self.order["warmup"]
         self._keep_peak()
         beside = self.runner.allocated() - self._weights_bytes
+        with evaluated_range(mark_name("warmup", self._next_warmup, None)):
+            self._warm_until_stable(point, bounds)
+        peak = self.runner.peak()
+        point.memory_bytes = None if peak is None else peak - beside
+
+    def _warm_until_stable(self, point: Point, bounds: Dict[str, Any]) -> None:
         point.decoder = self.runner.decoder(point)
         point.warmups, point.stable, before = 0, False, None
         while point.warmups < bounds["max"] and not self.stopping:
@@ -245,8 +181,6 @@ class Engine:
             if point.stable and point.warmups >= bounds["min"]:
                 break
             before = took
-        peak = self.runner.peak()
-        point.memory_bytes = None if peak is None else peak - beside
 
     def _iterate(self, point: Point, iteration: int) -> float:
         """-> seconds end to end; negative iterations are warm-up"""
@@ -316,6 +250,9 @@ def load(order: Dict[str, Any]) -> Any:
     import torch
 
     device = choose_device(asked)
+    probe = sys.modules.get("inferscope_torch")
+    if device == "cpu" and probe is not None:
+        probe.on_cpu()
     group = Group(device) if world_size() > 1 else None
     if group is not None:
         device = group.device

@@ -12,6 +12,7 @@ import time
 from typing import Any, Dict, List, Optional, Tuple
 
 from inferscope_decoder import Decoder, random_prompt, synchronize
+from inferscope_ranges import Ranges, evaluated, evaluated_range, range_opener
 from inferscope_record import mark_name, recorder
 
 # Between the stages of a watched iteration, s: far longer than the clocks of profiler and host are apart.
@@ -83,6 +84,9 @@ class Runner:
         steps = range(point.output_len)
         stepwise = self.args["sync"] == "step" or pause > 0
         events = self._timers(len(steps)) if self.gpu else []
+        # A watched iteration is one range, for the pauses in it are nobody's.
+        ranges = Ranges(None if pause else range_opener())
+        sampling = ranges.on and evaluated()
         stamps: List[Interval] = []
         tokens: List[Any] = []
         token: Any = None
@@ -90,28 +94,34 @@ class Runner:
         if memory:
             memory.begin()
         start_ns = time.monotonic_ns()
-        for step in steps:
-            if memory and step and step == len(steps) - 1:
-                memory.last_step()
-            begin_ns = time.monotonic_ns() if step else start_ns
-            if events:
-                _range_push(mark_name("decode" if step else "prefill", number, max(0, step - 1)))
-                events[2 * step].record()
-            if step:
-                logits = decoder.decode(token)
-            else:
-                logits = decoder.prefill(prompt.to(self.device))
-            token = logits.argmax(-1, keepdim=True)
-            if events:
-                events[2 * step + 1].record()
-            tokens.append(token.flatten().tolist() if stepwise else token)
-            stamps.append((begin_ns, time.monotonic_ns()))
-            if events:
-                _range_pop()
-            if pause:
-                time.sleep(pause)
-            if memory and not step:
-                memory.prefilled(decoder.cache)
+        with ranges:
+            for step in steps:
+                if memory and step and step == len(steps) - 1:
+                    memory.last_step()
+                begin_ns = time.monotonic_ns() if step else start_ns
+                if ranges.on:
+                    ranges.begin(mark_name("decode" if step else "prefill", number, max(0, step - 1)))
+                if events:
+                    events[2 * step].record()
+                if step:
+                    logits = decoder.decode(token)
+                else:
+                    logits = decoder.prefill(prompt.to(self.device))
+                if sampling:
+                    ranges.begin(mark_name("sampling", number, step))
+                token = logits.argmax(-1, keepdim=True)
+                if sampling:
+                    ranges.end()
+                if events:
+                    events[2 * step + 1].record()
+                tokens.append(token.flatten().tolist() if stepwise else token)
+                stamps.append((begin_ns, time.monotonic_ns()))
+                if ranges.on:
+                    ranges.end()
+                if pause:
+                    time.sleep(pause)
+                if memory and not step:
+                    memory.prefilled(decoder.cache)
         if not stepwise:
             import torch
 
@@ -131,9 +141,13 @@ class Runner:
         import torch
 
         synchronize(self.device)
+        probe = sys.modules.get("inferscope_torch")
+        if probe is not None:  # two profilers cannot run at once, and its trace has all it is for
+            probe.finish()
         with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
             before = _realtime_offset_ns()
-            run = self.generate(point, number, PAUSE)
+            with evaluated_range(mark_name("other", number, None)):
+                run = self.generate(point, number, PAUSE)
             after = _realtime_offset_ns()
             synchronize(self.device)
         offset_ns = (before + after) // 2
@@ -197,18 +211,6 @@ class Runner:
         gc.collect()
         if self.gpu:
             torch.cuda.empty_cache()
-
-
-def _range_push(name: str) -> None:
-    import torch
-
-    torch.cuda.nvtx.range_push(name)
-
-
-def _range_pop() -> None:
-    import torch
-
-    torch.cuda.nvtx.range_pop()
 
 
 def _read_timers(stages: List[Stage], events: List[Any], host_start_ns: Optional[int]) -> None:

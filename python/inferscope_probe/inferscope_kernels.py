@@ -14,8 +14,9 @@ import warnings
 from pathlib import Path
 from typing import Any, Dict, List, Optional, Tuple
 
-from inferscope_engine import Fault
+from inferscope_fault import Fault
 from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
+from inferscope_ranges import evaluated_range
 from inferscope_record import recorder
 
 CACHE_TIMES = 3
@@ -228,7 +229,8 @@ class Bench:
                 del out
             sets = [first] + self._more_sets(op, needed)
             case.rotated = len(sets) * needed + size(op.shared) if op.rotate and needed > 0 else None
-            taken = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
+            with evaluated_range("case:" + spec["case"]):
+                taken = measure(op, sets, self.order, self.device, lambda: self.stop.stopped)
         case.t_ns, case.end_ns, case.method, case.per_sample = taken.t_ns, taken.end_ns, taken.method, taken.per_sample
         if self.stop.stopped and len(taken.ns) < self.order["runs"]:
             case.outcome, case.text = "stopped", "Stopped after %d of %d runs." % (len(taken.ns), self.order["runs"])

@@ -6,12 +6,13 @@ Standard library only; torch is used where the program has already imported it. 
 
 import atexit
 import contextlib
-import functools
 import json
 import os
 import sys
 import time
 from typing import Any, Dict, Iterator, List, Optional, Sequence
+
+from inferscope_ranges import range_opener
 
 
 def rank() -> int:
@@ -250,11 +251,6 @@ class Recorder:
 _recorder: Optional[Recorder] = None
 
 
-@functools.lru_cache(maxsize=None)
-def _has_nvtx() -> bool:
-    return bool(sys.modules["torch"].cuda.is_available())
-
-
 def recorder() -> Recorder:
     """This process's recorder; writes clock pairs at its start and at exit."""
     global _recorder
@@ -289,27 +285,15 @@ def mark(
 
     It does not synchronise: a caller that wants the host's range to cover the device's work does so inside.
     """
-    torch = sys.modules.get("torch")
-    name = mark_name(kind, iteration, step)
-    # Both cost microseconds, so each only where somebody listens.
-    nvtx = torch is not None and _has_nvtx()
-    annotation = None
-    # A profiler of all threads does not show in _profiler_enabled(), which asks for this thread.
-    profiled = "inferscope_torch" in sys.modules
-    if torch is not None and (profiled or torch.autograd._profiler_enabled()):
-        annotation = torch.profiler.record_function(name)
-        annotation.__enter__()
-    if nvtx:
-        torch.cuda.nvtx.range_push(name)
+    opener = range_opener()
+    close = opener(mark_name(kind, iteration, step)) if opener else None
     start_ns = time.monotonic_ns()
     try:
         yield
     finally:
         end_ns = time.monotonic_ns()
-        if nvtx:
-            torch.cuda.nvtx.range_pop()
-        if annotation is not None:
-            annotation.__exit__(None, None, None)
+        if close:
+            close()
         recorder().stage(
             kind, start_ns, end_ns, iteration, step, batch_size, new_tokens, context_tokens_sum, warmup
         )

@@ -17,8 +17,6 @@ program forks its workers, which would break them.
 import atexit
 import ctypes
 import gzip
-import importlib.abc
-import importlib.util
 import json
 import os
 import shutil
@@ -28,6 +26,10 @@ import threading
 from typing import Any, Callable, Dict, Optional
 
 import inferscope_record as record
+from inferscope_after_import import after_import, guarded, say, say_lost
+from inferscope_torch_json import repaired
+from inferscope_torch_model import SeenModel
+from inferscope_torch_ranges import watch_profiler_api, watch_ranges
 
 _DEFAULTS: Dict[str, Any] = {
     "shapes": True,
@@ -45,21 +47,8 @@ _captures = 0
 _finished = False
 # A program that uses no GPU where there is one is told so; one that uses torch on the CPU on purpose says "device": "cpu".
 _waiting_for_gpu = False
-_model: Optional[Callable[[], Any]] = None
-_model_config: Dict[str, Any] = {}
+_model = SeenModel()
 _records = record.Recorder()
-
-
-def say(text: str) -> None:
-    sys.stderr.write("inferscope: %s\n" % text)
-
-
-def guarded(action: Callable[[], Any], what: str) -> None:
-    """Runs `action`; a fault is one line on stderr, never the program's."""
-    try:
-        action()
-    except Exception as error:
-        say("torch probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
 
 
 def arm() -> None:
@@ -67,38 +56,29 @@ def arm() -> None:
     _options.update(json.loads(os.environ.get("INFERSCOPE_TORCH_OPTIONS") or "{}"))
     for name in sorted(set(_options) - set(_DEFAULTS)):
         say("torch probe: the option %r is unknown and was left out" % name)
-    sys.meta_path.insert(0, _AfterImport({"torch": _on_torch, "transformers.modeling_utils": _on_transformers}))
+    after_import({"torch": _on_torch, "transformers.modeling_utils": _model.watch})
+    # vLLM forks its engine's process by default, and a process that is forked with a profiler running has no trace.
+    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 
-class _AfterImport(importlib.abc.MetaPathFinder):
-    """Calls back when a module has been executed; the module's own loader stays in place."""
+def wants_ranges() -> bool:
+    """Whether ranges of this process are recorded, or may begin a capture."""
+    return not _finished and (_profile is None or _owner_pid == os.getpid())
 
-    def __init__(self, callbacks: Dict[str, Callable[[Any], None]]) -> None:
-        self._callbacks = callbacks
 
-    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        callback = self._callbacks.pop(fullname, None)
-        if callback is None:
-            return None
-        spec = None
-        for finder in sys.meta_path:
-            find = getattr(finder, "find_spec", None)
-            if finder is not self and find is not None:
-                spec = find(fullname, path, target)
-                if spec is not None:
-                    break
-        loader: Any = getattr(spec, "loader", None)
-        execute = getattr(loader, "exec_module", None)
-        if execute is None:
-            return spec
+def on_cpu() -> None:
+    """The program computes on the CPU, and on purpose: there is no GPU to wait for."""
+    global _waiting_for_gpu
+    if _waiting_for_gpu:
+        _waiting_for_gpu = False
+        guarded(start, "starting torch.profiler")
 
-        def exec_module(module: Any) -> None:
-            del loader.exec_module
-            execute(module)
-            guarded(lambda: callback(module), "watching %s" % fullname)
 
-        loader.exec_module = exec_module
-        return spec
+def finish() -> None:
+    """Ends the trace: what this process does from now on is not to be in it."""
+    global _finished
+    _finished = True
+    guarded(stop, "writing the trace")
 
 
 def _on_torch(torch: Any) -> None:
@@ -110,9 +90,9 @@ def _on_torch(torch: Any) -> None:
     os.register_at_fork(after_in_child=lambda: guarded(lambda: _in_forked_child(), "following a fork"))
     capture = str(_options["capture"])
     if capture == "cudaProfilerApi":
-        _watch_profiler_api(torch)
+        watch_profiler_api(torch, start, stop)
     elif capture.startswith("range:"):
-        _watch_ranges(torch, capture[len("range:") :])
+        watch_ranges(torch, capture[len("range:") :], start, stop)
     elif _options["device"] != "cpu" and _gpu_in_reach(torch):
         _waiting_for_gpu = True
         original = torch.cuda._lazy_init
@@ -180,7 +160,7 @@ def _limit(profile: Any) -> None:
         if _profile is profile:
             _finished = True
             guarded(stop, "writing the trace")
-            say(
+            say_lost(
                 "the torch trace ends here: its limit of %g s is reached, the program goes on untraced. "
                 "Profile less of it (capture range), or set a longer limit." % seconds
             )
@@ -226,7 +206,10 @@ def _export(profile: Any) -> None:
         profile.profiler.export_chrome_trace(raw)
         # Level 1: torch's own export packs at level 9, which takes minutes for a GB.
         with open(raw, "rb") as source, gzip.open(part, "wb", compresslevel=1) as target:
-            shutil.copyfileobj(source, target, 1 << 20)
+            if _options["stack"]:
+                target.writelines(map(repaired, source))
+            else:
+                shutil.copyfileobj(source, target, 1 << 20)
         os.replace(part, path)  # a reader never sees half a trace
     finally:
         for leftover in (raw, part):
@@ -244,11 +227,12 @@ def _at_exit() -> None:
         text = "the program imported torch and never used the GPU of this machine; nothing was traced"
         say('%s. If it is meant to run on the CPU: INFERSCOPE_TORCH_OPTIONS=\'{"device":"cpu"}\'' % text)
         # Launchers and tokenizer processes do so too: an issue, decided by who reads all ranks.
-    if torch is not None and _model is not None:
-        guarded(lambda: _record_model(torch), "recording the model")
-    guarded(lambda: _records.cuda_memory("peak"), "reading the memory")
-    _records.clock()
-    _records.flush()
+    # An engine of ours tells of itself: two records of one thing would be one too many.
+    if torch is not None and not os.environ.get("INFERSCOPE_EXECUTION_ID"):
+        guarded(lambda: _model.record(_records, torch), "recording the model")
+        guarded(lambda: _records.cuda_memory("peak"), "reading the memory")
+        _records.clock()
+        _records.flush()
     _finished = True
 
 
@@ -284,7 +268,7 @@ def _yield_to_own_profilers(torch: Any) -> None:
         global _finished
         ours = _profile is None or (_owner_pid == os.getpid() and not getattr(_profile, "inferscope_running", False))
         if not ours:
-            say("the program starts a profiler of its own: the torch trace ends here")
+            say_lost("the program starts a profiler of its own: the torch trace ends here")
             _finished = True
             guarded(stop, "writing the trace")
 
@@ -312,100 +296,4 @@ def _in_forked_child() -> None:
     _records._lines = []
     if inherited is not None:
         _finished = True
-        say("torch probe: process %d was forked with the profiler running and has no trace of its own" % os.getpid())
-
-
-def _watch_profiler_api(torch: Any) -> None:
-    cudart = getattr(torch._C, "_cudart", None)
-    if cudart is None:
-        say("torch probe: this torch has no CUDA, so cudaProfilerStart never comes; nothing is traced")
-        return
-    begin, end = cudart.cudaProfilerStart, cudart.cudaProfilerStop
-
-    def profiler_start() -> Any:
-        guarded(start, "starting torch.profiler")
-        return begin()
-
-    def profiler_stop() -> Any:
-        guarded(stop, "writing the trace")
-        return end()
-
-    cudart.cudaProfilerStart, cudart.cudaProfilerStop = profiler_start, profiler_stop
-
-
-def _watch_ranges(torch: Any, prefix: str) -> None:
-    open_ranges = []
-
-    def opened(name: str) -> None:
-        if open_ranges or name.startswith(prefix):
-            open_ranges.append(name)
-            guarded(start, "starting torch.profiler")
-
-    def closed() -> None:
-        if open_ranges:
-            open_ranges.pop()
-            if not open_ranges:
-                guarded(stop, "writing the trace")
-
-    nvtx, annotation = torch.cuda.nvtx, torch.profiler.record_function
-    push, pop, enter, leave = nvtx.range_push, nvtx.range_pop, annotation.__enter__, annotation.__exit__
-
-    def range_push(message: str, *args: Any, **kwargs: Any) -> Any:
-        opened(message)
-        return push(message, *args, **kwargs)
-
-    def range_pop() -> Any:
-        result = pop()
-        closed()
-        return result
-
-    def on_enter(self: Any) -> Any:
-        opened(self.name)
-        return enter(self)
-
-    def on_exit(self: Any, *args: Any) -> Any:
-        result = leave(self, *args)
-        closed()
-        return result
-
-    nvtx.range_push, nvtx.range_pop = range_push, range_pop
-    annotation.__enter__, annotation.__exit__ = on_enter, on_exit
-
-
-def _on_transformers(modeling: Any) -> None:
-    """Notes the first model that is built, which is the outermost one; its parts are built inside."""
-    import functools
-    import weakref
-
-    construct = modeling.PreTrainedModel.__init__
-
-    @functools.wraps(construct)
-    def init(self: Any, *args: Any, **kwargs: Any) -> None:
-        global _model
-        construct(self, *args, **kwargs)
-        if _model is None:
-            _model = weakref.ref(self)
-            config = getattr(self, "config", None)
-            guarded(lambda: _model_config.update(config.to_dict()), "reading the model's config")
-
-    modeling.PreTrainedModel.__init__ = init
-
-
-def _record_model(torch: Any) -> None:
-    model = _model() if _model is not None else None
-    if not _model_config:
-        return
-    parameters = list(model.parameters()) if model is not None else []
-    config_dtype = _model_config.get("dtype") or _model_config.get("torch_dtype") or "unknown"
-    dtype = str(parameters[0].dtype if parameters else config_dtype).replace("torch.", "")
-    quantization = (_model_config.get("quantization_config") or {}).get("quant_method")
-    _records.model(
-        name=str(_model_config.get("_name_or_path") or _model_config.get("model_type") or "unknown"),
-        config=_model_config,
-        dtype=dtype,
-        device=str(parameters[0].device) if parameters else "unknown",
-        weight_bytes=sum(p.numel() * p.element_size() for p in parameters) or None,
-        quantization=None if quantization is None else str(quantization),
-        engine_version=getattr(sys.modules.get("transformers"), "__version__", None),
-        threads=int(torch.get_num_threads()),
-    )
+        say_lost("torch probe: process %d was forked with the profiler running and has no trace of its own" % os.getpid())

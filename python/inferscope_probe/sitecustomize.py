@@ -1,7 +1,8 @@
-"""Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run --evaluator torch`).
+"""Runs at the start of every Python process that has this folder on PYTHONPATH (`inferscope run`).
 
-Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it, then hands over to the sitecustomize that would have
-run without us. Nothing here may break the program.
+Arms the torch probe where INFERSCOPE_TORCH_TRACE asks for it (--evaluator torch) and the stage marks of vLLM's workers
+where an evaluator is told of, then hands over to the sitecustomize that would have run without us. Nothing here may
+break the program.
 """
 
 import os
@@ -11,14 +12,17 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def _arm() -> None:
-    if not os.environ.get("INFERSCOPE_TORCH_TRACE"):
-        return
     try:
-        import inferscope_torch
+        if os.environ.get("INFERSCOPE_TORCH_TRACE"):
+            import inferscope_torch
 
-        inferscope_torch.arm()
+            inferscope_torch.arm()
+        if os.environ.get("INFERSCOPE_EVALUATOR"):
+            import inferscope_vllm_ranges
+
+            inferscope_vllm_ranges.watch_workers()
     except Exception as error:  # the program goes on without a trace
-        sys.stderr.write("inferscope: the torch probe could not be set up: %r\n" % (error,))
+        sys.stderr.write("inferscope: the probe could not be set up: %r\n" % (error,))
 
 
 def _chain() -> None:

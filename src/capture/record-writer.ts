@@ -1,8 +1,7 @@
 import process from 'node:process';
 import { appendRecord, type RecordBody } from '../engines/record-lines.js';
 
-/** Names the file that a workload appends its lines to. */
-export const recordVariable = 'INFERSCOPE_RECORD';
+export { recordVariable } from '../model/outer-run.js';
 
 type Untimed<L extends RecordBody = RecordBody> = L extends RecordBody
   ? Omit<L, 't_ns'> & { t_ns?: number }

@@ -6,6 +6,7 @@ import type { RunCapture, RunOptions, RunProgress } from '../capture/run/run-opt
 import { shellExitCode } from '../capture/run/run-program.js';
 import { describeEnvironment } from '../hardware/environment.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import { nestedSession } from '../model/outer-run.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { createSession, type SessionWriter } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
@@ -124,6 +125,8 @@ async function finish(
       text: redactText(issue.text, secrets),
     })),
   );
+  for (const { code, text } of imported.issues)
+    if (code === nestedSession && !options.quiet) talk(`— ${text}`);
   return id;
 }
 

@@ -11,6 +11,7 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { ServingResult } from '../model/documents/serving.js';
 import type { Validation } from '../model/documents/validate.js';
+import { nestedSession } from '../model/outer-run.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
@@ -251,7 +252,9 @@ async function analysedText(
 }
 
 /** A program that used no GPU, or one that no profiler was around. */
-function nothingToSumUp({ id, manifest }: Session): string {
+function nothingToSumUp({ id, manifest, issues }: Session): string {
+  const inside = issues.find(({ code }) => code === nestedSession);
+  if (inside) return `nothing to sum up beside it. ${inside.text}`;
   const kept = Object.keys(manifest.tables).join(', ') || 'no table';
   const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
   const why = alone

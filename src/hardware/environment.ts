@@ -4,6 +4,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import type { Issue } from '../model/document.js';
 import { packageRoot } from '../model/installation.js';
+import { evaluatorVariable } from '../model/outer-run.js';
 import { toolVersion } from '../model/version.js';
 import type { CpuCache } from './caches.js';
 import { detectCpu } from './cpu.js';
@@ -77,7 +78,25 @@ export function describeEnvironment(root = '/', platform: NodeJS.Platform = proc
       text: 'This is a virtual machine: cache sizes and clocks are what the hypervisor states, not what the chip has.',
     });
   }
+  const evaluated = evaluatedIssue();
+  if (evaluated) issues.push(evaluated);
   return { hardware, software, issues };
+}
+
+const adds: Record<string, string> = {
+  nsys: 'nsys',
+  ncu: 'ncu, which replays kernels,',
+  torch: "PyTorch's profiler",
+  'gemm-log': 'the logs of cuBLAS',
+};
+
+/** What is measured below a profiler holds what it adds; null without one. */
+export function evaluatedIssue(env: NodeJS.ProcessEnv = process.env): Issue | null {
+  const evaluator = env[evaluatorVariable] ?? '';
+  const who = adds[evaluator];
+  if (who === undefined) return null;
+  const text = `This ran below inferscope run --evaluator ${evaluator}: its figures hold what ${who} adds. Make no baseline of them.`;
+  return { code: 'under_evaluator', severity: 'warning', text };
 }
 
 /** PRETTY_NAME of os-release(5), unquoted: `Debian GNU/Linux 12 (bookworm)`. */

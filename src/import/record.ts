@@ -2,6 +2,7 @@ import { createReadStream } from 'node:fs';
 import { createInterface } from 'node:readline';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
+import { nestedSession } from '../model/outer-run.js';
 import {
   type ModelLine,
   recordLineSchema,
@@ -209,6 +210,11 @@ function put(
       outcome.errors.push({ code: line.code, text: line.text });
       outcome.issues.push({ code: 'workload_error', severity: 'error', text: `${line.code}: ${line.text}` });
       return;
+    case 'session': {
+      const text = `The program kept a session of its own (${line.kind}): inferscope session show ${line.id}`;
+      outcome.issues.push({ code: nestedSession, severity: 'info', text });
+      return;
+    }
     case 'stage': {
       const stage = { stage_id: state.stageId++, start_ns: at(line.t_ns), end_ns: at(line.end_ns) };
       if (line.kind === 'prefill' || line.kind === 'decode') {

@@ -171,6 +171,15 @@ export const microbenchmarkLineSchema = z.object({
   max_error: z.number().nullable().default(null),
 });
 
+/** A command of ours that ran inside kept a session of its own. */
+export const sessionLineSchema = z.object({
+  ...common,
+  type: z.literal('session'),
+  id: z.string(),
+  /** Of the session: bench, memory, kernels, … */
+  kind: z.string(),
+});
+
 export const recordLineSchema = z.discriminatedUnion('type', [
   modelLineSchema,
   clockLineSchema,
@@ -182,6 +191,7 @@ export const recordLineSchema = z.discriminatedUnion('type', [
   deviceWorkLineSchema,
   telemetryLineSchema,
   microbenchmarkLineSchema,
+  sessionLineSchema,
 ]);
 
 /** Types this version knows; lines of others are counted and left out. */
@@ -195,4 +205,5 @@ export type RecordLineInput = z.input<typeof recordLineSchema>;
 export type StageLine = z.infer<typeof stageLineSchema>;
 export type MicrobenchmarkLine = z.infer<typeof microbenchmarkLineSchema>;
 export type RequestLine = z.infer<typeof requestLineSchema>;
+export type SessionLineInput = z.input<typeof sessionLineSchema>;
 export type ModelLine = z.infer<typeof modelLineSchema>;

@@ -30,7 +30,7 @@ def run(arguments, options=None, path=str(PROBE), program=str(HERE / "program.py
             env=environment, capture_output=True, text=True, timeout=120,
         )
         traces = []
-        for file in sorted(Path(folder, "traces").glob("*")):
+        for file in sorted(Path(folder, "traces").glob("[!n]*")):
             if not file.name.endswith(".json.gz"):
                 raise AssertionError("left behind: %s" % file.name)
             with gzip.open(file, "rt") as text:
@@ -115,6 +115,18 @@ class ProbeTest(unittest.TestCase):
         shapes = [e["args"]["Input Dims"] for e in trace["traceEvents"] if e["name"] == "aten::linear"]
         self.assertEqual(shapes[0][:2], [[1, 8, 64], [64, 64]])
         self.assertTrue([e for e in trace["traceEvents"] if e["name"] == "[memory]"])
+
+    def test_names_that_torch_writes_as_no_json_are_repaired(self):
+        sys.path.insert(0, str(PROBE))
+        from inferscope_torch_json import repaired
+
+        line = b'    "ph": "X", "cat": "python_function", "name": "%s", "pid": 4965, "tid": 4965,\n'
+        seen = b'anyio/_lazyimport.py(0):     """'
+        for name in (seen, rb"C:\new\x.py(3): f"):
+            fixed = repaired(line % name).decode().strip().rstrip(",")
+            self.assertEqual(json.loads("{%s}" % fixed)["name"], name.decode())
+        for whole in (line % b"torch/nn/module.py(12): forward", line % rb"a \"quoted\" one", b'  "ts": 1.5, "dur": 2,\n'):
+            self.assertIs(repaired(whole), whole)
 
     def test_a_program_without_torch(self):
         done, traces, lines = run(["-c", "import sys; print('torch' in sys.modules)"], program=None)

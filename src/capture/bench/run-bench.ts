@@ -6,6 +6,7 @@ import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/en
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { Row } from '../../model/tables.js';
 import { gpuFacts, type GpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
+import { passOnRecord } from '../outer-run.js';
 import { monotonicNs, realtimeNs, recordWriter } from '../record-writer.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
@@ -62,6 +63,8 @@ export interface BenchLaunch {
 export interface BenchExecution {
   variant: VariantPlan;
   recordPath: string;
+  /** Bytes of it that the run around this command has too (passOnRecord). */
+  passedOn?: number;
   launches: BenchLaunch[];
   start_ns: number;
   end_ns: number;
@@ -198,6 +201,7 @@ async function runLaunch(
   execution.launches.push({ launch, failure, log, sampled, issues });
   execution.end_ns = monotonicNs();
   dropCutOffLine(recordPath);
+  execution.passedOn = passOnRecord(recordPath, execution.passedOn);
   execution.recorded = await recordedFacts(recordPath);
 }
 

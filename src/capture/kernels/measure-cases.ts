@@ -6,6 +6,7 @@ import { messageOf } from '../../model/errors.js';
 import type { KernelCase, KernelOrder } from '../../model/kernels.js';
 import { dropCutOffLine } from '../bench/record-file.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
+import { passOnRecord } from '../outer-run.js';
 import { monotonicNs, realtimeNs } from '../record-writer.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
@@ -51,6 +52,7 @@ export async function measureCases(order: KernelOrder, options: KernelOptions): 
   } finally {
     gpus?.close();
   }
+  passOnRecord(recordPath, from);
   capture.stopped = signal.aborted;
   capture.end_ns = monotonicNs();
   capture.clockPairs.push(clockPair());

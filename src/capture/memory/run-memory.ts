@@ -9,6 +9,7 @@ import { sampleLaunch } from '../bench/launch-samplers.js';
 import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/record-file.js';
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
+import { passOnRecord } from '../outer-run.js';
 import { monotonicNs, realtimeNs } from '../record-writer.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
@@ -112,6 +113,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   gpus?.close();
   if (!gpus) opened.gpus?.close();
   dropCutOffLine(recordPath);
+  passOnRecord(recordPath);
 
   const timedOut = timeout.signal.aborted;
   const recorded = await recordedFacts(recordPath);

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
+import { passOnRecord } from '../outer-run.js';
 import { monotonicNs } from '../record-writer.js';
 import type { WorkloadPlan, WorkloadProgress } from './plan.js';
 import { runWorkload, type WorkloadRun } from './run-workload.js';
@@ -32,6 +33,8 @@ export type ProfileProgress = {
 export interface ProfiledExecution {
   executionId: 'clean' | 'profiled';
   recordPath: string;
+  /** Bytes of it that the run around this command has too (passOnRecord). */
+  passedOn?: number;
   /** Launches in order; the last one may have failed. */
   runs: WorkloadRun[];
   /** Timed repeats completed, those of a launch that failed later included. */
@@ -146,6 +149,7 @@ async function addLaunch(into: ProfiledExecution, options: ProfileOptions, launc
     },
   );
   into.runs.push(run);
+  if (into.executionId === 'clean') into.passedOn = passOnRecord(into.recordPath, into.passedOn);
   into.end_ns = monotonicNs();
   if (run.failure !== null) throw run.failure;
 }

@@ -29,11 +29,28 @@ export async function defaultEvaluators(
   return { evaluators: ['none'], because: 'nsys was not found and the program is not Python' };
 }
 
-/** python, python3.12, /x/bin/python; also behind env, uv run, torchrun and the like. */
+/**
+ * python, python3.12, /x/bin/python; also behind env, uv run, torchrun and the like; and commands of ours whose engine
+ * runs in Python: inferscope bench … --engine transformers.
+ */
 export function runsPython(command: readonly string[]): boolean {
+  const engine = ownEngine(command);
+  if (engine !== null) return ['transformers', 'vllm', 'torch'].includes(engine);
   return command.some(
     (word) =>
       /^(python(\d+(\.\d+)*)?|torchrun|accelerate|vllm|ipython)$/.test(basename(word)) ||
       word.endsWith('.py'),
   );
+}
+
+/** --engine of a command of ours, '' without one; null for other programs. */
+function ownEngine(command: readonly string[]): string | null {
+  // Behind node, npx or the like at most.
+  const own = command
+    .slice(0, 2)
+    .some((word) => basename(word) === 'inferscope' || word.endsWith('dist/cli.js'));
+  if (!own) return null;
+  const flag = command.findIndex((word) => /^--engine(=|$)/.test(word));
+  if (flag < 0) return '';
+  return command[flag]!.split('=')[1] ?? command[flag + 1] ?? '';
 }

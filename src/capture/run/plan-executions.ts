@@ -4,6 +4,7 @@ import process from 'node:process';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import type { Execution } from '../../model/manifest.js';
+import { evaluatorVariable } from '../../model/outer-run.js';
 import { requireNcu } from '../tools/ncu.js';
 import { requireNsys } from '../tools/nsys.js';
 import { hotKernels } from './hot-kernels.js';
@@ -39,7 +40,7 @@ const ownFiles: [RegExp, FileKind][] = [
 const programGraceMs = 10_000;
 const profilerGraceMs = 60_000;
 
-/** @throws E_TOOL_MISSING when a profiler that was asked for is not here */
+/** @throws E_TOOL_MISSING when a profiler that was asked for is not here, or its part in Python is not */
 export async function planExecutions(options: RunOptions): Promise<PlannedExecution[]> {
   const planned: PlannedExecution[] = [];
   // Clean first, ncu behind nsys: it profiles what nsys found to be hot.
@@ -60,7 +61,7 @@ function planClean(): PlannedExecution {
     tool: null,
     kinds: ownFiles,
     graceMs: programGraceMs,
-    prepare: async () => ({ prefix: [], environment: {}, bounds: null }),
+    prepare: async () => ({ prefix: [], environment: { [evaluatorVariable]: 'none' }, bounds: null }),
   };
 }
 
@@ -74,7 +75,7 @@ async function planNsys({ nsys: asked }: RunOptions): Promise<PlannedExecution> 
     graceMs: profilerGraceMs,
     prepare: async (folder) => ({
       prefix: [path, ...nsysArguments(join(folder, 'nsys'), asked)],
-      environment: nsysEnvironment(asked),
+      environment: { ...withProbe('nsys'), ...nsysEnvironment(asked) },
       bounds: rangeWords(asked.captureRange),
     }),
   };
@@ -100,7 +101,7 @@ async function planNcu(options: RunOptions): Promise<PlannedExecution> {
         options.ncu.kernel === null ? (options.kernels ?? (await hotIn(earlier, options))) : null;
       return {
         prefix: [path, ...ncuArguments(join(folder, 'ncu'), options.ncu, choice)],
-        environment: {},
+        environment: withProbe('ncu'),
         bounds: ncuBounds(options.ncu, choice),
       };
     },
@@ -114,8 +115,18 @@ async function hotIn(earlier: readonly RunExecution[], options: RunOptions) {
   return hotKernels(path, report.path);
 }
 
+/** Its sitecustomize.py runs first in every Python process below: the torch probe, and marks in vLLM's workers. */
+function withProbe(evaluator: string): Record<string, string> {
+  return {
+    PYTHONPATH: [probeFolder(), process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
+    [evaluatorVariable]: evaluator,
+  };
+}
+
+const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
+
 async function planTorch(options: RunOptions): Promise<PlannedExecution> {
-  const probe = join(packageRoot(), 'python', 'inferscope_probe');
+  const probe = probeFolder();
   if (!existsSync(join(probe, 'sitecustomize.py'))) {
     throw new InferscopeError('E_TOOL_MISSING', {
       what: 'the Python probe of inferscope is not in this installation',
@@ -132,13 +143,30 @@ async function planTorch(options: RunOptions): Promise<PlannedExecution> {
     prepare: async (folder) => ({
       prefix: [],
       environment: {
-        PYTHONPATH: [probe, process.env['PYTHONPATH']].filter(Boolean).join(delimiter),
+        ...withProbe('torch'),
         INFERSCOPE_TORCH_TRACE: folder,
-        INFERSCOPE_TORCH_OPTIONS: JSON.stringify(options.torch),
+        INFERSCOPE_TORCH_OPTIONS: JSON.stringify({ ...ownTorchOptions(), ...options.torch }),
       },
       bounds: null,
     }),
   };
+}
+
+/** What the flags do not reach: {"device":"cpu"}, max_seconds (inferscope_torch.py). */
+function ownTorchOptions(): Record<string, unknown> {
+  const text = process.env['INFERSCOPE_TORCH_OPTIONS'];
+  if (!text) return {};
+  try {
+    const options: unknown = JSON.parse(text);
+    if (typeof options === 'object' && options !== null) return { ...options };
+  } catch {
+    // Said below.
+  }
+  throw new InferscopeError('E_USAGE', {
+    what: 'INFERSCOPE_TORCH_OPTIONS is no JSON object',
+    why: `It is ${text.slice(0, 200)}`,
+    fix: `Type for example: INFERSCOPE_TORCH_OPTIONS='{"max_seconds":600}' inferscope run --evaluator torch -- …`,
+  });
 }
 
 /** Logging every call is slow, so this execution is timed by nobody. One file a process: %i is the pid. */
@@ -152,6 +180,7 @@ function planGemmLog(): PlannedExecution {
     prepare: async (folder) => ({
       prefix: [],
       environment: {
+        [evaluatorVariable]: 'gemm-log',
         CUBLASLT_LOG_LEVEL: '5',
         CUBLASLT_LOG_FILE: join(folder, 'cublaslt-%i.log'),
         CUBLAS_LOGINFO_DBG: '1',

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import process from 'node:process';
 import type { Issue } from '../../model/document.js';
@@ -98,6 +98,7 @@ async function execute(
   const issues: Issue[] = sampled.flatMap((rows) => rows.issues);
   for (const issue of [usesCpuByAccident(ended.output), downloadedModel(ended.output)])
     if (issue) issues.push(issue);
+  issues.push(...(await probeNotes(folder, options.secrets)));
   if (prepared.bounds) issues.push({ code: 'profiling_bounded', severity: 'info', text: prepared.bounds });
   return {
     execution_id: plan.execution_id,
@@ -159,6 +160,17 @@ async function keptFiles(
     if (kind && existsSync(path) && (await stat(path)).size > 0) files.push({ path, kind });
   }
   return files;
+}
+
+/** What the probe says that a trace lacks (inferscope_after_import.py); one line each, from whatever process. */
+async function probeNotes(folder: string, secrets: readonly string[]): Promise<Issue[]> {
+  const text = await readFile(join(folder, 'notes.txt'), 'utf8').catch(() => '');
+  const lines = [...new Set(text.split('\n').filter(Boolean))];
+  return lines.map((line) => ({
+    code: 'torch_trace',
+    severity: 'warning',
+    text: `${line.charAt(0).toUpperCase()}${redactText(line.slice(1), secrets)}`,
+  }));
 }
 
 function clockPair(): { monotonic_ns: string; realtime_ns: string } {

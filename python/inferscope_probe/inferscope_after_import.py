@@ -1,0 +1,74 @@
+"""Calls back when modules have been executed, in programs that know nothing of it. Standard library only."""
+
+import importlib.abc
+import importlib.util
+import os
+import sys
+from typing import Any, Callable, Dict
+
+
+def say(text: str) -> None:
+    sys.stderr.write("inferscope: %s\n" % text)
+
+
+def say_lost(text: str) -> None:
+    """Says what a trace lacks, also in the execution's notes, which `inferscope run` reads: what a process below the
+    program writes to stderr may be shown by nobody."""
+    say(text)
+    folder = os.environ.get("INFERSCOPE_TORCH_TRACE")
+    if not folder:
+        return
+    try:
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "notes.txt"), "a", encoding="utf-8") as notes:
+            notes.write(text.replace("\n", " ") + "\n")
+    except OSError:
+        pass
+
+
+def guarded(action: Callable[[], Any], what: str) -> None:
+    """Runs `action`; a fault is one line on stderr, never the program's."""
+    try:
+        action()
+    except Exception as error:
+        say("torch probe: %s failed, the program goes on: %s" % (what, str(error).split("\n")[0] or repr(error)))
+
+
+class AfterImport(importlib.abc.MetaPathFinder):
+    """The module's own loader stays in place."""
+
+    def __init__(self, callbacks: Dict[str, Callable[[Any], None]]) -> None:
+        self._callbacks = callbacks
+
+    def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
+        callback = self._callbacks.pop(fullname, None)
+        if callback is None:
+            return None
+        spec = None
+        for finder in sys.meta_path:
+            find = getattr(finder, "find_spec", None)
+            if finder is not self and find is not None:
+                spec = find(fullname, path, target)
+                if spec is not None:
+                    break
+        loader: Any = getattr(spec, "loader", None)
+        execute = getattr(loader, "exec_module", None)
+        if execute is None:
+            return spec
+
+        def exec_module(module: Any) -> None:
+            del loader.exec_module
+            execute(module)
+            guarded(lambda: callback(module), "watching %s" % fullname)
+
+        loader.exec_module = exec_module
+        return spec
+
+
+def after_import(callbacks: Dict[str, Callable[[Any], None]]) -> None:
+    """Calls each with its module: at once where it is imported already, else when it has been."""
+    for name in [name for name in callbacks if name in sys.modules]:
+        callback = callbacks.pop(name)
+        guarded(lambda: callback(sys.modules[name]), "watching %s" % name)
+    if callbacks:
+        sys.meta_path.insert(0, AfterImport(callbacks))

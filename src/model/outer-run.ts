@@ -1,0 +1,10 @@
+// What a program is told of the `inferscope run` around it.
+
+/** Names the file that a workload appends its lines to (docs/formats.md, "Recording protocol"). */
+export const recordVariable = 'INFERSCOPE_RECORD';
+
+/** The evaluator around the program: nsys, ncu, torch, gemm-log or none. Set by `inferscope run` for each execution. */
+export const evaluatorVariable = 'INFERSCOPE_EVALUATOR';
+
+/** Code of the issue that names a session which the recorded program kept. */
+export const nestedSession = 'nested_session';
