@@ -10,15 +10,15 @@ const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 
 /**
  * SQL of the common table `known` (stage_id, batch_size, new_tokens, context_tokens_sum): sizes of each stage of the focus
- * by its range, else by what the workload's own record of the same execution says of the n-th stage of this kind, where
- * both have as many.
+ * by its range, else by what the workload's own record of the same execution says of that stage of that process, else of
+ * the n-th stage of this kind, where both have as many.
  */
 export function knownSizes({ source }: TraceScope): string {
   const { execution_id, capture_id } = source.attribution;
   const numbered = (from: string) =>
     `SELECT *, row_number() OVER same AS nth, count(*) OVER (PARTITION BY capture_id, kind, coalesce(warmup, false)) AS among
      FROM ${from} WINDOW same AS (PARTITION BY capture_id, kind, coalesce(warmup, false) ORDER BY start_ns, stage_id)`;
-  const columns = `capture_id, stage_id, kind, warmup, start_ns, ${sizes.join(', ')}`;
+  const columns = `capture_id, stage_id, kind, warmup, start_ns, pid, iteration, step_index, ${sizes.join(', ')}`;
   const own = numbered(`(SELECT ${columns} FROM focus_stages WHERE kind IN ${kinds})`);
   const told = numbered(
     `(SELECT ${columns} FROM stages WHERE execution_id = ${literal(execution_id)} AND capture_id <> ${literal(capture_id)}
@@ -26,9 +26,10 @@ export function knownSizes({ source }: TraceScope): string {
   );
   return `own_sizes AS (${own}), told_sizes AS (${told}),
     known AS (
-      SELECT o.stage_id, ${sizes.map((size) => `coalesce(o.${size}, min(t.${size})) AS ${size}`).join(', ')}
+      SELECT o.stage_id, ${sizes.map((size) => `coalesce(o.${size}, min(e.${size}), min(t.${size})) AS ${size}`).join(', ')}
       FROM own_sizes o LEFT JOIN told_sizes t ON t.kind = o.kind
         AND coalesce(t.warmup, false) = coalesce(o.warmup, false) AND t.nth = o.nth AND t.among = o.among
+      LEFT JOIN told_sizes e ON e.pid = o.pid AND e.kind = o.kind AND e.iteration = o.iteration AND e.step_index = o.step_index
       GROUP BY o.stage_id, ${sizes.map((size) => `o.${size}`).join(', ')})`;
 }
 
