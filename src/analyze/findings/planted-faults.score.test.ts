@@ -18,6 +18,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession } from '../../session/open.js';
 import { explainSession } from '../explain/explain.js';
+import { expectEvidence } from './test-evidence.js';
 
 // node bench/diagnosis/score.mjs runs this file and prints the table.
 const {
@@ -38,8 +39,10 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 const archiveOf = (id: string, variant: Variant) => join(captures, `${id}-${variant}.tgz`);
 
 async function explained(id: string, variant: Variant): Promise<ExplainResult> {
-  const session = await importSession(archiveOf(id, variant), home);
-  return (await explainSession(await openSession(session.id, home))).data;
+  const session = await openSession((await importSession(archiveOf(id, variant), home)).id, home);
+  const { data } = await explainSession(session);
+  await expectEvidence(session, data.findings);
+  return data;
 }
 
 function timingOf(id: string): Timing | null {

@@ -10,6 +10,7 @@ import { gpuWorkload, planOf } from '../../bench/test-bench.js';
 import { wholeRows } from '../../test-rows.js';
 import { repetitions, sessionOf } from '../../test-session.js';
 import { findingContext } from '../findings.js';
+import { expectEvidence } from '../test-evidence.js';
 import type { Rule, RuleOutcome } from '../rule.js';
 import { answersNotAsAsked } from './answers-not-as-asked.js';
 import { benchmarkFlags } from './benchmark-flags.js';
@@ -32,7 +33,9 @@ async function outcome(
 ): Promise<RuleOutcome> {
   const database = await session.connect();
   open.push(database);
-  return rule.find(await findingContext(session, database, null, waterfalls));
+  const found = await rule.find(await findingContext(session, database, null, waterfalls));
+  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
+  return found;
 }
 
 function fired(found: RuleOutcome) {
@@ -94,8 +97,18 @@ const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
   ...change,
 });
 
+/** One decode step of 10 ms under the profiler and one of 7 ms without. */
+const steps = ['profiled', 'clean'].map((execution_id, i) => ({
+  execution_id,
+  stage_id: i,
+  kind: 'decode',
+  start_ns: 0,
+  end_ns: (10 - 3 * i) * 1e6,
+  warmup: false,
+}));
+
 test('few repeats of a timeline: one instance, a wide interval', async () => {
-  const session = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
+  const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const of = (change: Partial<StageWaterfall>) => outcome(fewRepeats, session, [stage(change)]);
   expect(await of({})).toMatchObject({ outcome: 'not_fired' });
   expect(fired(await of({ instances: 1 }))[0]!.title).toBe('Too few repeats: decode was measured once');
@@ -108,12 +121,13 @@ test('few repeats of a timeline: one instance, a wide interval', async () => {
 });
 
 test('profiler overhead: from a quarter of the clean time', async () => {
-  const session = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
+  const session = await sessionOf(home, { stages: steps }, { kind: 'run', workload: null, roofline: null });
   const of = (clean: number) =>
     outcome(profilerOverhead, session, [stage({ clean_ms: figure(clean, 'ms', 'clean') })]);
   const [found] = fired(await of(7));
   expect(found).toMatchObject({ stage: 'decode', gain: null, at_stake_ms: null });
   expect(found!.title).toContain('(+43 %)');
+  expect(found!.evidence[0]!.rows.map(({ mean_ms: ms }) => ms)).toEqual([7, 10]);
   expect(await of(9)).toMatchObject({ outcome: 'not_fired' });
   expect(await outcome(profilerOverhead, session, [stage({})])).toMatchObject({ outcome: 'not_applicable' });
 });

@@ -8,6 +8,7 @@ import type { SessionDatabase } from '../../../session/query.js';
 import { testHome } from '../../../session/test-folder.js';
 import { tinyWorkload, type Rows, sessionOf } from '../../test-session.js';
 import { findingContext } from '../findings.js';
+import { expectEvidence } from '../test-evidence.js';
 import type { Rule, RuleOutcome } from '../rule.js';
 import { allocatorFragmentation } from './allocator-fragmentation.js';
 import { anotherProcess } from './another-process.js';
@@ -28,7 +29,9 @@ afterAll(async () => {
 async function outcome(rule: Rule, session: Session): Promise<RuleOutcome> {
   const database = await session.connect();
   open.push(database);
-  return rule.find(await findingContext(session, database, null, []));
+  const found = await rule.find(await findingContext(session, database, null, []));
+  if (found.outcome === 'fired') await expectEvidence(session, found.findings);
+  return found;
 }
 
 async function of(
