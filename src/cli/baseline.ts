@@ -81,8 +81,8 @@ function defineCheck(command: Command): void {
       examples(
         ['inferscope baseline check', 'the newest session against the default baseline'],
         [
-          'inferscope baseline check new1 new2 new3 --baseline perf/baseline.json --tolerance 3%',
-          'three runs against a file, in CI',
+          'inferscope baseline check new1 new2 --baseline perf.json --tolerance 3%',
+          'two runs against a file, in CI',
         ],
       ),
     )

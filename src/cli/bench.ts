@@ -5,6 +5,7 @@ import { defineSequence } from './bench-sequence.js';
 import { defineServe } from './bench-serve.js';
 import { defineSuite } from './bench-suite.js';
 import { defineThroughput } from './bench-throughput.js';
+import { examples } from './examples.js';
 
 export function define(command: Command): void {
   defineLatency(command.command('latency'));
@@ -13,4 +14,11 @@ export function define(command: Command): void {
   defineSuite(command.command('suite'));
   defineServe(command.command('serve <url>'));
   defineCompare(command.command('compare <base> <new>'));
+  command.addHelpText(
+    'after',
+    examples(
+      ['inferscope bench suite', 'the embedded model on this CPU: one table, a report, CSV files'],
+      ['inferscope bench serve http://127.0.0.1:8000/v1 --rate 2 --sweep', 'a server, until it saturates'],
+    ),
+  );
 }

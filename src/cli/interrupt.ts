@@ -3,8 +3,8 @@ import { exitCodeOf } from '../model/errors.js';
 import { talk } from './output.js';
 
 /**
- * Runs `work` with a signal that Ctrl-C (or a polite kill) aborts, so that it can keep what it has. A second Ctrl-C
- * ends the process at once.
+ * Runs `work` with a signal that Ctrl-C (or a polite kill, or a terminal that is closed) aborts, so that it can keep
+ * what it has. A second Ctrl-C ends the process at once.
  */
 export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
@@ -13,12 +13,11 @@ export async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>
     talk('\nstopping; keeping what is measured (Ctrl-C again to leave at once)');
     controller.abort();
   };
-  process.on('SIGINT', stop);
-  process.on('SIGTERM', stop);
+  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const name of names) process.on(name, stop);
   try {
     return await work(controller.signal);
   } finally {
-    process.off('SIGINT', stop);
-    process.off('SIGTERM', stop);
+    for (const name of names) process.off(name, stop);
   }
 }

@@ -1,9 +1,10 @@
 #!/usr/bin/env node
 import process from 'node:process';
 import { Command, CommanderError } from 'commander';
-import { InferscopeError } from '../model/errors.js';
 import { toolVersion } from '../model/version.js';
+import { asStorageFailure } from '../session/storage-failure.js';
 import { reportError } from './output.js';
+import { usageError } from './usage-error.js';
 
 interface CommandEntry {
   name: string;
@@ -125,47 +126,15 @@ const commands: CommandEntry[] = [
   },
 ];
 
-/** Commander's own failures in our three parts; help and version are not failures. */
-function usageError(
-  error: CommanderError,
-  typed: string | undefined,
-  usageOf: Command | undefined,
-): InferscopeError {
-  const known = commands.find((entry) => entry.name === typed || entry.alias === typed);
-  if (error.code === 'commander.help') {
-    // `session` typed alone: commander would show the help as an error, here it is one like all others.
-    const verbs = (usageOf?.commands ?? []).map((command) => command.name());
-    return new InferscopeError('E_USAGE', {
-      what: `inferscope ${typed} needs one more word`,
-      why: `It is one of: ${verbs.join(', ')}.`,
-      fix: `inferscope ${typed} --help shows each.`,
-    });
-  }
-  const [what = error.message, suggestion] = error.message.replace(/^error: /, '').split('\n');
-  const missing = error.code === 'commander.missingArgument';
-  const words = `inferscope ${known ? pathOf(usageOf) || known.name : ''}`.trimEnd();
-  const usage = missing ? `Usage: ${words} ${usageOf?.usage() ?? ''}`.trimEnd() : null;
-  return new InferscopeError('E_USAGE', {
-    what,
-    why: suggestion ?? usage ?? `${words} does not take this.`,
-    fix:
-      known?.name === 'run' && error.code === 'commander.unknownOption'
-        ? "inferscope run --help lists what can be typed; the program's own options stand behind --."
-        : `${words} --help lists what can be typed.`,
-  });
-}
-
-/** `session show` */
-function pathOf(command: Command | undefined): string {
-  const names: string[] = [];
-  for (let one = command; one?.parent; one = one.parent) names.unshift(one.name());
-  return names.join(' ');
-}
+/** Where output goes that the user sent elsewhere: > file, on a disk that may be full. */
+const stdoutPlace = { path: '/dev/stdout', doing: 'write the output' };
 
 async function main(argv: string[]): Promise<number> {
   // Behind the first `--` stands another program's command line: its --json is not ours.
   const own = argv.includes('--') ? argv.slice(0, argv.indexOf('--')) : argv;
-  const typed = own.find((word) => !word.startsWith('-'));
+  const [first, second] = own.filter((word) => !word.startsWith('-'));
+  // `help run` shows what `run --help` does, so it needs that command's definition.
+  const typed = first === 'help' ? second : first;
   const json = own.includes('--json');
   const program = new Command('inferscope')
     .description(
@@ -196,7 +165,7 @@ async function main(argv: string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) {
       if (error.exitCode === 0) return 0;
-      return reportError(usageError(error, typed, typedCommand(program, own)), json);
+      return reportError(usageError(error, { typed, usageOf: typedCommand(program, own), commands }), json);
     }
     return reportError(error, json);
   }
@@ -215,10 +184,19 @@ function applyToAll(command: Command): void {
   for (const child of command.commands) applyToAll(child);
 }
 
+let readerGone = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // `inferscope sql … | head` closes the pipe early: that is the reader's choice, not a failure.
-  if (error.code === 'EPIPE') process.exit(0);
-  throw error;
+  if (readerGone) return;
+  readerGone = true;
+  // `inferscope sql … | head` closes the pipe early: that is the reader's choice, not a failure. A command that keeps
+  // what it measured when it is interrupted is interrupted.
+  if (error.code !== 'EPIPE') process.exit(reportError(asStorageFailure(error, stdoutPlace), false));
+  else if (process.listenerCount('SIGINT') > 0) process.kill(process.pid, 'SIGINT');
+  else process.exit(0);
 });
+// Nobody reads the talk any more (2>&1 | head, a closed terminal): what is measured is still wanted.
+process.stderr.on('error', () => {});
+// Thrown where nobody could catch it, in a timer or an event: Node would exit with 1, which means a check that failed.
+process.on('uncaughtException', (error) => process.exit(reportError(error, false)));
 
 process.exitCode = await main(process.argv.slice(2));

@@ -30,8 +30,8 @@ export function defineUtilization(command: Command): void {
       examples(
         ['inferscope session utilization llm-b1 --explain', 'how each figure comes about'],
         [
-          'inferscope session utilization @last --model llama-3.1-8b --batch-size 1 --input-len 128',
-          'of a capture that names neither model nor sizes',
+          'inferscope session utilization @last --model llama-3.1-8b --batch-size 1',
+          'of a capture that names neither model nor batch',
         ],
       ),
     )

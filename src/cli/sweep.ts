@@ -121,14 +121,7 @@ export function define(command: Command): void {
           'inferscope sweep --config models.yaml --dry-run',
           'what would run, how long it takes and what will not fit',
         ],
-        [
-          'inferscope sweep --model Qwen/Qwen2.5-0.5B --input-len 512 --output-len 128 --batch-size 1 8 16',
-          'three memory profiles, one table',
-        ],
-        [
-          'inferscope sweep --grid batch-size=1,8,32 --grid dtype=float16,bfloat16 -- bench latency --model X',
-          'six benchmarks, one table',
-        ],
+        ['inferscope sweep --grid dtype=float32,int4 -- bench latency', 'two benchmarks, one table'],
       ),
     )
     .action(async (command: string[], typed: SweepTyped) => {
