@@ -3,7 +3,7 @@ import type { BenchPart } from '../model/bench.js';
 import { InferscopeError } from '../model/errors.js';
 import { engineName } from './bench-engines.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 import type { EngineName } from '../model/engine.js';
 
 /** As typed. */
@@ -86,7 +86,7 @@ export function benchOptions(command: Command, verb: BenchPart | 'suite', help: 
     )
     .option('--dtype <dtype>', "float32, bfloat16, float16, int4, … (default: the engine's own choice)")
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's own choice)")
-    .option('--threads <n>', 'CPU threads that compute', wholeNumber('--threads', 1, 2))
+    .option('--threads <n>', 'CPU threads that compute', threadCount)
     .addOption(size('--batch-size', help.batchSize, 'sequences at once'))
     .addOption(size('--input-len', help.inputLen, 'prompt tokens a sequence'))
     .addOption(size('--output-len', help.outputLen, 'tokens generated a sequence'));

@@ -26,6 +26,7 @@ export async function targetOf(
   const baseUrl = baseOf(url, 'inferscope bench serve');
   const apiKey = keyOfEnvironment();
   const headers = Object.fromEntries((options.header ?? []).map(parseHeader));
+  const extraBody = options.extraBody === undefined ? {} : parseBody(options.extraBody);
   return {
     baseUrl,
     api: options.api,
@@ -34,7 +35,7 @@ export async function targetOf(
     headers,
     temperature: options.temperature,
     ignoreEos: options.ignoreEos,
-    extraBody: options.extraBody === undefined ? {} : parseBody(options.extraBody),
+    extraBody,
     timeout_ms: options.timeout,
   };
 }

@@ -42,6 +42,16 @@ function share(text: string): number {
   });
 }
 
+function temperature(text: string): number {
+  const value = Number(text);
+  if (text.trim() !== '' && value >= 0 && Number.isFinite(value)) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `--temperature ${text} is impossible`,
+    why: 'It is a number from 0; 0 takes the likeliest token always.',
+    fix: 'Type for example: --temperature 0.7',
+  });
+}
+
 function rampRates(text: string): { from: number; to: number } {
   const [from, to] = text.split(/\.\.|:|-/).map(Number);
   if (from !== undefined && to !== undefined && from >= 0 && to >= 0 && from + to > 0) return { from, to };
@@ -117,7 +127,7 @@ export function defineServe(command: Command): void {
     .option('--seed <n>', 'of prompts and arrivals (default: a new one)', wholeNumber('--seed', 0, 1))
     .option('--slo <bounds>', 'ttft, tpot, e2e of a good request, e.g. ttft=200ms,tpot=30ms')
     .option('--slo-share <share>', 'of requests that must be good', share, 0.99)
-    .option('--temperature <t>', 'sampling temperature', Number, 0)
+    .option('--temperature <t>', 'sampling temperature', temperature, 0)
     .option('--no-ignore-eos', 'let outputs end early')
     .option('--extra-body <json>', 'fields added to every request')
     .option('--header <name:value...>', 'added to every request')

@@ -1,6 +1,5 @@
 import process from 'node:process';
 import type { Command } from 'commander';
-import { closest, distance } from 'fastest-levenshtein';
 import { colour } from '../report/terminal/colour.js';
 import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
 import { probeMachine } from '../capture/doctor/probe.js';
@@ -8,6 +7,7 @@ import { document } from '../model/document.js';
 import type { DoctorData, DoctorGroup, DoctorRow } from '../model/documents/doctor.js';
 import { doctorVersion } from '../model/documents/doctor.js';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 import { toolVersion } from '../model/version.js';
 import { homeFolders } from '../session/home.js';
 import { examples } from './examples.js';
@@ -40,12 +40,11 @@ function requiredIds(words: string[]): string[] {
   const ids = words.flatMap((word) => word.split(',')).filter(Boolean);
   for (const id of ids) {
     if (doctorIds.includes(id)) continue;
-    const near = closest(id, [...doctorIds]);
+    const near = nearest(id, doctorIds);
     throw new InferscopeError('E_USAGE', {
       what: `doctor has no row "${id}"`,
       why: `Rows: ${doctorIds.join(', ')}.`,
-      fix:
-        distance(id, near) <= 3 ? `Type: inferscope doctor --require ${near}` : 'Choose from the rows above.',
+      fix: near === null ? 'Choose from the rows above.' : `Type: inferscope doctor --require ${near}`,
     });
   }
   return ids;

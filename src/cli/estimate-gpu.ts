@@ -1,9 +1,9 @@
-import { closest } from 'fastest-levenshtein';
 import { gpuSheet, type GpuSheet } from '../hardware/gpu-peaks.js';
 import { gpuSheets } from '../hardware/gpu-sheets.js';
 import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
 import type { GpuRoom } from '../llm/memory-request.js';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 
 export interface KnownGpu extends GpuRoom {
   totalBytes: number;
@@ -74,9 +74,10 @@ function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeEr
 
 function unknown(typed: string): InferscopeError {
   const names = gpuSheets.flatMap(({ names: [name] }) => (name === undefined ? [] : [name]));
+  const meant = nearest(typed, names);
   return new InferscopeError('E_USAGE', {
     what: `no GPU "${typed}" is known`,
     why: `Known: ${names.join(', ')}.`,
-    fix: `Give its memory instead, e.g. --gpu 24GiB (nearest name: "${closest(typed, names)}").`,
+    fix: `Give its memory instead, e.g. --gpu 24GiB${meant === null ? '' : ` (nearest name: "${meant}")`}.`,
   });
 }

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { closest } from 'fastest-levenshtein';
 import { readConfig } from '../engines/onnx/model-config.js';
 import { enginePresets } from '../engines/onnx/presets.js';
 import { cachedSnapshot } from '../engines/transformers/hub-cache.js';
 import { findPreset, presets } from '../llm/presets.js';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 import { folderWeights, ggufModel, ggufOfFolder, type HeaderWeights } from './find-model-files.js';
 import { hubHeaders, hubModel, hubUrl, isHubId } from './find-model-hub.js';
 
@@ -100,9 +100,10 @@ async function modelOfFolder(configFile: string, sized: boolean): Promise<SizedM
 
 function notFound(spec: string): InferscopeError {
   const names = [...Object.keys(enginePresets), ...presets.map(({ id }) => id)];
+  const meant = nearest(spec.trim().toLowerCase(), names);
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
     why: `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
-    fix: `Give the model's config.json, or a preset (nearest name: --model ${closest(spec.trim().toLowerCase(), names)}).`,
+    fix: `Give the model's config.json, or a preset${meant === null ? '' : ` (nearest name: --model ${meant})`}.`,
   });
 }

@@ -2,7 +2,7 @@ import { Option, type Command } from 'commander';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { backendList, dtypeList, kernelName, positiveSeconds } from './kernels-parse.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 import type { KernelName } from '../model/kernels.js';
 
 /** As typed. */
@@ -74,7 +74,7 @@ export function define(command: Command): void {
         'torch, or onnx (embedded, CPU); default: torch where it finds a GPU',
       ).choices(['torch', 'onnx']),
     )
-    .option('--threads <n>', 'CPU threads that compute (engine onnx)', wholeNumber('--threads', 1, 2))
+    .option('--threads <n>', 'CPU threads that compute (engine onnx)', threadCount)
     .option('--no-check', 'do not compare each kernel once with a float64 reference')
     .option('--no-graph', 'launch every run by itself, also kernels shorter than their launch')
     .option(
@@ -92,11 +92,11 @@ export function define(command: Command): void {
       'after',
       examples(
         [
-          'inferscope kernels attention --batch-size 1,8,64 --seq-len 512,4096 --backend all',
+          'inferscope kernels attention --batch-size 1,8,64 --backend all',
           'a sweep of one kernel over PyTorch’s backends',
         ],
         [
-          'inferscope kernels --from-model llama-3.1-8b --batch-size 1,8 --context-len 128,2048',
+          'inferscope kernels --from-model llama-3.1-8b --batch-size 1,8',
           'every operation of a model, and what they add up to',
         ],
       ),

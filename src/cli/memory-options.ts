@@ -4,7 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { engineName } from './bench-engines.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 
 /** As typed. */
 export interface MemoryTyped {
@@ -104,7 +104,7 @@ export function memoryOptions(command: Command): Command {
     )
     .option('--device <device>', "cpu, cuda, cuda:1, … (default: the engine's own choice)")
     .option('--python <path>', 'interpreter of engines in Python (default: the one that has the engine)')
-    .option('--threads <n>', 'CPU threads that compute', wholeNumber('--threads', 1, 2))
+    .option('--threads <n>', 'CPU threads that compute', threadCount)
     .option('--container <name>', 'the engine runs in this Docker container, which is up')
     .option('--url <url>', 'the engine is a server there: memory is sampled beside')
     .option('--snapshot', "also allocations by place in the program, of torch's allocator")

@@ -1,3 +1,4 @@
+import { mostThreads } from '../hardware/threads.js';
 import { InferscopeError } from '../model/errors.js';
 
 /** Parser of a count option: whole numbers from `least`. Unlike commander's own errors it says what would be right. */
@@ -11,4 +12,16 @@ export function wholeNumber(flag: string, least: number, example: number): (text
       fix: `Type for example: ${flag} ${example}`,
     });
   };
+}
+
+/** Parser of --threads where they compute. */
+export function threadCount(text: string): number {
+  const threads = wholeNumber('--threads', 1, 2)(text);
+  const most = mostThreads();
+  if (threads <= most) return threads;
+  throw new InferscopeError('E_USAGE', {
+    what: `--threads ${text} is more than this machine can use`,
+    why: `It has ${most / 4} logical cores; beyond four threads a core they only wait for each other.`,
+    fix: `Type for example: --threads ${Math.max(1, most / 4 - 1)}`,
+  });
 }

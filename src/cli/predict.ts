@@ -3,7 +3,7 @@ import { type Fusion, fusions, type Launch, launches } from '../model/documents/
 import { type DType, parseDType } from '../model/dtype.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 
 export interface PredictTyped {
   model?: string;
@@ -69,11 +69,7 @@ export function define(command: Command): void {
       '--roofline <source>',
       "measured roofs: a file of roofline --json, or a session (default: this machine's, cached)",
     )
-    .option(
-      '--threads <n>',
-      'CPU threads, without a GPU (default: cores − 1)',
-      wholeNumber('--threads', 1, 2),
-    )
+    .option('--threads <n>', 'CPU threads, without a GPU (default: cores − 1)', threadCount)
     .option('--csv <file>', 'also write one row a stage')
     .option('--json', 'print one inferscope/predict document')
     .option('--quiet', 'no progress on stderr')
@@ -81,7 +77,7 @@ export function define(command: Command): void {
       'after',
       examples(
         [
-          'inferscope predict --model llama-3.1-8b --gpu "NVIDIA H200" --batch-size 1,8,32 --context-len 128,2048',
+          'inferscope predict --model llama-3.1-8b --gpu H200 --batch-size 1,8,32',
           'what the hardware allows, without having it',
         ],
         [

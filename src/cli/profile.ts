@@ -3,7 +3,7 @@ import { Option, type Command } from 'commander';
 import { exitCodeOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import { interruptible } from './interrupt.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { runProfile, type ProfileCommandOptions } from './profile-run.js';
 
@@ -23,7 +23,7 @@ export function define(command: Command): void {
     .option('--batch-size <n>', 'sequences at once', wholeNumber('--batch-size', 1, 1), 1)
     .option('--input-len <n>', 'prompt tokens a sequence', wholeNumber('--input-len', 1, 128), 128)
     .option('--output-len <n>', 'tokens generated a sequence', wholeNumber('--output-len', 1, 32), 32)
-    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', wholeNumber('--threads', 1, 2))
+    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', threadCount)
     .option(
       '--launches <n>',
       'process launches; the interval is over them',

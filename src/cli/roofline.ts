@@ -1,6 +1,6 @@
 import { Option, type Command } from 'commander';
 import { examples } from './examples.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount } from './numbers.js';
 
 export interface RooflineCommandOptions {
   device?: 'cuda' | 'cpu';
@@ -24,11 +24,7 @@ export function define(command: Command): void {
       ).choices(['cuda', 'cpu']),
     )
     .option('--python <path>', 'Python with torch, for GPUs (default: INFERSCOPE_PYTHON, else what PATH has)')
-    .option(
-      '--threads <n>',
-      'CPU threads that compute; means --device cpu (default: cores − 1)',
-      wholeNumber('--threads', 1, 2),
-    )
+    .option('--threads <n>', 'CPU threads that compute; means --device cpu (default: cores − 1)', threadCount)
     .option('--fresh', 'measure again even when a cached one exists')
     .option('--record', 'measure the GPUs again and keep a session of every case; --name and --tag do too')
     .option('--name <name>', 'name the session')

@@ -1,9 +1,11 @@
-import { mkdir, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 import { jsonSchema, publishedDocuments } from '../model/published.js';
+import { makeFolder } from '../session/home.js';
+import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
 import { print } from './output.js';
 
@@ -20,23 +22,31 @@ export function define(command: Command): void {
     )
     .action(async (name: string | undefined, options: { write?: string }) => {
       if (options.write !== undefined) {
-        await mkdir(options.write, { recursive: true });
-        for (const document of Object.keys(publishedDocuments)) {
-          await writeFile(join(options.write, `${document}.schema.json`), jsonSchema(document));
-        }
+        await writeAll(options.write);
         return;
       }
       if (name === undefined) {
         print(Object.keys(publishedDocuments).join('\n'));
         return;
       }
-      if (!(name in publishedDocuments)) {
+      if (!Object.hasOwn(publishedDocuments, name)) {
+        const meant = nearest(name, Object.keys(publishedDocuments));
         throw new InferscopeError('E_USAGE', {
           what: `no document "${name}"`,
           why: `inferscope writes: ${Object.keys(publishedDocuments).join(', ')}.`,
-          fix: `Did you mean: inferscope schema ${closest(name, Object.keys(publishedDocuments))}`,
+          fix: meant === null ? 'inferscope schema lists them.' : `Did you mean: inferscope schema ${meant}`,
         });
       }
       print(jsonSchema(name));
     });
+}
+
+async function writeAll(folder: string): Promise<void> {
+  try {
+    makeFolder(resolve(folder));
+    for (const document of Object.keys(publishedDocuments))
+      await writeFile(join(folder, `${document}.schema.json`), jsonSchema(document));
+  } catch (error) {
+    throw asStorageFailure(error, { path: resolve(folder), doing: 'write the schemas' });
+  }
 }

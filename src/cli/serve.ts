@@ -6,11 +6,12 @@ import { resolveModel } from '../engines/onnx/model-source.js';
 import { serveModel } from '../engines/onnx/server/serve-model.js';
 import { detectCpu } from '../hardware/cpu.js';
 import { parseDType } from '../model/dtype.js';
+import { InferscopeError } from '../model/errors.js';
 import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
 import { fitsInMemory } from './memory-check.js';
-import { wholeNumber } from './numbers.js';
+import { threadCount, wholeNumber } from './numbers.js';
 import { print, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 
@@ -33,9 +34,9 @@ export function define(command: Command): void {
       'llama-24m',
     )
     .option('--dtype <dtype>', 'float32 or int4 (default: float32, or what the export has)')
-    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', wholeNumber('--threads', 1, 2))
+    .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', threadCount)
     .option('--host <host>', 'address to listen on', '127.0.0.1')
-    .option('--port <n>', 'port, 0 for any free one', wholeNumber('--port', 0, 8000), 8000)
+    .option('--port <n>', 'port, 0 for any free one', port, 8000)
     .option(
       '--context-len <n>',
       'most tokens of a request, prompt and output',
@@ -55,6 +56,16 @@ export function define(command: Command): void {
       ),
     )
     .action(serveCommand);
+}
+
+function port(text: string): number {
+  const value = wholeNumber('--port', 0, 8000)(text);
+  if (value < 2 ** 16) return value;
+  throw new InferscopeError('E_USAGE', {
+    what: `--port ${text} is impossible`,
+    why: 'Ports are numbers up to 65535.',
+    fix: 'Type for example: --port 8000, or --port 0 for any that is free.',
+  });
 }
 
 /** Prints the URL on stdout once it listens, and returns when Ctrl-C has drained it. */

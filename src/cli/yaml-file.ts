@@ -131,7 +131,7 @@ const foundWords = (found: unknown): string =>
       : typeof found === 'object'
         ? 'a mapping'
         : typeof found === 'string'
-          ? `the text ${JSON.stringify(found)}`
+          ? `the text ${JSON.stringify(found.length > 60 ? `${found.slice(0, 60)}…` : found)}`
           : String(found);
 
 /** Offset of the key or the list's entry at a path, or of the nearest around it that is there. */

@@ -17,10 +17,27 @@ export async function identify(path: string): Promise<Importer> {
   const head = await firstBytes(path);
   const found = importers.find((importer) => importer.sniff(head, basename(path)));
   if (found) return found;
+  if ((await stat(path)).isDirectory()) throw plainFolder(path, head.split('\n'));
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is in no format inferscope reads`,
     why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
     fix: 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).',
+  });
+}
+
+/** Somebody meant the files in it, or a session. */
+function plainFolder(path: string, names: readonly string[]): InferscopeError {
+  const session = names.includes('session.json');
+  const some = names.filter(Boolean).slice(0, 4).join(', ');
+  return new InferscopeError('E_FORMAT_UNKNOWN', {
+    what: `${path} is a folder, and none that nsys exported`,
+    why:
+      some === ''
+        ? 'It is empty.'
+        : `It holds ${some}${names.length > 4 ? ', …' : ''}. Of folders only nsys export --type parquetdir is read.`,
+    fix: session
+      ? 'It is a session: put it below sessions/ of INFERSCOPE_HOME, or bring its export with inferscope session import.'
+      : `Name the files that belong to one run: inferscope import ${path}/…`,
   });
 }
 

@@ -1,5 +1,5 @@
-import { closest, distance } from 'fastest-levenshtein';
 import { InferscopeError } from '../model/errors.js';
+import { nearest } from '../model/nearest.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { homeFolders, type Home } from './home.js';
 import { readUser } from './user-file.js';
@@ -60,12 +60,11 @@ function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {
 }
 
 function notFound(selector: string, count: number, candidates: string[], home: Home): InferscopeError {
-  const nearest = candidates.length > 0 ? closest(selector, candidates) : null;
-  const near = nearest !== null && distance(selector, nearest) <= Math.max(2, selector.length * 0.4);
+  const near = nearest(selector, candidates);
   const list = count === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows all.';
   return new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session "${selector}"`,
     why: `Among the ${count} sessions in ${home.sessions} none has this name or an id that begins with it.`,
-    fix: near && nearest ? `Did you mean ${nearest}? ${list}` : list,
+    fix: near !== null ? `Did you mean ${near}? ${list}` : list,
   });
 }

@@ -33,7 +33,7 @@ export async function loadTokenizer(tokenizerPath: string): Promise<TextTokenize
       {
         what: `cannot use the tokenizer ${tokenizerPath}`,
         why: messageOf(error),
-        fix: 'Take tokenizer.json again from where the model was published, or profile with random tokens (no --prompt).',
+        fix: 'Take tokenizer.json again from where the model was published, or leave it out: lengths are then in words.',
       },
       { cause: error },
     );
