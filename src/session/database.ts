@@ -2,6 +2,7 @@ import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { availableParallelism, freemem, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
+import { duckdb } from './duckdb.js';
 
 export interface Database {
   instance: DuckDBInstance;
@@ -37,7 +38,7 @@ export function quote(text: string): string {
 
 /** An in-memory DuckDB that never fetches extensions. Loaded here, so that commands without it start fast. */
 export async function openDatabase(options: DatabaseOptions = {}): Promise<Database> {
-  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const { DuckDBInstance } = duckdb();
   const own = options.spillFolder ? null : await mkdtemp(join(tmpdir(), 'inferscope-duckdb-'));
   const limit = Math.round((options.memoryLimitBytes ?? defaultMemoryLimitBytes()) / 2 ** 20);
   const instance = await DuckDBInstance.create(':memory:', {

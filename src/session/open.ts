@@ -3,17 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Issue } from '../model/document.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } from '../model/manifest.js';
-import { openDatabase } from './database.js';
 import type { SessionFolder } from './folders.js';
 import { homeFolders, type Home } from './home.js';
 import { digestFile } from './kept-file.js';
 import { totalBytes } from './list.js';
 import { checkSizes, readManifest } from './manifest-file.js';
-import { queryRows, type SessionDatabase } from './query.js';
+import type { SessionDatabase } from './query.js';
 import { selectSession } from './select.js';
-import { asDamage, corrupt } from './session-problem.js';
+import { corrupt } from './session-problem.js';
+import { sharedDatabase } from './shared-database.js';
 import { readUser } from './user-file.js';
-import { createViews, type SessionTables } from './views.js';
+import type { SessionTables } from './views.js';
 
 /** Tables up to this size are hashed whenever their session is opened (a tenth of a second); `verify` hashes all. */
 const hashedOnOpenBytes = 32 * 2 ** 20;
@@ -31,7 +31,7 @@ export interface Session {
   userIssue: Issue | null;
   /** sha256 of session.json. */
   sha256: string;
-  /** A new database over this session's tables, closed by the caller. */
+  /** A connection to a database over this session's tables, closed by the caller; its temporary tables are its own. */
   connect(): Promise<SessionDatabase>;
 }
 
@@ -76,7 +76,10 @@ export async function openFolder({ id, folder }: SessionFolder): Promise<Session
     user,
     userIssue: issue,
     sha256: file.sha256,
-    connect: () => connectTo(id, sessionTables({ id, folder, manifest })),
+    connect: sharedDatabase(
+      sessionTables({ id, folder, manifest }),
+      tableFiles.reduce((sum, { rows }) => sum + rows, 0),
+    ),
   };
 }
 
@@ -113,24 +116,4 @@ export function sessionTables(session: Pick<Session, 'id' | 'folder' | 'manifest
     ([table, list]) => [table, list.map(({ path }) => join(session.folder, path))] as const,
   );
   return { id: session.id, files: Object.fromEntries(files) };
-}
-
-async function connectTo(id: string, source: SessionTables): Promise<SessionDatabase> {
-  const database = await openDatabase();
-  try {
-    await createViews(database.connection, [source], false);
-  } catch (error) {
-    await database.close();
-    throw asDamage(error, id);
-  }
-  return {
-    query: async (sql, parameters = []) => {
-      try {
-        return await queryRows(database.connection, sql, parameters);
-      } catch (error) {
-        throw asDamage(error, id);
-      }
-    },
-    close: () => database.close(),
-  };
 }

@@ -1,5 +1,5 @@
 import type { DuckDBConnection, DuckDBValueConverter, JS } from '@duckdb/node-api';
-import type * as DuckDB from '@duckdb/node-api';
+import { duckdb } from './duckdb.js';
 
 export type Parameter = string | number | boolean | null;
 
@@ -30,24 +30,22 @@ export async function queryRows<T extends object>(
   sql: string,
   parameters: Parameter[],
 ): Promise<T[]> {
-  const duckdb = await import('@duckdb/node-api');
+  const { VARCHAR, BOOLEAN, SQLNULL, BIGINT, DOUBLE } = duckdb();
   const types = parameters.map((value) => {
-    if (typeof value === 'string') return duckdb.VARCHAR;
-    if (typeof value === 'boolean') return duckdb.BOOLEAN;
-    if (value === null) return duckdb.SQLNULL;
-    return Number.isSafeInteger(value) ? duckdb.BIGINT : duckdb.DOUBLE;
+    if (typeof value === 'string') return VARCHAR;
+    if (typeof value === 'boolean') return BOOLEAN;
+    if (value === null) return SQLNULL;
+    return Number.isSafeInteger(value) ? BIGINT : DOUBLE;
   });
-  const values = parameters.map((value, i) => (types[i] === duckdb.BIGINT ? BigInt(value as number) : value));
+  const values = parameters.map((value, i) => (types[i] === BIGINT ? BigInt(value as number) : value));
   const result = await connection.run(sql, values, types);
-  const rows = await result.convertRowObjects(plainConverter(duckdb));
+  const rows = await result.convertRowObjects(plainConverter);
   return rows as T[];
 }
 
-function plainConverter(duckdb: typeof DuckDB): DuckDBValueConverter<JS> {
-  return (value, type, converter) => {
-    if (typeof value === 'bigint') return exactNumber(value);
-    const plain = duckdb.JSDuckDBValueConverter(value, type, converter);
-    if (typeof plain === 'bigint') return exactNumber(plain);
-    return plain instanceof Date ? plain.toISOString() : plain;
-  };
-}
+const plainConverter: DuckDBValueConverter<JS> = (value, type, converter) => {
+  if (typeof value === 'bigint') return exactNumber(value);
+  const plain = duckdb().JSDuckDBValueConverter(value, type, converter);
+  if (typeof plain === 'bigint') return exactNumber(plain);
+  return plain instanceof Date ? plain.toISOString() : plain;
+};

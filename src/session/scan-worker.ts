@@ -1,9 +1,9 @@
-import { DuckDBInstance } from '@duckdb/node-api';
+import { duckdb } from './duckdb.js';
 import { scan } from './scan.js';
 import { sendBatches } from './scan-thread.js';
 
 // Built as dist/scan-worker.js: a thread that reads a large file with a database of its own.
-const instance = await DuckDBInstance.create(':memory:', {
+const instance = await duckdb().DuckDBInstance.create(':memory:', {
   threads: '1',
   memory_limit: '256MiB',
   autoinstall_known_extensions: 'false',

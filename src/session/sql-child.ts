@@ -4,6 +4,7 @@ import process from 'node:process';
 import { text } from 'node:stream/consumers';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { openDatabase } from './database.js';
+import { duckdb } from './duckdb.js';
 import { asDamage } from './session-problem.js';
 import { checkStatement, queryFailed } from './sql-check.js';
 import { asStorageFailure } from './storage-failure.js';
@@ -24,7 +25,7 @@ async function main(): Promise<void> {
   });
   const { connection } = database;
   try {
-    await createViews(connection, request.sessions, true);
+    await createViews(connection, request.sessions, { withSessionId: true });
   } catch (error) {
     throw asDamage(error, request.sessions.map(({ id }) => id).join(', '));
   }
@@ -34,7 +35,7 @@ async function main(): Promise<void> {
   const types = result.columnTypes().map(String);
   await send({ type: 'columns', columns: names.map((name, i) => ({ name, type: types[i] ?? '' })) });
 
-  const { JsonDuckDBValueConverter } = await import('@duckdb/node-api');
+  const { JsonDuckDBValueConverter } = duckdb();
   const convert: DuckDBValueConverter<Json> = (value, type, converter) =>
     typeof value === 'bigint' ? integer(value) : JsonDuckDBValueConverter(value, type, converter);
   let rows = 0;

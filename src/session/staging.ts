@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Row, type TableName, type TableSink, tableNames, tables } from '../model/tables.js';
 import { openDatabase, quote } from './database.js';
+import { duckdb } from './duckdb.js';
 import { capturePath, type StagedFile } from './staged-file.js';
 import { createChunkBuffer, type ChunkBuffer, parquetExpression } from './staging-columns.js';
 import { createWorkbench, type OpenWorkbench } from './workbench.js';
@@ -44,12 +45,7 @@ export async function createStaging(
   for (const table of tableNames) staged.set(table, await prepare(connection, table, dictionary));
   // One look-up by a constant property a row is measurably cheaper than a Map's.
   const byName = Object.fromEntries(staged) as Record<TableName, Staged>;
-  const workbench = createWorkbench(
-    database.instance,
-    await database.instance.connect(),
-    await import('@duckdb/node-api'),
-    folder,
-  );
+  const workbench = createWorkbench(database.instance, await database.instance.connect(), duckdb(), folder);
 
   return {
     sink: {
@@ -86,9 +82,8 @@ async function prepare(
   table: TableName,
   dictionary: Map<string, number>,
 ): Promise<Staged> {
-  const duckdb = await import('@duckdb/node-api');
   const columns = Object.entries(tables[table].columns);
-  const buffer = createChunkBuffer(table, columns, dictionary, duckdb, (chunk) =>
+  const buffer = createChunkBuffer(table, columns, dictionary, duckdb(), (chunk) =>
     appender.appendDataChunk(chunk),
   );
   await connection.run(`CREATE TABLE "${table}" (${buffer.definition})`);

@@ -12,15 +12,23 @@ export interface SessionTables {
 }
 
 /**
+ * Up to so many rows a session's tables are read into memory at once, some megabytes: a query over a view opens its file,
+ * reads its schema and decodes its pages each time, which for a small session is most of what an analysis costs.
+ */
+const heldRows = 20_000;
+
+/**
  * A typed view for every table of the schema: absent tables are empty, columns that the files lack are null,
  * columns that only a newer inferscope knows are left out. Afterwards nothing but these files can be read.
  * @param withSessionId puts a session_id column first
+ * @param rows of all tables, where tables of few may be held instead
  */
 export async function createViews(
   connection: DuckDBConnection,
   sessions: SessionTables[],
-  withSessionId: boolean,
+  { withSessionId, rows = Number.POSITIVE_INFINITY }: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
+  const held = rows <= heldRows;
   for (const table of tableNames) {
     const parts: string[] = [];
     for (const session of sessions) {
@@ -28,7 +36,7 @@ export async function createViews(
       if (files.length > 0) parts.push(await selectFiles(connection, table, session, files, withSessionId));
     }
     if (parts.length === 0) parts.push(emptySelect(table, withSessionId));
-    await connection.run(`CREATE VIEW "${table}" AS ${parts.join(' UNION ALL ')}`);
+    await connection.run(`CREATE ${held ? 'TABLE' : 'VIEW'} "${table}" AS ${parts.join(' UNION ALL ')}`);
   }
   await lockTo(
     connection,
@@ -43,7 +51,8 @@ async function selectFiles(
   files: string[],
   withSessionId: boolean,
 ): Promise<string> {
-  const source = `read_parquet([${files.map(quote).join(', ')}], union_by_name = true)`;
+  const several = files.length > 1 ? ', union_by_name = true' : '';
+  const source = `read_parquet([${files.map(quote).join(', ')}]${several})`;
   const described = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`);
   const found = new Map(described.getRowsJson().map((row) => [String(row[0]), String(row[1])]));
   const columns = Object.entries(tables[table].columns).map(([name, { type }]) => {

@@ -1,14 +1,19 @@
+import { createRequire } from 'node:module';
+// Facts are asked for before there is a session whose workbench could read them.
+// oxlint-disable-next-line no-restricted-imports
+import type * as DuckDB from '@duckdb/node-api';
 import { damaged } from './damage.js';
 import type { ReadTable } from './facts.js';
 import { checkParquetdir, parquetTable } from './parquetdir.js';
 import { messageOf } from '../../model/errors.js';
 
+/** `require`: as session/duckdb.ts, which importers may not import. */
+const duckdb = () => createRequire(import.meta.url)('@duckdb/node-api') as typeof DuckDB;
+
 /** Small tables of a folder without a workbench. Call `close` at the end. */
 export async function openParquetFacts(folder: string): Promise<{ read: ReadTable; close(): void }> {
   checkParquetdir(folder);
-  // Facts are asked for before there is a session whose workbench could read them.
-  // oxlint-disable-next-line no-restricted-imports
-  const { DuckDBInstance } = await import('@duckdb/node-api');
+  const { DuckDBInstance } = duckdb();
   const instance = await DuckDBInstance.create(':memory:', {
     threads: '1',
     autoinstall_known_extensions: 'false',

@@ -1,0 +1,56 @@
+import { type Database, openDatabase } from './database.js';
+import { queryRows, type SessionDatabase } from './query.js';
+import { asDamage } from './session-problem.js';
+import { createViews, type SessionTables } from './views.js';
+
+/**
+ * Connections to one database over a session's tables, which is there from the first connection to the end of the last:
+ * an analysis that asks another one opens no second database. Temporary tables and views are each connection's own.
+ * @param rows of all tables
+ */
+export function sharedDatabase(source: SessionTables, rows: number): () => Promise<SessionDatabase> {
+  let opened: Promise<Database> | null = null;
+  let connections = 0;
+  const leave = async (from: Promise<Database>): Promise<void> => {
+    connections--;
+    if (connections > 0) return;
+    opened = null;
+    await (await from).close();
+  };
+  return async () => {
+    const own = (opened ??= open(source, rows));
+    connections++;
+    let connection;
+    try {
+      connection = await (await own).instance.connect();
+    } catch (error) {
+      connections--;
+      if (opened === own) opened = null;
+      throw error;
+    }
+    return {
+      query: async (sql, parameters = []) => {
+        try {
+          return await queryRows(connection, sql, parameters);
+        } catch (error) {
+          throw asDamage(error, source.id);
+        }
+      },
+      close: async () => {
+        connection.closeSync();
+        await leave(own);
+      },
+    };
+  };
+}
+
+async function open(source: SessionTables, rows: number): Promise<Database> {
+  const database = await openDatabase();
+  try {
+    await createViews(database.connection, [source], { withSessionId: false, rows });
+  } catch (error) {
+    await database.close();
+    throw asDamage(error, source.id);
+  }
+  return database;
+}
