@@ -19,7 +19,13 @@ from types import SimpleNamespace as Made
 PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
 sys.path.insert(0, str(PROBE))
 import inferscope_points as points  # noqa: E402
+import inferscope_record as record  # noqa: E402
 import inferscope_vllm as engine  # noqa: E402
+import inferscope_vllm_end as end  # noqa: E402
+import inferscope_vllm_memory as memory  # noqa: E402
+import inferscope_vllm_options as options  # noqa: E402
+import inferscope_vllm_steps as steps  # noqa: E402
+import inferscope_vllm_worker as worker  # noqa: E402
 
 FIELDS = {
     "model": str,
@@ -56,32 +62,32 @@ class Arguments(unittest.TestCase):
             ("kv_cache_dtype", "fp8_e5m2", "fp8_e5m2"), ("block_size", "16", 16),
             ("compilation_config", '{"level": 3}', {"level": 3}),
         ]:
-            found = engine.coerced(key, text, FIELDS[key])
+            found = options.coerced(key, text, FIELDS[key])
             self.assertEqual((type(found), found), (type(value), value), key)
 
     def test_what_cannot_be_read_or_is_unknown_is_refused(self):
         for key, text in [("gpu_memory_utilization", "much"), ("max_num_seqs", "1.5"), ("enforce_eager", "perhaps"),
                           ("compilation_config", "{level")]:
             with self.assertRaises(points.EngineError) as caught:
-                engine.coerced(key, text, FIELDS[key])
+                options.coerced(key, text, FIELDS[key])
             self.assertEqual(caught.exception.code, "E_USAGE")
         with self.assertRaises(points.EngineError) as caught:
-            engine.engine_options(order(engine_args={"max_num_seq": "4"}), FIELDS)
+            options.engine_options(order(engine_args={"max_num_seq": "4"}), FIELDS)
         self.assertIn("max_num_seqs", caught.exception.why)
 
     def test_options_of_an_order(self):
-        found = engine.engine_options(order(engine_args={"enforce-eager": "true", "enable_prefix_caching": "true"}), FIELDS)
+        found = options.engine_options(order(engine_args={"enforce-eager": "true", "enable_prefix_caching": "true"}), FIELDS)
         self.assertEqual(found, dict(
             model="facebook/opt-125m", seed=7, load_format="dummy", dtype="float16", enable_prefix_caching=True,
             disable_log_stats=True, skip_tokenizer_init=True, enforce_eager=True,
         ))
         large = order(weights="trained", points=[dict(point="b300", batch_size=300, input_len=1, output_len=1)])
-        found = engine.engine_options(large, FIELDS)
+        found = options.engine_options(large, FIELDS)
         self.assertEqual(found["max_num_seqs"], 300)
         self.assertNotIn("load_format", found)
 
     def test_versions(self):
-        self.assertEqual([engine.version_of(text) for text in ("0.6.6.post1", "0.11.0", "0.1.dev1+gabc", "x")],
+        self.assertEqual([options.version_of(text) for text in ("0.6.6.post1", "0.11.0", "0.1.dev1+gabc", "x")],
                          [(0, 6), (0, 11), (99, 0), (99, 0)])
 
 
@@ -91,29 +97,32 @@ class Metrics(unittest.TestCase):
                   time_in_queue=0.1, finished_time=101.0)
         v1 = Made(num_generation_tokens=3, arrival_time=1.7e9, queued_ts=5.0, scheduled_ts=5.1, first_token_ts=5.3,
                   last_token_ts=6.0, first_token_latency=0.31)
-        self.assertAlmostEqual(engine.told_ttft(v0), 0.25)
-        self.assertEqual(engine.told_ttft(v1), 0.31)
-        self.assertIsNone(engine.told_ttft(None))
-        self.assertIsNone(engine.told_ttft(Made(arrival_time=1.0, first_token_time=None)))
-        self.assertIsNone(engine.told_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
+        self.assertAlmostEqual(steps.told_ttft(v0), 0.25)
+        self.assertEqual(steps.told_ttft(v1), 0.31)
+        self.assertIsNone(steps.told_ttft(None))
+        self.assertIsNone(steps.told_ttft(Made(arrival_time=1.0, first_token_time=None)))
+        self.assertIsNone(steps.told_ttft(Made(arrival_time=1.7e9, first_token_ts=5.3, first_token_latency=0.0)))
 
     def test_kv_usage_by_its_old_and_new_name(self):
         gauge = lambda name, value: Made(name=name, labels={}, value=value)  # noqa: E731
         other = Made(name="vllm:num_requests_running", labels={}, value=4.0)
-        self.assertEqual(engine.kv_usage([other, gauge("vllm:gpu_cache_usage_perc", 0.5)]), 0.5)
+        self.assertEqual(steps.kv_usage([other, gauge("vllm:gpu_cache_usage_perc", 0.5)]), 0.5)
         both = [gauge("vllm:gpu_cache_usage_perc", 0.1), gauge("vllm:kv_cache_usage_perc", 0.2),
                 gauge("vllm:kv_cache_usage_perc", 0.3)]
-        self.assertEqual(engine.kv_usage(both), 0.3)
-        self.assertIsNone(engine.kv_usage([other]))
+        self.assertEqual(steps.kv_usage(both), 0.3)
+        self.assertIsNone(steps.kv_usage([other]))
 
     def test_kv_blocks_by_hand(self):
         # 100 + 29 - 1 = 128 positions are 8 blocks of 16; one more token begins a ninth.
         point = dict(batch_size=3, input_len=100, output_len=29)
-        self.assertEqual(engine.blocks_needed(point, 16), 24)
-        self.assertEqual(engine.blocks_needed(dict(point, output_len=30), 16), 27)
+        self.assertEqual(steps.blocks_needed(point, 16), 24)
+        self.assertEqual(steps.blocks_needed(dict(point, output_len=30), 16), 27)
+        # Two at once: the third waits and holds none.
+        self.assertEqual(steps.blocks_needed(point, 16, 2), 16)
+        self.assertEqual(steps.blocks_needed(point, 16, 8), 24)
         v1 = Made(vllm_config=Made(cache_config=Made(num_gpu_blocks=1000, block_size=16)))
         v0 = Made(cache_config=Made(num_gpu_blocks=500, block_size=32))
-        self.assertEqual([engine.cache_of(v1), engine.cache_of(v0)], [(1000, 16), (500, 32)])
+        self.assertEqual([steps.cache_of(v1), steps.cache_of(v0)], [(1000, 16), (500, 32)])
 
     def test_errors(self):
         self.assertEqual(engine.classify(RuntimeError("CUDA out of memory. Tried to allocate 2 GiB")), "out_of_memory")
@@ -122,13 +131,99 @@ class Metrics(unittest.TestCase):
         self.assertIsNone(engine.classify(dead("EngineCore encountered an issue. See stack trace")))
 
 
+class Memory(unittest.TestCase):
+    """What a worker tells of its own memory: real tensors and processes, a model made by hand."""
+
+    def test_pages_that_were_never_written_are_not_resident(self):
+        torch = torch_or_skip(self)
+        size, touched = 64 << 20, 16 << 20
+        pool = torch.empty(size, dtype=torch.uint8)
+        before = worker.resident_bytes([pool])
+        pool[:touched] = 1
+        after = worker.resident_bytes([pool, pool[: size // 2]])  # a view of it is no second pool
+        # Huge pages are 2 MiB; glibc takes so large a block fresh from the kernel.
+        self.assertLess(before, 4 << 20)
+        self.assertGreaterEqual(after, touched)
+        self.assertLess(after, touched + (4 << 20))
+        pool[:] = 1
+        self.assertEqual(worker.resident_bytes([pool]), size)
+
+    def test_a_worker_by_hand(self):
+        torch = torch_or_skip(self)
+
+        class Packed(torch.nn.Module):
+            """As dispatch_cpu_unquantized_gemm of vLLM 0.32 leaves a layer."""
+
+            def __init__(self):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.empty(0, dtype=torch.bfloat16), requires_grad=False)
+                self.output_size_per_partition, self.input_size_per_partition = 48, 32
+                self.cpu_linear = lambda x, weight, bias: x
+
+        model = torch.nn.ModuleList([torch.nn.Embedding(100, 32, dtype=torch.bfloat16), Packed()])
+        caches = [torch.zeros(2, 10, 16, 4, dtype=torch.float16) for _ in range(3)]
+
+        class Worker(worker.MemoryExtension):
+            rank = 1
+            model_runner = Made(model=model, kv_caches=caches)
+
+        told = Worker().inferscope_memory()
+        lines = {kind: (count, device) for kind, count, device, _ in told["lines"]}
+        self.assertEqual((told["rank"], told["pid"]), (1, os.getpid()))
+        self.assertEqual(lines["weights:bfloat16"], (100 * 32 * 2, None))
+        self.assertEqual(lines["packed:bfloat16"], (48 * 32 * 2, None))
+        self.assertEqual(lines["kv_cache:float16"], (3 * 2 * 10 * 16 * 4 * 2, None))
+        self.assertEqual(lines["kv_resident"], lines["kv_cache:float16"])
+        self.assertGreater(lines["rss"][0], lines["rss_file"][0])
+
+    def test_lines_of_workers_and_of_the_processes_beside_them(self):
+        child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(60)"])
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                path = os.path.join(folder, "record.jsonl")
+                told = [{"pid": child.pid, "rank": 1, "lines": [("kv_cache:float16", 4096, None, "torch"), ("rss", 99, None, "status")]}]
+                asked = []
+                llm = Made(collective_rpc=lambda name, timeout: asked.append(name) or told)
+                memory.MemoryOfWorkers(record.Recorder(path)).ask(llm, "end")
+                lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
+        finally:
+            child.kill()
+            child.wait()
+        self.assertEqual(asked, ["inferscope_memory"])
+        self.assertEqual([(line["kind"], line["bytes"], line["rank"], line["pid"]) for line in lines[:2]],
+                         [("kv_cache:end:float16", 4096, 1, child.pid), ("rss:end", 99, 1, child.pid)])
+        # The worker is not among the others; this process, the front end, is.
+        self.assertEqual([(line["kind"], line["pid"]) for line in lines[2:]], [("rss_other:end:front end", os.getpid())])
+        self.assertGreater(lines[2]["bytes"], 1 << 20)
+
+    def test_a_vllm_that_cannot_be_asked_is_no_failure(self):
+        def refuses(name, timeout):
+            raise AttributeError("no inferscope_memory")
+
+        memory.MemoryOfWorkers(record.Recorder(None)).ask(Made(collective_rpc=refuses), "end")
+        of = memory.MemoryOfWorkers(record.Recorder(None)).options
+        self.assertEqual(of({}, {"model": str}), {})
+        fields = {"worker_extension_cls": str}
+        self.assertEqual(of({}, fields), {"worker_extension_cls": memory.EXTENSION})
+        self.assertEqual(of({"worker_extension_cls": "a.B"}, fields), {})
+        self.assertEqual(of({"distributed_executor_backend": "ray"}, fields), {})
+
+
+def torch_or_skip(test):
+    try:
+        import torch
+    except ImportError:
+        test.skipTest("torch is not installed")
+    return torch
+
+
 def output(name, tokens, finished=False, metrics=None):
     return Made(request_id=name, finished=finished, metrics=metrics, outputs=[Made(token_ids=tokens)])
 
 
 class Stamps(unittest.TestCase):
     def test_a_batch_by_hand(self):
-        seen = engine.Stepped()
+        seen = steps.Stepped()
         seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1010}
         seen.add_step(1020, 1100, [output("a", [5])])
         seen.add_step(1100, 1150, [output("a", [6]), output("b", [7])])
@@ -140,12 +235,12 @@ class Stamps(unittest.TestCase):
         self.assertEqual(seen.tpot_ns(3), 47.5)
         self.assertIsNone(seen.tpot_ns(1))
         self.assertEqual(seen.stages(), [("mixed", 1000, 1150, 3), ("decode", 1160, 1200, 2), ("decode", 1200, 1240, 1)])
-        engine.check_lengths(seen, dict(output_len=3))
+        steps.check_lengths(seen, dict(output_len=3))
         with self.assertRaisesRegex(ValueError, "had 3 tokens, not the 4"):
-            engine.check_lengths(seen, dict(output_len=4))
+            steps.check_lengths(seen, dict(output_len=4))
 
     def test_one_step_for_all_prompts_is_a_prefill(self):
-        seen = engine.Stepped()
+        seen = steps.Stepped()
         seen.begin_ns, seen.added = 0, {"a": 0, "b": 0}
         seen.add_step(1, 50, [output("a", [1], True), output("b", [1], True)])
         self.assertEqual(seen.stages(), [("prefill", 0, 50, 2)])
@@ -153,13 +248,13 @@ class Stamps(unittest.TestCase):
     def test_lines_of_a_batch(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
-            records = engine.Recorder(path)
-            seen = engine.Stepped()
+            records = record.Recorder(path)
+            seen = steps.Stepped()
             seen.begin_ns, seen.added = 1000, {"a": 1000, "b": 1000}
             for at in (1100, 1200, 1300):
                 seen.add_step(at - 100, at, [output("a", [1], at == 1300), output("b", [1], at == 1300)])
             one = order()
-            self.assertEqual(engine.write_lines(records, one, one["points"][0], 4, False, seen), 300)
+            self.assertEqual(steps.write_lines(records, one, one["points"][0], 4, False, seen), 300)
             records.flush()
             lines = [json.loads(line) for line in Path(path).read_text().splitlines()]
         self.assertEqual([line["type"] for line in lines], ["stage", "stage", "stage", "request"])
@@ -179,7 +274,7 @@ class Points(unittest.TestCase):
     def run_points(self, measure, stopped=lambda: False, **change):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "record.jsonl")
-            records = engine.Recorder(path)
+            records = record.Recorder(path)
             null = os.open(os.devnull, os.O_WRONLY)
             before, points._progress_fd = points._progress_fd, null
             try:
@@ -265,6 +360,42 @@ class Reader(unittest.TestCase):
             time.sleep(0.05)
         out, errors = child.communicate(timeout=30)
         self.assertEqual((child.returncode, out, errors), (0, "True\n", ""))
+
+
+class Ends(unittest.TestCase):
+    """Processes of an engine, here two that only wait, one below the other."""
+
+    child = "import subprocess, sys, time\nsubprocess.Popen([sys.executable, '-S', '-c', 'import time; time.sleep(60)'])\ntime.sleep(60)"
+
+    def front(self, after):
+        program = (
+            "import os, subprocess, sys, time\nsys.path.insert(0, %r)\nimport inferscope_vllm_end as end\n"
+            "end.watch_from_beside()\nsubprocess.Popen([sys.executable, '-S', '-c', %r])\n"
+            "while len(end.engine_below(os.getpid())) < 3:\n    time.sleep(0.05)\n"
+            "print(*end.engine_below(os.getpid()), flush=True)\n%s" % (str(PROBE), self.child, after)
+        )
+        return subprocess.Popen([sys.executable, "-S", "-B", "-c", program], stdout=subprocess.PIPE, text=True)
+
+    def gone(self, pids):
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and any(end.state(pid) not in ("", "Z") for pid in pids):
+            time.sleep(0.05)
+        return all(end.state(pid) in ("", "Z") for pid in pids)
+
+    def test_what_does_not_end_is_ended(self):
+        front = self.front("end.end_below(os.getpid(), 0.2)\nprint(len(end.engine_below(os.getpid())))")
+        told = front.communicate(timeout=30)[0].splitlines()
+        self.assertEqual((len(told[0].split()), told[1]), (3, "0"))
+        self.assertTrue(self.gone([int(one) for one in told[0].split()]))
+
+    def test_a_front_end_that_was_killed_leaves_no_engine(self):
+        front = self.front("time.sleep(60)")
+        pids = [int(one) for one in front.stdout.readline().split()]
+        time.sleep(1)  # the watcher looks twice a second
+        front.kill()
+        front.wait()
+        front.stdout.close()
+        self.assertTrue(self.gone(pids))
 
 
 class Missing(unittest.TestCase):

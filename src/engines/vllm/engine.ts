@@ -6,7 +6,9 @@ import { type ChosenModel, chooseModel } from '../transformers/choose-model.js';
 import { findPython, pythonCandidates } from '../transformers/interpreter.js';
 import { launchPython } from '../transformers/launch.js';
 import { benchVerbs, launchBench } from './bench-command.js';
+import { cannotBench, cannotOffline } from './cannot.js';
 import { placeModel, vllmConfig } from './place-model.js';
+import { withRootCause } from './root-cause.js';
 import { needVersion, withOtherWays } from './vllm-version.js';
 
 const ways = ['offline', ...Object.keys(benchVerbs)] as const;
@@ -31,10 +33,12 @@ export const vllmEngine: Engine = {
       throw withOtherWays(error);
     });
     const version = python.packages['vllm']!;
+    // A build for CPUs runs without a GPU; the engine's own word, in the record, goes before this.
+    const device = request.device ?? (python.torch?.devices.length === 0 ? 'cpu' : 'cuda');
     const maxContext = contextOf(model, args);
     const common = {
       name: 'vllm' as const,
-      workload: workloadOf(model, request, version),
+      workload: workloadOf(model, request, version, device),
       maxContext,
       refuses: ({ input_len, output_len }: { input_len: number; output_len: number }) =>
         maxContext !== null && input_len + output_len > maxContext
@@ -45,7 +49,7 @@ export const vllmEngine: Engine = {
       needVersion(python.command, version, 6, 'stepping its engine');
       return {
         ...common,
-        cannot: cannotOffline,
+        cannot: cannotOffline(device),
         launch(order, control) {
           const own = {
             ...order,
@@ -55,7 +59,12 @@ export const vllmEngine: Engine = {
             engine_args: args,
           };
           const script = join(probeFolder(), 'inferscope_vllm.py');
-          return launchPython({ command: python.command, script, order: own }, control);
+          const launched = launchPython({ command: python.command, script, order: own }, control);
+          const ended = launched.ended.then(({ failure, log }) => ({
+            failure: withRootCause(failure, log),
+            log,
+          }));
+          return { pid: launched.pid, ended };
         },
       };
     }
@@ -67,11 +76,12 @@ export const vllmEngine: Engine = {
       verb,
       name: model.name,
       weights: model.weights,
+      device,
       place: (scratch: string) => placeModel(model, scratch),
     };
     return {
       ...common,
-      cannot: cannotBench(verb),
+      cannot: cannotBench(verb, device),
       launch: (order, control) => launchBench(target, { ...order, engine_args: args }, control),
     };
   },
@@ -110,8 +120,12 @@ function contextOf({ config }: ChosenModel, args: Record<string, string>): numbe
   return typeof own === 'number' ? own : null;
 }
 
-function workloadOf(model: ChosenModel, request: EngineRequest, version: string): PreparedEngine['workload'] {
-  const { engineArgs, dtype, device } = request;
+function workloadOf(
+  model: ChosenModel,
+  { engineArgs, dtype }: EngineRequest,
+  version: string,
+  device: string,
+): PreparedEngine['workload'] {
   return {
     model:
       model.config === null
@@ -126,41 +140,11 @@ function workloadOf(model: ChosenModel, request: EngineRequest, version: string)
             weight_bytes: null,
           },
     engine: { name: 'vllm', version, options: { ...engineArgs } },
-    device: device ?? 'cuda',
+    device,
     threads: null,
     batch_size: null,
     input_len: null,
     output_len: null,
     tensor_parallel_size: Number(engineArgs['tensor_parallel_size'] ?? 1),
-  };
-}
-
-const own = (text: string) => ({ code: 'not_told', text });
-
-const cannotOffline: PreparedEngine['cannot'] = {
-  device_time: own('vLLM sets no device events; its steps are timed on the host, around LLMEngine.step()'),
-  device_work: own('vLLM runs in processes of its own; `inferscope run --evaluator nsys` shows its kernels'),
-  idle_share: own('no kernels are known; `inferscope run --evaluator nsys` shows them'),
-  memory: own(
-    'vLLM reserves its share of the device (gpu_memory_utilization) before the first point; kv_cache_usage tells what a point needs of it',
-  ),
-};
-
-function cannotBench(verb: string): PreparedEngine['cannot'] {
-  const tells = `vllm bench ${verb} tells seconds a batch only`;
-  return {
-    ttft: own(tells),
-    tpot: own(tells),
-    itl: own(tells),
-    stages: own(tells),
-    ...cannotOffline,
-    kv_occupancy: own(tells),
-    moments: own(`${tells}, not when: repeats are laid end to end up to the end of its process`),
-    sampling: own(
-      `vllm bench ${verb} samples at temperature 1, not greedily, and repeats one set of prompts`,
-    ),
-    ...(verb === 'throughput'
-      ? { warmup: own('vllm bench throughput runs its prompts once, without warm-up: one repeat a launch') }
-      : {}),
   };
 }

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { InferscopeError } from '../../model/errors.js';
 import type { ChosenModel } from '../transformers/choose-model.js';
@@ -36,12 +36,38 @@ export function vllmConfig(name: string, config: Record<string, unknown>): Recor
 
 /**
  * What vLLM gets as `model`: trained ones where they are (folder or hub id), random weights as a folder below
- * `scratch` that holds the config.json alone.
+ * `scratch` that holds the config.json and, where the model's folder has one, its tokenizer.
  */
 export function placeModel({ name, source, config, weights }: ChosenModel, scratch: string): string {
   if (weights === 'trained' || config === null) return source.endsWith('.json') ? dirname(source) : source;
   const folder = join(scratch, 'model');
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'config.json'), JSON.stringify(vllmConfig(name, config), null, 2));
+  const from = folderOf(source);
+  for (const file of from === null ? [] : tokenizerFiles(from))
+    copyFileSync(join(from!, file), join(folder, file));
   return folder;
 }
+
+/**
+ * What vLLM's own commands make prompts with: the tokenizer beside the model, or that of its hub id; null where dimensions
+ * are all there is.
+ */
+export function tokenizerOf({ source }: ChosenModel): string | null {
+  const from = folderOf(source);
+  if (from !== null) return tokenizerFiles(from).length > 0 ? from : null;
+  return source.includes('/') ? source : null;
+}
+
+/** Of a model on this machine; null for presets and hub ids. */
+function folderOf(source: string): string | null {
+  if (!existsSync(source)) return null;
+  return statSync(source).isDirectory() ? source : dirname(source);
+}
+
+const tokenizerFiles = (folder: string): string[] =>
+  readdirSync(folder).filter((name) =>
+    /^(tokenizer[\w.]*\.(json|model)|vocab\.\w+|merges\.txt|special_tokens_map\.json|added_tokens\.json)$/.test(
+      name,
+    ),
+  );

@@ -109,7 +109,7 @@ const patterns: { field: Field; pattern: RegExp; sure?: boolean; keep?: 'least' 
     pattern: /cache_config_info with initialization after num_gpu_blocks is: (\d+)/,
     keep: 'least',
   },
-  { field: 'kv_cache_tokens', pattern: /GPU KV cache size: ([\d,]+) tokens/, keep: 'least' },
+  { field: 'kv_cache_tokens', pattern: /\b[A-Z]+ KV cache size: ([\d,]+) tokens/, keep: 'least' },
   {
     field: 'max_concurrency',
     pattern: /Maximum concurrency for ([\d,]+ tokens per request: [\d.]+x)/,

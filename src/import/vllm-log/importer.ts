@@ -18,7 +18,7 @@ const sizes = {
   kv_cache: 'KV cache of the rank',
   cuda_graphs: 'CUDA graphs, after capture',
   cuda_graphs_estimate: 'set aside for CUDA graphs before',
-  device_total: 'memory of the GPU',
+  device_total: 'memory of the GPU; of the memory node where vLLM computes on a CPU',
   device_free_at_start: 'free on the GPU when the engine started',
   device_used_at_start: 'in use on the GPU when the engine started',
   budget: 'share of the GPU that the engine may take (utilisation × total)',
@@ -40,7 +40,7 @@ async function opened(path: string, signal?: AbortSignal): Promise<ReadLog> {
 export const vllmLogImporter = {
   name: 'vllm-log',
   sniff: (firstBytes) =>
-    /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|GPU KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |# \w+ blocks: \d+, # CPU blocks: /.test(
+    /Initializing an? (?:V[01] )?LLM engine|Model loading took [\d.]+ Gi?B|Loading model weights took [\d.]+ GB|[A-Z]+ KV cache size: [\d,]+ tokens|the current vLLM instance can use|vLLM API server version|Available KV cache memory: |set \([\d./]+\) GiB for KV cache|# \w+ blocks: \d+, # CPU blocks: /.test(
       firstBytes,
     ),
   async facts(path): Promise<CaptureFacts> {

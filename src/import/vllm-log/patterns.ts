@@ -45,6 +45,18 @@ export const sizePatterns: { field: ByteField; pattern: RegExp; unit?: 'bytes' }
   { field: 'kv_cache', pattern: new RegExp(`reserved for KV Cache is ${number}${gib}`, 'g') },
   // 0.9 on
   { field: 'kv_cache', pattern: new RegExp(`Available KV cache memory: ${number}${gib}`, 'g') },
+  // Builds for CPUs; the node of main memory stands where the GPU does. Explicitly set (1.0/23.54) GiB for KV cache on node 0.
+  // Auto set (8.1/23.54) GiB for KV cache on node 0, with 9.42 GiB requested memory for the worker. 1.3 GiB memory was consumed by …
+  {
+    field: 'kv_cache',
+    pattern: new RegExp(`(?:Explicitly|Auto) set \\(${number}/[\\d.]+\\) GiB for KV cache`, 'g'),
+  },
+  {
+    field: 'device_total',
+    pattern: new RegExp(`(?:Explicitly|Auto) set \\([\\d.]+/${number}\\) GiB for KV cache`, 'g'),
+  },
+  { field: 'budget', pattern: new RegExp(`with ${number}${gib} requested memory for the worker`, 'g') },
+  { field: 'consumed', pattern: new RegExp(`${number}${gib} memory was consumed by non-kv usages`, 'g') },
   // 0.10.2 on; the refusal names the device: Free memory on device cuda:0 (27.28/31.86 GiB) on startup is less than …
   {
     field: 'device_free_at_start',
@@ -91,5 +103,6 @@ export const failurePatterns: RegExp[] = [
   /max seq len \(\d+\) is larger than the maximum number of tokens that can be stored in KV cache \(\d+\)[^\n]*/,
   /To serve at least one request with the models?'s max seq len[^\n]*/,
   /Free memory on device[^\n]*is less than desired GPU memory utilization[^\n]*/,
+  /Available memory on node[^\n]*is less than (?:desired CPU memory utilization|requested memory for kv)[^\n]*/,
   /(?:torch\.(?:cuda\.)?)?OutOfMemoryError: (?:CUDA|HIP) out of memory[^\n]*/,
 ];

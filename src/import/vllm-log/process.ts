@@ -11,7 +11,7 @@ export interface LogProcess {
 }
 
 const prefix =
-  /\((?<name>(?:VllmWorkerProcess|VllmWorker|RayWorkerWrapper|RayWorkerVllm|Worker|EngineCore|APIServer|ApiServer|Process)\w*)(?: rank=(?<rank>\d+))?(?:,? pid=(?<pid>\d+))?(?:, ip=[\d.]+)?\)/g;
+  /\((?<name>(?:VllmWorkerProcess|VllmWorker|RayWorkerWrapper|RayWorkerVllm|Worker|EngineCore|APIServer|ApiServer|Process)[\w-]*)(?: rank=(?<rank>\d+))?(?:,? pid=(?<pid>\d+))?(?:, ip=[\d.]+)?\)/g;
 
 const main: LogProcess = { name: '', pid: null, rank: null, data_parallel_rank: 0, core: false };
 

@@ -15,7 +15,7 @@ const patterns: [metric: string, pattern: RegExp, factor: number][] = [
   // V0 called them pending.
   ['requests_waiting', /(?:Waiting|Pending): (\d+) reqs/, 1],
   ['requests_swapped', /Swapped: (\d+) reqs/, 1],
-  ['kv_cache_usage_ratio', /GPU KV cache usage: ([\d.]+)%/, 0.01],
+  ['kv_cache_usage_ratio', /\b[A-Z]+ KV cache usage: ([\d.]+)%/, 0.01],
   ['prefix_cache_hit_ratio', /(?:Prefix cache hit rate|GPU prefix cache hit rate): ([\d.]+)%/, 0.01],
 ];
 

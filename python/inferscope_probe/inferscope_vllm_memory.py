@@ -1,0 +1,77 @@
+"""The memory of vLLM's processes for `inferscope memory`: what the workers tell, and what the others hold beside them."""
+
+import os
+import sys
+from typing import Any, Dict, List, Optional
+
+from inferscope_container import below
+from inferscope_record import Recorder
+
+EXTENSION = "inferscope_vllm_worker.MemoryExtension"
+
+
+class MemoryOfWorkers:
+    """Asks the workers of an LLM and writes what they say as `memory` lines, each with the worker's rank and process."""
+
+    def __init__(self, records: Recorder) -> None:
+        self.records = records
+
+    def options(self, options: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, Any]:
+        """Engine arguments that bring the extension into the workers; none where this vLLM or its executor takes none."""
+        elsewhere = str(options.get("distributed_executor_backend") or "mp") not in ("mp", "uni")
+        if "worker_extension_cls" not in fields or options.get("worker_extension_cls") or elsewhere:
+            return {}
+        folder = os.path.dirname(os.path.abspath(__file__))
+        paths = [folder] + [one for one in os.environ.get("PYTHONPATH", "").split(os.pathsep) if one]
+        os.environ["PYTHONPATH"] = os.pathsep.join(paths)
+        return {"worker_extension_cls": EXTENSION}
+
+    def ask(self, llm: Any, stage: str) -> None:
+        """Of a vLLM that cannot be asked only the log tells: that is no failure of the run."""
+        try:
+            told: List[Dict[str, Any]] = llm.collective_rpc("inferscope_memory", timeout=60)
+        except Exception as error:
+            sys.stderr.write("inferscope: the workers do not tell their memory: %s\n" % error)
+            return
+        for worker in told:
+            for kind, count, device, source in worker["lines"]:
+                what, _, detail = kind.partition(":")
+                name = "%s:%s" % (what, stage) + (":" + detail if detail else "")
+                self.records._add(
+                    "memory", None, rank=worker["rank"], pid=worker["pid"], device=device, kind=name, bytes=count,
+                    point=None, source=source,
+                )
+        workers = {worker["pid"] for worker in told}
+        for pid in sorted(below(os.getpid()) - workers):
+            held = status_bytes(pid, "VmRSS")
+            if held is not None:
+                name = "rss_other:%s:%s" % (stage, process_name(pid))
+                self.records._add(
+                    "memory", None, pid=pid, device=None, kind=name, bytes=held, point=None,
+                    source="/proc/<pid>/status VmRSS",
+                )
+        self.records.flush()
+
+
+def status_bytes(pid: int, field: str) -> Optional[int]:
+    """A field of /proc/<pid>/status in bytes; None where the process is gone or there is no /proc."""
+    try:
+        with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
+
+
+def process_name(pid: int) -> str:
+    """As vLLM names its processes (VLLM::EngineCore); else the program's name."""
+    try:
+        with open("/proc/%d/cmdline" % pid, "rb") as file:
+            words = [word for word in file.read().decode("utf-8", "replace").split("\0") if word]
+    except OSError:
+        words = []
+    if words and words[0].startswith("VLLM::"):
+        return words[0].replace("VLLM::", "").strip()
+    return "front end" if pid == os.getpid() else "helper"

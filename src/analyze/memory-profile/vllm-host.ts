@@ -1,0 +1,111 @@
+import type { MemoryEstimate } from '../../llm/memory-estimate.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import { gbWords, type Part, type Place } from './part.js';
+import { tensorsTold, toldOf, type MemoryRows, type Told } from './rows.js';
+import { dtypesOf } from './torch-device.js';
+
+/**
+ * Main memory of a vLLM that computes on the CPU. Its workers tell their tensors, and how much of the KV cache is in memory:
+ * vLLM sets aside a pool, and pages that nothing was written to take none. The front end and the engine core hold neither.
+ */
+export function vllmHost(
+  rows: MemoryRows,
+  log: VllmLogFacts | null,
+  { estimate, complete }: { estimate: MemoryEstimate | null; complete: boolean },
+): Place {
+  const parts = [
+    weights(rows, estimate),
+    kvCache(rows, log, estimate, complete),
+    activations(estimate),
+    software(rows),
+  ];
+  return { gpu: null, parts: parts.flatMap((part) => part ?? []), peakStage: null };
+}
+
+const line = (estimate: MemoryEstimate | null, component: Part['component']) =>
+  estimate?.lines.find((one) => one.component === component);
+
+function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null {
+  const of = (what: string) => tensorsTold(rows.told, { what, stage: 'load', device: null });
+  const tensors = of('weights');
+  const packed = of('packed') ?? 0;
+  if (tensors !== null) {
+    const beside =
+      packed > 0 ? ` + ${gbWords(packed)} packed for the CPU's kernels, by the layers' dimensions` : '';
+    return {
+      component: 'model_weights',
+      bytes: tensors + packed,
+      confidence: packed > 0 ? 'medium' : 'high',
+      evidence: `parameter tensors of the workers, ${gbWords(tensors)} (${dtypesOf(rows, null, 'weights')})${beside}`,
+    };
+  }
+  const formula = line(estimate, 'model_weights');
+  if (!formula) return null;
+  const { bytes, confidence } = formula;
+  const evidence = `formula: ${formula.formula}; vLLM's log tells no weights on a CPU`;
+  return { component: 'model_weights', bytes, confidence, evidence };
+}
+
+function kvCache(
+  rows: MemoryRows,
+  log: VllmLogFacts | null,
+  estimate: MemoryEstimate | null,
+  complete: boolean,
+): Part | null {
+  const pool = tensorsTold(rows.told, { what: 'kv_cache', stage: 'end', device: null });
+  const logged = (log?.ranks ?? []).flatMap(({ kv_cache }) => kv_cache ?? []);
+  const lines = logged.map((fact) => `log: ${fact.line.trim()}`).join('; ');
+  const touched = sumOf(lastOf(rows, 'kv_resident'));
+  if (pool !== null && touched !== null) {
+    return {
+      component: 'kv_cache',
+      bytes: touched,
+      confidence: 'high',
+      evidence: `pages of it that are in memory, of ${gbWords(pool)} of cache tensors (${dtypesOf(rows, null, 'kv_cache')})${lines === '' ? '' : `; ${lines}`}`,
+    };
+  }
+  if (logged.length > 0) {
+    const bytes = logged.reduce((sum, { value }) => sum + value, 0);
+    return {
+      component: 'kv_cache',
+      bytes,
+      confidence: 'medium',
+      evidence: `${lines}: set aside, of which less may be in memory`,
+    };
+  }
+  const formula = line(estimate, 'kv_cache');
+  if (!formula) return null;
+  const evidence = `formula: ${formula.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`;
+  return { component: 'kv_cache', bytes: formula.bytes, confidence: 'low', evidence };
+}
+
+function activations(estimate: MemoryEstimate | null): Part | null {
+  const formula = line(estimate, 'activations');
+  if (!formula) return null;
+  const evidence = `formula: ${formula.formula}; no allocator of the CPU counts them`;
+  return { component: 'activations', bytes: formula.bytes, confidence: 'low', evidence };
+}
+
+/** Pages of files are code: each process counts those that it maps, also where another one maps them too. */
+function software(rows: MemoryRows): Part | null {
+  const others = lastOf(rows, 'rss_other');
+  const files = sumOf(lastOf(rows, 'rss_file'));
+  if (others.length === 0 || files === null) return null;
+  const named = others.map(({ detail, bytes }) => `${detail ?? 'a helper'} ${gbWords(bytes)}`).join(', ');
+  return {
+    component: 'framework_overhead',
+    bytes: sumOf(others)! + files,
+    confidence: 'medium',
+    evidence: `resident in its other processes, which hold neither weights nor cache: ${named}; pages of files (code) in the workers ${gbWords(files)}`,
+  };
+}
+
+/** As told last: at the end of the run, else after loading. */
+function lastOf({ told }: MemoryRows, what: string): Told[] {
+  const at = (stage: string) => toldOf(told, { what, stage });
+  return at('end').length > 0 ? at('end') : at('load');
+}
+
+function sumOf(told: readonly Told[]): number | null {
+  return told.length === 0 ? null : told.reduce((sum, { bytes }) => sum + bytes, 0);
+}

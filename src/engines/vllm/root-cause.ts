@@ -1,0 +1,82 @@
+import { InferscopeError } from '../../model/errors.js';
+
+/**
+ * What the processes of vLLM say on their way out and what came of it elsewhere. The front end says "Engine core
+ * initialization failed. See root cause above.", the engine core "WorkerProc initialization failed due to an exception in
+ * a background process": the cause is what was raised first.
+ */
+const raised =
+  /^(?:\([^)]*\)\s*)?(?:ERROR \d\d-\d\d [\d:]+ \[[^\]]*\]\s*)?(?:[\w.]+\.)?([A-Z]\w*(?:Error|Exception))\b: (.+)$/;
+const consequence =
+  /Engine core initialization failed|WorkerProc initialization failed|Worker failed with error|EngineDeadError|EngineCore encountered|cancelled|Executor failed|died unexpectedly/;
+
+/** The exception that a log of vLLM shows first, in one line; null where it shows none of its own. */
+export function rootCause(log: string): { name: string; text: string } | null {
+  const lines = log.split(/\r\n|\n|\r/);
+  for (const [at, line] of lines.entries()) {
+    const match = raised.exec(line.trim());
+    if (!match || consequence.test(line)) continue;
+    const [, name, text] = match as unknown as [string, string, string];
+    // pydantic counts first and says it in the next lines.
+    const detail = /^\d+ validation errors? for /.test(text)
+      ? validationOf(lines.slice(at + 1, at + 6))
+      : null;
+    return { name, text: detail ?? text.trim() };
+  }
+  return null;
+}
+
+function validationOf(lines: readonly string[]): string | null {
+  const found = lines.map(
+    (line) => /^\s*(?:\([^)]*\)\s*)?(?:Value error|Assertion failed), (.+?)(?: \[type=.*)?$/.exec(line)?.[1],
+  );
+  return found.find((one) => one !== undefined) ?? null;
+}
+
+/** A failure of a launch with the cause that its log shows, and what to type against the known ones. */
+export function withRootCause(failure: unknown, log: string | null): unknown {
+  const known =
+    failure instanceof InferscopeError && ['E_WORKLOAD_FAILED', 'E_OUT_OF_MEMORY'].includes(failure.code);
+  const cause = known && log !== null ? rootCause(log) : null;
+  if (!known || cause === null) return failure;
+  const why = `${cause.name}: ${cause.text}`.slice(0, 500);
+  const told = remedies.find(({ says }) => says.test(why));
+  const { what, fix } = failure.parts;
+  return new InferscopeError(
+    told?.code ?? failure.code,
+    { what, why, fix: told?.fix ?? fix },
+    { cause: failure },
+  );
+}
+
+const remedies: {
+  says: RegExp;
+  code: 'E_OUT_OF_MEMORY' | 'E_LENGTHS' | 'E_MODEL_ARCHITECTURE' | 'E_USAGE' | 'E_WORKLOAD_FAILED';
+  fix: string;
+}[] = [
+  {
+    says: /max_model_len \(\d+\) is greater than the derived max_model_len/,
+    code: 'E_LENGTHS',
+    fix: 'Lower --max-model-len (or --engine-arg max_model_len) to what the model was made for.',
+  },
+  {
+    says: /max seq len \(\d+\)|larger than the maximum number of tokens that can be stored in KV cache/,
+    code: 'E_OUT_OF_MEMORY',
+    fix: 'Lower --engine-arg max_model_len, or give the KV cache more: a higher --engine-arg gpu_memory_utilization; on a CPU --engine-arg kv_cache_memory_bytes=… or VLLM_CPU_KVCACHE_SPACE=<GiB>.',
+  },
+  {
+    says: /less than desired (?:GPU|CPU) memory utilization|allocation is less than requested memory for kv/,
+    code: 'E_OUT_OF_MEMORY',
+    fix: 'Lower --engine-arg gpu_memory_utilization (on a CPU it is a share of main memory; VLLM_CPU_KVCACHE_SPACE=<GiB> sets the cache instead), or end what else holds memory.',
+  },
+  {
+    says: /No available memory for the cache blocks|out of memory/i,
+    code: 'E_OUT_OF_MEMORY',
+    fix: 'Raise --engine-arg gpu_memory_utilization, or take a smaller model, --dtype or --max-model-len; inferscope estimate --fits says what fits.',
+  },
+  {
+    says: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
+    code: 'E_MODEL_ARCHITECTURE',
+    fix: 'Type: inferscope bench --engine transformers, or a vLLM that knows this architecture.',
+  },
+];
