@@ -17,7 +17,7 @@ from inferscope_decoder import DTYPES, ModelError, check_mode, choose_device, lo
 from inferscope_engine_args import engine_args, usage
 from inferscope_fault import Fault, out_of_memory
 from inferscope_points import claim_stdout, in_turn, tell
-from inferscope_ranges import evaluated_range
+from inferscope_ranges import computes_on_cpu, evaluated_range
 from inferscope_record import mark_name, recorder
 from inferscope_tensor_parallel import Group, world_size
 
@@ -250,9 +250,8 @@ def load(order: Dict[str, Any]) -> Any:
     import torch
 
     device = choose_device(asked)
-    probe = sys.modules.get("inferscope_torch")
-    if device == "cpu" and probe is not None:
-        probe.on_cpu()
+    if device == "cpu":
+        computes_on_cpu()
     group = Group(device) if world_size() > 1 else None
     if group is not None:
         device = group.device

@@ -16,7 +16,7 @@ from typing import Any, Dict, List, Optional, Tuple
 
 from inferscope_fault import Fault
 from inferscope_points import EngineError, StopFlag, claim_stdout, read_order, record_failure, tell
-from inferscope_ranges import evaluated_range
+from inferscope_ranges import computes_on_cpu, evaluated_range
 from inferscope_record import recorder
 
 CACHE_TIMES = 3
@@ -371,6 +371,8 @@ def main(path: str) -> int:
     try:
         check_order(order)
         device = choose_device(order)
+        if device == "cpu":
+            computes_on_cpu()
         tell(type="device", device=describe(device))
         import torch
 

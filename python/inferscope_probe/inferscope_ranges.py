@@ -34,6 +34,13 @@ def evaluated() -> bool:
     return os.environ.get("INFERSCOPE_EVALUATOR") in ("nsys", "ncu") or any(name in os.environ for name in _WATCHED_BY)
 
 
+def computes_on_cpu() -> None:
+    """Tells the torch probe that there is no GPU to wait for: the CPU was asked for, or there is none."""
+    probe = sys.modules.get("inferscope_torch")
+    if probe is not None:
+        probe.on_cpu()
+
+
 def range_opener() -> Optional[Callable[[str], Close]]:
     """What opens a range here and now and returns what closes it; None where nobody could see one.
 

@@ -162,7 +162,7 @@ def _limit(profile: Any) -> None:
             guarded(stop, "writing the trace")
             say_lost(
                 "the torch trace ends here: its limit of %g s is reached, the program goes on untraced. "
-                "Profile less of it (capture range), or set a longer limit." % seconds
+                "A longer one: INFERSCOPE_TORCH_OPTIONS='{\"max_seconds\":600}'; 0 is none, and torch keeps all events in memory." % seconds
             )
         return 0
 
