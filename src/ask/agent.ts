@@ -9,6 +9,7 @@ import { type ModelSettings, requireKey } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet } from './recorder.js';
 import type { Redactor } from './redactor.js';
+import { tellingNames } from './telling-names.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
 
 export interface AskOptions {
@@ -56,9 +57,11 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
   const result = await replies(options, user, record, steps);
   const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
-  const known = evidenceOf([...(before?.queries ?? []), ...given, ...record.queries], question);
+  const asked = [...(before?.queries ?? []), ...given, ...record.queries];
+  const names = (await Promise.all(options.context.sessions.map(tellingNames))).flat();
+  const known = evidenceOf(asked, question, [...new Set([...names, ...names.map(redact.text)])]);
   const said = result.text.trim();
-  const { text, claims } = checkClaims(said, known, question);
+  const { text, claims } = checkClaims(said, known, question, new Set(asked.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
     answer: text || 'The model gave no answer.',

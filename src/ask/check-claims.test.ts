@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { checkClaims } from './check-claims.js';
-import { numbersIn, valuesOf } from './values.js';
+import { valuesOf } from './values.js';
+import { numbersIn } from './written-numbers.js';
 
 describe('numbers of a text', () => {
   test('with their units; names, versions, citations and code are none', () => {
@@ -17,8 +18,57 @@ describe('numbers of a text', () => {
     expect(numbersIn('3,720,000 rows, 1.5e3 B, 20 GB/s')).toMatchObject([
       { value: 3_720_000, unit: null, rounding: 0.5 },
       { value: 1500, rounding: 50 },
-      { value: 20, rounding: 0.5, unit: { dimension: 'rate' } },
+      { value: 20, rounding: 0.5, unit: { dimension: 'bytes_rate' } },
     ]);
+  });
+  // What a number may be dressed up as, so as not to be seen.
+  test.each<[string, [number, string | null][]]>([
+    [
+      '10-23 ms',
+      [
+        [10, 'time'],
+        [23, 'time'],
+      ],
+    ],
+    [
+      'between 10 and 23 ms',
+      [
+        [10, 'time'],
+        [23, 'time'],
+      ],
+    ],
+    ['23 ms/token', [[23, 'time']]],
+    ['`23 ms` with `batch=8`', [[23, 'time']]],
+    [
+      '23 milliseconds, 40 percent',
+      [
+        [23, 'time'],
+        [40, 'ratio'],
+      ],
+    ],
+    ['twenty-three milliseconds', [[23, 'time']]],
+    ['ten times slower', [[10, 'ratio']]],
+    ['10x faster', [[10, 'ratio']]],
+    ['3.7M kernels', [[3_700_000, null]]],
+    ['２３ ms', [[23, 'time']]],
+    ['[23 ms]', [[23, 'time']]],
+    [
+      '3 GB/s is not 3 GFLOP/s',
+      [
+        [3, 'bytes_rate'],
+        [3, 'flop_rate'],
+      ],
+    ],
+    [
+      '1.1B parameters in 2.2 GB',
+      [
+        [1.1, 'plain'],
+        [2.2, 'bytes'],
+      ],
+    ],
+    ['started 2026-11-21 06:45, see [1], GPT-2 on sm_90', []],
+  ])('%s', (text, expected) => {
+    expect(numbersIn(text).map(({ value, unit }) => [value, unit?.dimension ?? null])).toEqual(expected);
   });
 });
 
@@ -53,6 +103,58 @@ describe('claims', () => {
     const { claims } = check('The step takes 10.6 times its kernels [q1, q2]. It waits 21.1 ms [q1] [q2].');
     expect(claims.map(({ how }) => how)).toEqual(['ratio', 'difference']);
     expect(check('The step takes 10.6 times its kernels.').claims[0]!.verified).toBe(false);
+  });
+
+  test('a value of no known unit answers for no unit, one of another unit neither', () => {
+    const rows = valuesOf({ rows: [{ duration: 23.3, waiting: 0.915, sms: 132 }] }, 'q1');
+    const verified = (text: string) => checkClaims(text, rows, '').claims.map((claim) => claim.verified);
+    expect(verified('It takes 23.3 ms [q1].')).toEqual([false]);
+    expect(verified('It waits 91.5 % of it [q1].')).toEqual([false]);
+    expect(verified('132 GB/s [q1], 132 W [q1].')).toEqual([false, false]);
+    // Without a unit it is the value itself.
+    expect(verified('A duration of 23.3, on 132 SMs [q1].')).toEqual([true, true]);
+    expect(check('It moves 924 bytes, 924 µs, 924 % [q1].').claims.map((one) => one.verified)).toEqual([
+      false,
+      false,
+      false,
+    ]);
+    // 32 of the question is a batch, no time.
+    expect(check('It takes 32 ms.', 'What does batch 32 give?').claims[0]!.verified).toBe(false);
+  });
+
+  test('with many values some number fits anything: then nothing is proved by it', () => {
+    const rows = Array.from({ length: 200 }, (_, i) => ({ step_ms: 2 + (i * 2) / 199 }));
+    const many = valuesOf({ rows }, 'q1');
+    const verified = (text: string) => checkClaims(text, many, '').claims[0]!.verified;
+    // Every tenth between 2 and 4 is there, cited or not.
+    expect(verified('It takes 3.1 ms [q1].')).toBe(false);
+    // The last row, to more digits than luck has.
+    expect(verified('The slowest takes 4.000 ms [q1].')).toBe(true);
+    const few = valuesOf({ rows: [{ a_ms: 1.3, b_ms: 2.9, c_ms: 7.7, d_ms: 0.4, e_ms: 5.6 }] }, 'q1');
+    // 20 pairs with four outcomes each: two digits are no proof of a ratio, of two values they are.
+    expect(checkClaims('2.2 times [q1].', few, '').claims[0]!.verified).toBe(false);
+    const two = valuesOf({ rows: [{ a_ms: 1.3, b_ms: 2.9 }] }, 'q1');
+    expect(checkClaims('2.2 times, 55 % less [q1].', two, '').claims.map(({ how }) => how)).toEqual([
+      'ratio',
+      'ratio',
+    ]);
+  });
+
+  test('a small number counts where its sentence cites the query', () => {
+    expect(check('7 kernels [q2].').claims[0]).toMatchObject({ verified: true, queries: ['q2'] });
+    const rows = valuesOf({ rows: [{ n: 4 }, { n: 5 }, { n: 6 }, { n: 7 }, { n: 8 }] }, 'q1');
+    expect(checkClaims('It has 6 streams.', rows, '').claims[0]!.verified).toBe(false);
+    expect(checkClaims('It has 6 streams [q1].', rows, '').claims[0]!.verified).toBe(true);
+  });
+
+  test('a citation of no query is marked', () => {
+    expect(check('It takes 23.3 ms [q7].').text).toBe('It takes 23.3 ms [q7 (no such query)].');
+    expect(check('It takes 23.3 ms [q1, q7].').claims.at(-1)).toEqual({
+      text: 'q7',
+      verified: false,
+      queries: [],
+      how: null,
+    });
   });
 
   test("the question's own numbers, ordinals and code are no claims", () => {

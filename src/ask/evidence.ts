@@ -1,32 +1,85 @@
-import { checkClaims } from './check-claims.js';
+import { agreesWith } from './check-claims.js';
 import type { RecordedQuery } from './recorder.js';
-import { type KnownValue, numbersIn, valuesOf } from './values.js';
+import { sqlUnits, withoutTexts } from './sql-units.js';
+import { type KnownValue, valuesOf } from './values.js';
+
+/** Tools whose texts are ours, or the program's own; those of the others are names, and documentation. */
+const tellingTools = new Set(['findings', 'waterfall', 'comparison', 'program_output', 'model_arithmetic']);
 
 /**
  * Numbers that may be stated: what the queries returned. A query that failed returned nothing (its message may quote the
- * query), and one that reads no table has only worked with the numbers in its own text, which must be known then.
+ * query). What whoever asked wrote into the query comes back from no table: numbers of its own text are not counted, and a
+ * query that calculates with one that nothing returned before is no evidence at all.
+ * @param names texts that programs chose and that hold numbers; they are none of ours
  */
-export function evidenceOf(queries: readonly RecordedQuery[], question: string): KnownValue[] {
+export function evidenceOf(
+  queries: readonly RecordedQuery[],
+  question: string,
+  names: readonly string[] = [],
+): KnownValue[] {
   const known: KnownValue[] = [];
   for (const { id, tool, input, error, data } of queries) {
     if (error !== null) continue;
-    if (tool === 'sql' && !/\bfrom\b/i.test(input ?? '') && !ofKnownNumbers(input ?? '', known, question))
+    if (tool !== 'sql') {
+      known.push(...valuesOf(data, id, { texts: tellingTools.has(tool), names }));
       continue;
-    known.push(...valuesOf(data, id));
+    }
+    // 2**30 and 10^6 are numbers of their own.
+    const sql = withoutTexts(input ?? '').replaceAll(
+      /\b(?:2|10)\s*(?:\*\*|\^)\s*\d+|\bpow(?:er)?\(\s*(?:2|10)\s*,\s*\d+\s*\)/gi,
+      '1024',
+    );
+    const isKnown = (value: number) => agreesWith(value, known, question);
+    if (calculatedWith(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
+    const own = new Set(literals(sql).filter((value) => !isKnown(value)));
+    known.push(
+      ...valuesOf(data, id, {
+        texts: false,
+        unitOf: sqlUnits(input ?? ''),
+        without: (value) => own.has(value),
+      }),
+    );
   }
   return known;
 }
 
-/** A literal has no unit: it is tried in those that times, shares, sizes and rates are told in. */
-const units = ['', ' ms', ' µs', ' ns', ' s', ' %', ' GB', ' MB', ' B', ' TB/s', ' GB/s', ' TFLOP/s'];
+/** Changing a unit: powers of ten, of 1024, seconds of a minute and an hour, bits of a byte. */
+const isConversion = (value: number): boolean =>
+  [0, 1, 2, 8, 60, 3600].includes(value) ||
+  (value > 0 && (Number.isInteger(Math.log10(value)) || Number.isInteger(Math.log2(value) / 10)));
 
-function ofKnownNumbers(sql: string, known: readonly KnownValue[], question: string): boolean {
-  return numbersIn(sql).every(({ text, value }) => {
-    const bare = text.trim();
-    // Changing a unit.
-    if (Number.isInteger(Math.log10(Math.abs(value))) || value === 1024) return true;
-    return units.some((unit) =>
-      checkClaims(`${bare}${unit}`, known, question).claims.every(({ verified }) => verified),
-    );
-  });
+const number = String.raw`(?<![\w.$])(\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?|\.\d+)(?![\w.])`;
+const numbered = (text: string): number => Number(text.replaceAll('_', ''));
+
+/**
+ * Numbers beside + − * /. floor(x / n) * n: n is a bucket's width and no part of the result. */
+function calculatedWith(sql: string): number[] {
+  const isSign = (operator: string, at: number): boolean =>
+    operator === '-' &&
+    /(?:[(,=<>]|\b(?:THEN|ELSE|SELECT|BETWEEN|AND|WHEN|LIMIT))\s*$/i.test(sql.slice(0, at));
+  const before = [...sql.matchAll(new RegExp(String.raw`([-+*/])\s*\(?\s*${number}`, 'gi'))].flatMap(
+    ({ index, 1: operator, 2: text }) => (isSign(operator!, index) ? [] : [numbered(text!)]),
+  );
+  const behind = [...sql.matchAll(new RegExp(String.raw`${number}\s*(\)?)\s*[-+*/]`, 'gi'))].flatMap(
+    // quantile_cont(x, 0.99) / 1e6: an argument.
+    ({ index, 1: text, 2: closed }) => (closed && /,\s*$/.test(sql.slice(0, index)) ? [] : [numbered(text!)]),
+  );
+  const width = new RegExp(String.raw`/\s*${number}\s*\)\s*\*\s*${number}`, 'gi');
+  const buckets = new Set(
+    [...sql.matchAll(width)].flatMap(([, by, times]) => (by === times ? [numbered(by!)] : [])),
+  );
+  return [...new Set([...before, ...behind])].filter((value) => !buckets.has(value));
+}
+
+/** Numbers that a query could hand through: not those it compares with or limits by. */
+function literals(sql: string): number[] {
+  return [...sql.matchAll(new RegExp(number, 'gi'))]
+    .filter(
+      ({ index }) =>
+        !/(?:[=<>]|\b(?:BETWEEN|AND|LIMIT|OFFSET|PRECEDING|INTERVAL|QUALIFY))\s*-?\s*$/i.test(
+          sql.slice(0, index),
+        ),
+    )
+    .map(([, text]) => numbered(text!))
+    .filter((value) => !isConversion(value));
 }

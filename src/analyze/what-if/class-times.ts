@@ -58,6 +58,12 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   const after = necessaryOf(scaling.after.model, scaling.after.shape, scaling.after.peaks);
   if ('reason' in after) return after;
   const times = classTimes(state, before);
+  if (times.size === 0) {
+    return missing(
+      'no_kernel_times',
+      'its kernels were not timed apart from the rest of it: what would get longer or shorter is not known',
+    );
+  }
   const next = new Map<string, number>();
   const how = new Map<string, string>();
   let lessMs = 0;

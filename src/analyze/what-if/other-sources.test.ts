@@ -25,7 +25,7 @@ test("a profile of the embedded engine: its CPU's roofs; what needs a GPU change
   expect(decode.per_token_after_ms!).toBeLessThan(decode.per_token_before_ms!);
 });
 
-test('a benchmark: each point by its own sizes', async () => {
+test('a benchmark that timed no kernels: each point has its time, and no prediction is made of it', async () => {
   const points = [2, 4].map((batch) => benchPoint(['throughput'], batch, 4, 3));
   const rows = repetitions(
     points.map(({ point, batch_size: batch }, i) => ({
@@ -51,8 +51,10 @@ test('a benchmark: each point by its own sizes', async () => {
   const { data } = await whatIf(session, ['batch-size=8']);
   const decode = data.stages.filter(({ kind }) => kind === 'decode');
   expect(decode.map(({ point }) => point)).toEqual(points.map(({ point }) => point));
-  for (const [i, stage] of decode.entries())
-    expect(stage.per_token_before_ms).toBeCloseTo(stage.before_ms.value! / points[i]!.batch_size, 9);
+  for (const stage of data.stages) {
+    expect(stage.before_ms.value).toBeGreaterThan(0);
+    expect(stage.after_ms).toMatchObject({ value: null, reason: { code: 'no_kernel_times' } });
+  }
 });
 
 test('a session without stages says that there is nothing to predict from', async () => {

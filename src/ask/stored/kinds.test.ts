@@ -14,10 +14,11 @@ test('a profile: utilization, memory, operators', async () => {
   const { stages, memory } = (await analyzeProfile(session)).data;
   const decode = stages.find(({ kind }) => kind === 'decode')!;
   const mfu = await storedAnswer(session, 'what is the MFU of decode?');
-  expect(mfu.answer).toContain(`decode: MFU ${(100 * decode.mfu.value!).toFixed(1)} %`);
+  expect(mfu.answer).toContain(`Decode: MFU ${(100 * decode.mfu.value!).toFixed(1)} %`);
   expect(mfu.answer).not.toContain('prefill');
   const parts = (await storedAnswer(session, 'what takes the memory?')).answer;
-  for (const { component } of memory!.breakdown) expect(parts).toContain(component.replaceAll('_', ' '));
+  for (const { component } of memory!.breakdown)
+    expect(parts.toLowerCase()).toContain(component.replaceAll('_', ' '));
   // Two calls of 17.5 ms, the longest.
   expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
     /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,

@@ -1,46 +1,87 @@
+import { dirname } from 'node:path';
 import { rememberedExplanation } from '../../analyze/explain/explain.js';
 import type { AnalyzeResult, AskedQuery } from '../../model/documents/analyze.js';
 import type { Session } from '../../session/open.js';
-import { byWords, questionKinds } from './question-kinds.js';
-import { type StoredFacts, type StoredPart, tokensOf } from './stored-part.js';
+import { askedQuestion } from './asked-question.js';
+import type { AskedWorkload } from './changes-asked.js';
+import { changeOf, findingTold, matchedFindings, silentRule } from './finding-parts.js';
+import {
+  cannot,
+  partFrom,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { topics, topicsOf } from './topics.js';
+import { withoutEnd } from './words.js';
 
-const stageWords: Record<string, RegExp> = {
-  prefill: /\b(prefill\w*|ttft|first token|prompt processing)\b/i,
-  decode: /\b(decod\w*|tpot|itl|per token|each token|token generation)\b/i,
-};
+/** Parts of one answer; the rest is for explain and sql. */
+const mostParts = 8;
 
 /**
- * Answers from analyses and findings, without a model: the question is matched to what it is about, and every part of the
- * answer names the query or analysis that gave it. Without a question: the three sentences and the findings.
+ * Answers from analyses, predictions and findings, without a model: the question is matched to what it is about, answered in
+ * a sentence or two with the number, then come the figures behind it; each part names the query or analysis that gave it.
+ * What the session cannot tell is said, with the capture that would. Without a question: the three sentences and the
+ * findings.
  */
 export async function storedAnswer(session: Session, question: string | null): Promise<AnalyzeResult> {
-  const explained = (await rememberedExplanation(session)).data;
-  const database = await session.connect();
+  const { answer, close } = await answerer(session);
   try {
-    const text = question ?? '';
-    const facts: StoredFacts = {
-      session,
-      database,
-      explained,
-      question: {
-        text,
-        tokens: tokensOf(text),
-        stages: Object.keys(stageWords).filter((kind) => stageWords[kind]!.test(text)),
-      },
-    };
-    const parts = question === null ? openingParts(facts) : withoutRepeats(await partsOf(facts)).slice(0, 8);
-    return result(session, question, parts);
+    return await answer(question);
   } finally {
-    await database.close();
+    await close();
   }
 }
 
+/** Answers several questions about one session; what they rest on is worked out once. Closed by the caller. */
+export async function answerer(session: Session): Promise<{
+  answer(question: string | null): Promise<AnalyzeResult>;
+  close(): Promise<void>;
+}> {
+  const explained = (await rememberedExplanation(session)).data;
+  const database = await session.connect();
+  const captures = once(async () => {
+    const { analyzeCaptures } = await import('../../analyze/captures.js');
+    return analyzeCaptures(session);
+  });
+  return {
+    async answer(question) {
+      const asked = askedQuestion(question ?? '');
+      const facts: StoredFacts = {
+        session,
+        home: homeOf(session),
+        database,
+        explained,
+        question: asked,
+        captures,
+      };
+      if (question === null) return result(session, null, openingParts(facts), null);
+      const { direct, evidence, cannot: missing } = await answerOf(facts);
+      const parts = withoutRepeats([...(direct ? [direct] : []), ...evidence]).slice(0, mostParts);
+      return result(session, question, parts, missing);
+    },
+    close: () => database.close(),
+  };
+}
+
+/** sessions/<id> lies in the home; of a session elsewhere nothing beside it is looked at but that folder. */
+function homeOf({ folder }: Session): StoredFacts['home'] {
+  const sessions = dirname(folder);
+  return { root: dirname(sessions), sessions, cache: dirname(sessions) };
+}
+
+function once<T>(work: () => Promise<T>): () => Promise<T> {
+  let known: Promise<T> | null = null;
+  return () => (known ??= work());
+}
+
 function openingParts({ explained }: StoredFacts): StoredPart[] {
-  const sentences = explained.sentences.map((text) => ({ text, sql: null, from: 'explain', rows: null }));
+  const sentences = explained.sentences.map((text) => partFrom('explain', text, null));
   const findings = explained.findings.map(({ title, change, evidence }) => {
     const first = evidence.find(({ sql }) => sql !== null);
     return {
-      text: `- ${title.replace(/[.\s]+$/, '')}: ${change.text}`,
+      text: `- ${withoutEnd(title)}: ${change.text}`,
       sql: first?.sql ?? null,
       from: 'findings',
       rows: first?.row_count ?? null,
@@ -49,59 +90,97 @@ function openingParts({ explained }: StoredFacts): StoredPart[] {
   return [...sentences, ...findings];
 }
 
-/** The two kinds that fit best, then what the words name. A later kind is asked only where the first are silent. */
-async function partsOf(facts: StoredFacts): Promise<StoredPart[]> {
-  const fitting = questionKinds.filter(({ asks }) => asks.test(facts.question.text));
-  const found: StoredPart[] = [];
-  let answered = 0;
-  for (const kind of fitting) {
-    // "time" and "change" are what nearly every question is also about.
-    if (answered >= 2 || (answered >= 1 && (kind.id === 'time' || kind.id === 'change'))) break;
-    const parts = await kind.answer(facts);
-    if (parts.length === 0) continue;
-    found.push(...parts.slice(0, 4));
-    answered++;
+/** By the first topic that is in this session; then by the words that findings and rules share with the question. */
+async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
+  const workload = workloadOf(facts);
+  for (const topic of topicsOf(facts.question, workload)) {
+    const answer = await topic.answer(facts, workload);
+    if (answer !== null) return answer;
   }
-  return [...byWords(facts).slice(0, answered > 0 ? 1 : 2), ...found];
+  const [first, ...rest] = matchedFindings(facts);
+  if (first) return told(findingTold(first), [changeOf(first), ...rest.map(findingTold)]);
+  const rule = silentRule(facts);
+  if (!rule) return cannot('', null);
+  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'cannot be told'}; ${withoutEnd(rule.why)}.`;
+  return rule.outcome === 'not_fired' ? told(partFrom('findings', why, 0)) : cannot(why, null);
+}
+
+function workloadOf({ session: { manifest }, question }: StoredFacts): AskedWorkload {
+  const { workload } = manifest;
+  const inputLen = workload?.input_len ?? null;
+  return {
+    batchSize: workload?.batch_size ?? null,
+    contextLen: inputLen === null ? null : inputLen + (workload?.output_len ?? 0),
+    gpus: question.gpus,
+  };
 }
 
 function withoutRepeats(parts: readonly StoredPart[]): StoredPart[] {
   return parts.filter(({ text }, i) => parts.findIndex((one) => one.text === text) === i);
 }
 
-function result(session: Session, question: string | null, found: readonly StoredPart[]): AnalyzeResult {
-  const missing = found.filter(({ silent }) => silent);
-  const parts = missing.length === found.length ? [] : found;
+function result(
+  session: Session,
+  question: string | null,
+  parts: readonly StoredPart[],
+  missing: TopicAnswer['cannot'],
+): AnalyzeResult {
   const queries: AskedQuery[] = [];
-  const texts = parts.map(({ text, sql, from, rows }) => {
+  const texts = parts.map(({ text, sql, from, rows, command }) => {
     const tool = sql === null ? from : 'sql';
-    const known = queries.find((one) => one.tool === tool && one.input === sql);
+    const input = sql ?? command ?? commandOf(from, session);
+    const known = queries.find((one) => one.tool === tool && one.input === input);
     const id = known?.id ?? `q${queries.length + 1}`;
-    if (!known) queries.push({ id, tool, input: sql, rows, error: null });
+    if (!known) queries.push({ id, tool, input, rows, error: null });
     const [first = '', ...rest] = text.split('\n');
-    return [`${first} [${id}]`, ...rest].join('\n');
+    return [`${first.replace(/^\p{Ll}/u, (letter) => letter.toUpperCase())} [${id}]`, ...rest].join('\n');
   });
+  const capture = missing?.capture ? withProgram(missing.capture, session) : null;
+  const unanswered =
+    missing === null && parts.length > 0 ? [] : cannotLines(question ?? '', missing, capture);
   return {
     session: { id: session.id, name: session.user.name, title: session.manifest.title },
     question,
-    answered_by: parts.length > 0 ? 'stored' : 'nobody',
+    answered_by: missing === null && parts.length > 0 ? 'stored' : 'nobody',
     model: null,
-    answer: parts.length > 0 ? texts.join('\n') : cannot(question ?? '', missing),
+    answer: [...unanswered, ...texts].join('\n'),
     claims: [],
     unverified: 0,
     queries,
-    next_capture: null,
+    next_capture: capture,
     usage: null,
   };
 }
 
-function cannot(question: string, missing: readonly StoredPart[]): string {
-  const examples = questionKinds.slice(0, 6).map(({ example }) => `- ${example}`);
+/** What shows the same again; null where there is no one command. */
+function commandOf(from: string, { id, user }: Session): string | null {
+  const name = user.name ?? id;
+  if (['findings', 'waterfall', 'explain'].includes(from)) return `inferscope explain ${name}`;
+  if (from === 'utilization') return `inferscope session utilization --session ${name}`;
+  if (from === 'manifest') return `inferscope session show ${name}`;
+  if (from === 'memory calculator') return 'inferscope estimate --model <model> --gpu <gpu>';
+  return `inferscope report --session ${name}`;
+}
+
+/** The program of the session in place of <command>, where it is known. */
+function withProgram(command: string, { manifest }: Session): string {
+  const at = manifest.command?.indexOf('--') ?? -1;
+  const program = at === -1 ? [] : manifest.command!.slice(at + 1);
+  if (program.length === 0) return command;
+  const words = program.map((word) =>
+    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`,
+  );
+  return command.replace('<command>', words.join(' '));
+}
+
+function cannotLines(question: string, missing: TopicAnswer['cannot'], capture: string | null): string[] {
+  if (missing !== null && capture !== null) return [missing.why, `What would tell: ${capture}`];
+  const examples = topics.flatMap(({ example }) => (example === null ? [] : [`- ${example}`]));
   return [
     `This cannot be answered without a model: nothing that is stored matches “${question}”.`,
-    ...missing.map(({ text }) => text),
+    ...(missing?.why ? [missing.why] : []),
     'What can be asked without one, for example:',
     ...examples,
     'Or inferscope explain for all findings, inferscope sql for the tables; to ask a model set INFERSCOPE_AI_MODEL and its key (docs/analyze.md).',
-  ].join('\n');
+  ];
 }

@@ -1,0 +1,134 @@
+import { type Unit, unitOfKey } from './units.js';
+
+const plain: Unit = { dimension: 'plain', scale: 1 };
+const ratio: Unit = { dimension: 'ratio', scale: 1 };
+
+/**
+ * The units of a query's columns, by what they are made of: avg(dur_ns) / 1e6 is milliseconds whatever it is called.
+ * What is not understood keeps the unit that its own name says.
+ * @returns the unit of a column by its name; null where nothing says it
+ */
+export function sqlUnits(sql: string): (column: string) => Unit | null {
+  const known = new Map<string, Unit>();
+  const aliases = aliased(withoutTexts(sql));
+  // A second time for what is made of columns that a later subquery names.
+  for (let pass = 0; pass < 2; pass++) {
+    for (const { name, expression } of aliases) {
+      const unit = unitOfExpression(expression, known);
+      if (unit) known.set(name.toLowerCase(), unit);
+    }
+  }
+  return (column) =>
+    known.get(column.toLowerCase()) ?? unitOfKey(column) ?? unitOfExpression(column.toLowerCase(), known);
+}
+
+/** Strings and comments of a query as spaces: they hold names, not numbers. */
+export const withoutTexts = (sql: string): string =>
+  sql.replaceAll(/'(?:[^']|'')*'|--[^\n]*|\/\*[^]*?\*\//g, (text) => ' '.repeat(text.length));
+
+/** "expression AS name": back to the comma or bracket that the expression begins after, or its SELECT. */
+function aliased(sql: string): { name: string; expression: string }[] {
+  return [...sql.matchAll(/\bAS\s+"?(\w+)"?/gi)].map(({ index, 1: name }) => {
+    let depth = 0;
+    let at = index - 1;
+    for (; at >= 0; at--) {
+      const character = sql[at]!;
+      if (character === ')') depth++;
+      else if (character === '(' && depth-- === 0) break;
+      else if (character === ',' && depth === 0) break;
+    }
+    const text = sql.slice(at + 1, index);
+    const begins = [...text.matchAll(/\bselect\s+(?:distinct\s+)?/gi)].findLast(
+      (one) => depthAt(text, one.index) === 0,
+    );
+    const expression = begins ? text.slice(begins.index + begins[0].length) : text;
+    return { name: name!, expression: expression.trim() };
+  });
+}
+
+const depthAt = (text: string, at: number): number =>
+  text.slice(0, at).replaceAll(/[^(]/g, '').length - text.slice(0, at).replaceAll(/[^)]/g, '').length;
+
+const sameUnit =
+  /^(?:sum|avg|mean|median|min|max|any_value|first|last|abs|coalesce|quantile|quantile_cont|quantile_disc|approx_quantile|mode|stddev|stddev_samp|stddev_pop|arg_max|arg_min|round|floor|ceil)\(\s*(?:distinct\s+)?(.*)\)$/i;
+
+function unitOfExpression(text: string, known: ReadonlyMap<string, Unit>): Unit | null {
+  const bare = unwrapped(
+    text
+      .trim()
+      .replace(/::\w+(?:\(\d+(?:,\s*\d+)?\))?$/, '')
+      .replace(/\s+over\s*\([^()]*\)$/i, '')
+      .replace(/\s+filter\s*\([^()]*\)$/i, ''),
+  );
+  if (/^count(?:_star)?\s*\([^]*\)$/i.test(bare) && closes(bare)) return plain;
+  const [left, operator, right] = lastOperator(bare) ?? [];
+  if (operator === '*' || operator === '/') {
+    const [a, b] = [numberIn(left!), numberIn(right!)];
+    const [one, other] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
+    if (b !== null) return one && scaledBy(one, operator === '/' ? b : 1 / b);
+    if (a !== null) return operator === '*' ? other && scaledBy(other, 1 / a) : null;
+    if (operator === '/' && one && other && one.dimension === other.dimension)
+      return { ...ratio, scale: one.scale / other.scale };
+    return null;
+  }
+  if (operator === '+' || operator === '-') {
+    const [one, other] = [unitOfExpression(left!, known), unitOfExpression(right!, known)];
+    return one && other && one.dimension === other.dimension && one.scale === other.scale ? one : null;
+  }
+  const inner = closes(bare) ? sameUnit.exec(bare)?.[1] : undefined;
+  if (inner !== undefined) return unitOfExpression(firstArgument(inner), known);
+  const name = /^(?:"?\w+"?\.)?"?(\w+)"?$/.exec(bare)?.[1]?.toLowerCase();
+  if (name === undefined || /^\d/.test(name)) return null;
+  return known.get(name) ?? unitOfKey(name);
+}
+
+const scaledBy = (unit: Unit, factor: number): Unit => ({ ...unit, scale: unit.scale * factor });
+
+function numberIn(text: string): number | null {
+  const bare = unwrapped(text.trim());
+  const power = /^pow(?:er)?\(\s*(\d+)\s*,\s*(\d+)\s*\)$|^(\d+)\s*(?:\*\*|\^)\s*(\d+)$/i.exec(bare);
+  if (power) return Number(power[1] ?? power[3]) ** Number(power[2] ?? power[4]);
+  return /^[\d_.]+(?:e[+-]?\d+)?$/i.test(bare) ? Number(bare.replaceAll('_', '')) : null;
+}
+
+/** Whether the first bracket of "f(…)" is closed by the last character. */
+function closes(text: string): boolean {
+  let depth = 0;
+  for (const [at, character] of [...text].entries()) {
+    if (character === '(') depth++;
+    else if (character === ')' && --depth === 0) return at === text.length - 1;
+  }
+  return false;
+}
+
+const unwrapped = (text: string): string =>
+  text.startsWith('(') && closes(text) ? unwrapped(text.slice(1, -1).trim()) : text;
+
+function firstArgument(text: string): string {
+  let depth = 0;
+  for (let at = 0; at < text.length; at++) {
+    if (text[at] === '(') depth++;
+    else if (text[at] === ')') depth--;
+    else if (text[at] === ',' && depth === 0) return text.slice(0, at);
+  }
+  return text;
+}
+
+/** The operator that is worked out last, outside brackets: + and − before * and /, the rightmost of its kind. */
+function lastOperator(text: string): [string, string, string] | null {
+  for (const kind of ['+-', '*/']) {
+    let depth = 0;
+    for (let at = text.length - 1; at > 0; at--) {
+      const character = text[at]!;
+      if (character === ')') depth++;
+      else if (character === '(') depth--;
+      else if (depth === 0 && kind.includes(character)) {
+        const before = text.slice(0, at).trimEnd();
+        // The sign of an exponent (1e-6), a sign behind another operator, a power.
+        if (/\d[eE]$/.test(text.slice(0, at)) || /[-+*/(,]$/.test(before) || text[at + 1] === '*') continue;
+        return [before, character, text.slice(at + 1).trim()];
+      }
+    }
+  }
+  return null;
+}

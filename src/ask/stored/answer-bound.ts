@@ -1,0 +1,137 @@
+import type { UtilizationStage } from '../../model/documents/utilization.js';
+import { type Figure } from '../../model/figure.js';
+import {
+  cannot,
+  capture,
+  lacksStage,
+  orNull,
+  partFrom,
+  stagesAsked,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+  instanceOf,
+} from './stored-facts.js';
+import { capital, msOf, percentOf, withoutEnd } from './words.js';
+
+interface Utilized {
+  kind: string;
+  where: string;
+  mfu: Figure;
+  mbu: Figure;
+  bound: 'compute' | 'memory' | null;
+}
+
+async function utilized(facts: StoredFacts): Promise<Utilized[]> {
+  const { session, question } = facts;
+  const of = (kind: string) => question.stages.length === 0 || question.stages.includes(kind);
+  if (session.manifest.kind === 'profile') {
+    const { analyzeProfile } = await import('../../analyze/profile.js');
+    const { stages } = (await analyzeProfile(session)).data;
+    return stages
+      .filter(({ kind }) => of(kind) && kind !== 'sampling')
+      .map(({ kind, mfu, mbu, bound }) => ({ kind, where: kind, mfu, mbu, bound }));
+  }
+  const { analyzeUtilization } = await import('../../analyze/utilization/utilization.js');
+  const found = await orNull(() => analyzeUtilization(session));
+  return (found?.data.stages ?? []).filter(({ kind }) => of(kind)).map(utilizedStage);
+}
+
+const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: UtilizationStage): Utilized => ({
+  kind,
+  where: [kind, point ?? (batch === null ? '' : `batch ${batch}`)].filter(Boolean).join(' at '),
+  mfu,
+  mbu,
+  bound,
+});
+
+const toldFigure = (name: string, figure: Figure): string =>
+  figure.value === null
+    ? `${name} is not known (${withoutEnd(figure.reason.text)})`
+    : `${name} ${percentOf(figure.value)}`;
+
+/** "What is the MFU of prefill?", "how far from the roofline are we?" */
+export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
+  const parts = (await utilized(facts))
+    .slice(0, 6)
+    .map(({ where, mfu, mbu }) =>
+      partFrom('utilization', `${where}: ${toldFigure('MFU', mfu)}, ${toldFigure('MBU', mbu)}.`),
+    );
+  const shares = rooflineShares(facts);
+  const near = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
+  const [first, ...rest] = near ? [...shares, ...parts] : [...parts, ...shares];
+  return first
+    ? told(first, rest)
+    : (lacksStage(facts) ??
+        cannot('The session has no stages whose work and time are both known.', capture.timeline));
+}
+
+/** How near the roofline each stage is. */
+function rooflineShares(facts: StoredFacts): StoredPart[] {
+  return stagesAsked(facts).flatMap((stage) => {
+    const { measured_ms: measured, clean_ms: clean, roofline_ms: roofline, roofs } = stage;
+    const time = clean.value ?? measured.value;
+    if (time === null || roofline.value === null) return [];
+    return [
+      partFrom(
+        'waterfall',
+        `The roofline allows ${msOf(roofline.value)} of the ${msOf(time)} that ${instanceOf(stage)} takes, ${percentOf(roofline.value / time)}${roofs.length > 0 ? ` (${roofs.join('; ')})` : ''}.`,
+      ),
+    ];
+  });
+}
+
+/** "Is decode memory-bound or compute-bound?": the side of its roof, and how near it is to it. */
+export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
+  const stages = (await utilized(facts)).filter(({ bound }) => bound !== null).slice(0, 4);
+  if (stages.length === 0) {
+    const why = stagesAsked(facts).flatMap(({ roofline_ms: roofline }) =>
+      roofline.value === null ? [roofline.reason.text] : [],
+    )[0];
+    return cannot(
+      `What bounds it cannot be told: ${withoutEnd(why ?? 'the session does not say which model ran')}.`,
+      'inferscope session utilization --model <name>',
+    );
+  }
+  const { text } = facts.question;
+  const asked = /\bcompute[- ]?bound\b/i.test(text)
+    ? /\bmemory[- ]?bound\b/i.test(text)
+      ? null
+      : 'compute'
+    : /\b(?:memory|bandwidth)[- ]?bound\b/i.test(text)
+      ? 'memory'
+      : null;
+  const parts = stages.map(({ where, kind, bound, mfu, mbu }) => {
+    const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? 'Yes: ' : 'No: ';
+    const used = bound === 'memory' ? mbu : mfu;
+    const name = bound === 'memory' ? 'MBU' : 'MFU';
+    const far =
+      used.value !== null && used.value < 0.5
+        ? `, but at ${name} ${percentOf(used.value)} far from it: ${largestCause(facts, kind)}`
+        : used.value === null
+          ? ''
+          : `, at ${name} ${percentOf(used.value)}`;
+    return partFrom('utilization', `${word}${where} is on the ${bound} side of its roofline${far}.`);
+  });
+  return told(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
+}
+
+function largestCause({ explained }: StoredFacts, kind: string): string {
+  const stage = explained.stages.find((one) => one.kind === kind);
+  const largest = (stage?.bars ?? [])
+    .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead'].includes(id))
+    .toSorted((a, b) => b.ms - a.ms)[0];
+  return largest
+    ? `the most of its time goes to ${largest.label} (${msOf(largest.ms)})`
+    : 'other things take its time';
+}
+
+/** "At which batch does decode become compute-bound?" */
+export function turningBatch(facts: StoredFacts): TopicAnswer | null {
+  const found = facts.explained.findings.find(({ rule }) => rule === 'small_batch_memory_bound');
+  if (!found) return null;
+  const sql = found.evidence.find((one) => one.sql !== null)?.sql ?? null;
+  const direct = { text: `${capital(found.title)}. ${found.cause}`, sql, from: 'findings', rows: 1 };
+  return told(direct, [partFrom('findings', `Change: ${found.change.text}`)]);
+}

@@ -1,0 +1,74 @@
+import { listSessions } from '../../session/list.js';
+import { openSession } from '../../session/open.js';
+import { cannot, orNull, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
+
+const dayMs = 86_400_000;
+
+/** "What changed since yesterday?": the newest earlier session of the same program, by `session compare`. */
+export async function whatChanged(facts: StoredFacts): Promise<TopicAnswer> {
+  const { session, question, home } = facts;
+  const { manifest, id } = session;
+  const before = earlierThan(question.text, manifest.started_at);
+  const others = listSessions(home).filter(
+    (one) =>
+      one.id !== id &&
+      one.broken === null &&
+      one.kind === manifest.kind &&
+      one.started_at !== null &&
+      // Captures of one program may share their start: then the earlier session is the one that was kept first.
+      (one.started_at < before || (one.started_at === before && one.id < id)),
+  );
+  const named = others.filter(({ name }) => name !== null && mentions(question.text, name));
+  const alike = named.length > 0 ? named : others.filter(({ title }) => isAlike(title, manifest.title));
+  const last = alike.toSorted((a, b) => (a.started_at! < b.started_at! ? 1 : -1))[0];
+  if (!last) {
+    return cannot(
+      `There is no ${others.length > 0 ? 'comparable ' : ''}session before ${before.slice(0, 16).replace('T', ' ')} UTC to compare with.`,
+      others.length > 0 ? 'inferscope session compare <before> <after>' : 'inferscope session list',
+    );
+  }
+  const other = `${last.name ?? last.id} (${last.started_at!.slice(0, 16).replace('T', ' ')} UTC)`;
+  const { compareSessions } = await import('../../analyze/compare/compare.js');
+  const found = await orNull(async () => compareSessions([await openSession(last.id, home), session]));
+  if (!found || found.data.headlines.length === 0) {
+    const command = manifest.kind === 'bench' ? 'bench compare' : 'session compare';
+    return cannot(
+      `It cannot be set against ${other} here.`,
+      `inferscope ${command} ${last.name ?? last.id} ${session.user.name ?? id}`,
+    );
+  }
+  const [first, ...rest] = found.data.headlines;
+  return told(
+    partFrom('compare', `Since ${other}: ${first!.text}`),
+    rest.slice(0, 6).map(({ text }) => partFrom('compare', `- ${text}`)),
+  );
+}
+
+/** "Yesterday" ends where the session's own day begins; otherwise everything before the session counts. */
+function earlierThan(text: string, startedAt: string): string {
+  const start = Date.parse(startedAt);
+  const midnight = Math.floor(start / dayMs) * dayMs;
+  if (/\byesterday\b/i.test(text)) return new Date(midnight).toISOString();
+  if (/\blast week\b|\ba week ago\b/i.test(text)) return new Date(midnight - 6 * dayMs).toISOString();
+  const days = /\b(\d+) days? ago\b/i.exec(text)?.[1];
+  return days === undefined ? startedAt : new Date(midnight - (Number(days) - 1) * dayMs).toISOString();
+}
+
+const mentions = (text: string, name: string): boolean => {
+  const quoted = name.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
+  return new RegExp(`(?<![\\w-])${quoted}(?![\\w-])`, 'i').test(text);
+};
+
+/** The same program or model: titles that share most of their words. */
+function isAlike(title: string | null, own: string): boolean {
+  const words = (text: string) =>
+    new Set(
+      text
+        .toLowerCase()
+        .split(/[^\w.-]+/)
+        .filter((word) => word.length > 1),
+    );
+  const [a, b] = [words(title ?? ''), words(own)];
+  const shared = [...a].filter((word) => b.has(word)).length;
+  return shared >= 0.5 * Math.min(a.size, b.size) && shared > 0;
+}

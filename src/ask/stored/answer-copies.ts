@@ -1,0 +1,62 @@
+import { ofOneCapture } from './answer-idle.js';
+import { barsTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  hasTable,
+  partFrom,
+  stagesAsked,
+  type StoredFacts,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { msOf } from './words.js';
+
+interface CopyRow extends Record<string, unknown> {
+  kind: string;
+  memory: string | null;
+  copies: number;
+  total_bytes: number;
+  total_ms: number;
+}
+
+/** "How much is copied between host and device?", "is any copy pageable?" */
+export async function copies(facts: StoredFacts): Promise<TopicAnswer> {
+  if (!hasTable(facts, 'copies')) {
+    return hasTable(facts, 'kernels')
+      ? told(partFrom('sql', 'Nothing is copied: the capture holds no copies.', 0))
+      : cannot('The session has no timeline of a GPU: copies were not recorded.', capture.timeline);
+  }
+  const sql = `SELECT kind, CASE WHEN kind = 'HtoD' THEN src_kind WHEN kind = 'DtoH' THEN dst_kind END AS memory,
+  count(*) AS copies, sum(bytes) AS total_bytes, sum(dur_ns) / 1e6 AS total_ms
+FROM copies WHERE ${ofOneCapture('copies')}
+GROUP BY ALL ORDER BY total_ms DESC`;
+  const rows = await facts.database.query<CopyRow>(sql);
+  const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
+  const pageable = /\bpageable\b|\bpinned\b/i.test(facts.question.text);
+  const own = rows.filter(({ kind, memory }) => (pageable ? memory === 'pageable' : /HtoD|DtoH/.test(kind)));
+  const sum = (of: readonly CopyRow[], key: 'copies' | 'total_bytes' | 'total_ms') =>
+    of.reduce((total, row) => total + Number(row[key] ?? 0), 0);
+  const list = rows.map(
+    (row) => `- ${row.kind}${row.memory === null ? '' : ` (${row.memory})`}: ${amount([row])}`,
+  );
+  const evidence = [
+    part(`Copies of the whole capture by kind:\n${list.join('\n')}`),
+    ...stagesAsked(facts).flatMap((stage) => barsTold(stage, ['exposed_copy', 'nonessential.copy'], 2)),
+  ];
+  const word = facts.question.isYesNo ? (own.length > 0 ? 'Yes: ' : 'No: ') : '';
+  const what = pageable ? 'of pageable memory' : 'between host and device';
+  if (own.length === 0) return told(part(`${word}no copies ${what} were recorded.`), evidence);
+  return told(
+    part(
+      `${word}${sum(own, 'copies')} copies ${what} move ${amountOf(sum(own, 'total_bytes'), sum(own, 'total_ms'))}.`,
+    ),
+    evidence,
+  );
+}
+
+const amount = (rows: readonly CopyRow[]): string =>
+  rows.map((row) => `${row.copies} copies, ${amountOf(Number(row.total_bytes), row.total_ms)}`).join('; ');
+
+const amountOf = (bytes: number, ms: number): string =>
+  `${bytes >= 1e5 ? `${(bytes / 1e6).toPrecision(3)} MB` : `${bytes} bytes`} in ${msOf(ms)}`;

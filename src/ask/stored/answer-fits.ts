@@ -1,0 +1,103 @@
+import { gpuSheet, type GpuSheet } from '../../hardware/gpu-peaks.js';
+import { workloadModel } from '../../analyze/model-work.js';
+import { deviceOf } from '../../analyze/device.js';
+import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js';
+import { estimateMemory } from '../../llm/memory-estimate.js';
+import { largestFit } from '../../llm/memory-fit.js';
+import type { MemoryRequest } from '../../llm/memory-request.js';
+import { type AskedWorkload, changesAsked } from './changes-asked.js';
+import {
+  cannot,
+  partFrom,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { gbOf } from './words.js';
+
+interface Room {
+  name: string;
+  bytes: number;
+}
+
+/** "Does it fit on an A100?", "what is the largest batch that fits?": the memory calculator for the session's model. */
+export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer {
+  const { workload } = facts.session.manifest;
+  const model = workload ? workloadModel(workload) : null;
+  if (!workload || model === null || 'reason' in model) {
+    const why = model && 'reason' in model ? model.reason.text : 'the session does not say what it ran';
+    return cannot(
+      `Whether it fits cannot be told: ${why}.`,
+      'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
+    );
+  }
+  const rooms = roomsOf(facts);
+  if (rooms.length === 0) {
+    return cannot(
+      'Whether it fits cannot be told: the question names no GPU, and the session ran on none that is known.',
+      'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
+    );
+  }
+  const request = requestOf(facts, asked);
+  const name = workload.model?.name ?? 'the model';
+  const size = `batch ${request.batchSize}, ${request.inputLen} + ${request.outputLen} tokens`;
+  const stored = `${model.storage.weights.name} weights`;
+  const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
+    const at = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
+    const made = estimateMemory(model.architecture, at);
+    const fit = largestFit(model.architecture, { ...at, reserve: 'share' });
+    const word = facts.question.isYesNo ? (made.fits ? 'Yes: ' : 'No: ') : '';
+    const most =
+      made.fits && fit.batchSize !== null && fit.contextTokens !== null
+        ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${fit.contextTokens} tokens at batch ${request.batchSize}`
+        : '';
+    return partFrom(
+      'memory calculator',
+      `${word}${name} (${stored}, ${size}) needs ${gbOf(made.neededGpuBytes)} of the ${gbOf(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
+    );
+  });
+  const made = estimateMemory(model.architecture, { ...request, storage: model.storage });
+  const lines = made.lines
+    .filter(({ bytes }) => bytes >= 1e6)
+    .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${gbOf(bytes)}`);
+  return told(parts[0]!, [
+    ...parts.slice(1),
+    partFrom('memory calculator', `By component:\n${lines.join('\n')}`, lines.length),
+  ]);
+}
+
+/** The session's own sizes, with what the question changes. */
+function requestOf(facts: StoredFacts, asked: AskedWorkload): Omit<MemoryRequest, 'storage'> {
+  const { workload } = facts.session.manifest;
+  // "Does batch 64 fit?" is read as a change, although nothing is hypothetical about it.
+  const changes = changesAsked(`what if ${facts.question.text}`, asked)?.alternatives.flat() ?? [];
+  const number = (word: string) =>
+    Number(changes.find((one) => one.startsWith(`${word}=`))?.slice(word.length + 1)) || null;
+  return {
+    engine: workload!.engine.name.includes('vllm') ? 'vllm' : 'transformers',
+    batchSize: number('batch-size') ?? workload!.batch_size ?? 1,
+    inputLen: number('context-len') ?? workload!.input_len ?? 512,
+    outputLen: workload!.output_len ?? 128,
+    parallel: { tensor: workload!.tensor_parallel_size },
+  };
+}
+
+/** Each memory size of the GPUs that are named once; else the session's own. */
+function roomsOf({ question, session }: StoredFacts): Room[] {
+  const own = deviceOf(session.manifest).name;
+  const names = question.gpus.length > 0 ? question.gpus : own === null ? [] : [own];
+  const sheets = names.flatMap((name) => {
+    const sheet = gpuSheet(name);
+    return sheet ? [{ name, sheet }] : [];
+  });
+  const bySize = new Map(sheets.map((one) => [`${family(one.name)} ${one.sheet.memoryGb}`, one]));
+  return [...bySize.values()].slice(0, 3).map(({ name, sheet }) => ({ name, bytes: bytesOf(name, sheet) }));
+}
+
+const family = (name: string): string => /\b[A-Z]{1,3}\d+[A-Z]{0,2}\b|\b\d{4}\b/.exec(name)?.[0] ?? name;
+
+function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
+  const known = [name, ...names].map((one) => allocatableGib[one]).find((one) => one !== undefined);
+  return Math.round(2 ** 30 * (known ?? memoryGb * allocatableShare));
+}

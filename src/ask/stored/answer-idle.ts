@@ -1,0 +1,118 @@
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { barsTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  hasTable,
+  instanceOf,
+  lacksStage,
+  partFrom,
+  stagesAsked,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { msOf, percentOf } from './words.js';
+
+const idleBars = ['host', 'synchronization', 'launch_', 'device_dependency'];
+
+/** "Is the GPU idle between steps?": idle time of a stage and what the device waits for. */
+export function idleTime(facts: StoredFacts): TopicAnswer {
+  const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
+  const own = stages.filter(({ source }) => source === 'trace');
+  if (own.length === 0) {
+    return (
+      (stages.length === 0 ? lacksStage(facts) : null) ??
+      cannot(
+        'The session has no timeline of a GPU: when it was idle, and what it waited for, is not recorded.',
+        capture.timeline,
+      )
+    );
+  }
+  const direct = own.map((stage) => idleOf(stage, facts.question.isYesNo));
+  return told(direct[0]!, [
+    ...direct.slice(1),
+    ...own.slice(0, 2).flatMap((stage) => barsTold(stage, idleBars)),
+  ]);
+}
+
+function idleOf(stage: StageWaterfall, isYesNo: boolean): StoredPart {
+  const measured = stage.measured_ms.value ?? 0;
+  const sum = (pick: (id: string) => boolean) =>
+    stage.bars.reduce((total, { id, ms }) => total + (pick(id) ? Math.max(0, ms) : 0), 0);
+  const added = sum((id) => id === 'profiler_overhead');
+  const idle = sum((id) => idleBars.some((one) => id.startsWith(one)));
+  const under = idle + added;
+  const share = measured > 0 ? under / measured : 0;
+  const word = !isYesNo ? '' : share >= 0.1 ? 'Yes: ' : share >= 0.02 ? 'A little: ' : 'No: ';
+  const clean = measured - added;
+  const without =
+    added > 0.02 * measured && clean > 0
+      ? `; without the profiler ${percentOf(idle / clean)} of ${msOf(clean)}`
+      : '';
+  return partFrom(
+    'waterfall',
+    `${word}the GPU is idle for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(under)} of ${msOf(measured)}${without}).`,
+    stage.bars.length,
+  );
+}
+
+/** "How many kernels are launched a step?" */
+export async function launchCounts(facts: StoredFacts): Promise<TopicAnswer> {
+  const { trace } = await facts.captures();
+  if (!trace?.data.source.gpu_used)
+    return cannot('The session has no timeline of a GPU: its launches are not known.', capture.timeline);
+  const asked = new Set(stagesAsked(facts).map(({ kind }) => kind));
+  const parts = trace.data.phases
+    .filter(({ kind }) => asked.has(kind))
+    .map(({ kind, kernels, launches, copies }) => {
+      const own = trace.data.launches.phases.find((one) => one.kind === kind);
+      const layers = trace.data.launches.layers.value;
+      const each = own?.launches_per_layer.value ?? null;
+      const perLayer =
+        each === null || layers === null
+          ? ''
+          : `: ${each.toFixed(each < 10 ? 1 : 0)} for each of ${layers} layers`;
+      return partFrom(
+        'trace',
+        `${instanceOf({ kind, point: null }).replace(/^./, (one) => one.toUpperCase())} runs ${rounded(kernels)} kernels and ${rounded(copies)} copies from ${rounded(launches)} launches${perLayer}.`,
+      );
+    });
+  const [first, ...rest] = parts;
+  if (!first)
+    return lacksStage(facts) ?? cannot('No stage of the session launches kernels.', capture.timeline);
+  return told(first, [...rest, ...(await launchCalls(facts))]);
+}
+
+const rounded = (count: number): string => (Number.isInteger(count) ? `${count}` : count.toFixed(1));
+
+interface LaunchRow extends Record<string, unknown> {
+  name: string;
+  calls: number;
+  mean_us: number;
+  total_ms: number;
+}
+
+/** Calls that launch kernels. */
+async function launchCalls(facts: StoredFacts): Promise<StoredPart[]> {
+  if (!hasTable(facts, 'api_calls')) return [];
+  const sql = `SELECT name, count(*) AS calls, avg(dur_ns) / 1e3 AS mean_us, sum(dur_ns) / 1e6 AS total_ms
+FROM api_calls WHERE ${ofOneCapture('api_calls')} AND name ILIKE '%launch%'
+GROUP BY name ORDER BY calls DESC`;
+  const rows = await facts.database.query<LaunchRow>(sql);
+  if (rows.length === 0) return [];
+  const lines = rows
+    .slice(0, 4)
+    .map(
+      ({ name, calls, mean_us: mean, total_ms: ms }) =>
+        `- ${name}: ${calls} calls, ${mean.toFixed(1)} µs each, ${msOf(ms)}`,
+    );
+  return [
+    { text: `Launches of the whole capture:\n${lines.join('\n')}`, sql, from: 'sql', rows: rows.length },
+  ];
+}
+
+/** One recording of one execution: the one with most rows, so that nothing is counted twice. */
+export const ofOneCapture = (table: string) =>
+  `(execution_id, capture_id) = (SELECT (execution_id, capture_id) FROM ${table} GROUP BY execution_id, capture_id ORDER BY count(*) DESC, execution_id, capture_id LIMIT 1)`;

@@ -1,0 +1,258 @@
+import type { KernelCounters } from '../../model/documents/counters.js';
+import type { OpClass } from '../../model/classes.js';
+import { ofOneCapture } from './answer-idle.js';
+import { ruleAnswer, type RuleTopic } from './answer-rules.js';
+import { barsTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  hasTable,
+  instanceOf,
+  partFrom,
+  stagesAsked,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { capital, msOf, overlap, percentOf, shortened, tokensOf, withoutEnd } from './words.js';
+
+interface NamedRow extends Record<string, unknown> {
+  name: string;
+  class: string;
+  calls: number;
+  total_ms: number;
+  share: number;
+}
+
+/** "Which kernels take longest?": kernels (or operators of a CPU), those that the question names where it does. */
+export async function longestKernels(facts: StoredFacts): Promise<TopicAnswer> {
+  const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
+  if (table === null) return cannot('The session holds no kernels and no operators.', capture.timeline);
+  const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
+  const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
+  sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
+FROM ${table} WHERE ${ofOneCapture(table)}
+GROUP BY ALL ORDER BY total_ms DESC, name`;
+  const rows = await facts.database.query<NamedRow>(sql);
+  const words = new Set([...facts.question.tokens].filter((token) => !generic.has(token)));
+  const named = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
+  const shown = (named.length > 0 ? named : rows).slice(0, 5);
+  const [first] = shown;
+  if (!first) return cannot('The session holds no kernels and no operators.', capture.timeline);
+  const what = table === 'kernels' ? 'kernel' : 'operator';
+  const lines = shown.map(
+    (row) =>
+      `- ${shortened(row.name)} (${row.class}): ${msOf(row.total_ms)}, ${percentOf(row.share)}, ${row.calls} calls`,
+  );
+  const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
+  const most = named.length > 0 ? `Of the ${what}s that this names the longest is` : `The longest ${what} is`;
+  return told(
+    part(
+      `${most} ${shortened(first.name)}: ${msOf(first.total_ms)} in ${first.calls} calls, ${percentOf(first.share)} of all ${what} time.`,
+    ),
+    [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
+  );
+}
+
+/** Words of questions that names of kernels hold as well, as stems. */
+const generic = tokensOf(
+  'kernel operator gpu cuda decode prefill step longest most slow fast run launch total top list is',
+);
+
+/** Classes by the words people use for them. */
+const classWords: readonly [RegExp, OpClass][] = [
+  [/\battention\b|\battn\b|\bsdpa\b|\bflash\b/i, 'attention'],
+  [
+    /\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear(?: layers?)?\b|\bgemv\b/i,
+    'gemm',
+  ],
+  [
+    /\belement[- ]?wise\b|\bpointwise\b|\bactivation functions?\b|\bsilu\b|\bgelu\b|\brotary\b|\brope\b/i,
+    'elementwise',
+  ],
+  [/\b(?:layer|rms)?[- ]?norms?\b|\bnormali[sz]ations?\b/i, 'norm'],
+  [/\bembeddings?\b/i, 'embedding'],
+  [/\bcommunication\b|\bnccl\b|\ball-?reduce\b/i, 'communication'],
+  [/\bsampling\b|\bargmax\b|\btop-?k\b/i, 'sampling'],
+];
+
+export const classAsked = (text: string): OpClass | null =>
+  classWords.find(([words]) => words.test(text))?.[1] ?? null;
+
+/** "How much is attention?": a class of kernels in a mean instance of the stages. */
+export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | null> {
+  const name = classAsked(facts.question.text);
+  if (name === null) return null;
+  const { trace } = await facts.captures();
+  if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? ofOperators(facts, name) : null;
+  const stages = stagesAsked(facts);
+  const found = stages.flatMap((stage) => {
+    const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
+    const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
+    if (!classes || !phase) return [];
+    const row = classes.rows.find((one) => one.class === name);
+    if (!row) return [partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0)];
+    const wall = phase.wall.mean_ns;
+    return [
+      partFrom(
+        'trace',
+        `${capital(name)} takes ${msOf(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${percentOf(row.share)} of its kernel time, ${percentOf(row.per_instance_ns / wall)} of its ${msOf(wall / 1e6)}, in ${row.per_instance.toFixed(0)} kernels.`,
+      ),
+    ];
+  });
+  const [first, ...rest] = found;
+  if (!first) return null;
+  const bars = stages.flatMap((stage) =>
+    barsTold(stage, [`inefficiency.${name}`, `nonessential.${name}`], 2),
+  );
+  const { evidence } = await longestKernels({
+    ...facts,
+    question: { ...facts.question, tokens: new Set([name]) },
+  });
+  return told(first, [...rest, ...bars, ...evidence.slice(0, 1)]);
+}
+
+interface ClassRow extends Record<string, unknown> {
+  kind: string;
+  ms: number;
+  share: number;
+  calls: number;
+}
+
+async function ofOperators(facts: StoredFacts, name: OpClass): Promise<TopicAnswer> {
+  const sql = `WITH own AS (SELECT s.kind, o.class, o.dur_ns FROM ops o JOIN stages s USING (execution_id, capture_id, stage_id) WHERE NOT coalesce(s.warmup, false)),
+total AS (SELECT kind, sum(dur_ns) AS all_ns FROM own GROUP BY kind)
+SELECT kind, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS share, count(*) AS calls
+FROM own JOIN total USING (kind) WHERE class = '${name}' GROUP BY kind ORDER BY ms DESC`;
+  const rows = await facts.database.query<ClassRow>(sql);
+  const { stages } = facts.question;
+  const own = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
+  if (own.length === 0)
+    return cannot(`No operator of class ${name} was recorded in these stages.`, capture.operators);
+  const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
+  const [first, ...rest] = own.map(({ kind, ms, share, calls }) =>
+    part(
+      `${capital(name)} takes ${percentOf(share)} of the operators' time in ${kind} (${msOf(ms)} in ${calls} calls).`,
+    ),
+  );
+  return told(first!, rest);
+}
+
+/** "Which kernel is memory-bound?": by the hardware's counters. */
+export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | null> {
+  const { counters } = await facts.captures();
+  const by = /\bcompute[- ]?bound\b/i.test(facts.question.text)
+    ? ('compute' as const)
+    : /\blatency[- ]?bound\b/i.test(facts.question.text)
+      ? ('latency' as const)
+      : ('memory' as const);
+  if (!counters) {
+    return cannot(
+      `Which kernels are ${by}-bound cannot be told: no hardware counters were recorded.`,
+      capture.counters,
+    );
+  }
+  const { kernels } = counters.data;
+  const own = kernels.filter(({ bound }) => bound.by === by);
+  const judged = kernels.filter(({ bound }) => bound.by !== null);
+  if (judged.length === 0)
+    return cannot('The counters that tell what bounds a kernel were not collected.', capture.counters);
+  const part = (text: string) => partFrom('counters', text, own.length);
+  const line = (one: KernelCounters) => `- ${named(one)}: ${withoutEnd(one.bound.text)}`;
+  const others = judged.filter((one) => !own.includes(one));
+  if (own.length === 0)
+    return told(part(`None of the ${judged.length} kernels that counters were recorded of is ${by}-bound.`), [
+      part(
+        `They are:\n${others
+          .slice(0, 5)
+          .map((one) => `- ${named(one)}: ${one.bound.by}-bound; ${withoutEnd(one.bound.text)}`)
+          .join('\n')}`,
+      ),
+    ]);
+  return told(
+    part(
+      `${own.length} of ${judged.length} kernels ${own.length === 1 ? 'is' : 'are'} ${by}-bound; the one that takes longest is ${named(own[0]!)} (${withoutEnd(own[0]!.bound.text)}).`,
+    ),
+    [part(`${capital(by)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`)],
+  );
+}
+
+const named = ({ name, stage }: KernelCounters): string =>
+  `${shortened(name.replace(/^void /, '').split(/[<(]/)[0] ?? name)}${stage === null ? '' : ` (${stage})`}`;
+
+const metrics: readonly {
+  asks: RegExp;
+  what: string;
+  of: (one: KernelCounters) => KernelCounters['l2_hit_rate'];
+  low: boolean;
+}[] = [
+  { asks: /\bl2\b/i, what: 'L2 hit rate', of: (one) => one.l2_hit_rate, low: true },
+  { asks: /\bl1\b/i, what: 'L1 hit rate', of: (one) => one.l1_hit_rate, low: true },
+  { asks: /\boccupancy\b/i, what: 'achieved occupancy', of: (one) => one.occupancy.achieved, low: true },
+  { asks: /\btensor (?:cores?|pipe)\b/i, what: 'tensor pipe use', of: (one) => one.tensor_pipe, low: false },
+  {
+    asks: /\bregisters?\b/i,
+    what: 'registers per thread',
+    of: (one) => one.registers_per_thread,
+    low: false,
+  },
+  { asks: /\bdram\b/i, what: 'DRAM throughput', of: (one) => one.dram_throughput, low: false },
+];
+
+/** "What is the L2 hit rate?", "what limits occupancy?": a counter of the kernels that take longest. */
+export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null> {
+  const metric = metrics.find(({ asks }) => asks.test(facts.question.text));
+  const stalls = /\bstall\w*/i.test(facts.question.text);
+  if (!metric && !stalls) return null;
+  const { counters } = await facts.captures();
+  const what = metric?.what ?? 'stall reasons';
+  if (!counters) {
+    const why = `The ${what} cannot be told: no hardware counters were recorded.`;
+    // Of tensor cores dtypes and shapes tell something without them.
+    const rules = ['half_precision', 'gemm_shape'];
+    const { direct } = ruleAnswer(facts, { id: 'tensor_cores', asks: /^/, rules, needs: capture.counters });
+    return cannot(why, capture.counters, direct && /tensor/i.test(what) ? [direct] : []);
+  }
+  const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
+    if (!metric) {
+      const [first] = one.stalls;
+      return first ? [`${named(one)}: ${first.reason} ${percentOf(first.share)}, ${first.meaning}`] : [];
+    }
+    const value = metric.of(one);
+    if (value.value === null) return [];
+    const limits =
+      metric.what === 'achieved occupancy' && one.occupancy.limited_by.length > 0
+        ? `, limited by ${one.occupancy.limited_by.join(' and ')}`
+        : '';
+    const theory =
+      metric.what === 'achieved occupancy' && one.occupancy.theoretical.value !== null
+        ? ` of ${one.occupancy.theoretical.value.toFixed(0)} % possible`
+        : '';
+    return [
+      `${named(one)}: ${value.value.toFixed(value.unit === '%' ? 1 : 0)}${value.unit === '%' ? ' %' : ''}${theory}${limits}`,
+    ];
+  });
+  const [first, ...rest] = lines;
+  if (first === undefined)
+    return cannot(`The ${what} was not among the counters that were collected.`, capture.counters);
+  return told(
+    partFrom('counters', `${capital(what)} of the kernel that takes longest: ${first}.`, lines.length),
+    rest.length > 0
+      ? [partFrom('counters', `Of the next:\n${rest.map((line) => `- ${line}`).join('\n')}`)]
+      : [],
+  );
+}
+
+/** "Is flash attention used?": the rule of eager attention, and the kernels that attention runs in. */
+export async function attentionKind(facts: StoredFacts, topic: RuleTopic): Promise<TopicAnswer> {
+  const found = ruleAnswer(facts, topic);
+  const asked = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
+  const { direct, evidence } = await longestKernels(asked);
+  if (found.cannot || !direct?.text.startsWith('Of the')) return found;
+  const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
+  if (isEager) return { ...found, evidence: [...found.evidence, ...evidence] };
+  const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: a' : 'A';
+  const fused = { ...direct, text: `${yes}ttention runs in fused kernels. ${direct.text}` };
+  return told(fused, [...evidence, ...(found.direct ? [found.direct] : [])]);
+}

@@ -1,0 +1,78 @@
+import { deviceOf } from '../../analyze/device.js';
+import {
+  cannot,
+  capture,
+  hasTable,
+  partFrom,
+  type StoredFacts,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+
+interface SampleRow extends Record<string, unknown> {
+  scope: string;
+  mean: number;
+  most: number;
+  samples: number;
+}
+
+const metrics: readonly { asks: RegExp; metric: string; unit: string; what: string }[] = [
+  { asks: /\bpower\b|\bwatts?\b/i, metric: 'power_w', unit: 'W', what: 'draws' },
+  { asks: /\bclocks?\b|\bfrequenc\w*/i, metric: 'sm_clock_mhz', unit: 'MHz', what: 'clocks at' },
+  { asks: /\btemperature\b|\bhot\b/i, metric: 'temperature_c', unit: '°C', what: 'is at' },
+  { asks: /\butili[sz]ation\b|\bbusy\b/i, metric: 'utilization_percent', unit: '%', what: 'is utilised' },
+];
+
+/** "How much power does it draw?": samples of the device beside the run. */
+export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
+  const found = metrics.find(({ asks }) => asks.test(facts.question.text));
+  if (!found) return null;
+  const none = cannot(`That was not sampled in this session.`, capture.monitor);
+  if (!hasTable(facts, 'telemetry')) return none;
+  const sql = `SELECT scope, avg(value) AS mean, max(value) AS most, count(*) AS samples
+FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL
+GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
+  const rows = await facts.database.query<SampleRow>(sql);
+  const lines = rows.map(
+    ({ scope, mean, most, samples }) =>
+      `${scope} ${found.what} ${mean.toFixed(0)} ${found.unit} on average, ${most.toFixed(0)} ${found.unit} at most (${samples} samples).`,
+  );
+  const [first, ...rest] = lines;
+  if (first === undefined) return none;
+  const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
+  return told(
+    part(first),
+    rest.slice(0, 3).map((line) => part(`- ${line}`)),
+  );
+}
+
+/** "What ran?": model, dtype, engine, sizes, device. */
+export function whatRan({ session: { manifest } }: StoredFacts): TopicAnswer {
+  const { workload } = manifest;
+  const { name } = deviceOf(manifest);
+  const sizes = workload
+    ? [
+        workload.batch_size === null ? null : `batch ${workload.batch_size}`,
+        workload.input_len === null ? null : `${workload.input_len} prompt tokens`,
+        workload.output_len === null ? null : `${workload.output_len} generated`,
+      ].filter((one) => one !== null)
+    : [];
+  const model = workload?.model;
+  const device = name ?? manifest.hardware['cpu_model'];
+  const parts = [
+    model ? `${model.name}, ${model.quantization ?? model.dtype}` : null,
+    workload
+      ? `${workload.engine.name}${workload.engine.version === null ? '' : ` ${workload.engine.version}`}`
+      : null,
+    sizes.length > 0 ? sizes.join(', ') : null,
+    typeof device === 'string' ? `on ${device}` : null,
+  ].filter((one) => one !== null);
+  if (parts.length === 0)
+    return cannot('The session does not say what ran; its title is all there is.', 'inferscope session show');
+  return told(partFrom('manifest', `It ran ${parts.join('; ')}.`), [
+    partFrom(
+      'manifest',
+      `Session: ${manifest.title}, ${manifest.started_at.slice(0, 16).replace('T', ' ')} UTC.`,
+    ),
+  ]);
+}

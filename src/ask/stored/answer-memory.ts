@@ -1,0 +1,120 @@
+import { workloadModel } from '../../analyze/model-work.js';
+import { estimateMemory } from '../../llm/memory-estimate.js';
+import {
+  cannot,
+  capture,
+  hasArtifact,
+  hasTable,
+  partFrom,
+  type StoredFacts,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { capital, gbOf, gibOf, percentOf } from './words.js';
+
+interface Component {
+  component: string;
+  bytes: number;
+}
+
+const componentWords: readonly [RegExp, RegExp][] = [
+  [/\bkv[- ]?cache\b|\bkv\b/i, /^kv_cache/],
+  [/\bweights?\b|\bparameters\b/i, /weights/],
+  [/\bactivations?\b/i, /activation/],
+  [/\boverhead\b|\bcontext\b|\bframework\b/i, /overhead|context|runtime|framework|non_torch/],
+];
+
+/** "What takes the memory?", "how big is the KV cache?": components of a memory profile, else what was sampled. */
+export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
+  const parts = await componentsOf(facts);
+  if (parts.length === 0) return sampledMemory(facts);
+  const ordered = parts.toSorted((a, b) => b.bytes - a.bytes);
+  const total = parts.reduce((sum, { bytes }) => sum + bytes, 0);
+  const asked = componentWords.find(([words]) => words.test(facts.question.text))?.[1];
+  const own = asked ? ordered.filter(({ component }) => asked.test(component)) : [];
+  const lines = ordered.map(({ component, bytes }) => `- ${words(component)}: ${gibOf(bytes)}`);
+  const list = partFrom(
+    'memory profile',
+    `Memory at the peak by component:\n${lines.join('\n')}`,
+    lines.length,
+  );
+  if (asked && own.length === 0)
+    return cannot('That component was not told apart in this session.', capture.memory, [list]);
+  const [first, second] = ordered;
+  const text =
+    own.length > 0
+      ? own
+          .map(
+            ({ component, bytes }) =>
+              `${capital(words(component))}: ${gibOf(bytes)}, ${percentOf(bytes / total)} of the ${gibOf(total)} at the peak.`,
+          )
+          .join(' ')
+      : `Most of it is ${words(first!.component)}: ${gibOf(first!.bytes)} of ${gibOf(total)} at the peak${second ? `; then ${words(second.component)}, ${gibOf(second.bytes)}` : ''}.`;
+  return told(partFrom('memory profile', text), [list]);
+}
+
+const words = (component: string): string => component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
+
+async function componentsOf(facts: StoredFacts): Promise<Component[]> {
+  if (hasArtifact(facts, 'memory-plan')) {
+    const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
+    return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
+  }
+  if (facts.session.manifest.kind !== 'profile') return [];
+  const { analyzeProfile } = await import('../../analyze/profile.js');
+  return (await analyzeProfile(facts.session)).data.memory?.breakdown ?? [];
+}
+
+interface PeakRow extends Record<string, unknown> {
+  kind: string;
+  peak_bytes: number;
+}
+
+/** The most that samples and allocators said, where the session is no memory profile. */
+async function sampledMemory(facts: StoredFacts): Promise<TopicAnswer> {
+  const particular = componentWords.some(([asks]) => asks.test(facts.question.text));
+  const none = 'What took the memory was not recorded in this session.';
+  if (!hasTable(facts, 'memory')) return calculated(facts) ?? cannot(none, capture.memory);
+  const sql =
+    'SELECT kind, max(bytes) AS peak_bytes FROM memory GROUP BY kind ORDER BY peak_bytes DESC NULLS LAST';
+  const rows = (await facts.database.query<PeakRow>(sql)).filter((row) => row.peak_bytes !== null);
+  const [first] = rows;
+  if (!first) return calculated(facts) ?? cannot(none, capture.memory);
+  const list = rows
+    .slice(0, 6)
+    .map(({ kind, peak_bytes: bytes }) => `- ${kind}: ${gibOf(Number(bytes))} at most`);
+  const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
+  const all = part(`Memory as recorded:\n${list.join('\n')}`);
+  if (particular)
+    return cannot('Which part took how much was not recorded in this session.', capture.memory, [all]);
+  return told(part(`At most ${gibOf(Number(first.peak_bytes))} were in use (${first.kind}).`), [all]);
+}
+
+/** Not measured: what the model's arithmetic gives for the run's sizes. */
+function calculated({ session: { manifest }, question }: StoredFacts): TopicAnswer | null {
+  const { workload } = manifest;
+  const model = workload ? workloadModel(workload) : null;
+  if (!workload || model === null || 'reason' in model) return null;
+  const { lines, totalBytes } = estimateMemory(model.architecture, {
+    engine: workload.engine.name.includes('vllm') ? 'vllm' : 'transformers',
+    batchSize: workload.batch_size ?? 1,
+    inputLen: workload.input_len ?? 1,
+    outputLen: workload.output_len ?? 0,
+    storage: model.storage,
+    parallel: { tensor: workload.tensor_parallel_size },
+  });
+  const asked = componentWords.find(([asks]) => asks.test(question.text))?.[1];
+  const own = lines
+    .filter(({ component }) => !asked || asked.test(component))
+    .toSorted((a, b) => b.bytes - a.bytes)[0];
+  if (!own) return null;
+  const part = (text: string) => partFrom('memory calculator', text, lines.length);
+  const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${gbOf(bytes)}`);
+  const size = `batch ${workload.batch_size ?? 1}, ${workload.input_len ?? 1} + ${workload.output_len ?? 0} tokens`;
+  return told(
+    part(
+      `Memory was not measured here; by the model's arithmetic ${gbOf(own.bytes)} of ${gbOf(totalBytes)} are ${words(own.component)} (${size}).`,
+    ),
+    [part(`By component:\n${list.join('\n')}`), part(`What would measure it: ${capture.memory}`)],
+  );
+}

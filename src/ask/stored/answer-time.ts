@@ -1,0 +1,124 @@
+import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  lacksStage,
+  partFrom,
+  stagesAsked,
+  type StoredFacts,
+  told,
+  type TopicAnswer,
+  instanceOf,
+} from './stored-facts.js';
+import { capital, msOf, percentOf } from './words.js';
+
+/** "Why is decode slow?": the first finding of the stage, then where its time goes. */
+export function whySlow(facts: StoredFacts): TopicAnswer {
+  const [first] = changesFound(facts);
+  const stages = stagesAsked(facts).slice(0, 2).map(stageTold);
+  if (first) return told(findingTold(first), [changeOf(first), ...stages]);
+  if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
+  return told(stages[0]!, [partFrom('findings', noneFound(facts), 0), ...stages.slice(1)]);
+}
+
+/** "Where does the time of a decode step go?", "how long does …?" */
+export function timeOfStage(facts: StoredFacts): TopicAnswer {
+  const stages = stagesAsked(facts).slice(0, 3).map(stageTold);
+  const [first] = changesFound(facts);
+  if (stages.length === 0) return lacksStage(facts) ?? nothingTimed();
+  return told(stages[0]!, [...stages.slice(1), ...(first ? [findingTold(first)] : [])]);
+}
+
+/** "What should I change first?": findings that are not hidden by others. */
+export function whatToChange(facts: StoredFacts): TopicAnswer {
+  const found = changesFound(facts);
+  const [first, ...rest] = found;
+  if (!first) return told(partFrom('findings', noneFound(facts), 0));
+  const { change, gain } = first;
+  const less =
+    gain && gain.expected_ms > 0
+      ? `: ${msOf(gain.expected_ms)} less expected (${msOf(gain.low_ms)} to ${msOf(gain.high_ms)})`
+      : '';
+  const direct = partFrom('findings', `Change first: ${change.text.replace(/[.\s]+$/, '')}${less}.`);
+  return told(direct, [
+    findingTold(first),
+    ...rest.slice(0, 2).flatMap((one) => [findingTold(one), changeOf(one)]),
+  ]);
+}
+
+function noneFound({ explained: { rules } }: StoredFacts): string {
+  const looked = rules.filter(({ outcome }) => outcome !== 'not_applicable').length;
+  return looked === 0
+    ? 'No rule could look at this session: it holds nothing that they judge by.'
+    : `Nothing significant to change was found: ${looked} rules looked.`;
+}
+
+const nothingTimed = () => cannot('Nothing in the session has a time of its own.', capture.timeline);
+
+/** "What should I capture next?" */
+export function whatNext({ explained }: StoredFacts): TopicAnswer {
+  const [first, ...rest] = explained.next_steps;
+  if (!first) return told(partFrom('explain', 'No further capture would sharpen what this session says.', 0));
+  return told(
+    partFrom('explain', `Next: ${first.command}; it ${first.why}.`),
+    rest.map(({ command, why }) => partFrom('explain', `- ${command}; it ${why}.`)),
+  );
+}
+
+/** "How noisy is it?": the spread of the stages' times over their instances. */
+export function howSure(facts: StoredFacts): TopicAnswer {
+  const parts = stagesAsked(facts).flatMap((stage) => {
+    const of = stage.clean_ms.value !== null ? stage.clean_ms : stage.measured_ms;
+    if (of.value === null) return [];
+    const n = of.n ?? stage.instances;
+    const text = of.ci95
+      ? `${capital(instanceOf(stage))} takes ${msOf(of.value)} ± ${msOf((of.ci95[1] - of.ci95[0]) / 2)} (95 % interval of the mean, ± ${percentOf((of.ci95[1] - of.ci95[0]) / 2 / of.value)}, n = ${n}${of.sd === undefined ? '' : `, sd ${msOf(of.sd)}`}).`
+      : `${capital(instanceOf(stage))} was measured ${n === 1 ? 'once' : `${n} times`} (${msOf(of.value)}): its spread is not known.`;
+    return [partFrom('waterfall', text)];
+  });
+  const doubts = facts.explained.findings
+    .filter(({ rule }) => ['few_repeats', 'throttling', 'another_process', 'benchmark_flags'].includes(rule))
+    .map(findingTold);
+  const [first, ...rest] = parts;
+  if (!first) return lacksStage(facts) ?? nothingTimed();
+  return told(first, [...rest, ...doubts]);
+}
+
+/** "How much does the profiler add?": the same stage with and without it; null where no clean execution tells. */
+export function profilerAdds(facts: StoredFacts): TopicAnswer | null {
+  const parts = stagesAsked(facts).flatMap((stage) => {
+    const { measured_ms: under, clean_ms: clean, source } = stage;
+    if (source !== 'trace' || under.value === null || clean.value === null) return [];
+    const added = under.value - clean.value;
+    const text = `The profiler adds ${msOf(added)} to ${instanceOf(stage)}: ${msOf(under.value)} under it, ${msOf(clean.value)} without (${percentOf(added / clean.value)} more).`;
+    return [partFrom('waterfall', text)];
+  });
+  return parts[0] ? told(parts[0], parts.slice(1)) : null;
+}
+
+/** "How many tokens per second?", of the stages' own times. */
+export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
+  const batch = facts.session.manifest.workload?.batch_size ?? null;
+  const decode = facts.explained.stages.filter(({ kind }) => kind === 'decode');
+  if (decode.length === 0) {
+    return cannot('No decode step is marked: how fast tokens come is not in the session.', capture.latency);
+  }
+  const parts = decode.flatMap((stage) => {
+    const of = stage.clean_ms.value !== null ? stage.clean_ms : stage.measured_ms;
+    const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
+    if (of.value === null || sequences === 0) return [];
+    const rate = (sequences * 1000) / of.value;
+    const profiled = of === stage.measured_ms && stage.source === 'trace' ? ' under the profiler' : '';
+    return [
+      partFrom(
+        'waterfall',
+        `Decode makes ${rate >= 100 ? Math.round(rate) : rate.toPrecision(3)} tokens/s: ${sequences} ${sequences === 1 ? 'sequence' : 'sequences'}, ${msOf(of.value)} a step${profiled}.`,
+      ),
+    ];
+  });
+  const [first, ...rest] = parts;
+  const stages = stagesAsked(facts).slice(0, 1).map(stageTold);
+  if (first) return told(first, [...rest.slice(0, 5), ...stages]);
+  const why = 'How many sequences a step decodes is not known, so that tokens a second are not either.';
+  return cannot(why, capture.latency, stages);
+}

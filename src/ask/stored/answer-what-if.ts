@@ -1,0 +1,132 @@
+import type { WhatIfResult } from '../../model/documents/explain.js';
+import { InferscopeError } from '../../model/errors.js';
+import { leadOrder } from '../../analyze/explain/sentences.js';
+import type { AskedChanges } from './changes-asked.js';
+import { changeOf, findingTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  instanceOf,
+  partFrom,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { capital, msOf, percentOf, withoutEnd } from './words.js';
+
+type Stage = WhatIfResult['stages'][number];
+
+/** What the bars give for a change that was not run, by `explain --what-if`. */
+export async function predicted(facts: StoredFacts, asked: AskedChanges): Promise<TopicAnswer> {
+  const found: StoredPart[] = [];
+  const refused: string[] = asked.unknown.map(({ what }) => what);
+  const { whatIf } = await import('../../analyze/what-if/what-if.js');
+  const directs: StoredPart[] = [];
+  for (const changes of asked.alternatives) {
+    try {
+      const { data } = await whatIf(facts.session, changes);
+      const told = predictionOf(facts, data, changes);
+      if (typeof told === 'string') refused.push(told);
+      else {
+        directs.push(told.direct);
+        found.push(...told.evidence);
+      }
+    } catch (error) {
+      if (!(error instanceof InferscopeError)) throw error;
+      refused.push(`${changes.join(', ')}: ${error.parts.what}; ${withoutEnd(error.parts.why)}.`);
+    }
+  }
+  const [first, ...rest] = directs;
+  const why = [...new Set(refused)].join(' ');
+  if (!first) {
+    const hints = facts.explained.findings
+      .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
+      .flatMap((one) => [findingTold(one), changeOf(one)]);
+    const model = /which model/.test(why)
+      ? 'inferscope session utilization --model <name>'
+      : capture.timeline;
+    return cannot(why, asked.unknown[0]?.how ?? model, hints);
+  }
+  // Of several predictions the sentences are what matters; each says on what it rests with its command.
+  const behind = rest.length > 0 ? found.filter(({ text }) => !text.startsWith('- ')) : found;
+  const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];
+  return told(first, [...rest, ...behind, ...unsaid]);
+}
+
+/** A sentence of the stage that is asked for, or told first; or why there is none. */
+function predictionOf(
+  { question, session }: StoredFacts,
+  { stages }: WhatIfResult,
+  changes: readonly string[],
+): { direct: StoredPart; evidence: StoredPart[] } | string {
+  const rank = ({ kind }: Stage) => leadOrder.findIndex((one) => one === kind);
+  const ordered = stages.toSorted((a, b) => rank(a) - rank(b));
+  const own = ordered.filter(({ kind }) => question.stages.length === 0 || question.stages.includes(kind));
+  const word = changes.join(', ');
+  const reasons = own.flatMap(({ after_ms: after }) => (after.value === null ? [after.reason.text] : []));
+  const [first, ...rest] = own.filter(({ after_ms: after }) => after.value !== null);
+  if (!first)
+    return `${word} cannot be predicted: ${withoutEnd(reasons[0] ?? 'the session has no stage to predict from')}.`;
+  const from = 'what-if';
+  const { id, user } = session;
+  const command = `inferscope explain ${user.name ?? id} --what-if ${changes.map(quoted).join(',')}`;
+  const part = (text: string, rows = 1) => partFrom(from, text, rows, command);
+  const least = 0.002 * (first.before_ms.value ?? 0);
+  return {
+    direct: part(`${isHelp(question.text) ? verdict(first) : ''}${sentence(first, word)}`, first.bars.length),
+    evidence: [
+      ...rest.slice(0, 2).map((stage) => part(sentence(stage, word), stage.bars.length)),
+      ...first.bars
+        .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= least)
+        .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
+        .slice(0, 3)
+        .map(({ id, before_ms: before, after_ms: after, how }) =>
+          part(`- ${id}: ${msOf(before)} → ${msOf(after)}: ${how}`),
+        ),
+      ...(first.assumptions.length > 0
+        ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)]
+        : []),
+    ],
+  };
+}
+
+const quoted = (change: string): string => (/\s/.test(change) ? `"${change}"` : change);
+
+/** A question for yes or no, about a gain. */
+const isHelp = (text: string): boolean =>
+  /\b(help\w*|worth|benefit\w*|should|faster|improv\w*|sav(?:e|es|ing)|speed|gain\w*|pay off|good idea)\b/i.test(
+    text,
+  ) && !/^\W*(?:how|what|which)\b/i.test(text);
+
+function verdict(stage: Stage): string {
+  const ratio = gainOf(stage);
+  const { before_ms: before, after_ms: after } = stage;
+  const certain =
+    after.value !== null && after.ci95 && before.value !== null && stage.per_token_after_ms === null;
+  if (ratio > 1.02) return certain && after.ci95![1] > before.value! ? 'Probably: ' : 'Yes: ';
+  return ratio < 0.98 ? 'No, it would take longer: ' : 'Hardly: ';
+}
+
+const gainOf = ({
+  before_ms: before,
+  after_ms: after,
+  per_token_before_ms: from,
+  per_token_after_ms: to,
+}: Stage): number => (from !== null && to !== null ? from / to : (before.value ?? 0) / (after.value ?? 1));
+
+function sentence(stage: Stage, word: string): string {
+  const { before_ms: before, after_ms: after, per_token_before_ms: from, per_token_after_ms: to } = stage;
+  if (after.value === null)
+    return `${capital(instanceOf(stage))}: cannot be told: ${withoutEnd(after.reason.text)}.`;
+  const range = after.ci95 ? ` (${msOf(after.ci95[0])} to ${msOf(after.ci95[1])})` : '';
+  const now = before.value ?? 0;
+  const share = now > 0 ? after.value / now - 1 : 0;
+  const change =
+    Math.abs(share) < 0.005 ? 'no change' : `${percentOf(Math.abs(share))} ${share < 0 ? 'less' : 'more'}`;
+  const token =
+    from !== null && to !== null && to > 0
+      ? `; a token ${msOf(from)} → ${msOf(to)}, ${(from / to).toFixed(1)} times the throughput`
+      : '';
+  return `with ${word} ${instanceOf(stage)} is expected to take ${msOf(after.value)}${range} instead of ${msOf(now)}, ${change}${token}.`;
+}

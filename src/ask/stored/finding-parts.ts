@@ -1,0 +1,123 @@
+import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
+import { capital, ended, msOf, overlap, percentOf, withoutEnd } from './words.js';
+
+export const ofStage = ({ question }: StoredFacts, stage: string | null): boolean =>
+  question.stages.length === 0 || stage === null || question.stages.includes(stage);
+
+/** A finding in one or two sentences: what it is and what is at stake. */
+export function findingTold({
+  title,
+  at_stake_ms: ms,
+  at_stake_share: share,
+  evidence,
+}: Finding): StoredPart {
+  const stake = ms === null ? '' : ` At stake: ${msOf(ms)}${share === null ? '' : ` (${percentOf(share)})`}.`;
+  const first = evidence.find(({ sql }) => sql !== null);
+  return {
+    text: `${ended(title)}${stake}`,
+    sql: first?.sql ?? null,
+    from: 'findings',
+    rows: first?.row_count ?? null,
+  };
+}
+
+/** Why it is so, and what to change for how much. */
+export function changeOf({ cause, change, gain }: Finding): StoredPart {
+  const expected =
+    gain && gain.expected_ms > 0
+      ? ` Expected: ${msOf(gain.expected_ms)} less (${msOf(gain.low_ms)} to ${msOf(gain.high_ms)}).`
+      : '';
+  return {
+    text: `Why: ${ended(cause)} Change: ${ended(change.text)}${expected}`,
+    sql: null,
+    from: 'findings',
+    rows: 1,
+  };
+}
+
+/** Findings whose rule, title, cause or change share words with the question; the best match first. */
+export function matchedFindings(facts: StoredFacts, most = 2): Finding[] {
+  const { explained, question } = facts;
+  return explained.findings
+    .filter(({ stage }) => ofStage(facts, stage))
+    .map((finding) => ({
+      finding,
+      score:
+        3 *
+          overlap(
+            question.tokens,
+            `${finding.rule.replaceAll('_', ' ')} ${ruleTitle(explained, finding.rule)}`,
+          ) +
+        2 * overlap(question.tokens, finding.title) +
+        overlap(question.tokens, `${finding.bars.join(' ')} ${finding.cause}`),
+    }))
+    .filter(({ score }) => score >= 3)
+    .toSorted((a, b) => b.score - a.score)
+    .slice(0, most)
+    .map(({ finding }) => finding);
+}
+
+const ruleTitle = ({ rules }: ExplainResult, id: string): string =>
+  rules.find(({ rule }) => rule === id)?.title ?? '';
+
+/** Findings that claim something to gain, those of the asked stages; not hidden ones first. */
+export const changesFound = (facts: StoredFacts): Finding[] =>
+  facts.explained.findings
+    .filter(({ stage, severity }) => severity !== 'info' && ofStage(facts, stage))
+    .toSorted((a, b) => Number(a.hidden_by !== null) - Number(b.hidden_by !== null));
+
+/** The rule of the question's subject that looked and found nothing, or could not look. */
+export function silentRule({ explained, question }: StoredFacts): ExplainResult['rules'][number] | null {
+  const [best] = explained.rules
+    .filter(({ outcome }) => outcome !== 'fired')
+    .map((rule) => ({
+      rule,
+      score: overlap(question.tokens, `${rule.rule.replaceAll('_', ' ')} ${rule.title}`),
+    }))
+    .filter(({ score }) => score >= 2)
+    .toSorted((a, b) => b.score - a.score);
+  return best?.rule ?? null;
+}
+
+/** The time of a stage, its limit, and its three largest bars beyond the roofline. */
+export function stageTold(stage: StageWaterfall): StoredPart {
+  const { measured_ms: measured, clean_ms: clean, roofline_ms: roofline, instances, bars } = stage;
+  const largest = bars
+    .filter(({ id, ms }) => id !== 'roofline' && id !== 'profiler_overhead' && ms > 0)
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, 3);
+  const profiled = clean.value !== null && clean.value !== measured.value;
+  const parts = [
+    measured.value === null
+      ? 'was not measured'
+      : profiled
+        ? `takes ${msOf(clean.value!)} (${msOf(measured.value)} under the profiler, n = ${instances})`
+        : `takes ${msOf(measured.value)} (n = ${instances})`,
+    roofline.value === null
+      ? `what the hardware allows is not known: ${withoutEnd(roofline.reason.text)}`
+      : `the roofline allows ${msOf(roofline.value)}`,
+  ];
+  const beyond = largest.map(({ label, ms, share }) => `${label} ${msOf(ms)} (${percentOf(share)})`);
+  return {
+    text: `${capital(instanceOf(stage))} ${parts.join('; ')}.${beyond.length > 0 ? ` Largest parts: ${beyond.join(', ')}.` : ''}`,
+    sql: largest[0]?.sql ?? null,
+    from: 'waterfall',
+    rows: bars.length,
+  };
+}
+
+/** Bars whose ids begin with one of these, the largest first. */
+export function barsTold(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
+  const { measured_ms: measured, bars } = stage;
+  return bars
+    .filter(({ id, ms }) => ms > 0 && beginnings.some((one) => id.startsWith(one)))
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, most)
+    .map(({ id, label, ms, share, count, sql, parts }) => ({
+      text: `- ${id}: ${label}, ${msOf(ms)} (${percentOf(share)} of ${msOf(measured.value ?? 0)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
+      sql,
+      from: 'waterfall',
+      rows: 1,
+    }));
+}

@@ -1,0 +1,146 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { whatIf } from '../../analyze/what-if/what-if.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { answerer } from './stored-answer.js';
+
+const home = testHome();
+const open = async (file: string) =>
+  openSession((await importSession(`test/fixtures/${file}.tgz`, home)).id, home);
+
+/** H200: one decode step launched kernel by kernel, the same as a graph, one kernel with counters, a memory profile. */
+const fixed = await open('diagnosis/launch_bound_decode-fixed');
+const launches = await open('diagnosis/launch_bound_decode-fault');
+const counters = await open('diagnosis/low_occupancy-fault');
+const memory = await open('memory-torch2.11-h200/llama-2-7b');
+const closing: (() => Promise<void>)[] = [];
+afterAll(() => Promise.all(closing.map((close) => close())));
+
+async function asking(session: typeof launches) {
+  const { answer, close } = await answerer(session);
+  closing.push(close);
+  const database = await session.connect();
+  closing.push(() => database.close());
+  return { answer, query: <T>(sql: string) => database.query<T & Record<string, unknown>>(sql) };
+}
+const direct = (answer: string) => answer.split('\n')[0]!;
+
+describe('a timeline of nsys', async () => {
+  const { answer, query } = await asking(launches);
+  const one = async <T>(sql: string) => (await query<T>(sql))[0]!;
+
+  test.each<[string, RegExp]>([
+    ['Why is decode slow?', /^Launch-bound: .* At stake: [\d.]+ ms/],
+    ['Is the GPU idle between steps?', /^Yes: the GPU is idle for 8\d % of a decode step/],
+    ['Is decode launch-bound?', /^Yes: Launch-bound/],
+    ['Do we synchronise every step?', /^(No|Yes): /],
+    ['Is flash attention used?', /^Yes: attention runs in fused kernels\. .*sdpa/],
+    [
+      'Is decode memory-bound or compute-bound?',
+      /^Decode at batch 1 is on the memory side of its roofline, but/,
+    ],
+    ['Does it fit on an A100?', /^Yes: .* needs [\d.]+ GB of the 42\.3 GB of .*A100.*: it fits/],
+    ['How big is the KV cache?', /^Memory was not measured here; by the model's arithmetic/],
+    ['Which model ran on which GPU?', /^It ran .*H200/],
+    [
+      'How much does the profiler add?',
+      /^The profiler adds 3\.15 ms to a decode step: 9\.03 ms under it, 5\.88 ms without/,
+    ],
+    ['What should I change first?', /^Change first: Launch the whole step at once.* less expected/],
+  ])('%s', async (question, expected) => {
+    const found = await answer(question);
+    expect([direct(found.answer), found.answered_by]).toEqual([expect.stringMatching(expected), 'stored']);
+    for (const { id } of found.queries) expect(found.answer).toContain(`[${id}]`);
+  });
+
+  test('numbers are those of the tables', async () => {
+    const longest = await one<{ name: string; ms: number; calls: number }>(
+      'SELECT coalesce(short_name, name) AS name, sum(dur_ns) / 1e6 AS ms, count(*) AS calls FROM kernels GROUP BY 1 ORDER BY 2 DESC',
+    );
+    expect(direct((await answer('Which kernels take longest?')).answer)).toContain(
+      `${longest.name}: ${longest.ms.toFixed(2)} ms in ${longest.calls} calls`,
+    );
+    const { share } = await one<{ share: number }>(
+      `SELECT sum(dur_ns) FILTER (class = 'attention') / sum(dur_ns) AS share FROM kernels k
+       JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
+    );
+    const told = /: ([\d.]+) % of its kernel time/.exec(
+      direct((await answer('How much is attention?')).answer),
+    )!;
+    expect(Number(told[1]) / 100).toBeCloseTo(share, 2);
+    const steps = await one<{ launches: number }>(
+      `SELECT count(DISTINCT k.correlation) / count(DISTINCT s.stage_id) AS launches FROM kernels k
+       JOIN stages s USING (execution_id, capture_id, stage_id) WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`,
+    );
+    const count = /from ([\d.]+) launches/.exec(
+      direct((await answer('How many launches a decode step?')).answer),
+    )!;
+    expect(Number(count[1])).toBeCloseTo(steps.launches, 0);
+  });
+
+  test('a prediction is that of what-if, and its command is told', async () => {
+    const found = await answer('Would CUDA graphs help?');
+    const [stage] = (await whatIf(launches, ['cudagraph'])).data.stages;
+    expect(direct(found.answer)).toContain(
+      `Yes: with cudagraph a decode step is expected to take ${stage!.after_ms.value!.toFixed(2)} ms`,
+    );
+    expect(found.queries[0]).toMatchObject({
+      tool: 'what-if',
+      input: 'inferscope explain launch_bound_decode-fault --what-if cudagraph',
+    });
+    expect(direct((await answer('Would flash attention help?')).answer)).toMatch(/^Hardly: .*no change/);
+  });
+
+  test('what it cannot tell names the capture that would', async () => {
+    for (const [question, capture] of [
+      ['What is the L2 hit rate?', /--evaluator nsys,ncu/],
+      ['Which kernel is memory bound?', /--evaluator nsys,ncu/],
+      ['Why is TTFT high?', /inferscope run/],
+      ['What is the p99 latency?', /inferscope bench serve/],
+      ['Is the GPU throttling?', /inferscope monitor/],
+      ['Would speculative decoding help?', /inferscope bench/],
+    ] as const) {
+      const found = await answer(question);
+      expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringMatching(capture)]);
+      expect(found.answer).toContain(`What would tell: ${found.next_capture}`);
+    }
+  });
+});
+
+test('since the last session of the same program: what session compare says', async () => {
+  const { answer } = await asking(fixed);
+  const found = await answer('What changed since the last run?');
+  // Both print their own mean under the profiler: 9.03 ms, then 2.69 ms.
+  expect(direct(found.answer)).toMatch(
+    /^Since launch_bound_decode-fault \(2026-11-21 .* decode: .* times faster/,
+  );
+  expect((await answer('What changed since yesterday?')).answered_by).toBe('nobody');
+});
+
+test('counters of ncu', async () => {
+  const { answer } = await asking(counters);
+  expect(direct((await answer('What limits occupancy?')).answer)).toMatch(/6\.1 %.*limited by shared memory/);
+  expect(direct((await answer('Which kernel is latency-bound?')).answer)).toMatch(
+    /^1 of 1 kernels is latency-bound/,
+  );
+  const none = await answer('Would fp8 help?');
+  expect([none.answered_by, none.next_capture]).toEqual([
+    'nobody',
+    'inferscope session utilization --model <name>',
+  ]);
+});
+
+test('a memory profile', async () => {
+  const { answer } = await asking(memory);
+  expect(direct((await answer('What takes the memory?')).answer)).toMatch(
+    /^Most of it is model weights: 12\.55 GiB/,
+  );
+  // 2 × 32 layers × 4096 × 2 bytes a token, 4 sequences of 512 + 48.
+  const kv = (2 * 32 * 4096 * 2 * 4 * 560) / 2 ** 30;
+  const told = /KV cache: ([\d.]+) GiB/.exec(direct((await answer('How big is the KV cache?')).answer))!;
+  expect(Math.abs(Number(told[1]) / kv - 1)).toBeLessThan(0.1);
+  expect(direct((await answer('Does batch 64 fit on an L4?')).answer)).toMatch(/^No: .* it does not fit/);
+  // Its kernels were not timed.
+  expect((await answer('What if batch 32?')).answered_by).toBe('nobody');
+});

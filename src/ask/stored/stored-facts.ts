@@ -1,0 +1,123 @@
+import { leadStage } from '../../analyze/explain/sentences.js';
+import type { CapturesResult } from '../../analyze/captures.js';
+import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
+import { InferscopeError } from '../../model/errors.js';
+import type { Home } from '../../session/home.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import type { AskedQuestion } from './asked-question.js';
+
+/** What answers without a model may look at. */
+export interface StoredFacts {
+  session: Session;
+  /** Where other sessions lie. */
+  home: Home;
+  database: SessionDatabase;
+  explained: ExplainResult;
+  question: AskedQuestion;
+  /** Timeline, counters and matrix products, asked for once; all null where the session has none. */
+  captures(): Promise<Pick<CapturesResult, 'trace' | 'counters'>>;
+}
+
+/** One piece of an answer and what gave it. */
+export interface StoredPart {
+  text: string;
+  /** What yields its numbers with `inferscope sql`; null where an analysis gave them, which `from` names. */
+  sql: string | null;
+  from: string;
+  /** What that analysis was asked, as a command that says it again; null for the usual one of `from`. */
+  command?: string;
+  rows: number | null;
+}
+
+export interface TopicAnswer {
+  /** One or two sentences with the number; null where it cannot be told. */
+  direct: StoredPart | null;
+  evidence: readonly StoredPart[];
+  /** Why it cannot be told, and the command that would; null where it is told. */
+  cannot: { why: string; capture: string | null } | null;
+}
+
+export const told = (direct: StoredPart, evidence: readonly StoredPart[] = []): TopicAnswer => ({
+  direct,
+  evidence,
+  cannot: null,
+});
+
+export const cannot = (
+  why: string,
+  capture: string | null,
+  evidence: readonly StoredPart[] = [],
+): TopicAnswer => ({ direct: null, evidence, cannot: { why, capture } });
+
+/** Of an analysis, without SQL of its own. */
+export const partFrom = (
+  from: string,
+  text: string,
+  rows: number | null = 1,
+  command?: string,
+): StoredPart => ({ text, sql: null, from, rows, ...(command === undefined ? {} : { command }) });
+
+/** Commands that bring what a session lacks. */
+export const capture = {
+  timeline: 'inferscope run --evaluator none,nsys -- <command>',
+  counters: 'inferscope run --evaluator nsys,ncu -- <command>',
+  operators: 'inferscope run --evaluator torch -- <command>',
+  memory: 'inferscope memory --model <model>',
+  bench: 'inferscope bench throughput --model <model> --batch-size 1,4,8,16,32',
+  latency: 'inferscope bench latency --model <model> --runs 20',
+  serve: 'inferscope bench serve --url <http://host:port>',
+  monitor: 'inferscope monitor --record --while -- <command>',
+} as const;
+
+/** The stages that a question is about: those it names, else the one that is told first. */
+export function stagesAsked({ explained, question }: StoredFacts): StageWaterfall[] {
+  const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
+  if (named.length > 0 || question.stages.length > 0) return named;
+  const lead = leadStage(explained.stages);
+  return lead ? explained.stages.filter(({ kind }) => kind === lead.kind) : [];
+}
+
+/** "No stage decode", where the question names one that the session has not; null where all is there. */
+export function lacksStage(facts: StoredFacts): TopicAnswer | null {
+  const { explained, question } = facts;
+  if (stagesAsked(facts).length > 0) return null;
+  const wanted = question.stages.length > 0 ? question.stages.join(' or ') : 'stages';
+  const why =
+    explained.without_waterfall.find(({ stage }) => stage === null || question.stages.includes(stage))
+      ?.reason ??
+    (explained.stages.length > 0
+      ? `it marks ${explained.stages.map(({ kind }) => kind).join(', ')} only`
+      : 'nothing marks any');
+  return cannot(`The session has no ${wanted} to tell it by: ${why}.`, capture.timeline);
+}
+
+/** "A decode step", "the whole capture". */
+export const instanceOf = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string => {
+  const word: Partial<Record<StageWaterfall['kind'], string>> = {
+    decode: 'a decode step',
+    mixed: 'a mixed step',
+    prefill: 'a prefill',
+    outside: 'the whole capture',
+    load: 'loading',
+    warmup: 'warm-up',
+    sampling: 'sampling',
+  };
+  return `${word[kind] ?? `a ${kind}`}${point === null ? '' : ` at ${point}`}`;
+};
+
+/** An analysis of a session that it may not be made for: then there is none. */
+export async function orNull<T>(work: () => Promise<T>): Promise<T | null> {
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof InferscopeError) return null;
+    throw error;
+  }
+}
+
+export const hasTable = ({ session }: Pick<StoredFacts, 'session'>, table: string): boolean =>
+  (session.manifest.tables[table] ?? []).some(({ rows }) => rows > 0);
+
+export const hasArtifact = ({ session }: Pick<StoredFacts, 'session'>, kind: string): boolean =>
+  session.manifest.artifacts.some((artifact) => artifact.kind === kind);

@@ -1,0 +1,256 @@
+import { benchAnswers, requestsAsked } from './answer-bench.js';
+import { boundStage, turningBatch, utilization } from './answer-bound.js';
+import { whatChanged } from './answer-changed.js';
+import { copies } from './answer-copies.js';
+import { whatFits } from './answer-fits.js';
+import { idleTime, launchCounts } from './answer-idle.js';
+import {
+  attentionKind,
+  boundKernels,
+  classAsked,
+  counterOf,
+  longestKernels,
+  shareOfClass,
+} from './answer-kernels.js';
+import { sampledMetric, whatRan } from './answer-machine.js';
+import { memoryUsed } from './answer-memory.js';
+import { ruleAnswer, ruleTopics } from './answer-rules.js';
+import {
+  howSure,
+  profilerAdds,
+  timeOfStage,
+  tokensPerSecond,
+  whatNext,
+  whatToChange,
+  whySlow,
+} from './answer-time.js';
+import { predicted } from './answer-what-if.js';
+import type { AskedQuestion } from './asked-question.js';
+import { type AskedWorkload, changesAsked } from './changes-asked.js';
+import { cannot, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
+
+/** What a question is about, and what answers it. */
+export interface Topic {
+  id: string;
+  /** What it can be asked, for those whose question nobody understood; null where others show it better. */
+  example: string | null;
+  asks(question: AskedQuestion, workload: AskedWorkload): boolean;
+  /** null: nothing of it is in this session, a later topic may know. */
+  answer(facts: StoredFacts, workload: AskedWorkload): Promise<TopicAnswer | null> | TopicAnswer | null;
+}
+
+const by =
+  (pattern: RegExp) =>
+  ({ text }: AskedQuestion): boolean =>
+    pattern.test(text);
+
+/** In the order in which they are tried: a question for a prediction before its subject, the particular before the general. */
+export const topics: readonly Topic[] = [
+  {
+    id: 'fits',
+    example: 'does it fit on an A100?',
+    asks: by(
+      /\bfits?\b|\bout of memory\b|\boom\b|\bhow (?:many|large|big) (?:a |is the |can the )?(?:batch\w*|sequences|requests|prompts)\b.*\b(?:can|could|hold|go|get|be)\b|\b(?:largest|maximum|max|biggest) (?:possible )?(?:batch|context|prompt|sequence)\b|\broom for\b|\benough (?:memory|vram)\b/i,
+    ),
+    answer: whatFits,
+  },
+  {
+    id: 'changed',
+    example: 'what changed since yesterday?',
+    asks: by(
+      /\b(?:what|anything)\b.{0,20}\b(?:changed|differ\w*|regress\w*)\b|\bsince (?:yesterday|last|the last|v?\d)|\byesterday\b|\b(?:last|previous|earlier) (?:run|session|time|week)\b|\b(?:slower|faster|better|worse) than (?:before|yesterday|the|last|it was|b\d)|\bregress\w*|\bcompared? (?:to|with)\b/i,
+    ),
+    answer: whatChanged,
+  },
+  {
+    id: 'turning_batch',
+    example: null,
+    asks: by(
+      /\b(?:which|what) batch\b.*\b(?:compute|memory|turn\w*|bound|saturat\w*)\b|\bbatch\b.*\bbecomes?\b/i,
+    ),
+    answer: async (facts) => (await benchAnswers(facts)) ?? turningBatch(facts),
+  },
+  {
+    id: 'what_if',
+    example: 'what if the batch were 32?',
+    asks: ({ text }, workload) => changesAsked(text, workload) !== null,
+    answer: (facts, workload) => predicted(facts, changesAsked(facts.question.text, workload)!),
+  },
+  {
+    id: 'next_capture',
+    example: null,
+    asks: by(
+      /\b(?:capture|measure|record|profile|look at|investigate)\b.{0,12}\bnext\b|\bnext (?:step|capture|measurement)\b|\bwhat (?:else )?should (?:i|we) (?:capture|measure|profile)\b/i,
+    ),
+    answer: whatNext,
+  },
+  {
+    id: 'change',
+    example: 'what should be changed first?',
+    asks: by(
+      /\b(?:should|can|could|must|to) (?:i|we|be)? ?(?:chang\w*|fix\w*|improv\w*|optimi[sz]\w*|do first)\b|\bhow (?:do|can|could|to)\b.{0,16}\b(?:faster|improve|speed|optimi[sz]\w*|reduce|fix)\b|\b(?:recommend\w*|advice|low[- ]hanging|biggest win|best (?:fix|change)|findings?)\b|\b(?:what|where|which)\b.{0,24}\b(?:bottlenecks?|problems?|issues?|wrong)\b|\bchange first\b/i,
+    ),
+    answer: whatToChange,
+  },
+  {
+    id: 'bound_kernels',
+    example: 'which kernel is memory-bound?',
+    asks: by(
+      /\bkernels?\b.*\b(?:memory|compute|latency|bandwidth)[- ]?bound\b|\b(?:memory|compute|latency|bandwidth)[- ]?bound\b.*\bkernels?\b/i,
+    ),
+    answer: boundKernels,
+  },
+  {
+    id: 'bound',
+    example: 'is decode memory-bound or compute-bound?',
+    asks: by(
+      /\b(?:memory|compute|bandwidth)[- ]?(?:bound|limited)\b|\bwhat (?:bounds|limits)\b(?!.*\boccupancy\b)|\barithmetic intensity\b/i,
+    ),
+    answer: boundStage,
+  },
+  {
+    id: 'utilization',
+    example: 'what is the MFU of prefill?',
+    asks: by(
+      /\b(?:mfu|mbu|roof\w*)\b|\bpeak (?:flop|band)\w*|\bhow (?:close|near|far)\b|\befficien\w*|\bbandwidth\b|\bflops?\b|\b(?:gpu|hardware|compute) utili[sz]\w*/i,
+    ),
+    answer: async (facts) =>
+      (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
+  },
+  {
+    id: 'counters',
+    example: null,
+    asks: by(
+      /\btensor[- ]?(?:cores?|pipe)\b|\bl[12]\b.{0,8}\b(?:cache|hit\w*)|\boccupancy\b|\bstall\w* (?:reasons?|on|of)|\bwarp stalls?\b|\btensor pipe\b|\bregisters?\b|\bdram (?:throughput|use|util\w*)\b/i,
+    ),
+    answer: counterOf,
+  },
+  {
+    id: 'launch_counts',
+    example: 'how many kernels does a decode step launch?',
+    asks: by(
+      /\bhow many\b.{0,24}\b(?:kernels?|launch\w*)\b|\b(?:launches|kernels) (?:per|a|for each|each|in a|in one)\b|\bnumber of (?:kernels?|launches)\b/i,
+    ),
+    answer: launchCounts,
+  },
+  {
+    id: 'copies',
+    example: 'how much is copied between host and device?',
+    asks: by(
+      /\bcop(?:y|ies|ied|ying)\b(?!.*\bcache\b)|\bh(?:to|2)d\b|\bd(?:to|2)h\b|\bmemcpy\b|\bpci-?e?\b|\btransfer\w*|\bpageable\b|\bpinned\b/i,
+    ),
+    answer: copies,
+  },
+  {
+    id: 'idle',
+    example: 'is the GPU idle between steps?',
+    asks: by(
+      /\bidle\w*|\b(?:gpu|device)\b.{0,12}\b(?:wait\w*|starv\w*|busy|stall\w*)\b|\bwait\w*\b.{0,12}\bfor\b(?!.*\bgpu\b)|\bbubbles?\b|\bgaps?\b/i,
+    ),
+    answer: idleTime,
+  },
+  {
+    id: 'certainty',
+    example: null,
+    asks: by(
+      /\bnois\w*|\bvarian\w*|\bvariab\w*|\breliab\w*|\btrust\w*|\bjitter\w*|\bsignifican\w*|\bconfiden\w*|\brepeatab\w*|\breproduc\w*|\bspread\b|\bhow (?:sure|certain|exact|accurate)\b|\benough (?:repeats|runs|samples)\b/i,
+    ),
+    answer: howSure,
+  },
+  ...ruleTopics
+    .filter(({ id }) => id !== 'host')
+    .map((topic): Topic => ({
+      id: topic.id,
+      example: null,
+      asks: by(topic.asks),
+      answer: (facts) =>
+        topic.id === 'attention_kind'
+          ? attentionKind(facts, topic)
+          : ((topic.id === 'profiler' ? profilerAdds(facts) : null) ?? ruleAnswer(facts, topic)),
+    })),
+  {
+    id: 'class_share',
+    example: 'how much of a decode step is attention?',
+    asks: ({ text }) => classAsked(text) !== null && !/\bwhich\b.*\bkernels?\b/i.test(text),
+    answer: shareOfClass,
+  },
+  {
+    id: 'kernels',
+    example: 'which kernels take longest?',
+    asks: by(
+      /\bkernels?\b|\boperators?\b|\bops\b|\bslowest\b|\bhottest\b|\bhotspots?\b|\btriton\b|\bcutlass\b/i,
+    ),
+    answer: longestKernels,
+  },
+  {
+    id: 'memory',
+    example: 'what takes the memory?',
+    asks: by(/\bmemory\b|\bgi?b\b|\bkv[- ]?cache\b|\bvram\b|\brss\b/i),
+    answer: memoryUsed,
+  },
+  {
+    id: 'sampled',
+    example: null,
+    asks: by(/\bpower\b|\bwatts?\b|\bclocks?\b|\bfrequenc\w*|\btemperature\b|\butili[sz]ation\b/i),
+    answer: sampledMetric,
+  },
+  ...ruleTopics
+    .filter(({ id }) => id === 'host')
+    .map((topic): Topic => ({
+      id: topic.id,
+      example: null,
+      asks: by(topic.asks),
+      answer: (facts) => ruleAnswer(facts, topic),
+    })),
+  {
+    id: 'requests',
+    example: 'from which batch size does throughput stop growing?',
+    asks: by(
+      /\bbatch\w*|\bknee\b|\bscal\w*|\bthroughput\b|\bp9\d\b|\bgoodput\b|\bslo\b|\bqueue\w*|\bsaturat\w*|\bregime\w*|\bprompt\b|\blatenc\w*|\bttft\b|\btpot\b|\bitl\b|\bcosts?\b/i,
+    ),
+    answer: requestsAsked,
+  },
+  {
+    id: 'scaling',
+    example: null,
+    asks: by(/\bknee\b|\bscal(?:e|es|ing)\b|\b(?:stop\w*|plateau\w*) (?:growing|improving|scaling)?\b/i),
+    answer: (facts) =>
+      cannot(
+        'How it scales cannot be told: the session measured one batch size.',
+        capture.bench,
+        turningBatch(facts)?.evidence ?? [],
+      ),
+  },
+  {
+    id: 'tokens_per_s',
+    example: null,
+    asks: by(/\btok(?:en)?s? ?(?:\/|per) ?s(?:ec\w*)?\b|\bthroughput\b|\bhow fast\b/i),
+    answer: tokensPerSecond,
+  },
+  {
+    id: 'what_ran',
+    example: null,
+    asks: by(
+      /\b(?:which|what) (?:model|gpu|device|engine|dtype|batch|program|machine|hardware)\b|\bwhat (?:ran|is this|was (?:run|measured|profiled))\b/i,
+    ),
+    answer: whatRan,
+  },
+  {
+    id: 'why_slow',
+    example: 'why is decode slow?',
+    asks: by(/\bwhy\b|\bslow\w*\b|\bhigh\b|\btakes? so long\b|\bexplain\b|\bcause\w*/i),
+    answer: whySlow,
+  },
+  {
+    id: 'time',
+    example: 'where does the time of a decode step go?',
+    asks: by(
+      /\b(?:times?|long|duration|ms|latenc\w*|ttft|tpot|itl|fast|speed|prefill|decode|steps?|stages?|waterfall|where|load\w*|warm-?up)\b/i,
+    ),
+    answer: timeOfStage,
+  },
+];
+
+/** Topics whose words the question has, the first to be tried first. */
+export const topicsOf = (question: AskedQuestion, workload: AskedWorkload): Topic[] =>
+  topics.filter((topic) => topic.asks(question, workload));

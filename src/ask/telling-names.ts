@@ -1,0 +1,37 @@
+import { type TableName, tables } from '../model/tables.js';
+import type { Session } from '../session/open.js';
+import { numbersIn } from './written-numbers.js';
+
+/** Columns whose texts programs and files chose. */
+const nameColumns = new Set(['name', 'short_name', 'raw_name']);
+/** More of them than any program has; what is left out can only make a number look returned. */
+const mostNames = 5000;
+
+/**
+ * Names that hold numbers: a kernel or a range may be called "takes 42 ms", and our sentences quote names. Longest first, so
+ * that a name inside another is taken out with it.
+ */
+export async function tellingNames({ manifest, user, connect }: Session): Promise<string[]> {
+  const told = [manifest.title, user.name ?? ''];
+  const filled = Object.entries(manifest.tables)
+    .filter(([, files]) => files.some(({ rows }) => rows > 0))
+    .map(([name]) => name);
+  const parts = filled.flatMap((table) =>
+    Object.keys(tables[table as TableName]?.columns ?? {})
+      .filter((column) => nameColumns.has(column))
+      .map((column) => `SELECT DISTINCT "${column}" AS name FROM "${table}"`),
+  );
+  if (parts.length > 0) {
+    const database = await connect();
+    try {
+      const rows = await database.query<{ name: string }>(
+        `SELECT DISTINCT name FROM (${parts.join(' UNION ALL ')})
+         WHERE regexp_matches(name, '(^|[^A-Za-z0-9_.])[0-9]') ORDER BY length(name) DESC LIMIT ${mostNames}`,
+      );
+      told.push(...rows.map(({ name }) => name));
+    } finally {
+      await database.close();
+    }
+  }
+  return told.filter((name) => numbersIn(name).length > 0).toSorted((a, b) => b.length - a.length);
+}

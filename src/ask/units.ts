@@ -1,0 +1,144 @@
+/** What a number measures. unknown: nothing said so, and then it answers for no unit. */
+export type Dimension =
+  | 'time'
+  | 'ratio'
+  | 'bytes'
+  | 'bytes_rate'
+  | 'flop'
+  | 'flop_rate'
+  | 'rate'
+  | 'frequency'
+  | 'power'
+  | 'energy'
+  | 'temperature'
+  | 'money'
+  | 'plain'
+  | 'unknown';
+
+export interface Unit {
+  dimension: Exclude<Dimension, 'unknown'>;
+  /** Of the base unit: ns, 1, bytes, bytes/s, FLOP, FLOP/s, 1/s, Hz, W, J, °C, USD. */
+  scale: number;
+}
+
+const decimal = { k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15 } as const;
+const binary = { Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 } as const;
+
+const all = (dimension: Unit['dimension'], scale: number, ...words: string[]): [string, Unit][] =>
+  words.map((word) => [word, { dimension, scale }]);
+const prefixed = (prefixes: Readonly<Record<string, number>>, dimension: Unit['dimension'], symbol: string) =>
+  Object.entries(prefixes).map(([prefix, scale]): [string, Unit] => [
+    `${prefix}${symbol}`,
+    { dimension, scale },
+  ]);
+
+/** Units as people write them after a number, symbols and words. */
+const written: readonly [string, Unit][] = [
+  ...all('time', 1, 'ns', 'nanosecond', 'nanoseconds'),
+  ...all('time', 1e3, 'µs', 'μs', 'us', 'microsecond', 'microseconds'),
+  ...all('time', 1e6, 'ms', 'msec', 'millisecond', 'milliseconds'),
+  ...all('time', 1e9, 's', 'sec', 'second', 'seconds'),
+  ...all('time', 60e9, 'min', 'minute', 'minutes'),
+  ...all('time', 3600e9, 'h', 'hour', 'hours'),
+  ...all('ratio', 0.01, '%', 'percent', 'per cent', 'pp', 'percentage points'),
+  ...all('ratio', 1, 'x', '×'),
+  ...all('bytes', 1, 'B', 'byte', 'bytes'),
+  ...prefixed({ ...decimal, ...binary }, 'bytes', 'B'),
+  ...all('bytes', 1e3, 'kilobytes'),
+  ...all('bytes', 1e6, 'megabyte', 'megabytes'),
+  ...all('bytes', 1e9, 'gigabyte', 'gigabytes', 'gigs'),
+  ...all('bytes', 1e12, 'terabyte', 'terabytes'),
+  ...all('bytes', 2 ** 20, 'mebibytes'),
+  ...all('bytes', 2 ** 30, 'gibibytes'),
+  ...['B/s', 'Bps', 'bytes/s'].flatMap((symbol) =>
+    prefixed({ '': 1, ...decimal, ...binary }, 'bytes_rate', symbol),
+  ),
+  ...prefixed({ '': 1, ...decimal }, 'flop', 'FLOP'),
+  ...prefixed({ '': 1, ...decimal }, 'flop', 'FLOPs'),
+  ...['FLOP/s', 'FLOPs/s', 'FLOPS'].flatMap((symbol) => prefixed(decimal, 'flop_rate', symbol)),
+  ...all(
+    'rate',
+    1,
+    'tok/s',
+    'token/s',
+    'tokens/s',
+    'tokens per second',
+    'req/s',
+    'requests/s',
+    'inst/s',
+    '/s',
+  ),
+  ...all('rate', 1e3, 'ktok/s', 'k tok/s', 'k tokens/s'),
+  ...prefixed({ '': 1, ...decimal }, 'frequency', 'Hz'),
+  ...all('power', 1, 'W', 'watt', 'watts'),
+  ...all('power', 1e3, 'kW'),
+  ...all('energy', 1e-3, 'mJ'),
+  ...all('energy', 1, 'J', 'joule', 'joules'),
+  ...all('energy', 3.6e6, 'kWh'),
+  ...all('temperature', 1, '°C'),
+  ...all('money', 1, 'USD'),
+  ...all('plain', 1e3, 'thousand'),
+  ...all('plain', 1e6, 'million'),
+  ...all('plain', 1e9, 'billion'),
+];
+
+export const units: Readonly<Record<string, Unit>> = Object.fromEntries(written);
+
+/** "Milliseconds", "gb": spelled otherwise they are no other unit. The first spelling wins. */
+const lowerCase = new Map(written.toReversed().map(([word, unit]) => [word.toLowerCase(), unit]));
+
+export const unitOf = (word: string): Unit => units[word] ?? lowerCase.get(word.toLowerCase())!;
+
+/** Alternatives of a pattern, the longest first. */
+export const unitPattern = [...new Set(written.map(([word]) => word))]
+  .sort((a, b) => b.length - a.length)
+  .map((word) => word.replaceAll(' ', String.raw`[\s\u00a0]`))
+  .join('|');
+
+/** By how the columns of tables and the keys of documents end. */
+const suffixes: readonly [RegExp, Unit][] = [
+  [/(?:^|_)ns$/, { dimension: 'time', scale: 1 }],
+  [/(?:^|_)us$/, { dimension: 'time', scale: 1e3 }],
+  [/(?:^|_)ms$/, { dimension: 'time', scale: 1e6 }],
+  [/(?:^|_)bytes_per_s$/, { dimension: 'bytes_rate', scale: 1 }],
+  [/(?:^|_)gb_per_s$/, { dimension: 'bytes_rate', scale: 1e9 }],
+  [/(?:^|_)flops?_per_s$/, { dimension: 'flop_rate', scale: 1 }],
+  [/(?:^|_)tflops?_per_s$/, { dimension: 'flop_rate', scale: 1e12 }],
+  [/(?:^|_)per_s$/, { dimension: 'rate', scale: 1 }],
+  [/(?:^|_)(?:s|seconds)$/, { dimension: 'time', scale: 1e9 }],
+  [/(?:^|_)(?:share|ratio|mfu|mbu|confidence)$/, { dimension: 'ratio', scale: 1 }],
+  [/(?:^|_)(?:percent|pct)$/, { dimension: 'ratio', scale: 0.01 }],
+  [/(?:^|_)gb$/, { dimension: 'bytes', scale: 1e9 }],
+  [/(?:^|_)gib$/, { dimension: 'bytes', scale: 2 ** 30 }],
+  [/(?:^|_)mb$/, { dimension: 'bytes', scale: 1e6 }],
+  [/(?:^|_)mib$/, { dimension: 'bytes', scale: 2 ** 20 }],
+  [/(?:^|_)bytes(?:_total)?$/, { dimension: 'bytes', scale: 1 }],
+  [/(?:^|_)flops?$/, { dimension: 'flop', scale: 1 }],
+  [/(?:^|_)mhz$/, { dimension: 'frequency', scale: 1e6 }],
+  [/(?:^|_)w$/, { dimension: 'power', scale: 1 }],
+  [/(?:^|_)mj$/, { dimension: 'energy', scale: 1e-3 }],
+  [/(?:^|_)j$/, { dimension: 'energy', scale: 1 }],
+  [/(?:^|_)c$/, { dimension: 'temperature', scale: 1 }],
+  [
+    /(?:^|_)(?:counts?|n|launches|kernels|copies|calls|rows|instances|layers|gaps|tokens|steps|runs|parameters|batch_size|registers|blocks|requests)$/,
+    { dimension: 'plain', scale: 1 },
+  ],
+];
+
+/** The unit that a column's or key's own name says; null where it says none. */
+export const unitOfKey = (key: string): Unit | null =>
+  suffixes.find(([pattern]) => pattern.test(key.toLowerCase()))?.[1] ?? null;
+
+/** Units of figures ({value, unit}) in documents. */
+const figureUnits: Readonly<Record<string, Unit>> = {
+  ratio: { dimension: 'ratio', scale: 1 },
+  share: { dimension: 'ratio', scale: 1 },
+};
+
+export const unitOfFigure = (unit: string): Unit => {
+  const known = figureUnits[unit] ?? units[unit];
+  if (known) return known;
+  const rate = /^(B|FLOP)\/s$/.exec(unit)?.[1];
+  if (rate !== undefined) return { dimension: rate === 'B' ? 'bytes_rate' : 'flop_rate', scale: 1 };
+  return { dimension: 'plain', scale: 1 };
+};

@@ -1,0 +1,118 @@
+import { type Unit, unitOf, unitPattern } from './units.js';
+
+export interface WrittenNumber {
+  /** With its unit, as it stands in the text. */
+  text: string;
+  start: number;
+  end: number;
+  /** In the unit it is written in. */
+  value: number;
+  unit: Unit | null;
+  /** Half a step of its last digit, in the unit it is written in. */
+  rounding: number;
+}
+
+/** "3.7M kernels", "12k launches": letters that stand right behind the number. */
+const short: Readonly<Record<string, number>> = { k: 1e3, K: 1e3, M: 1e6, G: 1e9 };
+
+/**
+ * Not inside names (float16, H200, sm_90, 4096x4096 goes number by number), not [q1], not versions. A hyphen before it is
+ * a range's ("10-23 ms") where a digit stands before, a name's ("GPT-2") where a letter does. [3] is a footnote.
+ */
+const numberPattern = new RegExp(
+  String.raw`(?<![\p{L}\p{Nd}_.])(?<![\p{L}_][-/])(?<!\[(?=\d+\]))([-−+]?)(\d{1,3}(?:[ ,'\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(\.\d+)?(e[+-]?\d+)?(?![\d.]*\.\d)` +
+    String.raw`(?:([kKMG])(?![\p{L}\p{Nd}_/])|[\s\u00a0\u202f-]?(${unitPattern})(?![\p{L}\p{Nd}_]))?(?=$|[^\p{L}\p{Nd}_]|x\d|×)`,
+  'giu',
+);
+
+/** Numbers of a text. In code (backticks) only those that carry a unit: the others are arguments, sizes and indices. */
+export function numbersIn(text: string): WrittenNumber[] {
+  const plain = asciiDigits(text).replaceAll(moments, (moment) => ' '.repeat(moment.length));
+  const code = [...plain.matchAll(/`[^`]*`/g)].map(({ index, 0: span }) => [index, index + span.length]);
+  const inCode = (at: number) => code.some(([from, to]) => at >= from! && at < to!);
+  const found = [...[...plain.matchAll(numberPattern)].map(digitsOf), ...wordsOf(plain)]
+    .toSorted((a, b) => a.start - b.start)
+    .map((one) => ({ ...one, text: text.slice(one.start, one.end) }));
+  return ranges(found, plain).filter(({ start, unit }) => unit !== null || !inCode(start));
+}
+
+/** Dates and times of day are told, not measured. */
+const moments =
+  /\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?Z?)?|\b\d{1,2}:\d{2}(?::\d{2})?\b/g;
+
+/** Digits of other scripts are digits too; each takes as much room as before. */
+const asciiDigits = (text: string): string =>
+  text.replaceAll(/(?![0-9])\p{Nd}/gu, (digit) => {
+    const zero = digit.codePointAt(0)!;
+    // Every script's digits stand in a row from a multiple of 16, or of 16 plus 6.
+    const value = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9].find(
+      (n) => !/^\p{Nd}$/u.test(String.fromCodePoint(zero - n - 1)),
+    );
+    return `${value ?? 0}`.padEnd(digit.length, '0');
+  });
+
+function digitsOf(match: RegExpExecArray): Omit<WrittenNumber, 'text'> {
+  const [whole, sign, integer, fraction = '', exponent = '', thousands, unit] = match;
+  const factor = thousands === undefined ? 1 : (short[thousands] ?? 1e6);
+  const digits = `${integer!.replaceAll(/[^\d]/g, '')}${fraction}${exponent}`;
+  const value = Number(digits) * factor * (sign === '-' || sign === '−' ? -1 : 1);
+  const last = 10 ** (Number(exponent.slice(1) || 0) - Math.max(0, fraction.length - 1)) * factor;
+  return {
+    start: match.index,
+    end: match.index + whole.length,
+    value,
+    unit: unit === undefined ? null : isCount(match) ? billions : unitOf(unit.replaceAll(/[\s\u00a0]/g, ' ')),
+    rounding: 0.5 * last,
+  };
+}
+
+const billions: Unit = { dimension: 'plain', scale: 1e9 };
+
+/** "1.1B parameters", "an 8B model" are no bytes. */
+const isCount = ({ 0: whole, index, input }: RegExpExecArray): boolean =>
+  whole.endsWith('B') &&
+  /^\d*(?:\.\d+)?\s?B$/.test(whole) &&
+  /^[\s-]*(?:param|weight|model|token)/i.test(input.slice(index + whole.length));
+
+const small =
+  'zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen'.split(
+    ' ',
+  );
+const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
+const numeral = [...small, ...tens, 'hundred'].join('|');
+/** "twenty-three milliseconds", "ten times": a number in words that measures something. */
+const wordPattern = new RegExp(
+  String.raw`(?<![\p{L}\p{Nd}_-])((?:${numeral})(?:[\s-](?:and[\s-])?(?:${numeral}))*)[\s\u00a0-](${unitPattern}|times)(?![\p{L}\p{Nd}_])`,
+  'giu',
+);
+
+function wordsOf(text: string): Omit<WrittenNumber, 'text'>[] {
+  return [...text.matchAll(wordPattern)].map((match) => {
+    const value = (match[1] ?? '')
+      .toLowerCase()
+      .split(/[\s-]+/)
+      .reduce((sum, word) => {
+        if (word === 'hundred') return Math.max(1, sum) * 100;
+        const unit = small.indexOf(word);
+        return sum + (unit >= 0 ? unit : 10 * (tens.indexOf(word) + 2) * Number(tens.includes(word)));
+      }, 0);
+    const word = match[2]!.replaceAll(/[\s\u00a0]/g, ' ');
+    return {
+      start: match.index,
+      end: match.index + match[0].length,
+      value,
+      unit: word.toLowerCase() === 'times' ? { dimension: 'ratio' as const, scale: 1 } : unitOf(word),
+      rounding: 0.5,
+    };
+  });
+}
+
+/** "10 to 23 ms", "10–23 ms", "between 10 and 23 ms": both are of the unit that stands behind the second. */
+function ranges(found: readonly WrittenNumber[], text: string): WrittenNumber[] {
+  return found.map((one, at) => {
+    const next = found[at + 1];
+    if (one.unit !== null || !next || next.unit === null) return one;
+    const between = text.slice(one.end, next.start);
+    return /^\s*(?:[-–—…]|to|and|or|bis|→|->)\s*$/i.test(between) ? { ...one, unit: next.unit } : one;
+  });
+}
