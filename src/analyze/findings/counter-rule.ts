@@ -79,6 +79,7 @@ function draft<M extends string, D extends string>(
     stage: largest.stage,
     title: fault.title(worst),
     at_stake_ms: largest.expected_ms,
+    share: largest.expected_ms / largest.whole_ms,
     cause: fault.cause(worst, `These kernels take ${share} % of ${placeWords(largest)}.`),
     change: fault.change,
     gain: {

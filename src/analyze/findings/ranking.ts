@@ -45,7 +45,7 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
 const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const { run_ms: told, removes = 'busy', covers = [], ...rest } = draft;
+  const { run_ms: told, share, removes = 'busy', covers = [], ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.measured_ms, barSum(stage, bars)) : Infinity;
@@ -55,7 +55,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       ? null
       : stage
         ? at_stake_ms / stage.measured_ms
-        : runShare(told ?? at_stake_ms, stages);
+        : (share ?? runShare(told ?? at_stake_ms, stages));
   return {
     removes,
     covers,

@@ -45,6 +45,8 @@ export type FoundDraft = Omit<
   stage: WaterfallKind | null;
   /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
   run_ms?: number;
+  /** At stake, as a share of what was looked at, where that is no stage. */
+  share?: number;
   /**
    * idle: removes time in which the device waits for the host. busy (unless told otherwise): shortens what the device
    * does, which shows in the stage's time only where the host keeps ahead of it.

@@ -9,6 +9,8 @@ export interface SequenceKernel {
   start_ns: number;
   dur_ns: number;
   stream: number;
+  /** Framework operator that launched it, where a profiler of the framework ran. */
+  op_id: number | null;
   blocks: number | null;
   /** Threads of a block. */
   threads: number | null;
@@ -43,7 +45,7 @@ async function read({ scope }: FindingContext, kind: PhaseKind): Promise<Sequenc
   const axis = (column: string) =>
     `try_cast(split_part(${column}, ',', 1) AS BIGINT) * try_cast(split_part(${column}, ',', 2) AS BIGINT) * try_cast(split_part(${column}, ',', 3) AS BIGINT)`;
   const rows = await database.query<Omit<SequenceKernel, 'name' | 'class' | 'role'> & { code: number }>(
-    `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, ${axis('grid')} AS blocks, ${axis('"block"')} AS threads
+    `SELECT hash(name) % 4503599627370496 AS code, start_ns, dur_ns, coalesce(stream, 0) AS stream, op_id, ${axis('grid')} AS blocks, ${axis('"block"')} AS threads
      FROM own_kernels WHERE start_ns >= ${Math.floor(from)} AND start_ns < ${window.end_ns} ORDER BY start_ns LIMIT ${kernelsRead}`,
   );
   const names = await database.query<{ code: number; name: string; class: string; role: CopyRole | null }>(

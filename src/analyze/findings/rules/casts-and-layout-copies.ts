@@ -1,6 +1,7 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
+import { contextCopies } from '../context-copies.js';
 import { copyRoles } from '../kernel-roles.js';
 import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
@@ -30,11 +31,14 @@ export const castsAndLayoutCopies = stageRule(
     const factor = carried(sequence, stage.compute_ms);
     // Conversions inside a chain of elementwise kernels go with the chain.
     const chained = new Set(chainsOf(sequence).flatMap(({ kernels }) => kernels));
+    // Copies of the context grow with it: kv_cache_concat speaks of them.
+    const ofContext = new Set((await contextCopies(context, stage)).map(({ name }) => name));
     const own = sequence.filter(
       (kernel) =>
         (kernel.role === 'cast' || kernel.role === 'layout') &&
         kernel.dur_ns >= leastNs &&
-        !chained.has(kernel),
+        !chained.has(kernel) &&
+        !ofContext.has(kernel.name),
     );
     const sum = (role: string) =>
       own.filter((kernel) => kernel.role === role).reduce((total, { dur_ns }) => total + dur_ns, 0) * factor;

@@ -65,6 +65,27 @@ describe('copies of the KV cache', () => {
     expect(await firing(await steps(() => 5))).toEqual([]);
   });
 
+  test('a cache that is cloned by the copy engine, or repeated for every head, grows as one that is concatenated', async () => {
+    const onDevice = { kind: 'DtoD', src_kind: 'device', dst_kind: 'device', bytes: 2 ** 20 };
+    const cloned = await contextOf(
+      stepRows('decode', 16, (step) =>
+        repeated(8, [gemm(30), { copy: 20 + step, more: { ...onDevice } }, run(3, 'attention', 'flash_fwd')]),
+      ),
+    );
+    const found = fired(await kvCacheConcat.find(cloned));
+    // 8 copies of 20 to 35 µs, 27.5 on average, of which a write of 2 µs stays.
+    expect(found.gain!.expected_ms).toBeCloseTo((8 * 25.5) / 1000, 6);
+    expect(found.title).toContain('8 copies that grow with the context');
+    expect(await firing(cloned)).toEqual(['kv_cache_concat']);
+    const steady = (us: (step: number) => number) =>
+      contextOf(
+        stepRows('decode', 16, (step) => repeated(8, [gemm(30), run(us(step), 'copy', names.layout)])),
+      );
+    expect(await firing(await steady((step) => 20 + step))).toEqual(['kv_cache_concat']);
+    // The same copies without growth are layout copies.
+    expect(await firing(await steady(() => 27.5))).toEqual(['casts_and_layout_copies']);
+  });
+
   test('a prefill has none', async () => {
     const context = await contextOf(
       stepRows('prefill', 4, () => repeated(8, [gemm(100), run(50, 'copy', names.cat)])),
@@ -131,6 +152,49 @@ describe('attention', () => {
     // Without a model 15 % of the 420 µs are left.
     expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.42 * 0.85, 6);
     expect(await firing(context)).toEqual(['eager_attention']);
+  });
+
+  /** Two products around a softmax that is written out, as einsum launches them: heads × rows × columns by their operators. */
+  const writtenOut = (products: [number[][], number[][]], reduces: boolean) => {
+    const rows = stepRows('prefill', 3, () =>
+      repeated(2, [
+        gemm(200),
+        gemm(60, { op_id: 1 }),
+        run(100, 'elementwise', names.mul),
+        run(80, reduces ? 'norm' : 'elementwise', reduces ? names.norm : names.mul),
+        run(100, 'elementwise', names.mul),
+        gemm(60, { op_id: 2 }),
+        gemm(200),
+      ]),
+    );
+    const ops = products.map((shapes, i) => ({
+      op_id: i + 1,
+      name: 'aten::bmm',
+      start_ns: 0,
+      dur_ns: 1000,
+      input_shapes: JSON.stringify(shapes),
+    }));
+    return contextOf({ ...rows, ops });
+  };
+  const scores: [number[][], number[][]] = [
+    [
+      [32, 512, 64],
+      [32, 64, 512],
+    ],
+    [
+      [32, 512, 512],
+      [32, 512, 64],
+    ],
+  ];
+
+  test('a softmax written out is one by what the products around it multiply, whatever its kernels are called', async () => {
+    const context = await writtenOut(scores, true);
+    // 400 µs from product to product, of which 15 % are left.
+    expect(fired(await eagerAttention.find(context)).gain!.expected_ms).toBeCloseTo(2 * 0.4 * 0.85, 6);
+    // Experts multiply what a product made, too, and reduce nothing between; a norm reduces, between other products.
+    expect((await eagerAttention.find(await writtenOut(scores, false))).outcome).toBe('not_fired');
+    const others: [number[][], number[][]] = [scores[0], [[32, 512, 64], scores[0][1]!]];
+    expect((await eagerAttention.find(await writtenOut(others, true))).outcome).toBe('not_fired');
   });
 
   test("a sampler's softmax after the last product is none", async () => {

@@ -37,7 +37,7 @@ export const eagerAttention = stageRule(
   async (context, stage) => {
     const sequence = await stepSequence(context, stage.kind);
     const factor = carried(sequence, stage.compute_ms);
-    const regions = regionsOf(sequence);
+    const regions = regionsOf(sequence, await scoresOf(context, stage.kind, sequence));
     if (regions.length === 0) return 'no softmax between two products';
     const time = (regions.reduce((sum, { ns }) => sum + ns, 0) * factor) / 1e6;
     const fused = await fusedMs(context, stage.kind, time);
@@ -49,15 +49,91 @@ export const eagerAttention = stageRule(
   },
 );
 
-/** From the product before a softmax to the product after it. */
-function regionsOf(sequence: readonly SequenceKernel[]): Region[] {
+/** How to tell, without a softmax by name, that what lies between two products is one over a score matrix. */
+interface Scores {
+  /** Shapes of the operators' inputs, of products. */
+  shapes: ReadonlyMap<number, number[][]>;
+  /** Elements of one layer's score matrix, and of its hidden state; null where the model's sizes are not known. */
+  elements: number | null;
+  hidden: number | null;
+}
+
+/** A thread of PyTorch's elementwise kernels takes 16 elements at most. */
+const elementsAThread = 16;
+
+async function scoresOf(
+  context: FindingContext,
+  kind: PhaseKind,
+  sequence: readonly SequenceKernel[],
+): Promise<Scores> {
+  const ids = new Set(
+    sequence.flatMap(({ class: own, op_id: id }) => (own === 'gemm' && id !== null ? [id] : [])),
+  );
+  const rows =
+    ids.size === 0
+      ? []
+      : await context.database.query<{ op_id: number; shapes: string }>(
+          `SELECT op_id, input_shapes AS shapes FROM own_ops WHERE op_id IN (${[...ids].join(', ')}) AND input_shapes IS NOT NULL`,
+        );
+  const { model } = context;
+  const shape = await stageShape(context, kind);
+  const sized = 'architecture' in model && shape;
+  const heads = sized ? (model.architecture.layers[0]?.attention.headCount ?? null) : null;
+  const queries = shape ? shape.batchSize * shape.newTokens : 0;
+  return {
+    shapes: new Map(rows.map(({ op_id: id, shapes }) => [id, JSON.parse(shapes) as number[][]])),
+    elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
+    hidden: sized ? queries * model.architecture.hiddenSize : null,
+  };
+}
+
+/** A batch of matrices: [batch, rows, columns]. */
+const isBatch = (shape: number[] | undefined): shape is number[] =>
+  Array.isArray(shape) &&
+  shape.length === 3 &&
+  shape.every((size) => typeof size === 'number') &&
+  shape[0]! > 1;
+
+/** Whether the second of two batched products multiplies what the first one made: queries by keys, then scores by values. */
+function multipliesScores(before: number[][] | undefined, after: number[][] | undefined): boolean {
+  const [left, right] = (before ?? []).filter(isBatch).slice(-2);
+  const [scores] = (after ?? []).filter(isBatch).slice(-2);
+  return (
+    left !== undefined &&
+    right !== undefined &&
+    scores !== undefined &&
+    scores[0] === left[0] &&
+    scores[1] === left[1] &&
+    scores[2] === right[2]
+  );
+}
+
+/**
+ * Whether kernels between two products make a softmax of scores: by the shapes that the products multiply, else by a kernel as
+ * large as the model's score matrix and far larger than its hidden state. A norm between two products has neither.
+ */
+function overScores(kernels: readonly SequenceKernel[], { shapes, elements, hidden }: Scores): boolean {
+  const [before, after] = [kernels[0]!, kernels.at(-1)!];
+  if (shapes.size > 0) return multipliesScores(shapes.get(before.op_id ?? -1), shapes.get(after.op_id ?? -1));
+  if (elements === null || hidden === null || elements < 4 * hidden) return false;
+  return kernels.some(({ class: own, blocks, threads }) => {
+    const all = (blocks ?? 0) * (threads ?? 0);
+    return own === 'elementwise' && elementsAThread * all >= elements && all > hidden;
+  });
+}
+
+/** From the product before a softmax to the product after it; a softmax written out has a reduction of its own. */
+function regionsOf(sequence: readonly SequenceKernel[], scores: Scores): Region[] {
   const regions: Region[] = [];
   let free = 0;
   for (const [index, kernel] of sequence.entries()) {
-    if (kernel.class !== 'attention' || !softmaxName.test(kernel.name)) continue;
+    if (index < free) continue;
+    const named = kernel.class === 'attention' && softmaxName.test(kernel.name);
+    if (!named && kernel.class !== 'norm') continue;
     const before = nearest(sequence, index, -1, free);
     const after = nearest(sequence, index, 1, sequence.length - 1);
     if (before === null || after === null) continue;
+    if (!named && !overScores(sequence.slice(before, after + 1), scores)) continue;
     const kernels = sequence.slice(before, after + 1);
     // A sampler's softmax has a fused attention or another softmax between it and the next product.
     if (

@@ -23,6 +23,7 @@ export const exposedCommunication = stageRule(
     ],
   },
   async (context, stage) => {
+    if (stage.compute_ms === 0) return 'nothing computes beside the communication';
     if (stage.comm_ms < leastShare * stage.wall_ms) {
       return stage.comm_ms === 0
         ? 'no communication kernels'

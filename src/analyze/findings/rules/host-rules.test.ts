@@ -105,6 +105,26 @@ describe('the program itself', () => {
     expect(await firing(context)).toEqual(['host_bound']);
   });
 
+  test('inside an operator that prepares itself it is not the program', async () => {
+    const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
+    const named = (start: number) => ({
+      ...rows,
+      gaps: rows.gaps.map((row) => ({ ...row, before_op_id: row.stage_id! + 1 })),
+      ops: [0, 1, 2, 3].map((step) => ({
+        op_id: step + 1,
+        name: 'aten::attention',
+        start_ns: (step * 4010 + start) * 1000,
+        dur_ns: 100_000,
+      })),
+    });
+    const inside = fired(await hostBound.find(await contextOf(named(5))));
+    expect(inside.title).toContain('for the host inside aten::attention');
+    expect(inside.change.text).toContain('same sizes');
+    const before = fired(await hostBound.find(await contextOf(named(2990))));
+    expect(before.title).toContain('for the program itself');
+    expect(before.cause).toContain('before aten::attention');
+  });
+
   test('with code loaded at its end it is compilation', async () => {
     const rows = steps({ host: 3000, launch_overhead: 5, launch_latency: 5 });
     rows.api_calls.push(

@@ -1,7 +1,8 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
-import { copyRoles } from '../kernel-roles.js';
+import { literal } from '../../trace/scope.js';
+import { type ContextCopies, contextCopies } from '../context-copies.js';
+import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 
 /**
@@ -13,8 +14,6 @@ const longCopyNs = 10_000;
 const writeNs = 2_000;
 /** Fewer rows beside one are as likely something else. */
 const manyTokens = 16;
-/** Of the mean a step: growth over the steps seen that no noise of many copies reaches. */
-const growth = 0.02;
 
 /** Keys and values of all earlier tokens are copied in every step, to append one. */
 export const kvCacheConcat = stageRule(
@@ -34,26 +33,20 @@ export const kvCacheConcat = stageRule(
   },
   async (context, stage) => {
     if (stage.kind === 'prefill') return 'a prefill makes its keys and values';
-    const { ms: time, n } = await copiesOf(context, stage);
-    const shown = `${count(n)} concatenations take ${part(time, stage.wall_ms)}`;
+    const copies = await contextCopies(context, stage);
+    const time = copies.reduce((sum, one) => sum + one.ms, 0);
+    const n = copies.reduce((sum, one) => sum + one.n, 0);
+    const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
     if (time < leastShare * stage.wall_ms) return shown;
     if (stage.kind === 'outside' && !(await appends(context)))
       return `${shown}; nothing tells that they append a token to a cache`;
     const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
-    if (!long && !(await grows(context, stage))) {
+    if (!long && !copies.some(({ grows }) => grows)) {
       return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;
     }
-    return finding(context, stage, time, n);
+    return finding(context, stage, copies);
   },
 );
-
-async function copiesOf({ database }: FindingContext, stage: StageFacts): Promise<{ n: number; ms: number }> {
-  const [kernels] = await database.query<{ n: number; ms: number }>(
-    `SELECT coalesce(sum(n), 0) / ${stage.instances} AS n, coalesce(sum(ns), 0) / 1e6 / ${stage.instances} AS ms
-     FROM finding_kernels WHERE kind = '${stage.kind}' AND ${copyRoles.cat}`,
-  );
-  return kernels!;
-}
 
 /** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]. */
 async function appends({ database }: FindingContext): Promise<boolean> {
@@ -68,54 +61,41 @@ async function appends({ database }: FindingContext): Promise<boolean> {
   });
 }
 
-/** Slope of the copies' time a step over the steps of an iteration, against its own error. */
-async function grows({ database }: FindingContext, { kind, instances }: StageFacts): Promise<boolean> {
-  if (kind === 'outside' || instances < 4) return false;
-  const [fit] = await database.query<{
-    slope: number | null;
-    error: number | null;
-    mean: number;
-    span: number;
-  }>(
-    `WITH step AS (
-       SELECT w.stage_id, coalesce(w.iteration, 0) AS iteration, w.start_ns, sum(k.dur_ns) AS y
-       FROM own_kernels k JOIN phase_of p USING (stage_id) JOIN windows w ON w.stage_id = p.step_id
-       WHERE w.kind = '${kind}' AND ${copyRoles.cat} GROUP BY ALL),
-     numbered AS (SELECT y, row_number() OVER (PARTITION BY iteration ORDER BY start_ns) AS x FROM step)
-     SELECT regr_slope(y, x) AS slope, sqrt(greatest(regr_syy(y, x) - regr_slope(y, x) * regr_sxy(y, x), 0) / greatest(count(*) - 2, 1) / nullif(regr_sxx(y, x), 0)) AS error,
-            avg(y) AS mean, max(x) - min(x) AS span FROM numbered`,
-  );
-  if (!fit || fit.slope === null || fit.slope <= 0) return false;
-  return fit.slope > 4 * (fit.error ?? 0) && fit.slope * fit.span > growth * fit.mean;
-}
-
 async function finding(
   context: FindingContext,
   stage: StageFacts,
-  time: number,
-  n: number,
+  copies: readonly ContextCopies[],
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
+  const time = copies.reduce((sum, one) => sum + one.ms, 0);
+  const n = copies.reduce((sum, one) => sum + one.n, 0);
+  const cats = copies.filter(({ cat }) => cat).reduce((sum, one) => sum + one.ms, 0);
+  const mostlyCats = cats >= time / 2;
+  const names = copies.flatMap(({ name }) => (name === null ? [] : [literal(name)]));
   const { evidence } = await context.evidence<{ kernel: string; per_step: number; us: number; ms: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_step, round(avg(dur_ns) / 1e3, 2) AS us,
-            round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM focus_kernels WHERE phase = '${kind}' AND ${copyRoles.cat} GROUP BY 1 ORDER BY ms DESC`,
+            round(min(dur_ns) / 1e3, 2) AS least_us, round(max(dur_ns) / 1e3, 2) AS most_us, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM focus_kernels WHERE phase = '${kind}' AND name IN (${names.join(', ') || 'NULL'}) GROUP BY 1
+     UNION ALL SELECT 'copy engine, device to device', round(count(*) / ${instances}, 2), round(avg(dur_ns) / 1e3, 2), round(min(dur_ns) / 1e3, 2),
+            round(max(dur_ns) / 1e3, 2), round(sum(exclusive_ns) / 1e6 / ${instances}, 4)
+     FROM focus_copies WHERE phase = '${kind}' AND kind = 'DtoD' AND ${copies.some(({ name }) => name === null)} HAVING count(*) > 0 ORDER BY ms DESC, kernel`,
     (rows) =>
       rows.length === 0
         ? `${count(n)} copies on the device in ${aStage(kind)}, ${ms(time)}`
-        : `${rows[0]!.kernel}: ${rows[0]!.per_step} launches of ${rows[0]!.us} µs in ${aStage(kind)}`,
+        : `${rows[0]!.kernel}: ${rows[0]!.per_step} of ${rows[0]!.us} µs in ${aStage(kind)}`,
   );
   const gain = Math.max(0, time - (n * writeNs) / 1e6);
   return {
     stage: kind,
-    title: `KV cache copied: ${count(n)} concatenations take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `KV cache copied: ${count(n)} ${mostlyCats ? 'concatenations' : 'copies that grow with the context'} take ${part(time, wall)} of ${everyStage(kind)}`,
     at_stake_ms: gain,
-    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. That is what torch.cat of the cache with one new token does: all earlier keys and values are read and written again in every layer, the more the longer the context.`,
+    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies of ${ms(time / Math.max(1, n))} each. ${mostlyCats ? 'That is what torch.cat of the cache with one new token does' : 'They take longer from step to step, as a cache does that is cloned, allocated anew, made contiguous or repeated for every head'}: all earlier keys and values are read and written again in every layer, the more the longer the context.`,
     change: {
       kind: 'code',
       text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it.',
-      example:
-        'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat',
+      example: mostlyCats
+        ? 'model.generation_config.cache_implementation = "static"  # or: keys[:, :, position] = k instead of torch.cat'
+        : 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)  # no clone, no repeat_interleave',
     },
     gain: {
       expected_ms: gain,
@@ -126,7 +106,7 @@ async function finding(
       what_if: null,
     },
     confidence: 'medium',
-    bars: classBars(context, kind, ['copy']),
+    bars: [...classBars(context, kind, ['copy']), ...barsOf(context, kind, ['exposed_copy.dtod'])],
     evidence: [evidence],
     check: checkAgain,
   };

@@ -105,8 +105,9 @@ function limitedBy(kernel: KernelCounters, sms: number | null): Limited | null {
   // A last wave that fills few SMs lowers every mean: while its blocks run, such a kernel is busier than that.
   const whole = waves.value === null || waves.value <= 0 ? 1 : Math.ceil(waves.value) / waves.value;
   if (busiest * whole >= latencyPercent) return null;
-  // Kernels of tensor cores cover latency by copies that run ahead, not by warps: one block an SM is their design.
-  if ((kernel.tensor_pipe.value ?? 0) >= tensorPercent) return null;
+  // Kernels of tensor cores cover latency by copies that run ahead, not by warps: one block an SM is their design. Where the
+  // counter was not collected nothing tells that it is none of them.
+  if ((kernel.tensor_pipe.value ?? tensorPercent) >= tensorPercent) return null;
   const { theoretical, achieved, limited_by: by } = occupancy;
   if (theoretical.value === null || theoretical.value >= fewWarps || by.length === 0) return null;
   // Lifted, it is the next resource that decides.
@@ -175,6 +176,7 @@ async function finding(
         ? `Low occupancy: ${shortName(worst.name)} has ${worst.text} and waits for latencies`
         : `Low occupancy: of ${shortName(worst.name)} ${worst.text}, and it waits for latencies`,
     at_stake_ms: saving.expected_ms,
+    share: saving.expected_ms / saving.whole_ms,
     cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) neither compute nor memory keeps busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
     change: { kind: 'code', ...changes[limiter] },
     gain: {

@@ -46,14 +46,25 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
         .map((row) => `${row.name}: ${row.calls} calls`)
         .join('; '),
   );
+  const loaded = await context.evidence<{ kernel: string; loads: number }>(
+    `SELECT coalesce(k.short_name, k.name) AS kernel, count(*) AS loads FROM (
+       SELECT start_ns FROM own_api a WHERE regexp_matches(name, '${moduleLoads}') AND ${inside}) l
+     ASOF JOIN (SELECT api_start_ns, short_name, name FROM own_kernels WHERE api_start_ns IS NOT NULL) k ON l.start_ns <= k.api_start_ns
+     GROUP BY ALL ORDER BY loads DESC, kernel`,
+    (rows) =>
+      `launched first after code was loaded: ${rows
+        .slice(0, 3)
+        .map((row) => `${row.kernel} (${row.loads} times)`)
+        .join(', ')}`,
+  );
   return {
     stage: kind,
     title: `Recompilation: the device waits ${part(stake, wall)} of ${everyStage(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, in ${count(compiles)} stretches that end with loading code onto the device, the host compiles. Inputs of a new shape, type or value make torch.compile, Triton or a JIT specialise again.`,
+    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, in ${count(compiles)} stretches that end with loading code onto the device, the host compiles. Inputs of a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
     change: {
       kind: 'code',
-      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed.',
+      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed; where a library plans anew (cuDNN attention), choose another backend.',
       example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
     gain: {
@@ -68,7 +79,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     confidence: 'high',
     removes: 'idle',
     bars: barsOf(context, kind, ['host', 'launch_overhead']),
-    evidence: [evidence],
+    evidence: loaded.rows.length > 0 ? [evidence, loaded.evidence] : [evidence],
     check: checkAgain,
   };
 }

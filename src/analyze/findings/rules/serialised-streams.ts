@@ -31,6 +31,8 @@ export const serialisedStreams = stageRule(
     ],
   },
   async (context, stage) => {
+    if (isDense(context) && stage.kind !== 'outside')
+      return 'every operation of a dense decoder needs the one before it';
     const sms = deviceOf(context.manifest, context.scope?.source.focus.device ?? null).smCount.value;
     if (sms === null) return 'the number of multiprocessors is not known';
     const sequence = await stepSequence(context, stage.kind);
@@ -46,6 +48,10 @@ export const serialisedStreams = stageRule(
     return finding(context, stage, { small, time, sms });
   },
 );
+
+/** One model whose layers follow each other: nothing in a step is independent but experts, which one kernel takes together. */
+const isDense = ({ model }: FindingContext): boolean =>
+  'architecture' in model && model.architecture.layers.every(({ mlp }) => mlp.kind === 'dense');
 
 /** Kernels beside which no other one runs. */
 function aloneOf(sequence: readonly SequenceKernel[]): SequenceKernel[] {
