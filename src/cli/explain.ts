@@ -10,7 +10,17 @@ import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
 
-const stageKinds = ['prefill', 'decode', 'mixed', 'outside'] as const;
+const stageKinds = [
+  'prefill',
+  'decode',
+  'mixed',
+  'request',
+  'sampling',
+  'load',
+  'warmup',
+  'outside',
+  'other',
+] as const;
 const formats = ['text', 'md', 'json'] as const;
 const severities = ['high', 'medium', 'low'] as const;
 
@@ -19,6 +29,7 @@ export interface ExplainOptions {
   stage?: (typeof stageKinds)[number];
   format: (typeof formats)[number];
   json?: boolean;
+  html?: string;
   failOn?: (typeof severities)[number];
   rank?: number;
   device?: number;
@@ -48,6 +59,7 @@ export function define(command: Command): void {
       'text',
     )
     .option('--json', 'the same as --format json: one inferscope/explain document')
+    .option('--html <file>', 'also write it as one page')
     .option(
       '--fail-on <severity>',
       `exit 1 when there is a finding of at least this severity: ${severities.join(', ')}`,
@@ -67,17 +79,42 @@ export function define(command: Command): void {
           'inferscope explain llm-b1 --stage decode --format md --fail-on high',
           'for a pull request and its CI',
         ],
+        [
+          'inferscope explain before --verify after --html verified.html',
+          'expected beside achieved, also as a page to send around',
+        ],
       ),
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
+      requireOne(options);
       const { openSession } = await import('../session/open.js');
+      if (options.html !== undefined) {
+        const { ensureReportPath } = await import('./report-file.js');
+        await ensureReportPath(options.html);
+      }
       const session = await openSession(selector ?? options.session);
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const found = await explanationOf(session, options);
+      if (options.html !== undefined) {
+        const { writeExplainPage } = await import('./explain-page.js');
+        const explain =
+          options.stage === undefined ? found : { ...found, data: ofStage(found.data, options.stage) };
+        await writeExplainPage(options.html, session, { explain });
+      }
       if (options.sql === undefined) await show(found, options);
       else await printQuery(found, options.sql);
       if (options.failOn !== undefined && worst(found, options) >= rank[options.failOn]) process.exitCode = 1;
     });
+}
+
+/** @throws E_USAGE for two questions at once */
+function requireOne(options: ExplainOptions & { whatIf?: string[]; verify?: string }): void {
+  if (options.whatIf === undefined || options.verify === undefined) return;
+  throw new InferscopeError('E_USAGE', {
+    what: '--what-if and --verify are two questions',
+    why: 'One predicts from a session what was not run, the other sets two sessions side by side.',
+    fix: 'Type one of them: inferscope explain <before> --verify <after>',
+  });
 }
 
 async function explanationOf(

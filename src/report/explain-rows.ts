@@ -31,12 +31,58 @@ export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
   return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
 }
 
-const stageOrder: readonly WaterfallKind[] = ['decode', 'mixed', 'prefill', 'outside'];
+/** " a token" behind a gain that is of a token's time, not of a stage's: the two must not be read as one. */
+export const ofToken = ({ per }: NonNullable<Finding['gain']>): string => (per === 'token' ? ' a token' : '');
+
+const stageOrder: readonly WaterfallKind[] = [
+  'decode',
+  'mixed',
+  'prefill',
+  'outside',
+  'request',
+  'sampling',
+  'load',
+  'warmup',
+  'other',
+];
 
 /** Stages as they are told: what a served model does all day first. */
 export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageWaterfall[] {
-  const rank = ({ kind }: StageWaterfall) => (stageOrder.indexOf(kind) + 1 || stageOrder.length + 1) - 1;
-  return stages.toSorted((a, b) => rank(a) - rank(b));
+  return stages.toSorted((a, b) => stageOrder.indexOf(a.kind) - stageOrder.indexOf(b.kind));
+}
+
+/** Of all instances together, beyond what the hardware allows. */
+export const lostMs = ({ instances, measured_ms: measured, roofline_ms: roofline }: StageWaterfall): number =>
+  instances * Math.max(0, (measured.value ?? 0) - (roofline.value ?? 0));
+
+/** A request is its steps again, sampling lies in them, loading and warm-up happen once: said in a line each. */
+const inFull: ReadonlySet<WaterfallKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
+
+/**
+ * The stages that are shown bar by bar, and those that are one line each: the first, and of the other steps those with the
+ * most time lost.
+ */
+export function leadingStages(
+  data: Pick<ExplainResult, 'stages'>,
+  most = 2,
+): { full: StageWaterfall[]; brief: StageWaterfall[] } {
+  const all = stagesInOrder(data);
+  const [lead, ...rest] = all;
+  if (!lead) return { full: [], brief: [] };
+  const next = rest
+    .filter(({ kind }) => inFull.has(kind))
+    .toSorted((a, b) => lostMs(b) - lostMs(a))
+    .slice(0, most - 1);
+  const full = all.filter((stage) => stage === lead || next.includes(stage));
+  return { full, brief: all.filter((stage) => !full.includes(stage)) };
+}
+
+/** The largest bars beyond the roofline: "host.program 88 %, launch_overhead 6 %". */
+export function largestBars({ bars }: Pick<StageWaterfall, 'bars'>, most = 2): WaterfallBar[] {
+  return bars
+    .filter(({ id, share }) => id !== 'roofline' && share >= smallShare)
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, most);
 }
 
 export const stageNames: Partial<Record<WaterfallKind, string>> = {
@@ -44,9 +90,13 @@ export const stageNames: Partial<Record<WaterfallKind, string>> = {
   mixed: 'mixed step',
   prefill: 'prefill',
   outside: 'whole capture',
+  request: 'request',
+  sampling: 'sampling',
+  load: 'loading',
+  warmup: 'warm-up',
 };
-export const stageName = ({ kind, point }: Pick<StageWaterfall, 'kind' | 'point'>): string =>
-  `${stageNames[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
+export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
+  `${name ?? stageNames[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
 
 /** Queries behind the findings, in the order of their numbers from 1: "[sql 3]" is the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {
@@ -58,7 +108,10 @@ export const severityRank: Record<Finding['severity'], number> = { high: 3, medi
 /** Tells stages of a document apart, as an anchor and as the part of a chart. */
 export const stageKey = ({
   kind,
+  name,
   point,
   execution_id,
-}: Pick<StageWaterfall, 'kind' | 'point' | 'execution_id'>): string =>
-  [kind, ...(point === null ? [] : [execution_id, point])].join('-').replaceAll(/[^\w-]+/g, '_');
+}: Pick<StageWaterfall, 'kind' | 'name' | 'point' | 'execution_id'>): string =>
+  [kind, ...(name === null ? [] : [name]), ...(point === null ? [] : [execution_id, point])]
+    .join('-')
+    .replaceAll(/[^\w-]+/g, '_');

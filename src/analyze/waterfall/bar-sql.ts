@@ -31,7 +31,7 @@ export function barSql(id: string, context: BarSqlContext): string | null {
     ({ label, ms }) => ` UNION ALL SELECT ${literal(label)}, NULL, ${ms}`,
   );
   const { source, clocks, group } = context;
-  const inner = 'lastStartNs' in group ? { inner_windows: innerWindowsSql(group) } : {};
+  const inner = 'lastStartNs' in group ? { inner_windows: innerWindowsSql(group, source) } : {};
   return standaloneSql(`${rows}${constants.join('')} ORDER BY 3 DESC`, source, clocks, inner);
 }
 

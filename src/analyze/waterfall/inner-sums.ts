@@ -27,7 +27,7 @@ export function activitiesInside(
 }
 
 /** SQL of (stage_id, parts of gaps …, n_ parts: gaps that have some of it), cut part by part. */
-export function gapsInside(windows = 'inner_windows'): string {
+export function gapsInside(windows = 'inner_windows', table = 'own_gaps'): string {
   const clipped = gapParts.map((part, i) => {
     const start = ['a.start_ns', ...gapParts.slice(0, i).map((one) => `a.${one}`)].join(' + ');
     return `greatest(0, least(w.end_ns, ${start} + a.${part}) - greatest(w.start_ns, ${start})) AS ${part}`;
@@ -38,7 +38,7 @@ export function gapsInside(windows = 'inner_windows'): string {
   );
   return `SELECT stage_id, ${sums.join(', ')} FROM (
        SELECT w.stage_id, ${clipped.join(', ')}
-       FROM ${within(`(SELECT start_ns, dur_ns, ${own.join(', ')} FROM own_gaps)`, windows)}) GROUP BY stage_id`;
+       FROM ${within(`(SELECT start_ns, dur_ns, ${own.join(', ')} FROM ${table})`, windows)}) GROUP BY stage_id`;
 }
 
 /**
@@ -68,7 +68,7 @@ export async function makeInnerSums(scope: TraceScope): Promise<void> {
     `CREATE TEMP TABLE inner_idle AS
      SELECT w.stage_id, ${parts.join(', ')}, ${gapParts.map((part) => `coalesce(n_${part}, 0) AS n_${part}`).join(', ')}, edge.start_up, edge.shut_down
      FROM inner_windows w JOIN (${edgeSums(scope, 'inner_windows')}) edge USING (stage_id)
-     LEFT JOIN (${gapsInside()}) g USING (stage_id)
+     LEFT JOIN (${gapsInside('inner_windows', near('own_gaps'))}) g USING (stage_id)
      LEFT JOIN (SELECT stage_id, sum(ns) AS ns FROM inner_kernels WHERE earlier GROUP BY stage_id) e USING (stage_id)`,
   );
 }

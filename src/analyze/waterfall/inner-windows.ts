@@ -1,3 +1,4 @@
+import type { TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 import type { StageGroup } from './stage-groups.js';
@@ -5,10 +6,12 @@ import type { StageGroup } from './stage-groups.js';
 /** Ranges that lie inside or around steps: sampling, and those that the program names itself. */
 export interface InnerGroup extends StageGroup {
   level: 'inner';
-  /** Instances that begin by then; of a large capture the first ones. */
+  /** Instances that begin by then; of a large capture the first ones. null: all. */
   lastStartNs: number | null;
-  /** All of them. */
+  /** All of them, whether they are looked at or not. */
   total: number;
+  /** The one name of all of them; null where numbers in it differ. */
+  exactName: string | null;
 }
 
 /** Names that have a waterfall, those with most time. */
@@ -16,8 +19,7 @@ const namesShown = 8;
 /** Of the capture's time: ranges that take less are not asked about. */
 const leastShare = 0.01;
 /** Kernels beyond which a mean over the first instances says what one over all would. */
-const kernelsSwept = 400_000;
-const instancesSwept = 4096;
+const kernelsSwept = 150_000;
 
 /** Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers: nobody's stages. */
 const notStages =
@@ -26,7 +28,12 @@ const notStages =
 /** Numbers count instances of one thing: layer 3, request 17. */
 const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
 
-const warmupOrLoad = "coalesce(phase, 'outside') IN ('warmup', 'load')";
+/** Ranges of the focus that count; without the phases of focus_stages, whose join takes longer than all of this. */
+const rangesSql = ({ attribution, focus }: TraceSource): string =>
+  `SELECT stage_id, kind, raw_name, step_index, pid, tid, start_ns, end_ns, device_start_ns, device_end_ns
+     FROM stages WHERE execution_id = ${literal(attribution.execution_id)} AND capture_id = ${literal(attribution.capture_id)}
+       AND rank IS NOT DISTINCT FROM ${focus.rank ?? 'NULL'} AND kind IN ('other', 'sampling') AND raw_name IS NOT NULL AND end_ns > start_ns
+       AND stage_id NOT IN (SELECT stage_id FROM phase_of WHERE kind IN ('warmup', 'load'))`;
 
 interface NameRow {
   grp: string;
@@ -36,6 +43,8 @@ interface NameRow {
   total_ns: number;
   ahead: number;
   silent: number;
+  first_ns: number;
+  last_ns: number;
 }
 
 /** Needs `windows` and the views of traceScope. */
@@ -44,11 +53,12 @@ export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock
   const wholeNs = Math.max(1, source.end_ns - source.start_ns);
   const rows = await database.query<NameRow>(
     `WITH own AS (
-       SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${named} END AS grp, raw_name, start_ns, end_ns, device_start_ns, device_end_ns
-       FROM focus_stages WHERE kind IN ('other', 'sampling') AND raw_name IS NOT NULL AND end_ns > start_ns AND NOT ${warmupOrLoad} AND NOT (${notStages}))
-     SELECT grp, count(DISTINCT raw_name) AS names, any_value(raw_name) AS raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns,
-       count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent
-     FROM own GROUP BY grp ORDER BY total_ns DESC, grp`,
+       SELECT kind, raw_name, count(*) AS n, sum(end_ns - start_ns)::DOUBLE AS total_ns, count_if(device_end_ns > end_ns) AS ahead, count_if(device_start_ns IS NULL) AS silent,
+         min(start_ns) AS first_ns, max(start_ns) AS last_ns
+       FROM (${rangesSql(source)}) GROUP BY kind, raw_name)
+     SELECT CASE WHEN kind = 'sampling' THEN 'sampling' ELSE ${named} END AS grp, count(*) AS names, any_value(raw_name) AS raw_name, sum(n)::DOUBLE AS n,
+       sum(total_ns) AS total_ns, sum(ahead)::DOUBLE AS ahead, sum(silent)::DOUBLE AS silent, min(first_ns) AS first_ns, max(last_ns) AS last_ns
+     FROM own WHERE kind = 'sampling' OR NOT (${notStages}) GROUP BY grp ORDER BY total_ns DESC, grp`,
   );
   const sampling = clocks.some(({ kind }) => kind === 'sampling');
   const chosen = [
@@ -60,12 +70,10 @@ export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock
   if (chosen.length === 0) return [];
   const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_kernels');
   const share = Math.min(1, kernelsSwept / Math.max(1, kernels?.n ?? 0));
-  const groups: InnerGroup[] = [];
-  for (const row of chosen) groups.push(await groupOf(scope, row, share * wholeNs));
-  return groups;
+  return chosen.map((row) => groupOf(row, share));
 }
 
-async function groupOf({ database }: TraceScope, row: NameRow, budgetNs: number): Promise<InnerGroup> {
+function groupOf(row: NameRow, share: number): InnerGroup {
   const sampling = row.grp === 'sampling';
   const onDevice = row.ahead > 0 && row.silent === 0;
   const clock = onDevice ? 'device' : 'host';
@@ -74,36 +82,29 @@ async function groupOf({ database }: TraceScope, row: NameRow, budgetNs: number)
     : row.ahead > 0
       ? `${row.silent} of ${row.n} instances launched nothing on the device`
       : 'the device was done before the range ended, in every instance';
-  const group: InnerGroup = {
+  return {
     key: sampling ? 'sampling' : `other ${row.grp}`,
     kind: sampling ? 'sampling' : 'other',
     name: sampling ? null : row.names === 1 ? row.raw_name.trim() : row.grp,
     level: 'inner',
     clock,
     why: clockWhy,
-    lastStartNs: null,
+    lastStartNs: share === 1 ? null : Math.floor(row.first_ns + share * (row.last_ns - row.first_ns)),
+    exactName: row.names === 1 ? row.raw_name : null,
     total: row.n,
-  };
-  const few = Math.max(1, Math.min(instancesSwept, Math.floor((budgetNs / row.total_ns) * row.n)));
-  if (few >= row.n) return group;
-  const [last] = await database.query<{ ns: number }>(
-    `SELECT max(start_ns) AS ns FROM (SELECT start_ns FROM (${rangesOf(group)}) ORDER BY start_ns LIMIT ${few})`,
-  );
-  return {
-    ...group,
-    lastStartNs: last?.ns ?? null,
-    why: `${clockWhy}; the first ${few} of ${row.n} instances`,
   };
 }
 
 /** Ranges of one group; of a name within itself the outermost. */
-function rangesOf({ kind, key, lastStartNs }: InnerGroup): string {
+function rangesOf({ kind, key, lastStartNs, exactName }: InnerGroup, source: TraceSource): string {
   const which =
     kind === 'sampling'
       ? "kind = 'sampling'"
-      : `kind = 'other' AND ${named} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`;
+      : exactName === null
+        ? `kind = 'other' AND ${named} = ${literal(key.slice('other '.length))} AND NOT (${notStages})`
+        : `kind = 'other' AND raw_name = ${literal(exactName)}`;
   const until = lastStartNs === null ? '' : ` AND start_ns <= ${lastStartNs}`;
-  return `SELECT * FROM focus_stages WHERE ${which} AND raw_name IS NOT NULL AND end_ns > start_ns AND NOT ${warmupOrLoad}${until}
+  return `SELECT * FROM (${rangesSql(source)}) WHERE ${which}${until}
      QUALIFY start_ns >= coalesce(max(end_ns) OVER (PARTITION BY pid, tid ORDER BY start_ns, stage_id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns)`;
 }
 
@@ -111,12 +112,12 @@ function rangesOf({ kind, key, lastStartNs }: InnerGroup): string {
  * SQL of (grp, stage_id, label, start_ns, end_ns, host_ns) of a group. host_ns is the begin by the host's clock where that
  * is the window's: what was launched before it is other stages' work.
  */
-export function innerWindowsSql(group: InnerGroup): string {
+export function innerWindowsSql(group: InnerGroup, source: TraceSource): string {
   const { key, clock, kind } = group;
   const times =
     clock === 'device'
       ? 'device_start_ns AS start_ns, device_end_ns AS end_ns, NULL::BIGINT AS host_ns'
       : 'start_ns, end_ns, start_ns AS host_ns';
   const label = kind === 'sampling' ? "coalesce('sampling ' || step_index, raw_name)" : 'raw_name';
-  return `SELECT ${literal(key)} AS grp, stage_id, ${label} AS label, ${times} FROM (${rangesOf(group)})`;
+  return `SELECT ${literal(key)} AS grp, stage_id, ${label} AS label, ${times} FROM (${rangesOf(group, source)})`;
 }

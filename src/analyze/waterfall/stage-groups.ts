@@ -1,9 +1,9 @@
 import type { WaterfallKind } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
-import type { TraceScope } from '../trace/scope.js';
+import { literal, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 import { innerGroups, innerWindowsSql } from './inner-windows.js';
-import { requestPartsSql, requestReason, requestsSql } from './requests.js';
+import { requestPartsSql, requestReason } from './requests.js';
 
 /** Stages of one kind, or of one name, that have a waterfall together. */
 export interface StageGroup {
@@ -43,18 +43,20 @@ export async function makeGroups(
   const steps = clocks
     .filter(({ kind }) => stepKinds.has(kind))
     .map(({ kind, clock, why }): StageGroup => ({ key: kind, kind, name: null, level: 'steps', clock, why }));
-  const reason = requestReason(clocks) ?? (await requestReasonOfSizes(scope, clocks));
-  const withRequests = reason === null;
+  const asked = requestReason(clocks) === null;
   await database.query(
-    `CREATE TEMP TABLE request_parts AS ${withRequests ? requestPartsSql : 'SELECT NULL::BIGINT AS request_id, NULL::BIGINT AS stage_id, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'}`,
+    `CREATE TEMP TABLE request_parts AS ${asked ? requestPartsSql : 'SELECT NULL::BIGINT AS request_id, NULL::BIGINT AS stage_id, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns WHERE false'}`,
   );
+  const reason = asked ? await requestReasonOfSizes(scope) : requestReason(clocks);
+  const withRequests = reason === null;
+  if (asked && !withRequests) await database.query('DELETE FROM request_parts');
   await database.query(`CREATE TEMP TABLE step_windows AS ${stepWindowsSql}`);
   const inner = await innerGroups(scope, clocks);
   await database.query(
     `CREATE TEMP TABLE inner_windows AS ${
       inner.length === 0
         ? "SELECT '' AS grp, NULL::BIGINT AS stage_id, '' AS label, NULL::BIGINT AS start_ns, NULL::BIGINT AS end_ns, NULL::BIGINT AS host_ns WHERE false"
-        : inner.map(innerWindowsSql).join(' UNION ALL ')
+        : inner.map((group) => innerWindowsSql(group, scope.source)).join(' UNION ALL ')
     }`,
   );
   const label = `CASE WHEN step_index IS NULL THEN coalesce(raw_name, kind) ELSE kind || ' ' || step_index END`;
@@ -87,13 +89,11 @@ export async function makeGroups(
     : [];
   const filled = await database.query<{ grp: string }>('SELECT DISTINCT grp FROM spans');
   const has = ({ key }: StageGroup) => filled.some(({ grp }) => grp === key);
-  const asked = steps.some(({ kind }) => kind === 'prefill' || kind === 'mixed');
-  const without =
-    reason !== null && reason !== '' && asked
-      ? [{ stage: 'request', reason }]
-      : withRequests && !has(requests[0]!) && asked
-        ? [{ stage: 'request', reason: 'no prefill of the capture is followed by a decode step' }]
-        : [];
+  const without: { stage: string; reason: string }[] = [];
+  if (reason !== null && reason !== '') without.push({ stage: 'request', reason });
+  if (withRequests && !has(requests[0]!)) {
+    without.push({ stage: 'request', reason: 'no prefill of the capture is followed by a decode step' });
+  }
   return { groups: [...steps, ...requests, ...inner].filter(has), without };
 }
 
@@ -102,15 +102,14 @@ export const stepWindowsSql = `SELECT kind, stage_id, start_ns, end_ns FROM wind
      UNION ALL SELECT 'between', stage_id, start_ns, end_ns FROM request_parts WHERE stage_id < 0`;
 
 /** Steps of more sequences than the prefill had serve several requests. */
-async function requestReasonOfSizes(
-  { database }: TraceScope,
-  clocks: readonly PhaseClock[],
-): Promise<string | null> {
-  if (!clocks.some(({ kind }) => kind === 'decode')) return null;
-  const [row] = await database.query<{ grown: number; several: number }>(
-    `WITH sized AS (SELECT r.request_id, max(s.batch_size) FILTER (s.kind = 'prefill') AS prompts, max(s.batch_size) FILTER (s.kind = 'decode') AS sequences
-       FROM (${requestsSql}) r JOIN focus_stages s USING (stage_id) GROUP BY r.request_id)
-     SELECT count_if(sequences > prompts) AS grown, count(*) AS several FROM sized`,
+async function requestReasonOfSizes({ database, source }: TraceScope): Promise<string | null> {
+  const { execution_id, capture_id } = source.attribution;
+  const [row] = await database.query<{ grown: number }>(
+    `WITH sized AS (
+       SELECT r.request_id, max(s.batch_size) FILTER (s.kind = 'prefill') AS prompts, max(s.batch_size) FILTER (s.kind = 'decode') AS sequences
+       FROM request_parts r JOIN stages s USING (stage_id)
+       WHERE s.execution_id = ${literal(execution_id)} AND s.capture_id = ${literal(capture_id)} AND s.batch_size IS NOT NULL GROUP BY r.request_id)
+     SELECT count_if(sequences > prompts) AS grown FROM sized`,
   );
   return (row?.grown ?? 0) > 0
     ? 'steps serve several requests at once (continuous batching): no stretch of the timeline is one request'

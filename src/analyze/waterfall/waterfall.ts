@@ -18,6 +18,7 @@ import { type CopyNeed, figureOfNeed } from './group-needs.js';
 import { groupSteps } from './group-steps.js';
 import { type HostSplit, hostSplit, toldOf, waitingParts } from './host-split.js';
 import { makeInnerSums } from './inner-sums.js';
+import type { InnerGroup } from './inner-windows.js';
 import { loadingCode } from './loading-code.js';
 import { gpuPeaks, necessaryOf, peakLines, type Necessary, type Peaks } from './necessary.js';
 import { type Part, splitOf, withoutProfiler } from './split.js';
@@ -192,7 +193,7 @@ async function waterfallOf(
     measured_ms: sums.measuredMs,
     median_ms: sums.medianMs,
     clock: group.clock,
-    clock_why: group.why,
+    clock_why: whyOf(sums),
     clean_ms: clean,
     roofline_ms: figureOfNeed(necessary),
     roofs: roofLines(sums, need, context),
@@ -201,6 +202,11 @@ async function waterfallOf(
     rows: rowsOf(sums, context, addedMs, need),
     ranks: [{ rank: source.focus.rank, device: source.focus.device, measured_ms: mean.wallMs }],
   };
+}
+
+function whyOf({ group, instances }: GroupSums): string {
+  const total = 'total' in group ? (group as InnerGroup).total : instances;
+  return total > instances ? `${group.why}; the first ${instances} of ${total} instances` : group.why;
 }
 
 function roofLines(

@@ -5,10 +5,11 @@ import { sessionInput, whichSession } from './which-session.js';
 
 /** Bars of a mean instance; their SQL only where it is asked for. */
 export function briefStage(stage: StageWaterfall, withSql = false) {
-  const { kind, source, point, instances, measured_ms, median_ms, clean_ms, roofline_ms, roofs, bars } =
+  const { kind, name, source, point, instances, measured_ms, median_ms, clean_ms, roofline_ms, roofs, bars } =
     stage;
   return {
     kind,
+    ...(name === null ? {} : { name }),
     source,
     point,
     instances,
@@ -38,7 +39,12 @@ export const waterfallTool = askTool({
     'Where the time of a mean prefill or decode step goes, from the roofline to the measurement: bars in ms that add up to measured_ms. With a stage also the SQL behind every bar.',
   input: z.object({
     ...sessionInput,
-    stage: z.string().optional().describe('prefill, decode, mixed, outside, …'),
+    stage: z
+      .string()
+      .optional()
+      .describe(
+        'prefill, decode, mixed, request, sampling, load, warmup, outside, other (ranges of the program)',
+      ),
   }),
   asked: ({ stage }) => stage ?? null,
   async run({ session, stage }, context) {

@@ -8,7 +8,10 @@ import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '
 
 /** What a page carries for its waterfalls beside its own document: no queries and no rows. */
 export interface WaterfallData {
-  stages: Pick<StageWaterfall, 'kind' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'bars'>[];
+  stages: Pick<
+    StageWaterfall,
+    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'bars'
+  >[];
 }
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {

@@ -3,7 +3,7 @@ import { raw } from 'hono/html';
 import type { Document } from '../../../model/document.js';
 import type { ExplainResult, StageWaterfall } from '../../../model/documents/explain.js';
 import { type WaterfallData, waterfallChart } from '../../charts/explain/waterfall.js';
-import { stageKey, stageName, stagesInOrder } from '../../explain-rows.js';
+import { leadingStages, stageKey, stageName, stagesInOrder } from '../../explain-rows.js';
 import {
   formatCount,
   formatFigure,
@@ -54,8 +54,9 @@ export const Sentences: FC<{ explain: Document<ExplainResult> | null | undefined
 const Waterfalls: FC<{ data: ExplainResult }> = ({ data }) => {
   const stages = stagesInOrder(data);
   const slim: WaterfallData = {
-    stages: stages.map(({ kind, point, execution_id, source, measured_ms, bars }) => ({
+    stages: stages.map(({ kind, name, point, execution_id, source, measured_ms, bars }) => ({
       kind,
+      name,
       point,
       execution_id,
       source,
@@ -63,8 +64,7 @@ const Waterfalls: FC<{ data: ExplainResult }> = ({ data }) => {
       bars: bars.map((bar) => ({ ...bar, sql: null, parts: [] })),
     })),
   };
-  const shown = stages.slice(0, atOnce);
-  const more = stages.slice(atOnce);
+  const { full: shown, brief: more } = leadingStages(data, atOnce);
   return (
     <>
       {stages.length > 0 && (
