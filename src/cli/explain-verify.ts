@@ -19,11 +19,15 @@ export const verifyExtension = {
       import('../analyze/verify/verify.js'),
       import('../session/open.js'),
     ]);
-    const { format, json, stage } = options;
+    const { format, json, stage, html } = options;
     const found = await verifySessions(session, await openSession(options.verify));
     if (stage !== undefined) {
       found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
       found.data.changes = found.data.changes.filter((one) => one.stage === null || one.stage === stage);
+    }
+    if (html !== undefined) {
+      const { writeExplainPage } = await import('./explain-page.js');
+      await writeExplainPage(html, session, { verify: found });
     }
     if (json || format === 'json') printDocument(found);
     else if (format === 'md') {

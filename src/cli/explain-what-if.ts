@@ -17,12 +17,16 @@ export const whatIfExtension = {
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.whatIf === undefined) return false;
     const { whatIf } = await import('../analyze/what-if/what-if.js');
-    const { format, json, stage, rank, device } = options;
+    const { format, json, stage, rank, device, html } = options;
     const found = await whatIf(session, options.whatIf, {
       ...(rank === undefined ? {} : { rank }),
       ...(device === undefined ? {} : { device }),
     });
     if (stage !== undefined) found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
+    if (html !== undefined) {
+      const { writeExplainPage } = await import('./explain-page.js');
+      await writeExplainPage(html, session, { whatIf: found });
+    }
     if (json || format === 'json') printDocument(found);
     else if (format === 'md') {
       const { whatIfMarkdown } = await import('../report/markdown/what-if.js');

@@ -2,6 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { VerifyResult } from '../../model/documents/explain.js';
 import { stageNames } from '../explain-rows.js';
 import { formatMs, noValue } from '../format.js';
+import { errorWords, insideWords, outcomeWords, scoreSentence } from '../verify-words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
@@ -56,14 +57,9 @@ function stageLines(stage: VerifyResult['stages'][number], width: number): strin
   ];
 }
 
-export const outcomeWords: Record<VerifyResult['changes'][number]['outcome'], string> = {
-  gone: 'gone',
-  smaller: 'smaller',
-  still_there: 'still there',
-  new: 'new',
-};
-
-function changeLines({ changes, score }: VerifyResult, width: number): string[] {
+function changeLines(data: VerifyResult, width: number): string[] {
+  const { changes } = data;
+  const score = scoreSentence(data);
   if (changes.length === 0) return ['  Neither session has a finding.'];
   const value = (ms: number | null) => (ms === null ? noValue : formatMs(ms));
   const table = textTable(
@@ -80,8 +76,8 @@ function changeLines({ changes, score }: VerifyResult, width: number): string[] 
       outcomeWords[one.outcome],
       value(one.expected_ms),
       value(one.achieved_ms),
-      one.error === null ? noValue : `${one.error > 0 ? '+' : '−'}${Math.round(100 * Math.abs(one.error))} %`,
-      one.within_interval === null ? noValue : one.within_interval ? 'yes' : 'no',
+      errorWords(one),
+      insideWords(one),
     ]),
     { width },
   );
@@ -89,15 +85,6 @@ function changeLines({ changes, score }: VerifyResult, width: number): string[] 
     table,
     '',
     ...changes.flatMap(({ finding, text }) => hanging('  • ', `${inert(finding)}: ${inert(text)}`, width)),
-    ...(score.graded === 0
-      ? []
-      : [
-          '',
-          ...hanging(
-            '  ',
-            `Score: ${score.within_interval} of ${score.graded} inside their intervals${score.median_absolute_error === null ? '' : `, error ${Math.round(100 * score.median_absolute_error)} % (median)`}.`,
-            width,
-          ),
-        ]),
+    ...(score === null ? [] : ['', ...hanging('  ', score, width)]),
   ];
 }

@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { Evidence, ExplainResult, Finding } from '../../../model/documents/explain.js';
+import { ofToken } from '../../explain-rows.js';
 import { formatMs } from '../../format.js';
 import { Behind, DataTable } from '../parts.js';
 
@@ -15,7 +16,11 @@ export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
         <ol class="findings">
           {findings.map((finding) => (
             <li id={`finding-${anchor(finding.id)}`}>
-              <OneFinding finding={finding} titles={new Map(findings.map(({ id, title }) => [id, title]))} />
+              <OneFinding
+                finding={finding}
+                titles={new Map(findings.map(({ id, title }) => [id, title]))}
+                session={data.session.name ?? data.session.id}
+              />
             </li>
           ))}
         </ol>
@@ -35,12 +40,16 @@ export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
 
 const anchor = (id: string): string => id.replaceAll(/[^\w-]+/g, '-');
 
-const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string> }> = ({ finding, titles }) => {
+const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string>; session: string }> = ({
+  finding,
+  titles,
+  session,
+}) => {
   const { title, severity, gain, at_stake_ms, cause, change, evidence, check, references, hidden_by } =
     finding;
   const tail =
     gain && gain.expected_ms > 0
-      ? `${formatMs(gain.expected_ms)} less expected`
+      ? `${formatMs(gain.expected_ms)}${ofToken(gain)} less expected`
       : at_stake_ms === null
         ? ''
         : `${formatMs(at_stake_ms)} at stake`;
@@ -62,9 +71,20 @@ const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string> }> 
           <>
             <dt>Gain</dt>
             <dd>
-              {formatMs(gain.expected_ms)} ({formatMs(gain.low_ms)} to {formatMs(gain.high_ms)}),{' '}
-              {formatMs(gain.after_ms)} afterwards. {gain.assumption}
+              {formatMs(gain.expected_ms)}
+              {ofToken(gain)} ({formatMs(gain.low_ms)} to {formatMs(gain.high_ms)}), {formatMs(gain.after_ms)}{' '}
+              afterwards. {gain.assumption}
             </dd>
+            {gain.what_if !== null && (
+              <>
+                <dt>Predict</dt>
+                <dd>
+                  <code>
+                    inferscope explain --session {session} --what-if {gain.what_if}
+                  </code>
+                </dd>
+              </>
+            )}
           </>
         )}
         {hidden_by !== null && (

@@ -1,0 +1,151 @@
+import { describe, expect, test } from 'vitest';
+import { document } from '../../../model/document.js';
+import {
+  type VerifyResult,
+  verifyVersion,
+  whatIfVersion,
+  type WhatIfResult,
+} from '../../../model/documents/explain.js';
+import { figure, missing } from '../../../model/figure.js';
+import { verifyMarkdown } from '../../markdown/verify.js';
+import { testExplain } from '../../test-explain.js';
+import { hostileText } from '../../test-profile.js';
+import { explainReport } from './page.js';
+
+const clientScript = '"use strict";';
+const explain = testExplain();
+const { session } = explain.data;
+
+function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult {
+  const stage = {
+    kind: 'decode' as const,
+    point: null,
+    before_ms: figure(5.88, 'ms', 'W'),
+    after_ms: figure(1.62, 'ms', 'W'),
+    graded_on: 'wall' as const,
+    graded_why: 'W is known to ± 0.9 % before and ± 0.1 % after',
+    achieved_ms: 4.26,
+    bars: [
+      { id: 'launch_overhead', before_ms: 1.81, after_ms: 0 },
+      { id: 'roofline', before_ms: 0.22, after_ms: 0.22 },
+    ],
+  };
+  const change = {
+    finding: 'launch_bound:decode',
+    stage: 'decode' as const,
+    title,
+    outcome: 'gone' as const,
+    expected_ms: 4.04,
+    low_ms: 3.43,
+    high_ms: 4.25,
+    achieved_ms: 4.26,
+    error: -0.052,
+    within_interval: true,
+    text: 'Gone: 4.04 ms expected.',
+  };
+  const fresh = {
+    ...change,
+    finding: 'few_repeats',
+    outcome: 'new' as const,
+    title: 'Too few repeats',
+    expected_ms: null,
+    low_ms: null,
+    high_ms: null,
+    achieved_ms: null,
+    error: null,
+    within_interval: null,
+    text: 'New.',
+  };
+  return {
+    before: session,
+    after: { ...session, id: '20261121-000001-after', name: 'after' },
+    stages: [stage],
+    changes: [change, fresh],
+    score: { graded: 1, within_interval: 1, median_absolute_error: 0.052 },
+    sentences: ['Decode: 5.88 ms before, 1.62 ms after (−72 %).'],
+  };
+}
+
+describe('explain --verify as a page', () => {
+  const html = explainReport(
+    { explain, verify: document('verify', verifyVersion, verified()) },
+    { clientScript },
+  );
+  const part = html.slice(html.indexOf('<section id="verify"'), html.indexOf('<section id="waterfall"'));
+
+  test('expected stands beside achieved, with error, interval and score; waterfall and findings follow', () => {
+    expect([...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id)).toEqual([
+      'verify',
+      'waterfall',
+      'findings',
+    ]);
+    for (const text of [
+      '4.04',
+      '3.43',
+      '4.25',
+      '4.26',
+      '−5 %',
+      'Score: 1 of 1 inside their intervals, error 5 % (median).',
+    ])
+      expect(part).toContain(text);
+    // A bar that did not change is not listed.
+    expect(part).toContain('<code>launch_overhead</code>');
+    expect(part).not.toContain('<code>roofline</code>');
+  });
+
+  test('the drawing is to one scale: 4.26 ms reach the end of 160 px less a margin of 5, 3.43 ms in proportion', () => {
+    expect(part).toMatch(/<circle class="achieved" cx="155"/);
+    expect(part).toContain(`x="${Math.round(10 * (5 + (3.43 / 4.26) * 150)) / 10}"`);
+    // What was not promised is not drawn.
+    expect(part.match(/<svg/g)).toHaveLength(1);
+  });
+
+  test('what was found nowhere is a dash, and names stay text', () => {
+    const bad = document('verify', verifyVersion, verified(hostileText));
+    const page = explainReport({ explain, verify: bad }, { clientScript });
+    expect(page).not.toContain('<img src=x');
+    expect(part).toMatch(/<td class="number">–<\/td>/);
+  });
+
+  test('the markdown of it says the same', () => {
+    const text = verifyMarkdown(document('verify', verifyVersion, verified()));
+    expect(text).toContain('| gone | 4.04 ms | 4.26 ms | −5 % | yes |');
+    expect(text).toContain('**Score: 1 of 1 inside their intervals, error 5 % (median).**');
+  });
+});
+
+test('explain --what-if as a page: the sentence, the bars that change, what is assumed; what cannot be told says why', () => {
+  const stages: WhatIfResult['stages'] = [
+    {
+      kind: 'decode',
+      point: null,
+      before_ms: figure(5.88, 'ms', 'W'),
+      after_ms: figure(1.84, 'ms', 'bars', { ci95: [1.6, 2.4] }),
+      per_token_before_ms: null,
+      per_token_after_ms: null,
+      bars: [{ id: 'launch_overhead', before_ms: 1.81, after_ms: 0, how: 'one launch a stage' }],
+      assumptions: ['every kernel is captured'],
+    },
+    {
+      kind: 'prefill',
+      point: null,
+      before_ms: figure(9, 'ms', 'W'),
+      after_ms: missing('no_stage', 'nothing marks it'),
+      per_token_before_ms: null,
+      per_token_after_ms: null,
+      bars: [],
+      assumptions: [],
+    },
+  ];
+  const whatIf = document('what-if', whatIfVersion, { session, change: 'cudagraph', stages });
+  const html = explainReport({ explain, whatIf }, { clientScript });
+  for (const text of [
+    'What if: cudagraph',
+    '3.2 times as fast',
+    'one launch a stage',
+    'every kernel is captured',
+    'nothing marks it',
+  ])
+    expect(html).toContain(text);
+  expect(html.indexOf('id="what-if"')).toBeLessThan(html.indexOf('<section id="waterfall"'));
+});
