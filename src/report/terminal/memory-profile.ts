@@ -2,6 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
+import { memorySentences } from '../memory-sentences.js';
 import { componentWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
@@ -17,6 +18,8 @@ export function memorySummary(document: Document<MemoryResult>, columns: number)
   const lines = [
     ...hanging('', `inferscope ${document.tool_version} · ${inert(session.title)}`, width),
     ...hanging('  ', modelWords(profile), width),
+    '',
+    ...memorySentences(document.data).flatMap((text) => hanging('  ', text, width)),
     '',
     pointTable(profile, width),
     ...hanging('  ', increaseWords(profile), width),

@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
+import { testExplain } from '../test-explain.js';
 import { bareProfile, hostileProfile, testProfile } from '../test-profile.js';
 import { testRoofline } from '../test-roofline.js';
 import { profileSummary } from './profile.js';
@@ -43,6 +44,24 @@ describe('profile summary', () => {
     expect(text).toMatch(/^ {4}roofline +[\d.]+ ms +\d+ % {2}█+$/m);
     expect(text).toContain('warning: 1 of 12 repeats');
     expect(text.trimEnd().endsWith(reportPath)).toBe(true);
+  });
+
+  it('leads with three sentences and the waterfall, then findings, then figures', () => {
+    const explain = testExplain();
+    const text = stripVTControlCharacters(
+      profileSummary(testProfile(), { reportPath, width: 80, explain }),
+    ).replaceAll(/\s+/g, ' ');
+    const order = [
+      explain.data.sentences[0]!,
+      explain.data.sentences[2]!,
+      'Where a decode step goes',
+      'change: ',
+      ' compute-bound ',
+      'end to end',
+      'Session ',
+    ].map((one) => text.indexOf(one.replaceAll(/\s+/g, ' ')));
+    expect(order.every((at) => at >= 0)).toBe(true);
+    expect(order).toEqual(order.toSorted((a, b) => a - b));
   });
 
   it('calls MBU over 100 % an accounting fault and missing figures by their reason', () => {

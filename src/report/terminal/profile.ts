@@ -35,7 +35,7 @@ export interface SummaryOptions {
   reportPath: string | null;
   /** Columns of the terminal; at most 80 are used. */
   width: number;
-  /** Three sentences at its head and the findings at its end; left out by who has none. */
+  /** Three sentences and the findings, before and after the waterfall; left out by who has none. */
   explain?: Document<ExplainResult> | null;
 }
 
@@ -176,14 +176,27 @@ export function profileSummary(
     'profile',
     inert(identityWords(data.workload)),
   ].join(' · ');
-  const lead = explain ? ['', ...sentenceLines(explain.data, width)] : [];
-  const lines = [...wrap(title, width), ...lead, '', stageTable(data.stages, width)];
-  lines.push(...latencyLines(data, width));
-  if (data.memory) lines.push(...hanging(label('peak memory'), memoryWords(data.memory), width));
-  lines.push(...missingLines(document, width));
+  const figures = [
+    '',
+    stageTable(data.stages, width),
+    ...latencyLines(data, width),
+    ...(data.memory ? hanging(label('peak memory'), memoryWords(data.memory), width) : []),
+    ...missingLines(document, width),
+  ];
   const decode = stageNamed(data, 'decode');
   const shown = decode && decode.bars.length > 0 ? decode : stageNamed(data, 'prefill');
-  if (shown && shown.bars.length > 0) lines.push(...barLines(shown, width));
+  const waterfall = shown && shown.bars.length > 0 ? barLines(shown, width) : [];
+  // Sentences, waterfall, findings, then the evidence; without an explanation the figures come first.
+  const lines = explain
+    ? [
+        ...wrap(title, width),
+        '',
+        ...sentenceLines(explain.data, width),
+        ...waterfall,
+        ...briefFindings(explain.data, width),
+        ...figures,
+      ]
+    : [...wrap(title, width), ...figures, ...waterfall];
   const costs = diagnosisTexts(data);
   if (costs.length > 0) {
     lines.push('', `  ${colour.bold('What costs')}`);
@@ -199,7 +212,6 @@ export function profileSummary(
       lines.push(...hanging('    ', suggestionSentence(suggestion, data), width));
     }
   }
-  if (explain) lines.push(...briefFindings(explain.data, width));
   const said = noticeLines(document, width);
   if (said.length > 0) lines.push('', ...said);
   // The path is kept whole so that it can be copied, whatever its length.

@@ -5,7 +5,8 @@ import { memoryCharts, type MemoryChartName } from '../../charts/registry.js';
 import { themes } from '../../palette.js';
 import { testMemory } from '../../test-memory.js';
 import { hostileText } from '../../test-profile.js';
-import { memoryReport, memorySentences } from './memory.js';
+import { memorySentences } from '../../memory-sentences.js';
+import { memoryReport } from './memory.js';
 
 const made = testMemory();
 const page = memoryReport(made, { clientScript: '"use strict";' });
