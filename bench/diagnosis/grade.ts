@@ -92,8 +92,8 @@ export function grade(
   const excused = fault.true_of_twin ?? {};
   const { wall, gain, graded_on } = achievedBy(timing);
   // What a fault hides shows once that one is repaired, as the twin has it: their gains add up.
-  const gains = [named, ...also.map((rule) => findings.find((one) => one.rule === rule))].map(
-    (one) => one?.gain?.expected_ms,
+  const gains = [named, ...also.map((rule) => findings.find((one) => one.rule === rule))].map((one) =>
+    one?.gain?.per === 'token' ? one.gain.expected_ms * (timing?.per.fault ?? 1) : one?.gain?.expected_ms,
   );
   const expected = gains.every((one) => one !== undefined) ? gains.reduce((sum, one) => sum + one, 0) : null;
   const graded = fault.no_gain === undefined && gain !== null && expected !== null;

@@ -71,6 +71,7 @@ export function testFinding(change: Partial<Finding> = {}): Finding {
       example: 'torch.compile(model, mode="reduce-overhead")',
     },
     gain: {
+      per: 'stage',
       expected_ms: 20.9,
       low_ms: 19.5,
       high_ms: 21.4,

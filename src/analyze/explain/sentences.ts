@@ -79,7 +79,7 @@ function changeSentence(found: readonly Finding[], untimed = false): string {
   const gain = first.gain;
   const expected =
     gain && gain.expected_ms > 0
-      ? `: ${msText(gain.expected_ms)} less are expected${first.stage && first.stage !== 'outside' ? ` of ${instanceWord(first.stage)}` : ''} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`
+      ? `: ${msText(gain.expected_ms)} less are expected${gain.per === 'token' ? ' of a token' : first.stage && first.stage !== 'outside' ? ` of ${instanceWord(first.stage)}` : ''} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`
       : '';
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(firstSentence(first.change.text))}${expected}.`;
 }

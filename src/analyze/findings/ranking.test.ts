@@ -125,3 +125,21 @@ test('what is no matter of time is information and comes last; two of one rule i
   expect(ids(all)).toEqual(['twice:decode', 'twice:decode:2', 'doubt']);
   expect(all[2]!.severity).toBe('info');
 });
+
+test('a gain of a token stays of a token: no bar clamps it, and it hides no change that shortens the step', () => {
+  const token = found('batch', 8, ['inefficiency.gemm', 'nonessential.copy'], {
+    gain: {
+      per: 'token',
+      expected_ms: 2,
+      low_ms: 1.4,
+      high_ms: 2.1,
+      after_ms: 0.5,
+      assumption: '',
+      what_if: null,
+    },
+  });
+  const all = ranked([token, found('casts', 1, ['nonessential.copy'])], [decode]);
+  const [batch, casts] = ['batch', 'casts'].map((id) => all.find(({ rule }) => rule === id)!);
+  expect(batch!.gain).toMatchObject({ per: 'token', expected_ms: 2, after_ms: 0.5 });
+  expect(casts).toMatchObject({ hidden_by: null, gain: { per: 'stage', expected_ms: 1 } });
+});

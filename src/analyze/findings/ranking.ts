@@ -68,7 +68,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       bars,
       at_stake_ms,
       at_stake_share,
-      gain: draft.gain && clamped(draft.gain, at_stake_ms ?? Infinity, ceiling, stage),
+      gain: draft.gain && clamped({ per: 'stage', ...draft.gain }, at_stake_ms ?? Infinity, ceiling, stage),
       hidden_by: null,
       references: rule.references,
     },
@@ -97,6 +97,8 @@ function clamped(
   ceiling: number,
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
+  // Of a token: the stage's bars do not shrink by it.
+  if (gain.per === 'token') return gain;
   const expected_ms = Math.max(0, Math.min(gain.expected_ms, stake, ceiling));
   return {
     ...gain,
@@ -128,7 +130,8 @@ function share(all: readonly Ranked[], stage: StageTime): void {
   const withGain = all
     .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
-  for (const { finding } of withGain) {
+  // What more sequences share is not taken off the step: it neither hides what else is in its bars nor is hidden by it.
+  for (const { finding } of withGain.filter((one) => one.finding.gain!.per === 'stage')) {
     const gain = finding.gain!;
     const covering = withGain.find((one) => covers(one, finding));
     if (covering) {

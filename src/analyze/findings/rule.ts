@@ -40,8 +40,10 @@ export interface FindingContext {
 /** A finding before it is ranked: severity, at_stake_share and hidden_by follow from the others. */
 export type FoundDraft = Omit<
   Finding,
-  'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references'
+  'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain'
 > & {
+  /** Of a mean instance of the stage, unless it says otherwise. */
+  gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'token' }) | null;
   stage: WaterfallKind | null;
   /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
   run_ms?: number;

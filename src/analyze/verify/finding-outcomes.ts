@@ -46,7 +46,18 @@ export function findingOutcomes(
   return [...old, ...fresh.map(newFinding)];
 }
 
-const gainOf = ({ gain }: Finding) => (gain && gain.expected_ms > 0 ? gain : null);
+/** Of a step: what a gain of a token is for as many tokens as the step had, which is what the sessions are compared by. */
+function gainOf({ gain, at_stake_ms: stake }: Finding) {
+  if (!gain || gain.expected_ms <= 0) return null;
+  if (gain.per === 'stage' || stake === null) return gain;
+  const tokens = stake / gain.expected_ms;
+  return {
+    ...gain,
+    expected_ms: stake,
+    low_ms: gain.low_ms * tokens,
+    high_ms: gain.high_ms * tokens,
+  };
+}
 
 function outcomeOf(
   finding: Finding,
@@ -127,8 +138,8 @@ function achievedOf(
   { verdict, wall }: StagePair,
   together: readonly Finding[],
 ): { ms: number; known: number; note: string } | null {
-  const sum = together.reduce((total, one) => total + one.gain!.expected_ms, 0);
-  const part = sum > 0 ? finding.gain!.expected_ms / sum : 1;
+  const sum = together.reduce((total, one) => total + gainOf(one)!.expected_ms, 0);
+  const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
   const names = together.flatMap(({ bars }) => bars);
   if (verdict.graded_on === 'gpu' && names.some((id) => idle.test(id))) {
     if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= 2 * wall.noise_ms) {

@@ -58,6 +58,7 @@ function findingOf(id: string, stake: number, bars: string[], change: Partial<Fi
     cause: '',
     change: { kind: 'code', text: '', example: null },
     gain: {
+      per: 'stage',
       expected_ms: stake,
       low_ms: 0.8 * stake,
       high_ms: 1.1 * stake,

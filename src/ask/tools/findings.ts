@@ -30,6 +30,7 @@ export function briefFindings({ findings, rules, next_steps, sentences, without_
         cause,
         change: change.example === null ? change.text : `${change.text} e.g. ${change.example}`,
         gain: gain && {
+          per: gain.per,
           expected_ms: gain.expected_ms,
           low_ms: gain.low_ms,
           high_ms: gain.high_ms,

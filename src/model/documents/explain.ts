@@ -112,6 +112,11 @@ export const findingSchema = z.object({
   /** Expected of the change; null where nothing can be said, with the reason in `cause`. */
   gain: z
     .object({
+      /**
+       * stage: of a mean instance of it. token: of the time that a token of one sequence takes, where the change makes no step
+       * shorter but serves more sequences with each; low, high and after are a token's then, too.
+       */
+      per: z.enum(['stage', 'token']).default('stage'),
       expected_ms: z.number(),
       low_ms: z.number(),
       high_ms: z.number(),

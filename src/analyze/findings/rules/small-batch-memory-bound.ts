@@ -112,13 +112,14 @@ async function finding(
   // A token of the larger batch: its step takes as much more than its roof as this one does.
   const perToken = wall / batch;
   const grown = wall - now.roof + large.roof;
-  const gain = (perToken - grown / turn) * batch;
+  const perTokenThen = grown / turn;
+  const gain = perToken - perTokenThen;
   const bounded = large.bound === 'compute';
   return {
     stage: kind,
     title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
-    at_stake_ms: gain,
-    run_ms: gain * instances * rankedAt,
+    at_stake_ms: gain * batch,
+    run_ms: gain * batch * instances * rankedAt,
     cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',
@@ -126,11 +127,12 @@ async function finding(
       example: `--max-num-seqs ${turn}; --quantization fp8; --speculative-config '{"method": "ngram", "num_speculative_tokens": 4}'`,
     },
     gain: {
+      per: 'token',
       expected_ms: gain,
       low_ms: 0.7 * gain,
-      high_ms: Math.min(wall, gain * 1.02),
-      after_ms: wall - gain,
-      assumption: `Of the time of ${batch} token${batch === 1 ? '' : 's'}, at batch ${turn}: a step there takes ${ms(grown)}, its roofline and what this one takes beyond its own. The step itself does not become shorter.`,
+      high_ms: Math.min(perToken, gain * 1.02),
+      after_ms: perTokenThen,
+      assumption: `A token of one sequence takes ${ms(perToken)} now (${ms(wall)} a step for ${batch}) and ${ms(perTokenThen)} at batch ${turn}: a step there takes ${ms(grown)}, its roofline and what this one takes beyond its own. No step becomes shorter, and one sequence alone no faster.`,
       what_if: `batch-size=${turn}`,
     },
     confidence: 'medium',
