@@ -1,0 +1,60 @@
+import { z } from 'zod';
+import { phaseKindSchema } from './trace-phase.js';
+
+const count = z.number().int();
+
+export const idleSchema = z.object({
+  /** What ran on the host when the device waited, by the operator or call that ended the gap. */
+  waits: z.array(
+    z.object({
+      phase: phaseKindSchema,
+      cause: z.string(),
+      /** Operator that ended the gaps; null where the capture has none. */
+      operator: z.string().nullable(),
+      /** API call that launched what ended them: the commonest of the 32 longest; null where it says nothing (latency). */
+      api_name: z.string().nullable(),
+      count,
+      total_ns: z.number(),
+      longest_ns: z.number(),
+    }),
+  ),
+  longest: z.array(
+    z.object({
+      start_ns: z.number(),
+      dur_ns: z.number(),
+      cause: z.string().nullable(),
+      phase: phaseKindSchema,
+      operator: z.string().nullable(),
+      api_name: z.string().nullable(),
+    }),
+  ),
+});
+
+export const overlapSchema = z.object({
+  streams: z.array(
+    z.object({
+      context: count.nullable(),
+      stream: count.nullable(),
+      kernels: count,
+      kernel_ns: z.number(),
+      copies: count,
+      copy_ns: z.number(),
+      start_ns: z.number(),
+      end_ns: z.number(),
+    }),
+  ),
+  compute_ns: z.number(),
+  /** Compute kernels that ran beside other compute kernels: Σ durations − time at least one ran. */
+  compute_beside_compute_ns: z.number(),
+  comm_ns: z.number(),
+  /** Communication hidden behind computation. */
+  comm_hidden_ns: z.number(),
+  copy_ns: z.number(),
+  copy_hidden_ns: z.number(),
+  /** Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time). */
+  serialised: z.boolean(),
+  text: z.string(),
+});
+
+export type Idle = z.infer<typeof idleSchema>;
+export type Overlap = z.infer<typeof overlapSchema>;

@@ -1,0 +1,86 @@
+import { z } from 'zod';
+import { opClasses } from '../classes.js';
+import { figureSchema } from '../figure.js';
+import { phaseKindSchema } from './trace-phase.js';
+import { spreadSchema } from './trace-spread.js';
+
+const opClass = z.enum(opClasses);
+const count = z.number().int();
+
+export const kernelPhaseSchema = z.object({
+  kind: phaseKindSchema,
+  count,
+  total_ns: z.number(),
+  /** Of a mean instance. */
+  per_instance: z.number(),
+  per_instance_ns: z.number(),
+});
+
+export const traceKernelSchema = spreadSchema.extend({
+  name: z.string(),
+  short_name: z.string(),
+  class: opClass,
+  tile: z.string().nullable(),
+  dtype: z.string().nullable(),
+  exclusive_ns: z.number(),
+  /** Of all kernels' time. */
+  share: z.number(),
+  phases: z.array(kernelPhaseSchema),
+});
+
+/** Kernel classes of one phase kind, or of the whole capture (null). */
+export const phaseClassesSchema = z.object({
+  kind: phaseKindSchema.nullable(),
+  instances: count,
+  rows: z.array(
+    z.object({
+      class: opClass,
+      count,
+      total_ns: z.number(),
+      exclusive_ns: z.number(),
+      /** Of the kernel time of this phase. */
+      share: z.number(),
+      per_instance: z.number(),
+      per_instance_ns: z.number(),
+    }),
+  ),
+});
+
+export const traceCopySchema = spreadSchema.extend({
+  /** HtoD, DtoH, DtoD, HtoH, PtoP, memset. */
+  kind: z.string(),
+  /** The host side's memory (pageable, pinned, managed), device where there is none; null where not recorded. */
+  memory: z.string().nullable(),
+  /** null: whole capture. */
+  phase: phaseKindSchema.nullable(),
+  bytes: z.number(),
+  exclusive_ns: z.number(),
+  /** bytes / total time. */
+  bandwidth_bytes_per_s: figureSchema,
+});
+
+export const apiCallSchema = spreadSchema.extend({
+  name: z.string(),
+  api: z.string().nullable(),
+  /** Of all calls' time. */
+  share: z.number(),
+});
+
+export const shortKernelsSchema = z.object({
+  threshold_ns: z.number(),
+  phases: z.array(
+    z.object({
+      kind: phaseKindSchema.nullable(),
+      kernels: count,
+      short: count,
+      count_share: z.number(),
+      time_share: z.number(),
+    }),
+  ),
+});
+
+export type TraceKernel = z.infer<typeof traceKernelSchema>;
+export type PhaseClasses = z.infer<typeof phaseClassesSchema>;
+export type TraceCopy = z.infer<typeof traceCopySchema>;
+export type ApiCall = z.infer<typeof apiCallSchema>;
+export type ShortKernels = z.infer<typeof shortKernelsSchema>;

@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { figureSchema } from '../figure.js';
+import { phaseKindSchema } from './trace-phase.js';
+import { spreadSchema } from './trace-spread.js';
+
+const count = z.number().int();
+
+export const launchPhaseSchema = z.object({
+  kind: phaseKindSchema,
+  instances: count,
+  /** API calls that launched kernels, per instance. */
+  launches: z.number(),
+  launches_min: z.number(),
+  launches_max: z.number(),
+  kernels: z.number(),
+  /** Of the launches, those of a whole CUDA graph. */
+  graph_launches: z.number(),
+  /** Kernels / decoder layers of the model. */
+  kernels_per_layer: figureSchema,
+  launches_per_layer: figureSchema,
+  /** Duration of the launching API calls. */
+  api: spreadSchema.nullable(),
+  /** Return of the API call to the kernel's begin, of the kernels that began after it (nsys: queue time). */
+  queue: spreadSchema.nullable(),
+});
+
+/** One kernel's launches, as nsys's cuda_kern_exec_sum counts them. */
+export const launchKernelSchema = z.object({
+  kernel: z.string(),
+  short_name: z.string(),
+  api_name: z.string().nullable(),
+  count,
+  /** Begin of the call to the end of the later of the two. */
+  total: spreadSchema,
+  api: spreadSchema,
+  queue: spreadSchema.nullable(),
+  kernel_spread: spreadSchema,
+});
+
+export const launchesSchema = z.object({
+  layers: figureSchema,
+  phases: z.array(launchPhaseSchema),
+  kernels: z.array(launchKernelSchema),
+});
+
+export type LaunchKernel = z.infer<typeof launchKernelSchema>;
+export type Launches = z.infer<typeof launchesSchema>;
