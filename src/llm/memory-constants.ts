@@ -64,13 +64,6 @@ export const vllmGraphs: MemoryConstant = {
   source: 'public vLLM logs: "Graph capturing finished …, took" 0.2 to 1 GiB',
 };
 
-/** A captured decode step of transformers. */
-export const decodeGraph: MemoryConstant = {
-  bytes: 64 * mib,
-  confidence: 'low',
-  source: 'a graph’s private pool: activations of one step',
-};
-
 /** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */
 export const allocatorReserveShare = {
   share: 0.4,

@@ -31,10 +31,12 @@ describe('one GPU', () => {
     );
     // total_size of its safetensors index.
     expect(bytesOf(made, 'model_weights')).toEqual([16_060_522_496]);
-    // At prefill: 128 KiB a token; 4·D + 3·I of 2 bytes a token.
+    // At prefill: 128 KiB a token; 4·D + 3·I of 2 bytes a token, cosines and sines of 128 for each position.
     expect(made.peak).toBe('prefill');
     expect(bytesOf(made, 'kv_cache')).toEqual([4 * 2048 * 131_072]);
-    expect(bytesOf(made, 'activations')).toEqual([4 * 2048 * 2 * (4 * 4096 + 3 * 14_336)]);
+    expect(bytesOf(made, 'activations')).toEqual([
+      4 * 2048 * 2 * (4 * 4096 + 3 * 14_336) + 2 * 2048 * 128 * 2,
+    ]);
     expect(made.kvBytesPerToken).toBe(131_072);
     expect(made.totalBytes).toBe(made.lines.reduce((sum, { bytes }) => sum + bytes, 0));
     expect(made.fits).toBeNull();

@@ -1,16 +1,13 @@
-import { bytesPerElement } from '../model/dtype.js';
 import type { Architecture } from './architecture.js';
-import { kvElementsPerToken } from './kv-cache.js';
 import { transformersStep, type TransientBytes } from './memory-activations.js';
 import {
   allocatorReserveShare,
   byArchitecture,
   cublasWorkspace,
   cudaContext,
-  decodeGraph,
   ncclBuffers,
 } from './memory-constants.js';
-import { reservedBytes } from './memory-reserve.js';
+import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
 import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
@@ -38,6 +35,8 @@ export function transformersPlace(
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
+  // A decode step runs on a stream of its own before it is captured.
+  const streams = request.cudaGraphs ? 2 : 1;
   return {
     peak: at.stage,
     kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
@@ -50,16 +49,17 @@ export function transformersPlace(
         confidence: 'medium',
       },
       framework_overhead: {
-        bytes: workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
-        formula: `cuBLAS workspace${grouped ? ' + NCCL buffers' : ''}`,
+        bytes: streams * workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
+        formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ' + NCCL buffers' : ''}`,
         confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
       },
       ...(request.cudaGraphs
         ? {
             cuda_graphs: {
-              bytes: decodeGraph.bytes,
-              formula: decodeGraph.source,
-              confidence: decodeGraph.confidence,
+              bytes: graphPoolBytes(a, device, request, workspace.bytes),
+              formula:
+                'private pool of a captured decode step: cuBLAS workspace + its tensors, in torch’s segments',
+              confidence: 'medium',
             },
           }
         : {}),
@@ -104,21 +104,9 @@ function wholeCache(request: ResolvedRequest): ResolvedRequest {
 function prefillMoment(a: Architecture, device: Device, request: ResolvedRequest, sequences: number): Moment {
   const { inputLen, outputLen, cache } = request;
   const tokens = cache === 'static' ? inputLen + outputLen : inputLen;
-  return {
-    stage: 'prefill',
-    request: wholeCache(request),
-    kv: kvOf(a, device, wholeCache(request), sequences, tokens),
-    tokens,
-    transient: transformersStep(a, {
-      kinds: device.kinds,
-      activations: request.storage.activations,
-      sequences,
-      newTokens: inputLen,
-      contextTokens: 0,
-      tensor: request.parallel.tensor,
-      request,
-    }),
-  };
+  const kv = kvOf(a, device, wholeCache(request), sequences, tokens);
+  const transient = transformersStep(a, device.layers, request, { cachedTokens: 0, newTokens: inputLen, kv });
+  return { stage: 'prefill', request: wholeCache(request), kv, tokens, transient };
 }
 
 /** The last step: the prompt and all generated tokens but the last are in the cache. Null without a decode step. */
@@ -128,34 +116,16 @@ function decodeMoment(
   request: ResolvedRequest,
   sequences: number,
 ): Moment | null {
-  const { inputLen, outputLen, cache, storage, parallel } = request;
+  const { inputLen, outputLen, cache } = request;
   if (outputLen < 2) return null;
   const growing = cache === 'growing';
   const kept = growing ? request : wholeCache(request);
   const tokens = inputLen + outputLen - (growing ? 1 : 0);
-  const transient = transformersStep(a, {
-    kinds: device.kinds,
-    activations: storage.activations,
-    sequences,
+  const kv = kvOf(a, device, kept, sequences, tokens);
+  const transient = transformersStep(a, device.layers, request, {
+    cachedTokens: inputLen + outputLen - 2,
     newTokens: 1,
-    contextTokens: tokens - 1,
-    tensor: parallel.tensor,
-    request,
+    kv,
   });
-  // torch.cat makes a layer's keys anew beside the old ones.
-  const widest = Math.max(
-    ...device.kinds.map(({ attention }) => kvElementsPerToken(attention, parallel.tensor) / 2),
-  );
-  const copy = growing ? sequences * tokens * widest * bytesPerElement[storage.kvCache] : 0;
-  return {
-    stage: 'decode',
-    request: kept,
-    kv: kvOf(a, device, kept, sequences, tokens),
-    tokens,
-    transient: {
-      ...transient,
-      bytes: transient.bytes + copy,
-      formula: transient.formula + (copy > 0 ? ' + one layer’s keys, copied as they grow' : ''),
-    },
-  };
+  return { stage: 'decode', request: kept, kv, tokens, transient };
 }

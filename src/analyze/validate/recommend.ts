@@ -2,7 +2,6 @@ import {
   byArchitecture,
   cublasWorkspace,
   cudaContext,
-  decodeGraph,
   ncclBuffers,
   onnxRuntime,
   vllmGraphs,
@@ -116,7 +115,6 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
     ...(gpus > 1
       ? constantOf('ncclBuffers', ncclBuffers, framework === null ? null : framework - workspace.bytes)
       : constantOf(`cublasWorkspace.${workspaceKey}`, workspace, framework)),
-    ...constantOf('decodeGraph', decodeGraph, of('cuda_graphs')),
     ...factor(`activations (${row.engine})`, 'activations'),
   ];
 }

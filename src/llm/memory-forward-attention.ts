@@ -1,0 +1,207 @@
+import type { GroupedAttention, LatentAttention, Layer } from './architecture.js';
+import { isMasked, keysOf, normTensors, type CachedLayer, type Forward } from './memory-forward-parts.js';
+import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+
+export interface Attended<B> {
+  output: B;
+  cached: CachedLayer<B>;
+  /** Of unfused attention: the scores, which the layer returns beside its output and so keeps until its end. */
+  weights: B[];
+}
+
+/** Attention of one layer, with its projections. */
+export function attentionTensors<B>(
+  forward: Forward<B>,
+  layer: Layer,
+  before: CachedLayer<B> | null,
+): Attended<B> {
+  const { attention } = layer;
+  return attention.kind === 'latent'
+    ? latent(forward, layer, attention, before)
+    : grouped(forward, layer, attention, before);
+}
+
+function grouped<B>(
+  forward: Forward<B>,
+  layer: Layer,
+  at: GroupedAttention,
+  before: CachedLayer<B> | null,
+): Attended<B> {
+  const { memory, b, sequences, newTokens, tensor } = forward;
+  const tokens = sequences * newTokens;
+  const heads = at.headCount / tensor;
+  const kvHeads = Math.max(1, at.kvHeadCount / tensor);
+  const queryBytes = tokens * heads * at.headDim * b;
+  const { held, fresh } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
+  const cached = grown(forward, layer, before);
+  freeAll(memory, fresh);
+  const keys = sequences * keysOf(forward, layer);
+  const repeats = kvHeads < heads ? keys * heads * at.headDim * b : 0;
+  const core = scored(forward, layer, { heads, queryBytes, outputBytes: queryBytes, repeats, copies: true });
+  const output = memory.malloc(tokens * forward.a.hiddenSize * b);
+  freeAll(memory, [core.attended, ...held]);
+  return { output, cached, weights: core.weights };
+}
+
+/** Query, key and value. `held` stays until the layer's attention returns, `fresh` until it is in the cache. */
+function projected<B>(
+  { memory, a, b }: Forward<B>,
+  at: GroupedAttention,
+  queryBytes: number,
+  kvBytes: number,
+): { held: B[]; fresh: B[] } {
+  // One matrix for all three; its parts are views.
+  if (a.family === 'GPT-2') return { held: [memory.malloc(queryBytes + 2 * kvBytes)], fresh: [] };
+  let query = memory.malloc(queryBytes);
+  if (at.rotaryDim === 0) {
+    query = replaced(memory, query, queryBytes);
+    const fresh = [memory.malloc(kvBytes), memory.malloc(kvBytes)];
+    return { held: [query], fresh };
+  }
+  const qkNormed = at.qkNorm === 'rmsnorm';
+  const normed = (block: B, bytes: number): B => {
+    const next = normTensors({ memory, a, b }, bytes / b);
+    memory.free(block);
+    return next;
+  };
+  // Qwen3 norms each as it is projected, Gemma 3 when all three are there.
+  const late = a.family === 'Gemma 3';
+  if (qkNormed && !late) query = normed(query, queryBytes);
+  let key = memory.malloc(kvBytes);
+  if (qkNormed && !late) key = normed(key, kvBytes);
+  const value = memory.malloc(kvBytes);
+  if (qkNormed && late) {
+    query = normed(query, queryBytes);
+    key = normed(key, kvBytes);
+  }
+  const share = at.rotaryDim / at.headDim;
+  const turnedQuery = rotated(memory, queryBytes * share);
+  const turnedKey = rotated(memory, kvBytes * share);
+  if (share === 1) {
+    memory.free(query);
+    memory.free(key);
+    return { held: [turnedQuery], fresh: [turnedKey, value] };
+  }
+  // The rest of each head is put behind what was turned.
+  const whole = memory.malloc(queryBytes);
+  return { held: [whole, turnedQuery, query, turnedKey, key], fresh: [memory.malloc(kvBytes), value] };
+}
+
+/** x·cos + rotate_half(x)·sin, product by product. */
+function rotated<B>(memory: TensorMemory<B>, bytes: number): B {
+  const cosine = memory.malloc(bytes);
+  const half = memory.malloc(bytes / 2);
+  const swapped = memory.malloc(bytes);
+  memory.free(half);
+  const sine = memory.malloc(bytes);
+  memory.free(swapped);
+  const turned = memory.malloc(bytes);
+  freeAll(memory, [cosine, sine]);
+  return turned;
+}
+
+/** The cache with the new tokens: made anew by torch.cat, or the same. */
+function grown<B>(
+  { memory, cache, cachedTokens, newTokens }: Forward<B>,
+  layer: Layer,
+  before: CachedLayer<B> | null,
+): CachedLayer<B> {
+  if (cache.kind === 'static' && before) return before;
+  const tokens = cache.kind === 'static' ? cache.length : cachedTokens + newTokens;
+  const [keyBytes, valueBytes] = cache.halves(layer, tokens);
+  if (!before) return { keys: memory.malloc(keyBytes), values: memory.malloc(valueBytes) };
+  // A layer with a window makes both before it drops the old ones.
+  if (layer.attention.window !== null) {
+    const next = { keys: memory.malloc(keyBytes), values: memory.malloc(valueBytes) };
+    freeAll(memory, [before.keys, before.values]);
+    return next;
+  }
+  const keys = replaced(memory, before.keys, keyBytes);
+  return { keys, values: replaced(memory, before.values, valueBytes) };
+}
+
+interface Core {
+  heads: number;
+  queryBytes: number;
+  outputBytes: number;
+  /** Bytes of K, and of V, repeated for all heads; 0 where each head has its own. */
+  repeats: number;
+  /** The query is a transposed view, which a product of matrices copies. */
+  copies: boolean;
+}
+
+function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B; weights: B[] } {
+  const { memory, b, sequences, newTokens, attention } = forward;
+  const masked = isMasked(forward, layer);
+  const places = sequences * newTokens * keysOf(forward, layer);
+  const repeated =
+    masked && core.repeats > 0 ? [memory.malloc(core.repeats), memory.malloc(core.repeats)] : [];
+  if (attention === 'fused') {
+    // A mask of booleans is turned into numbers, for each sequence.
+    const mask = masked ? [memory.malloc(places * b)] : [];
+    const attended = memory.malloc(core.outputBytes);
+    freeAll(memory, [...mask, ...repeated]);
+    return { attended, weights: [] };
+  }
+  const copied = core.copies ? [memory.malloc(core.queryBytes)] : [];
+  const weights = scores(forward, places * core.heads, copied);
+  const product = memory.malloc(core.outputBytes);
+  const attended = replaced(memory, product, core.outputBytes);
+  freeAll(memory, repeated);
+  return { attended, weights: [weights] };
+}
+
+/**
+ * softmax(q·kᵀ·scale + mask) in float32, back in the dtype. The scores of before are still named while that is made: 2·b + 4
+ * bytes a score. Of float16 softmax goes to float32 by itself, of bfloat16 a copy is made first (aten/native/SoftMax.cpp).
+ */
+function scores<B>({ memory, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
+  const product = memory.malloc(count * b);
+  freeAll(memory, copied);
+  const scaled = replaced(memory, product, count * b);
+  const added = replaced(memory, scaled, count * b);
+  const converted = isBfloat16 ? [memory.malloc(count * 4)] : [];
+  const soft = memory.malloc(count * 4);
+  freeAll(memory, converted);
+  const weights = b === 4 ? soft : replaced(memory, soft, count * b);
+  memory.free(added);
+  return weights;
+}
+
+/** The cache holds the latent; keys and values of all heads are made from it in each step. */
+function latent<B>(
+  forward: Forward<B>,
+  layer: Layer,
+  at: LatentAttention,
+  before: CachedLayer<B> | null,
+): Attended<B> {
+  const { memory, a, b, sequences, newTokens, tensor } = forward;
+  const tokens = sequences * newTokens;
+  const heads = at.headCount / tensor;
+  const queryBytes = tokens * heads * (at.nopeDim + at.ropeDim) * b;
+  if (at.queryRank !== null) {
+    const low = memory.malloc(tokens * at.queryRank * b);
+    const normed = normTensors(forward, tokens * at.queryRank);
+    freeAll(memory, [low, normed]);
+  }
+  const query = memory.malloc(queryBytes);
+  const joint = memory.malloc(tokens * (at.kvRank + at.ropeDim) * b);
+  const nope = normTensors(forward, tokens * at.kvRank);
+  // Turned as complex numbers, in float32.
+  const wide = tokens * heads * at.ropeDim;
+  const float = memory.malloc(wide * 4);
+  const product = memory.malloc(wide * 4);
+  const turned = replaced(memory, product, wide * b);
+  memory.free(float);
+  const cached = grown(forward, layer, before);
+  memory.free(nope);
+  const whole = memory.malloc(queryBytes);
+  const length = sequences * keysOf(forward, layer);
+  const expanded = memory.malloc(length * heads * (at.nopeDim + at.valueDim) * b);
+  const keys = memory.malloc(length * heads * (at.nopeDim + at.ropeDim) * b);
+  const outputBytes = tokens * heads * at.valueDim * b;
+  const core = scored(forward, layer, { heads, queryBytes, outputBytes, repeats: 0, copies: false });
+  const output = memory.malloc(tokens * a.hiddenSize * b);
+  freeAll(memory, [core.attended, query, turned, joint, whole, keys, expanded]);
+  return { output, cached, weights: core.weights };
+}

@@ -1,0 +1,121 @@
+import type { Layer, MoeMlp } from './architecture.js';
+import type { Forward } from './memory-forward-parts.js';
+import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+
+/** The MLP of one layer. @param normed its input, dropped when the layer no longer names it */
+export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): B {
+  const { memory, at, a, b, sequences, newTokens, tensor } = forward;
+  const tokens = sequences * newTokens;
+  const D = tokens * a.hiddenSize * b;
+  if (mlp.kind === 'moe') {
+    at('experts');
+    const output = experts(forward, mlp, tokens);
+    if (normed !== undefined) memory.free(normed);
+    return output;
+  }
+  at('mlp');
+  const inner = (tokens * mlp.intermediateSize * b) / tensor;
+  if (mlp.gated) {
+    const output = gated(memory, inner, D);
+    if (normed !== undefined) memory.free(normed);
+    return output;
+  }
+  const first = memory.malloc(inner);
+  // OPT's layer has no MLP of its own that would keep its input.
+  const early = a.family === 'OPT' && normed !== undefined;
+  if (early) memory.free(normed);
+  const active =
+    a.family === 'GPT-2' || a.family === 'Phi' ? gelu(memory, first, inner) : replaced(memory, first, inner);
+  const output = memory.malloc(D);
+  memory.free(active);
+  if (!early && normed !== undefined) memory.free(normed);
+  return output;
+}
+
+/** down(act(gate(x))·up(x)) */
+function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
+  const active = replaced(memory, memory.malloc(inner), inner);
+  const up = memory.malloc(inner);
+  const product = memory.malloc(inner);
+  freeAll(memory, [active, up]);
+  const output = memory.malloc(D);
+  memory.free(product);
+  return output;
+}
+
+/** 0.5·x·(1 + tanh(√(2/π)·(x + 0.044715·x³))), written out. */
+function gelu<B>(memory: TensorMemory<B>, x: B, inner: number): B {
+  const half = memory.malloc(inner);
+  let rest = memory.malloc(inner);
+  for (let step = 0; step < 5; step += 1) rest = replaced(memory, rest, inner);
+  const output = memory.malloc(inner);
+  freeAll(memory, [half, rest, x]);
+  return output;
+}
+
+/** Families whose router hands on float32: what it weights is then float32 too. */
+const routesInFloat32 = new Set(['Mixtral', 'DeepSeek V2', 'DeepSeek V3']);
+
+/**
+ * grouped_mm over the tokens sorted by expert, each as often as it is routed; shared experts before it (Qwen2-MoE) or after
+ * it (DeepSeek).
+ */
+function experts<B>(forward: Forward<B>, mlp: MoeMlp, tokens: number): B {
+  const { memory, a, b, tensor } = forward;
+  const D = tokens * a.hiddenSize * b;
+  const shared = (tokens * mlp.sharedIntermediateSize * b) / tensor;
+  const before = mlp.sharedGate && shared > 0 ? [gated(memory, shared, D)] : [];
+  const router = routed(forward, mlp, tokens);
+  let output = chosen(forward, mlp, tokens);
+  if (before.length > 0) {
+    // sigmoid(gate)·shared
+    const scaled = memory.malloc(D);
+    freeAll(memory, before);
+    const sum = memory.malloc(D);
+    freeAll(memory, [output, scaled]);
+    output = sum;
+  } else if (shared > 0) {
+    const after = gated(memory, shared, D);
+    const sum = memory.malloc(D);
+    freeAll(memory, [after, output]);
+    output = sum;
+  }
+  memory.free(router);
+  return output;
+}
+
+/** The router's logits stay named; DeepSeek's takes its input and matrix in float32. */
+function routed<B>({ memory, a, b }: Forward<B>, { expertCount }: MoeMlp, tokens: number): B {
+  const isWide = a.family.startsWith('DeepSeek');
+  const wide = isWide
+    ? [memory.malloc(tokens * a.hiddenSize * 4), memory.malloc(expertCount * a.hiddenSize * 4)]
+    : [];
+  const logits = memory.malloc(tokens * expertCount * (isWide ? 4 : b));
+  freeAll(memory, wide);
+  const float = isWide || b === 4 ? [] : [memory.malloc(tokens * expertCount * 4)];
+  const probabilities = memory.malloc(tokens * expertCount * 4);
+  freeAll(memory, [...float, probabilities]);
+  return logits;
+}
+
+function chosen<B>({ memory, a, b, tensor }: Forward<B>, mlp: MoeMlp, tokens: number): B {
+  const rows = mlp.expertsPerToken * tokens;
+  const inner = (rows * mlp.intermediateSize * b) / tensor;
+  const outer = rows * a.hiddenSize;
+  const weightedBytes = routesInFloat32.has(a.family) ? 4 : b;
+  const selected = memory.malloc(outer * b);
+  // Masked out of place after each product.
+  const both = replaced(memory, memory.malloc(2 * inner), 2 * inner);
+  const active = memory.malloc(inner);
+  const product = memory.malloc(inner);
+  freeAll(memory, [active, both]);
+  const down = memory.malloc(outer * b);
+  memory.free(product);
+  const masked = replaced(memory, down, outer * b);
+  const ordered = replaced(memory, memory.malloc(outer * weightedBytes), outer * weightedBytes);
+  const sum = memory.malloc(tokens * a.hiddenSize * weightedBytes);
+  const narrow = weightedBytes > b ? [memory.malloc(tokens * a.hiddenSize * b)] : [];
+  freeAll(memory, [selected, masked, ordered]);
+  if (narrow.length > 0) memory.free(sum);
+  return narrow[0] ?? sum;
+}

@@ -1,0 +1,116 @@
+import type { Layer } from './architecture.js';
+import { attentionTensors } from './memory-forward-attention.js';
+import { mlpTensors } from './memory-forward-mlp.js';
+import { isMasked, keysOf, normTensors, type Forward } from './memory-forward-parts.js';
+import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
+
+/**
+ * Tensors of one forward pass of transformers (5.17) in the order in which its modelling classes make and drop them; small
+ * ones (positions, the router's indices) are left out. The order was read off those classes with every allocation recorded
+ * on torch's meta device, and peak and reserve that follow from it are those of an H200 to a few MiB
+ * (memory-reserve.test.ts).
+ * @returns the logits of the last token of each sequence
+ */
+export function forwardTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B {
+  const { memory, at, a, b, sequences, newTokens } = forward;
+  const tokens = sequences * newTokens;
+  const D = tokens * a.hiddenSize * b;
+  const learned = a.positionRows > 0;
+  at('norm');
+  const looked = memory.malloc(D);
+  // Gemma scales it.
+  const embeds = a.family.startsWith('Gemma') ? replaced(memory, looked, D) : looked;
+  // OPT looks positions up for each sequence, GPT-2 once; both keep the embedding beside the sum.
+  const held = learned ? [memory.malloc(a.family === 'OPT' ? D : D / sequences)] : [];
+  const first = learned ? memory.malloc(D) : embeds;
+  held.push(...maskTensors(forward, layers), ...rotaryTables(forward, layers));
+  let hidden = first;
+  for (const [index, layer] of layers.entries()) {
+    const next = layerTensors(forward, layer, index);
+    // The embedding itself is the first layer's input, and stays.
+    if (index > 0 || learned) memory.free(hidden);
+    hidden = next;
+  }
+  at('norm');
+  const last = normTensors(forward, tokens * a.hiddenSize);
+  if (layers.length > 0) memory.free(hidden);
+  memory.free(embeds);
+  freeAll(memory, held);
+  at('logits');
+  const bytes = sequences * a.vocabSize * b;
+  let logits = memory.malloc(bytes);
+  // A bias of its own, or a soft cap: products one after the other.
+  if (a.lmHeadBias || a.family === 'Gemma 2') logits = replaced(memory, logits, bytes);
+  memory.free(last);
+  return logits;
+}
+
+/** One mask for the layers of each kind: of booleans, for unfused attention of numbers and for each sequence. */
+function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
+  const { memory, b, sequences, newTokens, attention } = forward;
+  const sizes = new Map<number | null, number>();
+  for (const layer of layers) {
+    if (isMasked(forward, layer)) sizes.set(layer.attention.window, newTokens * keysOf(forward, layer));
+  }
+  return [...sizes.values()].map((places) => {
+    const booleans = memory.malloc(places);
+    return attention === 'eager' ? replaced(memory, booleans, sequences * places * b) : booleans;
+  });
+}
+
+/** Cosines and sines; Gemma 3 has them twice, for its windowed layers too. */
+function rotaryTables<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
+  const { memory, a, b, newTokens } = forward;
+  const [layer] = layers;
+  if (!layer || a.positionRows > 0) return [];
+  const { attention } = layer;
+  const width = attention.kind === 'latent' ? attention.ropeDim * (4 / b) : attention.rotaryDim;
+  const pairs = a.family === 'Gemma 3' ? 2 : 1;
+  return Array.from({ length: 2 * pairs }, () => memory.malloc(newTokens * width * b));
+}
+
+function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
+  const { memory, at, a, b, sequences, newTokens, cache } = forward;
+  const elements = sequences * newTokens * a.hiddenSize;
+  const D = elements * b;
+  const hasPostNorms = a.norms === 'sandwich';
+  at('norm');
+  const normed = normTensors(forward, elements);
+  at('attention');
+  const found = attentionTensors(forward, layer, cache.layers[index] ?? null);
+  cache.layers[index] = found.cached;
+  let attended = found.output;
+  if (a.family === 'Phi') {
+    // Attention and MLP side by side, from the same norm.
+    const moved = mlpTensors(forward, layer);
+    const sum = memory.malloc(D);
+    const output = memory.malloc(D);
+    freeAll(memory, [sum, normed, attended, moved, ...found.weights]);
+    return output;
+  }
+  memory.free(normed);
+  if (hasPostNorms) {
+    at('norm');
+    attended = exchanged(memory, attended, normTensors(forward, elements));
+  }
+  const middle = memory.malloc(D);
+  // GPT-2's block names its attention's output, and the input of its MLP, until the end.
+  const isNamed = a.family === 'GPT-2';
+  if (!isNamed) memory.free(attended);
+  at('norm');
+  const again = normTensors(forward, elements);
+  let moved = isNamed ? mlpTensors(forward, layer) : mlpTensors(forward, layer, again);
+  if (hasPostNorms) {
+    at('norm');
+    moved = exchanged(memory, moved, normTensors(forward, elements));
+  }
+  const output = memory.malloc(D);
+  freeAll(memory, isNamed ? [again, middle, attended, moved] : [moved, middle]);
+  freeAll(memory, found.weights);
+  return output;
+}
+
+function exchanged<B>(memory: TensorMemory<B>, old: B, next: B): B {
+  memory.free(old);
+  return next;
+}

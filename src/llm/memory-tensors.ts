@@ -1,0 +1,45 @@
+/** What holds tensors: torch's allocator, block by block, or a plain sum. `B` stands for a tensor. */
+export interface TensorMemory<B> {
+  malloc(bytes: number): B;
+  free(block: B): void;
+}
+
+export type Place = 'attention' | 'mlp' | 'experts' | 'norm' | 'logits';
+
+/** The most that was held at once, and where in a layer that was. */
+export interface TensorSum extends TensorMemory<number> {
+  at(place: Place): void;
+  most(): { bytes: number; at: Place };
+}
+
+/** Counts bytes alone; a tensor is its size. */
+export function tensorSum(): TensorSum {
+  let now = 0;
+  let place: Place = 'norm';
+  let most: { bytes: number; at: Place } = { bytes: 0, at: place };
+  return {
+    malloc(bytes) {
+      now += bytes;
+      if (now > most.bytes) most = { bytes: now, at: place };
+      return bytes;
+    },
+    free(bytes) {
+      now -= bytes;
+    },
+    at(next) {
+      place = next;
+    },
+    most: () => most,
+  };
+}
+
+/** `x = f(x)`: the new one is there before the old one goes. */
+export function replaced<B>(memory: TensorMemory<B>, block: B, bytes: number): B {
+  const next = memory.malloc(bytes);
+  memory.free(block);
+  return next;
+}
+
+export function freeAll<B>(memory: TensorMemory<B>, blocks: readonly B[]): void {
+  for (const block of blocks) memory.free(block);
+}
