@@ -1,22 +1,18 @@
 import { writeFile } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
-import { basename, dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
+import { profileName, stampOf } from '../model/result-names.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
-/** results/memory-profiles/<model>-profile_<stamp>.json; `/` of a hub id becomes `_`, a path its last name. */
+/** In results/memory-profiles of the working directory. */
 export function defaultProfilePath(model: string, at: Date): string {
-  const isPath = existsSync(model) || model.endsWith('.json');
-  const folder = model.endsWith('.json') ? dirname(resolve(model)) : resolve(model);
-  const name = (isPath ? basename(folder) : model).replaceAll(/[^\w.-]+/g, '_') || 'model';
-  return join('results', 'memory-profiles', `${name}-profile_${stampOf(at)}.json`);
-}
-
-/** 20261121-093012, in UTC, as session ids have it. */
-export function stampOf(at: Date): string {
-  const iso = at.toISOString();
-  return `${iso.slice(0, 10).replaceAll('-', '')}-${iso.slice(11, 19).replaceAll(':', '')}`;
+  return join(
+    'results',
+    'memory-profiles',
+    profileName(existsSync(model) ? resolve(model) : model, stampOf(at)),
+  );
 }
 
 /** Tries the place before anything is measured for it. @throws E_USAGE, E_HOME_UNWRITABLE */

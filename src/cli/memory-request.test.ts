@@ -3,7 +3,8 @@ import { expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import type { EngineName } from '../model/engine.js';
 import { memoryOptions, parameterCount, type MemoryTyped } from './memory-options.js';
-import { defaultProfilePath, stampOf } from './memory-output.js';
+import { stampOf } from '../model/result-names.js';
+import { defaultProfilePath } from './memory-output.js';
 import { engineRequest, memoryAsked } from './memory-request.js';
 
 const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
@@ -47,8 +48,10 @@ test('vLLM gets every flag by its own name, and B1’s defaults', () => {
 });
 
 test('an engine argument goes before the flag of the same name', () => {
-  const { request } = requested('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
+  const { request, config } = requested('vllm', '--engine-arg', 'gpu_memory_utilization=0.5');
   expect(request.engineArgs['gpu_memory_utilization']).toBe('0.5');
+  // The profile says what ran: validate holds the KV pool against it.
+  expect(config).toMatchObject({ gpu_memory_utilization: 0.5, dtype: 'float16', tensor_parallel_size: 1 });
 });
 
 test('transformers shares a model, and says that a share of memory means nothing to it', () => {
@@ -61,6 +64,10 @@ test('transformers shares a model, and says that a share of memory means nothing
 test('the embedded engine takes its own dtype where none was typed', () => {
   expect(requested('onnx').request.dtype).toBeNull();
   expect(requested('onnx', '--dtype', 'fp32').request.dtype).toBe('float32');
+  expect(requested('onnx').config.dtype).toBe('float32');
+  expect(requested('onnx', '--dtype', 'int4').config.dtype).toBe('int4');
+  // A server computes in what it was started with.
+  expect(requested(null, '--url', 'http://h/v1').config.dtype).toBeNull();
 });
 
 test('weights: load is the word of a sweep for trained ones', () => {

@@ -68,13 +68,15 @@ export function memoryAsked(typed: MemoryTyped): MemoryAsked {
 
 /**
  * The request as the engine takes it: vLLM knows every flag by its own name; the others refuse what they cannot do.
+ * `config` is what was asked for in the end: an engine argument goes before the flag of the same name, and where nothing was
+ * typed the embedded engine has a dtype of its own and a server one that nobody told.
  * @throws E_USAGE
  */
 export function engineRequest(
   typed: MemoryTyped,
   { model, config }: MemoryAsked,
   engine: EngineName | null,
-): { request: EngineRequest; issues: Issue[] } {
+): { request: EngineRequest; config: MemoryPlan['config']; issues: Issue[] } {
   const issues: Issue[] = [];
   const [variant, ...more] = expandVariants(typed.engineArg ?? []);
   if (more.length > 0) {
@@ -123,7 +125,17 @@ export function engineRequest(
       });
     }
   }
+  const untyped = typed.url !== undefined ? null : engine === 'onnx' ? 'float32' : config.dtype;
   return {
+    config: {
+      ...config,
+      dtype: engineArgs['dtype'] ?? (typed.dtype === undefined ? untyped : config.dtype),
+      quantization: engineArgs['quantization'] ?? config.quantization,
+      kv_cache_dtype: engineArgs['kv_cache_dtype'] ?? config.kv_cache_dtype,
+      tensor_parallel_size: numberIn('tensor_parallel_size') ?? ranks,
+      gpu_memory_utilization: numberIn('gpu_memory_utilization') ?? config.gpu_memory_utilization,
+      max_model_len: numberIn('max_model_len') ?? config.max_model_len,
+    },
     request: {
       model,
       weights: typed.weights ?? null,
@@ -136,6 +148,11 @@ export function engineRequest(
     },
     issues,
   };
+
+  function numberIn(key: string): number | null {
+    const value = Number(engineArgs[key] ?? Number.NaN);
+    return Number.isFinite(value) ? value : null;
+  }
 
   function refuse(flag: string, value: string | number | null, why: string): void {
     if (value === null) return;

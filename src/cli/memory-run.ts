@@ -48,17 +48,22 @@ export async function runMemorySession(
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KeptMemory> {
-  const asked = memoryAsked(typed);
+  const typedFor = memoryAsked(typed);
   const home = ensureWritable();
-  const { config } = asked;
-  const point = benchPoint(['latency'], config.batch_size, config.input_len, config.output_len);
+  const point = benchPoint(
+    ['latency'],
+    typed.batchSize,
+    typedFor.config.input_len,
+    typedFor.config.output_len,
+  );
   const elsewhere = typed.container !== undefined || typed.url !== undefined;
   progress.update('finding the engine');
   const { engine, issues: chosen } =
     typed.engine || elsewhere
       ? { engine: typed.engine ?? null, issues: [] }
       : await chooseMemoryEngine(typed);
-  const { request, issues: told } = engineRequest(typed, asked, engine);
+  const { request, config, issues: told } = engineRequest(typed, typedFor, engine);
+  const asked = { ...typedFor, config };
   const issues = [...chosen, ...told];
   const session = await createSession({
     label: `memory-${config.model}`,

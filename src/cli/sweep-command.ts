@@ -141,6 +141,8 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
   const { executeHere } = await import('../capture/sweep/execute-run.js');
   const { sweepProgress } = await import('./sweep-progress.js');
   const { writeSweepFiles } = await import('./sweep-files.js');
+  const { claimFolder } = await import('../capture/sweep/claim.js');
+  const release = claimFolder(journal.folder);
   const progress = sweepProgress(journal.sweep, typed.quiet === true);
   const secrets = secretsOf(journal.sweep);
   try {
@@ -159,6 +161,7 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
     throw asStorageFailure(error, { path: journal.folder, doing: 'keep the journal of the sweep' });
   } finally {
     progress.end();
+    release();
   }
   const files = await writeSweepFiles(journal, documentOf(journal.sweep));
   if (typed.json) printDocument(documentOf(journal.sweep));

@@ -10,9 +10,10 @@ import {
   readJournal,
   type Journal,
 } from '../capture/sweep/journal.js';
-import { pendingRun, runKey, stampOf, variedOf } from '../capture/sweep/plan.js';
+import { pendingRun, runKey, variedOf } from '../capture/sweep/plan.js';
 import type { SweepRun } from '../model/documents/sweep.js';
 import { InferscopeError } from '../model/errors.js';
+import { stampOf } from '../model/result-names.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { warn } from './output.js';
 import type { AskedSweep } from './sweep-plan.js';

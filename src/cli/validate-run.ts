@@ -10,13 +10,13 @@ import { document, type Document, type Issue } from '../model/document.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import { InferscopeError } from '../model/errors.js';
 import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
+import { stampOf } from '../model/result-names.js';
 import { toolVersion } from '../model/version.js';
 import { createSession } from '../session/create.js';
 import { makeFolder } from '../session/home.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { stampOf } from './memory-output.js';
 import { readProfiles } from './validate-read.js';
 
 export interface ReportFiles {

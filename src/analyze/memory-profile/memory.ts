@@ -18,6 +18,7 @@ import { placesOf } from './places.js';
 import { gb, gpuPoints, gpusOfRun, hostPoints, ownPids, type MemoryPoints } from './points.js';
 import { memoryRows, type MemoryRows } from './rows.js';
 import { otherIssues, totalMeasured } from './total.js';
+import { declaredDType } from '../../llm/quantization.js';
 import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './timeline.js';
 
 /**
@@ -115,13 +116,17 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   );
 }
 
-/** A server names its model: its dimensions are those that this machine knew, its dtype what was asked for. */
+/**
+ * A server names its model: its dimensions are those that this machine knew, its dtype what was asked for, else what its
+ * config declares, else B1's default.
+ */
 function withModel(
   workload: Workload | null,
   { model_config: config, config: asked }: MemoryPlan,
 ): Workload | null {
   if (!workload || workload.model || config === null) return workload;
-  const { model: name, dtype, quantization } = asked;
+  const { model: name, quantization } = asked;
+  const dtype = asked.dtype ?? declaredDType(config) ?? 'float16';
   const sizes = { num_parameters: null, weight_bytes: null };
   return { ...workload, model: { name, config, dtype, quantization, weights: 'unknown', ...sizes } };
 }

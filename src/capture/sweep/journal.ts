@@ -20,6 +20,7 @@ import {
 } from '../../model/documents/sweep.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { pendingRun, type SweepPlan } from './plan.js';
+import { hasWord, processOf } from './running.js';
 
 const journalPattern = /^sweep-\d{8}-\d{6}(?:-\d+)?\.json$/;
 
@@ -135,25 +136,6 @@ export function mergePlan(
   };
 }
 
-const alive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM';
-  }
-};
-
-/** Whether a live process has this word on its command line (Linux); a process id alone may have been given anew. */
-function runs(pid: number, word: string): boolean {
-  if (!alive(pid)) return false;
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').includes(word);
-  } catch {
-    return process.platform !== 'linux';
-  }
-}
-
 /**
  * Refuses a sweep that somebody else is running, or whose last run goes on without it (the sweep was killed, the run
  * was not).
@@ -168,11 +150,13 @@ export function refuseRunning({ path, sweep }: Journal): void {
       why: 'Two runs at once would measure each other.',
       fix: `Wait until it ends, or end it: kill ${pid}`,
     });
-  if (owner.pid !== process.pid && sweep.status === 'running' && runs(owner.pid, 'sweep'))
+  if (owner.pid !== process.pid && sweep.status === 'running' && hasWord(owner.pid, 'sweep'))
     throw inUse(`the sweep ${path} runs already (process ${owner.pid})`, owner.pid);
-  for (const { pid, number, arguments: words } of sweep.runs)
-    if (pid !== null && runs(pid, words.at(-1) ?? ''))
-      throw inUse(`run ${number} of ${path} is still going on (process ${pid})`, pid);
+  for (const { pid, number, outcome, arguments: words } of sweep.runs) {
+    if (pid === null && outcome !== 'running') continue;
+    const found = pid !== null && hasWord(pid, words.at(-1) ?? '') ? pid : processOf(words);
+    if (found !== null) throw inUse(`run ${number} of ${path} is still going on (process ${found})`, found);
+  }
 }
 
 export const ownProcess = (): NonNullable<SweepResult['process']> => ({ host: hostname(), pid: process.pid });

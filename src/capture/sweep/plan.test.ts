@@ -3,7 +3,7 @@ import { InferscopeError } from '../../model/errors.js';
 import type { MemoryTargets, ModelEntry } from './config.js';
 import { parseAxis, planGrid } from './plan-grid.js';
 import { planMemory } from './plan-memory.js';
-import { modelSlug, outputOf, pendingRun, runKey, stampOf, withoutRepeats } from './plan.js';
+import { modelSlug, outputOf, pendingRun, runKey, stampRun, withoutRepeats } from './plan.js';
 
 const host: MemoryTargets = {
   mode: 'host',
@@ -124,14 +124,17 @@ test('keys are of the configuration, files have names of their own', () => {
   const { runs } = planMemory([entry, { ...entry, batch_sizes: [8, 16] }], host);
   expect(withoutRepeats({ kind: 'memory', runs, varied: [] }).runs).toHaveLength(6);
   expect(runKey(runs[0]!.arguments)).not.toBe(runKey(runs[1]!.arguments));
-  expect(outputOf(runs[0]!, 7, '20261121-134502')).toBe(
-    'memory-profiles/qwen2.5-0.5b-profile_20261121-134502-007.json',
-  );
-  expect(pendingRun(runs[0]!, { number: 7, stamp: 's', folder: 'results' }).arguments.slice(-2)).toEqual([
-    '--output',
-    'results/memory-profiles/qwen2.5-0.5b-profile_s-007.json',
-  ]);
-  expect(stampOf(new Date('2026-11-21T13:45:02.9Z'))).toBe('20261121-134502');
+  const grid = { ...runs[0]!, writes: 'folder' as const };
+  expect(outputOf(grid, 7, '20261121-134502')).toBe('sweep-20261121-134502/run-007');
+  // A profile is named when its run begins, and keeps that name when the run is repeated.
+  const run = pendingRun(runs[0]!, { number: 7, stamp: 's', folder: 'results' });
+  const { key } = run;
+  for (const stamp of ['20261121-134502', '20261121-150000']) {
+    stampRun(run, stamp);
+    expect(run.output).toBe('memory-profiles/Qwen_Qwen2.5-0.5B-profile_20261121-134502.json');
+    expect(run.arguments.slice(-2)).toEqual(['--output', `results/${run.output}`]);
+  }
+  expect(run.key).toBe(key);
 });
 
 test.each([

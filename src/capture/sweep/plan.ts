@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { basename, dirname } from 'node:path';
 import type { SweepRun, SweepValue } from '../../model/documents/sweep.js';
+import { profileName } from '../../model/result-names.js';
 
 /** One run before anything is known of it. */
 export interface PlannedRun {
@@ -43,11 +44,6 @@ export function modelSlug(model: string): string {
   return slug.slice(0, 80) || 'model';
 }
 
-/** YYYYMMDD-HHMMSS, UTC. */
-export function stampOf(at: Date): string {
-  return at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
-}
-
 /** Each configuration once, where it stands first. */
 export function withoutRepeats(plan: SweepPlan): SweepPlan {
   const seen = new Set<string>();
@@ -60,13 +56,28 @@ export function withoutRepeats(plan: SweepPlan): SweepPlan {
 
 const threeDigits = (number: number): string => String(number).padStart(3, '0');
 
-/** Where a run's results go below the sweep's folder: a name that no other run of any sweep has. */
+/** Stands in a profile's name until its run begins, whose time is its stamp. */
+export const unstamped = '<stamp>';
+
+/** Where a run's results go below the sweep's folder. */
 export function outputOf(run: PlannedRun, number: number, stamp: string): string | null {
   if (run.writes === null) return null;
-  const own = `${stamp}-${threeDigits(number)}`;
   return run.writes === 'profile'
-    ? `memory-profiles/${modelSlug(run.model ?? 'model')}-profile_${own}.json`
+    ? `memory-profiles/${profileName(run.model ?? 'model', unstamped)}`
     : `sweep-${stamp}/run-${threeDigits(number)}`;
+}
+
+/** The profile's path with this stamp; null where it has one already, or the run writes none. */
+export function stampedOutput({ output }: Pick<SweepRun, 'output'>, stamp: string): string | null {
+  return output?.includes(unstamped) ? output.replace(unstamped, stamp) : null;
+}
+
+/** Names the profile of a run that begins, in its command too, whose last word is the place. */
+export function stampRun(run: Pick<SweepRun, 'output' | 'arguments'>, stamp: string): void {
+  const output = stampedOutput(run, stamp);
+  if (output === null) return;
+  run.output = output;
+  run.arguments.push(run.arguments.pop()!.replace(unstamped, stamp));
 }
 
 /** A run that was not begun. */

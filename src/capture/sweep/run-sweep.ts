@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { SweepRun } from '../../model/documents/sweep.js';
+import { stampOf } from '../../model/result-names.js';
 import type { ExecuteRun } from './execute-run.js';
 import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
+import { stampedOutput, stampRun } from './plan.js';
 import { diskFailure, type GpuWatch } from './preflight.js';
 import { readOutcome, readProfile, type RunOutcome } from './read-outcome.js';
 import { profileFigures } from './figures.js';
@@ -87,8 +90,19 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
   writeJournal(journal);
 }
 
+/** A profile is named by when its run begins; a name that is taken waits for the next second. */
+async function nameProfile(run: SweepRun, folder: string): Promise<void> {
+  for (;;) {
+    const stamp = stampOf(new Date());
+    const output = stampedOutput(run, stamp);
+    if (output === null || !existsSync(join(folder, output))) return stampRun(run, stamp);
+    await sleep(100);
+  }
+}
+
 async function attempt(run: SweepRun, journal: Journal, control: SweepControl): Promise<RunOutcome> {
   const { sweep, folder } = journal;
+  await nameProfile(run, folder);
   const started = Date.now();
   const logs = {
     folder: join(folder, `sweep-${sweep.stamp}`),
@@ -101,6 +115,8 @@ async function attempt(run: SweepRun, journal: Journal, control: SweepControl): 
     log: `sweep-${sweep.stamp}/${logs.name}.stderr.log`,
   });
   control.onRun({ type: 'start', run });
+  // Before it is started: a sweep that is killed now must find it again.
+  writeJournal(journal);
   const timeoutMs = sweep.protocol.timeout_s === null ? null : sweep.protocol.timeout_s * 1000;
   const end = await control.execute({
     arguments: run.arguments,

@@ -71,7 +71,8 @@ export const memoryProfileSchema = z.looseObject({
       input_len: z.number().int(),
       output_len: z.number().int(),
       batch_size: z.number().int(),
-      dtype: z.string(),
+      /** Null: a server's own, and nobody asked for another. */
+      dtype: z.string().nullable(),
       quantization: z.string().nullable(),
       kv_cache_dtype: z.string().nullable(),
       tensor_parallel_size: z.number().int(),

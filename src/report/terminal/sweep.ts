@@ -195,8 +195,11 @@ export function sweepPlanText(
   );
 }
 
-/** A command line that a shell takes as it is. */
-export const commandText = (words: readonly string[]): string =>
-  words
-    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
-    .join(' ');
+/** A command line that a shell takes as it is; a profile's `<stamp>` is the moment it is run. */
+export const commandText = (words: readonly string[]): string => words.map(shellWord).join(' ');
+
+function shellWord(word: string): string {
+  const [before, after] = word.split('<stamp>');
+  if (after !== undefined && !/["$`\\!]/.test(word)) return `"${before}$(date -u +%Y%m%d-%H%M%S)${after}"`;
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,21 @@
+/** 20261121-093012, in UTC, as session ids have it. */
+export function stampOf(at: Date): string {
+  return at.toISOString().slice(0, 19).replaceAll(/[-:]/g, '').replace('T', '-');
+}
+
+/**
+ * `<model>-profile_<stamp>.json`. `/` of a hub id becomes `_`, so that two owners' models of one name stay apart; of a
+ * path its last name counts, of a config.json its folder's.
+ */
+export function profileName(model: string, stamp: string): string {
+  const trimmed = model.replaceAll('\\', '/').replace(/\/+$/, '');
+  const place = /\.json$/i.test(trimmed)
+    ? trimmed.split('/').slice(0, -1).join('/')
+    : trimmed.replace(/\.gguf$/i, '');
+  const isPath = place !== trimmed || /^[./~]/.test(place) || place.split('/').length > 2;
+  const name = (isPath ? (place.split('/').at(-1) ?? '') : place)
+    .replaceAll(/[^\w.-]+/g, '_')
+    .replaceAll(/^[_.-]+|[_.-]+$/g, '')
+    .slice(0, 80);
+  return `${name || 'model'}-profile_${stamp}.json`;
+}
