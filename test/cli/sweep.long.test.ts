@@ -33,7 +33,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
   expect(dry.stdout).toMatch(/^2 runs, about 6\.0 s$/m);
   expect(
     dry.stdout.match(
-      /^node .*cli\.js memory --model .*--output results\/memory-profiles\/tiny-profile_.*\.json$/gm,
+      /^node .*cli\.js memory --model .*--output "results\/memory-profiles\/tiny-profile_\$\(date -u \+%Y%m%d-%H%M%S\)\.json"$/gm,
     ),
   ).toHaveLength(2);
   expect(dry.stdout).toMatch(/^ +2 +2 +3\.0 s .* fits$/m);
