@@ -87,6 +87,21 @@ describe('an answer', () => {
     expect(text(seen[3]!.body.messages.at(-1)!.content)).toContain('nowhere');
   });
 
+  test('a server that takes no tools is asked again without them, and that is said', async () => {
+    const { url, seen } = await scripted(
+      { status: 400, message: 'This engine cannot do: tools.' },
+      { text: 'A decode step takes 99.1 ms. Tools cannot be called.' },
+    );
+    const notes: string[] = [];
+    const { unverified, queries } = await asking(session, url, { onNote: (note) => notes.push(note) });
+    expect([unverified, queries.map(({ id }) => id), notes]).toEqual([
+      1,
+      ['q0'],
+      [expect.stringContaining('takes no tools')],
+    ]);
+    expect(seen.map(({ body }) => body.tools !== undefined)).toEqual([true, false]);
+  });
+
   test("Anthropic's wire format", async () => {
     const { url, seen } = await scripted(sql('SELECT count(*) AS kernels FROM kernels'), {
       text: '3 kernels [q1].',
@@ -116,6 +131,10 @@ describe('failures have three parts and a code', () => {
       why: 'It said: slow down',
     });
     expect(server!.seen.length).toBe(3);
+  });
+  test('more than the model reads', async () => {
+    const { parts } = await failure({ status: 400, message: 'maximum context length is 2048 tokens' });
+    expect(parts.fix).toContain('longer context');
   });
   test('a broken server', async () => {
     expect((await failure({ status: 500, message: 'out of memory' })).code).toBe('E_SERVER_RESPONSE');

@@ -4,7 +4,7 @@ import { figure, type Figure, missing } from '../model/figure.js';
 import { checkClaims } from './check-claims.js';
 import { evidenceOf } from './evidence.js';
 import { languageModel } from './language-model.js';
-import { modelFailure } from './model-failure.js';
+import { modelFailure, refusesTools } from './model-failure.js';
 import { type ModelSettings, requireKey } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
 import { type RecordedQuery, recorder, toolSet } from './recorder.js';
@@ -25,6 +25,8 @@ export interface AskOptions {
   /** The conversation that is continued. */
   before?: { messages: ModelMessage[]; queries: RecordedQuery[] };
   onQuery?: (query: RecordedQuery) => void;
+  /** What whoever asked should know besides the answer. */
+  onNote?: (text: string) => void;
 }
 
 export type Asked = Pick<AnalyzeResult, 'answer' | 'claims' | 'unverified' | 'usage' | 'next_capture'> & {
@@ -89,29 +91,38 @@ const givenQuery = (mode: AskMode, data: unknown): RecordedQuery => ({
 });
 
 async function replies(
-  { settings, mode, tools, signal, before, onQuery }: AskOptions,
+  { settings, mode, tools, signal, before, onQuery, onNote }: AskOptions,
   user: ModelMessage,
   record: ReturnType<typeof recorder>,
   steps: number,
 ) {
   const { generateText, stepCountIs } = await import('ai');
   let told = 0;
+  const request = {
+    model: await languageModel(settings),
+    system: systemPrompt(mode),
+    messages: [...(before?.messages ?? []), user],
+    abortSignal: signal,
+  };
   try {
     return await generateText({
-      model: await languageModel(settings),
-      system: systemPrompt(mode),
-      messages: [...(before?.messages ?? []), user],
+      ...request,
       tools: await toolSet(tools, record),
       stopWhen: stepCountIs(steps),
       // The last reply is for the answer.
       prepareStep: ({ stepNumber }) => (stepNumber === steps - 1 ? { toolChoice: 'none' } : {}),
-      abortSignal: signal,
       onStepFinish: ({ toolCalls }) => {
         for (const call of toolCalls)
           if (call.invalid) record.refused(call.toolName, call.input, call.error ?? 'not understood');
         for (; told < record.queries.length; told++) onQuery?.(record.queries[told]!);
       },
     });
+  } catch (error) {
+    if (!(await refusesTools(error))) throw await modelFailure(error, settings, signal.aborted);
+  }
+  onNote?.(`${settings.model} takes no tools: it answers from what came with the question, [q0], alone`);
+  try {
+    return await generateText(request);
   } catch (error) {
     throw await modelFailure(error, settings, signal.aborted);
   }

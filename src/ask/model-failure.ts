@@ -47,8 +47,9 @@ export async function modelFailure(
     return new InferscopeError('E_SERVER_RESPONSE', {
       what: `${host} answered HTTP ${status}${status === 429 ? ': too many requests or no quota left' : ''}`,
       why: `It said: ${said}`,
-      fix:
-        status === 404
+      fix: tooLong.test(said)
+        ? `The question comes with the findings of the session: take a model with a longer context than ${model} has; ${without}`
+        : status === 404
           ? `Check the URL ${baseUrl} and the model's name, ${model}; ${without}`
           : status === 429 || status >= 500
             ? `Try again later; ${without}`
@@ -66,6 +67,22 @@ export async function modelFailure(
     { cause: last },
   );
 }
+
+/** Servers say that they, or their model, cannot do tools with a 4xx that names them. */
+export async function refusesTools(error: unknown): Promise<boolean> {
+  const { APICallError, RetryError } = await import('ai');
+  const last = RetryError.isInstance(error) ? error.lastError : error;
+  if (!APICallError.isInstance(last)) return false;
+  const { statusCode, responseBody, message } = last;
+  return (
+    [400, 404, 422, 501].includes(statusCode ?? 0) &&
+    /\btools?\b|tool[-_ ]?(?:call|choice|use)/i.test(saidBy(responseBody) ?? message)
+  );
+}
+
+/** More was sent than the model can read. */
+const tooLong =
+  /\b(?:context|too long|too many tokens|maximum (?:number of )?tokens|prompt is too|token limit|max_model_len)\b/i;
 
 function unreachable(host: string, baseUrl: string, error: unknown): InferscopeError {
   return new InferscopeError('E_SERVER_UNREACHABLE', {

@@ -96,6 +96,7 @@ async function asked(
     ...what,
     settings,
     signal,
+    onNote: talk,
     onQuery: ({ id, tool, input, error }) =>
       talk(
         `  [${id}] ${tool}${input === null ? '' : ` ${brief(input)}`}${error === null ? '' : ' (failed)'}`,
