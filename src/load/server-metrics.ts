@@ -1,6 +1,14 @@
 /** One reading of a server's own metrics under our names; a name it does not tell is absent. */
 export type ServerReading = Record<string, number>;
 
+/** Sum and count of a histogram over requests, s: their growth is a mean. */
+function histogram(name: string, from: readonly string[]): Record<string, { from: string[]; over: 'sum' }> {
+  return {
+    [`${name}_seconds_total`]: { from: from.map((one) => `${one}_sum`), over: 'sum' },
+    [`${name}_requests_total`]: { from: from.map((one) => `${one}_count`), over: 'sum' },
+  };
+}
+
 /** Our name, and what each server calls it. Of several series of a name, `sum` adds them and `max` takes the largest. */
 const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
   requests_running: {
@@ -67,6 +75,10 @@ const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
     ],
     over: 'sum',
   },
+  ...histogram('queue', ['vllm:request_queue_time_seconds', 'tgi_request_queue_duration']),
+  ...histogram('prefill', ['vllm:request_prefill_time_seconds']),
+  ...histogram('decode', ['vllm:request_decode_time_seconds']),
+  ...histogram('e2e', ['vllm:e2e_request_latency_seconds', 'tgi_request_duration']),
 };
 
 const servers: [prefix: string, name: string][] = [

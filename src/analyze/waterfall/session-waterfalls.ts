@@ -5,9 +5,12 @@ import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.js';
 import { benchWaterfalls } from './bench-waterfalls.js';
+import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
 import { slowestRank, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
+
+const fromOutside = 'requests are seen from outside: what the server does in a step is not recorded';
 
 export interface SessionWaterfalls {
   stages: StageWaterfall[];
@@ -55,7 +58,17 @@ export async function sessionWaterfalls(
       : none('no point of the benchmark was measured');
   }
   if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
-    return none('a load test sees requests from outside: what the server does in a step is not recorded');
+    const stages = await servingWaterfalls(session, database);
+    if (stages.length === 0) return none('no request of the load test was answered');
+    return { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null };
+  }
+  if (!has('kernels') && !has('ops') && has('metrics')) {
+    const stages = await resultsWaterfalls(database);
+    return stages.length > 0
+      ? { stages, without: [{ stage: 'decode', reason: fromOutside }], scope: null }
+      : none(
+          'the file of results does not tell both the mean end-to-end latency of requests and their mean TTFT by our definitions',
+        );
   }
   if (!has('kernels') && !has('ops')) {
     return none('no capture of the session has a timeline of kernels, and no benchmark its stages');

@@ -1,0 +1,225 @@
+import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
+import { mean, percentile, standardDeviation, studentT975 } from '../statistics.js';
+import { orderedIds } from './bar-order.js';
+import type { Part } from './split.js';
+import { servingWords } from './serving-words.js';
+
+/** One answered request, ms. */
+export interface RequestTimes {
+  nth: number;
+  /** From when it was due to when it was sent; 0 in a closed loop. */
+  lag_ms: number;
+  first_byte_ms: number | null;
+  ttft_ms: number;
+  /** First to last token. */
+  decode_ms: number;
+}
+
+/** What the server says of a mean request, ms; null where it does not. */
+export interface ServerTimes {
+  queueMs: number | null;
+  queueFrom: string;
+  prefillMs: number | null;
+  e2eMs: number | null;
+}
+
+export interface RequestFacts {
+  execution_id: string;
+  point: string;
+  open: boolean;
+  /** SQL condition of the requests that count; null where there are none, but sums of them. */
+  where: string | null;
+  roofline: MissingFigure;
+  sql?: { decode: string; ttft: string };
+  /** Where the times are means already. */
+  instances?: number | null;
+}
+
+/** First byte and first token further apart than this share of TTFT: the answer's head was sent before the prefill. */
+const headsEarly = 0.1;
+const rowsShown = 64;
+
+/** A request of a load test: client, network, queue, prefill and decode as far as they are told, the rest unattributed. */
+export function requestStage(
+  times: readonly RequestTimes[],
+  server: ServerTimes,
+  facts: RequestFacts,
+): StageWaterfall {
+  const all = times.map((one) => one.lag_ms + one.ttft_ms + one.decode_ms);
+  const measuredMs = mean(all);
+  const of = (value: (one: RequestTimes) => number) => mean(times.map(value));
+  const ttftMs = of(({ ttft_ms }) => ttft_ms);
+  const split = splitTtft(times, server, ttftMs);
+  const parts: Part[] = [
+    { id: 'kernels.prefill', ms: split.prefillMs },
+    { id: 'kernels.decode', ms: of(({ decode_ms }) => decode_ms) },
+    { id: 'host.client', ms: of(({ lag_ms }) => lag_ms) },
+    { id: 'host.network', ms: split.networkMs },
+    { id: 'host.queue', ms: split.queueMs },
+    { id: 'unattributed', ms: split.restMs },
+  ];
+  const bars = orderedIds(parts).filter((id) => id !== 'roofline');
+  const msOf = (id: string) => parts.find((part) => part.id === id)!.ms;
+  const notes: Record<string, string> = {
+    'host.queue': server.queueFrom,
+    'host.network': split.networkFrom,
+    'kernels.prefill': "the server's own histogram of prefill times",
+    unattributed: restNote(split.restMs, server),
+  };
+  return {
+    kind: 'request',
+    name: null,
+    source: 'serving',
+    execution_id: facts.execution_id,
+    point: facts.point,
+    instances: facts.instances ?? times.length,
+    measured_ms: measured(all, measuredMs, facts),
+    median_ms:
+      facts.where === null
+        ? null
+        : percentile(
+            all.toSorted((a, b) => a - b),
+            0.5,
+          ),
+    clock: 'host',
+    clock_why: facts.open
+      ? "the client's: from when the request was due to its last token (who waits for a slot waits for the server)"
+      : "the client's: from sending the request to its last token",
+    clean_ms: missing('no_profiler', 'nothing was profiled: the time is that of the clean run'),
+    roofline_ms: facts.roofline,
+    roofs: [],
+    bars: bars.map((id): WaterfallBar => ({
+      id,
+      ms: msOf(id),
+      share: measuredMs > 0 ? msOf(id) / measuredMs : 0,
+      count: null,
+      ...servingWords(id, server),
+      sql: sqlOf(id, facts, { times: times.length, split, ttftMs }),
+      note: notes[id] ?? null,
+      parts: [],
+    })),
+    sum_error_share: Math.abs(bars.reduce((sum, id) => sum + msOf(id), 0) - measuredMs) / (measuredMs || 1),
+    rows:
+      facts.where === null
+        ? []
+        : times.slice(0, rowsShown).map((one) => rowOf(one, split, { ttftMs, ids: bars })),
+    ranks: [{ rank: null, device: null, measured_ms: measuredMs }],
+  };
+}
+
+interface TtftSplit {
+  queueMs: number;
+  networkMs: number;
+  networkFrom: string;
+  prefillMs: number;
+  restMs: number;
+}
+
+/** What TTFT is made of, as far as told; together no more than TTFT: the first named is believed first. */
+function splitTtft(times: readonly RequestTimes[], server: ServerTimes, ttftMs: number): TtftSplit {
+  let left = ttftMs;
+  const take = (wanted: number | null) => {
+    const taken = Math.min(left, Math.max(0, wanted ?? 0));
+    left -= taken;
+    return taken;
+  };
+  const network = networkOf(times, server, ttftMs);
+  const queueMs = take(server.queueMs);
+  const prefillMs = take(server.prefillMs);
+  const networkMs = take(network?.ms ?? null);
+  return { queueMs, prefillMs, networkMs, networkFrom: network?.from ?? '', restMs: left };
+}
+
+/** What the client saw beyond the server's own end-to-end time, else the fastest head of an answer. */
+function networkOf(
+  times: readonly RequestTimes[],
+  { e2eMs }: ServerTimes,
+  ttftMs: number,
+): { ms: number; from: string } | null {
+  const seen = mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
+  if (e2eMs !== null && seen > e2eMs) {
+    return { ms: seen - e2eMs, from: "the client's mean less the server's own end-to-end histogram" };
+  }
+  const heads = times.flatMap(({ first_byte_ms }) => (first_byte_ms === null ? [] : [first_byte_ms]));
+  if (heads.length < times.length || heads.length === 0) return null;
+  const early = ttftMs - mean(heads) > headsEarly * ttftMs;
+  return early
+    ? {
+        ms: Math.min(...heads),
+        from: 'the fastest first byte of an answer, which this server sends before the prefill: network and HTTP',
+      }
+    : null;
+}
+
+function restNote(ms: number, { queueMs, prefillMs }: ServerTimes): string {
+  if (ms <= 0) return '';
+  const unknown = [
+    ...(queueMs === null ? ['waiting in the queue'] : []),
+    ...(prefillMs === null ? ['prefill'] : []),
+    'scheduling and HTTP',
+  ];
+  return `until the first token, where ${unknown.join(', ')} are not told apart`;
+}
+
+/** Of a mean request what is told of the mean only is shared out in proportion to each request's TTFT. */
+function rowOf(
+  one: RequestTimes,
+  split: TtftSplit,
+  { ttftMs, ids }: { ttftMs: number; ids: readonly string[] },
+): StageWaterfall['rows'][number] {
+  const share = ttftMs > 0 ? one.ttft_ms / ttftMs : 0;
+  const ms: Record<string, number> = {
+    'kernels.prefill': split.prefillMs * share,
+    'kernels.decode': one.decode_ms,
+    'host.client': one.lag_ms,
+    'host.network': split.networkMs * share,
+    'host.queue': split.queueMs * share,
+    unattributed: ttftMs > 0 ? split.restMs * share : one.ttft_ms,
+  };
+  return {
+    stage_id: one.nth,
+    label: `request ${one.nth}`,
+    measured_ms: one.lag_ms + one.ttft_ms + one.decode_ms,
+    bars: ids.map((id) => ({ id, ms: ms[id] ?? 0 })),
+  };
+}
+
+/** Rows sum to the bar: one a request, and what is told of the mean taken out of TTFT. */
+function sqlOf(
+  id: string,
+  { where, open, sql }: RequestFacts,
+  { times, split, ttftMs }: { times: number; split: TtftSplit; ttftMs: number },
+): string | null {
+  if (where === null) {
+    return id === 'kernels.decode'
+      ? (sql?.decode ?? null)
+      : id === 'unattributed'
+        ? (sql?.ttft ?? null)
+        : null;
+  }
+  const rows = (expression: string) =>
+    `SELECT coalesce(request_id, 'request') AS what, output_tokens AS count, (${expression}) / 1e6 / ${times} AS ms
+FROM requests WHERE ${where}`;
+  switch (id) {
+    case 'kernels.decode':
+      return `${rows('end_ns - first_token_ns')} ORDER BY 3 DESC`;
+    case 'host.client':
+      return open ? `${rows('greatest(0, sent_ns - scheduled_ns)')} ORDER BY 3 DESC` : null;
+    case 'unattributed':
+      return `${rows('first_token_ns - sent_ns')}
+UNION ALL SELECT '(told by other bars)', NULL, ${split.restMs - ttftMs} ORDER BY 3 DESC`;
+    default:
+      return null;
+  }
+}
+
+function measured(all: readonly number[], meanMs: number, { where, instances }: RequestFacts): Figure {
+  const n = instances ?? all.length;
+  if (where === null) return figure(meanMs, 'ms', 'mean of the file', instances ? { n } : {});
+  const source = 'answered requests of the load, warm-up left out';
+  if (all.length < 2) return figure(meanMs, 'ms', source, { n });
+  const sd = standardDeviation(all);
+  const half = (studentT975(all.length - 1) * sd) / Math.sqrt(all.length);
+  return figure(meanMs, 'ms', source, { n, sd, ci95: [meanMs - half, meanMs + half] });
+}

@@ -1,0 +1,156 @@
+import { type Load, loadPlanSchema } from '../../model/documents/serving.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
+import { missing } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { artifactJson } from '../artifact.js';
+import { literal } from '../trace/scope.js';
+import { requestStage, type RequestTimes, type ServerTimes } from './request-stage.js';
+
+/**
+ * Waterfalls of a load test: a mean request of every load, from when it was due (of a closed loop: sent) to its last token, as
+ * far as the client, the server's own metrics and their samples tell. Requests that failed or warmed up are not in it.
+ */
+export async function servingWaterfalls(
+  session: Session,
+  database: SessionDatabase,
+): Promise<StageWaterfall[]> {
+  const found = await artifactJson(session, 'load-plan', 'what the load test was to send');
+  if (found === null) return [];
+  const { points } = loadPlanSchema.parse(found);
+  const stages: StageWaterfall[] = [];
+  for (const { execution_id, load } of points) {
+    const stage = await loadWaterfall(database, execution_id, load);
+    if (stage) stages.push(stage);
+  }
+  return stages;
+}
+
+/** Of one load; null where no request was answered. */
+export async function loadWaterfall(
+  database: SessionDatabase,
+  executionId: string,
+  load: Load,
+): Promise<StageWaterfall | null> {
+  const open = load.kind !== 'closed';
+  const times = await requestTimes(database, executionId, open);
+  if (times.length === 0) return null;
+  return requestStage(times, await serverTimes(database, executionId), {
+    execution_id: executionId,
+    point: loadLabel(load),
+    open,
+    where: answered(executionId),
+    roofline: missing('remote', 'a server does not tell what it computes on, nor the batches it makes'),
+  });
+}
+
+/** "8 users", "4 requests/s". */
+function loadLabel({ kind, concurrency, rate_per_s }: Load): string {
+  if (kind === 'closed' || rate_per_s === null) return `${concurrency} user${concurrency === 1 ? '' : 's'}`;
+  return `${Number(rate_per_s.toPrecision(4))} requests/s (${kind})`;
+}
+
+/** Requests that count: answered, with a first and a last token. */
+const answered = (executionId: string): string =>
+  `execution_id = ${literal(executionId)} AND status = 'ok' AND NOT coalesce(warmup, false)
+   AND sent_ns IS NOT NULL AND first_token_ns IS NOT NULL AND end_ns IS NOT NULL`;
+
+async function requestTimes(
+  database: SessionDatabase,
+  executionId: string,
+  open: boolean,
+): Promise<RequestTimes[]> {
+  return database.query<RequestTimes>(
+    `SELECT row_number() OVER (ORDER BY sent_ns) - 1 AS nth, ${open ? 'greatest(0, sent_ns - scheduled_ns)' : '0'} / 1e6 AS lag_ms,
+            (first_byte_ns - sent_ns) / 1e6 AS first_byte_ms, (first_token_ns - sent_ns) / 1e6 AS ttft_ms, (end_ns - first_token_ns) / 1e6 AS decode_ms
+     FROM requests WHERE ${answered(executionId)} ORDER BY sent_ns`,
+  );
+}
+
+/** Least samples of a gauge whose mean says something. */
+const leastSamples = 4;
+
+/** What the server says of a mean request while the load ran; null where it does not. */
+async function serverTimes(database: SessionDatabase, executionId: string): Promise<ServerTimes> {
+  const rows = await database.query<{ metric: string; mean: number; n: number; grown: number }>(
+    `SELECT metric, avg(value) AS mean, count(*) AS n, max(value) - min(value) AS grown FROM telemetry
+     WHERE execution_id = $1 AND scope = 'server' GROUP BY metric`,
+    [executionId],
+  );
+  const of = (metric: string) => rows.find((row) => row.metric === metric);
+  const histogram = (name: string): number | null => {
+    const count = of(`${name}_requests_total`)?.grown ?? 0;
+    return count > 0 ? ((of(`${name}_seconds_total`)?.grown ?? 0) / count) * 1e3 : null;
+  };
+  const queue = histogram('queue');
+  const waiting = of('requests_waiting');
+  const little = queue === null && waiting !== undefined && waiting.n >= leastSamples;
+  const rate = little ? await requestRate(database, executionId) : null;
+  return {
+    queueMs: queue ?? (little && rate !== null ? (waiting.mean / rate) * 1e3 : null),
+    queueFrom:
+      queue !== null
+        ? "the server's own histogram of queue times, its growth while the load ran"
+        : little
+          ? `Little's law: ${waiting.mean.toPrecision(3)} requests waiting on average (${waiting.n} samples) / requests a second`
+          : '',
+    prefillMs: histogram('prefill'),
+    e2eMs: histogram('e2e'),
+  };
+}
+
+/** Requests a second that were answered while the load ran. */
+async function requestRate(database: SessionDatabase, executionId: string): Promise<number | null> {
+  const [row] = await database.query<{ n: number; seconds: number | null }>(
+    `SELECT count(*) AS n, (max(end_ns) - min(sent_ns)) / 1e9 AS seconds FROM requests WHERE execution_id = $1 AND status = 'ok'`,
+    [executionId],
+  );
+  return row && row.seconds !== null && row.seconds > 0 ? row.n / row.seconds : null;
+}
+
+/**
+ * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours. The part until the
+ * first token holds queue, network and prefill, which no such file tells apart.
+ */
+export async function resultsWaterfalls(database: SessionDatabase): Promise<StageWaterfall[]> {
+  const rows = await database.query<{
+    capture_id: string;
+    execution_id: string;
+    point: number;
+    label: string;
+    name: string;
+    value: number;
+    unit: string;
+    n: number | null;
+  }>(
+    `SELECT capture_id, execution_id, point, label, name, value, unit, n FROM metrics
+     WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft') AND source NOT LIKE 'recomputed%'
+     ORDER BY capture_id, point, name`,
+  );
+  const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
+  return keys.flatMap((key) => {
+    const own = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
+    const e2e = own.find(({ name }) => name === 'e2e');
+    const ttft = own.find(({ name }) => name === 'ttft');
+    if (!e2e || !ttft) return [];
+    const ms = ({ value, unit }: (typeof own)[number]) => (unit === 's' ? value * 1e3 : value);
+    const of = (name: string, sign: string) =>
+      `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
+       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND source NOT LIKE 'recomputed%'`;
+    return [
+      requestStage(
+        [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],
+        { queueMs: null, queueFrom: '', prefillMs: null, e2eMs: null },
+        {
+          execution_id: e2e.execution_id,
+          point: e2e.label,
+          open: false,
+          where: null,
+          roofline: missing('not_told', 'a file of results does not tell which batches the server made'),
+          sql: { decode: `${of('e2e', '')} UNION ALL ${of('ttft', '-')}`, ttft: of('ttft', '') },
+          instances: e2e.n,
+        },
+      ),
+    ];
+  });
+}

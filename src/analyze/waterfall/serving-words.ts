@@ -1,0 +1,55 @@
+import type { WaterfallBar } from '../../model/documents/explain.js';
+import type { ServerTimes } from './request-stage.js';
+
+type Told = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
+
+const inServer = 'inferscope run --evaluator nsys -- <the command of the server>';
+const withMetrics = 'inferscope bench serve --metrics-url <page of the server>';
+
+/** Bars of a request as seen from outside. */
+export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): Told {
+  switch (id) {
+    case 'kernels.prefill':
+      return {
+        label: 'prefill in the server, not taken apart',
+        confidence: 'medium',
+        confidence_why: "the server's own measurement, of the mean",
+        sharpen: inServer,
+      };
+    case 'kernels.decode':
+      return {
+        label: 'decode in the server, first to last token, not taken apart',
+        confidence: 'medium',
+        confidence_why: "exact intervals of the client's clock; other requests' steps are in them",
+        sharpen: inServer,
+      };
+    case 'host.client':
+      return {
+        label: 'host, due but not sent: waiting for a slot of the client',
+        confidence: 'high',
+        confidence_why: "exact intervals of the client's clock",
+        sharpen: null,
+      };
+    case 'host.network':
+      return {
+        label: 'network and HTTP',
+        confidence: 'low',
+        confidence_why: 'a difference of means, or the fastest answer',
+        sharpen: null,
+      };
+    case 'host.queue':
+      return {
+        label: "waiting in the server's queue",
+        confidence: queueFrom.startsWith('Little') ? 'low' : 'medium',
+        confidence_why: queueFrom,
+        sharpen: null,
+      };
+    default:
+      return {
+        label: 'not explained',
+        confidence: 'low',
+        confidence_why: 'nothing in the session tells its cause',
+        sharpen: queueMs === null ? withMetrics : inServer,
+      };
+  }
+}
