@@ -141,12 +141,7 @@ async function conclude(id: string, capture: RunCapture, options: RunCommandOpti
   }
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
   if (measured) await showSession(id, options);
-  if (failure?.failure) {
-    const { code, parts } = withSession(failure.failure, id, capture);
-    warn(`${parts.what} (${code})`);
-    for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
-    process.exitCode = exitCodeOf[code];
-  }
+  if (failure?.failure) process.exitCode = reportError(withSession(failure.failure, id, capture), false);
   if (capture.stopped) {
     warn(`interrupted: session ${id} holds what was recorded until then`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;

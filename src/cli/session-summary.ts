@@ -1,9 +1,11 @@
 import { join } from 'node:path';
+import process from 'node:process';
 import type { CapturesResult } from '../analyze/captures.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
+import { InferscopeError } from '../model/errors.js';
 import type { GpuRooflineDocument } from '../model/documents/roofline.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
@@ -14,7 +16,7 @@ import type { Validation } from '../model/documents/validate.js';
 import { nestedSession } from '../model/outer-run.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { print, printDocument, reportError, talk, terminalWidth } from './output.js';
 import { reportPath, writePage, writeReport } from './report-file.js';
 
 /** What a session's own analyses say, in the form its kind has. */
@@ -184,15 +186,27 @@ export async function showSession(
   }
   const path = reportPath(session.folder);
   const explain = await explanationOf(session, analysed);
-  await writeAnalysed(analysed, path, explain);
-  if (json) {
-    printDocument(first);
-    return;
+  // On a full disk the page is lost, and the summary is not.
+  const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
+  if (json) printDocument(first);
+  else {
+    print(await analysedText(id, analysed, path, explain));
+    const { narrativeText } = await import('./analyze-narrative.js');
+    const narrative = await narrativeText(session, explain);
+    if (narrative !== null) print(`\n${narrative}`);
   }
-  print(await analysedText(id, analysed, path, explain));
-  const { narrativeText } = await import('./analyze-narrative.js');
-  const narrative = await narrativeText(session, explain);
-  if (narrative !== null) print(`\n${narrative}`);
+  if (unwritten) process.exitCode = reportError(unwritten, false);
+}
+
+/** A known failure, as a value. */
+async function failureOf(work: Promise<void>): Promise<InferscopeError | null> {
+  try {
+    await work;
+    return null;
+  } catch (error) {
+    if (error instanceof InferscopeError) return error;
+    throw error;
+  }
 }
 
 async function analysedText(

@@ -28,10 +28,12 @@ export async function showMeasured(
   { folder, json, quiet }: { folder: string; json?: boolean | undefined; quiet?: boolean | undefined },
 ): Promise<void> {
   const report = reportPath(kept.folder);
+  // With --json an error is a document of its own, and stdout holds one. Else the figures come first: a disk that is full
+  // takes the files, not them.
+  if (!json) print(await text());
   await writePage(report, page);
   for (const file of files) await writeResult(join(folder, file.name), file.text);
   if (json) printDocument(document);
-  else print(await text());
   if (!quiet) {
     talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);
     talk(`report: ${report}`);

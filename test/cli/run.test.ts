@@ -45,7 +45,7 @@ test('a token in the environment and on the command line is in no file of the se
   const script = `echo "$MY_TOKEN and $1"; echo "$MY_TOKEN" >&2; exit 1`;
   const command = ['--', 'sh', '-c', script, 'sh', `--api-key=${secret}`];
   const { stderr } = inferscope(at, [...plain, '--name', 'secret', ...command], { MY_TOKEN: secret });
-  expect(stderr.slice(stderr.indexOf('warning:'))).not.toContain(secret);
+  expect(stderr.slice(stderr.indexOf('error:'))).not.toContain(secret);
   const found = () => execFileSync('grep', ['-rl', secret, at.home], { encoding: 'utf8' });
   expect(found).toThrow();
 });
