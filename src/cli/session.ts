@@ -336,7 +336,7 @@ function defineVerify(command: Command): void {
         return {
           code: 'E_SESSION_CORRUPT',
           severity: 'error' as const,
-          text: `session ${id} is damaged: ${count} files are not as they were written`,
+          text: `session ${id} is damaged: ${count} ${count === 1 ? 'file is' : 'files are'} not as written`,
           count,
         };
       });

@@ -68,7 +68,7 @@ function notKnown(
 
 /** What commander says, without its own prefix, and its suggestion or the choices there are. */
 function said({ message }: CommanderError): [string, string | undefined] {
-  const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|(?<=invalid)\. /);
+  const [what = message, suggestion] = message.replace(/^error: /, '').split(/\n|\. (?=Allowed)/);
   return [what.replace(/\.$/, ''), suggestion];
 }
 

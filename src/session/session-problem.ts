@@ -18,7 +18,7 @@ export function newer(what: string, found: number, known: number): InferscopeErr
   return new InferscopeError('E_SESSION_NEWER', {
     what: `${what} was written by a newer inferscope`,
     why: `Its format has major version ${found}; this inferscope reads up to ${known}.`,
-    fix: 'Update inferscope: npm install -g inferscope@latest (or git pull && npm ci in a clone).',
+    fix: 'Update inferscope, in its clone: git pull && npm ci && npm run build',
   });
 }
 

@@ -18,7 +18,8 @@ import { createViews } from './views.js';
 async function main(): Promise<void> {
   const request = JSON.parse(await text(process.stdin)) as SqlRequest;
   // The parent kills us at its time limit; this is for a parent that was killed itself.
-  setTimeout(() => process.exit(1), (request.timeoutS + 5) * 1000).unref();
+  const parent = process.ppid;
+  setInterval(() => parent === process.ppid || process.exit(1), 1000).unref();
   const database = await openDatabase({
     memoryLimitBytes: request.memoryLimitBytes,
     spillFolder: request.spillFolder,

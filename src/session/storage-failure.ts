@@ -75,7 +75,7 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
   return new InferscopeError(
     'E_HOME_UNWRITABLE',
     {
-      what: `cannot ${context.doing}: ${context.path} is not writable`,
+      what: `cannot ${context.doing}: ${context.path} is not ${context.doing.startsWith('read') ? 'readable' : 'writable'}`,
       why: `The system answers ${code}: ${messageOf(error)}.`,
       fix: context.home
         ? 'Choose another folder: INFERSCOPE_HOME=/a/writable/folder inferscope …'

@@ -90,8 +90,9 @@ export function serveEngineProcess<Plan, Progress, Result>(
   let stopped = false;
   const tell = (message: Message<Progress, Result>, then: () => void = () => {}) =>
     process.send!(message, then);
-  // The terminal sends Ctrl-C to both processes; the parent decides and asks us to stop.
+  // The terminal sends Ctrl-C, and that it was closed, to both processes; the parent decides and asks us to stop.
   process.on('SIGINT', () => {});
+  process.on('SIGHUP', () => {});
   process.on('disconnect', () => process.exit(exitCodeOf.E_INTERRUPTED));
   process.on('message', (order: Order<Plan>) => {
     if (order.type === 'stop') {
@@ -141,7 +142,7 @@ function processDied(
   stopping: boolean,
 ): InferscopeError {
   // Ctrl-C reaches the whole process group, also a process that was only just starting and has no handler yet.
-  if (stopping && (exit.signal === 'SIGINT' || exit.signal === 'SIGTERM')) {
+  if (stopping && ['SIGINT', 'SIGTERM', 'SIGHUP'].includes(exit.signal ?? '')) {
     return new InferscopeError('E_INTERRUPTED', {
       what: `stopped during ${what}`,
       why: `The engine's process ended by ${exit.signal}.`,
