@@ -41,8 +41,7 @@ class AfterImport(importlib.abc.MetaPathFinder):
         self._callbacks = callbacks
 
     def find_spec(self, fullname: str, path: Any = None, target: Any = None) -> Any:
-        callback = self._callbacks.pop(fullname, None)
-        if callback is None:
+        if fullname not in self._callbacks:
             return None
         spec = None
         for finder in sys.meta_path:
@@ -59,7 +58,10 @@ class AfterImport(importlib.abc.MetaPathFinder):
         def exec_module(module: Any) -> None:
             del loader.exec_module
             execute(module)
-            guarded(lambda: callback(module), "watching %s" % fullname)
+            # Not before: who only asks whether there is such a module (importlib.util.find_spec) does not execute it.
+            callback = self._callbacks.pop(fullname, None)
+            if callback is not None:
+                guarded(lambda: callback(module), "watching %s" % fullname)
 
         loader.exec_module = exec_module
         return spec

@@ -1,10 +1,13 @@
 """An unmodified program with a real small transformer; ends the way its argument says."""
 
+import importlib.util
 import os
 import signal
 import sys
 import time
 
+if importlib.util.find_spec("torch") is None:  # as many libraries ask first
+    raise SystemExit("no torch")
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
