@@ -61,6 +61,7 @@ function adoptFinished({ sweep, folder }: Journal): void {
       session_id: profile.metadata.session_id,
       duration_s: profile.metadata.duration_s,
       figures: profileFigures(profile),
+      issues: profile.metadata.issues.map((issue) => ({ severity: 'warning', ...issue })),
     });
   }
 }

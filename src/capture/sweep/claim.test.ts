@@ -1,0 +1,54 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { expect, test } from 'vitest';
+import { testFolder } from '../../session/test-folder.js';
+import { claimFolder } from './claim.js';
+import { processOf } from './running.js';
+
+/** A process that lives until it is killed, with these words on its command line. */
+function living(...words: string[]) {
+  return spawn(process.execPath, ['-e', 'process.stdout.write("up"); setInterval(() => {}, 1e6)', ...words], {
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+}
+
+test('a folder is one sweep’s at a time; what a killed one left is taken over', async () => {
+  const folder = join(testFolder(), 'results');
+  const lock = join(folder, `.sweep-${hostname()}.lock`);
+  claimFolder(folder)();
+  expect(readdirSync(folder)).toEqual([]);
+
+  const other = living('sweep');
+  await once(other.stdout, 'data');
+  writeFileSync(lock, String(other.pid));
+  expect(() => claimFolder(folder)).toThrow(
+    new RegExp(`another sweep runs in .* \\(process ${other.pid}\\)`),
+  );
+  other.kill('SIGKILL');
+  await once(other, 'exit');
+
+  const release = claimFolder(folder);
+  expect(existsSync(lock)).toBe(true);
+  release();
+  expect(existsSync(lock)).toBe(false);
+});
+
+test.runIf(process.platform === 'linux')(
+  'a run is found by its command where nobody noted its number',
+  async () => {
+    const words = ['memory', '--output', `results/of-${process.pid}.json`];
+    expect(processOf(words)).toBeNull();
+    const run = living(...words);
+    await once(run.stdout, 'data');
+    expect(processOf(words)).toBe(run.pid);
+    expect(processOf(words.slice(1))).toBe(run.pid);
+    expect(processOf(['--output', 'results/of-.json'])).toBeNull();
+    run.kill('SIGKILL');
+    await once(run, 'exit');
+    expect(processOf(words)).toBeNull();
+  },
+);
