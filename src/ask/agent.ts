@@ -66,7 +66,7 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const { text, claims } = checkClaims(said, known, question, new Set(asked.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
-    answer: text || 'The model gave no answer.',
+    answer: text || 'The model gave no answer; --model none answers from the session alone.',
     claims,
     unverified: claims.filter(({ verified }) => !verified).length,
     queries: [...given, ...record.queries],

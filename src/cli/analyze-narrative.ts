@@ -80,7 +80,17 @@ async function narrated(
   talk(`asking ${settings.model} at ${new URL(settings.baseUrl).host} for a narrative`);
   const question = defaultQuestion(mode);
   const answer = await abortable((signal) =>
-    ask({ settings, mode, question, opening, tools: askTools(nothing), context, redact, signal }),
+    ask({
+      settings,
+      mode,
+      question,
+      opening,
+      tools: askTools(nothing),
+      context,
+      redact,
+      signal,
+      onNote: talk,
+    }),
   );
   const [first] = sessions;
   const { withoutData } = await import('../ask/recorder.js');
