@@ -35,7 +35,8 @@ export function signedGb(gb: number | null): string {
 export function signedPercent(share: number | null): string {
   if (share === null) return noValue;
   const percent = (Math.abs(share) * 100).toFixed(1);
-  return `${share > 0 ? '+' : share < 0 ? '−' : ''}${percent}${nbsp}%`;
+  const sign = percent === '0.0' ? '' : share > 0 ? '+' : '−';
+  return `${sign}${percent}${nbsp}%`;
 }
 
 /** base, now, difference in GB and in %. */

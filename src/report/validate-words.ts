@@ -1,15 +1,16 @@
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { formatBytes, formatPercent, noValue } from './format.js';
 
-/** +4.2 %: above 0 the calculator says too much. */
+/** +4.2 %: above 0 the calculator says too much; what rounds to nothing has no sign. */
 export function signedShare(share: number | null): string {
-  if (share === null) return noValue;
-  return `${share >= 0 ? '+' : ''}${formatPercent(share)}`;
+  return share === null ? noValue : signed(share, formatPercent(share));
 }
 
 export function signedBytes(bytes: number): string {
-  return `${bytes >= 0 ? '+' : ''}${formatBytes(bytes)}`;
+  return signed(bytes, formatBytes(bytes));
 }
+
+const signed = (value: number, text: string): string => (value > 0 && /[1-9]/.test(text) ? `+${text}` : text);
 
 /** "llama-3.1-8b bfloat16, batch 16, 1024 + 32" */
 export function runWords(profile: ValidatedProfile): string {

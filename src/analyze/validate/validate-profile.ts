@@ -147,5 +147,6 @@ function gb(bytes: number): string {
 }
 
 function signed(value: number, digits: number): string {
-  return `${value < 0 ? '−' : '+'}${Math.abs(value).toFixed(digits)}`;
+  const text = Math.abs(value).toFixed(digits);
+  return `${Number(text) === 0 ? '' : value < 0 ? '−' : '+'}${text}`;
 }

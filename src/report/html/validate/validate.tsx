@@ -49,43 +49,52 @@ function componentText(profile: ValidatedProfile): string {
     .join(', ');
 }
 
+/** Sentences for as many as anybody reads; the CSV has one for each. */
+const explained = 10;
+
 const profiles: PageSection<Validation> = {
   id: 'profiles',
   title: 'Profiles, worst first',
   applies: ({ data }) => data.counts.compared > 0,
-  render: ({ data }) => (
-    <DataTable
-      caption="Totals, what is beyond its tolerance, and what makes most of the error"
-      columns={[
-        { head: 'run' },
-        { head: 'GPU' },
-        numeric('measured'),
-        numeric('estimated'),
-        numeric('error'),
-        { head: 'components beyond', wraps: true },
-        { head: 'why', wraps: true },
-      ]}
-      rows={data.profiles.flatMap((profile) =>
-        profile.total
-          ? [
-              [
-                runWords(profile),
-                profile.gpu ?? noValue,
-                formatBytes(profile.total.measured_bytes),
-                formatBytes(profile.total.estimated_bytes),
-                profile.total.within ? (
-                  signedShare(profile.total.error_share)
-                ) : (
-                  <span class="fault">{signedShare(profile.total.error_share)}</span>
-                ),
-                componentText(profile),
-                profile.explanation ?? '',
-              ],
-            ]
-          : [],
-      )}
-    />
-  ),
+  render: ({ data }) => {
+    const compared = data.profiles.filter(({ total }) => total !== null);
+    const manyGpus = new Set(compared.map(({ gpu }) => gpu)).size > 1;
+    return (
+      <>
+        <DataTable
+          caption={`Totals, and components beyond their tolerance${manyGpus ? '' : `; ${compared[0]?.gpu ?? 'GPU not known'}`}`}
+          columns={[
+            { head: 'run', wraps: true },
+            ...(manyGpus ? [{ head: 'GPU' }] : []),
+            numeric('measured'),
+            numeric('estimated'),
+            numeric('error'),
+            { head: 'components beyond', wraps: true },
+          ]}
+          rows={compared.map((profile) => [
+            runWords(profile),
+            ...(manyGpus ? [profile.gpu ?? noValue] : []),
+            formatBytes(profile.total!.measured_bytes),
+            formatBytes(profile.total!.estimated_bytes),
+            profile.total!.within ? (
+              signedShare(profile.total!.error_share)
+            ) : (
+              <span class="fault">{signedShare(profile.total!.error_share)}</span>
+            ),
+            componentText(profile) || 'none',
+          ])}
+        />
+        <h3>What makes most of the error</h3>
+        <ul class="notes">
+          {compared.slice(0, explained).map((profile) => (
+            <li>
+              <strong>{runWords(profile)}:</strong> {profile.explanation ?? noValue}
+            </li>
+          ))}
+        </ul>
+      </>
+    );
+  },
 };
 
 const rejected: PageSection<Validation> = {
@@ -95,10 +104,15 @@ const rejected: PageSection<Validation> = {
   render: ({ data }) => (
     <DataTable
       caption="Measurements that cannot be what they say, and runs that the calculator knows nothing of"
-      columns={[{ head: 'profile' }, { head: 'run' }, { head: 'status' }, { head: 'why', wraps: true }]}
+      columns={[
+        { head: 'run', wraps: true },
+        { head: 'status' },
+        { head: 'why', wraps: true },
+        { head: 'profile', wraps: true },
+      ]}
       rows={data.profiles
         .filter(({ status }) => status !== 'compared')
-        .map((profile) => [profile.source, runWords(profile), profile.status, profile.reasons.join(' ')])}
+        .map((profile) => [runWords(profile), profile.status, profile.reasons.join(' '), profile.source])}
     />
   ),
 };
