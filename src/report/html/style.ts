@@ -115,7 +115,7 @@ dl.definitions dt { font-weight: 600; } dl.definitions dd { margin: 0; max-width
 @media (max-width: 600px) { dl.definitions { grid-template-columns: minmax(0, 1fr); gap: 0; } dl.definitions dd { margin: 0 0 .625rem; } }
 .answers { margin: 0 0 .5rem; } .answers div { padding: .5rem 0; border-top: 1px solid var(--line); break-inside: avoid; } .answers div:first-child { border-top: 0; }
 .answers dt { color: var(--muted); font-size: .875rem; } .answers dd { margin: 0; max-width: 75ch; overflow-wrap: anywhere; }
-.gain { vertical-align: middle; } .gain .axis { stroke: var(--line); } .gain .interval { fill: var(--muted); opacity: .45; }
+.gain { display: block; max-width: 100%; margin-top: .25rem; } .gain .axis { stroke: var(--line); } .gain .interval { fill: var(--muted); opacity: .45; }
 .gain .expected { stroke: var(--ink); stroke-width: 2; } .gain .achieved { fill: var(--link); stroke: var(--surface); }
 .line-key { vertical-align: -1px; margin-right: .35em; }
 .findings { padding-left: 1.5rem; } .findings > li { margin: .5rem 0; } .findings > li > details { font-size: 1rem; } .findings > li > details > summary { color: var(--ink); width: auto; overflow-wrap: anywhere; }

@@ -50,10 +50,12 @@ const Verify: FC<{ data: VerifyResult }> = ({ data }) => {
               { head: 'achieved', numeric: true },
               { head: 'error', numeric: true },
               { head: 'in interval' },
-              { head: '' },
             ]}
             rows={changes.map((one) => [
-              <span title={one.finding}>{one.title}</span>,
+              <>
+                <span title={one.finding}>{one.title}</span>
+                <Gain change={one} longest={longest} />
+              </>,
               outcomeWords[one.outcome],
               one.expected_ms === null
                 ? noValue
@@ -61,7 +63,6 @@ const Verify: FC<{ data: VerifyResult }> = ({ data }) => {
               one.achieved_ms === null ? noValue : formatMs(one.achieved_ms),
               errorWords(one),
               insideWords(one),
-              <Gain change={one} longest={longest} />,
             ])}
           />
           <ul class="notes">
