@@ -103,6 +103,8 @@ export function floatingBarsOption(
           label: {
             show: true,
             position: 'right',
+            // The bar's own opacity is not the text's.
+            opacity: 1,
             color: input.theme.ink,
             formatter: `${row.text}${nbsp}${unit}`,
           },
