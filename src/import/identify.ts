@@ -21,7 +21,9 @@ export async function identify(path: string): Promise<Importer> {
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is in no format inferscope reads`,
     why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
-    fix: 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).',
+    fix: head.includes('<nvidia_smi_log>')
+      ? 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD'
+      : 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).',
   });
 }
 
