@@ -1,53 +1,73 @@
-import type { BenchPointResult, BenchResult, BenchVariant } from '../../model/documents/bench.js';
+import type { BenchPointResult, BenchVariant } from '../../model/documents/bench.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import { type Figure, figure, type MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
+import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { storedRoofline } from '../artifact.js';
 import { analyzeBench } from '../bench/bench.js';
 import { meanOf } from '../bench/point.js';
-import { benchModel, roofsOf } from '../bench/roof.js';
+import { onCpu } from '../bench/machine.js';
+import { benchModel, roofsOf, usesGraphs } from '../bench/roof.js';
+import { deviceOf } from '../device.js';
 import type { WorkloadModel } from '../model-work.js';
-import { storedGpuRoofline } from '../roofs.js';
+import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import { literal } from '../trace/scope.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { workingSetBytes } from '../utilization/stage.js';
+import { orderedIds } from './bar-order.js';
+import { hostKey, hostSql, type StageHost, stageHosts } from './bench-host.js';
+import { benchParts } from './bench-parts.js';
 import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
+import type { Part } from './split.js';
 import { barWords } from './words.js';
 
 interface Facts {
+  workload: Workload;
   model: WorkloadModel | MissingFigure;
   roofs: UtilizationRoofs | MissingFigure;
 }
 
 /**
- * Coarse waterfalls of a benchmark's points: what the roofline allows, what kernels took beyond it where the engine watched
- * its device, and the rest, whose cause a benchmark does not see.
+ * Waterfalls of a benchmark's points: what the roofline allows, what kernels took beyond it where the engine watched its
+ * device, the host as far as time stamps, device events and samples tell, and the rest, whose cause a benchmark does not see.
  */
 export async function benchWaterfalls(session: Session): Promise<StageWaterfall[]> {
   const { workload, hardware } = session.manifest;
   const { data } = await analyzeBench(session);
   if (!workload) return [];
   const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
-  const facts = { model: benchModel(workload), roofs: roofsOf({ workload, hardware }, rooflines) };
-  return variantPoints(data).flatMap(({ variant, point }) =>
-    (['decode', 'prefill'] as const).flatMap((kind) => {
-      const one = waterfallOf(kind, variant, point, facts);
-      return one ? [one] : [];
-    }),
-  );
-}
+  const facts = { workload, model: benchModel(workload), roofs: roofsOf({ workload, hardware }, rooflines) };
+  const database = await session.connect();
+  try {
+    const found: StageWaterfall[] = [];
+    for (const variant of data.variants) {
+      const hosts = await stageHosts(database, variant.execution_id);
+      for (const point of variant.points.filter(({ outcome }) => outcome === 'measured')) {
+        for (const kind of ['decode', 'prefill'] as const) {
+          const host = hosts.get(hostKey(point.point, kind)) ?? null;
+          const one = waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) });
+          if (one) found.push(one);
+        }
+      }
+    }
+    return found;
+  } finally {
+    await database.close();
+  }
 
-const variantPoints = ({ variants }: BenchResult) =>
-  variants.flatMap((variant) =>
-    variant.points.filter(({ outcome }) => outcome === 'measured').map((point) => ({ variant, point })),
-  );
+  function nodeNsOf({ engine_args }: BenchVariant): number | null {
+    if (!workload || !usesGraphs(workload, engine_args)) return null;
+    const { name } = deviceOf(session.manifest, null);
+    return gpuRoofs(name, rooflines.gpu).graphNodeNs.value;
+  }
+}
 
 function waterfallOf(
   kind: 'decode' | 'prefill',
   { execution_id }: BenchVariant,
   point: BenchPointResult,
-  { model, roofs }: Facts,
+  { model, roofs, workload, host: told, nodeNs }: Facts & { host: StageHost | null; nodeNs: number | null },
 ): StageWaterfall | null {
   const { latency, device_work: work } = point;
   const steps = 'p50' in latency.itl_ms ? latency.itl_ms : latency.tpot_ms;
@@ -61,9 +81,24 @@ function waterfallOf(
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
   const idleShare = kind === 'decode' ? work.decode_idle_share : work.prefill_idle_share;
   const busyMs = idleShare.value === null ? null : Math.max(0, measured * (1 - idleShare.value));
-  const parts = partsOf(necessary, kernels.value, busyMs);
-  const told = parts.reduce((sum, { ms }) => sum + ms, 0);
-  const bars = [...parts, { id: 'unattributed', ms: measured - told }];
+  // Steps that were not recorded have no call either: W is then of means that the engine tells.
+  const host = kind === 'decode' && !('p50' in latency.itl_ms) ? null : told;
+  const { parts, notes } = benchParts({
+    kind,
+    measuredMs: measured,
+    necessary,
+    kernelMs: kernels.value,
+    busyMs,
+    kernels: kind === 'decode' ? work.decode_kernels.value : null,
+    host,
+    threads: workload.threads,
+    onCpu: onCpu(workload),
+    nodeNs: kind === 'decode' ? nodeNs : null,
+    machine: point.machine,
+    decodeShare: decodeShareOf(point),
+  });
+  const sum = parts.reduce((total, { ms }) => total + ms, 0);
+  const bars = byOrder([...parts, { id: 'unattributed', ms: measured - sum }]);
   const peaksMeasured = !('reason' in roofs) && roofs.measuredPeak('float32').value !== null;
   const median = kind === 'decode' ? steps : latency.ttft_ms;
   return {
@@ -93,11 +128,13 @@ function waterfallOf(
       share: bar.ms / measured,
       count: bar.id.endsWith('.kernels') && kind === 'decode' ? work.decode_kernels.value : null,
       ...barWords(bar.id, { peaksMeasured }),
-      confidence: 'low',
-      sql: sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
-      sharpen:
-        bar.id === 'roofline' || bar.id === 'serial' ? null : 'inferscope run --evaluator nsys -- <command>',
-      note: noteOf(bar.id, bar.ms, busyMs, measured),
+      confidence: confidenceOf(bar.id),
+      sql:
+        host && bar.id.startsWith('host.')
+          ? hostSql(bar.id, { executionId: execution_id, point: point.point, kind, host })
+          : sqlOf(bar.id, bar.ms, { execution_id, point: point.point, kind }, kernels),
+      sharpen: /^(roofline|serial|host\.(loop|sampling))$/.test(bar.id) ? null : sharperOf(workload),
+      note: notes.get(bar.id) ?? noteOf(bar.id, bar.ms, busyMs !== null),
       parts: [],
     })),
     sum_error_share: 0,
@@ -129,29 +166,27 @@ function peaksOf(roofs: UtilizationRoofs, model: WorkloadModel | MissingFigure, 
   };
 }
 
-function partsOf(
-  necessary: Necessary | MissingFigure,
-  kernelMs: number | null,
-  busyMs: number | null,
-): { id: string; ms: number }[] {
-  // Kernels of several streams at once take longer together than the device is busy.
-  const kernels = kernelMs === null ? null : busyMs === null ? kernelMs : Math.min(kernelMs, busyMs);
-  const copies =
-    kernels !== null && busyMs !== null && busyMs > kernels
-      ? [{ id: 'exposed_copy.all', ms: busyMs - kernels }]
-      : [];
-  if ('reason' in necessary) {
-    return kernels === null ? [] : [{ id: 'kernels.kernels', ms: kernels }, ...copies];
-  }
-  const oneByOne = [...necessary.byClass].reduce(
-    (sum, [name, ms]) => sum + (name === 'sampling' ? 0 : ms),
-    0,
-  );
-  return [
-    { id: 'roofline', ms: necessary.rooflineMs },
-    { id: 'serial', ms: oneByOne - necessary.rooflineMs },
-    ...(kernels === null ? [] : [{ id: 'inefficiency.kernels', ms: kernels - oneByOne }, ...copies]),
-  ];
+/** In the order of all waterfalls; `roofline` and `unattributed` are said though they are nothing. */
+const byOrder = (parts: readonly Part[]): Part[] =>
+  orderedIds(parts).map((id) => parts.find((part) => part.id === id)!);
+
+/** Time stamps around every call are exact; what was watched once, sampled or reckoned is not. */
+const confidenceOf = (id: string): WaterfallBar['confidence'] =>
+  id === 'host.loop' || id === 'host.sampling' ? 'high' : id === 'host.program' ? 'medium' : 'low';
+
+/** The capture that tells causes where the engine ran. */
+function sharperOf(workload: Workload): string {
+  if (!onCpu(workload)) return 'inferscope run --evaluator nsys -- <command>';
+  return workload.engine.name.startsWith('onnx')
+    ? 'inferscope profile <model>'
+    : 'inferscope run --evaluator torch -- <command>';
+}
+
+function decodeShareOf({ latency, output_len }: BenchPointResult): number | null {
+  const [e2e, tpot] = [meanOf(latency.e2e_ms), meanOf(latency.tpot_ms)];
+  return e2e.value === null || tpot.value === null || !(e2e.value > 0)
+    ? null
+    : (tpot.value * (output_len - 1)) / e2e.value;
 }
 
 function sqlOf(
@@ -168,20 +203,21 @@ FROM device_work WHERE ${filter}
 UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${rest} ORDER BY 3 DESC`;
 }
 
-function noteOf(id: string, ms: number, busyMs: number | null, measured: number): string | null {
+function noteOf(id: string, ms: number, watched: boolean): string | null {
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
   if (id === 'serial') return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline';
-  if (id === 'unattributed' && busyMs !== null) {
-    const idle = measured - busyMs;
-    return idle >= 0
-      ? `the device is idle for ${idle.toPrecision(3)} ms of it: a benchmark does not see what for`
-      : 'the watched iteration kept the device busy for longer than a timed one takes';
-  }
   if (id === 'unattributed') {
-    return ms < 0
-      ? 'faster than the arithmetic allows: model, dtype, sizes or peaks are not those of what ran'
+    if (ms < 0) {
+      return watched
+        ? 'the watched iteration kept the device busy for longer than a timed one takes'
+        : 'faster than the arithmetic allows: model, dtype, sizes or peaks are not those of what ran';
+    }
+    return watched
+      ? 'the device is idle in it: a benchmark does not see what for'
       : "what is not the roofline's: a benchmark does not see its cause";
   }
   if (ms >= 0) return null;
+  if (id.startsWith('host.'))
+    return 'calls and sampling take longer than the period they lie in: they overlap';
   return 'faster than its necessary time: bytes came from the cache, or model, dtype, sizes or peaks are not those of what ran';
 }

@@ -1,4 +1,4 @@
-import { edges, gapParts, gapsOfWindows } from '../trace/phases.js';
+import { edges, gapParts, gapsOfWindows, makeStepGaps, stepGaps } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 
@@ -60,8 +60,8 @@ export function activitiesOfWindows(
 }
 
 /** Idle time by part of every step's window; `outside` is the whole of the capture. */
-export function gapSums(unmarked: boolean, windows = stepWindows): string {
-  if (!unmarked) return gapsOfWindows('true', windows);
+export function gapSums(unmarked: boolean, windows = stepWindows, grouped?: string): string {
+  if (!unmarked) return gapsOfWindows('true', windows, grouped);
   const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::DOUBLE AS ${part}`);
   return `SELECT 0 AS stage_id, ${sums.join(', ')} FROM own_gaps`;
 }
@@ -90,12 +90,13 @@ export async function makeWindowSums(
   await database.query(
     `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked, windows)}`,
   );
+  if (!unmarked) await makeStepGaps(scope);
   const sums = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`);
   const zero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`);
   await database.query(
     `CREATE TEMP TABLE window_idle AS
      SELECT w.kind, w.stage_id, ${zero.join(', ')}, ${edges.join(', ')}
      FROM ${windows} w JOIN (${edgeSums(scope, windows)}) USING (stage_id)
-     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked, windows)}) GROUP BY stage_id) USING (stage_id)`,
+     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked, windows, stepGaps)}) GROUP BY stage_id) USING (stage_id)`,
   );
 }

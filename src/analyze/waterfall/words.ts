@@ -41,6 +41,8 @@ const hostWords: Record<string, string> = {
   runtime_call: 'runtime, entering and leaving the call',
   sampling: 'host, choosing the next token',
   loop: 'host, the loop around the calls',
+  dispatch: 'host, dispatching kernels (Python, framework, launch calls)',
+  idle_cores: 'cores of the engine without work',
 };
 
 /** A bar's id in words, how far it can be trusted by its nature, and the capture that would sharpen it. */
@@ -123,6 +125,14 @@ export function barWords(
         null,
       );
     case 'host':
+      if (tail === 'dispatch' || tail === 'idle_cores') {
+        return told(
+          hostWords[tail]!,
+          'low',
+          'time by the sampled CPU time of the process, a mean over the timed repeats',
+          null,
+        );
+      }
       return told(
         hostWords[tail] ?? `host: ${tail.replaceAll('_', ' ')}`,
         tail === 'program' || tail === 'start_up' || tail === 'shut_down' ? 'medium' : 'medium',

@@ -120,7 +120,14 @@ async function ofPlan(
     const bench = waterfall.source === 'bench';
     return withLaunches({
       ...state,
-      idleBars: bench && !cpu ? new Set(['unattributed']) : new Set(),
+      // What the host does between two calls stays, however they launch.
+      idleBars:
+        bench && !cpu
+          ? new Set([
+              ...[...state.idleBars].filter((id) => !/^host\.(loop|sampling)$/.test(id)),
+              'unattributed',
+            ])
+          : new Set(),
       kernels: waterfall.bars.find(({ id }) => id.endsWith('.kernels'))?.count ?? null,
       nodeNs: roofs?.graphNodeNs.value ?? null,
       gpuName: roofs?.name ?? null,

@@ -1,0 +1,76 @@
+import { expect, test } from 'vitest';
+import { figure, missing } from '../../model/figure.js';
+import { benchParts, type BenchTimes } from './bench-parts.js';
+
+const none = missing('not_sampled', 'no samples');
+
+/** A decode step of 10 ms: 9 in the call, 8 between device events, 3 of them busy with 2.5 ms of 100 kernels. */
+const step: BenchTimes = {
+  kind: 'decode',
+  measuredMs: 10,
+  necessary: missing('no_model', 'no model'),
+  kernelMs: 2.5,
+  busyMs: 3,
+  kernels: 100,
+  host: { callMs: 9, samplingMs: 0.4, deviceMs: 8, stages: 4 },
+  threads: null,
+  onCpu: false,
+  nodeNs: null,
+  machine: { cpu_cores_busy: none, gpu_utilization_percent: none },
+  decodeShare: 0.9,
+};
+const barsOf = (change: Partial<BenchTimes>) =>
+  Object.fromEntries(
+    benchParts({ ...step, ...change }).parts.map(({ id, ms }) => [id, Number(ms.toFixed(9))]),
+  );
+const known = {
+  'kernels.kernels': 2.5,
+  'exposed_copy.all': 0.5,
+  'host.program': 1,
+  'host.sampling': 0.4,
+  'host.loop': 0.6,
+};
+
+test('time stamps and device events split a step; what is idle between its kernels is not told', () => {
+  expect(barsOf({})).toEqual(known);
+});
+
+test('a busy core while the device is idle is the host; half a core is half of it', () => {
+  const cores = (value: number) => ({
+    machine: { ...step.machine, cpu_cores_busy: figure(value, 'cores', 'telemetry') },
+  });
+  expect(barsOf(cores(1.2))).toEqual({ ...known, 'host.dispatch': 5 });
+  expect(barsOf(cores(0.5))).toEqual({ ...known, 'host.dispatch': 2.5 });
+  expect(benchParts({ ...step, ...cores(1) }).notes.get('host.dispatch')).toContain(
+    '50.0 µs of idle time each',
+  );
+});
+
+test('replayed graphs: their nodes, as far apart as measured', () => {
+  expect(barsOf({ nodeNs: 1000 })).toEqual({ ...known, launch_latency: 0.1 });
+  // Never more than the device is idle.
+  expect(barsOf({ nodeNs: 1e6 })['launch_latency']).toBe(5);
+});
+
+test('nothing watched the device: its sampled utilisation, where the repeat is mostly decoding', () => {
+  const unwatched = {
+    kernelMs: null,
+    busyMs: null,
+    host: null,
+    machine: { ...step.machine, gpu_utilization_percent: figure(60, '%', 'telemetry: gpu0') },
+  };
+  expect(barsOf(unwatched)).toEqual({ 'kernels.kernels': 6 });
+  expect(barsOf({ ...unwatched, decodeShare: 0.5 })).toEqual({});
+});
+
+test('on a CPU threads without a core are idle time of the device', () => {
+  const cpu = {
+    onCpu: true,
+    threads: 4,
+    kernelMs: null,
+    busyMs: null,
+    machine: { ...step.machine, cpu_cores_busy: figure(3, 'cores', 'telemetry') },
+    host: { callMs: 8, samplingMs: 0.5, deviceMs: null, stages: 4 },
+  };
+  expect(barsOf(cpu)).toEqual({ 'host.idle_cores': 2, 'host.sampling': 0.5, 'host.loop': 1.5 });
+});
