@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { packageRoot } from '../model/installation.js';
-import { describeEnvironment, distribution, packageVersion } from './environment.js';
+import { describeEnvironment, distribution, evaluatedIssue, packageVersion } from './environment.js';
 
 test('facts of this machine: every null has an issue, versions are those of package.json', () => {
   const { hardware, software, issues } = describeEnvironment();
@@ -31,6 +31,16 @@ test('nothing that identifies: no host name, user, home or environment value', (
 test('a package that is not installed has no version', () => {
   expect(packageVersion('no-such-package-of-inferscope')).toBeNull();
   expect(packageVersion('zod')).toMatch(/^4\./);
+});
+
+test('below a profiler the figures hold what it adds; below none they do not', () => {
+  expect(evaluatedIssue({ INFERSCOPE_EVALUATOR: 'nsys' })).toMatchObject({
+    code: 'under_evaluator',
+    severity: 'warning',
+    text: expect.stringContaining('--evaluator nsys') as unknown,
+  });
+  for (const evaluator of ['none', '', undefined])
+    expect(evaluatedIssue({ INFERSCOPE_EVALUATOR: evaluator })).toBeNull();
 });
 
 test('os-release', () => {

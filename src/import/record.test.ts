@@ -141,6 +141,19 @@ test('lines of a newer version or an unknown type are counted and left out', asy
   expect(rows('stages')).toHaveLength(6);
 });
 
+test('a session that the program kept is named; it is no row', async () => {
+  const told = line({ type: 'session', t_ns: 1500, id: '20261121-1200-latency-tiny', kind: 'bench' });
+  const { outcome, rows } = await load(`${told}\n`);
+  expect(outcome.issues).toEqual([
+    {
+      code: 'nested_session',
+      severity: 'info',
+      text: 'The program kept a session of its own (bench): inferscope session show 20261121-1200-latency-tiny',
+    },
+  ]);
+  expect(rows('stages')).toEqual([]);
+});
+
 test('an empty record has nothing in it', async () => {
   const { outcome, rows } = await load('');
   expect(outcome).toMatchObject({ model: null, issues: [], clockPairs: [] });

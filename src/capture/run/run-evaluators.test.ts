@@ -64,6 +64,29 @@ test('arguments, output, exit code and record of a real program', async () => {
   expect(clean!.telemetry.length).toBeGreaterThan(0);
 });
 
+test('a program is told which evaluator is around it; what a trace lacks is an issue, without secrets', async () => {
+  vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', '{"max_seconds":600,"shapes":false}');
+  const script =
+    'echo $INFERSCOPE_EVALUATOR; test -z "$INFERSCOPE_TORCH_TRACE" && exit; echo $INFERSCOPE_TORCH_OPTIONS;' +
+    'for n in 1 2; do echo "the torch trace of hidden-word ends here" >> $INFERSCOPE_TORCH_TRACE/notes.txt; done;' +
+    'echo {} > $INFERSCOPE_TORCH_TRACE/kineto-0-1.json';
+  const { executions } = await runEvaluators(
+    options(['sh', '-c', script], { evaluators: ['none', 'torch'], secrets: ['hidden-word'] }),
+  );
+  const [clean, torch] = executions;
+  expect(read(clean!.files, 'stdout')).toBe('none\n');
+  const [evaluator, given] = read(torch!.files, 'stdout').split('\n');
+  expect(evaluator).toBe('torch');
+  // What is typed goes before what the environment says.
+  expect(JSON.parse(given!)).toMatchObject({ max_seconds: 600, shapes: true });
+  const ofTrace = (one: typeof clean) => one!.issues.filter(({ code }) => code === 'torch_trace');
+  expect(ofTrace(clean)).toEqual([]);
+  expect(ofTrace(torch).map(({ text }) => text)).toEqual(['The torch trace of *** ends here']);
+  vi.stubEnv('INFERSCOPE_TORCH_OPTIONS', 'cpu');
+  const bad = runEvaluators(options(['true'], { evaluators: ['torch'] }));
+  await expect(bad).rejects.toMatchObject({ code: 'E_USAGE' });
+});
+
 test('secrets of the environment and the command line are in no kept log, command or message', async () => {
   const secret = 'planted-value-1234';
   vi.stubEnv('MY_TOKEN', secret);

@@ -1,0 +1,29 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { passOnRecord } from './outer-run.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-outer-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('whole lines go to the record of the run around, each once', () => {
+  const [own, outer] = [join(folder, 'own.jsonl'), join(folder, 'outer.jsonl')];
+  const env = { INFERSCOPE_RECORD: outer };
+  writeFileSync(outer, '{"of":"others"}\n');
+  writeFileSync(own, '{"n":1}\n{"n":2}\n{"n":');
+  const passed = passOnRecord(own, 0, env);
+  expect(passed).toBe('{"n":1}\n{"n":2}\n'.length);
+  writeFileSync(own, '{"n":1}\n{"n":2}\n{"n":"é"}\n');
+  expect(passOnRecord(own, passed, env)).toBe(Buffer.byteLength('{"n":1}\n{"n":2}\n{"n":"é"}\n'));
+  expect(readFileSync(outer, 'utf8')).toBe('{"of":"others"}\n{"n":1}\n{"n":2}\n{"n":"é"}\n');
+});
+
+test('nothing without a run around, of a record that is not there, or of the record itself', () => {
+  const own = join(folder, 'alone.jsonl');
+  writeFileSync(own, '{"n":1}\n');
+  expect(passOnRecord(own, 0, {})).toBe(0);
+  expect(passOnRecord(own, 0, { INFERSCOPE_RECORD: own })).toBe(0);
+  expect(passOnRecord(join(folder, 'no.jsonl'), 3, { INFERSCOPE_RECORD: join(folder, 'x.jsonl') })).toBe(3);
+  expect(readFileSync(own, 'utf8')).toBe('{"n":1}\n');
+});

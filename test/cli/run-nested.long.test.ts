@@ -1,0 +1,33 @@
+import { rmSync } from 'node:fs';
+import process from 'node:process';
+import { afterAll, expect, test } from 'vitest';
+import { cli, inferscope, place, sessions } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+test('around a command of ours: its stages are in both sessions, and which it kept is told', () => {
+  const shape = ['--input-len', '8', '--output-len', '4', '--threads', '1', '--runs', '2', '--launches', '1'];
+  const bench = [process.execPath, cli, 'bench', 'latency', '--model', at.tiny, ...shape, '--name', 'inside'];
+  const output = ['--output', at.scratch];
+  const { status, stdout, stderr } = inferscope(at, [
+    ...['run', '--evaluator', 'none', '--name', 'outside'],
+    ...['--', ...bench, ...output],
+  ]);
+  expect(status).toBe(0);
+  expect(stdout).toContain('· bench latency ·');
+  const inside = sessions(at).find(({ name }) => name === 'inside')!;
+  expect(stderr).toContain(`kept a session of its own (bench): inferscope session show ${inside.id}`);
+  const stagesOf = (name: string) => {
+    const question = `SELECT kind, iteration, step_index, warmup, batch_size, new_tokens, context_tokens_sum, end_ns - start_ns AS ns
+      FROM stages ORDER BY start_ns`;
+    return JSON.parse(inferscope(at, ['sql', '--session', name, '--json', question]).stdout) as {
+      data: { rows: unknown[] };
+    };
+  };
+  const own = stagesOf('inside').data.rows;
+  // A load; of each of two timed repeats and of the warm-up a prefill and three decode steps.
+  expect((own.length - 1) % 4).toBe(0);
+  expect(own.length).toBeGreaterThanOrEqual(1 + 4 * 4);
+  expect(stagesOf('outside').data.rows).toEqual(own);
+});
