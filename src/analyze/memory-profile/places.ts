@@ -28,7 +28,10 @@ export interface PlaceFacts {
 export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
   const { gpus, points, log, estimate, workload, pool, complete } = facts;
   if (plan.where === 'url') return [serverPlace(estimate, pool)];
-  if (gpus.length === 0 && plan.engine === 'vllm') return [vllmHost(rows, log, { estimate, complete })];
+  if (gpus.length === 0 && plan.engine === 'vllm') {
+    // The arithmetic is of a whole run.
+    return [vllmHost(rows, log, { estimate: plan.failure === null ? estimate : null, complete })];
+  }
   if (gpus.length === 0) {
     return [
       hostPlace(rows, estimate, {

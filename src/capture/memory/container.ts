@@ -2,6 +2,7 @@ import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { fromErrorLine, recordedError } from '../../engines/transformers/process-failure.js';
+import { withRootCause } from '../../engines/vllm/root-cause.js';
 import type { BenchOrder } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
@@ -235,7 +236,7 @@ function launchIn(
   async function failureOf({ failure, log }: { failure: unknown; log: string | null }): Promise<unknown> {
     if (failure === null) return null;
     const told = await recordedError(control.recordPath, 'any');
-    if (told) return fromErrorLine(told);
+    if (told) return withRootCause(fromErrorLine(told), log);
     if (control.signal.aborted) return failure;
     const now = await docker(['inspect', '--type', 'container', '--format', '{{.State.Running}}', container]);
     if (now.exitCode === 0 && now.stdout.trim() === 'true') return failure;

@@ -1,10 +1,12 @@
 import { readFile, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import process from 'node:process';
 import { execa } from 'execa';
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
 import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
 import { messageOf } from '../../model/errors.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
+import { rootCause, tooLittleMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
 
 type RequestLineInput = Extract<RecordLineInput, { type: 'request' }>;
@@ -14,15 +16,19 @@ export type BenchVerb = (typeof benchVerbs)[keyof typeof benchVerbs];
 
 export interface BenchTarget {
   python: string;
+  /** inferscope_vllm_command.py, which starts vLLM's. */
+  command: string;
   version: string;
   verb: BenchVerb;
   /** Name for the record. */
   name: string;
   weights: 'random' | 'trained';
+  /** What prompts of `throughput` are made with; null: the model's own. */
+  tokenizer: string | null;
   /** cuda or cpu. */
   device: string;
   place: (scratch: string) => string;
-  /** Of Python itself, before `-m`. */
+  /** Of Python itself. */
   interpreterArgs?: readonly string[];
 }
 
@@ -34,7 +40,7 @@ export function benchArguments(
   verb: BenchVerb,
   { batch_size, input_len, output_len }: BenchPoint,
   order: Pick<BenchOrder, 'repeats' | 'warmup' | 'dtype' | 'seed' | 'engine_args'>,
-  of: { model: string; weights: 'random' | 'trained'; output: string },
+  of: { model: string; weights: 'random' | 'trained'; tokenizer: string | null; output: string },
 ): string[] {
   const flags: Record<string, string | number> = {
     model: of.model,
@@ -47,6 +53,7 @@ export function benchArguments(
     ...(of.weights === 'random' ? { 'load-format': 'dummy' } : {}),
     // Only the random prompts of throughput need a tokenizer.
     ...(verb === 'latency' ? { 'disable-detokenize': 'true', 'skip-tokenizer-init': 'true' } : {}),
+    ...(verb === 'throughput' && of.tokenizer !== null ? { tokenizer: of.tokenizer } : {}),
     ...(order.dtype === null ? {} : { dtype: order.dtype }),
     ...order.engine_args,
     'output-json': of.output,
@@ -69,6 +76,38 @@ export function batchSeconds(text: string): number[] {
   const seconds = found.filter((value): value is number => typeof value === 'number' && value > 0);
   if (seconds.length > 0 && seconds.length === found.length) return seconds;
   throw new Error('its JSON holds neither "latencies" nor "elapsed_time"');
+}
+
+/** Its random prompts are text that is tokenized again, and may come out longer or shorter. Null: as ordered. */
+export function otherShape(text: string, { batch_size, input_len, output_len }: BenchPoint): string | null {
+  const { total_num_tokens: found } = JSON.parse(text) as { total_num_tokens?: unknown };
+  const ordered = batch_size * (input_len + output_len);
+  if (typeof found !== 'number' || Math.abs(found - ordered) <= 0.01 * ordered) return null;
+  return `vllm bench throughput ran ${found} tokens, not the ${ordered} ordered: its prompts do not keep their length through this tokenizer`;
+}
+
+/** Asks the command to end when the benchmark is stopped, and ends all its processes where it does not. */
+function stopWith(pid: number | undefined, signal: AbortSignal): () => void {
+  let kill: NodeJS.Timeout | undefined;
+  const send = (to: number, name: NodeJS.Signals) => {
+    try {
+      process.kill(to, name);
+    } catch {
+      // It is gone.
+    }
+  };
+  const stop = () => {
+    if (pid === undefined) return;
+    send(pid, 'SIGINT');
+    kill = setTimeout(() => send(-pid, 'SIGKILL'), 30_000);
+  };
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return () => {
+    clearTimeout(kill);
+    signal.removeEventListener('abort', stop);
+    if (pid !== undefined && signal.aborted) send(-pid, 'SIGKILL');
+  };
 }
 
 /**
@@ -103,26 +142,29 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
 
   async function measure(point: BenchPoint, model: string): Promise<void> {
     const output = join(control.scratch, `vllm-bench-${point.point}-${order.launch}.json`);
-    const args = benchArguments(target.verb, point, order, { model, weights: target.weights, output });
-    const child = execa(
-      target.python,
-      [...(target.interpreterArgs ?? []), '-m', 'vllm.entrypoints.cli.main', ...args],
-      {
-        stdin: 'ignore',
-        all: true,
-        reject: false,
-        maxBuffer: 1 << 20,
-        cancelSignal: control.signal,
-        forceKillAfterDelay: 30_000,
-      },
-    );
+    const { verb, weights, tokenizer } = target;
+    const args = benchArguments(verb, point, order, { model, weights, tokenizer, output });
+    const child = execa(target.python, [...(target.interpreterArgs ?? []), '-B', target.command, ...args], {
+      stdin: 'ignore',
+      all: true,
+      reject: false,
+      maxBuffer: 1 << 20,
+      // A process group of its own: its engine core outlives a front end that is killed, and holds the log's pipe.
+      detached: true,
+    });
     pid = child.pid ?? null;
+    const stopped = stopWith(child.pid, control.signal);
     const exit = await child;
+    stopped();
     log.push(`$ vllm ${args.join(' ')}`, String(exit.all ?? ''));
     if (exit.failed) {
       const said = String(exit.all ?? '');
-      const memory = /out of memory|OutOfMemory/i.test(said);
-      const words = said.trim().split('\n').at(-1) ?? '';
+      const cause = rootCause(said);
+      const words = cause
+        ? `${cause.name}: ${cause.text}`
+        : said.trim().split('\n').at(-1) ||
+          `it ended by ${exit.signal ?? `exit code ${exit.exitCode}`} without a word`;
+      const memory = /out of memory|OutOfMemory/i.test(said) || tooLittleMemory(words);
       if (control.signal.aborted) end(point, 'stopped', 'stopped by the user');
       else
         end(
@@ -137,6 +179,11 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
       // The log is kept with the session: vLLM's own file as it wrote it.
       log.push(`${basename(output)}:`, text.trim());
       const seconds = batchSeconds(text);
+      const other = otherShape(text, point);
+      if (other !== null) {
+        end(point, 'failed', other);
+        return;
+      }
       const { mtimeMs } = await stat(output);
       const end_ns = monotonicNs() - Math.max(0, Date.now() - mtimeMs) * 1e6;
       write(...requestLines(point, order, iteration, seconds, end_ns));

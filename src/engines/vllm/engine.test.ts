@@ -84,7 +84,7 @@ describe('the model as vLLM gets it', () => {
 });
 
 describe("vLLM's own commands", () => {
-  const of = { model: '/m', weights: 'random' as const, output: '/o.json' };
+  const of = { model: '/m', weights: 'random' as const, tokenizer: null, output: '/o.json' };
   test('latency runs the batch; flags are those of vllm bench latency --help', () => {
     expect(benchArguments('latency', point, order, of).join(' ')).toBe(
       'bench latency --model /m --seed 3 --input-len 128 --output-len 64 --batch-size 4 --num-iters 5 --num-iters-warmup 6 ' +
@@ -98,6 +98,8 @@ describe("vLLM's own commands", () => {
       'bench throughput --model /m --seed 3 --input-len 128 --output-len 64 --dataset-name random --num-prompts 4 ' +
         '--max-num-seqs 4 --load-format dummy --output-json /o.json',
     );
+    const own = benchArguments('throughput', point, order, { ...of, tokenizer: '/t' });
+    expect(own.join(' ')).toContain(' --tokenizer /t ');
   });
   test('seconds a batch of both files, and nothing of another', () => {
     expect(batchSeconds('{"avg_latency": 1.5, "latencies": [1, 2], "percentiles": {"10": 1.1}}')).toEqual([
@@ -131,10 +133,12 @@ describe("vLLM's own commands", () => {
     const launch = launchBench(
       {
         python: 'python3',
+        command: 'python/inferscope_probe/inferscope_vllm_command.py',
         version: '0.11.0',
         verb: 'latency',
         name: 'llama-24m',
         weights: 'random',
+        tokenizer: null,
         device: 'cuda',
         place: () => root,
         // No site-packages, whatever this Python has installed.

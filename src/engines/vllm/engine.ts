@@ -1,4 +1,6 @@
 import { join } from 'node:path';
+import type { BenchPoint } from '../../model/bench.js';
+import type { Issue } from '../../model/document.js';
 import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
@@ -7,7 +9,7 @@ import { findPython, pythonCandidates } from '../transformers/interpreter.js';
 import { launchPython } from '../transformers/launch.js';
 import { benchVerbs, launchBench } from './bench-command.js';
 import { cannotBench, cannotOffline } from './cannot.js';
-import { placeModel, vllmConfig } from './place-model.js';
+import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
 import { needVersion, withOtherWays } from './vllm-version.js';
 
@@ -50,6 +52,7 @@ export const vllmEngine: Engine = {
       return {
         ...common,
         cannot: cannotOffline(device),
+        issues: (points) => waiting(points, args),
         launch(order, control) {
           const own = {
             ...order,
@@ -72,11 +75,13 @@ export const vllmEngine: Engine = {
     const verb = benchVerbs[via as keyof typeof benchVerbs];
     const target = {
       python: python.command,
+      command: join(probeFolder(), 'inferscope_vllm_command.py'),
       version,
       verb,
       name: model.name,
       weights: model.weights,
       device,
+      tokenizer: verb === 'throughput' ? promptTokenizer(model, args) : null,
       place: (scratch: string) => placeModel(model, scratch),
     };
     return {
@@ -88,6 +93,27 @@ export const vllmEngine: Engine = {
 };
 
 const probeFolder = () => join(packageRoot(), 'python', 'inferscope_probe');
+
+/** A batch beyond max_num_seqs is no batch: its last sequences begin when the first have ended. */
+function waiting(points: readonly BenchPoint[], args: Record<string, string>): Issue[] {
+  const most = Number(args['max_num_seqs'] ?? args['max-num-seqs'] ?? Number.NaN);
+  const sizes = [...new Set(points.map(({ batch_size }) => batch_size).filter((size) => size > most))];
+  if (sizes.length === 0) return [];
+  const text = `max_num_seqs=${most} runs ${most} sequences at once: of batch ${sizes.join(', ')} the others wait, and TTFT has their wait in it.`;
+  return [{ code: 'batch_waits', severity: 'info', text }];
+}
+
+/** @throws E_USAGE where there is none: `vllm bench throughput` makes its prompts with one */
+function promptTokenizer(model: ChosenModel, args: Record<string, string>): string | null {
+  if (args['tokenizer'] !== undefined) return null;
+  const found = tokenizerOf(model);
+  if (found !== null) return found;
+  throw new InferscopeError('E_USAGE', {
+    what: `${model.name} has no tokenizer, and vllm bench throughput makes its prompts with one`,
+    why: 'It is dimensions alone; stepping the engine needs none, since its prompts are token ids.',
+    fix: 'Leave --engine-arg via=bench-throughput out, or add --engine-arg tokenizer=FOLDER.',
+  });
+}
 
 function checkRequest({ url, threads }: EngineRequest, via: string): void {
   if (!ways.includes(via as (typeof ways)[number])) {

@@ -1,4 +1,4 @@
-import { InferscopeError } from '../../model/errors.js';
+import { type ErrorCode, InferscopeError } from '../../model/errors.js';
 
 /**
  * What the processes of vLLM say on their way out and what came of it elsewhere. The front end says "Engine core
@@ -33,27 +33,29 @@ function validationOf(lines: readonly string[]): string | null {
   return found.find((one) => one !== undefined) ?? null;
 }
 
+/** Whether these words are of an engine that found too little memory. */
+export const tooLittleMemory = (words: string): boolean =>
+  remedies.some(({ says, code }) => code === 'E_OUT_OF_MEMORY' && says.test(words));
+
 /** A failure of a launch with the cause that its log shows, and what to type against the known ones. */
 export function withRootCause(failure: unknown, log: string | null): unknown {
-  const known =
-    failure instanceof InferscopeError && ['E_WORKLOAD_FAILED', 'E_OUT_OF_MEMORY'].includes(failure.code);
-  const cause = known && log !== null ? rootCause(log) : null;
-  if (!known || cause === null) return failure;
-  const why = `${cause.name}: ${cause.text}`.slice(0, 500);
-  const told = remedies.find(({ says }) => says.test(why));
-  const { what, fix } = failure.parts;
+  if (!(failure instanceof InferscopeError) || !unexplained.has(failure.code)) return failure;
+  const { what, why: told, fix } = failure.parts;
+  const cause = log === null ? null : rootCause(log);
+  // What the front end raised itself is not in its log.
+  const why = cause === null || !consequence.test(told) ? told : `${cause.name}: ${cause.text}`.slice(0, 500);
+  const known = remedies.find(({ says }) => says.test(why));
+  if (why === told && !known) return failure;
   return new InferscopeError(
-    told?.code ?? failure.code,
-    { what, why, fix: told?.fix ?? fix },
+    known?.code ?? failure.code,
+    { what, why, fix: known?.fix ?? fix },
     { cause: failure },
   );
 }
 
-const remedies: {
-  says: RegExp;
-  code: 'E_OUT_OF_MEMORY' | 'E_LENGTHS' | 'E_MODEL_ARCHITECTURE' | 'E_USAGE' | 'E_WORKLOAD_FAILED';
-  fix: string;
-}[] = [
+const unexplained = new Set<ErrorCode>(['E_WORKLOAD_FAILED', 'E_OUT_OF_MEMORY']);
+
+const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
   {
     says: /max_model_len \(\d+\) is greater than the derived max_model_len/,
     code: 'E_LENGTHS',

@@ -44,6 +44,7 @@ test('its own logs of every generation are recognised, by what they say', async 
     'v0.7.3-negative',
     'v0.9.2-qwen3-8b-a100',
     'v0.27.1-two-ranks',
+    'v0.32.0-cpu',
   ])
     expect((await identify(fixture(name))).name).toBe('vllm-log');
   expect((await identify('test/fixtures/nvidia-smi-580-h200/nvidia-smi-dmon-all.txt')).name).not.toBe(

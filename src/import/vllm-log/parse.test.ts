@@ -44,6 +44,29 @@ describe('one process', () => {
     });
   });
 
+  test('0.32 on a CPU: the pool and the memory node in the worker’s words; no line about weights', () => {
+    const log = parsed('v0.32.0-cpu');
+    expect(log).toMatchObject({
+      version: { value: '0.32.0' },
+      engine: { value: 'V1' },
+      model: { value: 'tiny' },
+      dtype: { value: 'bfloat16' },
+      max_model_len: { value: 512 },
+      max_num_batched_tokens: { value: 4096 },
+      enforce_eager: { value: true },
+      enable_prefix_caching: { value: false },
+      init_seconds: { value: 1.43 },
+      max_concurrency: { value: { tokens: 512, requests: 1024 } },
+      starts: 1,
+      failure: null,
+      reason: null,
+    });
+    expect(log.ranks.map(sizes)).toEqual([{ kv_cache: 1, device_total: 23.54 }]);
+    expect(log.ranks[0]).toMatchObject({ rank: 0, rank_source: 'single', process: 'Worker', pid: 13_199 });
+    // By hand: K and V of 4 layers, 2 KV heads of 64, 2 bytes are 2048 bytes a token.
+    expect(log.kv_cache_tokens!.value * 2 * 4 * 2 * 64 * 2).toBe(2 ** 30);
+  });
+
   test('0.5.4: of two starts in one log the last', () => {
     const log = parsed('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({

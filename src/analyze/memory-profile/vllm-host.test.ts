@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { readArchitecture } from '../../llm/architecture.js';
+import { estimateMemory } from '../../llm/memory-estimate.js';
+import { floatStorage } from '../../llm/storage.js';
+import { recordLineSchema } from '../../model/record.js';
+import type { VllmLogFacts } from '../../model/vllm-log.js';
+import { breakdownOf } from './breakdown.js';
+import type { Told } from './rows.js';
+import { rowsOf, told } from './test-run.js';
+import { vllmHost } from './vllm-host.js';
+
+/** As recorded of vLLM 0.32.0 on a CPU (ORIGIN.md beside it). */
+const recorded: Told[] = readFileSync('test/fixtures/vllm-0.32.0-cpu/memory.jsonl', 'utf8')
+  .trim()
+  .split('\n')
+  .flatMap((text) => {
+    const line = recordLineSchema.parse(JSON.parse(text));
+    if (line.type !== 'memory') return [];
+    const { kind, rank, device, t_ns, bytes, point, source } = line;
+    const [what, stage, ...detail] = kind.split(':');
+    return [
+      {
+        what: what!,
+        stage: stage ?? null,
+        detail: detail.join(':') || null,
+        rank,
+        device,
+        t_ns,
+        bytes,
+        point,
+        source,
+      },
+    ];
+  });
+const architecture = readArchitecture({
+  architectures: ['LlamaForCausalLM'],
+  model_type: 'llama',
+  hidden_size: 512,
+  intermediate_size: 1408,
+  num_hidden_layers: 4,
+  num_attention_heads: 8,
+  num_key_value_heads: 2,
+  vocab_size: 6400,
+  tie_word_embeddings: true,
+});
+const estimate = estimateMemory(architecture, {
+  batchSize: 2,
+  inputLen: 64,
+  outputLen: 16,
+  storage: floatStorage('bfloat16'),
+});
+const log = {
+  ranks: [
+    { rank: 0, kv_cache: { value: 2 ** 30, line: 'Explicitly set (1.0/23.54) GiB for KV cache on node 0.' } },
+  ],
+} as unknown as VllmLogFacts;
+
+test('a recorded run: weights and pool to the byte of the dimensions, the other processes are software', () => {
+  const { parts, gpu } = vllmHost(rowsOf({ told: recorded }), log, { estimate, complete: true });
+  const of = (component: string) => parts.find((part) => part.component === component)!;
+  expect(gpu).toBeNull();
+  // By hand: embedding (tied), 4 layers of q, k, v, o, three of the MLP and two norms, the last norm; 2 bytes each.
+  const layer = 512 * 512 * 2 + 512 * 128 * 2 + 3 * 512 * 1408 + 2 * 512;
+  expect(of('model_weights')).toMatchObject({
+    bytes: 2 * (6400 * 512 + 4 * layer + 512),
+    confidence: 'high',
+  });
+  expect(of('kv_cache')).toMatchObject({ bytes: 2 ** 30, confidence: 'high' });
+  expect(of('kv_cache').evidence).toContain(
+    '1.074 GB of cache tensors (bfloat16); log: Explicitly set (1.0/23.54) GiB',
+  );
+  expect(of('framework_overhead')).toMatchObject({
+    bytes: 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224 + 381_247_488,
+    confidence: 'medium',
+  });
+  expect(of('framework_overhead').evidence).toContain('front end 0.915 GB, helper 0.0134 GB');
+  // Resident in all of them at the end: what is left is the worker's heap.
+  const resident = 2_066_001_920 + 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224;
+  const { residual_bytes, components } = breakdownOf(
+    [{ gpu: null, parts, peakStage: null }],
+    { bytes: resident, source: 'VmRSS', shared: false },
+    estimate,
+  );
+  expect(components.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(resident);
+  expect(residual_bytes).toBeGreaterThan(0);
+});
+
+test('packed weights count by dimensions and are less sure; a pool that was never touched takes no memory', () => {
+  const rows = rowsOf({
+    told: [
+      told('weights:load:bfloat16', 10, { device: null }),
+      told('packed:load:bfloat16', 90, { device: null }),
+      ...[0, 1].flatMap((rank) => [
+        told('kv_cache:end:bfloat16', 1000, { device: null, rank }),
+        told('kv_resident:end', 4, { device: null, rank }),
+      ]),
+    ],
+  });
+  const { parts } = vllmHost(rows, null, { estimate: null, complete: true });
+  expect(parts.map(({ component, bytes, confidence }) => [component, bytes / 1e6, confidence])).toEqual([
+    ['model_weights', 100, 'medium'],
+    ['kv_cache', 8, 'high'],
+  ]);
+  expect(parts[1]!.evidence).toContain('of 2.000 GB of cache tensors');
+});
+
+test('a vLLM whose workers could not be asked: its log for the pool, arithmetic for the rest', () => {
+  const { parts } = vllmHost(rowsOf(), log, { estimate, complete: true });
+  expect(parts.map(({ component, confidence }) => [component, confidence])).toEqual([
+    ['model_weights', estimate.lines.find(({ component }) => component === 'model_weights')!.confidence],
+    ['kv_cache', 'medium'],
+    ['activations', 'low'],
+  ]);
+  expect(parts[1]).toMatchObject({ bytes: 2 ** 30 });
+  const unlogged = vllmHost(rowsOf(), null, { estimate, complete: false }).parts[1]!;
+  // K and V, 4 layers, 2 KV heads of 64, 2 bytes, 2 × 64 tokens: the calculator's peak is at the end of prefill.
+  expect(unlogged).toMatchObject({ bytes: 2 * 4 * 2 * 64 * 2 * 128, confidence: 'low' });
+});

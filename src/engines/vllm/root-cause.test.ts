@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { InferscopeError } from '../../model/errors.js';
+import { rootCause, withRootCause } from './root-cause.js';
+
+/** As inferscope_vllm.py tells it where only the front end's words arrived. */
+const front = (why: string) =>
+  new InferscopeError('E_WORKLOAD_FAILED', {
+    what: 'vLLM could not start with tiny',
+    why,
+    fix: 'Its log is kept with the session.',
+  });
+const core = 'RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}';
+
+test('warnings with an exception in them are no cause', () => {
+  const warned =
+    '(MainProcess pid=1) WARNING 11-21 15:00:25 [base.py:380] ValueError: Tokenizer not available when `skip_tokenizer_init=True`';
+  expect(rootCause(warned)).toBeNull();
+  expect(rootCause(`${warned}\n${core}`)).toBeNull();
+});
+
+test('pydantic counts first and says it in the next line', () => {
+  const log = [
+    'pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig',
+    '  Value error, User-specified max_model_len (8192) is greater than the derived max_model_len (max_position_embeddings=2048). [type=value_error, input_value=ArgsKwargs((), {}), input_type=ArgsKwargs]',
+  ].join('\n');
+  expect(rootCause(log)).toEqual({
+    name: 'ValidationError',
+    text: 'User-specified max_model_len (8192) is greater than the derived max_model_len (max_position_embeddings=2048).',
+  });
+});
+
+test('what the front end raised itself keeps its words, and gets what to type', () => {
+  const told = withRootCause(
+    front(
+      'ValidationError: User-specified max_model_len (8192) is greater than the derived max_model_len (max_position_embeddings=2048).',
+    ),
+    core,
+  ) as InferscopeError;
+  expect(told.code).toBe('E_LENGTHS');
+  expect(told.parts.what).toBe('vLLM could not start with tiny');
+  expect(told.parts.fix).toContain('--max-model-len');
+});
+
+test('another failure, and one that nobody knows, stay as they are', () => {
+  const usage = new InferscopeError('E_USAGE', { what: 'a', why: core, fix: 'c' });
+  expect(withRootCause(usage, 'ValueError: x')).toBe(usage);
+  const own = front('TypeError: something of its own');
+  expect(withRootCause(own, core)).toBe(own);
+  expect(withRootCause(null, core)).toBeNull();
+});
