@@ -43,6 +43,8 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${request.inputLen} + ${request.outputLen} tokens`;
   const stored = `${model.storage.weights.name} weights`;
+  const part = (text: string, rows = 1) =>
+    partFrom('memory calculator', text, rows, commandOf(name, rooms, request));
   const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
     const at = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
     const made = estimateMemory(model.architecture, at);
@@ -52,8 +54,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
       made.fits && fit.batchSize !== null && fit.contextTokens !== null
         ? `; there is room for a batch of ${fit.batchSize} of that length, or for ${fit.contextTokens} tokens at batch ${request.batchSize}`
         : '';
-    return partFrom(
-      'memory calculator',
+    return part(
       `${word}${name} (${stored}, ${size}) needs ${gbOf(made.neededGpuBytes)} of the ${gbOf(bytes)} of ${gpu}: it ${made.fits ? 'fits' : 'does not fit'}${most}.`,
     );
   });
@@ -61,10 +62,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const lines = made.lines
     .filter(({ bytes }) => bytes >= 1e6)
     .map(({ component, bytes }) => `- ${component.replaceAll('_', ' ')}: ${gbOf(bytes)}`);
-  return told(parts[0]!, [
-    ...parts.slice(1),
-    partFrom('memory calculator', `By component:\n${lines.join('\n')}`, lines.length),
-  ]);
+  return told(parts[0]!, [...parts.slice(1), part(`By component:\n${lines.join('\n')}`, lines.length)]);
 }
 
 /** The session's own sizes, with what the question changes. */
@@ -100,4 +98,11 @@ const family = (name: string): string => /\b[A-Z]{1,3}\d+[A-Z]{0,2}\b|\b\d{4}\b/
 function bytesOf(name: string, { names, memoryGb }: GpuSheet): number {
   const known = [name, ...names].map((one) => allocatableGib[one]).find((one) => one !== undefined);
   return Math.round(2 ** 30 * (known ?? memoryGb * allocatableShare));
+}
+
+/** The same by the command: of a preset, a hub's id or a file. */
+function commandOf(model: string, rooms: readonly Room[], request: Omit<MemoryRequest, 'storage'>): string {
+  const quoted = (text: string) => (/^[\w./-]+$/.test(text) ? text : `"${text}"`);
+  const sizes = `--batch-size ${request.batchSize} --input-len ${request.inputLen} --output-len ${request.outputLen}`;
+  return `inferscope estimate --model ${quoted(model)} --gpu ${quoted(rooms[0]!.name)} ${sizes}`;
 }

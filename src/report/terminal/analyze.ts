@@ -1,5 +1,5 @@
 import type { AnalyzeResult } from '../../model/documents/analyze.js';
-import { formatCount } from '../format.js';
+import { formatCount, nbsp } from '../format.js';
 import { colour } from './colour.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
 
@@ -31,10 +31,24 @@ const queryCharacters = 200;
 
 function queryLines({ id, tool, input, error }: AnalyzeResult['queries'][number], width: number): string[] {
   const text = inert(input ?? '');
-  const shown = text.length > queryCharacters ? `${text.slice(0, queryCharacters - 1)}…` : text;
-  const what = `${tool === 'sql' ? '' : `${tool} `}${shown}${error === null ? '' : ' (failed)'}`;
+  const shown = text.length > queryCharacters ? tailOf(text) : text;
+  const what = `${tool === 'sql' ? '' : `${tool}: `}${shown}${error === null ? '' : ' (failed)'}`;
   return hanging(`  [${id}] `, what, width).map((line) => colour.dim(line));
 }
+
+/** Long queries begin with the same definitions of stages: what they ask stands at their end. */
+function tailOf(text: string): string {
+  const from = Math.max(text.lastIndexOf(' SELECT ') + 1, 0);
+  const own = text.slice(from, from + queryCharacters - 2);
+  return `${from > 0 ? '… ' : ''}${own}${from + own.length < text.length ? '…' : ''}`;
+}
+
+/** Keeps numbers with their units. */
+const unbroken = (text: string): string =>
+  text.replaceAll(
+    /(\d) (%|ms|µs|ns|s|W|GB|MB|GiB|MiB|GB\/s|TFLOP\/s|tokens\/s)(?=[\s.,;:)]|$)/g,
+    `$1${nbsp}$2`,
+  );
 
 /** Lists and paragraphs as they stand, wrapped; lines of code stay whole. */
 export function answerLines(answer: string, width: number): string[] {
@@ -48,7 +62,7 @@ export function answerLines(answer: string, width: number): string[] {
     if (code) return [`    ${line}`];
     if (line.trim() === '') return [''];
     const [, lead = '', rest = ''] = /^(\s*(?:[-*•]\s+|\d+[.)]\s+)?)(.*)$/.exec(line) ?? [];
-    return hanging(`  ${lead}`, rest.replaceAll('**', ''), width);
+    return hanging(`  ${lead}`, unbroken(rest.replaceAll('**', '')), width);
   });
 }
 
