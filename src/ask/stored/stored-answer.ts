@@ -156,7 +156,7 @@ function result(
 function commandOf(from: string, { id, user }: Session): string | null {
   const name = user.name ?? id;
   if (['findings', 'waterfall', 'explain'].includes(from)) return `inferscope explain ${name}`;
-  if (from === 'utilization') return `inferscope session utilization --session ${name}`;
+  if (from === 'utilization') return `inferscope session utilization ${name}`;
   if (from === 'manifest') return `inferscope session show ${name}`;
   if (from === 'memory calculator') return 'inferscope estimate --model <model> --gpu <gpu>';
   return `inferscope report --session ${name}`;

@@ -66,7 +66,7 @@ export const capture = {
   memory: 'inferscope memory --model <model>',
   bench: 'inferscope bench throughput --model <model> --batch-size 1,4,8,16,32',
   latency: 'inferscope bench latency --model <model> --runs 20',
-  serve: 'inferscope bench serve --url <http://host:port>',
+  serve: 'inferscope bench serve <http://host:port>',
   monitor: 'inferscope monitor --record --while -- <command>',
 } as const;
 

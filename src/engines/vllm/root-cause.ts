@@ -79,6 +79,6 @@ const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
   {
     says: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
     code: 'E_MODEL_ARCHITECTURE',
-    fix: 'Type: inferscope bench --engine transformers, or a vLLM that knows this architecture.',
+    fix: 'Take --engine transformers, or a vLLM that knows this architecture.',
   },
 ];

@@ -30,7 +30,7 @@ const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: st
     change: {
       kind: 'config',
       text: 'Take the largest size that fits, a smaller KV dtype, quantised weights or more GPUs.',
-      example: 'inferscope estimate <model> --fit',
+      example: 'inferscope estimate --model <model> --gpu <gpu>',
     },
   },
   throttling: {

@@ -101,7 +101,7 @@ function finding(title: string, evidence: Evidence): FoundDraft {
     change: {
       kind: 'capture',
       text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',
-      example: 'inferscope bench latency --launches 5 --repeats 10 …',
+      example: 'inferscope bench latency --launches 5 --runs 10 …',
     },
     evidence: [evidence],
     check: 'inferscope baseline check, which takes the spread into account',
