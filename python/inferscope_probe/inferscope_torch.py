@@ -30,6 +30,7 @@ from inferscope_after_import import after_import, guarded, say, say_lost
 from inferscope_torch_json import repaired
 from inferscope_torch_model import SeenModel
 from inferscope_torch_ranges import watch_profiler_api, watch_ranges
+from inferscope_vllm_ranges import wait_for_traces
 
 _DEFAULTS: Dict[str, Any] = {
     "shapes": True,
@@ -57,8 +58,7 @@ def arm() -> None:
     for name in sorted(set(_options) - set(_DEFAULTS)):
         say("torch probe: the option %r is unknown and was left out" % name)
     after_import({"torch": _on_torch, "transformers.modeling_utils": _model.watch})
-    # vLLM forks its engine's process by default, and a process that is forked with a profiler running has no trace.
-    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
+    wait_for_traces()
 
 
 def wants_ranges() -> bool:

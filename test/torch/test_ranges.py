@@ -1,0 +1,175 @@
+"""Stages as ranges: of the transformers engine under the torch probe, and of workers shaped as vLLM's."""
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import types
+import unittest
+from pathlib import Path
+from unittest import mock
+
+PROBE = Path(__file__).resolve().parents[2] / "python" / "inferscope_probe"
+sys.path.insert(0, str(PROBE))
+POINT = dict(point="b2-p8-o4", parts=["latency"], batch_size=2, input_len=8, output_len=4)
+ORDER = dict(
+    v=1, execution_id="clean", launch=0, first_iteration=3, model="tiny", weights="random", dtype="float32", device="cpu",
+    engine_args={"threads": "1"}, points=[POINT], repeats=2, warmup={"min": 1, "max": 1, "within": 0.05}, device_work=False, seed=0,
+)
+
+
+class EngineTest(unittest.TestCase):
+    """The engine's process as `run --evaluator torch -- inferscope bench` starts it; its own record is the oracle."""
+
+    @classmethod
+    def setUpClass(cls):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "order.json")
+            Path(path).write_text(json.dumps(ORDER))
+            environment = dict(
+                os.environ, PYTHONPATH=str(PROBE), INFERSCOPE_EVALUATOR="torch", INFERSCOPE_EXECUTION_ID="clean",
+                INFERSCOPE_TORCH_TRACE=os.path.join(folder, "traces"), INFERSCOPE_RECORD=os.path.join(folder, "record.jsonl"),
+            )
+            engine = str(PROBE / "inferscope_engine.py")
+            done = subprocess.run([sys.executable, "-B", engine, path], env=environment, capture_output=True, text=True, timeout=240)
+            assert done.returncode == 0, done.stderr
+            cls.progress = [json.loads(line) for line in done.stdout.splitlines()]
+            (trace,) = Path(folder, "traces").glob("*.json.gz")
+            with gzip.open(trace, "rt") as text:
+                cls.trace = json.load(text)
+            cls.lines = [json.loads(line) for line in Path(folder, "record.jsonl").read_text().splitlines()]
+
+    def ranges(self):
+        found = [event for event in self.trace["traceEvents"] if event.get("cat") == "user_annotation"]
+        return [(event["name"], event["ts"], event["ts"] + event["dur"]) for event in sorted(found, key=lambda event: event["ts"])]
+
+    def test_load_warmup_and_timed_stages_in_order(self):
+        def generation(iteration):
+            steps = [(kind, step) for step in range(3) for kind in ("decode", "sampling")]
+            inside = ["inferscope:%s:%d:%d" % (kind, iteration, step + (kind == "sampling")) for kind, step in steps]
+            return ["inferscope:prefill:%d:0" % iteration, "inferscope:sampling:%d:0" % iteration] + inside
+
+        wanted = ["inferscope:load:0:0", "inferscope:warmup:-1:0"] + generation(-1) + generation(3) + generation(4)
+        self.assertEqual([name for name, _, _ in self.ranges() if name.startswith("inferscope:")], wanted)
+
+    def test_a_range_is_the_stage_that_the_record_has(self):
+        own = {line["name"]: line for line in self.lines if line["type"] == "stage"}
+        clock = next(line for line in self.lines if line["type"] == "clock")
+        # Of the trace µs since its base, of the record ns of CLOCK_MONOTONIC.
+        offset = int(clock["realtime_ns"]) - clock["t_ns"] - int(self.trace.get("baseTimeNanoseconds", 0))
+        apart = []
+        for name, begin, end in self.ranges():
+            if name in own:
+                apart += [abs(begin * 1e3 - own[name]["t_ns"] - offset), abs(end * 1e3 - own[name]["end_ns"] - offset)]
+        self.assertEqual(len(apart), 2 * (1 + 3 * 4))
+        # On a busy machine the process may lose the CPU between the two.
+        self.assertLess(sorted(apart)[len(apart) // 2], 1e6)
+        self.assertLess(max(apart), 1e9)
+
+    def test_warmup_is_around_the_repeats_numbered_below_zero(self):
+        (around,) = [one for one in self.ranges() if one[0].startswith("inferscope:warmup")]
+        for name, begin, end in self.ranges():
+            if name.startswith(("inferscope:prefill", "inferscope:decode")):
+                self.assertEqual(around[1] <= begin and end <= around[2], ":-1:" in name, name)
+
+    def test_operators_are_inside_and_the_record_is_the_engines_alone(self):
+        linear = [event["ts"] for event in self.trace["traceEvents"] if event.get("name") == "aten::linear"]
+        decode = [one for one in self.ranges() if one[0].startswith("inferscope:decode:3")]
+        # 2 layers of q, k, v, o, gate, up, down, and the head.
+        self.assertEqual([sum(begin <= at < end for at in linear) for _, begin, end in decode], [2 * 7 + 1] * 3)
+        self.assertEqual(len([line for line in self.lines if line["type"] == "model"]), 1)
+        self.assertEqual([one["outcome"] for one in self.progress if one["type"] == "point"], ["measured"])
+
+
+def scheduled(new, cached, in_prefill=()):
+    """A vllm.v1.core.sched.output.SchedulerOutput: {request: tokens} of new and of earlier ones."""
+    return types.SimpleNamespace(
+        scheduled_new_reqs=[types.SimpleNamespace(req_id=name) for name in new],
+        scheduled_cached_reqs=types.SimpleNamespace(is_context_phase=lambda name: name in in_prefill),
+        num_scheduled_tokens={**new, **cached},
+    )
+
+
+class VllmTest(unittest.TestCase):
+    def setUp(self):
+        import inferscope_vllm_ranges
+
+        self.module = inferscope_vllm_ranges
+
+    def test_batches_are_named_as_vllm_names_them(self):
+        name = self.module.batch_name
+        self.assertEqual(name(scheduled({"a": 16}, {})), "execute_context_1(16)_generation_0(0)")
+        self.assertEqual(name(scheduled({}, {"a": 1, "b": 1})), "execute_context_0(0)_generation_2(2)")
+        # A chunk of a long prompt is prefill, and three drafts of a request are one of generation.
+        self.assertEqual(name(scheduled({"c": 5}, {"a": 64, "b": 3}, {"a"})), "execute_context_2(69)_generation_1(3)")
+        self.assertIsNone(name(scheduled({}, {})))
+
+    def test_a_worker_of_its_own_process_is_marked(self):
+        import torch
+
+        worker = types.ModuleType("vllm.v1.worker.gpu_worker")
+        exec(
+            "class Worker:\n"
+            "    def load_model(self): return 'loaded'\n"
+            "    def compile_or_warm_up_model(self): return 1\n"
+            "    def execute_model(self, scheduled): return scheduled.num_scheduled_tokens\n"
+            "    def sample_tokens(self, grammar): return grammar\n"
+            "class Overriding(Worker):\n"
+            "    def compile_or_warm_up_model(self): return 1 + super().compile_or_warm_up_model()\n",
+            worker.__dict__,
+        )
+        for one in (worker.Worker, worker.Overriding):
+            one.__module__ = worker.__name__
+        self.module._on_worker(worker)
+        own = worker.Overriding()
+        with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="nsys"), torch.profiler.profile() as profile:
+            self.assertEqual((own.load_model(), own.compile_or_warm_up_model()), ("loaded", 2))
+            for batch in (scheduled({"warmup-x-0": 8}, {}), scheduled({}, {"warmup-x-0": 1}), scheduled({"x-1": 8}, {})):
+                self.assertEqual(own.execute_model(batch), batch.num_scheduled_tokens)
+                self.assertIsNone(own.sample_tokens(None))
+        events = sorted(profile.events(), key=lambda event: event.time_range.start)
+        seen = [(event.name, event.cpu_parent.name if event.cpu_parent else None) for event in events if ":" in event.name or "_" in event.name]
+        warmup, batch = "inferscope:warmup:-1:0", "execute_context_%d(%d)_generation_%d(%d)"
+        self.assertEqual(
+            [one for one in seen if one[0].startswith(("inferscope", "execute"))],
+            [
+                ("inferscope:load:0:0", None),
+                (warmup, None),
+                (warmup, None),
+                (batch % (1, 8, 0, 0), warmup),
+                ("inferscope:sampling", warmup),
+                (batch % (0, 0, 1, 1), warmup),
+                ("inferscope:sampling", warmup),
+                (batch % (1, 8, 0, 0), None),
+                ("inferscope:sampling", None),
+            ],
+        )
+
+    def test_without_an_evaluator_a_worker_marks_nothing(self):
+        calls = []
+        with mock.patch.object(self.module, "range_opener", lambda: calls.append(1)):
+            wrapped = self.module._ranged(lambda self, batch: batch, "execute_model", self.module.batch_name)
+            self.assertEqual(wrapped(None, 7), 7)
+        self.assertEqual(calls, [])
+
+    def test_its_processes_get_time_to_write(self):
+        told = []
+
+        def shutdown(processes, timeout=None):
+            told.append((processes, timeout))
+
+        module = types.SimpleNamespace(shutdown=shutdown)
+        self.module._on_engine(module)
+        module.shutdown(["core"])
+        module.shutdown(["core"], timeout=600.0)
+        self.assertEqual(told, [(["core"], 120), (["core"], 600.0)])
+        older = types.SimpleNamespace(shutdown=lambda processes, address: None)
+        before = older.shutdown
+        self.module._on_engine(older)
+        self.assertIs(older.shutdown, before)
+
+
+if __name__ == "__main__":
+    unittest.main()
