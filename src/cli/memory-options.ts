@@ -7,23 +7,13 @@ import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
 
 /** As typed. */
-export interface MemoryTyped {
+export interface MemoryTyped extends ModelTyped {
   model?: string;
   inputLen?: number;
   outputLen?: number;
   batchSize: number;
   dtype?: string;
-  quantization?: string;
-  kvCacheDtype?: string;
   tensorParallelSize: number;
-  gpuMemoryUtilization?: number;
-  maxModelLen?: number;
-  modelParams?: number;
-  numLayers?: number;
-  numHeads?: number;
-  numKvHeads?: number;
-  headDim?: number;
-  hiddenSize?: number;
   timeout?: number;
   engine?: EngineName;
   engineArg?: string[];
@@ -51,40 +41,19 @@ const collect = (text: string, before: string[] = []): string[] => [...before, t
 
 /** The options of `inferscope memory`. */
 export function memoryOptions(command: Command): Command {
-  return command
+  command
     .option('--model <spec>', 'preset, config.json, folder or hub id, as the engine takes it')
     .option('--input-len <n>', 'prompt tokens of a sequence', wholeNumber('--input-len', 1, 512))
     .option('--output-len <n>', 'tokens generated of a sequence', wholeNumber('--output-len', 1, 512))
     .option('--batch-size <n>', 'sequences at once', wholeNumber('--batch-size', 1, 8), 1)
     .option('--dtype <dtype>', `of weights and activations (default: ${memoryDefaults.dtype})`)
-    .option('--quantization <method>', 'as the engine calls it, e.g. awq, gptq, fp8 (vLLM)')
-    .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8 (vLLM)')
     .option(
       '--tensor-parallel-size <n>',
       'GPUs that share the model',
       wholeNumber('--tensor-parallel-size', 1, 2),
       memoryDefaults.tensorParallelSize,
-    )
-    .option(
-      '--gpu-memory-utilization <share>',
-      `of a GPU that vLLM takes (default: ${memoryDefaults.gpuMemoryUtilization})`,
-      shareOf('--gpu-memory-utilization'),
-    )
-    .option(
-      '--max-model-len <n>',
-      'longest sequence that the engine allows',
-      wholeNumber('--max-model-len', 1, 4096),
-    )
-    .option('--model-params <n>', 'parameters, e.g. 7B; goes before config.json', parameterCount)
-    .option(
-      '--num-layers <n>',
-      'layers; goes before config.json, as the next four do',
-      wholeNumber('--num-layers', 1, 32),
-    )
-    .option('--num-heads <n>', 'query heads', wholeNumber('--num-heads', 1, 32))
-    .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
-    .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
-    .option('--hidden-size <n>', 'width of the residual stream', wholeNumber('--hidden-size', 1, 4096))
+    );
+  return modelOptions(command)
     .option(
       '--timeout <duration>',
       'stop the engine after this (600 s, 10m), keep what was measured',
@@ -132,6 +101,46 @@ export function memoryOptions(command: Command): Command {
         ],
       ),
     );
+}
+
+/** How a model is stored, and its dimensions where config.json lacks them or is wrong: of `memory` and of `sweep`. */
+export interface ModelTyped {
+  quantization?: string;
+  kvCacheDtype?: string;
+  gpuMemoryUtilization?: number;
+  maxModelLen?: number;
+  modelParams?: number;
+  numLayers?: number;
+  numHeads?: number;
+  numKvHeads?: number;
+  headDim?: number;
+  hiddenSize?: number;
+}
+
+export function modelOptions(command: Command): Command {
+  return command
+    .option('--quantization <method>', 'as the engine calls it, e.g. awq, gptq, fp8 (vLLM)')
+    .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8 (vLLM)')
+    .option(
+      '--gpu-memory-utilization <share>',
+      `of a GPU that vLLM takes (default: ${memoryDefaults.gpuMemoryUtilization})`,
+      shareOf('--gpu-memory-utilization'),
+    )
+    .option(
+      '--max-model-len <n>',
+      'longest sequence that the engine allows',
+      wholeNumber('--max-model-len', 1, 4096),
+    )
+    .option('--model-params <n>', 'parameters, e.g. 7B; goes before config.json', parameterCount)
+    .option(
+      '--num-layers <n>',
+      'layers; goes before config.json, as the next four do',
+      wholeNumber('--num-layers', 1, 32),
+    )
+    .option('--num-heads <n>', 'query heads', wholeNumber('--num-heads', 1, 32))
+    .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
+    .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
+    .option('--hidden-size <n>', 'width of the residual stream', wholeNumber('--hidden-size', 1, 4096));
 }
 
 /** 7000000000, 7B, 1.1b, 350M. @throws E_USAGE */

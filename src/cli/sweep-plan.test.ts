@@ -82,6 +82,9 @@ test('what was typed and cannot be is told before anything runs', () => {
   expect(asked('--grid', 'batch-size=1').what).toBe('--grid has no command');
   expect(askedSweep([], typed('--resume'))).toBeNull();
   expect(typed('--min-free-disk', '2GiB').minFreeDisk).toBe(2 ** 31);
+  const shape = ['--model', 'x', '--input-len', '8', '--output-len', '4'];
+  expect(asked(...shape, '--dtype', 'float12').code).toBe('E_DTYPE');
+  expect(failing(() => typed('--engine', 'transfomers')).fix).toContain('--engine transformers');
   expect(failing(() => typed('--min-free-disk', 'much')).fix).toBe('Type for example: --min-free-disk 2GiB');
 });
 
@@ -111,6 +114,12 @@ test('a file that is not right is told with line and column', () => {
       'command: bench latency\ngrid: {batch-size: [1]}\nmodels: [{model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1}]\n',
     ).what,
   ).toMatch(/:1:1: models: stands beside command: or grid:/);
+  const entry = 'model_id: a, input_lengths: 8, output_lengths: 4, batch_sizes: 1';
+  expect(file(`models:\n  - {${entry}, dtype: float12}\n`).what).toMatch(/:2:5: a: unknown dtype "float12"$/);
+  expect(file(`models:\n  - {${entry}, model_params: many}\n`).what).toMatch(
+    /:2:5: a: --model-params many is no/,
+  );
+  expect(file(`engine: vlm\nmodels: [{${entry}}]\n`).what).toMatch(/:1:1: engine: /);
   const two = file('model: 1\nretries: many\n');
   expect(two.what).toMatch(/:1:1: unknown key "model"$/);
   expect(two.why).toMatch(/Also:\n.*:2:1: retries: expected a whole number from 0, found the text "many"/);

@@ -12,9 +12,11 @@ import {
 import { parseAxis, planGrid, type GridAxis } from '../capture/sweep/plan-grid.js';
 import { planMemory } from '../capture/sweep/plan-memory.js';
 import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js';
+import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { readText } from './config.js';
 import { durationMs } from './durations.js';
+import { parameterCount } from './memory-options.js';
 import type { SweepTyped } from './sweep.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
 
@@ -87,6 +89,7 @@ function memorySweep(
   targets: MemoryTargets,
   refuse?: Parameters<typeof planMemory>[2],
 ): Pick<AskedSweep, 'plan' | 'dimensions'> {
+  for (const [index, entry] of entries.entries()) checkEntry(entry, index, refuse);
   const plans = entries.map((entry, index) =>
     planMemory([entry], targets, refuse && ((_, what, fix) => refuse(index, what, fix))),
   );
@@ -94,6 +97,18 @@ function memorySweep(
     plans.flatMap(({ runs }, index) => runs.map((run) => [runKey(run.arguments), entries[index]!] as const)),
   );
   return { plan: withoutRepeats(planMemory(entries, targets, refuse)), dimensions };
+}
+
+/** What `memory` would refuse of every run of an entry, before the first. @throws E_DTYPE, E_USAGE, E_CONFIG_FILE */
+function checkEntry(entry: ModelEntry, index: number, refuse?: Parameters<typeof planMemory>[2]): void {
+  try {
+    if (typeof entry.dtype === 'string') parseDType(entry.dtype);
+    if (typeof entry.model_params === 'string') parameterCount(entry.model_params);
+  } catch (error) {
+    if (!refuse || !(error instanceof InferscopeError)) throw error;
+    const { what, why } = error.parts;
+    throw refuse(index, `${entry.model_id}: ${what}`, why);
+  }
 }
 
 /** Every combination of models, dtypes and ranks is an entry, as it would stand in a file. */

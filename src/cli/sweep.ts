@@ -1,13 +1,14 @@
 import { Option, type Command } from 'commander';
+import { engineName } from './bench-engines.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
-import { parameterCount, shareOf } from './memory-options.js';
+import { modelOptions, type ModelTyped } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
 import { byteSize, wordList } from './sweep-options.js';
 
 /** As typed. */
-export interface SweepTyped {
+export interface SweepTyped extends ModelTyped {
   config?: string;
   init?: string | true;
   grid: string[];
@@ -17,16 +18,6 @@ export interface SweepTyped {
   batchSize?: number[];
   dtype?: string[];
   tensorParallelSize?: number[];
-  quantization?: string;
-  kvCacheDtype?: string;
-  gpuMemoryUtilization?: number;
-  maxModelLen?: number;
-  modelParams?: number;
-  numLayers?: number;
-  numHeads?: number;
-  numKvHeads?: number;
-  headDim?: number;
-  hiddenSize?: number;
   engine?: string;
   engineArg?: string[];
   device?: string;
@@ -70,26 +61,14 @@ export function define(command: Command): void {
     .addOption(sizes('--output-len', 'tokens generated'))
     .addOption(sizes('--batch-size', 'sequences at once'))
     .addOption(words('--dtype', 'of weights and activations (default: float16)'))
-    .addOption(sizes('--tensor-parallel-size', 'GPUs that share the model (default: 1)'))
-    .option('--quantization <method>', 'as the engine calls it, e.g. awq')
-    .option('--kv-cache-dtype <dtype>', 'of the KV cache, e.g. fp8')
+    .addOption(sizes('--tensor-parallel-size', 'GPUs that share the model (default: 1)'));
+  modelOptions(command)
     .addOption(
-      new Option('--gpu-memory-utilization <share>', 'of a GPU that vLLM may take (default: 0.9)').argParser(
-        shareOf('--gpu-memory-utilization'),
-      ),
+      new Option(
+        '--engine <name>',
+        'transformers, vllm or onnx (default: what inferscope memory takes)',
+      ).argParser(engineName),
     )
-    .option('--max-model-len <n>', 'longest context', wholeNumber('--max-model-len', 1, 4096))
-    .option('--model-params <n>', 'parameters, where the model does not say', parameterCount)
-    .option(
-      '--num-layers <n>',
-      'dimension of the model, as the next four',
-      wholeNumber('--num-layers', 1, 32),
-    )
-    .option('--num-heads <n>', 'attention heads', wholeNumber('--num-heads', 1, 32))
-    .option('--num-kv-heads <n>', 'key/value heads', wholeNumber('--num-kv-heads', 1, 8))
-    .option('--head-dim <n>', 'width of a head', wholeNumber('--head-dim', 1, 128))
-    .option('--hidden-size <n>', 'width of the model', wholeNumber('--hidden-size', 1, 4096))
-    .option('--engine <name>', 'transformers, vllm or onnx (default: what inferscope memory takes)')
     .option('--engine-arg <key=value>', 'reaches the engine', collect)
     .option('--device <device>', 'cpu, cuda, cuda:1, …')
     .option('--weights <kind>', 'random, trained or load')

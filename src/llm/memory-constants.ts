@@ -72,6 +72,14 @@ export const allocatorReserveShare = {
     'free blocks between those in use: 0.25 to 0.73 in six models on an H200; a simulation goes before it',
 } as const;
 
+/** A process of Python that computes on the CPU, before it holds a model. */
+export const pythonWithTorch: MemoryConstant = {
+  bytes: 660e6,
+  confidence: 'low',
+  source:
+    'Python 3.11 with torch 2.11 and transformers 5.17 on a CPU: 0.64 to 0.67 GB resident before the model',
+};
+
 /** Node.js with ONNX Runtime loaded: pages of files, and what Node.js allocates before anything of the engine. */
 export const onnxRuntime: MemoryConstant = {
   bytes: 93e6,

@@ -42,6 +42,22 @@ describe('one GPU', () => {
     expect(made.fits).toBeNull();
   });
 
+  it('in main memory: the same tensors, Python with torch beside them, and nothing of a GPU', () => {
+    const shape = request({ batchSize: 4, inputLen: 2048 });
+    const [gpu, cpu] = (['gpu', 'cpu'] as const).map((device) =>
+      estimateMemory(presetArchitecture('llama-3.1-8b'), { ...shape, device }),
+    ) as [MemoryEstimate, MemoryEstimate];
+    expect(cpu.lines.map(({ component }) => component)).toEqual([
+      'model_weights',
+      'kv_cache',
+      'activations',
+      'framework_overhead',
+    ]);
+    for (const component of ['model_weights', 'kv_cache', 'activations'] as const)
+      expect(bytesOf(cpu, component)).toEqual(bytesOf(gpu, component));
+    expect(bytesOf(cpu, 'framework_overhead')).toEqual([660e6]);
+  });
+
   it('is fullest at the last decode step when the output is long', () => {
     const made = estimateMemory(presetArchitecture('llama-2-7b'), request({ inputLen: 16, outputLen: 4000 }));
     expect(made.peak).toBe('decode');

@@ -57,6 +57,8 @@ export interface MemoryRequest {
   reserve?: 'simulated' | 'share';
   /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
   loading?: 'checkpoint' | 'random';
+  /** Of transformers: in main memory there is no context, workspace or reserve, and Python with torch is in the sum. */
+  device?: 'gpu' | 'cpu';
   /** growing: transformers' own cache, which is copied at each step; static: one of full length. */
   cache?: 'growing' | 'static';
 }
@@ -97,6 +99,7 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
     cudaGraphs: request.cudaGraphs ?? engine === 'vllm',
     reserve: request.reserve ?? 'simulated',
     loading: request.loading ?? 'checkpoint',
+    device: request.device ?? 'gpu',
     cache: request.cache ?? 'growing',
   };
 }

@@ -6,6 +6,7 @@ import {
   cublasWorkspace,
   cudaContext,
   ncclBuffers,
+  pythonWithTorch,
 } from './memory-constants.js';
 import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
 import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
@@ -32,44 +33,63 @@ export function transformersPlace(
   const prefill = prefillMoment(a, device, request, sequences);
   const decode = decodeMoment(a, device, request, sequences);
   const at = decode && held(decode) > held(prefill) ? decode : prefill;
+  const own: Place['parts'] = {
+    model_weights: weights,
+    kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
+    activations: {
+      bytes: at.transient.bytes,
+      formula: `${at.transient.formula}, in ${at.stage} (${at.transient.at})`,
+      confidence: 'medium',
+    },
+  };
+  const beside =
+    request.device === 'cpu'
+      ? { framework_overhead: { ...pythonWithTorch, formula: pythonWithTorch.source } }
+      : besideOnGpu(a, device, request, {
+          used: weights.bytes + held(at),
+          moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
+        });
+  return {
+    peak: at.stage,
+    kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
+    parts: { ...own, ...beside },
+  };
+}
+
+/** What the driver, the libraries and torch's allocator hold beside the tensors. */
+function besideOnGpu(
+  a: Architecture,
+  device: Device,
+  request: ResolvedRequest,
+  { used, moving }: { used: number; moving: number },
+): Place['parts'] {
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
   const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
   // A decode step runs on a stream of its own before it is captured.
   const streams = request.cudaGraphs ? 2 : 1;
   return {
-    peak: at.stage,
-    kvNeeded: Math.max(prefill.kv, decode?.kv ?? 0),
-    parts: {
-      model_weights: weights,
-      kv_cache: { bytes: at.kv, formula: kvFormula(a, at.request, sequences, at.tokens), confidence: 'high' },
-      activations: {
-        bytes: at.transient.bytes,
-        formula: `${at.transient.formula}, in ${at.stage} (${at.transient.at})`,
-        confidence: 'medium',
-      },
-      framework_overhead: {
-        bytes: streams * workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
-        formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ' + NCCL buffers' : ''}`,
-        confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
-      },
-      ...(request.cudaGraphs
-        ? {
-            cuda_graphs: {
-              bytes: graphPoolBytes(a, device, request, workspace.bytes),
-              formula:
-                'private pool of a captured decode step: cuBLAS workspace + its tensors, in torch’s segments',
-              confidence: 'medium',
-            },
-          }
-        : {}),
-      cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
-      allocator_reserve: reservePart(a, device, request, {
-        given: weights.bytes + held(at) + workspace.bytes,
-        moving: at.kv + Math.max(prefill.transient.bytes, at.transient.bytes),
-        workspace: workspace.bytes,
-      }),
+    framework_overhead: {
+      bytes: streams * workspace.bytes + (grouped ? ncclBuffers.bytes : 0),
+      formula: `cuBLAS workspace${streams > 1 ? ' of two streams' : ''}${grouped ? ' + NCCL buffers' : ''}`,
+      confidence: grouped ? ncclBuffers.confidence : workspace.confidence,
     },
+    ...(request.cudaGraphs
+      ? {
+          cuda_graphs: {
+            bytes: graphPoolBytes(a, device, request, workspace.bytes),
+            formula:
+              'private pool of a captured decode step: cuBLAS workspace + its tensors, in torch’s segments',
+            confidence: 'medium' as const,
+          },
+        }
+      : {}),
+    cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
+    allocator_reserve: reservePart(a, device, request, {
+      given: used + workspace.bytes,
+      moving,
+      workspace: workspace.bytes,
+    }),
   };
 }
 

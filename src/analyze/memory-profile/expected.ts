@@ -29,6 +29,7 @@ export function expectedMemory(
       outputLen: output_len,
       storage: known.storage,
       parallel: { tensor: workload.tensor_parallel_size },
+      device: gpus.length === 0 && plan.where !== 'url' ? 'cpu' : 'gpu',
       gpu: first
         ? { name: first.name, totalBytes: first.total_bytes, architecture: sheet?.architecture ?? null }
         : null,

@@ -35,6 +35,8 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   if (typeof batchSize !== 'number' || typeof inputLen !== 'number' || typeof outputLen !== 'number') {
     return 'It does not say which batch and lengths were run.';
   }
+  const onCpu = profile.metadata?.gpus?.length === 0;
+  if (engine === 'vllm' && onCpu) return 'What vLLM takes of main memory is not known.';
   const args = profile.engine_metadata?.engine_args ?? {};
   const mode = String(args['mode'] ?? 'eager');
   try {
@@ -47,6 +49,7 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       storage: storageFor(profile, config),
       parallel: { tensor: tensorParallelOf(profile) },
       gpu: gpuOf(profile) ?? null,
+      device: onCpu ? 'cpu' : 'gpu',
       attention: args['attn'] === 'eager' ? 'eager' : 'fused',
       loading: model['weights'] === 'random' ? 'random' : 'checkpoint',
       cache: mode === 'compile' || mode === 'cudagraph' ? 'static' : 'growing',

@@ -41,6 +41,8 @@ export const profileFieldsSchema = z.looseObject({
         })
         .nullish(),
       status: z.string().nullish(),
+      /** Of ours: empty where nothing ran on a GPU. */
+      gpus: z.array(z.unknown()).nullish(),
       sampling: z.looseObject({ samples: z.number().nullish() }).nullish(),
       issues: z.array(z.looseObject({ code: z.string(), text: z.string() })).nullish(),
     })

@@ -4,6 +4,7 @@ import {
   cudaContext,
   ncclBuffers,
   onnxRuntime,
+  pythonWithTorch,
   vllmGraphs,
   vllmNonTorch,
   type MemoryConstant,
@@ -106,6 +107,8 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
       ...factor('activations (vllm)', 'activations'),
     ];
   }
+  if (estimate.request.device === 'cpu' && row.engine !== 'onnx')
+    return constantOf('pythonWithTorch', pythonWithTorch, of('framework_overhead'));
   if (row.engine === 'onnx') return constantOf('onnxRuntime', onnxRuntime, of('framework_overhead'));
   const workspaceKey = generation !== undefined && generation in cublasWorkspace ? generation : 'other';
   const workspace = byArchitecture(cublasWorkspace, architecture);

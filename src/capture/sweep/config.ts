@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoryEngines } from '../../llm/memory-request.js';
 
 const count = z.number().int().positive();
 /** One number or a list of them. */
@@ -39,7 +40,7 @@ export const sweepConfigSchema = z.strictObject({
   models: z.array(modelEntrySchema).min(1).optional(),
   /** container: each entry names its own. */
   mode: z.enum(['host', 'container', 'url']).optional(),
-  engine: z.string().optional(),
+  engine: z.enum(memoryEngines).optional(),
   engine_args: z.array(z.string()).optional(),
   device: z.string().optional(),
   weights: z.enum(['random', 'trained', 'load']).optional(),

@@ -89,6 +89,7 @@ function expectRun(run: SweepRun, architecture: Architecture | string, known: Kn
       storage,
       parallel: { tensor: ranks },
       gpu: { name: null, totalBytes: capacity },
+      device: known.device,
       gpuMemoryUtilization: Number(p['gpu_memory_utilization'] ?? 0.9),
       maxModelLen: p['max_model_len'] === null ? null : Number(p['max_model_len']),
     });

@@ -50,7 +50,7 @@ export function memorySummary(document: Document<MemoryResult>, columns: number)
 function modelWords({ model_info, metadata, engine_metadata }: MemoryProfile): string {
   const { num_parameters, num_layers, num_heads, num_kv_heads, head_dim, dtypes } = model_info;
   const parts = [
-    num_parameters === null ? null : `${formatNumber(num_parameters / 1e9)} B parameters`,
+    num_parameters === null ? null : `${parameterText(num_parameters)} parameters`,
     num_layers === null ? null : `${num_layers} layers`,
     num_heads === null ? null : `${num_heads} heads (${num_kv_heads ?? '?'} KV) × ${head_dim ?? '?'}`,
     `weights ${dtypes.weights ?? '?'}, cache ${dtypes.kv_cache ?? '?'}`,
@@ -133,3 +133,7 @@ function latencyWords({ latency_stats, missing }: MemoryProfile): string {
   ];
   return parts.filter((part) => part !== null).join(' · ');
 }
+
+/** 8.03 B, 24.2 M. */
+const parameterText = (count: number): string =>
+  count >= 1e9 ? `${formatNumber(count / 1e9)} B` : `${formatNumber(count / 1e6)} M`;
