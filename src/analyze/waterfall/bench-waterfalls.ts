@@ -75,7 +75,7 @@ function waterfallOf(
   if (time.value === null || !(time.value > 0)) return null;
   const measured = time.value;
   const shape = shapeOf(kind, point);
-  const peaks = 'reason' in roofs ? null : peaksOf(roofs, model, shape);
+  const peaks = 'reason' in roofs ? null : peaksAt(roofs, model, shape);
   const necessary: Necessary | MissingFigure =
     'reason' in model ? model : peaks === null ? (roofs as MissingFigure) : necessaryOf(model, shape, peaks);
   const kernels = kind === 'decode' ? work.decode_kernel_ms : work.prefill_kernel_ms;
@@ -156,7 +156,12 @@ function shapeOf(kind: 'decode' | 'prefill', point: BenchPointResult): StageShap
       };
 }
 
-function peaksOf(roofs: UtilizationRoofs, model: WorkloadModel | MissingFigure, shape: StageShape): Peaks {
+/** Measured peaks, at the working set of a stage; those of the data sheet where nothing was measured. */
+export function peaksAt(
+  roofs: UtilizationRoofs,
+  model: WorkloadModel | MissingFigure,
+  shape: StageShape,
+): Peaks {
   const tokens = shape.contextTokens + shape.newTokens;
   const set = 'reason' in model ? 0 : workingSetBytes(model, shape.batchSize, tokens);
   const first = (measured: Figure, sheet: Figure): Figure => (measured.value === null ? sheet : measured);

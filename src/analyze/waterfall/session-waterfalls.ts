@@ -6,6 +6,7 @@ import { storedRoofline } from '../artifact.js';
 import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.js';
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
+import { operatorWaterfalls } from './operator-waterfalls.js';
 import { slowestRank, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
@@ -76,7 +77,7 @@ export async function sessionWaterfalls(
   const slowest = has('kernels') ? await slowestRank(session, database, options) : null;
   const scope = await traceScope(database, session.manifest, slowest?.focus ?? options);
   if (!scope.source.gpu_used) {
-    return none('nothing ran on a GPU in this capture: a waterfall is of a device', scope);
+    return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }
   const { stages, without } = await timelineWaterfalls(session, database, scope);
   return { stages: withRanks(stages, slowest?.ranks ?? []), without, scope };

@@ -1,0 +1,231 @@
+import type { OpClass } from '../../model/classes.js';
+import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { figure, missing, type MissingFigure } from '../../model/figure.js';
+import type { Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { storedRoofline } from '../artifact.js';
+import { benchModel, roofsOf } from '../bench/roof.js';
+import { studentT975 } from '../statistics.js';
+import type { TraceScope } from '../trace/scope.js';
+import { makeWindows, type PhaseClock } from '../trace/windows.js';
+import { shapeOf, type SizedStep } from '../utilization/groups.js';
+import { orderedIds } from './bar-order.js';
+import { peaksAt } from './bench-waterfalls.js';
+import { cleanTimeOf } from './clean-time.js';
+import { figureOfNeed } from './group-needs.js';
+import { groupSteps } from './group-steps.js';
+import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
+import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessary.js';
+import { type Part, splitOf, withoutProfiler } from './split.js';
+import { makeGroups, type StageGroup } from './stage-groups.js';
+import { standaloneSql } from './standalone.js';
+import type { TimelineWaterfalls } from './waterfall.js';
+import { barWords } from './words.js';
+
+const rowsShown = 64;
+
+/**
+ * Waterfalls of a program that uses no GPU, under a framework's profiler: the CPU is the device, operators are its kernels.
+ * Time of the stage's own thread inside operators by class, each operator's own without those it calls; the rest lies between
+ * operators. Needs the views of traceScope.
+ */
+export async function operatorWaterfalls(
+  session: Session,
+  database: SessionDatabase,
+  scope: TraceScope,
+): Promise<TimelineWaterfalls> {
+  const clocks = await makeWindows(scope);
+  const { groups, without } = await makeGroups(scope, clocks);
+  const { steps } = await groupSteps(session, scope, groups);
+  const stages: StageWaterfall[] = [];
+  for (const group of groups) {
+    const own = steps.filter(({ kind }) => kind === group.kind);
+    const need = await needOf(session, own);
+    const one = await stageOf(database, scope, { group, clocks, need });
+    if (one) stages.push(one);
+  }
+  return { stages, without };
+}
+
+type Need = { necessary: Necessary | MissingFigure; roofs: string[] };
+
+async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Need> {
+  const none = (why: MissingFigure): Need => ({ necessary: why, roofs: [] });
+  const { workload, hardware } = session.manifest;
+  if (!workload?.model) {
+    return none(missing('no_model', 'the session does not say which model it ran (--model names it)'));
+  }
+  const [first] = steps;
+  if (!first) return none(missing('no_stage', 'nothing tells what the stage must compute'));
+  const model = benchModel(workload);
+  if ('reason' in model) return none(model);
+  const cpu = await storedRoofline(session);
+  const roofs = roofsOf({ workload: { ...workload, device: 'cpu' }, hardware }, { cpu, gpu: null });
+  if ('reason' in roofs) return none(roofs);
+  const shape = shapeOf(first);
+  if ('reason' in shape) return none(shape);
+  const peaks: Peaks = peaksAt(roofs, model, shape);
+  const necessary = meanNecessary(steps, model, peaks);
+  return { necessary, roofs: 'reason' in necessary ? [] : peakLines(model, shape, peaks) };
+}
+
+/** Windows of a group as (stage_id, label, start_ns, end_ns), by names that standaloneSql knows. */
+function windowsOf(group: StageGroup): string {
+  switch (group.level) {
+    case 'steps':
+      return `SELECT stage_id, start_ns, end_ns FROM windows WHERE kind = '${group.kind}'`;
+    case 'request':
+      return 'SELECT request_id AS stage_id, min(start_ns) AS start_ns, max(end_ns) AS end_ns FROM request_parts GROUP BY request_id';
+    case 'inner':
+      return `SELECT stage_id, start_ns, end_ns FROM inner_windows`;
+  }
+}
+
+/** Operators' own time on the thread of each window: (stage_id, class, name, n, ns). */
+const timesSql = (windows: string): string =>
+  `WITH span AS (
+     SELECT w.stage_id AS window_id, w.start_ns AS w_start, w.end_ns AS w_end, s.pid AS w_pid, s.tid AS w_tid
+     FROM (${windows}) w LEFT JOIN focus_stages s USING (stage_id)),
+   busiest AS (SELECT pid, tid FROM own_ops GROUP BY ALL ORDER BY sum(coalesce(self_dur_ns, dur_ns)) DESC LIMIT 1)
+   SELECT window_id AS stage_id, coalesce(class, 'other') AS class, name, count(*)::DOUBLE AS n, sum(coalesce(self_dur_ns, dur_ns))::DOUBLE AS ns
+   FROM own_ops o JOIN span ON o.start_ns >= w_start AND o.start_ns < w_end, busiest
+   WHERE op_type IS DISTINCT FROM 'python_function' AND o.pid = coalesce(w_pid, busiest.pid) AND o.tid = coalesce(w_tid, busiest.tid)
+   GROUP BY ALL`;
+
+interface OpTime {
+  stage_id: number;
+  class: OpClass;
+  name: string;
+  n: number;
+  ns: number;
+}
+
+async function stageOf(
+  database: SessionDatabase,
+  scope: TraceScope,
+  { group, clocks, need }: { group: StageGroup; clocks: readonly PhaseClock[]; need: Need },
+): Promise<StageWaterfall | null> {
+  const inner = 'lastStartNs' in group ? (group as InnerGroup) : null;
+  const where = inner ? " WHERE grp = '" + group.key.replaceAll("'", "''") + "'" : '';
+  const windows = `${windowsOf(group)}${where}`;
+  const spans = await database.query<{ instance: number; label: string; ns: number }>(
+    `SELECT instance, label, (end_ns - start_ns)::DOUBLE AS ns FROM spans WHERE grp = $1 ORDER BY start_ns, instance`,
+    [group.key],
+  );
+  if (spans.length === 0) return null;
+  const times = await database.query<OpTime>(timesSql(windows));
+  const n = spans.length;
+  const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
+  const clean = await cleanTimeOf(scope, group);
+  const addedMs = clean.value === null ? 0 : wallMs - clean.value;
+  const necessary = 'reason' in need.necessary ? null : need.necessary;
+  const raw = partsOf(times, n, wallMs, necessary);
+  const parts = withoutProfiler(raw, addedMs);
+  const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
+  const bars = orderedIds(parts).map((id): WaterfallBar => {
+    const ms = msOf(parts, id);
+    const className = /^(?:kernels|inefficiency|nonessential)\.(.*)$/.exec(id)?.[1] ?? null;
+    const own = times.filter((row) => row.class === className);
+    const measuredMs = own.reduce((sum, row) => sum + row.ns, 0) / n / 1e6;
+    const sql =
+      className === null
+        ? null
+        : standaloneSql(
+            `SELECT name AS what, sum(n) / ${n} AS count, sum(ns) / 1e6 / ${n} AS ms FROM (${timesSql(windowsOf(group))}) WHERE class = '${className}' GROUP BY name
+UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} ORDER BY 3 DESC`,
+            scope.source,
+            clocks,
+            inner ? { inner_windows: innerWindowsSql(inner, scope.source) } : {},
+          );
+    return {
+      id,
+      ms,
+      share: wallMs > 0 ? ms / wallMs : 0,
+      count: className === null ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
+      ...barWords(id, { peaksMeasured: true, kind: group.kind }),
+      ...(id === 'host.between_operators' ? { sharpen: null } : {}),
+      sql,
+      note: noteOf(id, ms),
+      parts: className === null ? [] : largest(own, n),
+    };
+  });
+  const total = bars.reduce((sum, { ms }) => sum + ms, 0);
+  return {
+    kind: group.kind,
+    name: group.name,
+    source: 'operators',
+    execution_id: scope.source.attribution.execution_id,
+    point: null,
+    instances: n,
+    measured_ms: meanOf(spans.map(({ ns }) => ns / 1e6)),
+    median_ms: null,
+    clock: 'host',
+    clock_why: 'the CPU is the device: operators run on the thread that calls them',
+    clean_ms: clean,
+    roofline_ms: figureOfNeed(need.necessary),
+    roofs: need.roofs,
+    bars,
+    sum_error_share: wallMs > 0 ? Math.abs(total - wallMs) / wallMs : 0,
+    rows: spans.slice(0, rowsShown).map(({ instance, label, ns }) => {
+      const own = times.filter(({ stage_id }) => stage_id === instance);
+      const mine = withoutProfiler(
+        partsOf(own, 1, ns / 1e6, necessary),
+        wallMs > 0 ? (addedMs * ns) / 1e6 / wallMs : 0,
+      );
+      const ids = orderedIds(mine);
+      return {
+        stage_id: instance,
+        label,
+        measured_ms: ns / 1e6,
+        bars: ids.map((id) => ({ id, ms: msOf(mine, id) })),
+      };
+    }),
+    ranks: [{ rank: scope.source.focus.rank, device: null, measured_ms: wallMs }],
+  };
+}
+
+function partsOf(times: readonly OpTime[], n: number, wallMs: number, necessary: Necessary | null): Part[] {
+  const classes = new Map<OpClass, number>();
+  for (const { class: name, ns } of times) classes.set(name, (classes.get(name) ?? 0) + ns / n / 1e6);
+  const inside = [...classes.values()].reduce((sum, ms) => sum + ms, 0);
+  const idle = {
+    synchronization: 0,
+    launch_overhead: 0,
+    launch_latency: 0,
+    device_dependency: 0,
+    unattributed: 0,
+    host: new Map([['between_operators', Math.max(0, wallMs - inside)]]),
+  };
+  return splitOf({ wallMs, classes, communicationMs: 0, copies: new Map(), idle }, necessary);
+}
+
+function largest(own: readonly OpTime[], n: number): WaterfallBar['parts'] {
+  const byName = new Map<string, { ms: number; count: number }>();
+  for (const { name, ns, n: calls } of own) {
+    const known = byName.get(name) ?? { ms: 0, count: 0 };
+    byName.set(name, { ms: known.ms + ns / n / 1e6, count: known.count + calls / n });
+  }
+  return [...byName]
+    .map(([label, { ms, count }]) => ({ label, ms, count }))
+    .toSorted((a, b) => b.ms - a.ms)
+    .slice(0, 5);
+}
+
+function noteOf(id: string, ms: number): string | null {
+  if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
+  if (id === 'host.between_operators') return "W less the operators' own time on the stage's thread";
+  if (ms >= 0) return null;
+  return id === 'unattributed'
+    ? 'an operator that began in the stage ended after it'
+    : 'faster than its necessary time, or its work is in operators of other classes (fused)';
+}
+
+function meanOf(values: readonly number[]) {
+  const n = values.length;
+  const mean = values.reduce((sum, value) => sum + value, 0) / n;
+  const source = 'ranges of the stage (start to start of the next, docs/measurement.md)';
+  if (n < 2) return figure(mean, 'ms', source, { n });
+  const sd = Math.sqrt(values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (n - 1));
+  const half = (studentT975(n - 1) * sd) / Math.sqrt(n);
+  return figure(mean, 'ms', source, { n, sd, ci95: [mean - half, mean + half] });
+}
