@@ -1,5 +1,5 @@
-import { rmSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { readFileSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { verifyDocumentSchema, whatIfDocumentSchema } from '../../src/model/documents/explain.js';
 import { expectFailure, inferscope, place } from './profile-cli.js';
@@ -46,7 +46,7 @@ describe('explain --what-if', () => {
 });
 
 describe('explain --verify', () => {
-  test('puts expected beside achieved, as text, Markdown and JSON', () => {
+  test('puts expected beside achieved, as text, Markdown, JSON and a page', () => {
     const text = explain('--verify', 'launch_bound_decode-fixed');
     expect(text.status, text.stderr).toBe(0);
     expect(text.stdout).toMatch(/launch_bound:decode +gone +[\d.]+ ms +[\d.]+ ms/);
@@ -56,9 +56,13 @@ describe('explain --verify', () => {
     expect(data.changes[0]).toMatchObject({ finding: 'launch_bound:decode', outcome: 'gone' });
     // Interleaved timings: 5.86 ms before, 1.62 ms after (test/fixtures/diagnosis/timings.json).
     expect(Math.abs(data.changes[0]!.achieved_ms! - 4.24) / 4.24).toBeLessThan(0.1);
-    expect(explain('--verify', 'launch_bound_decode-fixed', '--format', 'md').stdout).toMatch(
-      /^## Expected beside achieved: /,
-    );
+    const page = join(at.scratch, 'verified.html');
+    const md = explain('--verify', 'launch_bound_decode-fixed', '--format', 'md', '--html', page);
+    expect(md.stdout).toMatch(/^## Expected beside achieved: /);
+    expect(md.stderr).toContain(`page written: ${page}`);
+    expect(readFileSync(page, 'utf8')).toMatch(/<section id="verify"[^]*<section id="waterfall"/);
+    const two = explain('--verify', 'launch_bound_decode-fixed', '--what-if', 'cudagraph', '--json');
+    expectFailure(two, 2, 'E_USAGE');
   });
 
   test('refuses itself', () => {

