@@ -156,6 +156,25 @@ test('a GPU that others use too: their growth is not the run’s where the drive
   expect(bytesOf(found)['residual']).toBe(2225 - 2220);
 });
 
+test('in a container, where a process that comes later looks like the run’s own: torch knows what it has not taken', () => {
+  const rows = rowsOf({
+    used: new Map([[0, samples({ 1: 20, 3: 2240, 4: 6340, 5: 6350 })]]),
+    told: [...torchTold(), told('device_used:post_warmup', 6340)],
+    processes: [
+      { gpu: 0, pid: 900, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
+      { gpu: 0, pid: 901, samples: samples({ 4: 4100, 5: 4100 }) },
+    ],
+  });
+  const plan = planOf({ pid_namespace: 'nested' });
+  const found = breakdown(rows, plan);
+  // 6340 − 1700 of torch's reserve − 20 of before are no context.
+  expect(found.measured).toMatchObject({ bytes: (6350 - 20) * mb, shared: true });
+  const issues = otherIssues(rows, plan, { gpus: [0], own: ownPids(rows, plan), points: found.points });
+  expect(issues.map(({ code, text }) => `${code}: ${text}`)).toEqual([
+    'gpu_shared: gpu0 was also used by a process that is not seen from here: figures of the whole GPU have its part.',
+  ]);
+});
+
 test('a tool that answers once a second: what was read before warm-up ended is no sample of it', () => {
   const slow = samples({ 0.9: 20, 2.4: 1640, 3.4: 1900, 4.4: 2240, 5.4: 2250, 6.4: 20 });
   const { points } = breakdown(rowsOf({ used: new Map([[0, slow]]), told: torchTold() }));

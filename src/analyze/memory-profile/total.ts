@@ -3,7 +3,7 @@ import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { Measured } from './breakdown.js';
 import { gbWords } from './part.js';
 import { processPeak, type MemoryPoints } from './points.js';
-import type { MemoryRows } from './rows.js';
+import { toldOf, type MemoryRows } from './rows.js';
 
 export interface TotalFacts {
   gpus: readonly number[];
@@ -14,6 +14,10 @@ export interface TotalFacts {
 
 /** In use before anything was started: a driver and a display alone hold less. */
 const unusedBytes = 2 ** 30;
+/** More than a context, its kernels and NCCL's buffers take (0.7 and 0.9 GB on an H200): somebody else came. */
+const besideBytes = 3e9;
+/** Lines that torch writes one after the other. */
+const sameMomentNs = 50e6;
 
 /**
  * What the run took at its peak. On GPUs of its own: peak − baseline, which is sampled 20 times a second. Beside others: its
@@ -26,10 +30,13 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     const { total_bytes: bytes, source } = peak;
     return bytes === null ? null : { bytes, source: source ?? 'its processes', shared: false };
   }
-  const shared = foreign(rows, plan, facts).length > 0;
+  const others = foreign(rows, plan, facts);
+  const shared = others.length > 0;
   // A server was there before: its weights are in the baseline.
   const server = plan.where === 'url';
-  if (shared || server) {
+  // In a container nobody can say whose process a newcomer is.
+  const nameless = others.some(({ pid }) => pid === null);
+  if ((shared && !nameless) || server) {
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
     if (listed.every((bytes) => bytes !== null)) {
       const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
@@ -64,7 +71,24 @@ function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: Tota
     if (!seen && (used_bytes ?? 0) > unusedBytes)
       found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes });
   }
+  for (const gpu of gpus) {
+    const seen = [...found.values()].some((one) => one.gpu === gpu);
+    if (!seen && besideAllocator(rows, gpu, points) > besideBytes)
+      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null });
+  }
   return [...found.values()];
+}
+
+/** Most that the driver counted beyond torch's own reserve and the baseline, at a moment when torch told both. */
+function besideAllocator({ told }: MemoryRows, gpu: number, { baseline }: MemoryPoints): number {
+  const before = baseline.per_gpu_details.find((one) => one.gpu === gpu)?.used_bytes ?? 0;
+  const used = toldOf(told, { what: 'device_used', device: gpu });
+  if (new Set(used.map(({ rank }) => rank)).size !== 1) return 0;
+  const reserved = toldOf(told, { what: 'reserved', device: gpu });
+  return used.reduce((most, { stage, t_ns, bytes }) => {
+    const own = reserved.find((one) => one.stage === stage && Math.abs(one.t_ns - t_ns) < sameMomentNs);
+    return own ? Math.max(most, bytes - own.bytes - before) : most;
+  }, 0);
 }
 
 /** A GPU that others use during the run is flagged: its figures have their part. */
