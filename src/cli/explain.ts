@@ -74,7 +74,6 @@ export function define(command: Command): void {
     .addHelpText(
       'after',
       examples(
-        ['inferscope explain', 'the newest session: waterfall, findings, what to change'],
         [
           'inferscope explain llm-b1 --stage decode --format md --fail-on high',
           'for a pull request and its CI',

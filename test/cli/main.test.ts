@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { describe, expect, test } from 'vitest';
@@ -41,15 +41,12 @@ test('--help lists every command; so does no argument at all', () => {
   expect(inferscope(at, [])).toEqual({ status: 0, stdout, stderr: '' });
 });
 
-test.each([...verbs, 'setup'])(
-  '%s --help has two examples, tells its options and fits 80 columns',
-  (verb) => {
-    const { status, stdout, stderr } = inferscope(at, [verb, '--help']);
-    expect([status, stderr]).toEqual([0, '']);
-    expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
-    expect(longest(stdout)).toBeLessThanOrEqual(80);
-  },
-);
+test('help and --help of a command are the same; examples and width of all: src/cli/commands.test.ts', () => {
+  const { status, stdout, stderr } = inferscope(at, ['doctor', '--help']);
+  expect([status, stderr]).toEqual([0, '']);
+  expect(stdout.match(/^ {2}\$ inferscope /gm)).toHaveLength(2);
+  expect(inferscope(at, ['help', 'setup']).stdout).toBe(stdout);
+});
 
 describe('wrong words', () => {
   test('an unknown command suggests the nearest', () => {
@@ -62,6 +59,13 @@ describe('wrong words', () => {
 
   test('an unknown flag before the command', () => {
     expectFailure(inferscope(at, ['--jsn', 'profile', '--json']), 2, 'E_USAGE');
+  });
+
+  test('a word of another command says where it belongs', () => {
+    expect(expectFailure(inferscope(at, ['list', '--json']), 2, 'E_USAGE').fix).toContain(
+      'inferscope session list',
+    );
+    expect(expectFailure(inferscope(at, ['help', 'nope', '--json']), 2, 'E_USAGE').why).toContain('profile');
   });
 
   test('`session` alone says what may follow, on stderr', () => {
@@ -102,6 +106,19 @@ test('a reader that closes the pipe early is not a failure', () => {
   const script = `"${process.execPath}" "${cli}" schema profile | head -1`;
   const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
   expect(ran).toMatchObject({ status: 0, stdout: '{\n', stderr: '' });
+});
+
+test.runIf(existsSync('/dev/full'))('a full disk behind stdout is a known failure', () => {
+  const script = `"${process.execPath}" "${cli}" schema profile > /dev/full`;
+  const ran = spawnSync('bash', ['-c', script], { encoding: 'utf8', env: environment(at) });
+  expect(ran.status).toBe(3);
+  expect(ran.stderr).toContain('(E_DISK_FULL)');
+});
+
+test('talk that nobody reads costs nothing', () => {
+  const script = `"${process.execPath}" "${cli}" profle 2>&1 >/dev/null | true`;
+  const ran = spawnSync('bash', ['-o', 'pipefail', '-c', script], { encoding: 'utf8', env: environment(at) });
+  expect([ran.status, ran.stderr]).toEqual([2, '']);
 });
 
 test('colour only where it is wanted', () => {

@@ -1,0 +1,75 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { packageRoot } from '../model/installation.js';
+import { commands } from './commands.js';
+
+/** By what is typed: `session show`, `session ls`. */
+async function definedCommands(): Promise<Map<string, Command>> {
+  const found = new Map<string, Command>();
+  const add = (path: string, command: Command) => {
+    found.set(path, command);
+    for (const child of command.commands)
+      for (const name of [child.name(), ...child.aliases()]) add(`${path} ${name}`, child);
+  };
+  const program = new Command('inferscope').enablePositionalOptions();
+  for (const { name, alias, summary, load } of commands) {
+    const command = program.command(name).description(summary);
+    (await load()).define(command);
+    for (const word of alias ? [name, alias] : [name]) add(word, command);
+  }
+  return found;
+}
+
+const defined = await definedCommands();
+
+test.each([...defined.keys()])('%s --help has two examples and fits 80 columns', (path) => {
+  let text = '';
+  const writeOut = (part: string) => (text += part);
+  defined
+    .get(path)!
+    .configureOutput({ writeOut, getOutHelpWidth: () => 80 })
+    .outputHelp();
+  expect(text.match(/^ {2}\$ \S/gm)).toHaveLength(2);
+  expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
+});
+
+/** What a message, a comment or a page tells to type: up to a quote, a pipe, a comment, or what another program gets. */
+function typedIn(text: string): string[] {
+  return text
+    .split('\n')
+    .flatMap((line) =>
+      [...line.matchAll(/\binferscope ([a-z]+\b[^`'"|&>#;()…–]*)/g)].map(([, words]) => words!),
+    )
+    .map((words) => words.split(/ -- |, | – | or /)[0]!.trim());
+}
+
+test('every command that a message, a page of the docs or the README names exists, with its flags', () => {
+  const below = ['src', 'python', 'docs', 'bench', 'examples'].flatMap((folder) =>
+    readdirSync(join(packageRoot(), folder), { recursive: true, encoding: 'utf8' }).map((name) =>
+      join(folder, name),
+    ),
+  );
+  const files = ['README.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...below].filter(
+    (file) =>
+      /\.(tsx?|py|md|ya?ml)$/.test(file) && !file.includes('.test.') && !file.includes('node_modules'),
+  );
+  const wrong: string[] = [];
+  let flags = 0;
+  for (const file of files) {
+    for (const typed of typedIn(readFileSync(join(packageRoot(), file), 'utf8'))) {
+      const [first = '', second = ''] = typed.split(/\s+/);
+      const own = defined.get(`${first} ${second}`) ?? defined.get(first);
+      // "inferscope reads", "inferscope writes": prose. `inferscope bench ${verb}`: any of its verbs.
+      if (!own || second.startsWith('${')) continue;
+      for (const [flag] of typed.matchAll(/(?<![\w-])--[a-z][a-z-]*[a-z]/g)) {
+        flags++;
+        if (flag !== '--help' && !own.options.some(({ long }) => long === flag))
+          wrong.push(`${file}: inferscope ${typed}: ${flag}`);
+      }
+    }
+  }
+  expect(wrong).toEqual([]);
+  expect(flags).toBeGreaterThan(300);
+});
