@@ -1,3 +1,4 @@
+import { makeKernelCells } from '../trace/kernel-cells.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 /**
@@ -43,7 +44,11 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
     "SELECT count(*) AS n FROM windows WHERE kind = 'outside'",
   );
   const whole = (unmarked?.n ?? 0) > 0;
-  await database.query(`CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole)}`);
+  await makeKernelCells(scope);
+  const [unplaced] = await database.query<{ n: number }>(
+    'SELECT count(*) AS n FROM kernel_cells WHERE step_kind IS NULL',
+  );
+  await database.query(`CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole, (unplaced?.n ?? 0) > 0)}`);
   await database.query(
     `CREATE TEMP TABLE finding_graphs AS ${inWindows(
       `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
@@ -72,20 +77,19 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
 }
 
 /** Kernels by the step that launched them, those of no step by time; exclusive time, so that it sums to the bars. */
-function kernelsSql(whole: boolean): string {
+function kernelsSql(whole: boolean, withUnplaced: boolean): string {
+  const ofCells = (kind: string) =>
+    `SELECT ${kind} AS kind, coalesce(class, 'other') AS class, name, dtype, tile, in_graph, sum(kernels)::DOUBLE AS n, coalesce(sum(exclusive_ns), 0)::DOUBLE AS ns
+     FROM kernel_cells ${whole ? '' : 'WHERE step_kind IS NOT NULL'} GROUP BY ALL`;
+  if (whole) return ofCells("'outside'");
+  if (!withUnplaced) return ofCells('step_kind');
   const columns = `coalesce(class, 'other') AS class, name, dtype, tile, graph_node IS NOT NULL AS in_graph`;
-  const sums = 'count(*)::DOUBLE AS n, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns';
-  if (whole) return `SELECT 'outside' AS kind, ${columns}, ${sums} FROM own_kernels GROUP BY ALL`;
   return `WITH w AS (SELECT stage_id AS window_id, kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE ${level}),
-    likely AS (SELECT p.stage_id, w.kind FROM phase_of p JOIN w ON w.window_id = p.step_id),
-    known AS (
-      SELECT likely.kind, CASE WHEN likely.kind IS NULL THEN start_ns END AS start_ns, ${columns}, ${sums}
-      FROM own_kernels LEFT JOIN likely USING (stage_id) GROUP BY ALL),
-    looked AS (
-      SELECT w.kind, k.* EXCLUDE (kind, start_ns) FROM known k ASOF JOIN w ON k.start_ns >= w.w_start
-      WHERE k.kind IS NULL AND k.start_ns < w_end)
+    likely AS (SELECT p.stage_id FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    unplaced AS (SELECT start_ns, ${columns}, 1::DOUBLE AS n, coalesce(exclusive_ns, 0)::DOUBLE AS ns FROM own_kernels ANTI JOIN likely USING (stage_id)),
+    looked AS (SELECT w.kind, k.* EXCLUDE (start_ns) FROM unplaced k ASOF JOIN w ON k.start_ns >= w.w_start WHERE k.start_ns < w_end)
     SELECT kind, class, name, dtype, tile, in_graph, sum(n) AS n, sum(ns) AS ns
-    FROM (SELECT * EXCLUDE (start_ns) FROM known WHERE kind IS NOT NULL UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
+    FROM (${ofCells('step_kind')} UNION ALL BY NAME SELECT * FROM looked) GROUP BY ALL`;
 }
 
 /**

@@ -37,6 +37,7 @@ export async function findingContext(
     session,
     database,
     scope: onGpu ? scope : null,
+    operators: scope && !onGpu ? scope : null,
     clocks,
     waterfalls,
     model: manifest.workload

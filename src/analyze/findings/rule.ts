@@ -17,6 +17,8 @@ export interface FindingContext {
   database: SessionDatabase;
   /** Views focus_kernels, focus_gaps, focus_copies, focus_api, focus_ops, focus_stages and the table windows; null without a GPU timeline. */
   scope: TraceScope | null;
+  /** The same views of a program that used no GPU, whose framework's operators were recorded; null otherwise. */
+  operators: TraceScope | null;
   /** Whose clock the windows of each kind are told by; empty without a GPU timeline. */
   clocks: readonly PhaseClock[];
   /** By kind; empty where the session has none. */

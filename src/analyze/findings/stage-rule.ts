@@ -1,4 +1,5 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
+import { type OperatorStage, operatorStages } from './operators/operator-stages.js';
 import type { FindingContext, FoundDraft, Rule } from './rule.js';
 import { type StageFacts, stageFacts } from './stage-facts.js';
 
@@ -9,25 +10,28 @@ export const checkAgain =
   'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify';
 
 /**
- * A rule that judges every kind of stage of a GPU timeline on its own.
- * @param judge a finding, or why there is none, with its numbers
+ * A rule that judges every kind of stage of a timeline on its own.
+ * @param judge of a GPU timeline: a finding, or why there is none, with its numbers
+ * @param onCpu the same of a program that uses no GPU, by the operators of its framework; left out where the cause is a GPU's
  */
 export function stageRule(
   about: Pick<Rule, 'id' | 'title' | 'references'>,
   judge: (context: FindingContext, stage: StageFacts) => Promise<FoundDraft | string>,
+  onCpu?: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
 ): Rule {
   return {
     ...about,
     async find(context) {
-      const stages = await stageFacts(context);
-      if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
-      const findings: FoundDraft[] = [];
-      const said: string[] = [];
-      for (const stage of stages) {
-        const result = await judge(context, stage);
-        if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
-        else findings.push(result);
-      }
+      const found: [kind: string, result: FoundDraft | string][] = [];
+      for (const stage of await stageFacts(context)) found.push([stage.kind, await judge(context, stage)]);
+      if (onCpu)
+        for (const stage of await operatorStages(context))
+          found.push([stage.kind, await onCpu(context, stage)]);
+      if (found.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
+      const findings = found.flatMap(([, result]) => (typeof result === 'string' ? [] : [result]));
+      const said = found.flatMap(([kind, result]) =>
+        typeof result === 'string' ? [`${kind}: ${result}`] : [],
+      );
       return findings.length > 0
         ? { outcome: 'fired', findings }
         : { outcome: 'not_fired', why: `${said.join('; ')}.` };

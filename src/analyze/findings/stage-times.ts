@@ -12,7 +12,7 @@ export interface StageTime {
 }
 
 /** Of every stage with a waterfall, else of every kind of window of the timeline. */
-export async function stageTimes({ waterfalls, scope }: FindingContext): Promise<StageTime[]> {
+export async function stageTimes({ waterfalls, scope, operators }: FindingContext): Promise<StageTime[]> {
   const found = waterfalls.flatMap(({ kind, instances, measured_ms, bars }): StageTime[] =>
     // A request is made of the stages that are here already.
     measured_ms.value === null || kind === 'request'
@@ -26,8 +26,9 @@ export async function stageTimes({ waterfalls, scope }: FindingContext): Promise
           },
         ],
   );
-  if (found.length > 0 || !scope) return found;
-  const rows = await scope.database.query<{ kind: WaterfallKind; instances: number; measured_ms: number }>(
+  const timeline = scope ?? operators;
+  if (found.length > 0 || !timeline) return found;
+  const rows = await timeline.database.query<{ kind: WaterfallKind; instances: number; measured_ms: number }>(
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS measured_ms FROM windows
      WHERE kind <> 'sampling' GROUP BY kind`,
   );

@@ -1,3 +1,4 @@
+import { conversions } from '../operators/conversions.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { chainsOf } from '../pointwise-chains.js';
@@ -50,6 +51,7 @@ export const castsAndLayoutCopies = stageRule(
     }
     return finding(context, stage, { casts, layouts, n: own.length });
   },
+  conversions,
 );
 
 async function finding(

@@ -1,6 +1,8 @@
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import { necessaryOps } from '../../model-work.js';
+import { multipliesScores } from '../attention-scores.js';
 import { fusedAttentionName, softmaxName } from '../kernel-roles.js';
+import { writtenOutAttention } from '../operators/written-out-attention.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
@@ -47,6 +49,7 @@ export const eagerAttention = stageRule(
     }
     return finding(context, stage, { regions, time, stake, best: time - Math.min(time, fused.high) });
   },
+  writtenOutAttention,
 );
 
 /** How to tell, without a softmax by name, that what lies between two products is one over a score matrix. */
@@ -85,27 +88,6 @@ async function scoresOf(
     elements: sized && heads ? heads * queries * (shape.contextTokens + shape.newTokens) : null,
     hidden: sized ? queries * model.architecture.hiddenSize : null,
   };
-}
-
-/** A batch of matrices: [batch, rows, columns]. */
-const isBatch = (shape: number[] | undefined): shape is number[] =>
-  Array.isArray(shape) &&
-  shape.length === 3 &&
-  shape.every((size) => typeof size === 'number') &&
-  shape[0]! > 1;
-
-/** Whether the second of two batched products multiplies what the first one made: queries by keys, then scores by values. */
-function multipliesScores(before: number[][] | undefined, after: number[][] | undefined): boolean {
-  const [left, right] = (before ?? []).filter(isBatch).slice(-2);
-  const [scores] = (after ?? []).filter(isBatch).slice(-2);
-  return (
-    left !== undefined &&
-    right !== undefined &&
-    scores !== undefined &&
-    scores[0] === left[0] &&
-    scores[1] === left[1] &&
-    scores[2] === right[2]
-  );
 }
 
 /**

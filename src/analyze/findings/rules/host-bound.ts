@@ -1,5 +1,6 @@
 import { idleCauses } from '../idle-causes.js';
 import { longHostNs } from '../finding-tables.js';
+import { program } from '../operators/program.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { leastShare, stageRule } from '../stage-rule.js';
@@ -27,6 +28,7 @@ export const hostBound: Rule = stageRule(
       ? finding(context, stage, host)
       : `the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`;
   },
+  program,
 );
 
 async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {

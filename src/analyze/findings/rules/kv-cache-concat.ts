@@ -1,3 +1,4 @@
+import { copiedContext } from '../operators/copied-context.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { literal } from '../../trace/scope.js';
@@ -46,6 +47,7 @@ export const kvCacheConcat = stageRule(
     }
     return finding(context, stage, copies);
   },
+  copiedContext,
 );
 
 /** Whether operators concatenate one token to many: [batch, heads, n, size] and [batch, heads, 1, size]. */

@@ -1,0 +1,94 @@
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { leastShare } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+import { type OperatorStage, operatorsSql } from './operator-stages.js';
+
+/** Steps below which sizes may grow by chance. */
+const leastSteps = 4;
+
+type Row = {
+  operator: string;
+  grows: boolean;
+  per_step: number;
+  us: number;
+  ms: number;
+  first_elements: number;
+  last_elements: number;
+};
+
+/** What a call writes: all that it concatenates, or what it copies to. */
+const elements = `CASE WHEN name IN ('aten::cat', 'aten::stack')
+  THEN list_sum(list_transform(json_extract(input_shapes, '$[0]')::BIGINT[][], s -> list_aggregate(s, 'product')))
+  ELSE list_aggregate(json_extract(input_shapes, '$[0]')::BIGINT[], 'product') END`;
+
+/**
+ * Concatenations and copies between tensors of one type. A call grows where the same one of every step writes more from step to
+ * step: sizes tell, which are exact, and not times.
+ */
+const copiesSql = ({ kind, instances }: OperatorStage): string =>
+  `WITH copy AS (
+     SELECT name, window_id, w_start, coalesce(self_dur_ns, dur_ns) AS ns, ${elements} AS elements,
+       row_number() OVER (PARTITION BY name, window_id ORDER BY start_ns) AS nth FROM (${operatorsSql(kind)})
+     WHERE input_shapes IS NOT NULL AND (name IN ('aten::cat', 'aten::stack')
+       OR (name = 'aten::copy_' AND json_extract_string(input_types, '$[0]') = json_extract_string(input_types, '$[1]')))),
+   numbered AS (
+     SELECT c.*, row_number() OVER (PARTITION BY name, nth, coalesce(w.iteration, 0) ORDER BY w_start) AS x FROM copy c JOIN windows w ON w.stage_id = c.window_id),
+   call AS (
+     SELECT name, nth, count(*) AS n, sum(ns) AS ns, arg_min(elements, x) AS first_elements, arg_max(elements, x) AS last_elements,
+       count(DISTINCT x) >= ${leastSteps} AND regr_slope(elements, x) > 0 AND arg_max(elements, x) > arg_min(elements, x) AND coalesce(corr(elements, x), 0) > 0.9 AS grows
+     FROM numbered GROUP BY name, nth)
+   SELECT name AS operator, grows, round(sum(n) / ${instances}, 2) AS per_step, round(sum(ns) / sum(n) / 1e3, 2) AS us, round(sum(ns) / 1e6 / ${instances}, 4) AS ms,
+     sum(first_elements)::DOUBLE AS first_elements, sum(last_elements)::DOUBLE AS last_elements
+   FROM call GROUP BY ALL ORDER BY ms DESC, operator, grows`;
+
+/** Keys and values of all earlier tokens are copied in every step, by operators that take longer from step to step. */
+export async function copiedContext(
+  context: FindingContext,
+  stage: OperatorStage,
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall } = stage;
+  if (kind !== 'decode' && kind !== 'mixed') return 'judged for steps only';
+  const { rows, evidence } = await context.evidence<Row>(copiesSql(stage), (found) =>
+    found
+      .filter(({ grows }) => grows)
+      .slice(0, 2)
+      .map(
+        (row) =>
+          `${row.operator}: ${row.per_step} a step of ${row.us} µs, from ${row.first_elements} elements in the first step to ${row.last_elements} in the last`,
+      )
+      .join('; '),
+  );
+  const grown = rows.filter(({ grows }) => grows);
+  const time = grown.reduce((sum, row) => sum + row.ms, 0);
+  const n = grown.reduce((sum, row) => sum + row.per_step, 0);
+  const copied = `copies that grow with the steps take ${part(time, wall)}`;
+  if (time < leastShare * wall) return copied;
+  const names = grown.map(({ operator }) => operator).join(' and ');
+  return {
+    stage: kind,
+    title: `KV cache copied: ${count(n)} calls of ${names} that grow with the context take ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: time,
+    cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies, which write more from step to step: all earlier keys and values are read and written again to add one token, the more the longer the context.`,
+    change: {
+      kind: 'code',
+      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it.',
+      example: 'keys[:, :, position] = k  # instead of torch.cat((keys, k), 2)',
+    },
+    gain: {
+      expected_ms: 0.95 * time,
+      low_ms: 0.8 * time,
+      high_ms: time,
+      after_ms: wall - 0.95 * time,
+      assumption: 'A twentieth is left to write the new tokens alone; attention stays as it is.',
+      what_if: null,
+    },
+    confidence: 'high',
+    bars: [],
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}
+
+/** No GPU, no clean timeline of one: the same run again. */
+export const checkOnCpu =
+  'inferscope run --evaluator torch -- <the changed command>, then inferscope session compare @last~1 @last';

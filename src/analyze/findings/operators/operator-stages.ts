@@ -1,0 +1,53 @@
+import type { PhaseKind } from '../../../model/documents/trace.js';
+import type { FindingContext } from '../rule.js';
+
+/** A kind of stage of a program that uses no GPU, by the operators of its framework; times in ms of a mean instance. */
+export interface OperatorStage {
+  kind: PhaseKind;
+  instances: number;
+  wall_ms: number;
+  /** Operators' own time, on the thread that runs most of them. */
+  operators_ms: number;
+}
+
+const known = new WeakMap<FindingContext, Promise<OperatorStage[]>>();
+
+/**
+ * Stages of a timeline of operators: prefill, decode and mixed steps, else the whole capture. Empty where a GPU computed or no
+ * framework's profiler ran.
+ */
+export function operatorStages(context: FindingContext): Promise<OperatorStage[]> {
+  const made = known.get(context) ?? gather(context);
+  known.set(context, made);
+  return made;
+}
+
+const steps: ReadonlySet<PhaseKind> = new Set(['prefill', 'decode', 'mixed']);
+
+/** SQL of the operators that begin in a window of a kind, with `window_id`; frames of Python are none. */
+export const operatorsSql = (kind: PhaseKind): string =>
+  `SELECT o.*, w.window_id, w.w_start FROM (SELECT * FROM own_ops WHERE op_type IS DISTINCT FROM 'python_function' AND start_ns IS NOT NULL) o
+   ASOF JOIN (SELECT stage_id AS window_id, kind AS w_kind, start_ns AS w_start, end_ns AS w_end FROM windows WHERE kind <> 'sampling') w ON o.start_ns >= w.w_start
+   WHERE o.start_ns < w.w_end AND w.w_kind = '${kind}'`;
+
+/** The thread on which most of the work is: another one's operators run beside it. */
+export const mainThread =
+  '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM own_ops GROUP BY tid))';
+
+async function gather({ operators }: FindingContext): Promise<OperatorStage[]> {
+  if (!operators) return [];
+  const { database } = operators;
+  const windows = await database.query<Omit<OperatorStage, 'operators_ms'>>(
+    `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS wall_ms FROM windows
+     WHERE kind <> 'sampling' AND end_ns > start_ns GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC`,
+  );
+  const judged = windows.filter(({ kind }) => steps.has(kind));
+  const stages: OperatorStage[] = [];
+  for (const window of judged.length > 0 ? judged : windows) {
+    const [row] = await database.query<{ ms: number }>(
+      `SELECT coalesce(sum(coalesce(self_dur_ns, dur_ns)), 0) / 1e6 / ${window.instances} AS ms FROM (${operatorsSql(window.kind)}) WHERE tid = ${mainThread}`,
+    );
+    stages.push({ ...window, operators_ms: row?.ms ?? 0 });
+  }
+  return stages;
+}

@@ -1,0 +1,155 @@
+import { afterAll, expect, test } from 'vitest';
+import type { Row } from '../../../model/tables.js';
+import { stage, us } from '../../trace/test-hand.js';
+import { castsAndLayoutCopies } from '../rules/casts-and-layout-copies.js';
+import { eagerAttention } from '../rules/eager-attention.js';
+import { hostBound } from '../rules/host-bound.js';
+import { kvCacheConcat } from '../rules/kv-cache-concat.js';
+import type { FindingContext, Rule } from '../rule.js';
+import { expectEvidence } from '../test-evidence.js';
+import { closeAll, contextOf, fired } from '../test-steps.js';
+
+afterAll(closeAll);
+
+/** An operator of a step, µs, and what passes before it; what it takes and of which types. */
+interface Call {
+  name: string;
+  takes: number;
+  after?: number;
+  class?: string;
+  shapes?: unknown[];
+  types?: string[];
+}
+
+/** Decode steps of a program that uses no GPU. */
+function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingContext> {
+  const stages: Row<'stages'>[] = [];
+  const ops: Row<'ops'>[] = [];
+  let now = 0;
+  for (let step = 0; step < count; step++) {
+    const start = now;
+    for (const call of of(step)) {
+      now += call.after ?? 1;
+      ops.push({
+        op_id: ops.length + 1,
+        name: call.name,
+        class: call.class ?? 'gemm',
+        op_type: 'cpu_op',
+        stage_id: step,
+        start_ns: now * us,
+        dur_ns: call.takes * us,
+        self_dur_ns: call.takes * us,
+        input_shapes: JSON.stringify(call.shapes ?? []),
+        input_types: JSON.stringify(call.types ?? ['float', 'float']),
+      });
+      now += call.takes;
+    }
+    stages.push(stage(step, 'decode', start, now, { step_index: step }));
+  }
+  return contextOf({ stages, ops });
+}
+
+const product = (takes: number, shapes: unknown[] = []): Call => ({ name: 'aten::bmm', takes, shapes });
+const rules: Rule[] = [kvCacheConcat, castsAndLayoutCopies, eagerAttention, hostBound];
+/** What the rule finds, with a query that yields its rows by itself. */
+async function found(rule: Rule, context: FindingContext) {
+  const draft = fired(await rule.find(context));
+  await expectEvidence(context.session, [draft]);
+  return draft;
+}
+async function firing(context: FindingContext): Promise<string[]> {
+  const names: string[] = [];
+  for (const rule of rules) if ((await rule.find(context)).outcome === 'fired') names.push(rule.id);
+  return names;
+}
+
+test('a cache that is concatenated or allocated anew: calls that write more with every step, by their sizes', async () => {
+  const cat = (step: number): Call => ({
+    name: 'aten::cat',
+    takes: 300,
+    class: 'copy',
+    shapes: [
+      [
+        [1, 8, 100 + step, 64],
+        [1, 8, 1, 64],
+      ],
+      [],
+    ],
+  });
+  const context = await stepsOf(8, (step) => [product(500), cat(step), cat(step)]);
+  const one = await found(kvCacheConcat, context);
+  // 600 µs of a step, of which a twentieth stays.
+  expect(one.gain!.expected_ms).toBeCloseTo(0.57, 6);
+  expect(one.evidence[0]!.rows[0]).toMatchObject({
+    operator: 'aten::cat',
+    grows: true,
+    per_step: 2,
+    // 2 × 8 × 64 × 101 and 108.
+    first_elements: 103_424,
+    last_elements: 110_592,
+  });
+  expect(await firing(context)).toEqual(['kv_cache_concat']);
+  const copy = (tokens: number): Call => ({
+    name: 'aten::copy_',
+    takes: 300,
+    class: 'copy',
+    shapes: [[1, 8, tokens, 64], [1, 8, tokens, 64], []],
+  });
+  expect(await firing(await stepsOf(8, (step) => [product(500), copy(100 + step)]))).toEqual([
+    'kv_cache_concat',
+  ]);
+  // The new token alone is written in every step.
+  expect(await firing(await stepsOf(8, () => [product(500), copy(1)]))).toEqual([]);
+});
+
+test('weights that are converted at every use', async () => {
+  const cast: Call = {
+    name: 'aten::copy_',
+    takes: 200,
+    class: 'copy',
+    shapes: [[512, 512], [512, 512], []],
+    types: ['float', 'c10::Half', 'Scalar'],
+  };
+  const context = await stepsOf(6, () => [cast, product(300), cast, product(300)]);
+  const one = await found(castsAndLayoutCopies, context);
+  expect(one.gain!.expected_ms).toBeCloseTo(0.4, 6);
+  expect(one.title).toContain('2 conversions take 40 % of every decode step, most from c10::Half to float');
+  expect(await firing(context)).toEqual(['casts_and_layout_copies']);
+});
+
+test('attention written out: what lies between two products that share a score matrix, and reduces', async () => {
+  const between: Call[] = [
+    { name: 'aten::mul', takes: 100, class: 'elementwise' },
+    { name: 'aten::sum', takes: 50, class: 'norm' },
+    { name: 'aten::div', takes: 100, class: 'elementwise' },
+  ];
+  const scores = product(200, [
+    [8, 16, 64],
+    [8, 64, 128],
+  ]);
+  const values = (columns: number) =>
+    product(200, [
+      [8, 16, columns],
+      [8, columns, 64],
+    ]);
+  const context = await stepsOf(6, () => [scores, ...between, values(128), product(500)]);
+  // Of 250 µs between them a fifth stays.
+  expect((await found(eagerAttention, context)).gain!.expected_ms).toBeCloseTo(0.2, 6);
+  expect(await firing(context)).toEqual(['eager_attention']);
+  expect(await firing(await stepsOf(6, () => [scores, ...between, values(96), product(500)]))).toEqual([]);
+});
+
+test('a program that computes at one place of every step, not one that was held up once', async () => {
+  const steps = (waits: (step: number) => number) =>
+    stepsOf(6, (step) => [
+      product(500),
+      { name: 'aten::argmax', takes: 20, class: 'sampling', after: waits(step) },
+      product(300),
+    ]);
+  const context = await steps(() => 700);
+  const one = await found(hostBound, context);
+  expect(one.gain!.expected_ms).toBeCloseTo(0.7, 6);
+  expect(one.cause).toContain('after aten::bmm and before aten::argmax');
+  expect(await firing(context)).toEqual(['host_bound']);
+  expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
+});

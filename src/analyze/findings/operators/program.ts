@@ -1,0 +1,103 @@
+import { longHostNs } from '../finding-tables.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { leastShare } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+import { checkOnCpu } from './copied-context.js';
+import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+
+/** Of the steps: what happens in fewer of them at one place is chance, such as another process that takes the core. */
+const mostSteps = 0.5;
+/** Of the machine's cores, in other processes: with more of them stretches at changing places are the scheduler's. */
+const othersShare = 0.25;
+/** Of fewer instances none is usual: there a place must come back so often. */
+const leastInstances = 4;
+const leastTimes = 8;
+
+/** Stretches of the thread that runs the operators in which none of them runs, by the operators before and after. */
+const stretchesSql = ({ kind, instances }: OperatorStage): string =>
+  `WITH op AS (
+     SELECT window_id, start_ns, start_ns + dur_ns AS end_ns, name FROM (${operatorsSql(kind)}) WHERE tid = ${mainThread}),
+   reached AS (
+     SELECT *, max(end_ns) OVER (PARTITION BY window_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until,
+       lag(name) OVER (PARTITION BY window_id ORDER BY start_ns) AS after_operator FROM op),
+   edge AS (SELECT w.stage_id AS window_id, max(op.end_ns) AS last_ns, arg_max(op.name, op.end_ns) AS name, any_value(w.end_ns) AS w_end
+            FROM windows w JOIN op ON op.window_id = w.stage_id GROUP BY w.stage_id),
+   stretch AS (
+     SELECT window_id, start_ns - busy_until AS ns, after_operator, name AS before_operator FROM reached WHERE start_ns - busy_until > ${longHostNs}
+     UNION ALL SELECT window_id, w_end - last_ns, name, 'the end of the step' FROM edge WHERE w_end - last_ns > ${longHostNs})
+   SELECT after_operator, before_operator, count(*) AS stretches, round(count(DISTINCT window_id) / ${instances}, 3) AS of_steps,
+     round(sum(ns) / 1e6 / ${instances}, 4) AS ms, round(median(ns) / 1e6, 4) AS median_ms, round(max(ns) / 1e6, 4) AS longest_ms
+   FROM stretch GROUP BY ALL ORDER BY ms DESC, after_operator, before_operator`;
+
+type Row = {
+  after_operator: string;
+  before_operator: string;
+  stretches: number;
+  of_steps: number;
+  ms: number;
+  median_ms: number;
+};
+
+/** Cores that other processes kept busy, of those there are; null where nothing was sampled. */
+async function coresOfOthers({ database, manifest }: FindingContext): Promise<number | null> {
+  const [row] = await database.query<{ cores: number | null }>(
+    "SELECT avg(value) AS cores FROM telemetry WHERE scope = 'other_processes' AND metric = 'cores_busy'",
+  );
+  const all = manifest.hardware['cpu_usable_cores'];
+  return typeof row?.cores === 'number' && typeof all === 'number' && all > 0 ? row.cores / all : null;
+}
+
+/** No operator runs: the program computes in Python, waits for data, for another thread or for the interpreter lock. */
+export async function program(context: FindingContext, stage: OperatorStage): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (found) =>
+    found
+      .slice(0, 3)
+      .map(
+        (row) =>
+          `after ${row.after_operator}, before ${row.before_operator}: ${row.stretches} stretches, ${ms(row.ms)} ${aStage(kind)}`,
+      )
+      .join('; '),
+  );
+  // At one place in most steps: what it usually takes there. Elsewhere the interpreter lock does it, or another process.
+  const usual = rows.filter(({ of_steps: of, stretches }) =>
+    instances >= leastInstances ? of >= mostSteps : stretches >= leastTimes,
+  );
+  const others = await coresOfOthers(context);
+  const scattered = others === null || others < othersShare ? rows.filter((row) => !usual.includes(row)) : [];
+  const inMost =
+    instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= mostSteps * instances;
+  const own = [...usual, ...(inMost ? scattered : [])];
+  const each = (row: Row) => (usual.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms);
+  const time = Math.min(
+    wall,
+    own.reduce((sum, row) => sum + each(row), 0),
+  );
+  const n = own.reduce((sum, { stretches }) => sum + stretches, 0) / instances;
+  if (time < leastShare * wall || own.length === 0)
+    return `stretches over ${longHostNs / 1000} µs without an operator that recur take ${part(time, wall)}`;
+  const [first] = own;
+  return {
+    stage: kind,
+    title: `Program between operators: ${part(time, wall)} of ${everyStage(kind)} passes in ${count(Math.max(n, 0.1))} stretches in which no operator runs`,
+    at_stake_ms: time,
+    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(time)} of it the program runs no operator, most after ${first!.after_operator} and before ${first!.before_operator}. That is Python of its own, tokenising, waiting for data, for another thread or for the interpreter lock.`,
+    change: {
+      kind: 'code',
+      text: 'Move this work off the path between two operators: into a process of its own (the interpreter lock held by a thread keeps the others waiting), or ahead of the step that needs it.',
+      example: 'py-spy record --gil -- <command>: which function it is, and whether it waits for the lock',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.7 * time,
+      high_ms: time,
+      after_ms: wall - time,
+      assumption: 'The work overlaps with the operators or is gone.',
+      what_if: null,
+    },
+    confidence: 'high',
+    bars: [],
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}

@@ -1,0 +1,73 @@
+import { multipliesScores } from '../attention-scores.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { leastShare } from '../stage-rule.js';
+import { aStage, everyStage, ms, part } from '../words.js';
+import { checkOnCpu } from './copied-context.js';
+import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
+
+/** Batched products of a stage in their order, with what the operators between each and the next one take. */
+const productsSql = ({ kind }: OperatorStage): string =>
+  `WITH op AS (
+     SELECT window_id, start_ns, name, input_shapes, coalesce(self_dur_ns, dur_ns) AS self_ns, class, name IN ('aten::bmm', 'aten::baddbmm') AS product
+     FROM (${operatorsSql(kind)}) WHERE tid = ${mainThread}),
+   numbered AS (SELECT *, sum(CASE WHEN product THEN 1 ELSE 0 END) OVER (PARTITION BY window_id ORDER BY start_ns, name ROWS UNBOUNDED PRECEDING) AS nth FROM op),
+   span AS (
+     SELECT window_id, nth, any_value(input_shapes) FILTER (product) AS shapes, sum(self_ns) FILTER (NOT product) AS between_ns, sum(self_ns) FILTER (product) AS product_ns,
+       count_if(NOT product AND class IN ('elementwise', 'norm', 'attention')) AS operators, count_if(class IN ('norm', 'attention') AND NOT product) AS reductions
+     FROM numbered WHERE nth > 0 GROUP BY window_id, nth),
+   pair AS (SELECT *, lead(shapes) OVER (PARTITION BY window_id ORDER BY nth) AS next_shapes FROM span)
+   SELECT shapes, next_shapes, count(*) AS pairs, round(avg(operators), 1) AS operators_between, round(sum(between_ns) / 1e6, 4) AS between_ms, round(sum(product_ns) / 1e6, 4) AS product_ms
+   FROM pair WHERE reductions > 0 AND next_shapes IS NOT NULL GROUP BY shapes, next_shapes ORDER BY between_ms DESC, shapes`;
+
+type Row = { shapes: string; next_shapes: string; pairs: number; between_ms: number; product_ms: number };
+
+/** Scores of queries and keys are written to memory by one product, and read by the next. */
+export async function writtenOutAttention(
+  context: FindingContext,
+  stage: OperatorStage,
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { rows, evidence } = await context.evidence<Row>(productsSql(stage), (found) =>
+    found
+      .filter(isAttention)
+      .slice(0, 2)
+      .map(
+        (row) =>
+          `${row.shapes} then ${row.next_shapes}: ${row.pairs} times, ${row.between_ms} ms between them`,
+      )
+      .join('; '),
+  );
+  const own = rows.filter(isAttention);
+  const between = own.reduce((sum, row) => sum + row.between_ms, 0) / instances;
+  const pairs = own.reduce((sum, row) => sum + row.pairs, 0) / instances;
+  if (between < leastShare * wall)
+    return `between the two products of an attention operators take ${part(between, wall)}`;
+  return {
+    stage: kind,
+    title: `Eager attention: ${Math.round(pairs)} attentions written out spend ${part(between, wall)} of ${everyStage(kind)} between their two products`,
+    at_stake_ms: between,
+    cause: `In ${aStage(kind)} the scores of every query and key are written to memory by one product, read and written again by scale, mask, softmax and copies for ${ms(between)}, and read by the second product. A fused operator keeps them in the cache.`,
+    change: {
+      kind: 'code',
+      text: 'Use scaled_dot_product_attention; in transformers choose the attention implementation.',
+      example: 'F.scaled_dot_product_attention(q, k, v, is_causal=True)  # attn_implementation="sdpa"',
+    },
+    gain: {
+      expected_ms: 0.8 * between,
+      low_ms: 0.5 * between,
+      high_ms: between,
+      after_ms: wall - 0.8 * between,
+      assumption:
+        'The products take as long as now, and the softmax inside the fused operator a fifth of what lies between them.',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [],
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}
+
+const parsed = (shapes: string): number[][] => JSON.parse(shapes) as number[][];
+const isAttention = ({ shapes, next_shapes: next }: Row): boolean =>
+  multipliesScores(parsed(shapes), parsed(next));
