@@ -24,10 +24,12 @@ export function define(command: Command): void {
     .action(
       async (selector: string | undefined, options: { session: string; output?: string; json?: boolean }) => {
         const { openSession } = await import('../session/open.js');
-        const { analyzeSession, documentsOf, explanationOf, writeAnalysed } =
+        const { analyzeAndExplain, analyzeSession, documentsOf, writeAnalysed } =
           await import('./session-summary.js');
         const session = await openSession(selector ?? options.session);
-        const analysed = await analyzeSession(session);
+        const { analysed, explain } = options.json
+          ? { analysed: await analyzeSession(session), explain: null }
+          : await analyzeAndExplain(session);
         const [first] = documentsOf(analysed);
         if (!first) throw nothingToReport(session.id);
         if (options.json) {
@@ -35,7 +37,7 @@ export function define(command: Command): void {
           return;
         }
         const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-        await writeAnalysed(analysed, path, await explanationOf(session, analysed));
+        await writeAnalysed(analysed, path, explain);
         talk(`report of ${session.id} written`);
         print(path);
       },

@@ -106,6 +106,20 @@ export async function explanationOf(
   return explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
 }
 
+/** Both from one database: the explanation begins with tables that the analysis has made in it. */
+export async function analyzeAndExplain(
+  session: Session,
+): Promise<{ analysed: Analysed; explain: Document<ExplainResult> | null }> {
+  const database = await session.connect();
+  try {
+    const analysed = await analyzeSession(session);
+    const explain = documentsOf(analysed).length > 0 ? await explanationOf(session, analysed) : null;
+    return { analysed, explain };
+  } finally {
+    await database.close();
+  }
+}
+
 /** Writes the HTML report. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeAnalysed(
   analysed: Analysed,
@@ -177,7 +191,7 @@ export async function showSession(
     return;
   }
   const session = await openSession(id);
-  const analysed = await analyzeSession(session);
+  const { analysed, explain } = await analyzeAndExplain(session);
   const [first] = documentsOf(analysed);
   if (!first) {
     talk(nothingToSumUp(session));
@@ -185,7 +199,6 @@ export async function showSession(
     return;
   }
   const path = reportPath(session.folder);
-  const explain = await explanationOf(session, analysed);
   // On a full disk the page is lost, and the summary is not.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
   if (json) printDocument(first);

@@ -11,6 +11,12 @@ export interface SessionDatabase {
    * @throws RangeError when an integer is beyond 2^53 and would lose digits
    */
   query<T extends object = Record<string, unknown>>(sql: string, parameters?: Parameter[]): Promise<T[]>;
+  /**
+   * Makes the temporary view `name` of the statement's rows, which are computed once however many connections to the
+   * session ask: analyses of one session begin with the same tables.
+   * @param key what the rows depend on beside the name
+   */
+  once(name: string, key: string, sql: string): Promise<void>;
   close(): Promise<void>;
 }
 

@@ -11,10 +11,12 @@ import { createViews, type SessionTables } from './views.js';
 export function sharedDatabase(source: SessionTables, rows: number): () => Promise<SessionDatabase> {
   let opened: Promise<Database> | null = null;
   let connections = 0;
+  const made = new Map<string, Promise<string>>();
   const leave = async (from: Promise<Database>): Promise<void> => {
     connections--;
     if (connections > 0) return;
     opened = null;
+    made.clear();
     await (await from).close();
   };
   return async () => {
@@ -28,13 +30,25 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
       if (opened === own) opened = null;
       throw error;
     }
+    const query: SessionDatabase['query'] = async (sql, parameters = []) => {
+      try {
+        return await queryRows(connection, sql, parameters);
+      } catch (error) {
+        throw asDamage(error, source.id);
+      }
+    };
+    const make = async (sql: string): Promise<string> => {
+      const table = `made_${made.size}`;
+      await query(`CREATE TABLE ${table} AS ${sql}`);
+      return table;
+    };
     return {
-      query: async (sql, parameters = []) => {
-        try {
-          return await queryRows(connection, sql, parameters);
-        } catch (error) {
-          throw asDamage(error, source.id);
-        }
+      query,
+      once: async (name, key, sql) => {
+        const id = `${name} ${key}`;
+        const table = made.get(id) ?? make(sql);
+        made.set(id, table);
+        await query(`CREATE OR REPLACE TEMP VIEW ${name} AS FROM ${await table}`);
       },
       close: async () => {
         connection.closeSync();

@@ -3,19 +3,19 @@ import { figure, missing } from '../../model/figure.js';
 import type { TraceAttribution } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
 
-/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. */
+/** How kernels found their stage, how many were never launched by a recorded call, and what the import lost. Needs `kernel_cells`. */
 export async function attribution(
   { database }: TraceScope,
   issues: readonly Issue[],
 ): Promise<TraceAttribution> {
   const methods = await database.query<{ how: string | null; kernels: number; kernel_ns: number }>(
-    `SELECT attributed_by AS how, count(*) AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
-     FROM own_kernels GROUP BY attributed_by ORDER BY kernels DESC`,
+    `SELECT attributed_by AS how, sum(kernels)::BIGINT AS kernels, sum(dur_ns)::DOUBLE AS kernel_ns
+     FROM kernel_cells GROUP BY attributed_by ORDER BY kernels DESC`,
   );
   const [row] = await database.query<{ orphans: number; total: number; classified: number | null }>(
-    `SELECT count_if(api_start_ns IS NULL) AS orphans, sum(dur_ns)::DOUBLE AS total,
+    `SELECT coalesce(sum(kernels) FILTER (orphan), 0)::BIGINT AS orphans, sum(dur_ns)::DOUBLE AS total,
             sum(dur_ns) FILTER (class IS NOT NULL AND class NOT IN ('other', 'graph'))::DOUBLE AS classified
-     FROM own_kernels`,
+     FROM kernel_cells`,
   );
   return {
     methods,

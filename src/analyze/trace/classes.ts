@@ -12,14 +12,14 @@ interface ClassRow {
   exclusive_ns: number;
 }
 
-/** Kernel time by class: of the whole capture, then of each phase. */
+/** Kernel time by class: of the whole capture, then of each phase. Needs `kernel_cells`. */
 export async function classes(
   { database }: TraceScope,
   phases: readonly TracePhase[],
 ): Promise<PhaseClasses[]> {
   const rows = await database.query<ClassRow>(
-    `SELECT phase, coalesce(class, 'other') AS class, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns,
-            coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM focus_kernels GROUP BY 1, 2`,
+    `SELECT phase, coalesce(class, 'other') AS class, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns,
+            coalesce(sum(exclusive_ns), 0)::DOUBLE AS exclusive_ns FROM kernel_cells GROUP BY 1, 2`,
   );
   const kinds = [...new Set(rows.map(({ phase }) => phase))].toSorted(
     (a, b) => phaseOrder.indexOf(a) - phaseOrder.indexOf(b),

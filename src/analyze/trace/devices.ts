@@ -17,14 +17,15 @@ export async function devices(
 ): Promise<TraceDevice[]> {
   const { execution_id, capture_id } = source.attribution;
   const ours = `execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`;
+  const byStream = (table: 'kernels' | 'copies', isKernel: boolean) =>
+    `SELECT rank, device, stream, ${isKernel} AS is_kernel, count(*) AS n, sum(dur_ns) AS dur_ns, sum(exclusive_ns) AS exclusive_ns,
+            min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM ${table} WHERE ${ours} GROUP BY ALL`;
   const rows = await database.query<Activity>(
-    `SELECT rank, device, count(DISTINCT stream) AS streams, sum(is_kernel)::BIGINT AS kernels, (count(*) - sum(is_kernel))::BIGINT AS copies,
-            coalesce(sum(dur_ns) FILTER (is_kernel = 1), 0)::DOUBLE AS kernel_ns,
-            coalesce(sum(dur_ns) FILTER (is_kernel = 0), 0)::DOUBLE AS copy_ns,
-            coalesce(sum(exclusive_ns), 0)::DOUBLE AS busy_ns, max(start_ns + dur_ns) - min(start_ns) AS span_ns
-     FROM (SELECT rank, device, stream, start_ns, dur_ns, exclusive_ns, 1 AS is_kernel FROM kernels WHERE ${ours}
-           UNION ALL SELECT rank, device, stream, start_ns, dur_ns, exclusive_ns, 0 FROM copies WHERE ${ours})
-     GROUP BY rank, device ORDER BY rank, device`,
+    `SELECT rank, device, count(DISTINCT stream) AS streams, coalesce(sum(n) FILTER (is_kernel), 0)::BIGINT AS kernels,
+            coalesce(sum(n) FILTER (NOT is_kernel), 0)::BIGINT AS copies, coalesce(sum(dur_ns) FILTER (is_kernel), 0)::DOUBLE AS kernel_ns,
+            coalesce(sum(dur_ns) FILTER (NOT is_kernel), 0)::DOUBLE AS copy_ns, coalesce(sum(exclusive_ns), 0)::DOUBLE AS busy_ns,
+            max(end_ns) - min(start_ns) AS span_ns
+     FROM (${byStream('kernels', true)} UNION ALL ${byStream('copies', false)}) GROUP BY rank, device ORDER BY rank, device`,
   );
   const dtype = dtypes.find((one) => one === workload?.model?.dtype);
   return rows.map((row) => {

@@ -1,5 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
+import { phaseOrder } from './phases.js';
 import { literal, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 
@@ -14,13 +15,16 @@ interface KernelRow {
   exclusive_ns: number | null;
 }
 
-/** Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. */
+/**
+ * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. Needs
+ * `kernel_cells`.
+ */
 export async function kernels(
   { database }: TraceScope,
   phases: readonly TracePhase[],
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
   const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
-    `SELECT count(DISTINCT name) AS names, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns FROM own_kernels`,
+    `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
   );
   const total = all?.total_ns ?? 0;
   const rows = await database.query<KernelRow>(
@@ -29,8 +33,8 @@ export async function kernels(
      FROM own_kernels GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
   );
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
-    `SELECT coalesce(name, short_name, '') AS name, phase, count(*) AS count, sum(dur_ns)::DOUBLE AS total_ns
-     FROM focus_kernels GROUP BY 1, 2`,
+    `SELECT coalesce(name, short_name, '') AS name, phase, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns
+     FROM kernel_cells GROUP BY 1, 2`,
   );
   const parts = new Map<string, typeof byPhase>();
   for (const row of byPhase) parts.set(row.name, [...(parts.get(row.name) ?? []), row]);
@@ -56,7 +60,9 @@ export async function kernels(
             per_instance_ns: total_ns / instances,
           };
         })
-        .toSorted((a, b) => b.total_ns - a.total_ns),
+        .toSorted(
+          (a, b) => b.total_ns - a.total_ns || phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind),
+        ),
     })),
   };
 }

@@ -10,9 +10,16 @@ const kernelsShown = 30;
 /** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
 const queue = 'CASE WHEN start_ns > api_start_ns + api_dur_ns THEN start_ns - api_start_ns - api_dur_ns END';
 
+const ofGraphNodes = ` UNION ALL BY NAME
+     SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns('queue_ns', 'queue_')}
+     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
+           FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
+     GROUP BY phase`;
+
 /**
  * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
  * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
+ * Needs `window_split` and `kernel_cells`.
  */
 export async function launches(
   { database }: TraceScope,
@@ -20,19 +27,20 @@ export async function launches(
   workload: Workload | null,
 ): Promise<Launches> {
   const layers = decoderLayers(workload);
+  const [graph] = await database.query<{ n: number }>(
+    "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",
+  );
+  const inGraphs = (graph?.n ?? 0) > 0;
   const spreads = await database.query<{ phase: PhaseKind }>(
     `SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns(queue, 'queue_')}
-     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase
-     UNION ALL BY NAME
-     SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns('queue_ns', 'queue_')}
-     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
-           FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
-     GROUP BY phase`,
+     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${inGraphs ? ofGraphNodes : ''}`,
   );
-  const graphs = await database.query<{ phase: PhaseKind; launches: number }>(
-    `SELECT phase, count(DISTINCT correlation) AS launches FROM focus_kernels
-     WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
-  );
+  const graphs = inGraphs
+    ? await database.query<{ phase: PhaseKind; launches: number }>(
+        `SELECT phase, count(DISTINCT correlation) AS launches FROM focus_kernels
+         WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY phase`,
+      )
+    : [];
   const ranges = await database.query<{ kind: PhaseKind; low: number; high: number }>(
     `SELECT kind, min(launches) AS low, max(launches) AS high FROM window_split GROUP BY kind`,
   );
@@ -79,21 +87,18 @@ export function decoderLayers(workload: Workload | null): Figure {
 }
 
 async function launchedKernels(database: TraceScope['database']): Promise<LaunchKernel[]> {
-  // Medians of few: the kernels are chosen by time first. One launch tells the name of the call for all of its kind.
+  // One launch tells the name of the call for all of its kind.
   const rows = await database.query<{
     kernel: string;
     short_name: string | null;
     correlation: number | null;
     pid: number | null;
   }>(
-    `WITH costly AS (
-       SELECT name, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL
-       GROUP BY ALL ORDER BY sum(dur_ns) DESC LIMIT ${kernelsShown})
-     SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS pid,
+    `SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS pid,
             ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
             ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
      FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL)
-     SEMI JOIN costly USING (name, in_graph) GROUP BY name, in_graph ORDER BY kernel_total_ns DESC`,
+     GROUP BY name, in_graph ORDER BY kernel_total_ns DESC LIMIT ${kernelsShown}`,
   );
   // A question of its own: ids that are written out let the file pass over what cannot hold them.
   const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));

@@ -6,14 +6,13 @@ const hardlyAny = 0.01;
 
 /**
  * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
- * (docs/measurement.md), so the difference from the plain durations is what was hidden.
+ * (docs/measurement.md), so the difference from the plain durations is what was hidden. Needs `kernel_cells`.
  */
 export async function overlap({ database }: TraceScope): Promise<Overlap> {
   const streams = await database.query<Overlap['streams'][number]>(
-    `SELECT context, stream, sum(kernels) AS kernels, coalesce(sum(kernel_ns), 0)::DOUBLE AS kernel_ns, sum(copies) AS copies,
+    `SELECT context, stream, sum(kernels)::BIGINT AS kernels, coalesce(sum(kernel_ns), 0)::DOUBLE AS kernel_ns, sum(copies)::BIGINT AS copies,
             coalesce(sum(copy_ns), 0)::DOUBLE AS copy_ns, min(start_ns) AS start_ns, max(end_ns) AS end_ns
-     FROM (SELECT context, stream, count(*) AS kernels, sum(dur_ns) AS kernel_ns, 0 AS copies, 0 AS copy_ns,
-                  min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns FROM own_kernels GROUP BY 1, 2
+     FROM (SELECT context, stream, kernels, dur_ns AS kernel_ns, 0 AS copies, 0 AS copy_ns, start_ns, end_ns FROM kernel_cells
            UNION ALL
            SELECT context, stream, 0, 0, count(*), sum(dur_ns), min(start_ns), max(start_ns + dur_ns) FROM own_copies GROUP BY 1, 2)
      GROUP BY context, stream ORDER BY kernel_ns DESC, copy_ns DESC, stream`,
@@ -21,7 +20,7 @@ export async function overlap({ database }: TraceScope): Promise<Overlap> {
   const kernels = await database.query<{ comm: boolean; dur: number; alone: number }>(
     `SELECT coalesce(class = 'communication', false) AS comm, sum(dur_ns)::DOUBLE AS dur,
             coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone
-     FROM own_kernels GROUP BY 1`,
+     FROM kernel_cells GROUP BY 1`,
   );
   const [copies] = await database.query<{ dur: number | null; alone: number | null }>(
     `SELECT sum(dur_ns)::DOUBLE AS dur, coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM own_copies`,

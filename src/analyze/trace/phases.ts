@@ -3,7 +3,7 @@ import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents
 import { meanOverLaunches } from '../statistics.js';
 import { recordedSteps } from '../utilization/steps.js';
 import { batches } from './batches.js';
-import { literal, type TraceScope } from './scope.js';
+import { literal, scopeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 import type { PhaseClock } from './windows.js';
 
@@ -117,24 +117,27 @@ function split(wall: number, row: Record<string, number | string | null>) {
 async function splitWindows({ database, source }: TraceScope): Promise<void> {
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
-  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel)}`);
+  await makeStepGaps({ database, source });
+  await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel, 'windows', stepGaps)}`);
   if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
   // Communication and copies: their exposed time, in proportion where a window cuts them.
   const exposed = (table: string, filter: string, name: string) =>
     `SELECT stage_id, sum(a.exclusive_ns * (least(w.end_ns, a.end_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)) AS ${name}
      FROM (SELECT start_ns, start_ns + dur_ns AS end_ns, dur_ns, exclusive_ns FROM ${table} WHERE exclusive_ns > 0 AND ${filter}) a
      JOIN windows w ON a.start_ns < w.end_ns AND a.end_ns > w.start_ns GROUP BY stage_id`;
+  const inGraphs = await database.query('SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL LIMIT 1');
   const launched = launchedBy(
     kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
+    inGraphs.length > 0,
   );
   await database.query(
     `CREATE TEMP TABLE window_split AS
      WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id),
-     comm AS (${exposed('focus_kernels', "class = 'communication'", 'comm')}),
-     copy AS (${exposed('focus_copies', 'true', 'copy')}),
+     comm AS (${exposed('own_kernels', "class = 'communication'", 'comm')}),
+     copy AS (${exposed('own_copies', 'true', 'copy')}),
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
-     edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM focus_gaps),
+     edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps),
      beyond AS (SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS start_up,
                   greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS shut_down FROM windows, edge)
      SELECT w.*, w.end_ns - w.start_ns AS wall_ns, start_up, shut_down, ${gapParts
@@ -152,37 +155,61 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
 const beginKey = 2n ** 60n;
 
 /**
+ * Makes `step_gaps`, the first pass of gapsOfWindows over the windows of steps, which the split of phases and the waterfall
+ * have in common: millions of gaps become a row a window, and one of each gap that lies in none.
+ */
+export async function makeStepGaps({ database, source }: TraceScope): Promise<void> {
+  await database.once('step_gaps', scopeKey(source), gapsByWindow(stepsLevel, 'windows'));
+}
+
+export const stepGaps = 'SELECT * FROM step_gaps';
+
+const windowsOf = (level: string, table: string): string =>
+  `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
+
+/** SQL of (key, parts of gaps): the window's id, else the gap's begin, far beyond any id. */
+function gapsByWindow(level: string, table: string): string {
+  // One key for both kinds of gaps, or grouping millions of rows takes twice as long. Gaps of a device do not overlap and
+  // their parts sum to them, so the begin stands for the gap.
+  const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::BIGINT AS ${part}`);
+  return `WITH likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
+      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sums.join(', ')}
+      FROM own_gaps g LEFT JOIN likely USING (stage_id) GROUP BY key`;
+}
+
+/**
  * Idle time by part of each window of a level, whose windows do not overlap. One pass: nearly every gap lies inside the
  * window of the step whose launch ended it, found by a hash join, and is summed there. Any other gap is looked up by
  * its begin, and where it leaves that window too it is kept and clipped part by part in every window it reaches into.
  * @param table of windows; others than those of makeWindows are of the level of steps
  */
-export function gapsOfWindows(level: string, table = 'windows'): string {
-  const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::BIGINT AS ${part}`);
-  const windows = `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${table} WHERE ${level}`;
+export function gapsOfWindows(
+  level: string,
+  table = 'windows',
+  grouped = gapsByWindow(level, table),
+): string {
   const clipped = gapParts.map((part, i) => {
     const start = ['g_start', ...gapParts.slice(0, i)].join(' + ');
     return `sum(greatest(0, least(w_end, ${start} + ${part}) - greatest(w_start, ${start}))) AS ${part}`;
   });
-  // One key for both kinds of gaps, or grouping millions of rows takes twice as long: the window's id, else the begin.
-  // Gaps of a device do not overlap and their parts sum to them, so the begin stands for the gap. The two are told apart by
-  // joins: a filter would be pushed below the grouping and be asked of every row.
-  return `WITH w AS (${windows}),
-    likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'}),
-    grouped AS (
-      SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sums.join(', ')}
-      FROM own_gaps g LEFT JOIN likely USING (stage_id) GROUP BY key),
+  // The two kinds of keys are told apart by joins: a filter would be pushed below the grouping and be asked of every row.
+  return `WITH w AS (SELECT *, row_number() OVER ordered AS nth, max(w_end) OVER ordered AS reach FROM (${windowsOf(level, table)})
+      WINDOW ordered AS (ORDER BY w_start, window_id ROWS UNBOUNDED PRECEDING)),
+    grouped AS (${grouped}),
     known AS MATERIALIZED (
       SELECT key, CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} END AS g_start,
         CASE WHEN key >= ${beginKey / 2n} THEN key - ${beginKey} + ${gapParts.join(' + ')} END AS g_end, ${gapParts.join(', ')} FROM grouped),
     looked AS MATERIALIZED (SELECT k.*, CASE WHEN g_end <= w_end THEN window_id END AS inside
-      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, -${beginKey}, -${beginKey}) begun ON k.g_start >= begun.w_start)
+      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, -${beginKey}, -${beginKey}, 0, 0) begun ON k.g_start >= begun.w_start),
+    reached AS (SELECT l.*, unnest(range(first.nth, last.nth + 1)) AS nth
+      FROM (SELECT * FROM looked WHERE inside IS NULL) l ASOF JOIN (SELECT reach, min(nth) AS nth FROM w GROUP BY reach) first ON l.g_start < first.reach
+      ASOF JOIN (SELECT w_start, max(nth) AS nth FROM w GROUP BY w_start) last ON l.g_end > last.w_start)
     SELECT key AS stage_id, ${gapParts.join(', ')} FROM known JOIN w ON w.window_id = key
     UNION ALL
     SELECT inside AS stage_id, ${gapParts.join(', ')} FROM looked WHERE inside IS NOT NULL
     UNION ALL
-    SELECT w.window_id AS stage_id, ${clipped.join(', ')} FROM looked JOIN w ON g_start < w_end AND g_end > w_start
-    WHERE inside IS NULL GROUP BY w.window_id`;
+    SELECT w.window_id AS stage_id, ${clipped.join(', ')} FROM reached JOIN w USING (nth)
+    WHERE g_start < w_end AND g_end > w_start GROUP BY w.window_id`;
 }
 
 /**
@@ -190,9 +217,15 @@ export function gapsOfWindows(level: string, table = 'windows'): string {
  * its one launch; every other kernel has a call of its own, also an orphan, whose call was not recorded. Sampling inside
  * a step counts in the step and in its own window; all of a capture without phases is of its one window.
  */
-function launchedBy(what: 'steps' | 'steps and sampling' | 'outside'): { kernels: string; copies: string } {
-  const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time,
-      count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END) AS launches`;
+function launchedBy(
+  what: 'steps' | 'steps and sampling' | 'outside',
+  inGraphs: boolean,
+): { kernels: string; copies: string } {
+  // Telling ids apart takes longer than all else.
+  const launches = inGraphs
+    ? 'count_if(graph_node IS NULL) + count(DISTINCT CASE WHEN graph_node IS NOT NULL THEN correlation END)'
+    : 'count(*)';
+  const kernels = `count(*) AS kernels, sum(dur_ns) AS kernel_time, ${launches} AS launches`;
   const of = (columns: string, table: string) => {
     if (what === 'outside') return `SELECT 0 AS stage_id, ${columns} FROM ${table}`;
     const steps = `SELECT step_id AS stage_id, ${columns} FROM ${table} WHERE step_id IS NOT NULL GROUP BY step_id`;

@@ -211,9 +211,14 @@ export function scopeDefinitions({ attribution, focus }: TraceSource): Record<st
   return definitions;
 }
 
+/** What the rows of the views depend on: the key of tables that are made of them once. */
+export const scopeKey = ({ attribution, focus }: TraceSource): string =>
+  JSON.stringify([attribution.execution_id, attribution.capture_id, focus.rank, focus.device]);
+
 async function createViews(database: SessionDatabase, source: TraceSource): Promise<void> {
   for (const [name, sql] of Object.entries(scopeDefinitions(source))) {
     // Ids are unique within the capture. Few columns, once: every question joins phase_of.
-    await database.query(`CREATE TEMP ${name === 'phase_of' ? 'TABLE' : 'VIEW'} ${name} AS ${sql}`);
+    if (name === 'phase_of') await database.once(name, sql, sql);
+    else await database.query(`CREATE TEMP VIEW ${name} AS ${sql}`);
   }
 }

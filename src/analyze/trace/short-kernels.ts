@@ -5,7 +5,7 @@ import type { TraceScope } from './scope.js';
 /** Below this a kernel takes no longer than launching the next one costs (5 to 10 µs on today's hosts). */
 export const shortKernelNs = 10_000;
 
-/** How much of the kernels, and of their time, is in kernels too short to hide a launch. */
+/** How much of the kernels, and of their time, is in kernels too short to hide a launch. Needs `kernel_cells`. */
 export async function shortKernels({ database }: TraceScope): Promise<ShortKernels> {
   const rows = await database.query<{
     phase: PhaseKind;
@@ -14,9 +14,8 @@ export async function shortKernels({ database }: TraceScope): Promise<ShortKerne
     short_ns: number;
     total_ns: number;
   }>(
-    `SELECT phase, count(*) AS kernels, count_if(dur_ns < ${shortKernelNs}) AS short,
-            coalesce(sum(dur_ns) FILTER (dur_ns < ${shortKernelNs}), 0)::DOUBLE AS short_ns, sum(dur_ns)::DOUBLE AS total_ns
-     FROM focus_kernels GROUP BY phase`,
+    `SELECT phase, sum(kernels)::BIGINT AS kernels, sum(short)::BIGINT AS short, sum(short_ns)::DOUBLE AS short_ns, sum(dur_ns)::DOUBLE AS total_ns
+     FROM kernel_cells GROUP BY phase`,
   );
   const sum = (pick: (row: (typeof rows)[number]) => number) => rows.reduce((all, row) => all + pick(row), 0);
   const whole = {

@@ -10,6 +10,7 @@ import { copies } from './copies.js';
 import { devices } from './devices.js';
 import { headlines } from './headlines.js';
 import { idle } from './idle.js';
+import { makeKernelCells } from './kernel-cells.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
 import { memory } from './memory.js';
@@ -37,6 +38,7 @@ export async function analyzeTrace(
     const scope = await traceScope(database, manifest, options);
     const clocks = await makeWindows(scope);
     const found = await phases(scope, clocks);
+    await makeKernelCells(scope);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const identity: TraceResult['session'] = {
       id: session.id,

@@ -1,5 +1,5 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
-import type { TraceScope } from './scope.js';
+import { scopeKey, type TraceScope } from './scope.js';
 
 export interface PhaseClock {
   kind: PhaseKind;
@@ -46,7 +46,7 @@ export function windowsSql(clocks: readonly PhaseClock[]): string {
  * when the work was done. Warm-up is one instance an outermost range. A capture without phases is one window, `outside`.
  */
 export async function makeWindows({ database, source }: TraceScope): Promise<PhaseClock[]> {
-  await database.query(`CREATE TEMP TABLE instances AS ${instancesSql}`);
+  await database.once('instances', scopeKey(source), instancesSql);
   const kinds = await database.query<{ kind: PhaseKind; n: number; late: number; silent: number }>(
     `SELECT kind, count(*) AS n, count_if(device_end_ns > host_end_ns) AS late,
             count_if(device_start_ns IS NULL OR device_until_ns IS NULL) AS silent
