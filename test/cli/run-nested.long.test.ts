@@ -10,10 +10,8 @@ test('around a command of ours: its stages are in both sessions, and which it ke
   const shape = ['--input-len', '8', '--output-len', '4', '--threads', '1', '--runs', '2', '--launches', '1'];
   const bench = [process.execPath, cli, 'bench', 'latency', '--model', at.tiny, ...shape, '--name', 'inside'];
   const output = ['--output', at.scratch];
-  const { status, stdout, stderr } = inferscope(at, [
-    ...['run', '--evaluator', 'none', '--name', 'outside'],
-    ...['--', ...bench, ...output],
-  ]);
+  const run = ['run', '--evaluator', 'none', '--name', 'outside', '--'];
+  const { status, stdout, stderr } = inferscope(at, [...run, ...bench, ...output]);
   expect(status).toBe(0);
   expect(stdout).toContain('· bench latency ·');
   const inside = sessions(at).find(({ name }) => name === 'inside')!;
