@@ -5,8 +5,11 @@ import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { explainSession } from '../../src/analyze/explain/explain.js';
 import { analyzeTrace } from '../../src/analyze/trace/trace.js';
-import type { ExplainResult } from '../../src/model/documents/explain.js';
+import { verified } from '../../src/analyze/verify/verify.js';
+import { document } from '../../src/model/document.js';
+import { type ExplainResult, explainVersion, verifyVersion } from '../../src/model/documents/explain.js';
 import { childEntry } from '../../src/model/installation.js';
+import { explainReport } from '../../src/report/html/explain/page.js';
 import { traceReport } from '../../src/report/html/trace.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
@@ -41,8 +44,10 @@ describe('a report with waterfall and findings in Chromium', () => {
     const header = await page.locator('#summary').innerText();
     for (const sentence of result.sentences) expect(header).toContain(sentence);
     const boxes = page.locator('[data-chart=waterfall]');
-    expect(await boxes.count()).toBe(result.stages.length);
-    for (let i = 0; i < result.stages.length; i++) {
+    // The two that are told first; the others are folded tables.
+    const drawn = Math.min(2, result.stages.length);
+    expect(await boxes.count()).toBe(drawn);
+    for (let i = 0; i < drawn; i++) {
       // A path a bar at least, the measured time's included.
       expect(await boxes.nth(i).locator('svg path').count()).toBeGreaterThan(4);
     }
@@ -60,6 +65,24 @@ describe('a report with waterfall and findings in Chromium', () => {
     expect(await change.isVisible()).toBe(false);
     await first.locator('summary').first().click();
     expect(await change.isVisible()).toBe(true);
+    await page.close();
+  });
+
+  it('a page of --verify draws expected beside achieved where a phone shows it', async () => {
+    const after = { ...result, findings: [], session: { ...result.session, id: 'after', name: null } };
+    const verify = document('verify', verifyVersion, verified(result, after, { before: 1, after: 1 }));
+    const clientScript = readFileSync(childEntry('report-client'), 'utf8');
+    const explain = document('explain', explainVersion, result);
+    const verifyPath = join(folder, 'verified.html');
+    writeFileSync(verifyPath, explainReport({ explain, verify }, { clientScript }));
+    const { page, complaints, requests } = await open(browser, verifyPath, { viewport: phone });
+    const gain = await page.locator('#verify svg.gain').first().boundingBox();
+    expect(gain!.x + gain!.width).toBeLessThanOrEqual(phone.width);
+    expect(await page.locator('[data-chart=waterfall] svg').count()).toBeGreaterThan(0);
+    expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
+      phone.width,
+    );
+    expect([complaints, requests]).toEqual([[], []]);
     await page.close();
   });
 

@@ -19,6 +19,7 @@ const stageWords: Record<string, RegExp> = {
     /\b(decod\w*|tpot|itl|inter[- ]?token|per (output )?token|each token|token generation|generation step)\b/i,
   load: /\b(load(s|ing)?|start[- ]?up|download\w*)\b(?! (test|generator|balanc\w*))/i,
   warmup: /\bwarm(s|ing)?[- ]?up\b/i,
+  request: /\b(end[- ]to[- ]end|e2e|(whole|entire|per|each|a|one) request)\b/i,
   sampling: /\bsampling\b(?! (rate|interval))/i,
 };
 

@@ -2,8 +2,11 @@ import type { ExplainResult, Finding, StageWaterfall } from '../../model/documen
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { capital, ended, msOf, overlap, percentOf, withoutEnd } from './words.js';
 
-export const ofStage = ({ question }: StoredFacts, stage: string | null): boolean =>
-  question.stages.length === 0 || stage === null || question.stages.includes(stage);
+/** A whole request is about the findings of all its stages. */
+export function ofStage({ question }: StoredFacts, stage: string | null): boolean {
+  const named = question.stages.filter((kind) => kind !== 'request');
+  return named.length === 0 || stage === null || named.includes(stage);
+}
 
 /** A finding in one or two sentences: what it is and what is at stake. */
 export function findingTold({

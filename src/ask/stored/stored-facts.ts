@@ -73,7 +73,9 @@ export const capture = {
 /** The stages that a question is about: those it names, else the one that is told first. */
 export function stagesAsked({ explained, question }: StoredFacts): StageWaterfall[] {
   const named = explained.stages.filter(({ kind }) => question.stages.includes(kind));
-  if (named.length > 0 || question.stages.length > 0) return named;
+  // A whole request is what a session without one is about as well.
+  const missing = question.stages.filter((kind) => kind !== 'request');
+  if (named.length > 0 || missing.length > 0) return named;
   const lead = leadStage(explained.stages);
   return lead ? explained.stages.filter(({ kind }) => kind === lead.kind) : [];
 }

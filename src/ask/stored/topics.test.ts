@@ -13,6 +13,7 @@ const read = (text: string) => {
 test.each<[question: string, topic: string]>([
   ['Why is decode slow?', 'why_slow'],
   ['why is it so slow', 'why_slow'],
+  ['is my GPU underutilized?', 'utilization'],
   ['Where does the time of a decode step go?', 'time'],
   ['How long does a decode step take?', 'time'],
   ['how long does loading take', 'time'],

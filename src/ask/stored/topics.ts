@@ -112,7 +112,7 @@ export const topics: readonly Topic[] = [
     id: 'utilization',
     example: 'what is the MFU of prefill?',
     asks: by(
-      /\b(?:mfu|mbu|roof\w*)\b|\bpeak (?:flop|band)\w*|\bhow (?:close|near|far)\b|\befficien\w*|\bbandwidth\b|\bflops?\b|\b(?:gpu|hardware|compute) utili[sz]\w*/i,
+      /\b(?:mfu|mbu|roof\w*)\b|\bpeak (?:flop|band)\w*|\bhow (?:close|near|far)\b|\befficien\w*|\bbandwidth\b|\bflops?\b|\b(?:gpu|hardware|compute) utili[sz]\w*|\bunder-?utili[sz]\w*/i,
     ),
     answer: async (facts) =>
       (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
