@@ -2,13 +2,13 @@ import { readArchitecture } from '../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
 import { largestContext } from '../llm/memory-fit.js';
 import type { MemoryRequest } from '../llm/memory-request.js';
-import type { EstimatedComponent } from '../llm/memory-place.js';
 import { countParameters } from '../llm/parameters.js';
 import { presets, type Preset } from '../llm/presets.js';
 import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
 import { floatStorage, weightBytes, type Storage } from '../llm/storage.js';
 import { document, type Document } from '../model/document.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
+import type { EstimatedComponent } from '../model/memory-components.js';
 import { findGpu, type KnownGpu } from './estimate-gpu.js';
 import type { EstimateOptions } from './estimate-run.js';
 

@@ -31,7 +31,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
   };
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
-    const left = Math.max(0, secondsLeft(sweep.runs, isLeft) - since);
+    const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
     progress.update(title(run), `${durationWords(since)} · about ${durationWords(left)} left`);
   };
   return {

@@ -1,4 +1,5 @@
-import { validatedComponents, type Validation } from '../model/documents/validate.js';
+import type { Validation } from '../model/documents/validate.js';
+import { estimatedComponents } from '../model/memory-components.js';
 import { csvField } from './csv.js';
 
 const figures = ['measured_bytes', 'estimated_bytes', 'error_bytes', 'error_share', 'within'] as const;
@@ -23,7 +24,7 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
   const head = [
     ...facts,
     ...figures.map((figure) => `total_${figure}`),
-    ...validatedComponents.flatMap((component) => figures.map((figure) => `${component}_${figure}`)),
+    ...estimatedComponents.flatMap((component) => figures.map((figure) => `${component}_${figure}`)),
     'residual_bytes',
     'reasons',
     'explanation',
@@ -31,7 +32,7 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
   const rows = profiles.map((profile) => [
     ...facts.map((name) => profile[name]),
     ...figures.map((figure) => profile.total?.[figure]),
-    ...validatedComponents.flatMap((component) => {
+    ...estimatedComponents.flatMap((component) => {
       const found = profile.components.find((one) => one.component === component);
       return figures.map((figure) => found?.[figure]);
     }),

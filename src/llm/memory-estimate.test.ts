@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { InferscopeError } from '../model/errors.js';
+import type { EstimatedComponent } from '../model/memory-components.js';
 import { estimateMemory, type MemoryEstimate } from './memory-estimate.js';
 import { largestFit } from './memory-fit.js';
-import type { EstimatedComponent } from './memory-place.js';
 import type { MemoryRequest, Parallelism } from './memory-request.js';
 import { countParameters } from './parameters.js';
 import { presetArchitecture, presets } from './presets.js';

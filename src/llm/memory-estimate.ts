@@ -1,13 +1,7 @@
+import { estimatedComponents, type EstimatedComponent } from '../model/memory-components.js';
 import type { Architecture } from './architecture.js';
 import { onnxPlace } from './memory-onnx.js';
-import {
-  estimatedComponents,
-  kvOf,
-  type Confidence,
-  type EstimatedComponent,
-  type Part,
-  type Place,
-} from './memory-place.js';
+import { kvOf, type Confidence, type Part, type Place } from './memory-place.js';
 import { withDefaults, type MemoryRequest, type ResolvedRequest } from './memory-request.js';
 import { devices, type Device } from './memory-shards.js';
 import { transformersPlace } from './memory-transformers.js';

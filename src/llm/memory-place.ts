@@ -1,18 +1,9 @@
+import type { EstimatedComponent } from '../model/memory-components.js';
 import type { Architecture } from './architecture.js';
 import { kvCacheBytes, type KvCacheShape } from './kv-cache.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
 
-export const estimatedComponents = [
-  'model_weights',
-  'kv_cache',
-  'activations',
-  'framework_overhead',
-  'cuda_graphs',
-  'cuda_context',
-  'allocator_reserve',
-] as const;
-export type EstimatedComponent = (typeof estimatedComponents)[number];
 export type Confidence = 'high' | 'medium' | 'low';
 
 /** Bytes of a component on one device, and what they rest on. */

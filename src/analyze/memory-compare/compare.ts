@@ -5,6 +5,7 @@ import {
   type MemoryCompareResult,
   type MemorySide,
 } from '../../model/documents/memory-compare.js';
+import { memoryComponents } from '../../model/memory-components.js';
 import { bytesOf } from '../validate/profile-fields.js';
 import { configurationOf } from './configuration.js';
 import type { ComparedProfile, ReadProfile } from './read-profile.js';
@@ -115,17 +116,8 @@ interface Component {
   confidence: MemoryCompareResult['components'][number]['base_confidence'];
 }
 
-/** In the order of the schema; names of others behind. */
-const order = [
-  'model_weights',
-  'kv_cache',
-  'activations',
-  'framework_overhead',
-  'cuda_graphs',
-  'cuda_context',
-  'allocator_reserve',
-  'other_processes',
-];
+/** In the order of the schema, the residual and names of others behind. */
+const order: readonly string[] = memoryComponents.filter((name) => name !== 'residual');
 
 function partsOf({ memory_breakdown: breakdown }: ComparedProfile): Map<string, Component> {
   const parts = new Map<string, Component>();

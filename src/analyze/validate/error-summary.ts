@@ -1,9 +1,5 @@
-import {
-  validatedComponents,
-  type ErrorSummary,
-  type ValidatedProfile,
-  type Validation,
-} from '../../model/documents/validate.js';
+import type { ErrorSummary, ValidatedProfile, Validation } from '../../model/documents/validate.js';
+import { estimatedComponents } from '../../model/memory-components.js';
 
 interface Compared {
   error_bytes: number;
@@ -30,7 +26,7 @@ export function errorSummary(rows: readonly Compared[]): ErrorSummary {
 }
 
 export function componentSummaries(profiles: readonly ValidatedProfile[]): Validation['components'] {
-  return validatedComponents.flatMap((component) => {
+  return estimatedComponents.flatMap((component) => {
     const rows = profiles.flatMap((profile) =>
       profile.components.filter((one) => one.component === component),
     );

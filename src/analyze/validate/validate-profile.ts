@@ -1,9 +1,6 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
-import {
-  validatedComponents,
-  type ValidatedComponent,
-  type ValidatedProfile,
-} from '../../model/documents/validate.js';
+import type { ValidatedProfile } from '../../model/documents/validate.js';
+import { estimatedComponents, type EstimatedComponent } from '../../model/memory-components.js';
 import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
 import { implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
@@ -98,7 +95,7 @@ function componentsOf(
   { component: tolerance }: Tolerance,
 ): ValidatedProfile['components'] {
   const detailed = measured.has('cuda_context') || measured.has('allocator_reserve');
-  return validatedComponents.flatMap((component: ValidatedComponent) => {
+  return estimatedComponents.flatMap((component) => {
     const line = estimate.lines.find((one) => one.component === component);
     const bytes = measured.get(component);
     if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
@@ -116,7 +113,7 @@ function componentsOf(
   });
 }
 
-const words: Readonly<Record<ValidatedComponent, string>> = {
+const words: Readonly<Record<EstimatedComponent, string>> = {
   model_weights: 'weights',
   kv_cache: 'KV cache',
   activations: 'activations',

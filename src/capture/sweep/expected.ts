@@ -144,11 +144,21 @@ function timeOf(
   };
 }
 
-/** Seconds left: what the plan expects of the runs ahead, corrected by how far it was off so far. */
-export function secondsLeft(runs: readonly SweepRun[], isLeft: (run: SweepRun) => boolean): number {
+/**
+ * Seconds left: what the plan expects of the runs ahead, corrected by how far it was off so far. The run that is going on
+ * has only its own time to use up: one that takes longer makes the others no shorter.
+ */
+export function secondsLeft(
+  runs: readonly SweepRun[],
+  isLeft: (run: SweepRun) => boolean,
+  now: { run: SweepRun; seconds: number },
+): number {
   const done = runs.filter((run) => run.outcome === 'measured' && run.duration_s !== null);
   const expected = done.reduce((sum, run) => sum + run.expected.seconds, 0);
   const took = done.reduce((sum, run) => sum + run.duration_s!, 0);
   const factor = expected > 0 ? took / expected : 1;
-  return runs.filter(isLeft).reduce((sum, run) => sum + run.expected.seconds * factor, 0);
+  return runs.filter(isLeft).reduce((sum, run) => {
+    const whole = run.expected.seconds * factor;
+    return sum + (run === now.run ? Math.max(0, whole - now.seconds) : whole);
+  }, 0);
 }

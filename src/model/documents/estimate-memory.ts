@@ -1,18 +1,11 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
+import { estimatedComponents } from '../memory-components.js';
 
 const confidence = z.enum(['high', 'medium', 'low']);
 
 export const estimateLineSchema = z.object({
-  component: z.enum([
-    'model_weights',
-    'kv_cache',
-    'activations',
-    'framework_overhead',
-    'cuda_graphs',
-    'cuda_context',
-    'allocator_reserve',
-  ]),
+  component: z.enum(estimatedComponents),
   /** Of each GPU, in order. */
   gpu_bytes: z.array(z.number()),
   /** Of all GPUs. */

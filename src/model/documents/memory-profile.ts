@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { memoryComponents } from '../memory-components.js';
 
 /**
  * The memory profile, schema 2.0: names are fixed (jq lines of its users read them). Fields that end in _gb are 10^9
@@ -37,17 +38,7 @@ export const memoryPointSchema = z.looseObject({
 });
 
 export const memoryComponentSchema = z.looseObject({
-  component: z.enum([
-    'model_weights',
-    'kv_cache',
-    'activations',
-    'framework_overhead',
-    'cuda_graphs',
-    'cuda_context',
-    'allocator_reserve',
-    'other_processes',
-    'residual',
-  ]),
+  component: z.enum(memoryComponents),
   bytes: z.number(),
   gb: z.number(),
   confidence,

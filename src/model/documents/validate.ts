@@ -1,15 +1,6 @@
 import { z } from 'zod';
 import { documentSchema } from '../document.js';
-
-export const validatedComponents = [
-  'model_weights',
-  'kv_cache',
-  'activations',
-  'framework_overhead',
-  'cuda_graphs',
-  'cuda_context',
-  'allocator_reserve',
-] as const;
+import { estimatedComponents } from '../memory-components.js';
 
 const comparedSchema = z.object({
   measured_bytes: z.number(),
@@ -43,7 +34,7 @@ export const validatedProfileSchema = z.object({
   total: comparedSchema.nullable(),
   components: z.array(
     comparedSchema.extend({
-      component: z.enum(validatedComponents),
+      component: z.enum(estimatedComponents),
       formula: z.string(),
       estimate_confidence: z.enum(['high', 'medium', 'low']),
     }),
@@ -92,7 +83,7 @@ export const validationSchema = z.object({
     within: z.number().int(),
   }),
   total: errorSummarySchema,
-  components: z.array(errorSummarySchema.extend({ component: z.enum(validatedComponents) })),
+  components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
   /** Errors of the total by what the profiles differ in. */
   groups: z.array(
     errorSummarySchema.extend({
@@ -116,7 +107,7 @@ export const validationHistorySchema = z.object({
       result: validationSchema.shape.result,
       counts: validationSchema.shape.counts,
       total: errorSummarySchema,
-      components: z.array(errorSummarySchema.extend({ component: z.enum(validatedComponents) })),
+      components: z.array(errorSummarySchema.extend({ component: z.enum(estimatedComponents) })),
     }),
   ),
 });
@@ -130,5 +121,4 @@ export type Validation = z.infer<typeof validationSchema>;
 export type ValidatedProfile = z.infer<typeof validatedProfileSchema>;
 export type ErrorSummary = z.infer<typeof errorSummarySchema>;
 export type Recommendation = z.infer<typeof recommendationSchema>;
-export type ValidatedComponent = (typeof validatedComponents)[number];
 export type ValidationHistory = z.infer<typeof validationHistorySchema>;
