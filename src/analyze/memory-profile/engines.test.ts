@@ -46,7 +46,7 @@ test('a server: its pool by the tokens that it tells, the rest by arithmetic of 
   const architecture = readArchitecture(tinyConfig);
   const request = { batchSize: 2, inputLen: 8, outputLen: 4, storage: floatStorage('float16') };
   const estimate = estimateMemory(architecture, request);
-  const pool = { tokens: 1000, used_share: 0.1, max_concurrency: null, source: '/metrics' };
+  const pool = { tokens: 1000, bytes: null, used_share: 0.1, max_concurrency: null, source: '/metrics' };
   const { parts } = serverPlace(estimate, pool);
   // K and V, 2 layers, 2 KV heads of 16, 2 bytes.
   expect(parts.find(({ component }) => component === 'kv_cache')).toMatchObject({
@@ -55,4 +55,11 @@ test('a server: its pool by the tokens that it tells, the rest by arithmetic of 
   });
   expect(parts.map(({ component }) => component)).toEqual(['model_weights', 'kv_cache', 'activations']);
   expect(parts[0]!.confidence).toBe('low');
+});
+
+test('a server that tells the bytes of its pool: no arithmetic for that', () => {
+  const pool = { tokens: 524_288, bytes: 2 ** 30, used_share: 0, max_concurrency: null, source: '/metrics' };
+  const { parts } = serverPlace(null, pool);
+  expect(parts).toMatchObject([{ component: 'kv_cache', bytes: 2 ** 30, confidence: 'medium' }]);
+  expect(parts[0]!.evidence).toContain('/metrics: kv_cache_memory_bytes');
 });

@@ -5,6 +5,8 @@ import type { SessionDatabase } from '../../session/query.js';
 /** The KV pool of an engine that sets one aside, and how full it was. */
 export interface KvPool {
   tokens: number | null;
+  /** What it takes, where the server tells it; null else. */
+  bytes: number | null;
   /** Most that was in use, of `tokens`. */
   used_share: number | null;
   /** Requests of `tokens` tokens that fit at once. */
@@ -20,7 +22,7 @@ export async function kvPool(
 ): Promise<KvPool | null> {
   const rows = await database.query<{ metric: string; value: number }>(
     `SELECT metric, max(value) AS value FROM telemetry
-     WHERE execution_id = $1 AND metric IN ('kv_cache_usage_ratio', 'kv_cache_total_tokens', 'kv_cache_used_tokens')
+     WHERE execution_id = $1 AND metric IN ('kv_cache_usage_ratio', 'kv_cache_total_tokens', 'kv_cache_total_bytes', 'kv_cache_used_tokens')
      GROUP BY metric`,
     [execution_id],
   );
@@ -35,6 +37,7 @@ export async function kvPool(
   if (tokens === null && share === null) return null;
   return {
     tokens,
+    bytes: told('kv_cache_total_bytes'),
     used_share: share,
     max_concurrency: log?.max_concurrency?.value ?? null,
     source: logged !== null ? 'log' : total !== null ? '/metrics' : 'the engine',

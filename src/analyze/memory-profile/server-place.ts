@@ -1,5 +1,5 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
-import { weakest, type Place } from './part.js';
+import { weakest, type Part, type Place } from './part.js';
 import type { KvPool } from './kv-pool.js';
 
 const counted = new Set(['model_weights', 'kv_cache', 'activations']);
@@ -9,11 +9,11 @@ const counted = new Set(['model_weights', 'kv_cache', 'activations']);
  * typed, and a residual.
  */
 export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null): Place {
+  const told = pool?.bytes ?? null;
   const lines = (estimate?.lines ?? []).filter(({ component }) => counted.has(component));
-  return {
-    gpu: null,
-    peakStage: null,
-    parts: lines.map(({ component, bytes, formula, confidence }) => {
+  const parts: Part[] = lines
+    .filter(({ component }) => component !== 'kv_cache' || told === null)
+    .map(({ component, bytes, formula, confidence }) => {
       if (component === 'kv_cache' && pool?.tokens && estimate) {
         const perToken = estimate.kvBytesPerToken;
         return {
@@ -29,6 +29,10 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
         confidence: weakest([confidence, 'low']),
         evidence: `formula: ${formula}; in the dtype that was typed, the server may run another`,
       };
-    }),
-  };
+    });
+  if (told !== null) {
+    const evidence = `${pool!.source}: kv_cache_memory_bytes of its configuration, of each GPU (on a CPU each process), set aside when it was started`;
+    parts.push({ component: 'kv_cache', bytes: told, confidence: 'medium', evidence });
+  }
+  return { gpu: null, peakStage: null, parts };
 }

@@ -7,6 +7,10 @@ import type { MemorySource } from './where.js';
 export interface CacheConfig {
   blocks: number | null;
   block_size: number | null;
+  /** Told since 2026, and of hybrid models less than blocks × block size. */
+  tokens: number | null;
+  /** Where it was given as such (--kv-cache-memory-bytes; on a CPU VLLM_CPU_KVCACHE_SPACE). */
+  bytes: number | null;
   gpu_memory_utilization: number | null;
   /** auto is the model's own dtype. */
   cache_dtype: string | null;
@@ -22,10 +26,15 @@ export function readCacheConfig(page: string): CacheConfig | null {
   const label = (line: string, name: string) => new RegExp(`[{,]${name}="([^"]*)"`).exec(line)?.[1];
   const number = (text: string | undefined) =>
     text !== undefined && /^\d+(\.\d+)?$/.test(text) ? Number(text) : null;
-  const blocks = lines.map((line) => number(label(line, 'num_gpu_blocks')));
+  const summed = (name: string) => {
+    const values = lines.map((line) => number(label(line, name)));
+    return values.every((one) => one !== null) ? values.reduce((sum, one) => sum + one, 0) : null;
+  };
   const [first] = lines;
   return {
-    blocks: blocks.every((one) => one !== null) ? blocks.reduce((sum, one) => sum + one, 0) : null,
+    blocks: summed('num_gpu_blocks'),
+    tokens: summed('kv_cache_size_tokens'),
+    bytes: summed('kv_cache_memory_bytes'),
     block_size: number(label(first!, 'block_size')),
     gpu_memory_utilization: number(label(first!, 'gpu_memory_utilization')),
     cache_dtype: label(first!, 'cache_dtype') ?? null,
@@ -48,7 +57,7 @@ const periodMs = 250;
 
 /**
  * What of the KV cache is in use, from before the requests until after them. Rows of telemetry, scope server:
- * kv_cache_total_tokens (once), kv_cache_used_tokens, preemptions_total. A page that does not tell gives no row: absent
+ * kv_cache_total_tokens and kv_cache_total_bytes (once), kv_cache_used_tokens, preemptions_total. A page that does not tell gives no row: absent
  * is not 0 %.
  */
 export function metricsSource(
@@ -57,10 +66,11 @@ export function metricsSource(
   config: CacheConfig | null,
   keep: (page: string) => void,
 ): MemorySource {
-  const capacity =
+  const byBlocks =
     config === null || config.blocks === null || config.block_size === null
       ? null
       : config.blocks * config.block_size;
+  const capacity = config?.tokens ?? byBlocks;
   return {
     name: 'metrics',
     tool: { name: `${server} /metrics`, version: null },
@@ -70,6 +80,7 @@ export function metricsSource(
       const put = (t_ns: number, metric: string, value: number) =>
         telemetry.push({ ...keys, pid: null, rank: 0, t_ns, scope: 'server', metric, value });
       if (capacity !== null) put(monotonicNs(), 'kv_cache_total_tokens', capacity);
+      if (config !== null && config.bytes !== null) put(monotonicNs(), 'kv_cache_total_bytes', config.bytes);
       let under: Promise<void> | null = null;
       const take = async () => {
         const began = monotonicNs();

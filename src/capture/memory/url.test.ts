@@ -8,10 +8,12 @@ import { resolveModel } from '../../engines/onnx/model-source.js';
 import { type RunningServer, serveModel } from '../../engines/onnx/server/serve-model.js';
 import { openaiEngine } from '../../engines/openai/engine.js';
 import { type BenchOrder, benchPoint } from '../../model/bench.js';
+import { readServerMetrics } from '../../load/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, listenerPid, listeningInodes } from './url-listener.js';
 import { metricsSource, readCacheConfig } from './url-metrics.js';
+import { serverSelf } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
 const request: EngineRequest = {
@@ -117,6 +119,62 @@ test('nobody there', async () => {
   await expect(open('http://127.0.0.1:1')).rejects.toMatchObject({ code: 'E_SERVER_UNREACHABLE' });
 });
 
+test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
+  const page = readFileSync('test/fixtures/vllm-0.32.0-cpu/metrics.prom', 'utf8');
+  const found = readCacheConfig(page)!;
+  expect(found).toMatchObject({
+    blocks: 4096,
+    block_size: 128,
+    tokens: 524_288,
+    bytes: 2 ** 30,
+    cache_dtype: 'auto',
+  });
+  expect(found.tokens).toBe(found.blocks! * found.block_size!);
+  expect(readServerMetrics(page)).toEqual({
+    server: 'vLLM',
+    // 45 requests of 32 tokens had been sent: probes, warm-up and two loads of 16.
+    reading: {
+      requests_running: 0,
+      requests_waiting: 0,
+      kv_cache_usage_ratio: 0,
+      prefix_cache_hits_total: 0,
+      prefix_cache_queries_total: 45 * 32,
+      preemptions_total: 0,
+      prompt_tokens_total: 45 * 32,
+      generation_tokens_total: 684,
+    },
+  });
+});
+
+test('what a vLLM server tells of itself: its version, and its model where that lies here', async () => {
+  const root = join(folder, 'served');
+  mkdirSync(root, { recursive: true });
+  writeFileSync(join(root, 'config.json'), '{"model_type":"llama"}');
+  // As vLLM 0.32 answered.
+  const pages: Record<string, object> = {
+    '/version': { version: '0.32.0' },
+    '/v1/models': {
+      object: 'list',
+      data: [{ id: 'tiny', object: 'model', owned_by: 'vllm', root, max_model_len: 512 }],
+    },
+  };
+  const answering = createServer((socket) => {
+    socket.once('data', (data) => {
+      const text = JSON.stringify(pages[data.toString().split(' ')[1]!] ?? {});
+      socket.end(`HTTP/1.1 200 OK\r\ncontent-length: ${text.length}\r\nconnection: close\r\n\r\n${text}`);
+    });
+  });
+  await new Promise<void>((resolve) => answering.listen(0, '127.0.0.1', resolve));
+  const { port } = answering.address() as AddressInfo;
+  const base = new URL(`http://127.0.0.1:${port}/v1`);
+  const config = { model_type: 'llama' };
+  expect(await serverSelf(base, 'tiny', true)).toEqual({ version: '0.32.0', config });
+  expect(await serverSelf(base, 'tiny', false)).toEqual({ version: '0.32.0', config: null });
+  expect(await serverSelf(base, 'other', true)).toEqual({ version: '0.32.0', config: null });
+  answering.close();
+  expect(await serverSelf(base, 'tiny', true)).toEqual({ version: null, config: null });
+});
+
 describe('vLLM’s page', () => {
   const page = [
     '# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig',
@@ -129,6 +187,8 @@ describe('vLLM’s page', () => {
     expect(readCacheConfig(page)).toEqual({
       blocks: 8505,
       block_size: 16,
+      tokens: null,
+      bytes: null,
       gpu_memory_utilization: 0.9,
       cache_dtype: 'auto',
     });

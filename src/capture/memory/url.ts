@@ -6,6 +6,7 @@ import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processTree } from '../process-tree.js';
 import { isThisMachine, listenerPid } from './url-listener.js';
 import { metricsPage, metricsSource, readCacheConfig } from './url-metrics.js';
+import { serverSelf } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './where.js';
 
 /** Arguments of the engine openai; the others are of an engine that is started, and this one runs already. */
@@ -51,18 +52,25 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
       'kv_capacity_unknown',
       `${metricsUrl} does not tell the blocks of the KV cache (vllm:cache_config_info): it is known as a share only.`,
     );
-  const { name } = prepared.workload.engine;
+  const { engine: served } = prepared.workload;
+  const self = await serverSelf(base, String(served.options['model']), here);
+  const workload = {
+    ...prepared.workload,
+    engine: { ...served, version: self.version ?? served.version },
+    model: self.config === null ? null : modelOf(String(served.options['model']), self.config, request.dtype),
+  };
   return {
     where: 'url',
     containerName: null,
     prepared: {
       ...prepared,
+      workload,
       launch: (order, control) => ({ pid: root, ended: prepared.launch(order, control).ended }),
     },
     gpus: null,
     samplesHere: here,
     pids: () => (root === null ? [] : processTree(root)),
-    sources: page === null ? [] : [metricsSource(metricsUrl, name, config, (text) => (page = text))],
+    sources: page === null ? [] : [metricsSource(metricsUrl, served.name, config, (text) => (page = text))],
     issues,
     async leftBehind() {
       if (page === null) return [];
@@ -72,6 +80,12 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
     close: async () => {},
   };
 };
+
+/** Dimensions are those of its config.json; what it was started with beside is not known. */
+function modelOf(name: string, config: Record<string, unknown>, dtype: string | null) {
+  const sizes = { num_parameters: null, weight_bytes: null };
+  return { name, config, dtype: dtype ?? 'auto', quantization: null, weights: 'unknown' as const, ...sizes };
+}
 
 function requestOf({ model, engineArgs }: EngineRequest, url: string): EngineRequest {
   return {

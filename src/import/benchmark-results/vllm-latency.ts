@@ -1,4 +1,4 @@
-import { type JsonObject, metricList, numberOf, numbersOf, objectOf } from './metric-list.js';
+import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf } from './metric-list.js';
 import { endToEnd, info, type ResultFile, unknownClock } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
@@ -43,7 +43,8 @@ export function vllmLatency(one: JsonObject, path: string): ResultFile {
     realtime_zero_ns: null,
     clock: unknownClock,
     hardware: {},
-    software: {},
+    // Since 2026.
+    software: { benchmark_model: textOf(one['model_id']) },
     points: [
       {
         label: 'latency',

@@ -188,6 +188,13 @@ function totals(run: JsonObject, list: MetricList): void {
   }
 }
 
+/** Since 2026, of a run with --max-concurrency: its client holds requests back, and its other latencies begin when they are sent. */
+const ofItsQueue: Record<string, string> = {
+  client_queue_time: "wait in vLLM's own client, from a request's arrival by the load until it was sent",
+  e2el_including_client_queue:
+    "arrival by the load to the last chunk: end to end with the wait in vLLM's own client",
+};
+
 const chunkGap = 'gap between chunks, whatever number of tokens they hold';
 const firstChunk = 'request sent to the first chunk with choices, which may hold a role and no text';
 
@@ -197,12 +204,20 @@ function latencies(
   { completed, atToken }: { completed: number | null; atToken: boolean },
 ): void {
   for (const [key, value] of Object.entries(run)) {
-    const match = /^(mean|median|std|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el)_ms$/.exec(key);
+    const match =
+      /^(mean|median|std|p\d+(?:\.\d+)?)_(ttft|tpot|itl|e2el|client_queue_time|e2el_including_client_queue)_ms$/.exec(
+        key,
+      );
     if (!match) continue;
     const [, told, metric] = match as unknown as [string, string, 'ttft' | 'tpot' | 'itl' | 'e2el'];
+    const statistic = told === 'std' ? 'sd_population' : told;
+    const queue = ofItsQueue[metric];
+    if (queue !== undefined) {
+      list.own(metric, 'ms', queue, statistic, value, { n: completed, source: `file: ${key}` });
+      continue;
+    }
     // numpy's mean of nothing is written as 0: no request had this metric.
     if (numberOf(run[`mean_${metric}_ms`]) === 0) continue;
-    const statistic = told === 'std' ? 'sd_population' : told;
     const n = metric === 'ttft' || metric === 'e2el' ? completed : null;
     const details = { n, source: `file: ${key}` };
     if (metric === 'e2el') list.ours('e2e', statistic, value, details);

@@ -1,4 +1,4 @@
-import { type JsonObject, metricList, numberOf } from './metric-list.js';
+import { type JsonObject, metricList, numberOf, textOf } from './metric-list.js';
 import { info, type ResultFile, unknownClock } from './result-file.js';
 import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
@@ -38,7 +38,8 @@ export function vllmThroughput(runs: readonly JsonObject[]): ResultFile {
     realtime_zero_ns: null,
     clock: unknownClock,
     hardware: {},
-    software: {},
+    // Since 2026.
+    software: { benchmark_model: textOf(runs[0]?.['model_id']) },
     points,
     issues: [
       info(

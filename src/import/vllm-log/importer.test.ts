@@ -45,6 +45,7 @@ test('its own logs of every generation are recognised, by what they say', async 
     'v0.9.2-qwen3-8b-a100',
     'v0.27.1-two-ranks',
     'v0.32.0-cpu',
+    'v0.32.0-cpu-server',
   ])
     expect((await identify(fixture(name))).name).toBe('vllm-log');
   expect((await identify('test/fixtures/nvidia-smi-580-h200/nvidia-smi-dmon-all.txt')).name).not.toBe(
@@ -170,4 +171,15 @@ describe('logs of no use', () => {
   test('no such file', async () => {
     await expect(load(join(root, 'none'))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
+});
+
+test('a server on a CPU: what it wrote of itself every ten seconds', async () => {
+  const { telemetry, memory } = await load(fixture('v0.32.0-cpu-server'));
+  const of = (metric: string) => telemetry.filter((row) => row.metric === metric).map(({ value }) => value);
+  expect(of('requests_waiting')).toEqual([4, 0, 0, 0, 0, 0]);
+  expect(of('requests_running')[0]).toBe(3);
+  // 4 of its 4096 blocks, as printed.
+  expect(of('kv_cache_usage_ratio')[0]).toBeCloseTo(0.001, 12);
+  expect(of('generation_tokens_per_s')).toEqual([38, 44.6, 0, 19.2, 0, 8.4]);
+  expect(memory.map(({ kind }) => kind)).toEqual(['kv_cache', 'device_total']);
 });

@@ -1,0 +1,46 @@
+import { readFile } from 'node:fs/promises';
+import { isAbsolute, join } from 'node:path';
+
+/** What a vLLM server tells of itself beside its metrics; null where it does not. */
+export interface ServerSelf {
+  version: string | null;
+  /** config.json of what it serves: `root` of its model is a folder, which is on this machine where the server is. */
+  config: Record<string, unknown> | null;
+}
+
+/** Asks `/version` and `/v1/models`. Never rejects: other servers have neither. */
+export async function serverSelf(base: URL, model: string, here: boolean): Promise<ServerSelf> {
+  const [told, listed] = await Promise.all([
+    page(`${base.origin}/version`),
+    page(`${base.origin}${base.pathname.replace(/\/+$/, '')}/models`),
+  ]);
+  const version = told?.['version'];
+  const models = Array.isArray(listed?.['data']) ? (listed['data'] as Record<string, unknown>[]) : [];
+  const root = models.find(({ id }) => id === model)?.['root'];
+  return {
+    version: typeof version === 'string' ? version : null,
+    config: here && typeof root === 'string' && isAbsolute(root) ? await configAt(root) : null,
+  };
+}
+
+async function page(url: string): Promise<Record<string, unknown> | null> {
+  const { request } = await import('undici');
+  try {
+    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(2000) });
+    const text = await body.text();
+    return statusCode === 200 ? objectOf(JSON.parse(text)) : null;
+  } catch {
+    return null;
+  }
+}
+
+async function configAt(folder: string): Promise<Record<string, unknown> | null> {
+  try {
+    return objectOf(JSON.parse(await readFile(join(folder, 'config.json'), 'utf8')));
+  } catch {
+    return null;
+  }
+}
+
+const objectOf = (value: unknown): Record<string, unknown> | null =>
+  typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : null;

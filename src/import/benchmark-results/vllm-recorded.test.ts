@@ -1,0 +1,51 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
+import { loaded } from './test-load.js';
+
+/** Files that vLLM 0.32.0 wrote (ORIGIN.md beside them); its own summaries, by numpy, are the oracle. */
+const recorded = (name: string) => join('test/fixtures/vllm-0.32.0-cpu', `${name}.json`);
+type Run = Record<string, number & number[] & number[][]>;
+const json = (name: string) => JSON.parse(readFileSync(recorded(name), 'utf8')) as Run;
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-vllm-results-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+test('vllm bench serve: what is recomputed of its requests is its own summary', async () => {
+  const found = await loaded(recorded('vllm-bench-serve'));
+  const file = json('vllm-bench-serve');
+  expect(found.importer).toBe('vllm-bench-serve');
+  for (const [ours, theirs] of [
+    ['ttft', 'ttft'],
+    ['tpot', 'tpot'],
+    ['e2e', 'e2el'],
+  ] as const) {
+    for (const statistic of ['mean', 'median', 'p90', 'p99'])
+      expect(found.value(ours, statistic, 'recomputed')).toBeCloseTo(file[`${statistic}_${theirs}_ms`]!, 6);
+  }
+  // The client writes each request's own latency since 2026: TTFT and the gaps after it.
+  expect(found.requests.map(({ end_ns, sent_ns }) => (end_ns! - sent_ns!) / 1e6)).toEqual(
+    file['latencies']!.map((seconds: number) => expect.closeTo(seconds * 1000, 3)),
+  );
+  // By hand: 12 requests of 16 tokens; in four of them chunks held two.
+  expect(file['itls']!.map((gaps: number[]) => gaps.length)).toEqual([
+    15, 15, 15, 15, 15, 15, 15, 15, 12, 12, 12, 12,
+  ]);
+  expect(found.value('output_tokens', 'value')).toBe(12 * 16);
+  expect(found.issues.map(({ code, count }) => [code, count])).toContainEqual(['chunk_is_not_token', 4]);
+});
+
+test('the chat endpoint keeps its own names, and the wait in the client is told as what it is', async () => {
+  const chat = await loaded(recorded('vllm-bench-serve-chat'));
+  expect(chat.names()).not.toContain('ttft');
+  expect(chat.value('vllm.ttft', 'mean')).toBe(json('vllm-bench-serve-chat')['mean_ttft_ms']);
+  // As it writes them for --percentile-metrics client_queue_time: its times of the requests, by numpy.
+  const run = json('vllm-bench-serve');
+  const waits = run['queue_times']!.map((seconds: number) => seconds * 1000);
+  const mean = waits.reduce((sum: number, one: number) => sum + one, 0) / waits.length;
+  const path = join(folder, 'queue.json');
+  writeFileSync(path, JSON.stringify({ ...run, mean_client_queue_time_ms: mean }));
+  const found = await loaded(path);
+  expect(found.value('vllm.client_queue_time', 'mean')).toBe(mean);
+  expect(found.names()).not.toContain('client_queue_time');
+});
