@@ -40,11 +40,13 @@ test('a profile: the bars of its own analysis, three sentences', async () => {
   const { stages, sentences } = found.data;
   const own = (await analyzeProfile(session)).data.stages;
   for (const stage of stages) {
-    const same = own.find(({ kind }) => kind === stage.kind)!;
+    // A request, warm-up and sampling are put together of these and of the record; their sums are looked at below.
+    const same = own.find(({ kind, bars }) => kind === stage.kind && bars.length > 0);
+    if (!same) continue;
     expect(stage.bars.map(({ id, ms }) => [id, ms])).toEqual(same.bars.map(({ id, ms }) => [id, ms]));
     expect(stage).toMatchObject({ source: 'profile', measured_ms: same.duration_ms });
   }
-  expect(stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode']);
+  expect(stages.map(({ kind }) => kind)).toEqual(['prefill', 'decode', 'request', 'warmup', 'sampling']);
   await expectWhole(session, found.data);
   expect(sentences).toHaveLength(3);
   expect(sentences[0]).toMatch(/^A decode step takes 7\.75 ms \(n = 8.*; the roofline allows .*\.$/);

@@ -18,6 +18,7 @@ import { workingSetBytes } from '../utilization/stage.js';
 import { orderedIds } from './bar-order.js';
 import { hostKey, hostSql, type StageHost, stageHosts } from './bench-host.js';
 import { benchParts } from './bench-parts.js';
+import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
 import { necessaryOf, type Necessary, peakLines, type Peaks } from './necessary.js';
 import type { Part } from './split.js';
 import { barWords } from './words.js';
@@ -44,16 +45,34 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
     for (const variant of data.variants) {
       const hosts = await stageHosts(database, variant.execution_id);
       for (const point of variant.points.filter(({ outcome }) => outcome === 'measured')) {
-        for (const kind of ['decode', 'prefill'] as const) {
+        const own = (['decode', 'prefill'] as const).flatMap((kind) => {
           const host = hosts.get(hostKey(point.point, kind)) ?? null;
-          const one = waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) });
-          if (one) found.push(one);
-        }
+          return waterfallOf(kind, variant, point, { ...facts, host, nodeNs: nodeNsOf(variant) }) ?? [];
+        });
+        found.push(...own);
+        const request = await requestOf(variant, point, own);
+        if (request) found.push(request);
       }
+      const load = await loadStage(database, variant.execution_id, 'bench');
+      if (load) found.push(load);
     }
     return found;
   } finally {
     await database.close();
+  }
+
+  /** Prefill, steps and what lies between; none where one of them was not timed. */
+  async function requestOf(
+    { execution_id }: BenchVariant,
+    { point, output_len }: BenchPointResult,
+    own: readonly StageWaterfall[],
+  ): Promise<StageWaterfall | null> {
+    const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
+      own.find((stage) => stage.kind === kind),
+    );
+    if (!prefill || (!decode && output_len > 1)) return null;
+    const repeats = await repeatsOf(database, { executionId: execution_id, point, warmup: false });
+    return repeats && composedStage('request', repeats, { prefill, decode: decode ?? null });
   }
 
   function nodeNsOf({ engine_args }: BenchVariant): number | null {

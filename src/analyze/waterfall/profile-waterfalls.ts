@@ -3,7 +3,11 @@ import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { Workload } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { missing } from '../../model/figure.js';
+import { workloadModel } from '../model-work.js';
 import { stages } from '../stages.js';
+import { composedStage, loadStage, repeatsOf } from './composed-stages.js';
+import { figureOfNeed, necessaryOfSampling } from './group-needs.js';
 import { barWords } from './words.js';
 
 /**
@@ -15,9 +19,27 @@ export async function profileWaterfalls(
   workload: Workload,
   roofline: MachineRoofline | null,
 ): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
-  const found = (await stages(database, workload, roofline)).filter(({ kind }) => kind !== 'sampling');
+  const all = await stages(database, workload, roofline);
+  const found = all.filter(({ kind }) => kind !== 'sampling');
+  const steps = found.filter(({ bars }) => bars.length > 0).map(waterfallOf);
+  const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
+    steps.find((stage) => stage.kind === kind),
+  );
+  const more: (StageWaterfall | null)[] = [];
+  for (const kind of ['request', 'warmup'] as const) {
+    const repeats = prefill
+      ? await repeatsOf(database, { executionId: 'clean', point: null, warmup: kind === 'warmup' })
+      : null;
+    // Bars of a request are those of its stages: without a decode step's they would not be whole.
+    if (prefill && repeats && (decode || repeats.steps === 0)) {
+      more.push(composedStage(kind, repeats, { prefill, decode: decode ?? null }));
+    }
+  }
+  const sampling = all.find(({ kind }) => kind === 'sampling');
+  if (sampling) more.push(samplingOf(sampling, found, workload));
+  more.push(await loadStage(database, 'clean', 'profile'));
   return {
-    stages: found.filter(({ bars }) => bars.length > 0).map(waterfallOf),
+    stages: [...steps, ...more.filter((stage) => stage !== null)],
     without: found
       .filter(({ bars }) => bars.length === 0)
       .map(({ kind, profiled_ms, roofline_ms }) => ({
@@ -31,6 +53,78 @@ export async function profileWaterfalls(
       })),
   };
 }
+
+/** The logits read once at what this machine's memory gives the step around it; the rest is the host's. */
+function samplingOf(
+  { duration_ms: time, instances }: StageResult,
+  steps: readonly StageResult[],
+  workload: Workload,
+): StageWaterfall | null {
+  if (time.value === null) return null;
+  const model = workloadModel(workload);
+  const bandwidth =
+    steps.find(({ kind }) => kind === 'decode')?.bandwidth_bytes_per_s ??
+    missing('no_roofline', "this machine's roofline was not measured");
+  const need =
+    'reason' in model
+      ? model
+      : necessaryOfSampling(
+          workload.batch_size ?? 1,
+          model,
+          { flops: () => bandwidth, bandwidth },
+          new Map(),
+        );
+  const rooflineMs = 'reason' in need ? null : need.rooflineMs;
+  const parts = [
+    ...(rooflineMs === null ? [] : [{ id: 'roofline', ms: rooflineMs }]),
+    { id: 'host.sampling', ms: time.value - (rooflineMs ?? 0) },
+    { id: 'unattributed', ms: 0 },
+  ];
+  const measured = time.value;
+  return {
+    kind: 'sampling',
+    name: null,
+    source: 'profile',
+    execution_id: 'clean',
+    point: null,
+    instances,
+    measured_ms: time,
+    median_ms: null,
+    clock: 'host',
+    clock_why: 'the host chooses the tokens',
+    clean_ms: time,
+    roofline_ms: figureOfNeed(need),
+    roofs: [],
+    bars: parts.map(({ id, ms }) => ({
+      id,
+      ms,
+      share: ms / measured,
+      count: null,
+      ...barWords(id, { peaksMeasured: true, kind: 'sampling' }),
+      sharpen: null,
+      sql: id === 'host.sampling' ? samplingSql(rooflineMs ?? 0) : null,
+      note:
+        id === 'roofline'
+          ? 'the logits read once, a token id written: bytes / bandwidth'
+          : ms < 0
+            ? 'faster than its necessary time: the logits were still in a nearer cache'
+            : null,
+      parts: [],
+    })),
+    sum_error_share: 0,
+    rows: [],
+    ranks: [{ rank: null, device: null, measured_ms: measured }],
+  };
+}
+
+/** A mean over the repeats of a launch, and of the launches, as meanOverLaunches has it. */
+const samplingSql = (rooflineMs: number): string =>
+  `SELECT 'sampling' AS what, sum(n) AS count, avg(ms) AS ms FROM (
+  SELECT launch, sum(n) AS n, avg(ms) AS ms FROM (
+    SELECT i.launch, s.pid, s.iteration, count(*) AS n, avg(s.end_ns - s.start_ns) / 1e6 AS ms
+    FROM stages s JOIN iterations i ON i.execution_id = s.execution_id AND i.pid = s.pid AND i.iteration = s.iteration
+    WHERE s.execution_id = 'clean' AND s.kind = 'sampling' AND NOT s.warmup GROUP BY ALL) GROUP BY launch)
+UNION ALL SELECT '(roofline)', NULL, ${-rooflineMs}`;
 
 function waterfallOf(stage: StageResult): StageWaterfall {
   const measured = stage.duration_ms.value ?? 0;

@@ -1,0 +1,187 @@
+import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { type Figure, figure, missing } from '../../model/figure.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { meanOverLaunches } from '../statistics.js';
+import { literal } from '../trace/scope.js';
+import { orderedIds } from './bar-order.js';
+import { barWords } from './words.js';
+
+/** Repeats of a run or of a point of a benchmark: one request or batch each, first rank. */
+export interface Repeats {
+  /** Mean from begin to last token, ms. */
+  e2e: Figure;
+  /** Decode steps of one. */
+  steps: number;
+}
+
+/** Timed or warm-up repeats; null where none were recorded. */
+export async function repeatsOf(
+  database: SessionDatabase,
+  { executionId, point, warmup }: { executionId: string; point: string | null; warmup: boolean },
+): Promise<Repeats | null> {
+  const rows = await database.query<{ launch: number; ms: number; steps: number }>(
+    `SELECT launch, (end_ns - start_ns) / 1e6 AS ms, output_len - 1 AS steps FROM iterations WHERE ${repeatsWhere(executionId, point, warmup)} ORDER BY start_ns`,
+  );
+  const [first] = rows;
+  if (!first) return null;
+  const repeats = rows.map(({ launch, ms }) => ({ launch, value: ms }));
+  return { e2e: meanOverLaunches(repeats, 'ms', 'iterations.end_ns − start_ns'), steps: first.steps };
+}
+
+const repeatsWhere = (executionId: string, point: string | null, warmup: boolean): string =>
+  `execution_id = ${literal(executionId)} AND ${warmup ? '' : 'NOT '}coalesce(warmup, false) AND coalesce(rank, 0) = 0${point === null ? '' : ` AND point = ${literal(point)}`}`;
+
+/**
+ * A whole request of a prefill and its decode steps: bars of both, summed, and what lies between and after them. With warm-up
+ * repeats the same work as it is done once settled, and what the first runs take beyond it.
+ */
+export function composedStage(
+  kind: 'request' | 'warmup',
+  repeats: Repeats,
+  { prefill, decode }: { prefill: StageWaterfall; decode: StageWaterfall | null },
+): StageWaterfall | null {
+  const measured = repeats.e2e.value;
+  if (measured === null) return null;
+  const ofStages = [
+    { stage: prefill, times: 1 },
+    ...(decode ? [{ stage: decode, times: repeats.steps }] : []),
+  ];
+  const ms = new Map<string, number>();
+  for (const { stage, times } of ofStages)
+    for (const bar of stage.bars) ms.set(bar.id, (ms.get(bar.id) ?? 0) + bar.ms * times);
+  const rest = measured - [...ms.values()].reduce((sum, one) => sum + one, 0);
+  const restId = kind === 'request' ? 'host.loop' : 'unattributed';
+  ms.set(restId, (ms.get(restId) ?? 0) + rest);
+  const parts = [...ms].map(([id, value]) => ({ id, ms: value }));
+  if (!ms.has('unattributed')) parts.push({ id: 'unattributed', ms: 0 });
+  const all = ofStages.flatMap(({ stage }) => stage.bars);
+  const bars = orderedIds(parts).map((id): WaterfallBar => {
+    const like = all.find((bar) => bar.id === id);
+    const value = parts.find((part) => part.id === id)!.ms;
+    return {
+      id,
+      ms: value,
+      share: value / measured,
+      count: null,
+      label: like?.label ?? '',
+      confidence: like?.confidence ?? 'medium',
+      confidence_why: like?.confidence_why ?? '',
+      sharpen: like?.sharpen ?? null,
+      ...(like ? {} : barWords(id, { peaksMeasured: true, kind })),
+      sql: sumSql(id, ofStages, id === restId ? rest : 0),
+      note: noteOf(id, value, { kind, restId, rest }),
+      parts: [],
+    };
+  });
+  const roofs = ofStages.map(({ stage, times }) => [stage.roofline_ms, times] as const);
+  const unknown = roofs.find(([roof]) => roof.value === null);
+  return {
+    ...prefill,
+    kind,
+    measured_ms: repeats.e2e,
+    median_ms: null,
+    instances: repeats.e2e.value === null ? 0 : (repeats.e2e.n ?? 1),
+    clock_why: `the engine's own time stamps: a prefill and ${decode ? repeats.steps : 0} decode steps, each as its mean`,
+    clean_ms: repeats.e2e,
+    roofline_ms: unknown
+      ? unknown[0]
+      : figure(
+          roofs.reduce((sum, [roof, times]) => sum + (roof.value ?? 0) * times, 0),
+          'ms',
+          'Σ over its steps of max(Σ FLOPs / peak, Σ bytes / bandwidth)',
+        ),
+    bars,
+    sum_error_share: Math.abs(bars.reduce((sum, bar) => sum + bar.ms, 0) - measured) / measured,
+    rows: [],
+    ranks: [{ rank: null, device: null, measured_ms: measured }],
+  };
+}
+
+/** Rows of the stages' own queries, as often as each runs; null where none of them has one. */
+function sumSql(
+  id: string,
+  of: readonly { stage: StageWaterfall; times: number }[],
+  rest: number,
+): string | null {
+  const queries = of.flatMap(({ stage, times }) => {
+    const bar = stage.bars.find((one) => one.id === id);
+    if (!bar) return [];
+    return [
+      bar.sql === null
+        ? { known: false, sql: `SELECT '${stage.kind}' AS what, NULL AS count, ${bar.ms * times} AS ms` }
+        : {
+            known: true,
+            sql: `SELECT '${stage.kind}: ' || what AS what, count * ${times} AS count, ms * ${times} AS ms FROM (${bar.sql})`,
+          },
+    ];
+  });
+  if (!queries.some(({ known }) => known)) return null;
+  const more = rest === 0 ? [] : [`SELECT '(between its stages)', NULL, ${rest}`];
+  return [...queries.map(({ sql }) => sql), ...more].join('\nUNION ALL ');
+}
+
+function noteOf(
+  id: string,
+  ms: number,
+  { kind, restId, rest }: { kind: 'request' | 'warmup'; restId: string; rest: number },
+): string | null {
+  if (id === restId && kind === 'warmup') {
+    const own = ms < 0 && rest >= 0 ? ', and what is negative in the stages that it sums' : '';
+    return rest >= 0
+      ? `${rest.toPrecision(3)} ms more than the same work takes once settled: first uses of memory, code and caches${own}`
+      : `${(-rest).toPrecision(3)} ms less than the same work takes later`;
+  }
+  if (id === restId && rest !== 0) {
+    return `with ${rest.toPrecision(3)} ms between and after its stages: choosing the first token, starting and ending`;
+  }
+  if (id === 'roofline') return 'Σ over its steps: a step waits for the token of the one before';
+  return ms < 0 ? 'negative in the stages that it sums' : null;
+}
+
+/** Loading a model as an engine's record has it: when it began and ended, and nothing of what happened between. */
+export async function loadStage(
+  database: SessionDatabase,
+  executionId: string,
+  source: StageWaterfall['source'],
+): Promise<StageWaterfall | null> {
+  const rows = await database.query<{ pid: number; ms: number }>(
+    `SELECT pid, (end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = ${literal(executionId)} AND kind = 'load' AND coalesce(rank, 0) = 0 ORDER BY start_ns`,
+  );
+  if (rows.length === 0) return null;
+  const time = meanOverLaunches(
+    rows.map(({ pid, ms }) => ({ launch: pid, value: ms })),
+    'ms',
+    "stages: the engine's loading",
+  );
+  const measured = time.value ?? 0;
+  return {
+    kind: 'load',
+    name: null,
+    source,
+    execution_id: executionId,
+    point: null,
+    instances: rows.length,
+    measured_ms: time,
+    median_ms: null,
+    clock: 'host',
+    clock_why: "the engine's own time stamps",
+    clean_ms: time,
+    roofline_ms: missing('disk_unknown', 'how fast the disk gives the weights is not known'),
+    roofs: [],
+    bars: [
+      {
+        id: 'unattributed',
+        ms: measured,
+        share: 1,
+        count: null,
+        ...barWords('unattributed', { peaksMeasured: true, kind: 'load' }),
+        sql: `SELECT 'process ' || pid AS what, 1 AS count, (end_ns - start_ns) / 1e6 / ${rows.length} AS ms FROM stages WHERE execution_id = ${literal(executionId)} AND kind = 'load' AND coalesce(rank, 0) = 0 ORDER BY 3 DESC`,
+        note: 'reading and preparing the model: nothing in it was recorded',
+        parts: [],
+      },
+    ],
+    sum_error_share: 0,
+    rows: [],
+    ranks: [{ rank: null, device: null, measured_ms: measured }],
+  };
+}
