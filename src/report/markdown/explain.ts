@@ -1,19 +1,23 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { formatMs, formatPercent, nbsp } from '../format.js';
-import { shownBars, stageName, stagesInOrder } from '../explain-rows.js';
+import { largestBars, leadingStages, shownBars, stageName, ofToken } from '../explain-rows.js';
 
 /** `explain --format md`: for the description of a pull request, or a comment of its CI. */
 export function explainMarkdown(
   { data, tool_version }: Document<ExplainResult>,
   { stage = null, limit = 10 }: { stage?: string | null; limit?: number } = {},
 ): string {
-  const stages = stagesInOrder(data).filter(({ kind }) => stage === null || kind === stage);
+  const { full, brief } =
+    stage === null
+      ? leadingStages(data)
+      : { full: data.stages.filter(({ kind }) => kind === stage), brief: [] };
   const found = data.findings.filter((one) => stage === null || one.stage === null || one.stage === stage);
   const parts = [
     `## inferscope explain: ${plain(data.session.name ?? data.session.title)}`,
     data.sentences.map(plain).join(' '),
-    ...stages.map(waterfall),
+    ...full.map(waterfall),
+    ...(brief.length > 0 ? [briefStages(brief)] : []),
     ...data.without_waterfall.map(
       ({ stage: kind, reason }) => `No waterfall${kind === null ? '' : ` of ${kind}`}: ${plain(reason)}.`,
     ),
@@ -32,7 +36,7 @@ function waterfall(stage: StageWaterfall): string {
       `| \`${id}\` | ${plain(label)} | ${formatMs(ms)} | ${formatPercent(share)} |`,
   );
   return [
-    `### ${stageName(stage)}: ${formatMs(measured)} (n = ${stage.instances})`,
+    `### ${plain(stageName(stage))}: ${formatMs(measured)} (n = ${stage.instances})`,
     '',
     '| bar | what it is | ms | share |',
     '| --- | --- | ---: | ---: |',
@@ -44,10 +48,18 @@ function waterfall(stage: StageWaterfall): string {
   ].join('\n');
 }
 
+function briefStages(stages: readonly StageWaterfall[]): string {
+  const rows = stages.map((stage) => {
+    const bars = largestBars(stage).map(({ id, share }) => `\`${id}\` ${formatPercent(share)}`);
+    return `| ${plain(stageName(stage))} | ${formatMs(stage.measured_ms.value ?? 0)} | ${stage.instances} | ${bars.join(', ')} |`;
+  });
+  return ['| other stages | time | n | most of it |', '| --- | ---: | ---: | --- |', ...rows].join('\n');
+}
+
 function finding(one: Finding, index: number): string {
   const gain =
     one.gain && one.gain.expected_ms > 0
-      ? ` — ${formatMs(one.gain.expected_ms)} less expected (${formatMs(one.gain.low_ms)} to ${formatMs(one.gain.high_ms)})`
+      ? ` — ${formatMs(one.gain.expected_ms)}${ofToken(one.gain)} less expected (${formatMs(one.gain.low_ms)} to ${formatMs(one.gain.high_ms)})`
       : '';
   return [
     `<details><summary><b>${index + 1}. ${html(one.title)}</b> (${one.severity})${gain}</summary>`,

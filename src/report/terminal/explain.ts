@@ -1,7 +1,15 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
-import { formatCount, formatMs, nbsp } from '../format.js';
-import { numberedQueries, type ShownBar, shownBars, stageName, stagesInOrder } from '../explain-rows.js';
+import { formatCount, formatMs, formatPercent, nbsp } from '../format.js';
+import {
+  largestBars,
+  leadingStages,
+  numberedQueries,
+  type ShownBar,
+  shownBars,
+  stageName,
+  ofToken,
+} from '../explain-rows.js';
 import { colour } from './colour.js';
 import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -22,13 +30,17 @@ export function explainText(
   { width: columns, stage = null, limit = 10 }: ExplainTextOptions,
 ): string {
   const width = Math.min(80, columns);
-  const stages = stagesInOrder(data).filter(({ kind }) => stage === null || kind === stage);
+  const { full, brief } =
+    stage === null
+      ? leadingStages(data)
+      : { full: data.stages.filter(({ kind }) => kind === stage), brief: [] };
   const found = data.findings.filter((one) => stage === null || one.stage === null || one.stage === stage);
   const queries = numberedQueries(data.findings);
   const shown = found.slice(0, limit);
   const lines = [
     ...sentenceLines(data, width),
-    ...stages.flatMap((one) => ['', ...waterfallLines(one, width)]),
+    ...full.flatMap((one) => ['', ...waterfallLines(one, width)]),
+    ...briefStageLines(brief, width),
     ...data.without_waterfall
       .filter((one) => stage === null || one.stage === null || one.stage === stage)
       .flatMap(({ stage: kind, reason }) => [
@@ -49,7 +61,7 @@ export function explainText(
 /** For summaries of other commands: sentences, the first waterfall, the largest findings in two lines each. */
 export function explainBrief({ data }: Document<ExplainResult>, columns: number, findings = 3): string {
   const width = Math.min(80, columns);
-  const [lead] = stagesInOrder(data);
+  const [lead] = leadingStages(data).full;
   const lines = [
     ...sentenceLines(data, width),
     ...(lead ? ['', ...waterfallLines(lead, width)] : []),
@@ -84,7 +96,7 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
   const spread = ci95 ? `, ±${nbsp}${formatMs((ci95[1] - ci95[0]) / 2)}` : '';
   const roofline =
     stage.roofline_ms.value === null ? '' : ` — the roofline allows ${formatMs(stage.roofline_ms.value)}`;
-  const head = `${stageName(stage)} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
+  const head = `${inert(stageName(stage))} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
   const bars = shownBars(stage);
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const idWidth = Math.max(12, ...bars.map((bar) => textWidth(shownId(bar)))) + 1;
@@ -120,6 +132,31 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
   ];
 }
 
+/** Stages that are not set out bar by bar: their time, and where most of it goes. */
+function briefStageLines(stages: readonly StageWaterfall[], width: number): string[] {
+  if (stages.length === 0) return [];
+  const names = stages.map((stage) => inert(stageName(stage)));
+  const nameWidth = Math.min(28, Math.max(...names.map(textWidth)));
+  const times = stages.map(({ measured_ms }) => formatMs(measured_ms.value ?? 0));
+  const timeWidth = Math.max(...times.map(textWidth));
+  const counts = stages.map(({ instances }) => `n${nbsp}=${nbsp}${formatCount(instances)}`);
+  const countWidth = Math.max(...counts.map(textWidth));
+  return [
+    '',
+    `  ${colour.bold('other stages')} (--stage shows their bars)`,
+    '',
+    ...stages.map((stage, index) => {
+      const name = names[index]!;
+      const head = `    ${cutTo(name, nameWidth).padEnd(nameWidth)}  ${times[index]!.padStart(timeWidth)}  ${counts[index]!.padEnd(countWidth)}  `;
+      const bars = largestBars(stage).map(({ id, share }) => `${inert(id)} ${formatPercent(share)}`);
+      return `${head}${cutTo(bars.join(', '), width - textWidth(head))}`.trimEnd();
+    }),
+  ];
+}
+
+const cutTo = (text: string, room: number): string =>
+  textWidth(text) > room ? `${[...text].slice(0, Math.max(0, room - 1)).join('')}…` : text;
+
 const shownId = ({ id, label }: ShownBar): string =>
   inert(id === 'smaller' ? (label.split(':')[0] ?? id) : id);
 
@@ -134,7 +171,7 @@ function barLines(
   const note = noteOf(bar);
   if (note === '') return [first.trimEnd()];
   const room = width - textWidth(first);
-  const cut = textWidth(note) > room ? `${[...note].slice(0, Math.max(0, room - 1)).join('')}…` : note;
+  const cut = cutTo(note, room);
   const negative = bar.ms < 0 && bar.note !== null ? hanging('      ', bar.note, width) : [];
   return [(bar.ms < 0 ? first : `${first}${cut}`).trimEnd(), ...negative];
 }
@@ -165,7 +202,7 @@ function plainMs(ms: number, wholeMs: number): string {
 function titleLines(finding: Finding, index: number, width: number): string[] {
   const { gain, severity } = finding;
   const first = `  ${String(index).padEnd(3)}`;
-  const tail = gain && gain.expected_ms > 0 ? `−${formatMs(gain.expected_ms)} expected` : '';
+  const tail = gain && gain.expected_ms > 0 ? `−${formatMs(gain.expected_ms)}${ofToken(gain)} expected` : '';
   const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
   const lines = hanging(first, inert(finding.title), room);
   const [head = '', ...rest] = lines;
@@ -191,7 +228,7 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
     ...(gain
       ? field(
           'gain',
-          `${formatMs(gain.expected_ms)} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${formatMs(gain.after_ms)} afterwards: ${gain.assumption}`,
+          `${formatMs(gain.expected_ms)}${ofToken(gain)} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${formatMs(gain.after_ms)} afterwards: ${gain.assumption}`,
         )
       : []),
     ...(finding.hidden_by === null
