@@ -92,6 +92,8 @@ export function documentsOf(analysed: Analysed): Document<unknown>[] {
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
+const explained: ReadonlySet<Analysed['kind']> = new Set(['profile', 'bench', 'memory', 'captures']);
+
 /**
  * Waterfall and findings, for the kinds of sessions whose summaries and pages lead with them; null for the others, and
  * where there is neither.
@@ -100,7 +102,7 @@ export async function explanationOf(
   session: Session,
   { kind }: Pick<Analysed, 'kind'>,
 ): Promise<Document<ExplainResult> | null> {
-  if (kind !== 'profile' && kind !== 'bench' && kind !== 'captures') return null;
+  if (!explained.has(kind)) return null;
   const { rememberedExplanation } = await import('../analyze/explain/explain.js');
   const explain = await rememberedExplanation(session);
   return explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
@@ -135,7 +137,7 @@ export async function writeAnalysed(
     }
     case 'memory': {
       const { memoryReport } = await import('../report/html/memory/memory.js');
-      return writePage(path, (parts) => memoryReport(analysed.document, parts));
+      return writePage(path, (parts) => memoryReport(analysed.document, { ...parts, explain }));
     }
     case 'bench': {
       const { benchReport } = await import('../report/html/bench/bench.js');
@@ -239,7 +241,7 @@ async function analysedText(
   }
   if (analysed.kind === 'memory') {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    return `${memorySummary(analysed.document, how.width)}\n  report: ${path}`;
+    return `${memorySummary(analysed.document, how.width, explain)}\n  report: ${path}`;
   }
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');
@@ -280,8 +282,8 @@ async function analysedText(
 
 /** A program that used no GPU, or one that no profiler was around. */
 function nothingToSumUp({ id, manifest, issues }: Session): string {
-  const inside = issues.find(({ code }) => code === nestedSession);
-  if (inside) return `nothing to sum up beside it. ${inside.text}`;
+  const inside = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
+  if (inside.length > 0) return ['nothing to sum up here', ...inside].join('\n  ');
   const kept = Object.keys(manifest.tables).join(', ') || 'no table';
   const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
   const why = alone

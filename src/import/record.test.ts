@@ -148,7 +148,7 @@ test('a session that the program kept is named; it is no row', async () => {
     {
       code: 'nested_session',
       severity: 'info',
-      text: 'The program kept a session of its own (bench): inferscope session show 20261121-1200-latency-tiny',
+      text: 'The program kept a session of its own (bench): inferscope explain 20261121-1200-latency-tiny',
     },
   ]);
   expect(rows('stages')).toEqual([]);

@@ -211,7 +211,8 @@ function put(
       outcome.issues.push({ code: 'workload_error', severity: 'error', text: `${line.code}: ${line.text}` });
       return;
     case 'session': {
-      const text = `The program kept a session of its own (${line.kind}): inferscope session show ${line.id}`;
+      const verb = ['bench', 'profile', 'run', 'import'].includes(line.kind) ? 'explain' : 'report';
+      const text = `The program kept a session of its own (${line.kind}): inferscope ${verb} ${line.id}`;
       outcome.issues.push({ code: nestedSession, severity: 'info', text });
       return;
     }
