@@ -77,7 +77,11 @@ export function transformersStep(
   if (cachedTokens > 0) memory.malloc(forward.sequences * a.vocabSize * forward.b);
   forwardTensors(forward, layers);
   const { bytes, at } = memory.most();
-  return { bytes: bytes - kv, at, formula: formulaOf(a, request, at) };
+  return {
+    bytes: bytes - kv,
+    at,
+    formula: formulaOf(a, request, at) + (a.positionRows === 0 && at !== 'logits' ? ' + rotary tables' : ''),
+  };
 }
 
 /** The main terms of the peak, N = sequences × new tokens, b bytes an element. */
