@@ -5,6 +5,7 @@ import { castsAndLayoutCopies } from '../rules/casts-and-layout-copies.js';
 import { eagerAttention } from '../rules/eager-attention.js';
 import { hostBound } from '../rules/host-bound.js';
 import { kvCacheConcat } from '../rules/kv-cache-concat.js';
+import { recompilation } from '../rules/recompilation.js';
 import type { FindingContext, Rule } from '../rule.js';
 import { expectEvidence } from '../test-evidence.js';
 import { closeAll, contextOf, fired } from '../test-steps.js';
@@ -50,7 +51,7 @@ function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingCo
 }
 
 const product = (takes: number, shapes: unknown[] = []): Call => ({ name: 'aten::bmm', takes, shapes });
-const rules: Rule[] = [kvCacheConcat, castsAndLayoutCopies, eagerAttention, hostBound];
+const rules: Rule[] = [kvCacheConcat, castsAndLayoutCopies, eagerAttention, hostBound, recompilation];
 /** What the rule finds, with a query that yields its rows by itself. */
 async function found(rule: Rule, context: FindingContext) {
   const draft = fired(await rule.find(context));
@@ -152,4 +153,17 @@ test('a program that computes at one place of every step, not one that was held 
   expect(one.cause).toContain('after aten::bmm and before aten::argmax');
   expect(await firing(context)).toEqual(['host_bound']);
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
+});
+
+test('code that is compiled in most steps, not in the first alone', async () => {
+  const steps = (compiles: (step: number) => boolean) =>
+    stepsOf(6, (step) => [
+      ...(compiles(step) ? [{ name: 'dynamo', takes: 3000, class: 'other' }] : []),
+      product(1000),
+    ]);
+  const context = await steps((step) => step < 4);
+  // Three of the six steps, the first apart.
+  expect((await found(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
+  expect(await firing(context)).toEqual(['recompilation']);
+  expect(await firing(await steps((step) => step === 0))).toEqual([]);
 });

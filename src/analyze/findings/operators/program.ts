@@ -20,10 +20,12 @@ const stretchesSql = ({ kind, instances }: OperatorStage): string =>
    reached AS (
      SELECT *, max(end_ns) OVER (PARTITION BY window_id ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS busy_until,
        lag(name) OVER (PARTITION BY window_id ORDER BY start_ns) AS after_operator FROM op),
-   edge AS (SELECT w.stage_id AS window_id, max(op.end_ns) AS last_ns, arg_max(op.name, op.end_ns) AS name, any_value(w.end_ns) AS w_end
+   edge AS (SELECT w.stage_id AS window_id, max(op.end_ns) AS last_ns, arg_max(op.name, op.end_ns) AS name, any_value(w.end_ns) AS w_end,
+              min(op.start_ns) AS first_ns, arg_min(op.name, op.start_ns) AS first_name, any_value(w.start_ns) AS w_begin
             FROM windows w JOIN op ON op.window_id = w.stage_id GROUP BY w.stage_id),
    stretch AS (
      SELECT window_id, start_ns - busy_until AS ns, after_operator, name AS before_operator FROM reached WHERE start_ns - busy_until > ${longHostNs}
+     UNION ALL SELECT window_id, first_ns - w_begin, 'the begin of the step', first_name FROM edge WHERE first_ns - w_begin > ${longHostNs}
      UNION ALL SELECT window_id, w_end - last_ns, name, 'the end of the step' FROM edge WHERE w_end - last_ns > ${longHostNs})
    SELECT after_operator, before_operator, count(*) AS stretches, round(count(DISTINCT window_id) / ${instances}, 3) AS of_steps,
      round(sum(ns) / 1e6 / ${instances}, 4) AS ms, round(median(ns) / 1e6, 4) AS median_ms, round(max(ns) / 1e6, 4) AS longest_ms

@@ -1,4 +1,5 @@
 import { compileRanges, longHostNs, moduleLoads } from '../finding-tables.js';
+import { compilation } from '../operators/compilation.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
@@ -27,6 +28,7 @@ export const recompilation = stageRule(
     }
     return finding(context, stage, stake);
   },
+  compilation,
 );
 
 async function finding(context: FindingContext, stage: StageFacts, stake: number): Promise<FoundDraft> {

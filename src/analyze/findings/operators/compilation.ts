@@ -1,0 +1,59 @@
+import { compileRanges, longHostNs } from '../finding-tables.js';
+import type { FindingContext, FoundDraft } from '../rule.js';
+import { leastShare } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part } from '../words.js';
+import { checkOnCpu } from './copied-context.js';
+import { type OperatorStage, operatorsSql } from './operator-stages.js';
+
+/** Outermost ranges in which a framework compiles, by step: the first step compiles by nature. */
+const compiledSql = ({ kind }: OperatorStage): string =>
+  `WITH op AS (SELECT op_id, parent_op_id, window_id, name, start_ns, dur_ns FROM (${operatorsSql(kind)})),
+   compiling AS (SELECT * FROM op WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')),
+   outermost AS (SELECT * FROM compiling WHERE parent_op_id IS NULL OR parent_op_id NOT IN (SELECT op_id FROM compiling)),
+   step AS (SELECT stage_id AS window_id, row_number() OVER (ORDER BY start_ns) AS step FROM windows WHERE kind = '${kind}')
+   SELECT step, count(*) AS times, round(sum(dur_ns) / 1e6, 3) AS ms, any_value(name) AS outermost_range
+   FROM outermost JOIN step USING (window_id) GROUP BY step ORDER BY step`;
+
+type Row = { step: number; times: number; ms: number };
+
+/** Code is compiled in steps that are past the first one. */
+export async function compilation(
+  context: FindingContext,
+  stage: OperatorStage,
+): Promise<FoundDraft | string> {
+  const { kind, wall_ms: wall, instances } = stage;
+  const { rows, evidence } = await context.evidence<Row>(compiledSql(stage), (found) =>
+    found
+      .slice(0, 4)
+      .map((row) => `step ${row.step}: ${row.times} times, ${ms(row.ms)}`)
+      .join('; '),
+  );
+  const later = rows.filter(({ step }) => step > 1);
+  const time = later.reduce((sum, row) => sum + row.ms, 0) / instances;
+  if (time < leastShare * wall)
+    return `compiling in steps past the first one takes ${part(time, wall)} (${later.length} of ${instances} steps)`;
+  return {
+    stage: kind,
+    title: `Recompilation: ${later.length} of ${instances} ${kind} stages compile again, ${part(time, wall)} of ${everyStage(kind)}`,
+    at_stake_ms: time,
+    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(time)} of it, in ${count(later.length)} stages past the first one, code is compiled. Inputs of a new shape, type or value make torch.compile specialise again.`,
+    change: {
+      kind: 'code',
+      text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed.',
+      example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
+    },
+    gain: {
+      expected_ms: time,
+      low_ms: 0.9 * time,
+      high_ms: time,
+      after_ms: wall - time,
+      assumption:
+        'Nothing is compiled past the first step; code that serves all sizes is as fast as specialised code.',
+      what_if: null,
+    },
+    confidence: 'high',
+    bars: [],
+    evidence: [evidence],
+    check: checkOnCpu,
+  };
+}
