@@ -8,7 +8,7 @@ import { defaultProfilePath, ensureFile, writeProfile } from './memory-output.js
 import { print, reportError, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath } from './report-file.js';
-import { writeAnalysed } from './session-summary.js';
+import { explanationOf, writeAnalysed } from './session-summary.js';
 
 /** What `inferscope memory` does. Sets the exit code: a run that ended early has its cause's, and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {
@@ -21,14 +21,16 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
     progress.end(),
   );
   const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
-  const document = await analyzeMemory(await openSession(kept.id));
+  const session = await openSession(kept.id);
+  const document = await analyzeMemory(session);
   await writeProfile(output!, document.data.profile);
   const report = reportPath(kept.folder);
-  await writeAnalysed({ kind: 'memory', document }, report);
+  const explain = await explanationOf(session, { kind: 'memory' });
+  await writeAnalysed({ kind: 'memory', document }, report, explain);
   if (typed.json) print(JSON.stringify(document.data.profile, null, 2));
   else {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    print(memorySummary(document, Math.min(100, terminalWidth())));
+    print(memorySummary(document, Math.min(100, terminalWidth()), explain));
   }
   if (!typed.quiet) {
     talk(`profile: ${relative(process.cwd(), output!) || output!}`);

@@ -1,4 +1,5 @@
 import type { Document } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
@@ -6,13 +7,18 @@ import { memorySentences } from '../memory-sentences.js';
 import { componentWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
+import { briefFindings } from './explain.js';
 import { textTable } from './table.js';
 import { hanging, inert, textBar, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
-/** What `inferscope memory` prints at its end: three points, where the memory went, what it rests on, latency. */
-export function memorySummary(document: Document<MemoryResult>, columns: number): string {
+/** What `inferscope memory` prints at its end: sentences, where the memory went, findings; then points, what it rests on, latency. */
+export function memorySummary(
+  document: Document<MemoryResult>,
+  columns: number,
+  explain: Document<ExplainResult> | null = null,
+): string {
   const width = Math.min(100, columns);
   const { session, profile, fragmentation } = document.data;
   const lines = [
@@ -21,10 +27,12 @@ export function memorySummary(document: Document<MemoryResult>, columns: number)
     '',
     ...memorySentences(document.data).flatMap((text) => hanging('  ', text, width)),
     '',
+    breakdownTable(profile, width),
+    ...(explain ? briefFindings(explain.data, Math.min(80, width)) : []),
+    '',
     pointTable(profile, width),
     ...hanging('  ', increaseWords(profile), width),
     '',
-    breakdownTable(profile, width),
   ];
   for (const { component, evidence } of profile.memory_breakdown.components)
     lines.push(...hanging(`  ${componentWords[component]}: `, inert(evidence.join('; ')), width));

@@ -1,5 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { MemoryResult } from '../../../model/documents/memory-result.js';
 import { formatMs } from '../../format.js';
 import { memorySentences } from '../../memory-sentences.js';
@@ -7,15 +8,15 @@ import { gbText } from '../../memory-words.js';
 import { memoryPointNames } from '../../names.js';
 import { collapsed } from '../../notices.js';
 import { documentPage } from '../document-page.js';
+import { explainParts } from '../explain/explain.js';
 import { LoudNotices, QuietNotes } from '../summary-notices.js';
 import { allocationsSection, breakdownSection, gpusSection, pointsSection } from './breakdown.js';
 import { environmentSection, latencySection, memoryDefinitionsSection } from './definitions.js';
 import type { MemorySection } from './memory-parts.js';
 import { fragmentationSection, stackSection, timelineSection } from './timeline.js';
 
-/** In the order of reading: what someone in a hurry needs is first. */
+/** In the order of reading, behind where the memory went. */
 const sections: MemorySection[] = [
-  breakdownSection,
   timelineSection,
   pointsSection,
   gpusSection,
@@ -82,14 +83,17 @@ const Summary: FC<{ document: Document<MemoryResult> }> = ({ document: { data, i
  */
 export function memoryReport(
   document: Document<MemoryResult>,
-  { clientScript }: { clientScript: string },
+  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
 ): string {
   const { session } = document.data;
+  const { id, title, render } = breakdownSection;
   return documentPage({
     title: session.title,
     document,
     session,
     summary: <Summary document={document} />,
+    // Where it went stands for the waterfall: findings follow it.
+    lead: [{ id, title, body: render(document) }, ...explainParts(explain, { waterfall: false })],
     sections,
     clientScript,
   });
