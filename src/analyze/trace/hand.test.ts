@@ -370,7 +370,21 @@ describe('what the reader is told', () => {
       ),
     );
     const joined = (await analyzeTrace(await sessionOf(recorded))).data;
-    for (const { phases, headlines } of [told, joined]) {
+    // A record of two launches, the capture of one: the process, iteration and step say which is which.
+    const launched: Rows = { ...eager(4, () => ({ pid: 7 })) };
+    for (const [pid, sizes] of [
+      [9, [64, 64, 64, 64]],
+      [7, [1, 1, 8, 8]],
+    ] as const) {
+      launched.stages!.push(
+        ...sizes.map((batch_size, step_index) => {
+          const keys = { capture_id: 'record', pid, step_index, batch_size };
+          return stage(10 * pid + step_index, 'decode', 1000 * step_index, 1000 * step_index + 900, keys);
+        }),
+      );
+    }
+    const ofLaunch = (await analyzeTrace(await sessionOf(launched))).data;
+    for (const { phases, headlines } of [told, joined, ofLaunch]) {
       const [decode] = phases;
       expect(decode).toMatchObject({ kind: 'decode', instances: 4 });
       expect(
