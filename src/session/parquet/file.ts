@@ -15,7 +15,7 @@ export interface FileColumn extends ColumnSpec {
 
 /** A file being written, row group by row group. */
 export interface ParquetFile {
-  /** The first `rows` values of every column that is not constant. */
+  /** The first `rows` values of every column that is not constant; no group has more than the first one. */
   writeGroup(columns: Columns, rows: number): void;
   close(): { rows: number; digest: Digest };
 }
@@ -39,19 +39,21 @@ export function createParquet(path: string, columns: readonly FileColumn[]): Par
     bytes += part.length;
   };
   write(Buffer.from('PAR1'));
-  const encoders = new Map(
-    varyingColumns(columns).map((spec) => [spec.name, columnEncoder(spec, groupRows)]),
-  );
+  // Made for the first group, which is the largest: a table of few rows needs no megabytes a column.
+  let encoders: Map<string, ReturnType<typeof columnEncoder>> | null = null;
   const groups: ThriftStruct[] = [];
   let total = 0;
 
   return {
     writeGroup(given, rows) {
       const begin = bytes;
+      const own = (encoders ??= new Map(
+        varyingColumns(columns).map((spec) => [spec.name, columnEncoder(spec, rows)]),
+      ));
       const chunks = columns.map((spec) => {
         const { pages, metadata } =
           spec.constant === undefined
-            ? encoders.get(spec.name)!(given[spec.name]!, rows)
+            ? own.get(spec.name)!(given[spec.name]!, rows)
             : constantChunk(spec, spec.constant, rows);
         const at = bytes;
         for (const page of pages) write(page);

@@ -10,7 +10,7 @@ export interface RowGroups {
 }
 
 /**
- * @param buffers gives the arrays that the next row group is gathered in
+ * @param buffers gives the arrays that the next row group is gathered in; others take the place of those that are too short
  * @param full takes a row group; its arrays are not touched again unless `buffers` gives them
  */
 export function rowGroups(
@@ -33,6 +33,7 @@ export function rowGroups(
       for (let from = 0; from < rows;) {
         group ??= buffers();
         const n = Math.min(rows - from, groupRows - filled);
+        grow(group, filled, filled + n);
         for (const { name } of varying) {
           const source = given[name];
           if (!source) throw new Error(`column ${name} was announced and is not given`);
@@ -47,6 +48,16 @@ export function rowGroups(
   };
 }
 
-export function emptyGroup(columns: readonly FileColumn[]): Columns {
-  return Object.fromEntries(varyingColumns(columns).map(({ name }) => [name, new Float64Array(groupRows)]));
+/** @param rows that arrays are made for; more are taken when they come */
+export function emptyGroup(columns: readonly FileColumn[], rows = groupRows): Columns {
+  return Object.fromEntries(varyingColumns(columns).map(({ name }) => [name, new Float64Array(rows)]));
+}
+
+function grow(group: Columns, filled: number, wanted: number): void {
+  for (const [name, values] of Object.entries(group)) {
+    if (values.length >= wanted) continue;
+    const longer = new Float64Array(Math.min(groupRows, Math.max(wanted, 4 * values.length)));
+    longer.set(values.subarray(0, filled));
+    group[name] = longer;
+  }
 }

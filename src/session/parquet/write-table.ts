@@ -13,7 +13,8 @@ export interface WrittenTable {
 /** Writes a table on this thread. */
 export function writeTable(path: string, columns: readonly FileColumn[]): WrittenTable {
   const file = createParquet(path, columns);
-  const buffers = emptyGroup(columns);
+  // Most tables are small.
+  const buffers = emptyGroup(columns, 1024);
   const groups = rowGroups(
     columns,
     () => buffers,
