@@ -1,4 +1,3 @@
-import { rooflineRows, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import type { BenchCapture, BenchExecution } from '../capture/bench/run-bench.js';
 import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
@@ -119,32 +118,6 @@ function capture(
   clock: Capture['clock'],
 ): Capture {
   return { capture_id, execution_id, tool: { name: tool, version: toolVersion }, importer, clock };
-}
-
-/** This machine's roofs, by which the analysis says what to expect of the embedded engine. */
-export async function keepRoofline(
-  session: SessionFiles,
-  { roofline }: CachedRoofline,
-  host: string,
-  imported: ImportedBench,
-): Promise<void> {
-  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
-  imported.executions.push({
-    execution_id: 'roofline',
-    purpose: 'microbenchmark',
-    command: ['inferscope', 'roofline'],
-    exit_code: 0,
-    start_ns: null,
-    end_ns: null,
-  });
-  const clock = { name: 'none (durations only)', resolution_ns: 1, error_bound_ns: null };
-  imported.captures.push(capture('roofline', 'roofline', 'inferscope', 'roofline', clock));
-  for (const row of rooflineRows(roofline, keys)) session.sink.append('microbenchmarks', row);
-  await session.addArtifact(Buffer.from(JSON.stringify(roofline, null, 2)), {
-    kind: 'roofline',
-    captureId: 'roofline',
-    name: 'roofline.json',
-  });
 }
 
 /** Launches may report one thing each: said once, with the number of times. */

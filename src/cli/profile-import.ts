@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { rooflineRows, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import type { CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { failureText, type ProfileCapture, type ProfiledExecution } from '../capture/onnx/profile.js';
 import { packageVersion } from '../hardware/environment.js';
 import { type OrtTraceContext, ortTraceImporter } from '../import/ort-trace.js';
@@ -9,6 +9,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
 import type { SessionFiles } from '../session/session-files.js';
+import { keepRoofline } from './keep-roofline.js';
 
 export interface ImportedProfile {
   executions: Execution[];
@@ -29,7 +30,7 @@ export async function importProfile(
     if (!execution || !existsSync(execution.recordPath)) continue;
     await importExecution(session, execution, originMonotonicNs, imported);
   }
-  await keepRoofline(session, roofline, imported);
+  await keepRoofline(session, roofline, host, imported);
   imported.issues = merged([...imported.issues, ...captureIssues(capture)]);
   return imported;
 }
@@ -146,30 +147,6 @@ function capture(
   clock: Capture['clock'],
 ): Capture {
   return { capture_id: captureId, execution_id: executionId, tool: { name: tool, version }, importer, clock };
-}
-
-async function keepRoofline(
-  session: SessionFiles,
-  { roofline }: CachedRoofline,
-  imported: ImportedProfile,
-): Promise<void> {
-  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
-  imported.executions.push({
-    execution_id: 'roofline',
-    purpose: 'microbenchmark',
-    command: ['inferscope', 'roofline'],
-    exit_code: 0,
-    start_ns: null,
-    end_ns: null,
-  });
-  const clock = { name: 'none (durations only)', resolution_ns: 1, error_bound_ns: null };
-  imported.captures.push(capture('roofline', 'roofline', 'inferscope', toolVersion, 'roofline', clock));
-  for (const row of rooflineRows(roofline, keys)) session.sink.append('microbenchmarks', row);
-  await session.addArtifact(Buffer.from(JSON.stringify(roofline, null, 2)), {
-    kind: 'roofline',
-    captureId: 'roofline',
-    name: 'roofline.json',
-  });
 }
 
 function captureIssues({ clean, failure, stopped, profiled, ...capture }: ProfileCapture): Issue[] {

@@ -1,0 +1,35 @@
+import { rooflineRows, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
+import type { Capture, Execution } from '../model/manifest.js';
+import { toolVersion } from '../model/version.js';
+import type { SessionFiles } from '../session/session-files.js';
+
+/** This machine's roofs, kept with the session, by which analyses say what to expect of the embedded engine. */
+export async function keepRoofline(
+  session: SessionFiles,
+  { roofline }: CachedRoofline,
+  host: string,
+  imported: { executions: Execution[]; captures: Capture[] },
+): Promise<void> {
+  const keys = { execution_id: 'roofline', capture_id: 'roofline', host };
+  imported.executions.push({
+    execution_id: 'roofline',
+    purpose: 'microbenchmark',
+    command: ['inferscope', 'roofline'],
+    exit_code: 0,
+    start_ns: null,
+    end_ns: null,
+  });
+  imported.captures.push({
+    capture_id: 'roofline',
+    execution_id: 'roofline',
+    tool: { name: 'inferscope', version: toolVersion },
+    importer: 'roofline',
+    clock: { name: 'none (durations only)', resolution_ns: 1, error_bound_ns: null },
+  });
+  for (const row of rooflineRows(roofline, keys)) session.sink.append('microbenchmarks', row);
+  await session.addArtifact(Buffer.from(JSON.stringify(roofline, null, 2)), {
+    kind: 'roofline',
+    captureId: 'roofline',
+    name: 'roofline.json',
+  });
+}
