@@ -4,7 +4,7 @@ import type { CompareResult } from '../../model/documents/compare.js';
 import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
 import { formatMs, formatPercent, noValue } from '../format.js';
 import { Page } from './page.js';
-import { type Column, DataTable, FigureText, Notice, Swatch } from './parts.js';
+import { DataTable, FigureText, Notices, Swatch, type Column } from './parts.js';
 
 interface Part {
   id: string;
@@ -40,13 +40,7 @@ export function compareReport(document: Document<CompareResult>): string {
             <li>{text}</li>
           ))}
         </ul>
-        {issues.length > 0 && (
-          <ul class="notices">
-            {issues.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        )}
+        <Notices issues={issues} />
       </header>
       {parts.map(({ id, title, columns, rows }) => (
         <section id={id} aria-labelledby={`${id}-title`}>

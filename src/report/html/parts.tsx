@@ -207,19 +207,37 @@ export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
   </li>
 );
 
+/** All of them; nothing where there are none. */
+export const Notices: FC<{ issues: readonly Issue[] }> = ({ issues }) =>
+  issues.length === 0 ? null : (
+    <ul class="notices">
+      {issues.map((issue) => (
+        <Notice issue={issue} />
+      ))}
+    </ul>
+  );
+
+/** What the words of a page mean. */
+export const DefinitionList: FC<{ terms: readonly (readonly [term: string, text: string])[] }> = ({
+  terms,
+}) => (
+  <dl class="definitions">
+    {terms.map(([term, text]) => (
+      <>
+        <dt>{term}</dt>
+        <dd>{text}</dd>
+      </>
+    ))}
+  </dl>
+);
+
 /** Stands where a part of the session is absent: what is missing, why, and the issues that speak of it. */
 export const Absent: FC<{ what: string; why: string; issues?: Issue[] }> = ({ what, why, issues = [] }) => (
   <div class="absent">
     <p>
       <strong>{what}</strong> {why}
     </p>
-    {issues.length > 0 && (
-      <ul class="notices">
-        {issues.map((issue) => (
-          <Notice issue={issue} />
-        ))}
-      </ul>
-    )}
+    <Notices issues={issues} />
   </div>
 );
 

@@ -1,5 +1,5 @@
 import { formatCount, noValue } from '../../format.js';
-import { DataTable } from '../parts.js';
+import { DataTable, DefinitionList } from '../parts.js';
 import { factWords } from '../sections/environment.js';
 import type { BenchSection } from './bench-parts.js';
 
@@ -93,14 +93,5 @@ const definitions: [term: string, text: string][] = [
 export const benchDefinitionsSection: BenchSection = {
   id: 'definitions',
   title: 'Definitions',
-  render: () => (
-    <dl class="definitions">
-      {definitions.map(([term, text]) => (
-        <>
-          <dt>{term}</dt>
-          <dd>{text}</dd>
-        </>
-      ))}
-    </dl>
-  ),
+  render: () => <DefinitionList terms={definitions} />,
 };

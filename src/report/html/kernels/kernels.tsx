@@ -10,7 +10,7 @@ import { formatNumber, formatPercent, formatQuantity, noValue } from '../../form
 import { caseLabel, deviceWords, protocolWords, roofWords } from '../../kernel-words.js';
 import { collapsed } from '../../notices.js';
 import { documentPage, type PageSection } from '../document-page.js';
-import { ChartFrame, ClassLegend, DataTable, FigureText, Notice } from '../parts.js';
+import { ChartFrame, ClassLegend, DataTable, FigureText, Notices } from '../parts.js';
 import { CaseTable } from './cases.js';
 import { definitionsSection } from './definitions.js';
 import { stepsSection } from './steps.js';
@@ -66,13 +66,7 @@ const Summary: FC<{ document: Document<KernelsResult> }> = ({ document: { data, 
           </div>
         )}
       </dl>
-      {issues.length > 0 && (
-        <ul class="notices">
-          {collapsed(issues).map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <Notices issues={collapsed(issues)} />
     </header>
   );
 };

@@ -1,6 +1,6 @@
 import type { MemoryProfile } from '../../../model/documents/memory-profile.js';
 import { formatCount, formatMs, formatNumber, noValue } from '../../format.js';
-import { DataTable, MissingNotes } from '../parts.js';
+import { DataTable, DefinitionList, MissingNotes } from '../parts.js';
 import type { MemorySection } from './memory-parts.js';
 
 const ms = (value: number | null): string => (value === null ? noValue : formatMs(value));
@@ -134,14 +134,5 @@ const definitions: [term: string, text: string][] = [
 export const memoryDefinitionsSection: MemorySection = {
   id: 'definitions',
   title: 'Definitions',
-  render: () => (
-    <dl class="definitions">
-      {definitions.map(([term, meaning]) => (
-        <>
-          <dt>{term}</dt>
-          <dd>{meaning}</dd>
-        </>
-      ))}
-    </dl>
-  ),
+  render: () => <DefinitionList terms={definitions} />,
 };

@@ -5,7 +5,7 @@ import { formatCount, formatQuantity, noValue } from '../../format.js';
 import { collapsed } from '../../notices.js';
 import { plural } from '../../words.js';
 import { documentPage, type PageSection } from '../document-page.js';
-import { DataTable, Notice } from '../parts.js';
+import { DataTable, Notices } from '../parts.js';
 
 type Captures = BenchmarkResults['captures'];
 type Statistics = BenchmarkMetric['file'];
@@ -181,13 +181,7 @@ export function resultsReport(
           </div>
         )}
       </dl>
-      {document.issues.length > 0 && (
-        <ul class="notices">
-          {collapsed(document.issues).map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <Notices issues={collapsed(document.issues)} />
     </header>
   );
   return documentPage({ title: session.title, document, session, summary, sections, clientScript });

@@ -4,7 +4,7 @@ import type { GpuRooflineDocument } from '../../../model/documents/roofline.js';
 import { formatBytes, formatNumber, formatPercent, formatQuantity, noValue } from '../../format.js';
 import { collapsed } from '../../notices.js';
 import { documentPage, type PageSection } from '../document-page.js';
-import { DataTable, FigureText, Notice } from '../parts.js';
+import { DataTable, FigureText, Notices } from '../parts.js';
 
 type Page = GpuRooflineDocument;
 type Data = Page['data'];
@@ -189,13 +189,7 @@ const Summary: FC<{ document: Page; session: { id: string; title: string } }> = 
           </dd>
         </div>
       </dl>
-      {document.issues.length > 0 && (
-        <ul class="notices">
-          {collapsed(document.issues).map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <Notices issues={collapsed(document.issues)} />
     </header>
   );
 };

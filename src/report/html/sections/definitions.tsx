@@ -1,6 +1,6 @@
 import type { ProfileResult } from '../../../model/documents/profile.js';
 import type { Figure } from '../../../model/figure.js';
-import { Behind, DataTable, FigureText } from '../parts.js';
+import { Behind, DataTable, DefinitionList, FigureText } from '../parts.js';
 import type { Section } from '../section.js';
 
 /** Kept in step with docs/measurement.md. */
@@ -87,14 +87,7 @@ export const definitionsSection: Section = {
   title: 'How it was measured',
   render: ({ data }) => (
     <>
-      <dl class="definitions">
-        {definitions.map(([term, text]) => (
-          <>
-            <dt>{term}</dt>
-            <dd>{text}</dd>
-          </>
-        ))}
-      </dl>
+      <DefinitionList terms={definitions} />
       <Behind title="Every figure with its source">
         <DataTable
           caption="Figures by their names in the JSON document"

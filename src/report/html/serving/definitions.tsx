@@ -1,5 +1,5 @@
 import { formatCount, formatMs, noValue } from '../../format.js';
-import { DataTable } from '../parts.js';
+import { DataTable, DefinitionList } from '../parts.js';
 import type { ServingSection } from './serving-parts.js';
 import { sloWords } from './summary.js';
 
@@ -81,14 +81,5 @@ const definitions: [term: string, text: string][] = [
 export const servingDefinitionsSection: ServingSection = {
   id: 'definitions',
   title: 'Definitions',
-  render: () => (
-    <dl class="definitions">
-      {definitions.map(([term, text]) => (
-        <>
-          <dt>{term}</dt>
-          <dd>{text}</dd>
-        </>
-      ))}
-    </dl>
-  ),
+  render: () => <DefinitionList terms={definitions} />,
 };

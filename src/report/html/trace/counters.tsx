@@ -5,7 +5,7 @@ import type { Figure } from '../../../model/figure.js';
 import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { kernelLabel } from '../../kernel-label.js';
-import { Behind, DataTable, FigureText, Notice } from '../parts.js';
+import { Behind, DataTable, FigureText, Notices } from '../parts.js';
 
 /** Of one launch there is no spread to tell. */
 const single = (figure: Figure): Figure =>
@@ -113,13 +113,7 @@ export const CountersSection: FC<{ counters: Document<CountersResult> }> = ({
           ])}
         />
       </Behind>
-      {issues.length > 0 && (
-        <ul class="notices">
-          {issues.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <Notices issues={issues} />
     </>
   );
 };

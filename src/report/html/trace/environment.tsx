@@ -1,7 +1,7 @@
 import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { missingReasons } from '../../words.js';
-import { DataTable, FigureText, MissingNotes, Notice } from '../parts.js';
+import { DataTable, DefinitionList, FigureText, MissingNotes, Notices } from '../parts.js';
 import { factWords } from '../sections/environment.js';
 import type { TraceSection } from './inputs.js';
 
@@ -52,13 +52,7 @@ export const lossesSection: TraceSection = {
           name: <FigureText figure={attribution.classified_share} /> of kernel time.
         </p>
         <MissingNotes reasons={missingReasons([['classified', attribution.classified_share]])} />
-        {attribution.losses.length > 0 && (
-          <ul class="notices">
-            {attribution.losses.map((issue) => (
-              <Notice issue={issue} />
-            ))}
-          </ul>
-        )}
+        <Notices issues={attribution.losses} />
       </>
     );
   },
@@ -140,14 +134,5 @@ const definitions: [term: string, text: string][] = [
 export const traceDefinitionsSection: TraceSection = {
   id: 'definitions',
   title: 'How it was measured',
-  render: () => (
-    <dl class="definitions">
-      {definitions.map(([term, text]) => (
-        <>
-          <dt>{term}</dt>
-          <dd>{text}</dd>
-        </>
-      ))}
-    </dl>
-  ),
+  render: () => <DefinitionList terms={definitions} />,
 };

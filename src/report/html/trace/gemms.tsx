@@ -5,7 +5,7 @@ import { formatNs } from '../../charts/trace/words.js';
 import { formatCount, formatNumber, formatQuantity, noValue } from '../../format.js';
 import { gemmSourceNames, leftOutText, oncePerShape, shapeWords, worthALine } from '../../gemm-rows.js';
 import { missingReasons } from '../../words.js';
-import { Behind, DataTable, FigureText, MissingNotes, Notice } from '../parts.js';
+import { Behind, DataTable, FigureText, MissingNotes, Notices } from '../parts.js';
 
 /** Rows shown without a click. */
 const atOnce = 20;
@@ -141,13 +141,7 @@ export const GemmsSection: FC<{ gemms: Document<GemmsResult> }> = ({ gemms: { da
         )}
       />
       <WhatIfs gemms={gemms} />
-      {issues.length > 0 && (
-        <ul class="notices">
-          {issues.map((issue) => (
-            <Notice issue={issue} />
-          ))}
-        </ul>
-      )}
+      <Notices issues={issues} />
     </>
   );
 };
