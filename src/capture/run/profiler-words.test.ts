@@ -33,6 +33,17 @@ test.each(sizes)('messages of nsys and ncu go, the program’s bytes stay (%i by
   expect(shown('ncu', streamed, size)).toBe('Once upon a time\n');
 });
 
+test.each(sizes)('messages of torch’s profiler go, errors of its tracing stay (%i bytes at once)', (size) => {
+  const begin = 'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:52] profiler_start\n';
+  const end =
+    'USDT:2026-11-21 15:23:17 4686:4686 SyncActivityProfilerHandler.cpp:59] profiler_stop\n' +
+    'ERROR:2026-11-21 15:23:17 4686:4686 DeviceProperties.cpp:50] gpuGetDeviceCount failed with code 35\n';
+  const own =
+    'ERROR:2026-11-21 the program’s\nERROR:root:no\nUSDT:2026-11-21\n' +
+    'ERROR:2026-11-21 15:23:17 4686:4686 CuptiActivityApi.cpp:80] CUPTI_ERROR_NOT_INITIALIZED\n';
+  expect(shown('torch', `${begin}${own}${end}`, size)).toBe(own);
+});
+
 test.each(sizes)('a program may say the like (%i bytes at once)', (size) => {
   const own = [
     'Collecting data...\nGenerating tokens\nCollecting data...\n',
@@ -53,6 +64,6 @@ test('what cannot be a message any more is shown at once', () => {
   expect(words.take(Buffer.from('>>> ')).toString()).toBe('>>> ');
   expect(words.take(Buffer.from('==')).toString()).toBe('');
   expect(words.take(Buffer.from('= a title')).toString()).toBe('=== a title');
-  expect(programWords('torch')).toBeNull();
+  expect(programWords('none')).toBeNull();
   expect(withoutProfilerWords(null, nsysEnd)).toBe(nsysEnd);
 });

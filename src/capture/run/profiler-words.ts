@@ -1,5 +1,5 @@
 /**
- * nsys and ncu write their own messages and progress bars to the program's stdout. They stay in the kept log; the
+ * nsys, ncu and torch's profiler write their own messages and progress bars to the program's output. They stay in the kept log; the
  * terminal shows the program's own output. Only whole messages as the profilers print them are taken out, so that no
  * line of the program is lost.
  */
@@ -38,7 +38,20 @@ const ncuMessages: Message[] = [
   },
 ];
 
-const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessages };
+/** As libkineto of torch 2.11 and 2.13 prints where there is no GPU, and when it begins and ends; its other errors are shown. */
+const torchMessages: Message[] = [
+  {
+    start: 'ERROR:20',
+    whole:
+      /ERROR:20[\d-]+ [\d:]+ \d+:\d+ DeviceProperties\.cpp:\d+\] gpuGetDeviceCount failed with code \d+\n/y,
+  },
+  {
+    start: 'USDT:20',
+    whole: /USDT:20[\d-]+ [\d:]+ \d+:\d+ SyncActivityProfilerHandler\.cpp:\d+\] profiler_(?:start|stop)\n/y,
+  },
+];
+
+const messages: Record<string, Message[]> = { nsys: nsysMessages, ncu: ncuMessages, torch: torchMessages };
 
 /** A message that is not whole after this many characters is none. */
 const longest = 16 * 1024;
