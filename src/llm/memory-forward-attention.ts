@@ -35,9 +35,16 @@ function grouped<B>(
   const { held, fresh } = projected(forward, at, queryBytes, tokens * kvHeads * at.headDim * b);
   const cached = grown(forward, layer, before);
   freeAll(memory, fresh);
-  const keys = sequences * keysOf(forward, layer);
-  const repeats = kvHeads < heads ? keys * heads * at.headDim * b : 0;
-  const core = scored(forward, layer, { heads, queryBytes, outputBytes: queryBytes, repeats, copies: true });
+  const allHeads = sequences * keysOf(forward, layer) * heads * at.headDim * b;
+  // One head is repeated as a view of itself, which only a product copies.
+  const isShared = kvHeads === 1 && heads > 1;
+  const core = scored(forward, layer, {
+    heads,
+    outputBytes: queryBytes,
+    repeats: kvHeads < heads && !isShared ? allHeads : 0,
+    forScores: queryBytes + (isShared ? allHeads : 0),
+    forOutput: isShared ? allHeads : 0,
+  });
   const output = memory.malloc(tokens * forward.a.hiddenSize * b);
   freeAll(memory, [core.attended, ...held]);
   return { output, cached, weights: core.weights };
@@ -52,6 +59,10 @@ function projected<B>(
 ): { held: B[]; fresh: B[] } {
   // One matrix for all three; its parts are views.
   if (a.family === 'GPT-2') return { held: [memory.malloc(queryBytes + 2 * kvBytes)], fresh: [] };
+  if (a.family === 'Phi-3') {
+    const all = memory.malloc(queryBytes + 2 * kvBytes);
+    return { held: [rotated(memory, queryBytes), all], fresh: [rotated(memory, kvBytes)] };
+  }
   let query = memory.malloc(queryBytes);
   if (at.rotaryDim === 0) {
     query = replaced(memory, query, queryBytes);
@@ -122,12 +133,12 @@ function grown<B>(
 
 interface Core {
   heads: number;
-  queryBytes: number;
   outputBytes: number;
   /** Bytes of K, and of V, repeated for all heads; 0 where each head has its own. */
   repeats: number;
-  /** The query is a transposed view, which a product of matrices copies. */
-  copies: boolean;
+  /** What unfused products copy of their factors, which are views with gaps: of query and keys, and of values. */
+  forScores: number;
+  forOutput: number;
 }
 
 function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B; weights: B[] } {
@@ -143,9 +154,11 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
     freeAll(memory, [...mask, ...repeated]);
     return { attended, weights: [] };
   }
-  const copied = core.copies ? [memory.malloc(core.queryBytes)] : [];
+  const copied = core.forScores > 0 ? [memory.malloc(core.forScores)] : [];
   const weights = scores(forward, places * core.heads, copied);
+  const values = core.forOutput > 0 ? [memory.malloc(core.forOutput)] : [];
   const product = memory.malloc(core.outputBytes);
+  freeAll(memory, values);
   const attended = replaced(memory, product, core.outputBytes);
   freeAll(memory, repeated);
   return { attended, weights: [weights] };
@@ -155,11 +168,13 @@ function scored<B>(forward: Forward<B>, layer: Layer, core: Core): { attended: B
  * softmax(q·kᵀ·scale + mask) in float32, back in the dtype. The scores of before are still named while that is made: 2·b + 4
  * bytes a score. Of float16 softmax goes to float32 by itself, of bfloat16 a copy is made first (aten/native/SoftMax.cpp).
  */
-function scores<B>({ memory, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
+function scores<B>({ memory, a, b, isBfloat16 }: Forward<B>, count: number, copied: readonly B[]): B {
   const product = memory.malloc(count * b);
   freeAll(memory, copied);
   const scaled = replaced(memory, product, count * b);
   const added = replaced(memory, scaled, count * b);
+  // GPT-2's stays in its dtype.
+  if (a.family === 'GPT-2') return replaced(memory, added, count * b);
   const converted = isBfloat16 ? [memory.malloc(count * 4)] : [];
   const soft = memory.malloc(count * 4);
   freeAll(memory, converted);
@@ -200,7 +215,14 @@ function latent<B>(
   const expanded = memory.malloc(length * heads * (at.nopeDim + at.valueDim) * b);
   const keys = memory.malloc(length * heads * (at.nopeDim + at.ropeDim) * b);
   const outputBytes = tokens * heads * at.valueDim * b;
-  const core = scored(forward, layer, { heads, queryBytes, outputBytes, repeats: 0, copies: false });
+  const core = scored(forward, layer, {
+    heads,
+    outputBytes,
+    repeats: 0,
+    forScores: 0,
+    // Values are a part of what keys and values were made as.
+    forOutput: length * heads * at.valueDim * b,
+  });
   const output = memory.malloc(tokens * a.hiddenSize * b);
   freeAll(memory, [core.attended, query, turned, joint, whole, keys, expanded]);
   return { output, cached, weights: core.weights };

@@ -16,7 +16,7 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
   at('mlp');
   const inner = (tokens * mlp.intermediateSize * b) / tensor;
   if (mlp.gated) {
-    const output = gated(memory, inner, D);
+    const output = a.family === 'Phi-3' ? gatedAtOnce(memory, inner, D) : gated(memory, inner, D);
     if (normed !== undefined) memory.free(normed);
     return output;
   }
@@ -40,6 +40,15 @@ function gated<B>(memory: TensorMemory<B>, inner: number, D: number): B {
   freeAll(memory, [active, up]);
   const output = memory.malloc(D);
   memory.free(product);
+  return output;
+}
+
+/** Phi-3 has one matrix for gate and up; its parts are views. */
+function gatedAtOnce<B>(memory: TensorMemory<B>, inner: number, D: number): B {
+  const both = memory.malloc(2 * inner);
+  const product = replaced(memory, memory.malloc(inner), inner);
+  const output = memory.malloc(D);
+  freeAll(memory, [product, both]);
   return output;
 }
 

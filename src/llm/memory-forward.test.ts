@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import type { DType } from '../model/dtype.js';
+import { readArchitecture } from './architecture.js';
+import { transformersStep } from './memory-activations.js';
+import { withDefaults } from './memory-request.js';
+import oracle from './oracle/forward-memory.json' with { type: 'json' };
+import { findPreset } from './presets.js';
+import { floatStorage } from './storage.js';
+
+/** Positions, the router's indices and its sorting, tables in float32 before they are narrowed. */
+const leftOut = 0.01;
+
+describe('what a step holds at most, against transformers itself on the meta device', () => {
+  it.each(oracle.rows)('$preset, $attention, $dtype', (row) => {
+    const { preset, layers, sequences, prompt } = row;
+    const { config } = findPreset(preset)!;
+    const key = config['model_type'] === 'gpt2' ? 'n_layer' : 'num_hidden_layers';
+    const kinds = config['layer_types'];
+    const a = readArchitecture({
+      ...config,
+      [key]: layers,
+      ...(Array.isArray(kinds) ? { layer_types: kinds.slice(0, layers) } : {}),
+    });
+    const request = withDefaults(a, {
+      batchSize: sequences,
+      inputLen: prompt,
+      outputLen: 4,
+      storage: floatStorage(row.dtype as DType),
+      attention: row.attention === 'eager' ? 'eager' : 'fused',
+    });
+    // With nothing counted elsewhere: the cache is in it.
+    const step = (cachedTokens: number, newTokens: number) =>
+      transformersStep(a, a.layers, request, { cachedTokens, newTokens, kv: 0 }).bytes;
+    const near = (found: number, of: number) =>
+      expect(Math.abs(found / of - 1), `${found} against ${of}`).toBeLessThan(leftOut);
+    near(step(0, prompt), row.prefill_bytes);
+    near(step(prompt + 1, 1), row.decode_bytes);
+  });
+});
