@@ -7,9 +7,10 @@ import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
 /** Outermost ranges in which a framework compiles, by step: the first step compiles by nature. */
 const compiledSql = ({ kind }: OperatorStage): string =>
-  `WITH op AS (SELECT op_id, parent_op_id, window_id, name, start_ns, dur_ns FROM (${operatorsSql(kind)})),
-   compiling AS (SELECT * FROM op WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')),
-   outermost AS (SELECT * FROM compiling WHERE parent_op_id IS NULL OR parent_op_id NOT IN (SELECT op_id FROM compiling)),
+  `WITH compiling AS (
+     SELECT window_id, tid, name, start_ns, dur_ns, max(start_ns + dur_ns) OVER (PARTITION BY window_id, tid ORDER BY start_ns, dur_ns DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS covered_ns
+     FROM (${operatorsSql(kind)}) WHERE dur_ns > ${longHostNs} AND regexp_matches(name, '${compileRanges}', 'i')),
+   outermost AS (SELECT * FROM compiling WHERE covered_ns IS NULL OR start_ns >= covered_ns),
    step AS (SELECT stage_id AS window_id, row_number() OVER (ORDER BY start_ns) AS step FROM windows WHERE kind = '${kind}')
    SELECT step, count(*) AS times, round(sum(dur_ns) / 1e6, 3) AS ms, any_value(name) AS outermost_range
    FROM outermost JOIN step USING (window_id) GROUP BY step ORDER BY step`;

@@ -1,5 +1,5 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
+import { classBars, leastShare } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
@@ -56,7 +56,7 @@ export async function conversions(
       what_if: null,
     },
     confidence: 'high',
-    bars: [],
+    bars: classBars(context, kind, ['copy']),
     evidence: [evidence],
     check: checkOnCpu,
   };

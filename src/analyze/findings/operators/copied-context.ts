@@ -1,5 +1,5 @@
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
+import { classBars, leastShare } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 import { type OperatorStage, operatorsSql } from './operator-stages.js';
 
@@ -83,7 +83,7 @@ export async function copiedContext(
       what_if: null,
     },
     confidence: 'high',
-    bars: [],
+    bars: classBars(context, kind, ['copy']),
     evidence: [evidence],
     check: checkOnCpu,
   };

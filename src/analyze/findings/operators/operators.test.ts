@@ -20,6 +20,8 @@ interface Call {
   class?: string;
   shapes?: unknown[];
   types?: string[];
+  /** Ranges inside it, each as long as it. */
+  inside?: string[];
 }
 
 /** Decode steps of a program that uses no GPU. */
@@ -43,6 +45,7 @@ function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingCo
         input_shapes: JSON.stringify(call.shapes ?? []),
         input_types: JSON.stringify(call.types ?? ['float', 'float']),
       });
+      for (const name of call.inside ?? []) ops.push({ ...ops.at(-1)!, op_id: ops.length + 1, name });
       now += call.takes;
     }
     stages.push(stage(step, 'decode', start, now, { step_index: step }));
@@ -158,7 +161,9 @@ test('a program that computes at one place of every step, not one that was held 
 test('code that is compiled in most steps, not in the first alone', async () => {
   const steps = (compiles: (step: number) => boolean) =>
     stepsOf(6, (step) => [
-      ...(compiles(step) ? [{ name: 'dynamo', takes: 3000, class: 'other' }] : []),
+      ...(compiles(step)
+        ? [{ name: 'dynamo', takes: 3000, class: 'other', inside: ['frame', 'inductor_compile'] }]
+        : []),
       product(1000),
     ]);
   const context = await steps((step) => step < 4);

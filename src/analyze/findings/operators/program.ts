@@ -1,6 +1,6 @@
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
+import { barsOf, leastShare } from '../stage-rule.js';
 import { aStage, count, everyStage, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
@@ -98,7 +98,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
       what_if: null,
     },
     confidence: 'high',
-    bars: [],
+    bars: barsOf(context, kind, ['host']),
     evidence: [evidence],
     check: checkOnCpu,
   };

@@ -1,6 +1,6 @@
 import { multipliesScores } from '../attention-scores.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
-import { leastShare } from '../stage-rule.js';
+import { classBars, leastShare } from '../stage-rule.js';
 import { aStage, everyStage, ms, part } from '../words.js';
 import { checkOnCpu } from './copied-context.js';
 import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.js';
@@ -62,7 +62,7 @@ export async function writtenOutAttention(
       what_if: null,
     },
     confidence: 'medium',
-    bars: [],
+    bars: classBars(context, kind, ['attention', 'elementwise', 'norm', 'copy']),
     evidence: [evidence],
     check: checkOnCpu,
   };
