@@ -1,3 +1,4 @@
+import { leadOrder } from '../../analyze/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { type Figure } from '../../model/figure.js';
 import {
@@ -84,7 +85,11 @@ function rooflineShares(facts: StoredFacts): StoredPart[] {
 
 /** "Is decode memory-bound or compute-bound?": the side of its roof, and how near it is to it. */
 export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
-  const stages = (await utilized(facts)).filter(({ bound }) => bound !== null).slice(0, 4);
+  const rank = ({ kind }: Utilized) => leadOrder.findIndex((one) => one === kind);
+  const stages = (await utilized(facts))
+    .filter(({ bound }) => bound !== null)
+    .toSorted((a, b) => rank(a) - rank(b))
+    .slice(0, 4);
   if (stages.length === 0) {
     const why = stagesAsked(facts).flatMap(({ roofline_ms: roofline }) =>
       roofline.value === null ? [roofline.reason.text] : [],

@@ -1,5 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
-import { barsTold } from './finding-parts.js';
+import { barsTold, stageTold } from './finding-parts.js';
 import {
   cannot,
   capture,
@@ -22,6 +22,12 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
   const own = stages.filter(({ source }) => source === 'trace');
   if (own.length === 0) {
+    const { device } = facts.session.manifest.workload ?? {};
+    if (device?.startsWith('cpu') === true)
+      return told(
+        partFrom('manifest', 'No GPU was used: the session ran on the CPU.'),
+        stages.slice(0, 1).map(stageTold),
+      );
     return (
       (stages.length === 0 ? lacksStage(facts) : null) ??
       cannot(

@@ -121,7 +121,12 @@ interface ClassRow extends Record<string, unknown> {
 }
 
 async function ofOperators(facts: StoredFacts, name: OpClass): Promise<TopicAnswer> {
-  const sql = `WITH own AS (SELECT s.kind, o.class, o.dur_ns FROM ops o JOIN stages s USING (execution_id, capture_id, stage_id) WHERE NOT coalesce(s.warmup, false)),
+  // Stages may be another capture's of the same execution: the record's, where the operators are the trace's.
+  const sql = `WITH marked AS (SELECT DISTINCT execution_id, capture_id, stage_id, kind FROM stages WHERE NOT coalesce(warmup, false)),
+own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
+  LEFT JOIN marked s USING (execution_id, capture_id, stage_id)
+  LEFT JOIN (SELECT execution_id, stage_id, min(kind) AS kind FROM marked GROUP BY ALL) e
+    ON e.execution_id = o.execution_id AND e.stage_id = o.stage_id),
 total AS (SELECT kind, sum(dur_ns) AS all_ns FROM own GROUP BY kind)
 SELECT kind, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS share, count(*) AS calls
 FROM own JOIN total USING (kind) WHERE class = '${name}' GROUP BY kind ORDER BY ms DESC`;

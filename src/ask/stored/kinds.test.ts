@@ -23,6 +23,20 @@ test('a profile: utilization, memory, operators', async () => {
   expect((await storedAnswer(session, 'which operators take longest?')).answer).toMatch(
     /\n- \/gemm\/0 \(gemm\): 35\.0 ms, 63 %, 2 calls/,
   );
+  // Of each stage, its warm-up left out.
+  const gemm = await storedAnswer(session, 'how much of it is GEMM?');
+  const shares = await session.connect().then(async (database) => {
+    const rows = await database.query<{ kind: string; share: number }>(
+      `SELECT s.kind, sum(o.dur_ns) FILTER (o.class = 'gemm') / sum(o.dur_ns) AS share FROM ops o
+       JOIN stages s ON (s.execution_id, s.stage_id) = (o.execution_id, o.stage_id)
+       WHERE NOT s.warmup GROUP BY s.kind`,
+    );
+    await database.close();
+    return rows;
+  });
+  for (const { kind, share } of shares.filter((row) => row.share > 0))
+    expect(gemm.answer).toContain(`${Math.round(100 * share)} % of the operators' time in ${kind}`);
+  expect((await storedAnswer(session, 'is the GPU idle between steps?')).answer).toMatch(/^No GPU was used/);
   expect((await storedAnswer(session, 'from which batch size is there no scaling?')).answered_by).toBe(
     'nobody',
   );

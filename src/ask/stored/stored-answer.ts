@@ -41,7 +41,9 @@ export async function answerer(session: Session): Promise<{
 }> {
   const explained = (await rememberedExplanation(session)).data;
   const database = await session.connect();
-  const captures = once(async () => {
+  const captures = once<Awaited<ReturnType<StoredFacts['captures']>>>(async () => {
+    // Operators of the embedded engine are no capture of another tool.
+    if (session.manifest.kind === 'profile') return { trace: null, counters: null };
     const { analyzeCaptures } = await import('../../analyze/captures.js');
     return analyzeCaptures(session);
   });
