@@ -92,11 +92,8 @@ function formulaOf(a: Architecture, { attention }: ResolvedRequest, at: Place): 
   if (at === 'norm') return 'N·(3·D·b + 8·D): RMSNorm in float32';
   if (at === 'logits') return 'B·V·b + N·D·b';
   if (at === 'mlp') {
-    const copies = a.layers.some(({ mlp }) => mlp.kind === 'dense' && mlp.gated)
-      ? 3
-      : a.family === 'OPT'
-        ? 2
-        : 4;
+    const isGated = a.layers.some(({ mlp }) => mlp.kind === 'dense' && mlp.gated);
+    const copies = a.family === 'OPT' ? 2 : isGated && a.family !== 'Phi-3' ? 3 : 4;
     return `N·b·(${a.family === 'GPT-2' ? live : 4}·D + ${copies}·I)`;
   }
   if (at === 'experts')
