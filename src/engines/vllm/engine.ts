@@ -73,6 +73,7 @@ export const vllmEngine: Engine = {
     }
     needVersion(python.command, version, 8, 'vllm bench');
     const verb = benchVerbs[via as keyof typeof benchVerbs];
+    if (verb === 'latency') checkVocabulary(model);
     const target = {
       python: python.command,
       command: join(probeFolder(), 'inferscope_vllm_command.py'),
@@ -101,6 +102,20 @@ function waiting(points: readonly BenchPoint[], args: Record<string, string>): I
   if (sizes.length === 0) return [];
   const text = `max_num_seqs=${most} runs ${most} sequences at once: of batch ${sizes.join(', ')} the others wait, and TTFT has their wait in it.`;
   return [{ code: 'batch_waits', severity: 'info', text }];
+}
+
+/** vllm/benchmarks/latency.py draws its prompts so, whatever the model has. */
+const drawnIds = 10_000;
+
+/** @throws E_USAGE for a smaller vocabulary: the embedding has no such rows */
+function checkVocabulary({ name, config }: ChosenModel): void {
+  const size = config?.['vocab_size'];
+  if (typeof size !== 'number' || size >= drawnIds) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `vllm bench latency does not run ${name}`,
+    why: `Its prompts are token ids below ${drawnIds}, and the vocabulary has ${size}.`,
+    fix: 'Leave --engine-arg via=bench out: stepping the engine draws ids that the model has.',
+  });
 }
 
 /** @throws E_USAGE where there is none: `vllm bench throughput` makes its prompts with one */
