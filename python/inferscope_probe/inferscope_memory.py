@@ -166,13 +166,17 @@ class MemoryWatch:
             return
         import torch
 
-        pools: Dict[int, int] = {}
+        pools: Dict[int, List[int]] = {}
         for segment in torch.cuda.memory_snapshot():
             if tuple(segment.get("segment_pool_id", (0, 0))) != (0, 0):
-                pools[segment["device"]] = pools.get(segment["device"], 0) + int(segment["total_size"])
-        for index, count in pools.items():
+                own = pools.setdefault(segment["device"], [0, 0])
+                own[0] += int(segment["total_size"])
+                own[1] += int(segment.get("allocated_size", 0))
+        for index, (count, given) in pools.items():
             source = "torch.cuda.memory_snapshot: segments of private pools"
             recorder().memory("graph_pool:post_warmup", count, source, physical(index))
+            # memory_allocated counts these too: a graph's workspace and what it gives back.
+            recorder().memory("graph_allocated:post_warmup", given, source, physical(index))
 
     def end(self) -> None:
         """At the end of the run: the highest of all stages."""

@@ -201,6 +201,16 @@ test('a cache that is kept between repeats is no overhead, and a graph’s pool 
     cuda_graphs: 60,
     allocator_reserve: 140,
   });
+  // 40 of the 100 that stay lie in the pool: they are the graph's, once.
+  const told40 = { ...rows, told: [...rows.told, told('graph_allocated:post_warmup', 40)] };
+  const split = bytesOf(breakdown(told40));
+  expect(split).toMatchObject({
+    framework_overhead: 60,
+    activations: found['activations'],
+    cuda_graphs: 60,
+    allocator_reserve: 180,
+    residual: found['residual'],
+  });
 });
 
 test('a run that went out of memory in warm-up keeps what was told', () => {

@@ -42,8 +42,14 @@ export function torchDevice(
   const keptCache = tensors('kv_cache', 'post_warmup') ?? 0;
   const buffers = tensors('buffers', 'load') ?? 0;
   // A run that ended while it loaded has no idle moment: all beyond the weights is of loading.
-  const stays = Math.max(0, Math.min(idle - weights - keptCache, peak.bytes - weights - peak.kv - rounding));
   const graphs = told('graph_pool') ?? 0;
+  // What is given out inside a graph's pool is in the allocator's figures, and in the pool.
+  const inGraphs = Math.min(graphs, told('graph_allocated') ?? 0);
+  const given = peak.bytes - inGraphs;
+  const stays = Math.max(
+    0,
+    Math.min(idle - inGraphs - weights - keptCache, given - weights - peak.kv - rounding),
+  );
   const reserved = Math.max(told('max_reserved') ?? 0, told('reserved') ?? 0);
   const parts: Part[] = [
     {
@@ -64,9 +70,9 @@ export function torchDevice(
   if (peaks.length > 0) {
     parts.push({
       component: 'activations',
-      bytes: peak.bytes - weights - peak.kv - stays - rounding,
+      bytes: given - weights - peak.kv - stays - rounding,
       confidence: peak.stage === 'failed' ? 'medium' : 'high',
-      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks`,
+      evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks${inGraphs > 0 ? ` − ${gbWords(inGraphs)} inside graphs` : ''}`,
     });
   }
   const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
@@ -89,7 +95,7 @@ export function torchDevice(
   }
   parts.push({
     component: 'allocator_reserve',
-    bytes: Math.max(0, reserved - peak.bytes - graphs) + rounding,
+    bytes: Math.max(0, reserved - given - graphs) + rounding,
     confidence: 'high',
     evidence: `torch.cuda.max_memory_reserved ${gbWords(reserved)} − max_memory_allocated ${gbWords(peak.bytes)} + rounding to blocks ${gbWords(rounding)}${loaded > peak.bytes ? `; loading held ${gbWords(loaded)}` : ''}`,
   });
