@@ -11,6 +11,8 @@ import {
 } from './stored-facts.js';
 import { msOf, overlap } from './words.js';
 
+const latencyWords = /\bttft\b|\btpot\b|\bitl\b|\blatenc\w*|\bfirst token\b/i;
+
 /** Questions that a benchmark answers itself: knee, scaling, variants, what prompt and output cost. */
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
   if (hasArtifact(facts, 'load-plan')) return servingAnswers(facts);
@@ -28,6 +30,7 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
     .map((one) => ({
       ...one,
       score:
+        3 * Number(one.answer.id === 'latency' && latencyWords.test(facts.question.text)) +
         3 * overlap(tokens, one.answer.id.replaceAll('_', ' ')) +
         2 * overlap(tokens, one.answer.question) +
         overlap(tokens, one.answer.answer),

@@ -43,10 +43,12 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
       .flatMap((one) => [findingTold(one), changeOf(one)]);
-    const model = /which model/.test(why)
+    const tells = /which model/.test(why)
       ? 'inferscope session utilization --model <name>'
-      : capture.timeline;
-    return cannot(why, asked.unknown[0]?.how ?? model, hints);
+      : /not timed apart/.test(why)
+        ? capture.bench
+        : capture.timeline;
+    return cannot(why, asked.unknown[0]?.how ?? tells, hints);
   }
   // Of several predictions the sentences are what matters; each says on what it rests with its command.
   const behind = rest.length > 0 ? found.filter(({ text }) => !text.startsWith('- ')) : found;
