@@ -45,7 +45,10 @@ function plainFolder(path: string, names: readonly string[]): InferscopeError {
 
 async function firstBytes(path: string): Promise<string> {
   try {
-    if ((await stat(path)).isDirectory()) return (await readdir(path)).sort().join('\n');
+    const found = await stat(path);
+    if (found.isDirectory()) return (await readdir(path)).sort().join('\n');
+    if (!found.isFile())
+      throw unreadable(path, 'It is a pipe or a device; a capture is read more than once.');
     const head = await readHead(path);
     if (head.length === 0) throw unreadable(path, 'The file is empty.');
     const gzip = head[0] === 0x1f && head[1] === 0x8b;

@@ -139,6 +139,8 @@ test('lines of a newer version or an unknown type are counted and left out', asy
     { code: 'record_unknown_type', severity: 'warning', text: expect.any(String), count: 3 },
   ]);
   expect(rows('stages')).toHaveLength(6);
+  // Nothing that this version knows: no empty session of it.
+  await expect(load([newer, newer].join('\n'))).rejects.toMatchObject({ code: 'E_TRACE_NEWER' });
 });
 
 test('a session that the program kept is named; it is no row', async () => {

@@ -71,11 +71,13 @@ export const recordImporter = {
     };
     const lines = createInterface({ input: createReadStream(path, 'utf8'), crlfDelay: Infinity });
     let pending: string | null = null;
+    let taken = 0;
     for await (const line of lines) {
       if (pending !== null) take(pending, false);
       pending = line;
     }
     if (pending !== null) take(pending, true);
+    if (taken === 0 && state.left.newer > 0) throw newerRecord(path, state.left.newer);
     outcome.issues.push(...leftOutIssues(state.left));
     return outcome;
 
@@ -84,7 +86,10 @@ export const recordImporter = {
       if (line.trim() === '') return;
       const parsed = parseLine(line, path, state.lineNumber, last);
       if (typeof parsed === 'string') state.left[parsed]++;
-      else put(parsed, sink, context, outcome, state);
+      else {
+        taken++;
+        put(parsed, sink, context, outcome, state);
+      }
     }
   },
 } satisfies Importer<RecordOutcome>;
@@ -147,6 +152,14 @@ function parseLine(
   if (v === 1 && typeof type === 'string' && !recordLineTypes.includes(type)) return 'unknown';
   const [first] = checked.error.issues;
   throw broken(path, lineNumber, `${first?.path.join('.') || 'line'}: ${first?.message}`, checked.error);
+}
+
+function newerRecord(path: string, lines: number): InferscopeError {
+  return new InferscopeError('E_TRACE_NEWER', {
+    what: `${path} was recorded by a newer inferscope`,
+    why: `All of its lines (${lines}) are of a newer recording protocol; this inferscope reads version 1.`,
+    fix: 'Update inferscope, in its clone: git pull && npm ci && npm run build',
+  });
 }
 
 function broken(path: string, lineNumber: number, why: string, cause: unknown): InferscopeError {

@@ -58,9 +58,10 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     const start = (f.tsUs - originUs) * 1000 + f.tsNs + offsetNs;
     if (kind === categoryKinds.instant) return keepMemory(f, start);
     const dur = f.durUs * 1000 + f.durNs;
-    // Not a number: neither is compared true.
-    const timed = start === start && dur >= 0;
-    if (f.phase !== phaseComplete || (!timed && !(kind === categoryKinds.range && start === start))) {
+    // Beyond 104 days nanoseconds are not exact, and no trace is that long. Not a number: neither is compared true.
+    const begins = Math.abs(start - offsetNs) <= Number.MAX_SAFE_INTEGER;
+    const timed = begins && dur >= 0 && dur <= Number.MAX_SAFE_INTEGER;
+    if (f.phase !== phaseComplete || (!timed && !(kind === categoryKinds.range && begins))) {
       untimed++;
       return;
     }
@@ -135,7 +136,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
 
   /** [memory]: the caching allocator gave out (Bytes > 0) or took back. */
   function keepMemory(f: EventFields, t: number): void {
-    if (t !== t || f.bytes !== f.bytes) return;
+    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || f.bytes !== f.bytes) return;
     const { row, columns: c } = next('memory');
     c[0]![row] = t;
     c[1]![row] = f.pid;

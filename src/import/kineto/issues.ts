@@ -38,7 +38,11 @@ export function lossIssues(losses: Losses, { rows, sharedIds }: Filled): Issue[]
     if (count > 0) issues.push({ code, severity, text, count });
   };
   warn('events_damaged', losses.damaged, 'Events that are not valid JSON were passed over.');
-  warn('events_untimed', losses.untimed, 'Events without a begin or an end were left out.');
+  warn(
+    'events_untimed',
+    losses.untimed,
+    'Events without a begin or an end, or with an impossible one, were left out.',
+  );
   warn(
     'texts_repaired',
     losses.repaired,

@@ -212,6 +212,14 @@ test('control characters and unknown escapes are read and counted; a broken even
   );
 });
 
+test('times that nothing can have are left out and counted', async () => {
+  const far = kernel('').replace('1694039968955744.519', '1e300');
+  const long = kernel('').replace('1.0005', '1e300');
+  const { query, issues } = await fill(file(`{"traceEvents": [${kernel('')},\n${far},\n${long}]}`));
+  expect(await query('SELECT dur_ns FROM trace_kernels')).toEqual([{ dur_ns: 1001 }]);
+  expect(issues.map(({ code, count }) => [code, count])).toContainEqual(['events_untimed', 2]);
+});
+
 const whole = gunzipSync(readFileSync(tiny));
 test.each([
   ['empty', () => file(''), /empty/],
