@@ -32,7 +32,10 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
   const show = (run: SweepRun) => {
     const since = run.started_at === null ? 0 : (Date.now() - Date.parse(run.started_at)) / 1000;
     const left = secondsLeft(sweep.runs, isLeft, { run, seconds: since });
-    progress.update(title(run), `${durationWords(since)} · about ${durationWords(left)} left`);
+    const about = `about ${durationWords(left)} left`;
+    // Elsewhere a step is a line, written once.
+    if (process.stderr.isTTY) progress.update(title(run), `${durationWords(since)} · ${about}`);
+    else progress.update(`${title(run)} · ${about}`);
   };
   return {
     onRun: ({ type, run }) => {

@@ -131,3 +131,21 @@ export const secondsText = (seconds: number | null): string =>
     : seconds < 120
       ? `${formatNumber(seconds, 2)}${nbsp}s`
       : `${formatNumber(seconds / 60, 2)}${nbsp}min`;
+
+/** What runs said of themselves, alike ones together: of one code the first text stands for all. */
+export function doubtsOf(
+  runs: readonly Pick<SweepRun, 'number' | 'issues'>[],
+): { numbers: number[]; text: string }[] {
+  const found = new Map<string, { numbers: Set<number>; texts: string[] }>();
+  for (const { number, issues } of runs)
+    for (const { code, text } of issues) {
+      const one = found.get(code) ?? { numbers: new Set(), texts: [] };
+      one.numbers.add(number);
+      if (!one.texts.includes(text)) one.texts.push(text);
+      found.set(code, one);
+    }
+  return [...found.values()].map(({ numbers, texts }) => ({
+    numbers: [...numbers],
+    text: texts[0]! + (texts.length > 1 ? ' (the others alike)' : ''),
+  }));
+}

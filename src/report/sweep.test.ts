@@ -7,6 +7,7 @@ import { sweepMapChart } from './charts/sweep/map.js';
 import { sweepReport } from './html/sweep/sweep.js';
 import { themes } from './palette.js';
 import { sweepMaps } from './sweep-maps.js';
+import { doubtsOf } from './sweep-words.js';
 import { commandText, sweepText } from './terminal/sweep.js';
 import { textWidth } from './terminal/text.js';
 import { hostileText } from './test-profile.js';
@@ -75,4 +76,22 @@ test('the page has runs, maps, failures with their reasons, and is inert', () =>
 
 test('commands can be pasted into a shell', () => {
   expect(commandText(['node', 'a b', "it's", '{n}', '--x=1,2'])).toBe(`node 'a b' 'it'\\''s' '{n}' --x=1,2`);
+  // A profile is named by the moment its run begins.
+  expect(commandText(['--output', 'my results/tiny-profile_<stamp>.json'])).toBe(
+    '--output "my results/tiny-profile_$(date -u +%Y%m%d-%H%M%S).json"',
+  );
+  expect(commandText(['$(x)_<stamp>'])).toBe("'$(x)_<stamp>'");
+});
+
+test('what several runs say alike is said once', () => {
+  const issue = (code: string, text: string) => ({ code, severity: 'warning' as const, text });
+  const runs = [
+    { number: 1, issues: [issue('machine_not_idle', 'used 1.7 cores')] },
+    { number: 2, issues: [issue('machine_not_idle', 'used 1.4 cores'), issue('gpu_shared', 'gpu0')] },
+    { number: 3, issues: [issue('gpu_shared', 'gpu0')] },
+  ];
+  expect(doubtsOf(runs)).toEqual([
+    { numbers: [1, 2], text: 'used 1.7 cores (the others alike)' },
+    { numbers: [2, 3], text: 'gpu0' },
+  ]);
 });

@@ -2,6 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { SweepResult, SweepRun } from '../../model/documents/sweep.js';
 import { formatBytes, formatCount, noValue } from '../format.js';
 import {
+  doubtsOf,
   figureName,
   figureText,
   parameterName,
@@ -113,14 +114,12 @@ function failures(runs: readonly SweepRun[], width: number): string[] {
 }
 
 function doubts(runs: readonly SweepRun[], width: number): string[] {
-  const texts = new Map<string, number[]>();
-  for (const { number, issues } of runs)
-    for (const { text } of issues) texts.set(text, [...(texts.get(text) ?? []), number]);
-  if (texts.size === 0) return [];
+  const doubts = doubtsOf(runs);
+  if (doubts.length === 0) return [];
   return [
     '',
     `  ${colour.bold('To know before trusting these figures')}`,
-    ...[...texts].flatMap(([text, numbers]) =>
+    ...doubts.flatMap(({ numbers, text }) =>
       hanging('  ', `${numbers.length > 1 ? 'runs' : 'run'} ${rangesText(numbers)}: ${inert(text)}`, width),
     ),
   ];
