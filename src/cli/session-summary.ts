@@ -92,7 +92,13 @@ export function documentsOf(analysed: Analysed): Document<unknown>[] {
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
-const explained: ReadonlySet<Analysed['kind']> = new Set(['profile', 'bench', 'memory', 'captures']);
+const explained: ReadonlySet<Analysed['kind']> = new Set([
+  'profile',
+  'bench',
+  'serving',
+  'memory',
+  'captures',
+]);
 
 /**
  * Waterfall and findings, for the kinds of sessions whose summaries and pages lead with them; null for the others, and
@@ -145,7 +151,7 @@ export async function writeAnalysed(
     }
     case 'serving': {
       const { servingReport } = await import('../report/html/serving/serving.js');
-      return writePage(path, (parts) => servingReport(analysed.document, parts));
+      return writePage(path, (parts) => servingReport(analysed.document, { ...parts, explain }));
     }
     case 'results': {
       const { resultsReport } = await import('../report/html/results/results.js');
@@ -178,8 +184,9 @@ export async function writeAnalysed(
 export async function keepReport(
   analysed: Extract<Analysed, { kind: 'bench' | 'serving' }>,
 ): Promise<string> {
-  const path = reportPath(join(homeFolders().sessions, analysed.document.data.session.id));
-  await writeAnalysed(analysed, path);
+  const { id } = analysed.document.data.session;
+  const path = reportPath(join(homeFolders().sessions, id));
+  await writeAnalysed(analysed, path, await explanationOf(await openSession(id), analysed));
   return path;
 }
 

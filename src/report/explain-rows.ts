@@ -70,7 +70,7 @@ export function leadingStages(
   const [lead, ...rest] = all;
   if (!lead) return { full: [], brief: [] };
   const next = rest
-    .filter(({ kind }) => inFull.has(kind))
+    .filter(({ kind, source }) => inFull.has(kind) || source === 'serving')
     .toSorted((a, b) => lostMs(b) - lostMs(a))
     .slice(0, most - 1);
   const full = all.filter((stage) => stage === lead || next.includes(stage));

@@ -1,6 +1,8 @@
 import type { Document } from '../../../model/document.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { ServingResult } from '../../../model/documents/serving.js';
 import { documentPage } from '../document-page.js';
+import { explainParts } from '../explain/explain.js';
 import { servingDefinitionsSection, servingSetupSection } from './definitions.js';
 import { failuresSection, tokensSection } from './failures.js';
 import { clientSection, serverSection } from './health.js';
@@ -29,7 +31,7 @@ const sections: ServingSection[] = [
  */
 export function servingReport(
   document: Document<ServingResult>,
-  { clientScript }: { clientScript: string },
+  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
 ): string {
   const { session } = document.data;
   return documentPage({
@@ -37,6 +39,7 @@ export function servingReport(
     document,
     session,
     summary: <ServingSummary document={document} />,
+    lead: explainParts(explain),
     sections,
     clientScript,
   });
