@@ -23,6 +23,8 @@ export interface BenchTarget {
   /** Name for the record. */
   name: string;
   weights: 'random' | 'trained';
+  /** config.json as far as it is known; its own command tells none. */
+  config: Record<string, unknown> | null;
   /** What prompts of `throughput` are made with; null: the model's own. */
   tokenizer: string | null;
   /** cuda or cpu. */
@@ -232,14 +234,14 @@ function clockLine(): RecordBody {
 }
 
 function modelLine(
-  { name, weights, version, device }: BenchTarget,
+  { name, weights, config, version, device }: BenchTarget,
   { dtype, engine_args }: BenchOrder,
 ): RecordBody {
   return {
     type: 'model',
     t_ns: monotonicNs(),
     name,
-    config: {},
+    config: config ?? {},
     dtype: dtype ?? 'auto',
     quantization: engine_args['quantization'] ?? null,
     weights,

@@ -213,6 +213,7 @@ describe("vLLM's own commands", () => {
         verb: 'latency',
         name: 'llama-24m',
         weights: 'random',
+        config: { model_type: 'llama' },
         tokenizer: null,
         device: 'cuda',
         place: () => root,
@@ -235,6 +236,7 @@ describe("vLLM's own commands", () => {
       .split('\n')
       .map((line) => recordLineSchema.parse(JSON.parse(line)));
     expect(lines.map(({ type }) => type)).toEqual(['clock', 'model', 'point', 'clock']);
+    expect(lines[1]).toMatchObject({ config: { model_type: 'llama' }, device: 'cuda' });
     expect(lines[2]).toMatchObject({
       outcome: 'failed',
       text: expect.stringContaining("No module named 'vllm'"),

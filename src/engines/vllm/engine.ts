@@ -81,6 +81,7 @@ export const vllmEngine: Engine = {
       verb,
       name: model.name,
       weights: model.weights,
+      config: model.config,
       device,
       tokenizer: verb === 'throughput' ? promptTokenizer(model, args) : null,
       place: (scratch: string) => placeModel(model, scratch),

@@ -49,3 +49,13 @@ test('the chat endpoint keeps its own names, and the wait in the client is told 
   expect(found.value('vllm.client_queue_time', 'mean')).toBe(mean);
   expect(found.names()).not.toContain('client_queue_time');
 });
+
+test('vllm bench throughput: four prompts of 16 and their 8 tokens', async () => {
+  const found = await loaded(recorded('vllm-bench-throughput'));
+  expect(found.importer).toBe('vllm-bench-throughput');
+  const seconds = json('vllm-bench-throughput')['elapsed_time']!;
+  expect(found.value('total_throughput', 'value')).toBeCloseTo((4 * (16 + 8)) / seconds, 9);
+  expect(found.value('request_throughput', 'value')).toBeCloseTo(4 / seconds, 9);
+  expect(found.facts.software).toEqual({ benchmark_model: 'tiny' });
+  expect(found.names()).not.toContain('output_throughput');
+});
