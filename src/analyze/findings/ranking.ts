@@ -65,6 +65,7 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
       rule: rule.id,
       severity: severityOf(at_stake_share),
       ...rest,
+      cause: rest.cause.charAt(0).toUpperCase() + rest.cause.slice(1),
       bars,
       at_stake_ms,
       at_stake_share,
