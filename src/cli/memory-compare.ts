@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { readFileSync, statSync } from 'node:fs';
 import { basename } from 'node:path';
 import { Option, type Command } from 'commander';
 import type { ComparedSide } from '../analyze/memory-compare/compare.js';
@@ -58,11 +58,11 @@ export function defineCompare(command: Command): void {
     });
 }
 
-/** What ends in .json or holds a slash is a file, everything else a session. */
+/** What ends in .json, holds a slash or is a file here is one, everything else a session. */
 async function sideOf(selector: string): Promise<ComparedSide> {
   const { checkComparedProfile, readComparedProfile } =
     await import('../analyze/memory-compare/read-profile.js');
-  if (/\.json$|[/\\]/.test(selector)) {
+  if (/\.json$|[/\\]/.test(selector) || statSync(selector, { throwIfNoEntry: false })?.isFile()) {
     let content: string;
     try {
       content = readFileSync(selector, 'utf8');

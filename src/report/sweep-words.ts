@@ -149,3 +149,10 @@ export function doubtsOf(
     text: texts[0]! + (texts.length > 1 ? ' (the others alike)' : ''),
   }));
 }
+
+/** Of a parameter, in a table: a model without its owner and folders, which leave no room for the rest. */
+export function shownValue(name: string, value: string | number | null | undefined): string {
+  if (name !== 'model_id' || typeof value !== 'string') return valueText(value);
+  const parts = value.replace(/\/+$/, '').split('/');
+  return (parts.at(-1) === 'config.json' ? parts.at(-2) : parts.at(-1)) || value;
+}

@@ -7,7 +7,7 @@ import { sweepMapChart } from './charts/sweep/map.js';
 import { sweepReport } from './html/sweep/sweep.js';
 import { themes } from './palette.js';
 import { sweepMaps } from './sweep-maps.js';
-import { doubtsOf } from './sweep-words.js';
+import { doubtsOf, shownValue } from './sweep-words.js';
 import { commandText, sweepText } from './terminal/sweep.js';
 import { textWidth } from './terminal/text.js';
 import { hostileText } from './test-profile.js';
@@ -81,6 +81,12 @@ test('commands can be pasted into a shell', () => {
     '--output "my results/tiny-profile_$(date -u +%Y%m%d-%H%M%S).json"',
   );
   expect(commandText(['$(x)_<stamp>'])).toBe("'$(x)_<stamp>'");
+});
+
+test('a table names a model without its owner', () => {
+  expect(shownValue('model_id', 'Qwen/Qwen2.5-1.5B')).toBe('Qwen2.5-1.5B');
+  expect(shownValue('model_id', '/models/tiny/config.json')).toBe('tiny');
+  expect(shownValue('dtype', 'a/b')).toBe('a/b');
 });
 
 test('what several runs say alike is said once', () => {

@@ -9,9 +9,9 @@ import {
   secondsText,
   shownFiguresOf,
   shownParameters,
+  shownValue,
   sweepCounts,
   sweepOutcomeWords,
-  valueText,
 } from '../sweep-words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -62,7 +62,7 @@ function tableOf(data: SweepResult, figures: readonly string[], width: number): 
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} as Record<string, number> }]).map(
       ({ label, values }, index) => [
         index === 0 ? String(run.number) : '',
-        ...parameters.map((name) => (index === 0 ? inert(valueText(run.parameters[name])) : '')),
+        ...parameters.map((name) => (index === 0 ? inert(shownValue(name, run.parameters[name])) : '')),
         ...(labelled ? [inert(label ?? '')] : []),
         ...figures.map((name) => figureText(name, values[name])),
         index === 0 ? secondsText(run.duration_s) : '',
@@ -167,7 +167,7 @@ export function sweepPlanText(
         ],
         left.map(({ number, parameters: own, expected }) => [
           String(number),
-          ...parameters.map((name) => inert(valueText(own[name]))),
+          ...parameters.map((name) => inert(shownValue(name, own[name]))),
           secondsText(expected.seconds),
           expected.memory_bytes === null ? noValue : formatBytes(expected.memory_bytes),
           expected.capacity_bytes === null ? noValue : formatBytes(expected.capacity_bytes),
