@@ -140,6 +140,14 @@ describe('claims', () => {
     ]);
   });
 
+  test('two digits of a percentage are proved by the query that is cited, however much it returned', () => {
+    const bars = Array.from({ length: 20 }, (_, i) => ({ share: i / 50 }));
+    const shares = valuesOf({ bars }, 'q0');
+    expect(checkClaims('Launching takes 26 % [q0].', shares, '').claims[0]!.verified).toBe(true);
+    expect(checkClaims('Launching takes 26 %.', shares, '').claims[0]!.verified).toBe(false);
+    expect(checkClaims('Launching takes 27 % [q0].', shares, '').claims[0]!.verified).toBe(false);
+  });
+
   test('a small number counts where its sentence cites the query', () => {
     expect(check('7 kernels [q2].').claims[0]).toMatchObject({ verified: true, queries: ['q2'] });
     const rows = valuesOf({ rows: [{ n: 4 }, { n: 5 }, { n: 6 }, { n: 7 }, { n: 8 }] }, 'q1');

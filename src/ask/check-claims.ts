@@ -9,7 +9,11 @@ const mostForPairs = 40;
 /** Where a number stands in for more digits than it shows: "about 3 ms". */
 const slack = 1.02;
 /** A number holds only where a random one of its size and digits would agree by chance less often than this. */
-const byChance = { cited: 0.3, elsewhere: 0.1 };
+const byChance = { cited: 0.9, elsewhere: 0.15 };
+/** Values this near to a number are looked at: between four fifths and five quarters of it. */
+const nearby = 1.25;
+/** Of fewer steps of its last digit in there nothing can be told: two digits of a percentage. */
+const fewestSteps = 6;
 /** Whole numbers up to here agree with anything; the query that its sentence cites is asked for, and that is all. */
 const smallCount = 100;
 
@@ -54,14 +58,24 @@ export function checkClaims(
   return { text: text + answer.slice(from), claims: marks.flatMap(({ claim }) => claim ?? []) };
 }
 
+/** Units that values of a dimension are told in. */
+const usualScales: Partial<Record<KnownValue['dimension'], readonly number[]>> = {
+  time: [1, 1e3, 1e6, 1e9],
+  ratio: [1, 0.01],
+  bytes: [1, 1e6, 1e9, 2 ** 20, 2 ** 30],
+  bytes_rate: [1, 1e9, 1e12],
+  flop_rate: [1, 1e9, 1e12],
+};
+
 /** Whether a bare number is one of the values in some unit that values are told in, and would hardly be by chance. */
 export function agreesWith(value: number, known: readonly KnownValue[], question: string): boolean {
   const digits = /^[\d.]+/.exec(String(value))?.[0] ?? '';
   const rounding = 0.5 * 10 ** -(digits.split('.')[1]?.length ?? 0);
-  const scales = [1, 0.01, 1e3, 1e6, 1e9, 1e12, 2 ** 20, 2 ** 30];
   if (valuesOf(question, 'question').some((one) => Math.abs(one.value - value) <= rounding * slack))
     return true;
-  const all = known.flatMap((one) => scales.map((scale) => Math.abs(one.value) / scale));
+  const all = known.flatMap(({ value: own, dimension }) =>
+    (usualScales[dimension] ?? [1]).map((scale) => Math.abs(own) / scale),
+  );
   return (
     all.some((one) => Math.abs(one - value) <= rounding * slack) &&
     chance(value, rounding, all) <= byChance.elsewhere
@@ -120,7 +134,9 @@ function claimOf(
 /** The value that it is, unless there are so many that one of them had to fit. */
 function returnedBy(number: WrittenNumber, values: readonly KnownValue[], most: number): KnownValue | null {
   const found = values.find((one) => holds(number, one)) ?? null;
-  if (!found || (most === byChance.cited && isSmallCount(number))) return found;
+  if (!found) return null;
+  const tooCoarse = stepsNearby(Math.abs(number.value), number.rounding) < fewestSteps;
+  if (most === byChance.cited && (isSmallCount(number) || tooCoarse)) return found;
   return chanceOf(number, values) <= most ? found : null;
 }
 
@@ -170,15 +186,18 @@ const chanceOf = (number: WrittenNumber, values: readonly KnownValue[]): number 
   );
 
 /**
- * The share of the numbers of this size and these digits that agree with one of the values: values between half and
- * double of it, over the steps of its last digit there. 1 and more: whatever is written agrees.
+ * The share of the numbers of this size and these digits that agree with one of the values, over the steps of the last
+ * digit nearby. 1 and more: whatever is written agrees.
  */
 function chance(value: number, rounding: number, values: readonly number[]): number {
   const step = 2 * rounding * slack;
-  const near = values.filter((one) => one >= value / 2 && one <= 2 * value);
-  const cells = new Set(near.map((one) => Math.round(one / step)));
-  return cells.size / Math.max(1, (1.5 * value) / step);
+  const near = values.filter((one) => one >= value / nearby && one <= nearby * value);
+  const steps = new Set(near.map((one) => Math.round(one / step)));
+  return steps.size / stepsNearby(value, rounding);
 }
+
+const stepsNearby = (value: number, rounding: number): number =>
+  Math.max(1, ((nearby - 1 / nearby) * value) / (2 * rounding * slack));
 
 /** Whether a value may answer for a number: the same dimension; without a unit what is counted, and shares. */
 function fits({ unit }: WrittenNumber, { dimension }: KnownValue): boolean {
