@@ -71,10 +71,9 @@ export function leadingStages(
   if (!lead) return { full: [], brief: [] };
   const next = rest
     .filter(({ kind, source }) => inFull.has(kind) || source === 'serving')
-    .toSorted((a, b) => lostMs(b) - lostMs(a))
-    .slice(0, most - 1);
-  const full = all.filter((stage) => stage === lead || next.includes(stage));
-  return { full, brief: all.filter((stage) => !full.includes(stage)) };
+    .toSorted((a, b) => lostMs(b) - lostMs(a));
+  const chosen = new Set([lead, ...next.slice(0, most - 1)]);
+  return { full: all.filter((stage) => chosen.has(stage)), brief: all.filter((stage) => !chosen.has(stage)) };
 }
 
 /** The largest bars beyond the roofline: "host.program 88 %, launch_overhead 6 %". */
