@@ -25,7 +25,7 @@ from inferscope_record import Recorder, recorder
 from inferscope_vllm_end import end_below, end_engine, watch_from_beside
 from inferscope_vllm_memory import MemoryOfWorkers
 from inferscope_vllm_options import engine_options, field_types, installed_version
-from inferscope_vllm_ranges import WARMUP_REQUEST, finish_traces
+from inferscope_vllm_ranges import WARMUP_REQUEST, finish_traces, spawn_processes
 from inferscope_vllm_steps import (
     blocks_needed,
     cache_of,
@@ -53,6 +53,7 @@ def run(order: Dict[str, Any]) -> None:
     records = recorder()
     tell(type="phase", phase="load")
     began = time.monotonic_ns()
+    spawn_processes()
     from vllm import LLM, SamplingParams  # type: ignore[import-not-found]
     from vllm.engine.arg_utils import EngineArgs  # type: ignore[import-not-found]
     from vllm.sampling_params import RequestOutputKind  # type: ignore[import-not-found]

@@ -46,10 +46,15 @@ def watch_workers() -> None:
 
 def wait_for_traces() -> None:
     """Lets processes of vLLM write their traces before it kills them; it goes on as soon as they have ended."""
-    # It forks its engine's process by default, and a process that is forked with a profiler running has no trace.
-    os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
     os.environ.setdefault("VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS", str(_GRACE_S))
     after_import({"vllm.v1.engine.utils": _on_engine})
+
+
+def spawn_processes() -> None:
+    """vLLM forks its engine's process by default, and a process that is forked with a profiler running has no trace (on a
+    CPU; on a GPU the profiler begins later). Only for a main module that may be imported again."""
+    if "inferscope_torch" in sys.modules:
+        os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 
 def _on_engine(module: Any) -> None:
