@@ -19,7 +19,7 @@ const namesShown = 8;
 /** Of the capture's time: ranges that take less are not asked about. */
 const leastShare = 0.01;
 /** Kernels beyond which a mean over the first instances says what one over all would. */
-const kernelsSwept = 150_000;
+const kernelsSwept = 50_000;
 
 /** Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers: nobody's stages. */
 const notStages =
