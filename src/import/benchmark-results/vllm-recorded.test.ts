@@ -59,3 +59,22 @@ test('vllm bench throughput: four prompts of 16 and their 8 tokens', async () =>
   expect(found.facts.software).toEqual({ benchmark_model: 'tiny' });
   expect(found.names()).not.toContain('output_throughput');
 });
+
+test('vllm bench latency: its mean is that of its repeats', async () => {
+  const found = await loaded(recorded('vllm-bench-latency'));
+  expect(found.importer).toBe('vllm-bench-latency');
+  const seconds = json('vllm-bench-latency')['latencies']!;
+  expect(found.value('vllm.batch_latency', 'mean')).toBeCloseTo(
+    (seconds.reduce((sum: number, one: number) => sum + one, 0) / 3) * 1000,
+    6,
+  );
+  // numpy's median of three is the one in the middle.
+  expect(found.value('vllm.batch_latency', 'median')).toBeCloseTo(
+    [...seconds].sort((a, b) => a - b)[1]! * 1000,
+    6,
+  );
+  expect(found.iterations.map(({ start_ns, end_ns }) => (end_ns! - start_ns!) / 1e9)).toEqual(
+    seconds.map((one: number) => expect.closeTo(one, 8)),
+  );
+  expect(found.facts.software).toEqual({ benchmark_model: 'tiny10k' });
+});
