@@ -37,7 +37,10 @@ export const analyzeResultSchema = z.object({
   claims: z.array(claimSchema),
   unverified: z.number().int(),
   queries: z.array(askedQuerySchema),
-  /** `--deeper`: the capture that the model proposes, one command line of inferscope; it is never run. */
+  /**
+   * One command line of inferscope, never run: with `--deeper` the capture that the model proposes; without a model the
+   * one that would tell what the session cannot.
+   */
   next_capture: z.string().nullable(),
   usage: z
     .object({
