@@ -6,7 +6,7 @@ import type { StageFacts } from './stage-facts.js';
 
 /** Of the mean a step: growth over the steps seen that no noise of many copies reaches. */
 const growth = 0.02;
-/** Of the stage: smaller copies are not asked. */
+/** Of the stage: smaller copies are not asked whether they grow. */
 const leastShare = 0.02;
 /** Steps below which a slope means nothing. */
 const leastSteps = 4;
@@ -45,10 +45,10 @@ async function gather(context: FindingContext, stage: StageFacts): Promise<Conte
      UNION ALL SELECT NULL, false, sum(n) / ${stage.instances}, sum(ns) / 1e6 / ${stage.instances}
      FROM finding_copies WHERE kind = '${stage.kind}' AND direction = 'DtoD' HAVING sum(n) > 0`,
   );
-  const asked = rows.filter(({ cat, ms }) => cat || ms >= leastShare * stage.wall_ms);
   const found: ContextCopies[] = [];
-  for (const row of asked) {
-    const grows = await growsWithSteps(context, stage, row.name);
+  for (const row of rows) {
+    // A query each: only of what is worth one.
+    const grows = row.ms >= leastShare * stage.wall_ms && (await growsWithSteps(context, stage, row.name));
     if (row.cat || grows) found.push({ ...row, grows });
   }
   return found;
