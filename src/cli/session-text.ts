@@ -16,12 +16,21 @@ export function listText(sessions: ListedSession[], width: number): string {
   const names = sessions.map(({ name, tags }) =>
     fit([name ?? '', ...tags.map((tag) => `#${tag}`)].join(' ').trim(), 20),
   );
-  const idWidth = Math.max(2, ...sessions.map(({ id }) => id.length));
+  // An id is typed, so it is never cut: one that is long has a line of its own.
+  const mostId = Math.max(26, Math.floor(width * 0.4));
+  const idWidth = Math.max(2, ...sessions.map(({ id }) => id.length).filter((length) => length <= mostId));
   const nameWidth = Math.max(4, ...names.map((name) => name.length));
   const sizeWidth = 8;
   const titleWidth = Math.max(16, width - idWidth - nameWidth - sizeWidth - 6);
   const line = (id: string, name: string, size: string, title: string): string =>
-    `${id.padEnd(idWidth)}  ${name.padEnd(nameWidth)}  ${size.padStart(sizeWidth)}  ${title}`.trimEnd();
+    [
+      id.length > idWidth ? `${id}\n${' '.repeat(idWidth)}` : id.padEnd(idWidth),
+      name.padEnd(nameWidth),
+      size.padStart(sizeWidth),
+      title,
+    ]
+      .join('  ')
+      .trimEnd();
   const rows = sessions.map((session, i) => {
     const { id, bytes, title, status, broken } = session;
     if (broken)
@@ -77,7 +86,7 @@ export function showText(session: Session, bytes: number, width: number): string
     lines.push(`    ${kind.padEnd(18)}${formatBytes(size).padStart(12)}       ${path}`);
   }
   for (const { severity, code, text } of session.issues)
-    lines.push('', `  ${severity} ${code}: ${fold(text, width - 4)}`);
+    lines.push('', `  ${severity} ${code}`, `  ${' '.repeat(11)}${fold(text, width - 13)}`);
   return `${lines.join('\n')}\n`;
 }
 
