@@ -73,12 +73,10 @@ export function define(command: Command): void {
   command
     .addHelpText(
       'after',
-      examples(
-        [
-          'inferscope explain llm-b1 --stage decode --format md --fail-on high',
-          'for a pull request and its CI',
-        ],
-      ),
+      examples([
+        'inferscope explain llm-b1 --stage decode --format md --fail-on high',
+        'for a pull request and its CI',
+      ]),
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
       requireOne(options);
