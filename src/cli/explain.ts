@@ -73,10 +73,16 @@ export function define(command: Command): void {
   command
     .addHelpText(
       'after',
-      examples([
-        'inferscope explain llm-b1 --stage decode --format md --fail-on high',
-        'for a pull request and its CI',
-      ]),
+      examples(
+        [
+          'inferscope explain llm-b1 --stage decode --format md --fail-on high',
+          'for a pull request and its CI',
+        ],
+        [
+          'inferscope explain before --verify after --html verified.html',
+          'expected beside achieved, also as a page to send around',
+        ],
+      ),
     )
     .action(async (selector: string | undefined, options: ExplainOptions) => {
       requireOne(options);
