@@ -67,6 +67,17 @@ describe('one process', () => {
     expect(log.kv_cache_tokens!.value * 2 * 4 * 2 * 64 * 2).toBe(2 ** 30);
   });
 
+  test('0.32 on a CPU, two ranks: each has the pool, of which a token takes half', () => {
+    const log = parsed('v0.32.0-cpu-two-ranks');
+    expect(log).toMatchObject({ tensor_parallel_size: { value: 2 }, starts: 1, reason: null });
+    expect(log.ranks.map((rank) => [rank.rank, rank.rank_source, rank.process, gib(rank.kv_cache)])).toEqual([
+      [0, 'log', 'Worker_TP0', 1],
+      [1, 'log', 'Worker_TP1', 1],
+    ]);
+    // By hand: one of the two KV heads is on each rank.
+    expect(log.kv_cache_tokens!.value * 2 * 4 * 1 * 64 * 2).toBe(2 ** 30);
+  });
+
   test('0.5.4: of two starts in one log the last', () => {
     const log = parsed('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({
