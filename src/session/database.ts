@@ -15,6 +15,8 @@ export interface DatabaseOptions {
   /** Where DuckDB spills; without it a new folder below the system's temporary one, removed on close. */
   spillFolder?: string;
   memoryLimitBytes?: number;
+  /** At most; the cores of the process bound it too. */
+  threads?: number;
 }
 
 /**
@@ -45,7 +47,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: `${limit}MiB`,
-    threads: String(Math.min(mostThreads, availableParallelism())),
+    threads: String(Math.min(options.threads ?? mostThreads, availableParallelism())),
     temp_directory: options.spillFolder ?? own ?? '',
   });
   const connection = await instance.connect();

@@ -1,7 +1,7 @@
 import { type Database, openDatabase } from './database.js';
 import { queryRows, type SessionDatabase } from './query.js';
 import { asDamage } from './session-problem.js';
-import { createViews, type SessionTables } from './views.js';
+import { createViews, isHeld, type SessionTables } from './views.js';
 
 /**
  * Connections to one database over a session's tables, which is there from the first connection to the end of the last:
@@ -59,7 +59,8 @@ export function sharedDatabase(source: SessionTables, rows: number): () => Promi
 }
 
 async function open(source: SessionTables, rows: number): Promise<Database> {
-  const database = await openDatabase();
+  // Waking a second thread costs more than it does of a few thousand rows: a sixth of the CPU time of an explanation.
+  const database = await openDatabase(isHeld(rows) ? { threads: 1 } : {});
   try {
     await createViews(database.connection, [source], { withSessionId: false, rows });
   } catch (error) {

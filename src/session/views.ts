@@ -17,6 +17,9 @@ export interface SessionTables {
  */
 const heldRows = 20_000;
 
+/** Whether tables of so many rows in all are held in memory. */
+export const isHeld = (rows: number): boolean => rows <= heldRows;
+
 /**
  * A typed view for every table of the schema: absent tables are empty, columns that the files lack are null,
  * columns that only a newer inferscope knows are left out. Afterwards nothing but these files can be read.
@@ -28,7 +31,7 @@ export async function createViews(
   sessions: SessionTables[],
   { withSessionId, rows = Number.POSITIVE_INFINITY }: { withSessionId: boolean; rows?: number },
 ): Promise<void> {
-  const held = rows <= heldRows;
+  const held = isHeld(rows);
   for (const table of tableNames) {
     const parts: string[] = [];
     for (const session of sessions) {

@@ -98,7 +98,7 @@ async function launchedKernels(database: TraceScope['database']): Promise<Launch
             ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
             ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
      FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL)
-     GROUP BY name, in_graph ORDER BY kernel_total_ns DESC LIMIT ${kernelsShown}`,
+     GROUP BY name, in_graph ORDER BY kernel_total_ns DESC, name, in_graph LIMIT ${kernelsShown}`,
   );
   // A question of its own: ids that are written out let the file pass over what cannot hold them.
   const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));
