@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { figure } from '../model/figure.js';
+import type { StageWaterfall } from '../model/documents/explain.js';
+import { leadingStages, lostMs, stageKey, stageName } from './explain-rows.js';
+import { testWaterfall } from './test-explain.js';
+
+const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
+
+test('the steps lead; of several points those with the most time lost; what is made of steps is a line', () => {
+  const names = (stages: readonly StageWaterfall[]) => stages.map(stageName);
+  const once = { instances: 1, measured_ms: figure(900, 'ms', 'W') };
+  const capture = [
+    stage({ kind: 'load', ...once }),
+    stage({ kind: 'request', ...once }),
+    stage({ kind: 'prefill', instances: 1 }),
+    stage({ kind: 'other', name: 'layer #', ...once }),
+    stage({ kind: 'decode' }),
+  ];
+  const found = leadingStages({ stages: capture });
+  expect(names(found.full)).toEqual(['decode step', 'prefill']);
+  expect(names(found.brief)).toEqual(['request', 'loading', 'layer #']);
+  const points = [1, 8, 4].map((instances) => stage({ point: `b${instances}`, instances }));
+  expect(names(leadingStages({ stages: points }).full)).toEqual(['decode step at b1', 'decode step at b8']);
+  // 64 steps of 23.31 ms, of which 0.51 are the roofline's.
+  expect(lostMs(testWaterfall())).toBeCloseTo(64 * 22.8, 9);
+});
+
+test('ranges of different names have different anchors', () => {
+  const keys = ['a b', 'c'].map((name) => stageKey(stage({ kind: 'other', name })));
+  expect(new Set(keys).size).toBe(2);
+  expect(keys[0]).toMatch(/^[\w-]+$/);
+});
