@@ -55,6 +55,9 @@ test('MFU divides by the data sheet, a share of the roof by what was measured; e
     source: expect.stringContaining('data sheet'),
   });
   expect(roofs.launchNs).toMatchObject({ value: 2400, unit: 'ns' });
+  expect(roofs.hostLink).toMatchObject({ value: 55e9, source: expect.stringContaining('pinned') });
+  // 16 lanes of PCIe 5.0: 32 GT/s × 16 × 128/130 / 8.
+  expect(gpuRoofs('NVIDIA H200', null).hostLink.value).toBeCloseTo(63e9, -8);
   expect(peaksOf(roofs.roofFlops)).toMatchObject({ float32: 50e12, bfloat16: 800e12 });
   expect(peaksOf(roofs.roofFlops)).not.toHaveProperty('int4');
 });

@@ -1,4 +1,4 @@
-import { gpuPeakBandwidth, gpuPeakFlops, type PeakDType } from '../hardware/gpu-peaks.js';
+import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops, type PeakDType } from '../hardware/gpu-peaks.js';
 import type { PeakFlops } from '../llm/utilization.js';
 import { type GpuRoofline, gpuRooflineSchema, type MeasuredGpu } from '../model/documents/gpu-roofline.js';
 import {
@@ -83,6 +83,8 @@ export interface GpuRoofs {
   launchNs: Figure;
   /** ns of a node of a replayed CUDA graph; of one GPU. */
   graphNodeNs: Figure;
+  /** From pinned host memory to one GPU, B/s: measured, else one direction of the link on the data sheet. */
+  hostLink: Figure;
   /** Bus bandwidth of an all-reduce over all GPUs measured, B/s; of one GPU. */
   busBandwidth: Figure;
   /** The measurement the figures rest on; null where there is none of a GPU of this name. */
@@ -131,6 +133,9 @@ export function gpuRoofs(
     return told(peak?.flops_per_s, 'FLOP/s', peak ? `, GEMM ${peak.m}×${peak.n}×${peak.k}` : '');
   };
   const sheetFlops = (dtype: PeakDType) => (name === null ? unnamed : gpuPeakFlops(name, dtype, id));
+  const pinned = (measured?.host_links ?? [])
+    .filter((link) => link.direction === 'host-to-device' && link.pinned)
+    .map((link) => link.bytes_per_s);
   const measuredBandwidth = told(measured?.memory_bytes_per_s, 'B/s');
   const sheetBandwidth = name === null ? unnamed : gpuPeakBandwidth(name, id);
   return {
@@ -144,6 +149,10 @@ export function gpuRoofs(
     l2Bytes: measured?.l2_bytes ?? null,
     launchNs: told(measured?.launch?.ns, 'ns'),
     graphNodeNs: told(measured?.graph_node?.ns, 'ns'),
+    hostLink: firstOf(
+      told(pinned.length > 0 ? Math.max(...pinned) : null, 'B/s', ', copies from pinned memory'),
+      name === null ? unnamed : gpuHostLink(name),
+    ),
     busBandwidth: told(measured && roofline?.collectives?.bus_bytes_per_s, 'B/s'),
     measured,
   };

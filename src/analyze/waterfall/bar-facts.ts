@@ -71,7 +71,7 @@ export function noteOf(
   if (linked && id.startsWith('exposed_copy.htod')) {
     const own = mean.copies.get(tail) ?? 0;
     return ms < 0
-      ? `${own.toPrecision(3)} ms of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than its data sheet`
+      ? `${own.toPrecision(3)} ms of copies are exposed, less than the link needs: others are hidden behind kernels, or the link is faster than it is held to be`
       : `${own.toPrecision(3)} ms as measured, less the roofline: slower than the link allows`;
   }
   if (id === 'serial') {

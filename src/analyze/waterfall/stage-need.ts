@@ -1,4 +1,3 @@
-import { gpuHostLink } from '../../hardware/gpu-peaks.js';
 import { weightBytes } from '../../llm/storage.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { WorkloadModel } from '../model-work.js';
@@ -56,11 +55,7 @@ export function needOf(sums: GroupSums, facts: NeedFacts): Necessary | CopyNeed 
   function loading({ loadedBytes }: NeedFacts) {
     const weights =
       'reason' in model ? null : weightBytes(model.architecture, model.storage).total / roofs.devices;
-    const link =
-      roofs.name === null
-        ? missing('unknown_gpu', 'the session does not name the GPU')
-        : gpuHostLink(roofs.name);
-    return necessaryOfLoading(loadedBytes, weights, link);
+    return necessaryOfLoading(loadedBytes, weights, roofs.hostLink);
   }
 }
 

@@ -61,8 +61,8 @@ export function barWords(
         return told(
           'roofline: bytes over the link to the host',
           'low',
-          "bytes as recorded, over the link's data sheet; the disk is not in it",
-          null,
+          `bytes as recorded, over the link ${peaksMeasured ? 'as measured' : 'of the data sheet'}; the disk is not in it`,
+          byRoof,
         );
       }
       return told('roofline: what the hardware allows', 'low', arithmetic, byRoof);

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { InferscopeError } from '../../model/errors.js';
 import { rootCause, withRootCause } from './root-cause.js';
@@ -39,6 +40,16 @@ test('what the front end raised itself keeps its words, and gets what to type', 
   expect(told.code).toBe('E_LENGTHS');
   expect(told.parts.what).toBe('vLLM could not start with tiny');
   expect(told.parts.fix).toContain('--max-model-len');
+});
+
+test('a recorded start that found no room: of four exceptions in three processes the first', () => {
+  const log = readFileSync('test/fixtures/vllm-logs/v0.32.0-cpu-no-room.log', 'utf8');
+  const told = withRootCause(front(core), log) as InferscopeError;
+  expect(told.code).toBe('E_OUT_OF_MEMORY');
+  expect(told.parts.why).toMatch(
+    /^ValueError: Available memory on node 0 \(21\.27\/23\.54 GiB\) on kv cache allocation is less/,
+  );
+  expect(told.parts.fix).toContain('VLLM_CPU_KVCACHE_SPACE');
 });
 
 test('another failure, and one that nobody knows, stay as they are', () => {

@@ -334,6 +334,12 @@ describe('logs that say nothing of memory', () => {
     expect(log.kv_cache_tokens!.value).toBe(136_080);
   });
 
+  test('a refusal on a CPU, as recorded', () => {
+    expect(parsed('v0.32.0-cpu-no-room').failure!.value).toMatch(
+      /^Available memory on node 0 \(21\.27\/23\.54 GiB\)/,
+    );
+  });
+
   test('a refusal because others use the GPU', () => {
     const log = parseVllmLog(
       'ValueError: Free memory on device cuda:0 (27.28/31.86 GiB) on startup is less than desired GPU memory utilization (0.97, 30.9 GiB). Decrease GPU memory utilization or reduce GPU memory used by other processes.',
