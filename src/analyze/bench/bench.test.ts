@@ -288,9 +288,13 @@ test('energy: the counter over stretches of one point, from a second on', async 
 
 test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
   const workload = { ...gpuWorkload(), device: 'cpu', threads: 2, model: tinyWorkload().model };
-  const of = async (command: string[]) => {
+  const of = async (command: string[], engine = workload.engine) => {
     const { handRoofline } = await import('../test-session.js');
-    const session = await gpuSession({ workload, roofline: handRoofline(), manifest: { command } });
+    const session = await gpuSession({
+      workload: { ...workload, engine },
+      roofline: handRoofline(),
+      manifest: { command },
+    });
     return (await analyzeBench(session)).data.variants[0]!;
   };
   const accident = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers']);
@@ -304,6 +308,12 @@ test('the CPU: measured roofs, no GPU, by accident or on purpose', async () => {
   });
   const meant = await of(['inferscope', 'bench', 'latency', '--engine', 'transformers', '--device=cpu']);
   expect(codes(meant)).toEqual(['out_of_memory warning']);
+  // One that is built for GPUs would not have started.
+  const vllm = await of(['inferscope', 'bench', 'latency', '--engine', 'vllm'], {
+    ...workload.engine,
+    name: 'vllm',
+  });
+  expect(codes(vllm)).toEqual(['out_of_memory warning']);
 });
 
 test('reasons come from the engine; a session without a plan is refused', async () => {

@@ -157,6 +157,8 @@ function cpuByAccident({ workload, command, hardware }: VariantFacts): BenchFlag
   const asked = command.some((word) => /^--device(=|$)/.test(word));
   if (!gpuEngine || !onCpu(workload) || asked) return [];
   const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'];
+  // A vLLM built for GPUs does not start without one: where there is none, a build for CPUs was chosen.
+  if (!gpu && workload.engine.name === 'vllm') return [];
   const why = gpu ? `although this machine has ${gpu}` : 'because it found no GPU';
   return [
     flag(

@@ -56,7 +56,7 @@ export async function sessionWaterfalls(
     const stages = await benchWaterfalls(session);
     return stages.length > 0
       ? { stages, without: [], scope: null }
-      : none('no point of the benchmark was measured');
+      : none('no stage of the benchmark was timed: its points failed, or the engine told none (via=bench)');
   }
   if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
     const stages = await servingWaterfalls(session, database);

@@ -144,7 +144,9 @@ function state(pid: number): string {
 
 test('a timeout interrupts, says so, and keeps the output', async () => {
   const { executions } = await runEvaluators(
-    options(['python3', '-c', 'import time; print("begun", flush=True); time.sleep(60)'], { timeoutMs: 1500 }),
+    options(['python3', '-c', 'import time; print("begun", flush=True); time.sleep(60)'], {
+      timeoutMs: 1500,
+    }),
   );
   const [clean] = executions;
   expect(clean!.failure?.code).toBe('E_TIMEOUT');
