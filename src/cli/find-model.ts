@@ -104,6 +104,6 @@ function notFound(spec: string): InferscopeError {
   return new InferscopeError('E_MODEL_NOT_FOUND', {
     what: `no model "${spec}"`,
     why: `It is neither a file or folder here nor a preset. Presets: ${names.join(', ')}.`,
-    fix: `Give the model's config.json, or a preset${meant === null ? '' : ` (nearest name: --model ${meant})`}.`,
+    fix: `Give the model's config.json, or a preset${meant === null ? ' such as --model llama-3.1-8b' : ` (nearest name: --model ${meant})`}.`,
   });
 }

@@ -75,10 +75,18 @@ const known: Record<string, { from: string[]; over: 'sum' | 'max' }> = {
     ],
     over: 'sum',
   },
-  ...histogram('queue', ['vllm:request_queue_time_seconds', 'tgi_request_queue_duration']),
+  ...histogram('queue', [
+    'vllm:request_queue_time_seconds',
+    'tgi_request_queue_duration',
+    'inferscope:request_queue_time_seconds',
+  ]),
   ...histogram('prefill', ['vllm:request_prefill_time_seconds']),
   ...histogram('decode', ['vllm:request_decode_time_seconds']),
-  ...histogram('e2e', ['vllm:e2e_request_latency_seconds', 'tgi_request_duration']),
+  ...histogram('e2e', [
+    'vllm:e2e_request_latency_seconds',
+    'tgi_request_duration',
+    'inferscope:e2e_request_latency_seconds',
+  ]),
 };
 
 const servers: [prefix: string, name: string][] = [

@@ -45,13 +45,13 @@ test('the profile holds the names of schema 2.0, and what was asked for', () => 
     units: { gb: '10^9 bytes' },
   });
   const { metadata, model_info, engine_metadata } = profile;
-  // B1's defaults: float16, TP 1, 0.9, the rest unset.
+  // B1's defaults: TP 1, 0.9, the rest unset. Of float16, its default dtype, the embedded engine makes float32: what ran is told.
   expect(metadata.config).toEqual({
     model: at.tiny,
     input_len: 8,
     output_len: 4,
     batch_size: 2,
-    dtype: 'float16',
+    dtype: 'float32',
     quantization: null,
     kv_cache_dtype: null,
     tensor_parallel_size: 1,
