@@ -24,7 +24,7 @@ export interface Place {
 
 /**
  * The home has a roofline in its cache already, as on a machine where one was measured: measuring takes ten seconds,
- * and test/cli/roofline.test.ts does it.
+ * and test/cli/roofline.long.test.ts does it.
  */
 export function place(): Place {
   const scratch = testFolder();
