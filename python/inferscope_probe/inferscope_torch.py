@@ -27,7 +27,7 @@ from typing import Any, Callable, Dict, Optional
 
 import inferscope_record as record
 from inferscope_after_import import after_import, guarded, say, say_lost
-from inferscope_torch_json import repaired
+from inferscope_torch_json import repaired_blocks
 from inferscope_torch_model import SeenModel
 from inferscope_torch_ranges import watch_profiler_api, watch_ranges
 from inferscope_vllm_ranges import wait_for_traces
@@ -207,7 +207,7 @@ def _export(profile: Any) -> None:
         # Level 1: torch's own export packs at level 9, which takes minutes for a GB.
         with open(raw, "rb") as source, gzip.open(part, "wb", compresslevel=1) as target:
             if _options["stack"]:
-                target.writelines(map(repaired, source))
+                target.writelines(repaired_blocks(source))
             else:
                 shutil.copyfileobj(source, target, 1 << 20)
         os.replace(part, path)  # a reader never sees half a trace

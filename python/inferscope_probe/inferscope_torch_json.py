@@ -2,21 +2,31 @@
 
 import json
 import re
+from typing import IO, Iterator
 
 #     "ph": "X", "cat": "python_function", "name": "anyio/_lazyimport.py(0):     """", "pid": 4965, "tid": 4965,
-_CALL = re.compile(rb'( *"ph": "X", "cat": "python_function", "name": ")(.*)(", "pid": \d+, "tid": \d+,\r?\n)', re.DOTALL)
-_QUOTES = 16
+# Matches names that hold a quote or a backslash, and nothing of other lines.
+_CALL = re.compile(rb'("cat": "python_function", "name": ")([^"\\\n]*["\\][^\n]*?)(", "pid": \d+, "tid": \d+,\r?\n)')
+_BLOCK = 4 << 20
 
 
-def repaired(line: bytes) -> bytes:
-    """A line of a trace; names of Python functions are written as they are, those with a quote too (torch 2.11)."""
-    if b'"python_function"' not in line or (line.count(b'"') == _QUOTES and b"\\" not in line):
-        return line
-    call = _CALL.fullmatch(line)
-    if call is None:
-        return line
+def repaired(lines: bytes) -> bytes:
+    """Whole lines of a trace; names of Python functions are written as they are, those with a quote too (torch 2.11)."""
+    return _CALL.sub(_escaped, lines)
+
+
+def repaired_blocks(source: IO[bytes]) -> Iterator[bytes]:
+    """A trace in blocks of whole lines: one line at a time takes minutes for a GB."""
+    while True:
+        block = source.read(_BLOCK)
+        if not block:
+            return
+        yield repaired(block + source.readline())
+
+
+def _escaped(call: "re.Match[bytes]") -> bytes:
     try:
         json.loads(b'"' + call[2] + b'"')
-        return line
+        return call[0]
     except ValueError:
         return call[1] + json.dumps(call[2].decode("utf-8", "replace"))[1:-1].encode() + call[3]
