@@ -11,6 +11,7 @@ import sys
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Tuple
 
 from inferscope_record import recorder
+from inferscope_resident import resident
 
 # Of a snapshot, largest first; what is left is one line.
 KEPT_PLACES = 30
@@ -56,18 +57,6 @@ def cache_tensors(cache: Any) -> Iterator[Any]:
             for one in value.values() if isinstance(value, dict) else value if isinstance(value, (list, tuple)) else [value]:
                 if isinstance(one, torch.Tensor) and one.dim() > 1:
                     yield one
-
-
-def resident(field: str) -> Optional[int]:
-    """VmRSS or VmHWM of this process in bytes; None where there is no /proc."""
-    try:
-        with open("/proc/self/status", encoding="ascii", errors="replace") as status:
-            for line in status:
-                if line.startswith(field + ":"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
 
 
 class MemoryWatch:

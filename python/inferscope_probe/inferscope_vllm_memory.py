@@ -6,6 +6,7 @@ from typing import Any, Dict, List, Optional
 
 from inferscope_container import below
 from inferscope_record import Recorder
+from inferscope_resident import resident
 
 EXTENSION = "inferscope_vllm_worker.MemoryExtension"
 
@@ -43,7 +44,7 @@ class MemoryOfWorkers:
                 )
         workers = {worker["pid"] for worker in told}
         for pid in sorted(below(os.getpid()) - workers):
-            held = status_bytes(pid, "VmRSS")
+            held = resident("VmRSS", pid)
             if held is not None:
                 name = "rss_other:%s:%s" % (stage, process_name(pid))
                 self.records._add(
@@ -51,18 +52,6 @@ class MemoryOfWorkers:
                     source="/proc/<pid>/status VmRSS",
                 )
         self.records.flush()
-
-
-def status_bytes(pid: int, field: str) -> Optional[int]:
-    """A field of /proc/<pid>/status in bytes; None where the process is gone or there is no /proc."""
-    try:
-        with open("/proc/%d/status" % pid, encoding="ascii", errors="replace") as status:
-            for line in status:
-                if line.startswith(field + ":"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return None
 
 
 def process_name(pid: int) -> str:

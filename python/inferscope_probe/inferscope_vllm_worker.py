@@ -7,7 +7,8 @@ import mmap
 import os
 from typing import Any, Dict, Iterator, List, Optional, Tuple
 
-from inferscope_memory import physical, resident, tensor_bytes
+from inferscope_memory import physical, tensor_bytes
+from inferscope_resident import resident
 
 # kind without its stage, bytes, GPU as the driver counts it (None: host memory), who said so
 Line = Tuple[str, int, Optional[int], str]

@@ -1,0 +1,15 @@
+"""Main memory of a process, by what Linux tells of it. Standard library only."""
+
+from typing import Optional, Union
+
+
+def resident(field: str, pid: Union[int, str] = "self") -> Optional[int]:
+    """VmRSS, VmHWM or another field of /proc/<pid>/status in bytes; None where the process is gone or there is no /proc."""
+    try:
+        with open("/proc/%s/status" % pid, encoding="ascii", errors="replace") as status:
+            for line in status:
+                if line.startswith(field + ":"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return None
