@@ -4,6 +4,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
 import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { validateCsv } from '../export/validate-csv.js';
 import { document } from '../model/document.js';
 import { validationDocumentSchema, validationHistoryDocumentSchema } from '../model/documents/validate.js';
 import { InferscopeError } from '../model/errors.js';
@@ -150,6 +151,22 @@ describe('a measurement that cannot be what it says', () => {
     expect(divided).toContain('those of one of 2 GPUs');
     expect(change(({ metadata }) => (metadata!.sampling!.samples = 1))).toContain('1 samples');
     expect(held(read('llama-3.1-8b-float32-oom')).profiles[0]!.reasons[0]).toContain('ended early');
+  });
+
+  it('counts where others used the GPU and its own share is known, with a note', () => {
+    const path = join('test', 'fixtures', 'memory-another-process-h200', 'before.json');
+    const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    const found = held(flagged);
+    expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
+    expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
+    const made = document('validate', '1.0', { session: null, ...found });
+    const said = 'x.json: Others used the GPU; the total is its own processes’ alone';
+    expect(validateText(made, { width: 80 }).replaceAll(/\s+/g, ' ')).toContain(`note ${said}`);
+    expect(validateReport(made, { clientScript: '' })).toContain('its own processes’ alone');
+    expect(validateCsv(found)).toContain('Others used the GPU');
+    // The whole GPU's count has the other's part: nothing to hold the calculator against.
+    flagged.memory_breakdown.total_measured_source = 'NVML device: peak − baseline';
+    expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
   });
 
   it('is skipped when the calculator knows nothing of it', () => {

@@ -1,3 +1,4 @@
+import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
 import { formatPercent } from './format.js';
 import { componentWords, gbText } from './memory-words.js';
@@ -29,8 +30,13 @@ export function memorySentences({ profile }: MemoryResult): string[] {
       : []),
     ...(measured.warmup_increase_gb !== null && measured.growth_gb !== null
       ? [
-          `${gbText(measured.warmup_increase_gb)} came until the end of the warm-up, ${gbText(measured.growth_gb)} after it.`,
+          `${gbText(measured.warmup_increase_gb)} came until the end of the warm-up, ${gbText(measured.growth_gb)} after it${withOthers(profile)}.`,
         ]
       : []),
   ];
+}
+
+/** The three points are of whole GPUs: where others were on them, their part is in it. */
+export function withOthers({ metadata }: MemoryProfile): string {
+  return metadata.issues.some(({ code }) => code === 'gpu_shared') ? ', of all processes on the GPU' : '';
 }

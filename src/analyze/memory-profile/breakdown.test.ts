@@ -12,7 +12,17 @@ function breakdown(rows: MemoryRows, plan: MemoryPlan = planOf()) {
   const gpus = gpusOfRun(rows, plan, own);
   const points = gpuPoints(rows, plan, gpus);
   const measured = totalMeasured(rows, plan, { gpus, own, points });
-  const facts = { gpus, points, log: null, estimate: null, workload: null, pool: null, complete: true };
+  const facts = {
+    gpus,
+    points,
+    own,
+    measured,
+    log: null,
+    estimate: null,
+    workload: null,
+    pool: null,
+    complete: true,
+  };
   return { gpus, points, measured, ...breakdownOf(placesOf(rows, plan, facts), measured, null) };
 }
 
@@ -132,6 +142,35 @@ test('what collectives add to a rank is the framework’s, not the context’s',
   expect(found.components.reduce((total, { bytes }) => total + bytes, 0)).toBe(found.total_measured_bytes);
 });
 
+test('where others came after the launch, growth of the whole GPU is not taken for collectives', () => {
+  const alone = { t_ns: 1.1e9 };
+  const rows = rowsOf({
+    used: new Map([[0, samples({ 1: 20, 3: 7240, 4: 7240, 5: 7250 })]]),
+    told: [
+      ...torchTold(),
+      told('device_used:alone', 420, alone),
+      told('reserved:alone', 20, alone),
+      told('device_used:post_warmup', 7240),
+    ],
+    processes: [
+      { gpu: 0, pid: 100, samples: samples({ 3: 2220, 4: 2220, 5: 2225 }) },
+      { gpu: 0, pid: 7, samples: samples({ 2: 5000, 5: 5000 }) },
+    ],
+  });
+  const found = breakdown(rows);
+  expect(bytesOf(found)).toMatchObject({ framework_overhead: 100, cuda_context: 2220 - 1700, residual: 5 });
+  expect(found.components.find(({ component }) => component === 'cuda_context')?.evidence[0]).toContain(
+    'buffers of NCCL are in it',
+  );
+  // Those that were there before the launch hold what they held.
+  const others_before = [{ gpu: 0, pid: 7, name: 'python', used_bytes: 5000 * mb }];
+  const known = breakdown(
+    { ...rows, used: new Map([[0, samples({ 1: 5020, 4: 7240, 5: 7250 })]]) },
+    planOf({ others_before }),
+  );
+  expect(bytesOf(known)).toMatchObject({ framework_overhead: 100 + 7240 - 1700 - 400, residual: 5 });
+});
+
 test('a GPU that others use too: their growth is not the run’s where the driver lists processes', () => {
   const rows = rowsOf({
     used: new Map([[0, samples({ 1: 5020, 3: 7240, 4: 7240, 5: 9250 })]]),
@@ -169,6 +208,10 @@ test('in a container, where a process that comes later looks like the run’s ow
   const found = breakdown(rows, plan);
   // 6340 − 1700 of torch's reserve − 20 of before are no context.
   expect(found.measured).toMatchObject({ bytes: (6350 - 20) * mb, shared: true });
+  expect(found.confidence_levels.overall).toBe('low');
+  const context = found.components.find(({ component }) => component === 'cuda_context')!;
+  expect(context).toMatchObject({ bytes: (6340 - 20 - 1700) * mb, confidence: 'low' });
+  expect(context.evidence[0]).toContain('others came to the GPU');
   const issues = otherIssues(rows, plan, { gpus: [0], own: ownPids(rows, plan), points: found.points });
   expect(issues.map(({ code, text }) => `${code}: ${text}`)).toEqual([
     'gpu_shared: gpu0 was also used by a process that is not seen from here: figures of the whole GPU have its part.',

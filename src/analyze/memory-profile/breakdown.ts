@@ -9,6 +9,10 @@ export interface Measured {
   source: string;
   /** The part of others on the same GPUs is in it. */
   shared: boolean;
+  /** Of processes that the driver lists: nobody else's part is in it. */
+  listed: boolean;
+  /** Others came to the GPUs after the launch: what the whole GPU grew by is not the run's alone. */
+  newcomers: boolean;
 }
 
 const named = ['model_weights', 'kv_cache', 'activations'] as const;
@@ -69,7 +73,11 @@ export function breakdownOf(
     residual_gb: gb(residual),
     residual_bytes: residual,
     confidence_levels: {
-      overall: overall(named.map(confidence), residual, measured?.bytes ?? null),
+      // What others took is in it, and nobody can tell how much.
+      overall: weakest([
+        overall(named.map(confidence), residual, measured?.bytes ?? null),
+        ...(measured?.shared ? (['low'] as const) : []),
+      ]),
       weights: confidence('model_weights'),
       kv_cache: confidence('kv_cache'),
       activations: confidence('activations'),

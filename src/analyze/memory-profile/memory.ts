@@ -54,6 +54,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const places = placesOf(rows, plan, {
     gpus,
     points,
+    own,
+    measured,
     log,
     estimate,
     workload,

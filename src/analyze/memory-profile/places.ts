@@ -2,6 +2,7 @@ import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
+import type { Measured } from './breakdown.js';
 import { formulaPlace } from './formula-place.js';
 import { hostPlace } from './host-place.js';
 import type { Place } from './part.js';
@@ -16,6 +17,10 @@ import { vllmPlace } from './vllm-place.js';
 export interface PlaceFacts {
   gpus: readonly number[];
   points: MemoryPoints;
+  /** Process ids of the engine. */
+  own: ReadonlySet<number>;
+  /** The total that the components are of. */
+  measured: Measured | null;
   log: VllmLogFacts | null;
   estimate: MemoryEstimate | null;
   workload: Workload | null;
@@ -26,7 +31,7 @@ export interface PlaceFacts {
 
 /** Where the memory of each GPU went, or of the host: by the allocator, else by the engine's log, else by arithmetic. */
 export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts): Place[] {
-  const { gpus, points, log, estimate, workload, pool, complete } = facts;
+  const { gpus, points, own, measured, log, estimate, workload, pool, complete } = facts;
   if (plan.where === 'url') return [serverPlace(estimate, pool)];
   if (gpus.length === 0 && plan.engine === 'vllm') {
     // The arithmetic is of a whole run.
@@ -47,6 +52,8 @@ export function placesOf(rows: MemoryRows, plan: MemoryPlan, facts: PlaceFacts):
       return torchDevice(rows, gpu, {
         baselineBytes: before?.used_bytes ?? null,
         warmNs: warmNs(rows, plan),
+        own: measured?.listed ? own : null,
+        newcomers: measured?.newcomers ?? false,
       });
     }
     if (log && log.ranks.length > 0) return vllmPlace(log, at, gpu);

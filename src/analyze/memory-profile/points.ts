@@ -235,6 +235,18 @@ export function processPeak(rows: MemoryRows, gpu: number, own: ReadonlySet<numb
   return mine.reduce((sum, { samples }) => sum + (highest(samples)?.bytes ?? 0), 0);
 }
 
+/** The same at a quiet moment: the driver is asked for its list once a second. */
+export function processAt(
+  rows: MemoryRows,
+  gpu: number,
+  own: ReadonlySet<number>,
+  t_ns: number,
+): number | null {
+  const mine = rows.processes.filter((one) => one.gpu === gpu && own.has(one.pid));
+  if (mine.length === 0) return null;
+  return mine.reduce((sum, { samples }) => sum + (quietSample(samples, t_ns)?.bytes ?? 0), 0);
+}
+
 /** Whether the engine told anything of this GPU's allocator. */
 export const hasAllocator = ({ told }: MemoryRows, gpu: number): boolean =>
   toldOf(told, { what: 'reserved', device: gpu }).length > 0 &&

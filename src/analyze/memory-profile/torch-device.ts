@@ -1,19 +1,25 @@
 import { gbWords, type Part, type Place } from './part.js';
+import { processAt } from './points.js';
 import { mostTold, quietSample, tensorsTold, toldOf, type MemoryRows } from './rows.js';
 
 /** An engine that was stopped may not have come to a stage. `failed`: the attempt that ran out of memory, for example. */
 const stages = ['prefill', 'decode', 'failed'] as const;
+
+export interface DeviceFacts {
+  baselineBytes: number | null;
+  warmNs: number | null;
+  /** Processes of the run, where its total is theirs as the driver lists them; null where it is the whole GPU's. */
+  own: ReadonlySet<number> | null;
+  /** Others came to the GPU after the launch. */
+  newcomers: boolean;
+}
 
 /**
  * A GPU of an engine that tells of torch's allocator. At the allocator's peak: weights and cache are their tensors, what
  * stays beside them between repeats is the framework's, the rest of what was given out are activations; what is reserved and
  * not given out is the allocator's; what the driver counts and the allocator does not is the context.
  */
-export function torchDevice(
-  rows: MemoryRows,
-  gpu: number,
-  { baselineBytes, warmNs }: { baselineBytes: number | null; warmNs: number | null },
-): Place {
+export function torchDevice(rows: MemoryRows, gpu: number, facts: DeviceFacts): Place {
   const told = (what: string, stage?: string) =>
     mostTold(rows.told, { what, device: gpu, ...(stage === undefined ? {} : { stage }) });
   const tensors = (what: string, stage: string) => tensorsTold(rows.told, { what, stage, device: gpu });
@@ -75,8 +81,9 @@ export function torchDevice(
       evidence: `torch.cuda.max_memory_allocated ${gbWords(peak.bytes)} in ${peak.stage} − weights − cache − what stays between repeats − rounding to blocks${inGraphs > 0 ? ` − ${gbWords(inGraphs)} inside graphs` : ''}`,
     });
   }
-  const context = contextOf(rows, gpu, { baselineBytes, warmNs, ranks });
-  const collectives = context ? collectivesOf(rows, gpu) : null;
+  const context = contextOf(rows, gpu, ranks, facts);
+  // What the whole GPU grew by is not of the ranks alone where others came.
+  const collectives = context && !facts.newcomers ? collectivesOf(rows, gpu) : null;
   if (stays > 0) {
     parts.push({
       component: 'framework_overhead',
@@ -135,25 +142,46 @@ function fullest(peaks: readonly Peak[]): Peak | null {
   return peaks.reduce<Peak | null>((most, one) => (most && most.bytes >= one.bytes ? most : one), null);
 }
 
-/** Driver's count of the GPU less its baseline less torch's reserve, at one quiet moment: after warm-up. */
+/**
+ * What the driver counts less torch's reserve, at one quiet moment: after warm-up. It counts as for the total: the GPU less
+ * its baseline, or beside others the run's own processes.
+ */
 function contextOf(
   rows: MemoryRows,
   gpu: number,
-  { baselineBytes, warmNs, ranks }: { baselineBytes: number | null; warmNs: number | null; ranks: number },
+  ranks: number,
+  { baselineBytes, warmNs, own, newcomers }: DeviceFacts,
 ): Part | null {
   const stage = warmNs === null ? 'load' : 'post_warmup';
   const quiet = toldOf(rows.told, { what: 'reserved', stage, device: gpu });
   const at = quiet.at(-1);
+  if (!at) return null;
+  const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
+  const when = stage === 'load' ? 'after loading' : 'after warm-up';
+  const less = `torch.cuda.memory_reserved ${gbWords(reserved)}, ${when}`;
+  const grouped =
+    newcomers && toldOf(rows.told, { what: 'device_used', stage: 'alone', device: gpu }).length > 0;
+  const together = grouped ? '; buffers of NCCL are in it' : '';
+  if (own !== null) {
+    const used = processAt(rows, gpu, own, at.t_ns);
+    return used === null
+      ? null
+      : {
+          component: 'cuda_context',
+          bytes: used - reserved,
+          confidence: 'medium',
+          evidence: `its own processes as the driver lists them ${gbWords(used)} − ${less}${together}`,
+        };
+  }
   const samples = rows.used.get(gpu);
-  if (!at || !samples || baselineBytes === null) return null;
+  if (!samples || baselineBytes === null) return null;
   const used = quietSample(samples, at.t_ns);
   if (!used) return null;
-  const reserved = quiet.slice(-ranks).reduce((sum, { bytes }) => sum + bytes, 0);
   return {
     component: 'cuda_context',
     bytes: used.bytes - baselineBytes - reserved,
-    confidence: 'medium',
-    evidence: `driver ${gbWords(used.bytes)} − baseline ${gbWords(baselineBytes)} − torch.cuda.memory_reserved ${gbWords(reserved)}, ${stage === 'load' ? 'after loading' : 'after warm-up'}`,
+    confidence: newcomers ? 'low' : 'medium',
+    evidence: `driver ${gbWords(used.bytes)} − baseline ${gbWords(baselineBytes)} − ${less}${newcomers ? '; others came to the GPU: what they took until then is in it' : ''}${together}`,
   };
 }
 

@@ -28,10 +28,12 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
   const { baseline, peak } = points;
   if (gpus.length === 0) {
     const { total_bytes: bytes, source } = peak;
-    return bytes === null ? null : { bytes, source: source ?? 'its processes', shared: false };
+    if (bytes === null) return null;
+    return { bytes, source: source ?? 'its processes', shared: false, listed: false, newcomers: false };
   }
   const others = foreign(rows, plan, facts);
   const shared = others.length > 0;
+  const newcomers = others.some(({ before }) => !before);
   // A server was there before: its weights are in the baseline.
   const server = plan.where === 'url';
   // In a container nobody can say whose process a newcomer is.
@@ -40,14 +42,16 @@ export function totalMeasured(rows: MemoryRows, plan: MemoryPlan, facts: TotalFa
     const listed = gpus.map((gpu) => processPeak(rows, gpu, own));
     if (listed.every((bytes) => bytes !== null)) {
       const bytes = listed.reduce<number>((sum, one) => sum + one, 0);
-      return { bytes, source: 'its own processes as the driver lists them, at most', shared: false };
+      const source = 'its own processes as the driver lists them, at most';
+      return { bytes, source, shared: false, listed: true, newcomers };
     }
   }
   if (peak.total_bytes === null || baseline.total_bytes === null) return null;
+  const whole = { shared, listed: false, newcomers };
   if (server)
-    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, of all processes`, shared };
+    return { bytes: peak.total_bytes, source: `${peak.source} at the peak, of all processes`, ...whole };
   const bytes = peak.total_bytes - baseline.total_bytes;
-  return { bytes, source: `${peak.source}: peak − baseline`, shared };
+  return { bytes, source: `${peak.source}: peak − baseline`, ...whole };
 }
 
 interface Foreign {
@@ -55,26 +59,29 @@ interface Foreign {
   pid: number | null;
   name: string | null;
   bytes: number | null;
+  /** It was there when the run was launched. */
+  before: boolean;
 }
 
 /** Processes of others on the run's GPUs, before or while it ran. */
 function foreign(rows: MemoryRows, plan: MemoryPlan, { gpus, own, points }: TotalFacts): Foreign[] {
   const found = new Map<string, Foreign>();
   for (const { gpu, pid, name, used_bytes } of plan.others_before)
-    if (gpus.includes(gpu)) found.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes });
+    if (gpus.includes(gpu)) found.set(`${gpu} ${pid}`, { gpu, pid, name, bytes: used_bytes, before: true });
   for (const { gpu, pid, samples } of rows.processes) {
     if (!gpus.includes(gpu) || own.has(pid) || found.has(`${gpu} ${pid}`)) continue;
-    found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null });
+    const before = samples[0]!.t_ns <= plan.launch_ns;
+    found.set(`${gpu} ${pid}`, { gpu, pid, name: null, bytes: samples.at(-1)?.bytes ?? null, before });
   }
   for (const { gpu, used_bytes } of points.baseline.per_gpu_details) {
     const seen = [...found.values()].some((one) => one.gpu === gpu);
     if (!seen && (used_bytes ?? 0) > unusedBytes)
-      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes });
+      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: used_bytes, before: true });
   }
   for (const gpu of gpus) {
     const seen = [...found.values()].some((one) => one.gpu === gpu);
     if (!seen && besideAllocator(rows, gpu, points) > besideBytes)
-      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null });
+      found.set(`${gpu}`, { gpu, pid: null, name: null, bytes: null, before: false });
   }
   return [...found.values()];
 }

@@ -93,9 +93,23 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
     : [];
 }
 
-function shared({ metadata, memory_breakdown }: ProfileFields): string[] {
-  const issue = metadata?.issues?.find(({ code }) => code === 'gpu_shared');
-  // Its own processes, as the driver lists them, have nothing of the others in them.
-  const own = memory_breakdown.total_measured_source?.startsWith('its own processes') === true;
-  return issue && !own ? [`Others used the GPU: ${issue.text}`] : [];
+function shared(profile: ProfileFields): string[] {
+  const issue = sharedIssue(profile);
+  return issue && !ownShareKnown(profile) ? [`Others used the GPU: ${issue.text}`] : [];
 }
+
+/** What is doubtful about a profile that is compared all the same. */
+export function doubts(profile: ProfileFields): string[] {
+  const issue = sharedIssue(profile);
+  if (!issue || !ownShareKnown(profile)) return [];
+  return [
+    'Others used the GPU; the total is its own processes’ alone, as the driver lists them, so it counts.',
+  ];
+}
+
+const sharedIssue = ({ metadata }: ProfileFields) =>
+  metadata?.issues?.find(({ code }) => code === 'gpu_shared');
+
+/** Its own processes, as the driver lists them, have nothing of the others in them. */
+const ownShareKnown = ({ memory_breakdown }: ProfileFields): boolean =>
+  memory_breakdown.total_measured_source?.startsWith('its own processes') === true;

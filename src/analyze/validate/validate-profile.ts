@@ -2,7 +2,7 @@ import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { ValidatedProfile } from '../../model/documents/validate.js';
 import { estimatedComponents, type EstimatedComponent } from '../../model/memory-components.js';
 import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
-import { implausible } from './plausible.js';
+import { doubts, implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 
 export interface Tolerance {
@@ -50,7 +50,7 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
     row: {
       ...base,
       status: 'compared',
-      reasons: [],
+      reasons: doubts(profile),
       total,
       components,
       residual_bytes: measured.residualBytes,

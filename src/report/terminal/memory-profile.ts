@@ -3,7 +3,7 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
-import { memorySentences } from '../memory-sentences.js';
+import { memorySentences, withOthers } from '../memory-sentences.js';
 import { componentWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
@@ -101,9 +101,9 @@ function pointTable({ memory_measurements, metadata }: MemoryProfile, width: num
   return `${table}\n\n${textTable(heads, gpus, { width })}`;
 }
 
-function increaseWords({ memory_measurements }: MemoryProfile): string {
-  const { warmup_increase_gb, growth_gb, memory_increase_gb } = memory_measurements;
-  return `${gbText(warmup_increase_gb)} came up to warm-up, ${gbText(growth_gb)} after it: ${gbText(memory_increase_gb)} in all`;
+function increaseWords(profile: MemoryProfile): string {
+  const { warmup_increase_gb, growth_gb, memory_increase_gb } = profile.memory_measurements;
+  return `${gbText(warmup_increase_gb)} came up to warm-up, ${gbText(growth_gb)} after it: ${gbText(memory_increase_gb)} in all${withOthers(profile)}`;
 }
 
 function breakdownTable({ memory_breakdown }: MemoryProfile, width: number): string {

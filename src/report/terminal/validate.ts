@@ -95,9 +95,13 @@ function explanations(profiles: readonly ValidatedProfile[], width: number): str
 
 function otherLines({ profiles }: Validation, width: number): string[] {
   const lines = profiles
-    .filter(({ status }) => status !== 'compared')
+    .filter(({ reasons }) => reasons.length > 0)
     .flatMap(({ source, status, reasons }) =>
-      hanging(`  ${status} `, inert(`${source}: ${reasons.join(' ')}`), width),
+      hanging(
+        status === 'compared' ? '  note ' : `  ${status} `,
+        inert(`${source}: ${reasons.join(' ')}`),
+        width,
+      ),
     );
   return lines.length > 0 ? ['', ...lines] : [];
 }

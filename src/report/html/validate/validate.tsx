@@ -58,6 +58,7 @@ const profiles: PageSection<Validation> = {
   applies: ({ data }) => data.counts.compared > 0,
   render: ({ data }) => {
     const compared = data.profiles.filter(({ total }) => total !== null);
+    const doubtful = compared.filter(({ reasons }) => reasons.length > 0);
     const manyGpus = new Set(compared.map(({ gpu }) => gpu)).size > 1;
     return (
       <>
@@ -92,6 +93,18 @@ const profiles: PageSection<Validation> = {
             </li>
           ))}
         </ul>
+        {doubtful.length > 0 && (
+          <>
+            <h3>To know of these profiles</h3>
+            <ul class="notes">
+              {doubtful.map(({ source, reasons }) => (
+                <li>
+                  <strong>{source}:</strong> {reasons.join(' ')}
+                </li>
+              ))}
+            </ul>
+          </>
+        )}
       </>
     );
   },
