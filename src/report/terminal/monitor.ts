@@ -8,8 +8,16 @@ import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 
 function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], width: number): string {
-  const right = (head: string) => ({ head, align: 'right' as const });
-  const columns = [{ head: '' }, ...['mean', 'min', 'median', 'p95', 'max', 'samples'].map(right)];
+  const align = 'right' as const;
+  const columns = [
+    { head: '', flexible: true },
+    { head: 'mean', align },
+    { head: 'min', align, leaveOut: 2 },
+    { head: 'median', align },
+    { head: 'p95', align, leaveOut: 3 },
+    { head: 'max', align },
+    { head: 'samples', align, leaveOut: 1 },
+  ];
   const rows = metrics.map((metric) => [
     metricWords(metric),
     metricCell(metric.mean, metric),

@@ -7,6 +7,8 @@ export interface TextColumn {
   align?: 'left' | 'right';
   /** Cut with "…" when the table would be wider than it may; at most one column. */
   flexible?: boolean;
+  /** Left out, the lowest number first, while the table is wider than it may be. */
+  leaveOut?: number;
 }
 
 const borderless = {
@@ -27,9 +29,18 @@ const borderless = {
   middle: '  ',
 };
 
+/** The table without its column of the lowest `leaveOut`, or undefined where none may go. */
+function narrower(columns: TextColumn[], rows: string[][]): [TextColumn[], string[][]] | undefined {
+  const order = columns.map(({ leaveOut }) => leaveOut ?? Infinity);
+  const least = Math.min(...order);
+  if (least === Infinity) return undefined;
+  const gone = order.indexOf(least);
+  return [columns.toSpliced(gone, 1), rows.map((row) => row.toSpliced(gone, 1))];
+}
+
 /**
- * A borderless table, columns two spaces apart, no wider than `width` as long as the flexible column can give way.
- * Cells may carry colour codes. Without heads there is no head line.
+ * A borderless table, columns two spaces apart, no wider than `width` as long as columns may be left out and the flexible
+ * one can give way. Cells may carry colour codes. Without heads there is no head line.
  */
 export function textTable(
   columns: TextColumn[],
@@ -40,6 +51,8 @@ export function textTable(
   const lines = headed ? [columns.map(({ head }) => head), ...rows] : rows;
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index] ?? ''))));
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);
+  const fewer = total > width ? narrower(columns, rows) : undefined;
+  if (fewer) return textTable(...fewer, { width, indent });
   const flexible = columns.findIndex((column) => column.flexible);
   const own = widths[flexible];
   if (own !== undefined && total > width) widths[flexible] = Math.max(8, own - (total - width));

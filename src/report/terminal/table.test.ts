@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest';
+import { textTable } from './table.js';
+
+describe('textTable', () => {
+  const columns = [
+    { head: 'name' },
+    { head: 'min', leaveOut: 2 },
+    { head: 'mean' },
+    { head: 'samples', leaveOut: 1 },
+  ];
+  const rows = [['busy', '10.0 %', '50.0 %', '61']];
+
+  it('leaves columns out in their order, and no more than it must', () => {
+    // Two of indent, cells of 4, 6, 6 and 7 and two between them: 31.
+    expect(textTable(columns, rows, { width: 31 })).toBe(
+      '  name  min     mean    samples\n  busy  10.0 %  50.0 %  61',
+    );
+    expect(textTable(columns, rows, { width: 30 })).toBe('  name  min     mean\n  busy  10.0 %  50.0 %');
+    expect(textTable(columns, rows, { width: 21 })).toBe('  name  mean\n  busy  50.0 %');
+  });
+
+  it('is as wide as it must be where nothing may go', () => {
+    expect(textTable([{ head: 'name' }], [['a long cell']], { width: 5 })).toBe('  name\n  a long cell');
+  });
+});
