@@ -172,11 +172,11 @@ export function defineServe(command: Command): void {
         await servingCsv(document.data, typed.csv);
       }
       const { keepReport } = await import('./session-summary.js');
-      const report = await keepReport({ kind: 'serving', document });
+      const { path: report, explain } = await keepReport({ kind: 'serving', document });
       if (typed.json) printDocument(document);
       else {
         const { servingSummary } = await import('../report/terminal/serving.js');
-        print(servingSummary(document, { width: Math.min(110, terminalWidth()) }));
+        print(servingSummary(document, { width: Math.min(110, terminalWidth()), explain }));
       }
       if (!typed.quiet) talk(`report: ${report}`);
       if (interrupted) {

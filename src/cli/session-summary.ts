@@ -92,26 +92,26 @@ export function documentsOf(analysed: Analysed): Document<unknown>[] {
   return [trace, counters, gemms].filter((one) => one !== null);
 }
 
-const explained: ReadonlySet<Analysed['kind']> = new Set([
-  'profile',
-  'bench',
-  'serving',
-  'memory',
-  'captures',
-]);
+/** Kinds that have waterfall and findings; those that say why, where there is neither, have `true`. */
+const explained: Partial<Record<Analysed['kind'], boolean>> = {
+  profile: false,
+  bench: true,
+  serving: true,
+  results: true,
+  memory: false,
+  captures: true,
+};
 
-/**
- * Waterfall and findings, for the kinds of sessions whose summaries and pages lead with them; null for the others, and
- * where there is neither.
- */
+/** What the summaries and pages of a session lead with: sentences, waterfall, findings; null for kinds that have none. */
 export async function explanationOf(
   session: Session,
   { kind }: Pick<Analysed, 'kind'>,
 ): Promise<Document<ExplainResult> | null> {
-  if (!explained.has(kind)) return null;
+  const always = explained[kind];
+  if (always === undefined) return null;
   const { rememberedExplanation } = await import('../analyze/explain/explain.js');
   const explain = await rememberedExplanation(session);
-  return explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
+  return always || explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
 }
 
 /** Both from one database: the explanation begins with tables that the analysis has made in it. */
@@ -155,7 +155,7 @@ export async function writeAnalysed(
     }
     case 'results': {
       const { resultsReport } = await import('../report/html/results/results.js');
-      return writePage(path, (parts) => resultsReport(analysed.document, parts));
+      return writePage(path, (parts) => resultsReport(analysed.document, { ...parts, explain }));
     }
     case 'monitor': {
       const { monitorReport } = await import('../report/html/monitor/monitor.js');
@@ -178,16 +178,17 @@ export async function writeAnalysed(
 
 /**
  * Writes the report of a benchmark or load test into its session's folder, for the commands that made it.
- * @returns its path
+ * @returns its path, and the explanation it leads with
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function keepReport(
   analysed: Extract<Analysed, { kind: 'bench' | 'serving' }>,
-): Promise<string> {
+): Promise<{ path: string; explain: Document<ExplainResult> | null }> {
   const { id } = analysed.document.data.session;
   const path = reportPath(join(homeFolders().sessions, id));
-  await writeAnalysed(analysed, path, await explanationOf(await openSession(id), analysed));
-  return path;
+  const explain = await explanationOf(await openSession(id), analysed);
+  await writeAnalysed(analysed, path, explain);
+  return { path, explain };
 }
 
 /** Ends `import` and `run`: the summary in the terminal or one document, and the report in the session's folder. */
@@ -260,7 +261,7 @@ async function analysedText(
   }
   if (analysed.kind === 'results') {
     const { resultsSummary } = await import('../report/terminal/results.js');
-    return `${resultsSummary(analysed.document, terminalWidth())}\n\n  Session ${id} kept · report:\n  ${path}`;
+    return `${resultsSummary(analysed.document, how.width, explain)}\n\n  Session ${id} kept · report:\n  ${path}`;
   }
   if (analysed.kind === 'monitor') {
     const { monitorSummary } = await import('../report/terminal/monitor.js');
@@ -278,8 +279,11 @@ async function analysedText(
   const { countersSummary } = await import('../report/terminal/counters.js');
   const { gemmsSummary } = await import('../report/terminal/gemms.js');
   const { trace, counters, gemms } = analysed;
+  const { explainBrief } = await import('../report/terminal/explain.js');
   // The end of the output is what stays on the screen.
   const parts = [
+    // A timeline's summary has it at its own head.
+    trace === null && explain ? explainBrief(explain, how.width) : null,
     gemms && gemmsSummary(gemms, how),
     counters && countersSummary(counters, how),
     trace ? traceSummary(trace, how) : `  Session ${id} kept · report:\n  ${path}`,

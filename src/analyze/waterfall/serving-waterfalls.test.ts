@@ -111,11 +111,11 @@ test('a server that tells nothing: what is before the first token is not taken a
   expect(stage.bars.at(-1)!.note).toMatch(/queue, prefill, scheduling/);
 });
 
-test("results of vLLM's client: means of the file; without the end-to-end latency none", async () => {
+test("results of another tool's client: means of the file, else of its requests; without the end-to-end latency none", async () => {
   const home = testHome();
-  const of = async (file: string) => {
+  const of = async (file: string, importer = 'vllm-bench-serve') => {
     const path = fixture(`benchmark-results-from-schema/${file}.json`);
-    const session = await imported(home, 'vllm-bench-serve', path);
+    const session = await imported(home, importer, path);
     const database = await session.connect();
     const [stage] = await resultsWaterfalls(database);
     const sums = [];
@@ -134,4 +134,11 @@ test("results of vLLM's client: means of the file; without the end-to-end latenc
   });
   for (const [i, sum] of sums.entries()) expect(sum).toBeCloseTo(stage!.bars[i]!.ms, 9);
   expect((await of('vllm-serve')).stage).toBeUndefined();
+  // The same requests in GuideLLM's file, whose own request_latency is defined otherwise.
+  const guidellm = await of('guidellm-benchmarks', 'guidellm');
+  expect(inMs(guidellm.stage!)).toEqual({
+    'kernels.decode': expect.closeTo(108.248, 2) as number,
+    unattributed: expect.closeTo(79.655, 2) as number,
+  });
+  for (const [i, sum] of guidellm.sums.entries()) expect(sum).toBeCloseTo(guidellm.stage!.bars[i]!.ms, 9);
 });

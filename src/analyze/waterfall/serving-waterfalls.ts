@@ -108,8 +108,12 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
   return row && row.seconds !== null && row.seconds > 0 ? row.n / row.seconds : null;
 }
 
+/** Of a row of `metrics`: not as the tool wrote it. */
+const isRecomputed = `(source LIKE 'recomputed%')`;
+
 /**
- * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours. The part until the
+ * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours, else from those
+ * that were recomputed from the requests of its file (GuideLLM's end-to-end latency is another). The part until the
  * first token holds queue, network and prefill, which no such file tells apart.
  */
 export async function resultsWaterfalls(database: SessionDatabase): Promise<StageWaterfall[]> {
@@ -122,21 +126,25 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     value: number;
     unit: string;
     n: number | null;
+    recomputed: boolean;
   }>(
-    `SELECT capture_id, execution_id, point, label, name, value, unit, n FROM metrics
-     WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft') AND source NOT LIKE 'recomputed%'
+    `SELECT capture_id, execution_id, point, label, name, value, unit, n, ${isRecomputed} AS recomputed FROM metrics
+     WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft')
      ORDER BY capture_id, point, name`,
   );
   const keys = [...new Set(rows.map(({ capture_id, point }) => `${capture_id} ${point}`))];
   return keys.flatMap((key) => {
     const own = rows.filter(({ capture_id, point }) => `${capture_id} ${point}` === key);
-    const e2e = own.find(({ name }) => name === 'e2e');
-    const ttft = own.find(({ name }) => name === 'ttft');
-    if (!e2e || !ttft) return [];
+    // Both of one source: the requests of a file may be fewer than its means are of.
+    const pair = [false, true]
+      .map((recomputed) => own.filter((row) => row.recomputed === recomputed))
+      .find((found) => found.length === 2);
+    if (!pair) return [];
+    const [e2e, ttft] = pair as [(typeof own)[number], (typeof own)[number]];
     const ms = ({ value, unit }: (typeof own)[number]) => (unit === 's' ? value * 1e3 : value);
     const of = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
-       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND source NOT LIKE 'recomputed%'`;
+       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputed} = ${e2e.recomputed}`;
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],

@@ -46,7 +46,7 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): T
       };
     default:
       return {
-        label: 'not explained',
+        label: 'not explained, before the first token',
         confidence: 'low',
         confidence_why: 'nothing in the session tells its cause',
         sharpen: queueMs === null ? withMetrics : inServer,

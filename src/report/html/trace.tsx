@@ -1,5 +1,5 @@
 import type { Child } from 'hono/jsx';
-import { explainParts } from './explain/explain.js';
+import { explainParts, Sentences } from './explain/explain.js';
 import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
 import { CountersSection } from './trace/counters.js';
@@ -88,6 +88,7 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
       ) : (
         <header id="summary">
           <h1>{title}</h1>
+          <Sentences explain={explain} />
           <p>The session has no timeline: there is nothing to say about phases and idle time.</p>
         </header>
       )}

@@ -66,10 +66,18 @@ export function explainBrief({ data }: Document<ExplainResult>, columns: number,
     ...sentenceLines(data, width),
     ...(lead ? ['', ...waterfallLines(lead, width)] : []),
     ...briefFindings(data, width, findings),
-    '',
-    ...hanging('  ', `evidence and all findings: inferscope explain --session ${nameOf(data)}`, width),
+    ...(data.stages.length + data.findings.length > 0
+      ? ['', ...moreLines(`inferscope explain --session ${nameOf(data)}`, width)]
+      : []),
   ];
   return withPlainSpaces(lines.join('\n'));
+}
+
+/** The command whole on one line, to be copied. */
+function moreLines(command: string, width: number): string[] {
+  const what = '  evidence and all findings:';
+  const one = `${what} ${command}`;
+  return textWidth(one) <= width ? [one] : [what, `    ${command}`];
 }
 
 /** The largest findings, each with its change. */
@@ -96,7 +104,7 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
   const spread = ci95 ? `, ±${nbsp}${formatMs((ci95[1] - ci95[0]) / 2)}` : '';
   const roofline =
     stage.roofline_ms.value === null ? '' : ` — the roofline allows ${formatMs(stage.roofline_ms.value)}`;
-  const head = `${inert(stageName(stage))} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
+  const head = `${inert(stageName(stage))}${stage.point === null ? '' : ':'} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
   const bars = shownBars(stage);
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
   const idWidth = Math.max(12, ...bars.map((bar) => textWidth(shownId(bar)))) + 1;

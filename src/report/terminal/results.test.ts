@@ -2,6 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 import { expect, test } from 'vitest';
 import { document } from '../../model/document.js';
 import type { BenchmarkResults } from '../../model/documents/results.js';
+import { testExplain } from '../test-explain.js';
 import { resultsSummary } from './results.js';
 
 const statistic = (name: string, value: number, source = 'file: x') => ({
@@ -67,4 +68,18 @@ test('ours where it was recomputed, the tool’s elsewhere; other definitions an
   expect(text).toMatch(/guidellm\.request_latency +190 ms +– +250 ms †/);
   expect(text).toContain('guidellm.request_latency  to the end of the response');
   expect(text).toContain('error: no request completed');
+});
+
+test('sentences and the waterfall come before the tables', () => {
+  const text = stripVTControlCharacters(
+    resultsSummary(document('results', '1.0', results, []), 80, testExplain()),
+  );
+  const places = [
+    'A decode step takes 23.3 ms',
+    'host.program',
+    'Launch-bound',
+    'vllm bench serve · rate inf',
+  ].map((part) => text.lastIndexOf(part));
+  expect(places[0]).toBeGreaterThan(0);
+  expect(places).toEqual(places.toSorted((a, b) => a - b));
 });

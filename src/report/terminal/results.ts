@@ -1,23 +1,29 @@
 import type { Document } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../../model/documents/results.js';
 import { formatCount, formatQuantity, nbsp, noValue } from '../format.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
+import { explainBrief } from './explain.js';
 import { textTable } from './table.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
 /**
- * Imported benchmark results: a table a load point, ours apart from what is defined otherwise, whose definitions are
+ * Imported benchmark results: sentences and the waterfall of a request, then a table a load point, ours apart from what is defined otherwise, whose definitions are
  * told once. At most 80 columns; nothing is lost without colour.
  */
 export function resultsSummary(
   { data, issues, tool_version }: Document<BenchmarkResults>,
   columns: number,
+  explain: Document<ExplainResult> | null = null,
 ): string {
   const width = Math.min(80, columns);
-  const lines = [`inferscope ${tool_version} · results · ${inert(data.session.title)}`];
+  const lines = [
+    ...hanging('', `inferscope${nbsp}${tool_version} · results · ${inert(data.session.title)}`, width),
+    ...(explain ? ['', explainBrief(explain, width)] : []),
+  ];
   const told = new Map<string, string>();
   for (const { tool, points } of data.captures) {
     for (const point of points) {

@@ -1,10 +1,12 @@
 import type { Document } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
 import type { Distribution, ServingPoint, ServingResult } from '../../model/documents/serving.js';
 import type { Figure } from '../../model/figure.js';
 import { formatMs, formatNumber, formatPercent, nbsp, noValue } from '../format.js';
 import { colour } from './colour.js';
-import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { explainBrief } from './explain.js';
+import { type TextColumn, textTable } from './table.js';
+import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 const number = (figure: Figure) => (figure.value === null ? noValue : formatNumber(figure.value));
@@ -17,38 +19,57 @@ function loadWords({ load }: ServingPoint): string {
   return `${load.kind} ${formatNumber(load.rate_per_s)}/s${bound}`;
 }
 
-function pointTable(points: readonly ServingPoint[], slo: boolean, width: number): string {
-  const rows = points.map((point) => {
-    const { latency, throughput, requests, goodput, client } = point;
-    const failed = requests.failed === 0 ? '' : ` (${requests.failed} failed)`;
-    const good = goodput.share.value === null ? noValue : formatPercent(goodput.share.value);
-    return [
-      loadWords(point),
-      `${requests.ok}${failed}`,
-      number(throughput.output_tokens_per_s),
-      at(latency.ttft, 'p50'),
-      at(latency.ttft, 'p99'),
-      at(latency.tpot, 'p50'),
-      at(latency.tpot, 'p99'),
-      at(latency.e2e, 'p50'),
-      at(latency.e2e, 'p99'),
-      ...(slo ? [goodput.meets_slo ? colour.green(good) : good] : []),
-      client.bound ? colour.yellow('yes') : 'no',
-    ];
-  });
-  const heads = [
-    right('tok/s'),
-    right('TTFT p50'),
-    right('p99'),
-    right('TPOT p50'),
-    right('p99'),
-    right('e2e p50'),
-    right('p99'),
-    ...(slo ? [right('within SLO')] : []),
-    { head: 'client-bound' },
-  ];
-  return textTable([{ head: 'load' }, right('ok'), ...heads], rows, { width });
+/** A row a load, in one table where the terminal is wide enough, else in two. */
+function pointTables(points: readonly ServingPoint[], slo: boolean, width: number): string {
+  const load: Column = [{ head: 'load', flexible: true }, loadWords];
+  const rate = rateColumns(slo);
+  const one = table([load, ...rate.counts, ...latencyColumns, ...rate.verdicts], points, Infinity);
+  if (one.split('\n').every((line) => textWidth(line) <= width)) return one;
+  return [
+    [load, ...rate.counts, ...rate.verdicts],
+    [load, ...latencyColumns],
+  ]
+    .map((columns) => table(columns, points, width))
+    .join('\n\n');
 }
+
+type Column = [head: TextColumn, cell: (point: ServingPoint) => string];
+
+const table = (columns: readonly Column[], points: readonly ServingPoint[], width: number): string =>
+  textTable(
+    columns.map(([head]) => head),
+    points.map((point) => columns.map(([, cell]) => cell(point))),
+    { width },
+  );
+
+function rateColumns(slo: boolean): { counts: Column[]; verdicts: Column[] } {
+  const answered: Column = [
+    right('ok'),
+    ({ requests: { ok, failed } }) => `${ok}${failed === 0 ? '' : ` (${failed} failed)`}`,
+  ];
+  const rate: Column = [right('tok/s'), ({ throughput }) => number(throughput.output_tokens_per_s)];
+  const within: Column = [
+    right('within SLO'),
+    ({ goodput: { share, meets_slo } }) => {
+      const good = share.value === null ? noValue : formatPercent(share.value);
+      return meets_slo ? colour.green(good) : good;
+    },
+  ];
+  const bound: Column = [
+    { head: 'client-bound' },
+    ({ client }) => (client.bound ? colour.yellow('yes') : 'no'),
+  ];
+  return { counts: [answered, rate], verdicts: slo ? [within, bound] : [bound] };
+}
+
+const latencyColumns: Column[] = [
+  [right('TTFT p50'), ({ latency }) => at(latency.ttft, 'p50')],
+  [right('p99'), ({ latency }) => at(latency.ttft, 'p99')],
+  [right('TPOT p50'), ({ latency }) => at(latency.tpot, 'p50')],
+  [right('p99'), ({ latency }) => at(latency.tpot, 'p99')],
+  [right('e2e p50'), ({ latency }) => at(latency.e2e, 'p50')],
+  [right('p99'), ({ latency }) => at(latency.e2e, 'p99')],
+];
 
 function detail(point: ServingPoint): [string, string][] {
   const { latency, requests, tokens, client, server, load, throughput } = point;
@@ -88,8 +109,11 @@ function detail(point: ServingPoint): [string, string][] {
   return named;
 }
 
-/** What `inferscope bench serve` prints: a row a load, the answers, and the client's own health. */
-export function servingSummary(document: Document<ServingResult>, { width }: { width: number }): string {
+/** What `inferscope bench serve` prints: sentences and the waterfall of a request, a row a load, the answers, the client's own health. */
+export function servingSummary(
+  document: Document<ServingResult>,
+  { width, explain = null }: { width: number; explain?: Document<ExplainResult> | null },
+): string {
   const { target, prompts, points, saturation, best_under_slo: best, slo, probe, session } = document.data;
   const unit = prompts.tokenizer === null ? 'words' : 'tokens';
   const title = [
@@ -100,7 +124,13 @@ export function servingSummary(document: Document<ServingResult>, { width }: { w
     `${prompts.input_len} ${unit} → ${prompts.output_len} tokens`,
     `seed ${prompts.seed}`,
   ].join(' · ');
-  const lines = [...wrap(title, width), '', pointTable(points, slo !== null, width), ''];
+  const lines = [
+    ...wrap(title, width),
+    ...(explain ? ['', explainBrief(explain, width)] : []),
+    '',
+    pointTables(points, slo !== null, width),
+    '',
+  ];
   const answer = (text: string) => lines.push(...hanging('  ', text, width));
   if (points.length > 1 || saturation.execution_id !== null) answer(saturation.text);
   if (best) answer(best.text);

@@ -5,6 +5,7 @@ import {
   resultsDocumentSchema,
   resultsVersion,
 } from '../../../model/documents/results.js';
+import { testExplain } from '../../test-explain.js';
 import { resultsReport } from './results.js';
 
 const statistic = (name: string, value: number) => ({
@@ -48,12 +49,13 @@ const made = document<BenchmarkResults>('results', resultsVersion, {
   ],
 });
 
-const html = resultsReport(made, { clientScript: '"use strict";' });
-const text = html
-  .replaceAll(/<(style|script)[\s\S]*?<\/\1>/g, '')
-  .replaceAll(/<[^>]+>/g, ' ')
-  .replaceAll('\u00a0', ' ')
-  .replaceAll(/\s+/g, ' ');
+const words = (html: string): string =>
+  html
+    .replaceAll(/<(style|script)[\s\S]*?<\/\1>/g, '')
+    .replaceAll(/<[^>]+>/g, ' ')
+    .replaceAll('\u00a0', ' ')
+    .replaceAll(/\s+/g, ' ');
+const text = words(resultsReport(made, { clientScript: '"use strict";' }));
 
 it('imported results: the tool’s value and ours in rows of their own, foreign definitions marked wherever they stand', () => {
   expect(resultsDocumentSchema.safeParse(made).error).toBeUndefined();
@@ -64,4 +66,19 @@ it('imported results: the tool’s value and ours in rows of their own, foreign 
   expect(text).toContain('includes TTFT &lt;b&gt;');
   expect(text).toContain('10 requests, 1 failed');
   expect(text).toContain('mean_x, p99_step_x');
+});
+
+it('leads with sentences, waterfall and findings', () => {
+  const html = resultsReport(made, { clientScript: '', explain: testExplain() });
+  const led = words(html);
+  const places = [
+    'A decode step takes 23.3 ms',
+    'Where the time goes',
+    'Launch-bound',
+    'ttft the tool as ours',
+  ];
+  const found = places.map((part) => led.lastIndexOf(part));
+  expect(found[0]).toBeGreaterThan(0);
+  expect(found).toEqual(found.toSorted((a, b) => a - b));
+  expect(html).toContain('data-chart="waterfall"');
 });

@@ -1,10 +1,12 @@
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../../../model/documents/results.js';
 import { formatCount, formatQuantity, noValue } from '../../format.js';
 import { collapsed } from '../../notices.js';
 import { plural } from '../../words.js';
 import { documentPage, type PageSection } from '../document-page.js';
+import { explainParts, Sentences } from '../explain/explain.js';
 import { DataTable, Notices } from '../parts.js';
 
 type Captures = BenchmarkResults['captures'];
@@ -129,7 +131,7 @@ const toolName = ({ tool }: Captures[number]): string => `${tool.name} ${tool.ve
  */
 export function resultsReport(
   document: Document<BenchmarkResults>,
-  { clientScript }: { clientScript: string },
+  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
 ): string {
   const { session, captures } = document.data;
   const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
@@ -152,6 +154,7 @@ export function resultsReport(
         inferscope import · {session.id} · {session.started_at.slice(0, 16).replace('T', ' ')} UTC
       </p>
       <h1>{session.title}</h1>
+      <Sentences explain={explain} />
       <dl class="lead">
         <div>
           <dt>Holds</dt>
@@ -184,5 +187,13 @@ export function resultsReport(
       <Notices issues={collapsed(document.issues)} />
     </header>
   );
-  return documentPage({ title: session.title, document, session, summary, sections, clientScript });
+  return documentPage({
+    title: session.title,
+    document,
+    session,
+    summary,
+    lead: explainParts(explain),
+    sections,
+    clientScript,
+  });
 }

@@ -4,6 +4,7 @@ import { servingCharts } from '../../charts/registry.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { themes } from '../../palette.js';
 import { hostileText } from '../../test-profile.js';
+import { testExplain } from '../../test-explain.js';
 import { testServing } from '../../test-serving.js';
 import { servingReport } from './serving.js';
 import { clientSentence } from './summary.js';
@@ -36,6 +37,19 @@ describe('report of a load test', () => {
       [saturation, slo, client, failures, loads].toSorted((a, b) => a! - b!),
     );
     expect(saturation).toBeGreaterThan(0);
+  });
+
+  it('leads with three sentences, and the waterfall before its own sections', () => {
+    const text = words(servingReport(testServing(), { clientScript: '', explain: testExplain() }));
+    const places = [
+      'A decode step takes 23.3 ms',
+      'It saturates at 16 users',
+      'a mean instance of each stage',
+      'A row a load',
+    ];
+    const found = places.map((part) => text.indexOf(part));
+    expect(found[0]).toBeGreaterThan(0);
+    expect(found).toEqual(found.toSorted((a, b) => a - b));
   });
 
   it('a client that kept up is said to', () => {

@@ -38,7 +38,7 @@ export function servingReport(
     title: session.title,
     document,
     session,
-    summary: <ServingSummary document={document} />,
+    summary: <ServingSummary document={document} explain={explain} />,
     lead: explainParts(explain),
     sections,
     clientScript,

@@ -1,10 +1,12 @@
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
+import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { ServingPoint, ServingResult, Slo } from '../../../model/documents/serving.js';
 import type { Figure } from '../../../model/figure.js';
 import { byLoad, levelLabel } from '../../charts/serving/levels.js';
 import { figureParts, formatCount, formatFigure, formatMs, formatPercent } from '../../format.js';
 import { collapsed } from '../../notices.js';
+import { Sentences } from '../explain/explain.js';
 import { asRequests } from './serving-parts.js';
 import { LoudNotices, QuietNotes } from '../summary-notices.js';
 
@@ -112,7 +114,10 @@ const Card: FC<CardData> = ({ label, figure, text, note }) => {
 };
 
 /** What someone in a hurry reads: what the server can bear, and whether it was the server. */
-export const ServingSummary: FC<{ document: Document<ServingResult> }> = ({ document: { data, issues } }) => {
+export const ServingSummary: FC<{
+  document: Document<ServingResult>;
+  explain?: Document<ExplainResult> | null | undefined;
+}> = ({ document: { data, issues }, explain }) => {
   const points = byLoad(data);
   const said = collapsed(issues);
   const loud = said.filter(({ severity }) => severity !== 'info');
@@ -129,6 +134,7 @@ export const ServingSummary: FC<{ document: Document<ServingResult> }> = ({ docu
           .filter((part) => part !== null)
           .join(' · ')}
       </p>
+      <Sentences explain={explain} />
       <dl class="lead">
         <div>
           <dt>Saturation</dt>
