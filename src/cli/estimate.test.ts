@@ -300,3 +300,47 @@ it('the table of models fits 80 columns', () => {
   const text = stripVTControlCharacters(fitsText(estimateFits('H200', options({})), { width: 80 }));
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
 });
+
+describe('80 columns, and nothing is lost in silence', () => {
+  const textOf = async (change: Partial<EstimateOptions>, fits: boolean[] = []): Promise<string> => {
+    const made = await estimate(options({ model: 'llama-3.1-8b', ...change }));
+    // What fits is searched for (seconds); how it is shown needs a figure only.
+    for (const [index, point] of fits.length === 0 ? [] : made.data.memory!.points.entries()) {
+      point.fits = fits[index % fits.length]!;
+      point.largest.context_tokens = 100_000 + index;
+    }
+    const text = stripVTControlCharacters(estimateText(made, { width: 80 }));
+    for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
+    return text.replaceAll(/\s+/g, ' ');
+  };
+
+  it('what all rows have alike stands above them', async () => {
+    const text = await textOf({ batchSize: [1, 8, 512] }, [true]);
+    expect(text).toContain('all: input 128, output 128, weights 15.0 GiB, fits yes');
+    expect(text).toContain('batch KV cache activations overhead needed ');
+  });
+
+  it('what has no room is named', async () => {
+    const lists = { batchSize: [1, 512], inputLen: [512, 131_072], outputLen: [128, 1024] };
+    const text = await textOf(lists, [true, false]);
+    expect(text).toContain('all: weights 15.0 GiB batch input output KV cache');
+    expect(text).toMatch(/Not shown for want of room: overhead(, \w+)*; --json has all/);
+    expect(text).toContain('max context');
+  });
+
+  it('a GPU size that is not known is asked for', async () => {
+    expect(await textOf({ batchSize: [1, 8] })).toContain('Whether it fits: give --gpu');
+  });
+
+  it('GPUs that all hold something else', async () => {
+    const text = await textOf({
+      model: 'gemma-3-27b',
+      batchSize: [256],
+      contextLen: [131_072],
+      pipelineParallelSize: 12,
+    });
+    for (const label of ['GPU 0', 'GPU 11']) expect(text).toContain(label);
+    // Two tables.
+    expect(text.match(/weights \d/g)).toHaveLength(2);
+  });
+});

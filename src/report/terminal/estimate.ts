@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatQuantity, nbsp, noValue } from '../form
 import { componentWords } from '../memory-words.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 const short = (count: number): string => formatQuantity(count, 'FLOP').replace(/FLOP$/, '').trim();
@@ -80,22 +80,10 @@ function pointLines(memory: EstimateMemory, point: EstimatePoint, width: number)
   const share = memory.engine === 'vllm' ? `, utilisation ${memory.gpu_memory_utilization}` : '';
   const title = `Memory at ${point.peak === 'start-up' ? 'start-up' : `the peak, in ${point.peak}`}: ${memory.engine}${share}, ${shape}, ${whereOf(memory)}`;
   const kinds = differentGpus(point);
-  const rows = point.lines.map((line) => [
-    componentWords[line.component] ?? line.component,
-    ...kinds.map(({ gpu }) => formatBytes(line.gpu_bytes[gpu] ?? 0)),
-    line.confidence,
-  ]);
-  const together = ['together', ...kinds.map(({ gpu }) => formatBytes(point.gpus[gpu]!.bytes)), ''];
-  const heads = kinds.map(({ label }) =>
-    right(kinds.length === 1 ? (point.gpus.length > 1 ? 'each GPU' : 'bytes') : label),
-  );
-  const table = textTable([{ head: 'component' }, ...heads, { head: 'confidence' }], [...rows, together], {
-    width: Math.max(width, 80),
-  });
   return [
     ...hanging('  ', title, width).map((line) => colour.bold(line)),
     '',
-    table,
+    ...componentTables(point, kinds, width),
     '',
     ...point.lines.flatMap(({ component, formula }) =>
       hanging(`  ${colour.dim((componentWords[component] ?? component).padEnd(18))}`, inert(formula), width),
@@ -104,6 +92,35 @@ function pointLines(memory: EstimateMemory, point: EstimatePoint, width: number)
     ...verdictLines(memory, point, width),
   ];
 }
+
+type GpuKind = ReturnType<typeof differentGpus>[number];
+
+/** A column for each kind of GPU; as many tables as it takes for none to be wider than `width`. */
+function componentTables(point: EstimatePoint, kinds: readonly GpuKind[], width: number): string[] {
+  const table = (shown: readonly GpuKind[]): string => {
+    const rows = point.lines.map((line) => [
+      componentWords[line.component] ?? line.component,
+      ...shown.map(({ gpu }) => formatBytes(line.gpu_bytes[gpu] ?? 0)),
+      line.confidence,
+    ]);
+    const together = ['together', ...shown.map(({ gpu }) => formatBytes(point.gpus[gpu]!.bytes)), ''];
+    const heads = shown.map(({ label }) =>
+      right(kinds.length === 1 ? (point.gpus.length > 1 ? 'each GPU' : 'bytes') : label),
+    );
+    return textTable([{ head: 'component' }, ...heads, { head: 'confidence' }], [...rows, together], {
+      width,
+    });
+  };
+  for (let shown = kinds.length; ; shown--) {
+    const made = table(kinds.slice(0, shown));
+    if (shown > 1 && isWider(made, width)) continue;
+    const rest = kinds.slice(shown);
+    return rest.length === 0 ? [made] : [made, '', ...componentTables(point, rest, width)];
+  }
+}
+
+const isWider = (table: string, width: number): boolean =>
+  table.split('\n').some((line) => textWidth(line) > width);
 
 /** GPUs that hold equally much stand in one column. */
 function differentGpus({ gpus, lines }: EstimatePoint): { gpu: number; label: string }[] {
@@ -199,35 +216,71 @@ function tableLines(memory: EstimateMemory, width: number): string[] {
     return formatBytes(bytes);
   };
   const overhead = ['framework_overhead', 'cuda_graphs', 'cuda_context', 'allocator_reserve'];
-  const rows = memory.points.map((point) => [
-    String(point.batch_size),
-    formatCount(point.input_len),
-    formatCount(point.output_len),
-    of(point, 'model_weights'),
-    formatBytes(point.kv_needed_bytes),
-    of(point, 'activations'),
-    of(point, ...overhead),
-    formatBytes(point.needed_gpu_bytes),
-    point.fits === null ? noValue : point.fits ? 'yes' : 'no',
-    point.largest.context_tokens === null ? noValue : formatCount(point.largest.context_tokens),
-  ]);
-  const heads = [
-    'batch',
-    'input',
-    'output',
-    'weights',
-    'KV cache',
-    'activations',
-    'overhead',
-    'needed',
-    'fits',
-    'max context',
+  const text = (count: number | null): string => (count === null ? noValue : formatCount(count));
+  const all: Column[] = [
+    { head: 'batch', of: ({ batch_size }) => String(batch_size) },
+    { head: 'input', of: ({ input_len }) => formatCount(input_len) },
+    { head: 'output', of: ({ output_len }) => formatCount(output_len) },
+    { head: 'weights', of: (point) => of(point, 'model_weights') },
+    { head: 'KV cache', of: ({ kv_needed_bytes }) => formatBytes(kv_needed_bytes) },
+    { head: 'activations', of: (point) => of(point, 'activations') },
+    { head: 'overhead', of: (point) => of(point, ...overhead) },
+    { head: 'needed', of: ({ needed_gpu_bytes }) => formatBytes(needed_gpu_bytes) },
+    { head: 'fits', of: ({ fits }) => (fits === null ? noValue : fits ? 'yes' : 'no') },
+    { head: 'max context', of: ({ largest }) => text(largest.context_tokens) },
   ];
+  const { columns, same, dropped } = columnsFor(memory, all, width);
+  const without = memory.points.every(({ fits }) => fits === null) && memory.engine !== 'onnx';
   return [
     ...hanging('  ', `Memory of the fullest GPU: ${memory.engine}, ${whereOf(memory)}`, width).map((line) =>
       colour.bold(line),
     ),
+    ...(same === '' ? [] : hanging('  all: ', same, width)),
     '',
-    textTable(heads.map(right), rows, { width }),
+    pointTable(memory, columns, width),
+    ...(dropped.length > 0
+      ? ['', ...hanging('  ', `Not shown for want of room: ${dropped.join(', ')}; --json has all.`, width)]
+      : []),
+    ...(without
+      ? ['', ...hanging('  ', 'Whether it fits: give --gpu, e.g. --gpu A10G or --gpu 24GiB', width)]
+      : []),
   ];
+}
+
+interface Column {
+  head: string;
+  of: (point: EstimatePoint) => string;
+}
+
+function pointTable({ points }: EstimateMemory, columns: readonly Column[], width: number): string {
+  return textTable(
+    columns.map(({ head }) => right(head)),
+    points.map((point) => columns.map((column) => column.of(point))),
+    { width },
+  );
+}
+
+/** Columns that go first where there is no room: what makes up the sum, not what was asked. */
+const dispensable = ['overhead', 'activations', 'weights', 'KV cache', 'output'];
+
+/** What all rows have alike stands above the table; where there is still no room, columns go. */
+function columnsFor(memory: EstimateMemory, all: readonly Column[], width: number) {
+  if (!isWider(pointTable(memory, all, width), width)) return { columns: all, same: '', dropped: [] };
+  const { points } = memory;
+  const first = points[0]!;
+  const alike = ({ head, of }: Column): boolean =>
+    head !== 'batch' && head !== 'needed' && points.every((point) => of(point) === of(first));
+  const same = all
+    .filter((column) => alike(column) && column.of(first) !== noValue)
+    .map(({ head, of }) => `${head}${nbsp}${of(first)}`)
+    .join(', ');
+  let columns = all.filter((column) => !alike(column));
+  const dropped: string[] = [];
+  for (const name of dispensable) {
+    if (!isWider(pointTable(memory, columns, width), width)) break;
+    if (!columns.some(({ head }) => head === name)) continue;
+    columns = columns.filter(({ head }) => head !== name);
+    dropped.push(name);
+  }
+  return { columns, same, dropped };
 }
