@@ -169,6 +169,13 @@ describe('a measurement that cannot be what it says', () => {
     expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
   });
 
+  it('is rejected where components have in them what others held', () => {
+    const path = join('test', 'fixtures', 'memory-another-process-h200', 'joined.json');
+    const [row] = held(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
+    expect(row).toMatchObject({ status: 'rejected', total: null });
+    expect(row!.reasons.join()).toContain('components are 7.21 GB of a total of 2.09 GB');
+  });
+
   it('is skipped when the calculator knows nothing of it', () => {
     const profile = read('llama-2-7b-float16');
     const other = { ...profile, engine_metadata: { engine_type: 'tensorrt-llm' } };

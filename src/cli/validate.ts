@@ -61,7 +61,8 @@ async function run(profiles: string[], typed: Typed): Promise<void> {
   await writePage(files.html, (parts) => validateReport(document, parts));
   if (typed.json) printDocument(document);
   else print(validateText(document, how));
-  talk(`\n  session ${document.data.session!.id} kept · ${Object.values(files).join(' · ')}`);
+  // A path a line: no terminal breaks it, and it can be copied.
+  talk(['', `session ${document.data.session!.id} kept`, ...Object.values(files)].join('\n  '));
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;
 }
 

@@ -14,6 +14,8 @@ export interface PlausibleFacts {
 const leastOfShare = 0.7;
 /** Components and residual make the total, but for rounding. */
 const sumTolerance = 0.01;
+/** Components that are more than the total by this share of it are not all the run's. */
+const leastDeficit = 0.25;
 
 const gb = (bytes: number): string => `${(bytes / 1e9).toFixed(2)} GB`;
 
@@ -25,7 +27,7 @@ export function implausible(profile: ProfileFields, facts: PlausibleFacts): stri
     ...tooLittleForVllm(facts),
     ...beyondGpu(profile),
     ...doesNotAddUp(facts),
-    ...shared(profile),
+    ...shared(profile, facts.measured),
   ];
 }
 
@@ -93,9 +95,15 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
     : [];
 }
 
-function shared(profile: ProfileFields): string[] {
+function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredMemory): string[] {
   const issue = sharedIssue(profile);
-  return issue && !ownShareKnown(profile) ? [`Others used the GPU: ${issue.text}`] : [];
+  if (!issue) return [];
+  if (!ownShareKnown(profile)) return [`Others used the GPU: ${issue.text}`];
+  return totalBytes !== null && (residualBytes ?? 0) < -leastDeficit * totalBytes
+    ? [
+        `Others used the GPU, and its components are ${gb(totalBytes - residualBytes!)} of a total of ${gb(totalBytes)}: what others held is counted as its own.`,
+      ]
+    : [];
 }
 
 /** What is doubtful about a profile that is compared all the same. */

@@ -13,7 +13,7 @@ import {
 } from '../validate-words.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 /** Profiles in the terminal and the summary; the CSV has all. */
@@ -96,13 +96,14 @@ function explanations(profiles: readonly ValidatedProfile[], width: number): str
 function otherLines({ profiles }: Validation, width: number): string[] {
   const lines = profiles
     .filter(({ reasons }) => reasons.length > 0)
-    .flatMap(({ source, status, reasons }) =>
-      hanging(
-        status === 'compared' ? '  note ' : `  ${status} `,
-        inert(`${source}: ${reasons.join(' ')}`),
-        width,
-      ),
-    );
+    .flatMap(({ source, status, reasons }) => {
+      const first = status === 'compared' ? '  note ' : `  ${status} `;
+      const [name, why] = [`${inert(source)}:`, inert(reasons.join(' '))];
+      // A path is not to be broken where a line of its own holds it.
+      return textWidth(first) + textWidth(name) <= width
+        ? hanging(first, `${name} ${why}`, width)
+        : [first.trimEnd(), ...hanging('    ', name, width), ...hanging('    ', why, width)];
+    });
   return lines.length > 0 ? ['', ...lines] : [];
 }
 
