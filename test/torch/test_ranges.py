@@ -113,7 +113,10 @@ class VllmTest(unittest.TestCase):
         exec(
             "class Worker:\n"
             "    def load_model(self): return 'loaded'\n"
-            "    def compile_or_warm_up_model(self): return 1\n"
+            "    def compile_or_warm_up_model(self):\n"
+            "        self.execute_model(self.own_batch)\n"
+            "        self.sample_tokens(None)\n"
+            "        return 1\n"
             "    def execute_model(self, scheduled): return scheduled.num_scheduled_tokens\n"
             "    def sample_tokens(self, grammar): return grammar\n"
             "class Overriding(Worker):\n"
@@ -124,6 +127,8 @@ class VllmTest(unittest.TestCase):
             one.__module__ = worker.__name__
         self.module._on_worker(worker)
         own = worker.Overriding()
+        # As vLLM 0.26 warms up: a request of its own through the worker's methods, which is no batch.
+        own.own_batch = scheduled({"_v2_mixed_warmup_prefill_": 16}, {})
         with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR="nsys"), torch.profiler.profile() as profile:
             self.assertEqual((own.load_model(), own.compile_or_warm_up_model()), ("loaded", 2))
             for batch in (scheduled({"warmup-x-0": 8}, {}), scheduled({}, {"warmup-x-0": 1}), scheduled({"x-1": 8}, {})):
