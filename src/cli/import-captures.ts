@@ -3,6 +3,7 @@ import { basename, join } from 'node:path';
 import { identify } from '../import/identify.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
+import { ensureSameTime } from '../import/same-time.js';
 import type { StageNameRule } from '../import/stage-names.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
@@ -17,6 +18,8 @@ export interface CaptureFile {
   path: string;
   /** Of the run that wrote it; without it, files of one tool are taken as one execution. */
   execution?: Pick<Execution, 'execution_id' | 'purpose' | 'command' | 'exit_code'>;
+  /** What its writer says that it is; kept under it where it cannot be read. */
+  kind?: string;
 }
 
 export interface ImportOptions {
@@ -93,6 +96,11 @@ export async function importCaptures(
       if (!options.tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL')
         throw error;
       imported.failures.push({ path, error });
+      if (error.code === 'E_INTERRUPTED') {
+        const text = `${basename(path)} was not read, Ctrl-C was pressed: it lies with the artifacts, inferscope import reads it.`;
+        imported.issues.push({ code: 'capture_unread', severity: 'warning', text });
+        return null;
+      }
       const text = `${basename(path)} could not be read: ${error.parts.what}. ${error.parts.why}`;
       imported.issues.push({ code: 'capture_unreadable', severity: 'error', text });
       return null;
@@ -101,14 +109,21 @@ export async function importCaptures(
 
   const known: Known[] = [];
   for (const file of files) {
-    const found = await guarded(file.path, () => recognise(file, session));
+    const found = await guarded(file.path, () => {
+      ensureWanted(file, options.signal);
+      return recognise(file, session);
+    });
     if (found) known.push(found);
+    else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
   );
   imported.zeroRealtimeNs ??= zeros.length > 0 ? zeros.reduce((a, b) => (a < b ? a : b)) : null;
   const zero = options.zero ?? { realtime_ns: imported.zeroRealtimeNs, monotonic_ns: null };
+  for (const { file, facts } of known)
+    // Figures of benchmarks are compared over months.
+    if (facts.purpose !== 'results') ensureSameTime(file.path, facts.realtime_zero_ns, zero.realtime_ns);
 
   const secrets = known.flatMap(({ secrets, facts }) => [
     ...secrets,
@@ -117,9 +132,12 @@ export async function importCaptures(
   const redact = (text: string) => redactText(options.redact?.(text) ?? text, secrets);
   const target = { ...session, sink: redactingSink(session.sink, redact) };
   const timeline = known.find(({ facts }) => facts.purpose === 'profiled');
+  // What a capture left that could not be read to its end keeps its id.
+  const taken = [...(options.taken ?? [])];
   for (const one of known) {
     const execution = executionOf(one, timeline ?? one, secrets);
-    const captureId = freeId(one, [...(options.taken ?? []), ...imported.captures.map((c) => c.capture_id)]);
+    const captureId = freeId(one, taken);
+    taken.push(captureId);
     const context: ImportContext = {
       execution_id: execution.execution_id,
       capture_id: captureId,
@@ -130,7 +148,10 @@ export async function importCaptures(
       ...(options.signal ? { signal: options.signal } : {}),
       progress: (share) => options.onProgress?.(basename(one.file.path), share),
     };
-    const outcome = await guarded(one.file.path, () => one.importer.load(one.readable, target, context));
+    const outcome = await guarded(one.file.path, () => {
+      ensureWanted(one.file, options.signal);
+      return one.importer.load(one.readable, target, context);
+    });
     if (options.keepRaw) await keepRaw(session, one, captureId, redact);
     if (!outcome) {
       session.forget(captureId);
@@ -154,6 +175,22 @@ export async function importCaptures(
     }
   }
   return imported;
+}
+
+/** The workload's own record is soon read, and tells what the others are about. @throws E_INTERRUPTED */
+function ensureWanted({ path, kind }: CaptureFile, signal: AbortSignal | undefined): void {
+  if (signal?.aborted !== true || kind === 'record') return;
+  throw new InferscopeError('E_INTERRUPTED', {
+    what: `${basename(path)} was not read`,
+    why: 'Ctrl-C was pressed before.',
+    fix: 'Import it from the artifacts of the session.',
+  });
+}
+
+/** Its own tool may read it later, or tell what is wrong with it. */
+async function keepUnread(session: SessionFiles, { path, kind, execution }: CaptureFile): Promise<void> {
+  const captureId = execution?.execution_id ?? null;
+  await session.addArtifact(path, { kind: kind ?? 'unread', captureId, name: basename(path) });
 }
 
 function isRecord(outcome: ImportOutcome): outcome is RecordOutcome {

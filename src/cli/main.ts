@@ -4,6 +4,7 @@ import { Command, CommanderError } from 'commander';
 import { toolVersion } from '../model/version.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { commands } from './commands.js';
+import { leaveUnlessHandled } from './interrupt.js';
 import { reportError } from './output.js';
 import { usageError } from './usage-error.js';
 
@@ -72,11 +73,12 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   // `inferscope sql … | head` closes the pipe early: that is the reader's choice, not a failure. A command that keeps
   // what it measured when it is interrupted is interrupted.
   if (error.code !== 'EPIPE') process.exit(reportError(asStorageFailure(error, stdoutPlace), false));
-  else if (process.listenerCount('SIGINT') > 0) process.kill(process.pid, 'SIGINT');
+  else if (process.listenerCount('SIGINT') > 1) process.kill(process.pid, 'SIGINT');
   else process.exit(0);
 });
 // Nobody reads the talk any more (2>&1 | head, a closed terminal): what is measured is still wanted.
 process.stderr.on('error', () => {});
+leaveUnlessHandled();
 // Thrown where nobody could catch it, in a timer or an event: Node would exit with 1, which means a check that failed.
 process.on('uncaughtException', (error) => process.exit(reportError(error, false)));
 

@@ -1,17 +1,17 @@
 import process from 'node:process';
-import { exitCodeOf } from '../model/errors.js';
 import { secretsOfEnvironment } from '../model/redaction.js';
+import { leaveAtOnce, stopSignals } from './interrupt.js';
 import { startRecording, type Recording } from './monitor-recording.js';
 import type { MonitorCommandOptions } from './monitor.js';
 
 /** `inferscope monitor`: until --duration is over or Ctrl-C, which is how it is ended: exit code 0. */
 export async function monitorLive(options: MonitorCommandOptions): Promise<void> {
-  const names = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
-  let stop: () => void = () => {};
+  const names = stopSignals();
+  let stop: (name?: NodeJS.Signals) => void = () => {};
   const ended = new Promise<void>((resolve) => {
     let asked = false;
-    stop = () => {
-      if (asked) process.exit(exitCodeOf.E_INTERRUPTED);
+    stop = (name) => {
+      if (asked && name !== undefined) return leaveAtOnce(name);
       asked = true;
       resolve();
     };

@@ -9,13 +9,14 @@ import { configuredStageNames } from './stage-names.js';
 
 /**
  * Brings what the executions left behind into the session: logs as artifacts, captures through their importers,
- * telemetry as rows. A capture that cannot be read costs itself only.
+ * telemetry as rows. A capture that cannot be read costs itself only, and its file is kept; so are those of all captures once
+ * `unread` is aborted.
  */
 export async function keepRun(
   session: SessionWriter,
   capture: RunCapture,
   secrets: readonly string[],
-  progress: Progress,
+  { progress, unread }: { progress: Progress; unread: AbortSignal },
 ): Promise<ImportedCaptures> {
   const zero = capture.clockPairs[0]!;
   const originNs = Number(zero.monotonic_ns);
@@ -31,8 +32,9 @@ export async function keepRun(
     capture.executions.flatMap(({ execution_id, files }) =>
       files
         .filter(({ kind }) => kind !== 'stdout' && kind !== 'stderr')
-        .map(({ path }) => ({
+        .map(({ path, kind }) => ({
           path,
+          kind,
           execution: executions.find((one) => one.execution_id === execution_id)!,
         })),
     ),
@@ -42,6 +44,7 @@ export async function keepRun(
       redact: (text) => redactText(text, secrets),
       keepRaw: true,
       tolerant: true,
+      signal: unread,
       onProgress: (file, share) => progress.update(`reading ${file}`, `${Math.round(share * 100)} %`),
     },
   );

@@ -16,7 +16,7 @@ import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { hotKernelsOf } from './run-hot-kernels.js';
-import { interruptibleTwice } from './run-interrupt.js';
+import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
 import type { RunCommandOptions } from './run.js';
 import { showSession } from './session-summary.js';
@@ -29,45 +29,71 @@ export async function runCommand(command: string[], options: RunCommandOptions):
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
   const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
+  const kept = await interruptibleRun((interrupts) =>
+    recordAndKeep(command, options, { ...chosen, secrets, kernels }, interrupts),
+  );
+  if (!options.quiet) startProgress(false).done('session kept', kept.id);
+  await conclude(kept, options);
+}
+
+interface Prepared {
+  evaluators: RunOptions['evaluators'];
+  secrets: string[];
+  kernels: RunOptions['kernels'];
+}
+
+interface Kept {
+  id: string;
+  capture: RunCapture;
+  /** A signal came, while the program ran or while its captures were read. */
+  interrupted: boolean;
+}
+
+async function recordAndKeep(
+  command: string[],
+  options: RunCommandOptions,
+  { evaluators, secrets, kernels }: Prepared,
+  interrupts: RunInterrupts,
+): Promise<Kept> {
   const session = await createSession({
     label: options.name ?? programName(command),
     kind: 'run',
     name: options.name ?? null,
     tags: options.tag,
   });
-  let kept: { id: string; capture: RunCapture };
   try {
-    kept = await interruptibleTwice(async (signal, kill) => {
-      const capture = await runEvaluators({
-        command,
-        evaluators: chosen.evaluators,
-        gemmLog: options.gemmLog === true,
-        nsys: { trace: options.nsysTrace, captureRange: options.captureRange, args: options.nsysArg },
-        ncu: ncuOptions(options),
-        torch: {
-          shapes: options.torchShapes,
-          memory: options.torchMemory === true,
-          stack: options.torchStack === true,
-          flops: options.torchFlops === true,
-        },
-        timeoutMs: options.timeout ?? null,
-        scratch: session.scratch,
-        secrets,
-        stdout: options.json ? process.stderr : process.stdout,
-        stderr: process.stderr,
-        signal,
-        kill,
-        kernels,
-        onProgress: options.quiet ? () => {} : tell,
-      });
-      return { id: await finish(session, capture, command, options, secrets), capture };
+    const capture = await runEvaluators({
+      command,
+      evaluators,
+      gemmLog: options.gemmLog === true,
+      nsys: { trace: options.nsysTrace, captureRange: options.captureRange, args: options.nsysArg },
+      ncu: ncuOptions(options),
+      torch: {
+        shapes: options.torchShapes,
+        memory: options.torchMemory === true,
+        stack: options.torchStack === true,
+        flops: options.torchFlops === true,
+      },
+      timeoutMs: options.timeout ?? null,
+      scratch: session.scratch,
+      secrets,
+      stdout: options.json ? process.stderr : process.stdout,
+      stderr: process.stderr,
+      signal: interrupts.signal,
+      kill: interrupts.kill,
+      kernels,
+      onProgress: (progress) => {
+        interrupts.enter('program');
+        if (!options.quiet) tell(progress);
+      },
     });
+    interrupts.enter('reading');
+    const id = await finish(session, capture, command, options, secrets, interrupts.unread);
+    return { id, capture, interrupted: interrupts.signal.aborted };
   } catch (error) {
     await session.abandon();
     throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the session', home: true });
   }
-  if (!options.quiet) startProgress(false).done('session kept', kept.id);
-  await conclude(kept.id, kept.capture, options);
 }
 
 function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
@@ -97,9 +123,10 @@ async function finish(
   command: string[],
   options: RunCommandOptions,
   secrets: string[],
+  unread: AbortSignal,
 ): Promise<string> {
   const progress = startProgress(options.quiet === true);
-  const imported = await keepRun(session, capture, secrets, progress);
+  const imported = await keepRun(session, capture, secrets, { progress, unread });
   progress.end();
   const environment = describeEnvironment();
   const hardware = { ...environment.hardware, ...capture.facts.hardware, ...imported.hardware };
@@ -109,7 +136,7 @@ async function finish(
   const { id } = await session.finish(
     {
       title: redactCommand(command, secrets).join(' ').slice(0, 120),
-      status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
+      status: capture.stopped || unread.aborted ? 'interrupted' : failed ? 'failed' : 'complete',
       started_at: new Date(Number(BigInt(zero.realtime_ns) / 1_000_000n)).toISOString(),
       ended_at: new Date().toISOString(),
       clock_pairs: capture.clockPairs,
@@ -131,7 +158,7 @@ async function finish(
 }
 
 /** Summary or document of what was kept, then the failure, if any: stdout is whole in every case. */
-async function conclude(id: string, capture: RunCapture, options: RunCommandOptions): Promise<void> {
+async function conclude({ id, capture, interrupted }: Kept, options: RunCommandOptions): Promise<void> {
   const failure = capture.executions.find((one) => one.failure !== null);
   const child = capture.executions.map(shellExitCode).find((code) => code !== 0);
   if (failure?.failure && options.json) {
@@ -142,7 +169,7 @@ async function conclude(id: string, capture: RunCapture, options: RunCommandOpti
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
   if (measured) await showSession(id, options);
   if (failure?.failure) process.exitCode = reportError(withSession(failure.failure, id, capture), false);
-  if (capture.stopped) {
+  if (interrupted) {
     warn(`interrupted: session ${id} holds what was recorded until then`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   }

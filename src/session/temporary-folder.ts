@@ -83,11 +83,14 @@ export function asidePath(home: Home, purpose: 'trash' | 'swap', id: string): st
 
 export interface TemporaryFolder {
   path: string;
-  /** Stops the signs of life; the folder itself stays. */
+  /** Stops the signs of life; the folder itself stays, whatever its name is by then. */
   release(): void;
 }
 
-/** A new empty folder below sessions/, invisible to every command, kept visibly alive while its owner runs. */
+/**
+ * A new empty folder below sessions/, invisible to every command, kept visibly alive while its owner runs. A process that
+ * leaves before release() takes it along.
+ */
 export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder> {
   const path = join(home.sessions, ownName('tmp'));
   await mkdir(path);
@@ -99,7 +102,19 @@ export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder
     }
   }, heartbeatMs);
   timer.unref();
-  return { path, release: () => clearInterval(timer) };
+  const remove = () => {
+    try {
+      rmSync(path, { recursive: true, force: true });
+    } catch {
+      // The next writer finds that its owner is gone.
+    }
+  };
+  process.once('exit', remove);
+  const release = () => {
+    clearInterval(timer);
+    process.off('exit', remove);
+  };
+  return { path, release };
 }
 
 function isStale(home: Home, name: string, now: number): boolean {

@@ -5,6 +5,7 @@ import type { Issue } from '../../model/document.js';
 import type { ImportTarget, Workbench } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
 import type { ImportContext, Importer, ImportOutcome } from '../importer.js';
+import { ensureSameTime } from '../same-time.js';
 import { dropTraceTables } from '../trace-tables.js';
 import type { TraceClock } from './chunk-parser.js';
 import { damagedTrace, readFailure } from './damage.js';
@@ -96,7 +97,7 @@ export async function fillTraceTables(
 ): Promise<Issue[]> {
   const head = await readHead(path);
   const rank = rankOf(head.facts);
-  const clock = { originUs: head.originUs, offsetNs: offsetNs(head.facts, head.originUs, context) };
+  const clock = { originUs: head.originUs, offsetNs: offsetNs(path, head.facts, head.originUs, context) };
   const { filled, losses, facts } = await readEvents(path, workbench, { ...context, rank }, clock, options);
   const { rows } = filled;
   if (rows.kernels + rows.copies + rows.api + rows.ranges + rows.ops === 0) {
@@ -106,7 +107,7 @@ export async function fillTraceTables(
     );
   }
   for (const [key, value] of head.facts) if (!facts.has(key)) facts.set(key, value);
-  await move(workbench, offsetNs(facts, head.originUs, context) - clock.offsetNs);
+  await move(workbench, offsetNs(path, facts, head.originUs, context) - clock.offsetNs);
   const lateRank = rankOf(facts);
   if (lateRank !== rank) {
     for (const table of timed) await workbench.run(`UPDATE ${table.name} SET rank = ${lateRank}`);
@@ -179,9 +180,15 @@ const timed = [
   { name: 'trace_ops', columns: ['start_ns'] },
 ];
 
-/** Brings times counted from the file's first events onto the session's zero, where both are known; else 0. */
-function offsetNs(facts: ReadonlyMap<string, unknown>, originUs: number, { zero }: ImportContext): number {
+/** Brings times counted from the file's first events onto the session's zero, where both are known; else 0. @throws E_USAGE */
+function offsetNs(
+  path: string,
+  facts: ReadonlyMap<string, unknown>,
+  originUs: number,
+  { zero }: ImportContext,
+): number {
   const origin = realtimeOrigin(facts, originUs);
+  ensureSameTime(path, origin, zero.realtime_ns);
   return origin === null || zero.realtime_ns === null ? 0 : Number(origin - zero.realtime_ns);
 }
 

@@ -100,7 +100,7 @@ describe.each(['kineto-tiny', 'kineto-tiny-stack'])('%s against key_averages()',
 
 test('an event in full: time from text, shapes, launch and the operator that launched it', async () => {
   // baseTimeNanoseconds of the fixture; the kernel has ts 4379921106073.345.
-  const zero = 1790857026000000000n + 4379921106000000n * 1000n - 0n;
+  const zero = 1790857026000000000n + 4379921106000000n;
   const { query, facts } = await fill(tiny, {}, zero);
   const [kernel] =
     await query(`SELECT k.start_ns, k.dur_ns, device, context, stream, correlation, registers, k.pid,

@@ -1,0 +1,17 @@
+import { expect, test } from 'vitest';
+import { ensureSameTime } from './same-time.js';
+
+const at = (day: string) => BigInt(Date.parse(day)) * 1_000_000n;
+
+test('recordings months apart are not of one run; days apart, or of no known time, they may be', () => {
+  const zero = at('2026-11-21');
+  expect(() => ensureSameTime('/traces/old.json', at('2025-07-18'), zero)).toThrow(
+    expect.objectContaining({
+      code: 'E_USAGE',
+      message: expect.stringContaining('old.json') as string,
+    }) as Error,
+  );
+  expect(() => ensureSameTime('new.json', zero, at('2025-07-18'))).toThrow();
+  for (const near of [zero, at('2026-11-01'), null])
+    expect(() => ensureSameTime('x', near, zero)).not.toThrow();
+});

@@ -1,0 +1,23 @@
+import { basename } from 'node:path';
+import { InferscopeError } from '../model/errors.js';
+
+/** Nanoseconds of a session are exact numbers up to 2^53, which is 104 days. */
+const furthestNs = 100n * 24n * 3600n * 1_000_000_000n;
+
+/**
+ * Of a recording that is to lie on one clock with others.
+ * @param realtimeNs wall clock of its beginning, ns since the epoch; null: not known
+ * @param zeroNs of the session
+ * @throws E_USAGE when they are months apart
+ */
+export function ensureSameTime(path: string, realtimeNs: bigint | null, zeroNs: bigint | null): void {
+  if (realtimeNs === null || zeroNs === null) return;
+  const apart = realtimeNs < zeroNs ? zeroNs - realtimeNs : realtimeNs - zeroNs;
+  if (apart <= furthestNs) return;
+  const day = (ns: bigint) => new Date(Number(ns / 1_000_000n)).toISOString().slice(0, 10);
+  throw new InferscopeError('E_USAGE', {
+    what: `${basename(path)} is no recording of the same run`,
+    why: `It was recorded on ${day(realtimeNs)}, the rest on ${day(zeroNs)}; recordings of one session lie on one clock.`,
+    fix: `Import it as a session of its own: inferscope import ${path}`,
+  });
+}

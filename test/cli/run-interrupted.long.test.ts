@@ -1,0 +1,67 @@
+import { type ChildProcess } from 'node:child_process';
+import { readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { leftovers, place, sessions, start } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+const trace = join(packageRoot(), 'test/fixtures/kineto-torch2.11-h200/kineto-tiny-stack.json.gz');
+/** A program that leaves three traces where the torch probe would. */
+const copies = `for i in 1 2 3; do cp ${trace} "$INFERSCOPE_TORCH_TRACE/kineto-0-$i.json.gz"; done`;
+const run = (name: string, evaluator: string, script: string) =>
+  start(at, ['run', '--evaluator', evaluator, '--name', name, '--', 'sh', '-c', script]);
+
+async function until(child: ChildProcess, text: string): Promise<void> {
+  let said = '';
+  child.stderr!.on('data', (chunk) => (said += String(chunk)));
+  while (!said.includes(text)) await sleep(5);
+}
+const press = (child: ChildProcess) => process.kill(child.pid!, 'SIGINT');
+const kept = (name: string) => sessions(at).find((one) => one.name === name);
+
+test('Ctrl-C before the program runs: nothing is left behind, at once', async () => {
+  const { child, ended } = run('early', 'none', 'sleep 30');
+  while (leftovers(at).length === 0) await sleep(1);
+  press(child);
+  await ended;
+  expect(leftovers(at)).toEqual([]);
+});
+
+test('Ctrl-C when the program has ended: its traces are read and kept, and nothing is said of waiting for it', async () => {
+  const { child, ended } = run('read', 'torch', copies);
+  await until(child, 'reading kineto');
+  press(child);
+  const { status, stdout, stderr } = await ended;
+  expect(stderr).toContain('the program has ended; reading what it left');
+  expect(stderr).not.toContain('waiting for the program');
+  expect([status, kept('read')?.status], stderr).toEqual([130, 'complete']);
+  expect(stdout).toContain('What it comes to');
+});
+
+test('the second Ctrl-C keeps the traces unread, the third leaves nothing', async () => {
+  const twice = run('unread', 'torch', copies);
+  await until(twice.child, 'reading kineto');
+  press(twice.child);
+  await until(twice.child, 'keep it unread');
+  press(twice.child);
+  const { status, stderr } = await twice.ended;
+  expect([status, kept('unread')?.status], stderr).toEqual([130, 'interrupted']);
+  const folder = join(at.home, 'sessions', kept('unread')!.id, 'artifacts');
+  const files = readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.json.gz'));
+  expect(files).toHaveLength(3);
+
+  const thrice = run('left', 'torch', copies);
+  await until(thrice.child, 'reading kineto');
+  for (const said of ['keep it unread', 'keep nothing']) {
+    press(thrice.child);
+    await until(thrice.child, said);
+  }
+  press(thrice.child);
+  await thrice.ended;
+  expect([kept('left'), leftovers(at)]).toEqual([undefined, []]);
+});
