@@ -7,6 +7,9 @@ import { literal, type TraceScope } from '../trace/scope.js';
  */
 export const longHostNs = 100_000;
 
+/** The model's own Python between two launches stays below this (0.1 to 0.4 ms at a place, eager decode on an H200, nsys). */
+export const longestGlueNs = 1_000_000;
+
 /** A leading step this much above the median one is not yet what the run settles at (warm-up that was not marked). */
 const firstUseRatio = 3;
 /** Of fewer steps none can be called unusual. */
@@ -36,7 +39,8 @@ const level = "kind <> 'sampling'";
  * finding_kernels (kind, class, name, dtype, tile, in_graph, n, ns), finding_copies (kind, direction, memory, n, bytes,
  * largest_bytes, dur_ns, ns), finding_graphs (kind, graph_launches), finding_waits
  * (kind, stage_id of the window, cause, name, start_ns, dur_ns, tid, op_id, bytes), finding_long_hosts (kind, stage_id,
- * start_ns, ns, cause, tid, inside: after the step's first activity). Needs windows and window_idle.
+ * start_ns, ns, cause, tid, inside: after the step's first activity, operator: the one inside which it passed before that
+ * launched, null outside of all and where none were recorded). Needs windows and window_idle.
  */
 export async function makeFindingTables(scope: TraceScope): Promise<void> {
   const { database } = scope;
@@ -156,17 +160,18 @@ async function makeLongHosts(
   names: readonly string[],
 ): Promise<void> {
   const loads = names.filter((name) => new RegExp(moduleLoads).test(name));
-  const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid
-    FROM own_gaps WHERE host_ns > ${longHostNs}`;
+  const gaps = `SELECT start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end, tid,
+      CASE WHEN o.begin_ns < start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 THEN o.name END AS operator
+    FROM own_gaps g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id WHERE host_ns > ${longHostNs}`;
   const clipped = whole
-    ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid FROM (${gaps})`
-    : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid
+    ? `SELECT 'outside' AS kind, 0 AS stage_id, h_start AS start_ns, h_end - h_start AS ns, tid, operator FROM (${gaps})`
+    : `SELECT w.kind, w.stage_id, greatest(h_start, w.start_ns) AS start_ns, least(h_end, w.end_ns) - greatest(h_start, w.start_ns) AS ns, g.tid, g.operator
        FROM (${gaps}) g JOIN windows w ON h_start < w.end_ns AND h_end > w.start_ns WHERE w.${level}`;
   await database.query(
     `CREATE TEMP TABLE finding_long_hosts AS
      WITH gap AS (SELECT * FROM (${clipped}) WHERE ns > ${longHostNs}),
      -- Before its first activity a capture has no gap: what the host did there counts where it compiled.
-     edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid FROM window_idle i JOIN windows w USING (stage_id)
+     edge AS (SELECT w.kind, w.stage_id, w.start_ns, i.start_up::BIGINT AS ns, NULL::BIGINT AS tid, NULL::VARCHAR AS operator FROM window_idle i JOIN windows w USING (stage_id)
               WHERE i.start_up > ${longHostNs} AND w.kind <> 'outside'),
      long AS (SELECT * FROM gap UNION ALL BY NAME SELECT * FROM edge),
      loads AS (SELECT start_ns AS at_ns FROM own_api WHERE ${inList(loads)}),
@@ -183,9 +188,14 @@ async function makeLongHosts(
          count(*) OVER (PARTITION BY kind) AS among, end_ns - start_ns > ${firstUseRatio} * median(end_ns - start_ns) OVER (PARTITION BY kind) AS slow
        FROM windows WHERE ${level}),
      first_usual AS (SELECT kind, coalesce(min(nth) FILTER (NOT slow), 1) AS usual FROM ordered GROUP BY kind),
-     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances})
-     SELECT DISTINCT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
-     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id)
+     first AS (SELECT stage_id FROM ordered JOIN first_usual USING (kind) WHERE nth < usual AND among >= ${firstUseInstances}),
+     -- So does an operator that takes long in the first step and never as long again.
+     later AS (SELECT kind, operator, max(ns) FILTER (nth > 1) AS ns FROM long JOIN ordered USING (kind, stage_id) GROUP BY kind, operator),
+     once AS (
+       SELECT l.kind, l.stage_id, l.start_ns FROM long l JOIN ordered o USING (kind, stage_id) JOIN later t USING (kind, operator)
+       WHERE o.nth = 1 AND among >= ${firstUseInstances} AND l.ns > ${firstUseRatio} * coalesce(t.ns, ${longHostNs}))
+     SELECT DISTINCT l.*, coalesce(l.start_ns > i.device_start_ns, false) AS inside, CASE WHEN f.stage_id IS NOT NULL OR e.start_ns IS NOT NULL THEN 'first_use' WHEN m.start_ns IS NULL THEN 'host' ELSE 'compile' END AS cause
+     FROM long l LEFT JOIN marked m USING (kind, stage_id, start_ns) LEFT JOIN first f USING (stage_id) LEFT JOIN once e USING (kind, stage_id, start_ns)
      LEFT JOIN (SELECT stage_id, device_start_ns FROM instances) i USING (stage_id)
      WHERE m.start_ns IS NOT NULL OR NOT EXISTS (SELECT 1 FROM edge e WHERE e.stage_id = l.stage_id AND e.start_ns = l.start_ns AND e.ns = l.ns)`,
   );

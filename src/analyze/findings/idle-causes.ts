@@ -1,3 +1,4 @@
+import type { GpuRoofs } from '../roofs.js';
 import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
 
 /**
@@ -7,6 +8,26 @@ import { type StageFacts, waitCauses, type WaitCause } from './stage-facts.js';
 export const nodeGapNs = 450;
 /** The most a node was seen to cost beside its kernel (docs/measurement.md, graph node). */
 export const slowNodeGapNs = 1500;
+
+/**
+ * From one node of a graph to the next on this GPU: the measured period of empty nodes, else what was seen on an H200.
+ * @returns least_ns what every gap keeps anyway (idleCauses.floor), and words after "follow each other"
+ */
+export function graphNode(roofs: Pick<GpuRoofs, 'name' | 'graphNodeNs'> | null): {
+  ns: number;
+  least_ns: number;
+  words: string;
+} {
+  const measured = roofs?.graphNodeNs.value ?? null;
+  const ns = Math.max(nodeGapNs, measured ?? nodeGapNs);
+  const words =
+    measured !== null
+      ? `${Math.round(ns)} ns apart, as nodes of a graph were measured to on this GPU`
+      : /H200/.test(roofs?.name ?? '')
+        ? `${ns} ns apart, as nodes of a graph do on an H200`
+        : `${ns} ns apart, as nodes of a graph were seen to on an H200 (on this GPU it was not measured: inferscope roofline does)`;
+  return { ns, least_ns: nodeGapNs, words };
+}
 
 /** The device's idle time of a mean instance by what would have to change for it to go, ms; the parts sum to it. */
 export interface IdleCauses {
@@ -57,6 +78,16 @@ export function idleCauses(facts: StageFacts): IdleCauses {
     profiler: between - floor - restartable,
   };
 }
+
+/**
+ * A graph takes the host out of the whole step, long stretches of its dispatch too (StageFacts.inside_ms). They are claimed
+ * where the launches alone cost a third of them; else the stretches are what is to be found.
+ */
+const stretchesClaimed = 3;
+
+/** Of the long stretches those that a graph of the step leaves out, ms. */
+export const stretchesOfDispatch = (inside_ms: number, { launch }: Pick<IdleCauses, 'launch'>): number =>
+  inside_ms <= stretchesClaimed * launch ? inside_ms : 0;
 
 /** Idle time of a mean instance, ms. */
 export function idleOf({ wall_ms, busy_ms }: StageFacts): number {

@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { makeFindingTables } from './finding-tables.js';
+import { longestGlueNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 
 /** What waits on the launching threads cost the host, per instance; every wait has one cause. */
@@ -37,8 +37,15 @@ export interface StageFacts {
   compiles: number;
   /** The part of them in leading steps far above the usual one: what runs for the first time. */
   first_use_ms: number;
-  /** The part of long_host_ms and compile_ms between two activities of a step, not at its begin. */
+  /**
+   * The part of long_host_ms and compile_ms between two activities of a step that dispatching the step takes: inside operators,
+   * in which code was compiled or loaded, or short enough to be the model's own Python.
+   */
   inside_ms: number;
+  /** Of inside_ms what operators took for longer than that: they prepare something before they launch. */
+  prepared_ms: number;
+  /** Of inside_ms what ended with code being loaded. */
+  inside_compile_ms: number;
   /** What the profiler added to the host's part, where a clean execution tells. */
   profiler_ms: number;
   /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
@@ -106,7 +113,10 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
      graph AS (SELECT kind, sum(graph_launches) AS graph_launches FROM finding_graphs GROUP BY kind),
      long AS (SELECT kind, sum(ns) FILTER (cause = 'host') AS long_host, count_if(cause = 'host') AS long_hosts,
                 sum(ns) FILTER (cause = 'compile') AS compile, count_if(cause = 'compile') AS compiles,
-                sum(ns) FILTER (cause = 'first_use') AS first_use, sum(ns) FILTER (inside AND cause <> 'first_use') AS inside
+                sum(ns) FILTER (cause = 'first_use') AS first_use, 
+                sum(ns) FILTER (inside AND (cause = 'compile' OR (cause = 'host' AND (operator IS NOT NULL OR ns <= ${longestGlueNs})))) AS inside,
+                sum(ns) FILTER (inside AND cause = 'host' AND operator IS NOT NULL AND ns > ${longestGlueNs}) AS prepared,
+                sum(ns) FILTER (inside AND cause = 'compile') AS inside_compile
               FROM finding_long_hosts GROUP BY kind),
      wait AS (SELECT kind, ${waitCauses.map((cause) => `sum(dur_ns) FILTER (cause = '${cause}') AS ${cause}_ns, count_if(cause = '${cause}') AS ${cause}_n`).join(', ')}
               FROM finding_waits GROUP BY kind)
@@ -118,6 +128,7 @@ function meanWindows(database: SessionDatabase): Promise<Row[]> {
        ${perInstance('named.single')} + ${perInstance('graph.graph_launches')} AS launches,
        ${perInstance('long_host')} / 1e6 AS long_host_ms, ${perInstance('long_hosts')} AS long_hosts,
        ${perInstance('compile')} / 1e6 AS compile_ms, ${perInstance('compiles')} AS compiles, ${perInstance('first_use')} / 1e6 AS first_use_ms, ${perInstance('inside')} / 1e6 AS inside_ms,
+       ${perInstance('prepared')} / 1e6 AS prepared_ms, ${perInstance('inside_compile')} / 1e6 AS inside_compile_ms,
        ${waitCauses.map((cause) => `${perInstance(`${cause}_ns`)} / 1e6 AS ${cause}_wait_ms, ${perInstance(`${cause}_n`)} AS ${cause}_calls`).join(', ')}
      FROM windows w JOIN window_idle i USING (stage_id) LEFT JOIN kernel USING (stage_id) LEFT JOIN copy USING (stage_id)
      LEFT JOIN named ON named.kind = w.kind LEFT JOIN graph ON graph.kind = w.kind

@@ -24,6 +24,18 @@ export function count(value: number): string {
   return Math.abs(value - rounded) < 0.05 || value >= 100 ? String(rounded) : value.toFixed(1);
 }
 
+/** "1 kernel", "2 kernels", "0.9 stretches" of a count that is a mean. */
+export function plural(value: number, one: string, many = `${one}s`): string {
+  const number = count(value);
+  return `${number} ${number === '1' ? one : many}`;
+}
+
+/** "once", "3 times", "1.3 times". */
+export function times(value: number): string {
+  const number = count(value);
+  return number === '1' ? 'once' : `${number} times`;
+}
+
 /** "64.0 MiB", "2500 MiB", "0.03 MiB". */
 export function mib(bytes: number): string {
   const value = bytes / 2 ** 20;

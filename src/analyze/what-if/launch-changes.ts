@@ -1,5 +1,11 @@
 import { gpuHostLink } from '../../hardware/gpu-peaks.js';
-import { type IdleCauses, idleCauses, nodeGapNs, slowNodeGapNs } from '../findings/idle-causes.js';
+import {
+  type IdleCauses,
+  idleCauses,
+  nodeGapNs,
+  slowNodeGapNs,
+  stretchesOfDispatch,
+} from '../findings/idle-causes.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 
 /** Idle bars of the state by what would have to change for them to go: the profiler's part is out of them already. */
@@ -53,7 +59,8 @@ function replaced(state: StageState, left: Record<string, number>): Map<string, 
 
 /**
  * Launches and the host's work between them vanish; nodes follow each other as those of a graph do. What stays: waits of the
- * host (a graph cannot hold them), single long stretches of the host outside, queueing behind other streams.
+ * host (a graph cannot hold them), single long stretches of the host that are none of the dispatch, queueing behind other
+ * streams.
  */
 export function withCudaGraph(state: StageState): Effect {
   if (state.onCpu) return unchanged(state, 'on a CPU nothing is launched: there is no graph to capture');
@@ -69,10 +76,11 @@ export function withCudaGraph(state: StageState): Effect {
   const nodeNs = state.nodeNs ?? nodeGapNs;
   const nodes = Math.min(between, (kernels * nodeNs) / 1e6);
   const waits = causes.wait.synchronize + causes.wait.copy + causes.wait.allocator;
-  const hostLeft = causes.host + causes.compile + causes.firstUse;
+  const stretches = causes.host + causes.compile + causes.firstUse;
+  const hostLeft = Math.max(0, stretches - stretchesOfDispatch(state.facts?.inside_ms ?? 0, causes));
   const bars = replaced(state, { launch_latency: nodes, synchronization: waits, 'host.program': hostLeft });
   const slow = Math.min(between, (kernels * Math.max(slowNodeGapNs, nodeNs)) / 1e6);
-  const removed = between - nodes;
+  const removed = between - nodes + stretches - hostLeft;
   return {
     state: {
       ...state,
@@ -92,7 +100,7 @@ export function withCudaGraph(state: StageState): Effect {
         `${Math.round(kernels)} nodes × ${Math.round(nodeNs)} ns${state.nodeNs === null ? ' (seen on an H200)' : ', measured'}`,
       ],
       ['synchronization', 'waits of the host stay'],
-      ['host.program', 'long stretches of the host stay: they are outside the graph'],
+      ['host.program', 'long stretches of the host outside the dispatch of the step stay'],
     ]),
     // Kernels of a graph that overlap leave no gap at all.
     lessMs: nodes,

@@ -66,6 +66,8 @@ function tour(): StageState {
     compiles: 0,
     first_use_ms: 0,
     inside_ms: 0,
+    prepared_ms: 0,
+    inside_compile_ms: 0,
     profiler_ms: 3.88,
     waits: { synchronize: none, copy: none, allocator: none },
   };

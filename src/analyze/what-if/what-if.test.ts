@@ -54,6 +54,8 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   instances: 4,
   wall_ms: 10,
   inside_ms: 0,
+  prepared_ms: 0,
+  inside_compile_ms: 0,
   compute_ms: 5,
   comm_ms: 0,
   copy_ms: 0,

@@ -1,14 +1,11 @@
-import { idleCauses, nodeGapNs, slowNodeGapNs } from '../idle-causes.js';
+import { graphNode, idleCauses, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
+import { launchTogether } from '../launch-changes.js';
+import { longStretches } from '../long-stretches.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
-import { leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { aStage, count, everyStage, ms, part, plural, times } from '../words.js';
 
-/**
- * A graph takes the host out of the whole step, long stretches between two launches too. They are claimed where the launches
- * alone cost a third of them; else the stretches are what is to be found.
- */
-const stretchesClaimed = 3;
 /** A launch that costs more does something else first: it loads code, or waits for memory. */
 const slowestLaunchMs = 0.5;
 /** With fewer launches it is not launching that takes the time. */
@@ -37,15 +34,15 @@ export const launchBound: Rule = stageRule(
     ],
   },
   async (context, stage) => {
-    const { launch } = idleCauses(stage);
+    const causes = idleCauses(stage);
+    const { launch } = causes;
     const bound =
       launch >= leastShare * stage.wall_ms &&
       stage.launches >= leastLaunches &&
       launch <= slowestLaunchMs * stage.launches;
     if (!bound)
-      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${count(stage.launches)} launches`;
-    const claimed = stage.inside_ms <= stretchesClaimed * launch ? stage.inside_ms : 0;
-    return finding(context, stage, launch, claimed);
+      return `the device waits ${part(launch, stage.wall_ms)} of the time for ${plural(stage.launches, 'launch', 'launches')}`;
+    return finding(context, stage, launch, stretchesOfDispatch(stage.inside_ms, causes));
   },
 );
 
@@ -55,52 +52,91 @@ async function finding(
   launches_ms: number,
   stretches: number,
 ): Promise<FoundDraft> {
-  const launch = launches_ms + stretches;
   const { kind, wall_ms: wall, busy_ms: busy, kernels, launches } = stage;
+  const node = graphNode(context.roofs);
+  const nodes = ((node.ns - node.least_ns) * kernels) / 1e6;
+  const stake = launches_ms + stretches;
+  const gain = Math.max(0, stake - nodes);
   const where = kind === 'outside' ? 'true' : `phase = '${kind}'`;
-  const { evidence } = await context.evidence<{ gaps: number; mean_us: number }>(
+  const { evidence } = await context.evidence<Gaps>(
     `SELECT coalesce(cause, 'unattributed') AS cause, count(*) AS gaps, round(avg(dur_ns) / 1e3, 2) AS mean_us, round(sum(dur_ns) / 1e6, 3) AS idle_ms,
             round(sum(host_ns) / 1e6, 3) AS host_ms, round(sum(launch_overhead_ns) / 1e6, 3) AS launch_overhead_ms,
             round(sum(launch_latency_ns) / 1e6, 3) AS launch_latency_ms
      FROM focus_gaps WHERE ${where} GROUP BY 1 ORDER BY idle_ms DESC`,
-    (rows) =>
-      `${rows.reduce((sum, { gaps }) => sum + gaps, 0)} gaps between kernels over ${stage.instances} instances, of the commonest cause on average ${rows[0]?.mean_us ?? '–'} µs: ${count(launches)} launches of ${ms((wall - busy) / Math.max(1, launches))} idle time each.`,
+    (rows) => gapsText(rows, stage),
   );
-  const slow = Math.max(0, ((slowNodeGapNs - nodeGapNs) * kernels) / 1e6);
-  const low = Math.max(0, launches_ms - slow);
-  const eager = stage.graph_launches < 0.5;
+  const prepared = stretches > 0 ? stage.prepared_ms : 0;
+  const compiled = stretches > 0 ? stage.inside_compile_ms : 0;
+  const places = prepared + compiled >= leastShare * wall ? await longStretches(context, stage) : null;
+  const preparing =
+    prepared >= leastShare * wall
+      ? places?.places.find(({ relation }) => relation === 'inside')?.place
+      : undefined;
+  const loading = compiled >= leastShare * wall;
+  const also = preparing ? ` and prepares inside ${preparing}` : loading ? ' and compiles or loads code' : '';
+  const more = [
+    preparing
+      ? `For another ${ms(prepared)} the host is inside operators that prepare something before they launch, most inside ${preparing}: such as a plan for sizes that it has not met. A graph is captured once and leaves that out; sizes that repeat save it without a graph.`
+      : '',
+    loading
+      ? `For another ${ms(compiled)} the host compiles or loads code before it launches, which a graph leaves out; sizes that repeat save it without a graph.`
+      : '',
+    stretches - prepared - compiled >= leastShare * wall
+      ? `Another ${ms(stretches - prepared - compiled)} are longer stretches of the host between two launches, which a graph leaves out as well.`
+      : '',
+  ];
   return {
     stage: kind,
-    title: `Launch-bound: the device idles ${part(wall - busy, wall)} of ${everyStage(kind)}, while the host launches ${count(launches)} times`,
-    at_stake_ms: launch,
-    cause: `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launches_ms / Math.max(1, launches))} of idle time each: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.${stretches > leastShare * wall ? ` ${ms(stretches)} of it are single long stretches of the host between two kernels, which a graph leaves out as well.` : ''}`,
-    change: {
-      kind: 'code',
-      text: eager
-        ? 'Launch the whole step at once: capture it into a CUDA graph (a static KV cache is needed), or compile it; then the host launches once a step. A larger batch hides the launches as well.'
-        : 'Put the whole step into one CUDA graph: what is launched outside of it is what the device waits for.',
-      example:
-        kind === 'prefill'
-          ? 'model = torch.compile(model)'
-          : 'model.forward = torch.compile(model.forward, mode="reduce-overhead", fullgraph=True)',
-    },
+    title: `Launch-bound: the device idles ${part(wall - busy, wall)} of ${everyStage(kind)}, while the host launches ${times(launches)}${also}`,
+    at_stake_ms: stake,
+    cause: [
+      `${aStage(kind)} takes ${ms(wall)}, its kernels ${ms(busy)}. ${count(launches)} launches with ${ms(launches_ms / Math.max(1, launches))} of idle time each, ${ms(launches_ms)} together: the host dispatches more slowly than the device computes, so the device runs dry after every kernel.`,
+      ...more.filter((text) => text !== ''),
+    ].join(' '),
+    change: await launchTogether(context, stage),
     gain: {
-      expected_ms: launch,
-      low_ms: low,
-      high_ms: launch + Math.min((kernels * nodeGapNs) / 1e6, 0.05 * launch),
-      after_ms: wall - launch,
-      assumption: `Kernels stay as they are and follow each other ${nodeGapNs} ns apart, as nodes of a graph do on an H200 (low: ${slowNodeGapNs} ns); what the host does between steps and waits stay.`,
+      expected_ms: gain,
+      low_ms: Math.max(0, launches_ms - ((slowNodeGapNs - node.least_ns) * kernels) / 1e6),
+      high_ms: stake + Math.min((kernels * node.least_ns) / 1e6, 0.05 * stake),
+      after_ms: wall - gain,
+      assumption: `Kernels stay as they are and follow each other ${node.words} (low: ${slowNodeGapNs} ns${stretches > 0.01 * wall ? ', and only the launches go' : ''}); what the host does between steps and waits stay.${kind === 'prefill' ? ' A graph for each padded length.' : ''}`,
       what_if: 'cudagraph',
     },
     confidence: 'high',
     removes: 'idle',
-    covers: stretches > 0 ? ['recompilation', 'host_bound'] : [],
-    bars:
-      context.waterfalls
-        .find((one) => one.kind === kind)
-        ?.bars.map(({ id }) => id)
-        .filter((id) => idleBars.includes(id.split('.')[0]!)) ?? idleBars,
-    evidence: [evidence],
-    check: 'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify',
+    covers: covered(stage, stretches),
+    bars: barsOf(context, kind, idleBars),
+    evidence: places ? [evidence, places.evidence] : [evidence],
+    check: checkAgain,
   };
+}
+
+/** Findings whose time is mostly counted here. */
+function covered(facts: StageFacts, claimed: number): string[] {
+  if (claimed <= 0) return [];
+  const host = claimed - facts.inside_compile_ms;
+  return [
+    ...(facts.inside_compile_ms > facts.compile_ms / 2 ? ['recompilation'] : []),
+    ...(host > facts.long_host_ms / 2 ? ['host_bound'] : []),
+  ];
+}
+
+interface Gaps extends Record<string, string | number> {
+  gaps: number;
+  idle_ms: number;
+  host_ms: number;
+  launch_overhead_ms: number;
+  launch_latency_ms: number;
+}
+
+function gapsText(rows: readonly Gaps[], { kind, instances }: StageFacts): string {
+  const each = (column: 'gaps' | 'idle_ms' | 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms') =>
+    rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / instances;
+  const place =
+    kind === 'outside'
+      ? 'the capture'
+      : instances === 1
+        ? `the ${kind}`
+        : `each of ${instances} ${kind} stages`;
+  return `${plural(each('gaps'), 'gap')} between kernels in ${place}: ${ms(each('idle_ms'))} idle, of which ${ms(each('host_ms'))} before the launch call, ${ms(each('launch_overhead_ms'))} in it and ${ms(each('launch_latency_ms'))} from its return to the kernel`;
 }

@@ -3,7 +3,7 @@ import { compilation } from '../operators/compilation.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, everyStage, ms, part, plural, times } from '../words.js';
 
 /** Code is compiled or loaded inside steps that are past the first ones. */
 export const recompilation = stageRule(
@@ -24,7 +24,7 @@ export const recompilation = stageRule(
   async (context, stage) => {
     const { compile_ms: stake, compiles } = stage;
     if (stake < leastShare * stage.wall_ms) {
-      return `the device waits ${part(stake, stage.wall_ms)} of the time while code is compiled or loaded (${count(compiles)} times)`;
+      return `the device waits ${part(stake, stage.wall_ms)} of the time while code is compiled or loaded (${times(compiles)})`;
     }
     return finding(context, stage, stake);
   },
@@ -45,7 +45,7 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     (rows) =>
       rows
         .slice(0, 3)
-        .map((row) => `${row.name}: ${row.calls} calls`)
+        .map((row) => `${row.name}: ${plural(row.calls, 'call')}`)
         .join('; '),
   );
   const loaded = await context.evidence<{ kernel: string; loads: number }>(
@@ -56,18 +56,20 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     (rows) =>
       `launched first after code was loaded: ${rows
         .slice(0, 3)
-        .map((row) => `${row.kernel} (${row.loads} times)`)
+        .map((row) => `${row.kernel} (${times(row.loads)})`)
         .join(', ')}`,
   );
   return {
     stage: kind,
     title: `Recompilation: the device waits ${part(stake, wall)} of ${everyStage(kind)} for code to be compiled or loaded`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, in ${count(compiles)} stretches that end with loading code onto the device, the host compiles. Inputs of a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
+    cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(stake)} of it, ${times(compiles)}, the host compiles and then loads code onto the device. Inputs of a new shape, type or value make torch.compile, Triton, cuDNN's planner or a JIT specialise again.`,
     change: {
       kind: 'code',
       text: 'Mark the sizes that vary as dynamic, pad them to a few lengths, or warm every shape up before serving; TORCH_LOGS=recompiles names the guard that failed; where a library plans anew (cuDNN attention), choose another backend.',
-      example: 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
+      example: /cudnn.*(sdpa|fprop|attention)/i.test(loaded.rows[0]?.kernel ?? '')
+        ? 'with torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION): …  # cuDNN plans attention anew for every length'
+        : 'torch.compile(model, dynamic=True); torch._dynamo.mark_dynamic(x, 0)',
     },
     gain: {
       expected_ms: stake,

@@ -1,0 +1,56 @@
+import type { ManifestData } from '../../model/manifest.js';
+import type { FindingContext } from './rule.js';
+
+/** Whose switches a change is told in; null for a program of its own, in PyTorch or without. */
+export type Framework = 'vllm' | 'sglang' | 'tensorrt_llm';
+
+/** Asked in this order: SGLang's and TensorRT-LLM's processes run kernels of vLLM's too. */
+const marks: readonly [framework: Framework, program: RegExp, kernels: RegExp][] = [
+  ['sglang', /\bsglang\b/i, /\bsgl_|sglang|sgl_hip|sgl_kernel/i],
+  ['tensorrt_llm', /trtllm|tensorrt[-_.]?llm/i, /tensorrt_llm/i],
+  ['vllm', /\bvllm\b/i, /vllm::/i],
+];
+
+/** Kernels that only training runs: gradients, and the optimiser's step. */
+const trainingKernels = /dgrad|wgrad|[_:](bwd|backward)(_|\b)|flash_bwd|adam|sgd_/i;
+const trainingRanges = /\b(backward|optimizer)\b/i;
+
+const known = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
+
+/**
+ * What the program is made with, and whether it trains: by its command line and engine, else by kernels and ranges. Only
+ * the words of a change depend on it, never whether a rule fires.
+ */
+export function programOf(
+  context: FindingContext,
+): Promise<{ framework: Framework | null; training: boolean }> {
+  const made = known.get(context) ?? look(context);
+  known.set(context, made);
+  return made;
+}
+
+async function look({ manifest, scope }: FindingContext) {
+  const names = scope
+    ? await scope.database.query<{ name: string }>('SELECT DISTINCT name FROM finding_kernels')
+    : [];
+  const ranges = scope
+    ? await scope.database.query<{ name: string }>(
+        'SELECT DISTINCT raw_name AS name FROM focus_stages WHERE raw_name IS NOT NULL LIMIT 1000',
+      )
+    : [];
+  const some = (rows: readonly { name: string | null }[], pattern: RegExp) =>
+    rows.some(({ name }) => name !== null && pattern.test(name));
+  const told = toldProgram(manifest);
+  const found =
+    marks.find(([, program]) => program.test(told)) ?? marks.find(([, , kernels]) => some(names, kernels));
+  return {
+    framework: found?.[0] ?? null,
+    training: some(names, trainingKernels) || some(ranges, trainingRanges),
+  };
+}
+
+/** The workload's command and engine; empty for an imported file, of which only the import is known. */
+function toldProgram({ workload, executions }: ManifestData): string {
+  const commands = executions.flatMap(({ command }) => command);
+  return [workload?.engine.name ?? '', ...commands].join(' ').trim();
+}

@@ -1,0 +1,53 @@
+import { longHostNs } from './finding-tables.js';
+import type { FindingContext } from './rule.js';
+import type { StageFacts } from './stage-facts.js';
+import { count, ms } from './words.js';
+
+/** One place in the program at which the device waits for long; of a mean instance. */
+export type Place = {
+  place: string;
+  /** Inside the operator, within the user's range, or before the operator or kernel that came next. */
+  relation: 'inside' | 'within' | 'before';
+  per_instance: number;
+  ms: number;
+};
+
+/** Stretches in which the host launches nothing and waits for nothing, longest place first. */
+export async function longStretches(context: FindingContext, { kind, instances }: StageFacts) {
+  const { rows, evidence } = await context.evidence<Place>(stretchesSql(kind, instances), (found) =>
+    found
+      .slice(0, 3)
+      .map(
+        (row) =>
+          `${placeWords(row)}: ${count(row.per_instance)}${kind === 'outside' ? '' : ' a step'}, ${ms(row.ms)}`,
+      )
+      .join('; '),
+  );
+  return { places: rows, evidence };
+}
+
+export const placeWords = ({ relation, place }: Place): string =>
+  relation === 'within' ? `within the range ${place}` : `${relation} ${place}`;
+
+/** Numbers in names of ranges count steps and layers: the place is the same. */
+const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
+
+function stretchesSql(kind: string, instances: number): string {
+  const where = kind === 'outside' ? '' : ` AND phase IN ('${kind}', 'sampling')`;
+  return `WITH stretch AS (
+       SELECT start_ns, start_ns + dur_ns AS next_ns, tid, stage_id, before_op_id, host_ns, start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 AS middle_ns
+       FROM focus_gaps WHERE host_ns > ${longHostNs}${where}),
+     around AS (
+       SELECT g.start_ns, arg_max(r.raw_name, r.start_ns) AS range_name
+       FROM stretch g JOIN (SELECT raw_name, start_ns, end_ns, tid FROM focus_stages WHERE kind = 'other' AND raw_name IS NOT NULL) r
+         ON r.start_ns <= g.middle_ns AND r.end_ns > g.middle_ns WHERE coalesce(r.tid = g.tid, true) GROUP BY g.start_ns),
+     placed AS (
+       SELECT g.host_ns, CASE WHEN o.begin_ns < g.middle_ns THEN 'inside' WHEN a.range_name IS NOT NULL THEN 'within' ELSE 'before' END AS relation,
+         coalesce(o.name, k.kernel) AS next_name, ${unnumbered('a.range_name')} AS range_name
+       FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id
+       LEFT JOIN around a ON a.start_ns = g.start_ns
+       LEFT JOIN (SELECT start_ns, any_value(coalesce(short_name, name)) AS kernel FROM own_kernels SEMI JOIN stretch ON own_kernels.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
+     SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'what is launched next') END AS place, relation,
+       round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
+     FROM placed GROUP BY ALL ORDER BY ms DESC, place`;
+}
