@@ -20,10 +20,20 @@ export interface BulkWriter {
   close(): void;
 }
 
+/** How a column is made of what is given row by row. */
+export interface KeptColumn {
+  /** Of a text: its values are indexes into it. */
+  texts?: readonly string[];
+  /** The array it is made of; without it the one of its own name. Columns of one array are encoded once. */
+  from?: string;
+  /** What it has at each value of that array, whole numbers from 0 on; NaN is null. Not of flags. */
+  values?: Float64Array;
+}
+
 /** A table of the model being written into its file, without the database. */
 export interface KeptWriter {
   /**
-   * The first `rows` values of each column that was announced; NaN is null. Integers only where the column is one.
+   * The first `rows` values of each array that columns are made of; NaN is null. Integers only where the column is one.
    * Copied at once; settles when there is room for more.
    */
   append(columns: Columns, rows: number): Promise<void>;
@@ -61,13 +71,13 @@ export interface Workbench {
     constants: Record<string, string | number | null>,
   ): Promise<number>;
   /**
-   * As `keep`, for rows that are in JavaScript. `columns` are announced by name, each with the texts that its values
-   * are indexes of, or null for a number; columns of the table that are neither here nor constants are null.
+   * As `keep`, for rows that are in JavaScript. `columns` are announced by name; columns of the table that are neither
+   * here nor constants are null.
    */
   keepColumns<T extends TableName>(
     table: T,
     captureId: string,
-    columns: Record<string, readonly string[] | null>,
+    columns: Record<string, KeptColumn>,
     constants: Record<string, string | number | null>,
     /** About how many rows will come: many are written by another thread. */
     rows: number,

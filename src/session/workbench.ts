@@ -3,9 +3,9 @@ import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
-import type { BulkWriter, KeptWriter, Workbench } from '../model/workbench.js';
+import type { BulkWriter, KeptColumn, KeptWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
-import type { FileColumn } from './parquet/file.js';
+import type { FileColumn } from './parquet/file-column.js';
 import { type ParquetThread, startParquetThread } from './parquet/thread.js';
 import { writeTable, writeTableOn } from './parquet/write-table.js';
 import { queryRows } from './query.js';
@@ -144,13 +144,14 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
 /** Each column of the model's table in its file: given by row, the same in all, or null. */
 function fileColumns(
   table: TableName,
-  given: Record<string, readonly string[] | null>,
+  given: Record<string, KeptColumn>,
   constants: Record<string, string | number | null>,
 ): FileColumn[] {
   checkNames(table, [...Object.keys(given), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {
     const constant = constants[name] ?? null;
-    if (name in given && !(name in constants)) return { name, type, texts: given[name] ?? [] };
+    const own = given[name];
+    if (own && !(name in constants)) return { name, type, texts: [], ...own };
     if (typeof constant === 'string') return { name, type, texts: [constant], constant: 0 };
     return { name, type, texts: [], constant };
   });

@@ -12,9 +12,9 @@ import { slicesOf, within } from './slices.js';
 export async function keepOps(workbench: Workbench, context: ImportContext): Promise<void> {
   const names = await workbench.query<{ code: number; text: string }>(
     `SELECT code, text::VARCHAR AS text FROM trace_names
-     SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code`,
+     SEMI JOIN (SELECT DISTINCT name FROM trace_ops) o ON o.name = code ORDER BY code`,
   );
-  const classes: number[] = [];
+  const classes = new Float64Array((names.at(-1)?.code ?? -1) + 1).fill(Number.NaN);
   for (const { code, text } of names) classes[code] = opClasses.indexOf(opClassOf(text));
   const texts = await textsByCode(workbench);
   const slices = await slicesOf(workbench, 'trace_ops', 'op_id');

@@ -1,9 +1,9 @@
 import type { TableName } from '../../model/tables.js';
-import type { Workbench } from '../../model/workbench.js';
+import type { KeptColumn, Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
 
 /** How a column of a table is selected, or looked up by another column's value; a text is an index into `texts`. */
-export type ScannedColumn = ({ sql: string } | { by: string; values: readonly number[] }) & {
+export type ScannedColumn = ({ sql: string } | { by: string; values: Float64Array }) & {
   texts?: readonly string[];
 };
 
@@ -20,26 +20,21 @@ export async function keepScanned(
   from: readonly string[],
 ): Promise<void> {
   const given = Object.entries(columns);
-  const announced = Object.fromEntries(given.map(([name, { texts }]) => [name, texts ?? null]));
+  const announced = Object.fromEntries(given.map(([name, column]) => [name, keptColumn(column)]));
   const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host }, 0);
   const selected = given.flatMap(([name, column]) => ('sql' in column ? [`${column.sql} AS "${name}"`] : []));
   for (const part of from) {
-    for await (const { rows, columns: batch } of workbench.scan(
-      `SELECT ${selected.join(', ')} FROM ${part}`,
-    )) {
-      for (const [name, column] of given) {
-        if ('by' in column) batch[name] = lookedUp(batch[column.by]!, rows, column.values);
-      }
+    for await (const { rows, columns: batch } of workbench.scan(`SELECT ${selected.join(', ')} FROM ${part}`))
       await writer.append(batch, rows);
-    }
   }
   await writer.close();
 }
 
-function lookedUp(keys: Float64Array, rows: number, values: readonly number[]): Float64Array {
-  const found = new Float64Array(rows);
-  for (let i = 0; i < rows; i++) found[i] = values[keys[i]!] ?? Number.NaN;
-  return found;
+function keptColumn(column: ScannedColumn): KeptColumn {
+  return {
+    ...(column.texts && { texts: column.texts }),
+    ...('by' in column && { from: column.by, values: column.values }),
+  };
 }
 
 /** Texts of trace_names by their code; a hole is a code without a text. */

@@ -26,32 +26,59 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
   at = varint(out, at, count);
   at = signedVarint(out, at, values[0]!);
   const deltas = new Float64Array(blockValues);
+  const narrow = new Int32Array(blockValues);
   for (let from = 1; from < count; from += blockValues) {
     const n = Math.min(blockValues, count - from);
     let least = Number.POSITIVE_INFINITY;
+    let most = Number.NEGATIVE_INFINITY;
+    let before = values[from - 1]!;
     for (let i = 0; i < n; i++) {
-      const delta = values[from + i]! - values[from + i - 1]!;
+      const value = values[from + i]!;
+      const delta = value - before;
+      before = value;
       deltas[i] = delta;
       if (delta < least) least = delta;
+      if (delta > most) most = delta;
     }
+    deltas.fill(least, n);
     at = signedVarint(out, at, least);
     const widths = at;
     at += blockValues / miniValues;
+    const wide = most - least >= 2 ** 32;
     for (let mini = 0; mini < blockValues; mini += miniValues) {
-      const end = Math.min(mini + miniValues, n);
-      let most = 0;
-      for (let i = mini; i < end; i++) {
-        const above = deltas[i]! - least;
-        deltas[i] = above;
-        if (above > most) most = above;
+      let width: number;
+      if (wide) {
+        width = aboveWide(deltas, mini, least);
+        at = packedWide(out, at, deltas, mini, miniValues, width);
+      } else {
+        width = above(deltas, mini, least, narrow);
+        at = packed(out, at, narrow, mini, miniValues, width);
       }
-      for (let i = Math.max(end, mini); i < mini + miniValues; i++) deltas[i] = 0;
-      const width = bitWidth(most);
       out.bytes[widths + mini / miniValues] = width;
-      at = packed(out, at, deltas, mini, miniValues, width);
     }
   }
   return at;
+}
+
+/** What a part of a block is above its least, in 32 bits each. @returns how many of them hold all */
+function above(deltas: Float64Array, mini: number, least: number, into: Int32Array): number {
+  let bits = 0;
+  for (let i = mini; i < mini + miniValues; i++) {
+    // Above 2^31 it is negative as a 32-bit integer: the same bits.
+    const value = (deltas[i]! - least) | 0;
+    into[i] = value;
+    bits |= value;
+  }
+  return 32 - Math.clz32(bits);
+}
+
+function aboveWide(deltas: Float64Array, mini: number, least: number): number {
+  let most = 0;
+  for (let i = mini; i < mini + miniValues; i++) {
+    deltas[i]! -= least;
+    most = Math.max(most, deltas[i]!);
+  }
+  return bitWidth(most);
 }
 
 /** Bits that hold 0 … value. */
@@ -59,33 +86,31 @@ export function bitWidth(value: number): number {
   return value < 2 ** 32 ? 32 - Math.clz32(value) : 32 + bitWidth(Math.floor(value / 2 ** 32));
 }
 
-/** So many values of `width` bits each, the lowest bit first; `count` is a multiple of 8. */
-export function packed(
-  out: Output,
+/** So many values of `width` bits each, 32 at most, the lowest bit first; `count` is a multiple of 8. */
+function packed(
+  { bytes, view }: Output,
   at: number,
-  values: Float64Array,
+  values: Int32Array,
   from: number,
   count: number,
   width: number,
 ): number {
   if (width === 0) return at;
-  if (width > 32) return packedWide(out, at, values, from, count, width);
   const end = at + (count * width) / 8;
   let word = 0;
   let used = 0;
   for (let i = from; i < from + count; i++) {
-    // Bits above 2^31 make it negative as a 32-bit integer: the same bits.
-    const value = values[i]! | 0;
+    const value = values[i]!;
     word |= value << used;
     used += width;
     if (used >= 32) {
-      out.view.setInt32(at, word, true);
+      view.setInt32(at, word, true);
       at += 4;
       used -= 32;
       word = used > 0 ? value >>> (width - used) : 0;
     }
   }
-  for (; at < end; word >>>= 8) out.bytes[at++] = word & 255;
+  for (; at < end; word >>>= 8) bytes[at++] = word & 255;
   return end;
 }
 
@@ -118,13 +143,7 @@ export function repeated(out: Output, at: number, value: number, count: number, 
 }
 
 /** A packed part of the hybrid; `values` must reach to the next multiple of 8. */
-export function packedRun(
-  out: Output,
-  at: number,
-  values: Float64Array,
-  count: number,
-  width: number,
-): number {
+export function packedRun(out: Output, at: number, values: Int32Array, count: number, width: number): number {
   const groups = Math.ceil(count / 8);
   at = varint(out, at, groups * 2 + 1);
   return packed(out, at, values, 0, groups * 8, width);

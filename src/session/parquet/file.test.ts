@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { digestFile } from '../kept-file.js';
 import { testFolder } from '../test-folder.js';
-import type { FileColumn } from './file.js';
+import type { FileColumn } from './file-column.js';
 import { startParquetThread } from './thread.js';
 import { writeTable, writeTableOn, type WrittenTable } from './write-table.js';
 
@@ -30,6 +30,9 @@ const texts = [
   'x'.repeat(5000),
   ...Array.from({ length: 300 }, (_, i) => `n${i}`),
 ];
+// Of one array: texts, some of them the same and some of them missing; numbers, of which no row is without.
+const tiles = Float64Array.from({ length: 2000 }, (_, code) => (code % 3 ? code % texts.length : Number.NaN));
+const registers = Float64Array.from({ length: 2000 }, (_, code) => (code % 90) - 40);
 /** Every shape of numbers a table has: rising, jumping, far beyond 32 bits, few, constant, and nulls among them. */
 const kinds: Record<string, (row: number) => number> = {
   rising: (row) => 1e15 + row * 700 + Math.floor(next() * 600),
@@ -74,6 +77,11 @@ async function writtenAndRead(
     { name: 'text', type: 'VARCHAR', texts },
     { name: 'flag', type: 'BOOLEAN', texts: [] },
     { name: 'real', type: 'DOUBLE', texts: [] },
+    { name: 'again', type: 'BIGINT', texts: [], from: 'rising' },
+    { name: 'tile', type: 'VARCHAR', texts, from: 'code', values: tiles },
+    { name: 'registers', type: 'INTEGER', texts: [], from: 'code', values: registers },
+    { name: 'graph_id', type: 'BIGINT', texts: [], from: 'code', values: registers },
+    { name: 'unknown', type: 'BIGINT', texts: [], from: 'code', values: new Float64Array() },
     { name: 'host', type: 'VARCHAR', texts: ['local'], constant: 0 },
     { name: 'rank', type: 'INTEGER', texts: [], constant: -3 },
     { name: 'device', type: 'INTEGER', texts: [], constant: null },
@@ -84,6 +92,7 @@ async function writtenAndRead(
     text: (row) => (row % 7 === 3 ? Number.NaN : Math.floor(next() * next() * texts.length)),
     flag: (row) => (row % 5 === 0 ? Number.NaN : Number(next() < 0.5)),
     real: () => next() * 1e-9,
+    code: (row) => (row % 11 === 5 ? Number.NaN : Math.floor(next() * next() * tiles.length)),
   };
   const values = Object.fromEntries(
     Object.entries(make).map(([name, value]) => [
@@ -106,8 +115,9 @@ async function writtenAndRead(
   expect(got.length).toBe(rows);
   const differences: unknown[] = [];
   got.forEach((row, r) => {
-    columns.forEach(({ name, type, constant }, c) => {
-      const number = constant === undefined ? values[name]![r]! : (constant ?? Number.NaN);
+    columns.forEach(({ name, type, constant, from = name, values: at }, c) => {
+      const given = constant === undefined ? values[from]![r]! : (constant ?? Number.NaN);
+      const number = at ? (at[given] ?? Number.NaN) : given;
       let expected: unknown = type === 'BIGINT' && !Number.isNaN(number) ? BigInt(number) : number;
       if (Number.isNaN(number)) expected = null;
       else if (type === 'VARCHAR') expected = name === 'host' ? 'local' : texts[number];

@@ -2,27 +2,21 @@ import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Columns } from '../../model/workbench.js';
 import type { Digest } from '../kept-file.js';
-import { columnEncoder, type ColumnSpec, constantChunk, physicalTypes } from './column.js';
+import { constantChunk } from './column.js';
+import type { ColumnSpec, FileColumn } from './file-column.js';
+import { groupEncoder } from './group.js';
+import { physicalTypes } from './pages.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** DuckDB's own size of a row group: one thread reads one. */
 export const groupRows = 122_880;
 
-/** A column given row by row, or (`constant`) one value in all rows; a text's constant is an index into its texts. */
-export interface FileColumn extends ColumnSpec {
-  constant?: number | null;
-}
-
 /** A file being written, row group by row group. */
 export interface ParquetFile {
-  /** The first `rows` values of every column that is not constant; no group has more than the first one. */
+  /** The first `rows` values of every array of `arraysOf`; no group has more than the first one. */
   writeGroup(columns: Columns, rows: number): void;
   close(): { rows: number; digest: Digest };
 }
-
-/** Columns that are given row by row. */
-export const varyingColumns = (columns: readonly FileColumn[]): readonly FileColumn[] =>
-  columns.filter(({ constant }) => constant === undefined);
 
 /**
  * Writes a Parquet file of numbers and dictionary texts from columns of doubles. DuckDB's own writer looks at every
@@ -40,21 +34,18 @@ export function createParquet(path: string, columns: readonly FileColumn[]): Par
   };
   write(Buffer.from('PAR1'));
   // Made for the first group, which is the largest: a table of few rows needs no megabytes a column.
-  let encoders: Map<string, ReturnType<typeof columnEncoder>> | null = null;
+  let encoder: ReturnType<typeof groupEncoder> | null = null;
   const groups: ThriftStruct[] = [];
   let total = 0;
 
   return {
     writeGroup(given, rows) {
       const begin = bytes;
-      const own = (encoders ??= new Map(
-        varyingColumns(columns).map((spec) => [spec.name, columnEncoder(spec, rows)]),
-      ));
+      encoder ??= groupEncoder(rows);
+      const encode = encoder(given, rows);
       const chunks = columns.map((spec) => {
         const { pages, metadata } =
-          spec.constant === undefined
-            ? own.get(spec.name)!(given[spec.name]!, rows)
-            : constantChunk(spec, spec.constant, rows);
+          spec.constant === undefined ? encode(spec) : constantChunk(spec, spec.constant, rows);
         const at = bytes;
         for (const page of pages) write(page);
         const offsets: ThriftStruct =
@@ -64,7 +55,8 @@ export function createParquet(path: string, columns: readonly FileColumn[]): Par
                 [11, i64(at)],
               ]
             : [[9, i64(at)]];
-        const meta = [...metadata.slice(0, -1), ...offsets, metadata.at(-1)!];
+        const known = metadata(spec.name);
+        const meta = [...known.slice(0, -1), ...offsets, known.at(-1)!];
         return struct([
           [2, i64(at)],
           [3, struct(meta)],

@@ -1,9 +1,10 @@
 import type { Columns } from '../../model/workbench.js';
-import { type FileColumn, groupRows, varyingColumns } from './file.js';
+import { groupRows } from './file.js';
+import { arraysOf, type FileColumn } from './file-column.js';
 
 /** Gathers rows into row groups. */
 export interface RowGroups {
-  /** The first `rows` values of each column that is not constant; copied at once. */
+  /** The first `rows` values of each array; copied at once. */
   append(columns: Columns, rows: number): Promise<void>;
   /** Hands on what is left. */
   flush(): Promise<void>;
@@ -18,7 +19,7 @@ export function rowGroups(
   buffers: () => Columns,
   full: (group: Columns, rows: number) => void | Promise<void>,
 ): RowGroups {
-  const varying = varyingColumns(columns);
+  const arrays = arraysOf(columns);
   let group: Columns | null = null;
   let filled = 0;
   async function flush(): Promise<void> {
@@ -34,9 +35,9 @@ export function rowGroups(
         group ??= buffers();
         const n = Math.min(rows - from, groupRows - filled);
         grow(group, filled, filled + n);
-        for (const { name } of varying) {
+        for (const name of arrays) {
           const source = given[name];
-          if (!source) throw new Error(`column ${name} was announced and is not given`);
+          if (!source) throw new Error(`${name} was announced and is not given`);
           group[name]!.set(n === source.length ? source : source.subarray(from, from + n), filled);
         }
         filled += n;
@@ -50,7 +51,7 @@ export function rowGroups(
 
 /** @param rows that arrays are made for; more are taken when they come */
 export function emptyGroup(columns: readonly FileColumn[], rows = groupRows): Columns {
-  return Object.fromEntries(varyingColumns(columns).map(({ name }) => [name, new Float64Array(rows)]));
+  return Object.fromEntries(arraysOf(columns).map((name) => [name, new Float64Array(rows)]));
 }
 
 function grow(group: Columns, filled: number, wanted: number): void {

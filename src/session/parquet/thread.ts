@@ -2,7 +2,8 @@ import { parentPort, Worker } from 'node:worker_threads';
 import { childEntry } from '../../model/installation.js';
 import type { Columns } from '../../model/workbench.js';
 import type { Digest } from '../kept-file.js';
-import { createParquet, type FileColumn, type ParquetFile } from './file.js';
+import { createParquet, type ParquetFile } from './file.js';
+import type { FileColumn } from './file-column.js';
 
 type Order =
   | { type: 'open'; file: number; path: string; columns: readonly FileColumn[] }

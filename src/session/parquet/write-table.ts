@@ -1,6 +1,7 @@
 import type { Digest } from '../kept-file.js';
 import type { KeptWriter } from '../../model/workbench.js';
-import { createParquet, type FileColumn } from './file.js';
+import { createParquet } from './file.js';
+import type { FileColumn } from './file-column.js';
 import { emptyGroup, rowGroups } from './row-groups.js';
 import type { ParquetThread } from './thread.js';
 

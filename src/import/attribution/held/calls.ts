@@ -2,7 +2,7 @@ import type { Batch, Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
 import { attributions } from '../host-threads.js';
 import { openRows } from '../row-writer.js';
-import { computed, direct, keepRows, ofShape } from './columns.js';
+import { computed, direct, keepRows, ofShapes } from './columns.js';
 import type { HeldEvents } from './held-trace.js';
 import type { Places } from './launched.js';
 
@@ -65,17 +65,18 @@ export async function keepCalls(
   places: Places,
   names: readonly string[],
 ): Promise<void> {
-  const { shape, shapes } = calls;
+  const { shapes } = calls;
+  const ofShape = ofShapes(calls.shape);
   await keepRows(workbench, context, 'api_calls', calls.rows, {
     start_ns: direct(calls.start_ns),
     dur_ns: direct(calls.dur_ns),
-    pid: ofShape(shape, shapes['pid']),
-    tid: ofShape(shape, shapes['tid']),
-    rank: ofShape(shape, shapes['rank']),
+    pid: ofShape(shapes['pid']),
+    tid: ofShape(shapes['tid']),
+    rank: ofShape(shapes['rank']),
     correlation: direct(calls.correlation),
     stage_id: computed((row) => stageOf(places[row]!)),
-    name: ofShape(shape, shapes['name'], names),
-    api: ofShape(shape, shapes['api'], names),
+    name: ofShape(shapes['name'], names),
+    api: ofShape(shapes['api'], names),
   });
 }
 

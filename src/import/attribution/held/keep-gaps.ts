@@ -2,7 +2,7 @@ import type { Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
 import { gapParts } from '../gap-parts.js';
 import { stageOf } from './calls.js';
-import { computed, type KeptColumn, keepRows, ofShape } from './columns.js';
+import { computed, direct, type HeldColumn, keepRows, sameInAll, together } from './columns.js';
 import type { HeldDeviceTimes } from './held-devices.js';
 import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
@@ -23,66 +23,57 @@ export async function keepGaps(
   const of = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
   const at = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
-  const parts = gapParts.map(() => new Float64Array(batch));
   const one: Parts = new Float64Array(gapParts.length);
-  let done = -1;
-  /** The parts of all rows of a batch, once for all its columns. */
-  const split = (from: number, count: number): void => {
-    if (done === from) return;
-    done = from;
+  const gap: Gap = { idle: 0, start: 0, callStart: 0, callEnd: 0, waiting: 0, latency: 0 };
+  const tids = calls.shapes['tid'] ?? new Float64Array();
+  const columns = together(5 + gapParts.length, (into, from, count) => {
+    const [dur, tid, stage, correlation, cause, ...parts] = into;
     for (let i = 0; i < count; i++) {
       const row = from + i;
-      const { events, call } = of(row);
+      const { events, call, place } = of(row);
       const activity = at(row);
-      const inGraph = gaps.inGraph[row] === 1;
-      splitGap(one, {
-        idle: gaps.idle_ns[row]!,
-        start: events.start_ns[activity]!,
-        callStart: inGraph ? gaps.idle_ns[row]! : callStart(calls, call[activity]!),
-        callEnd: inGraph ? gaps.idle_ns[row]! : callEnd(calls, call[activity]!),
-        waiting: gaps.waiting_ns[row]!,
-        latency: inGraph ? times.graphNode.latencyNs : times.launch.latencyNs,
-      });
-      for (let p = 0; p < parts.length; p++) parts[p]![i] = one[p]!;
-    }
-  };
-  const part = (index: number): KeptColumn => ({
-    fill(into, from, count) {
-      split(from, count);
-      into.set(parts[index]!.subarray(0, count));
-    },
-  });
-  const cause: KeptColumn = {
-    texts: gapParts,
-    fill(into, from, count) {
-      split(from, count);
-      for (let i = 0; i < count; i++) {
-        let largest = 0;
-        for (let p = 1; p < parts.length; p++) if (parts[p]![i]! > parts[largest]![i]!) largest = p;
-        into[i] = largest;
+      const launch = call[activity]!;
+      const known = launch >= 0;
+      gap.idle = gaps.idle_ns[row]!;
+      gap.start = events.start_ns[activity]!;
+      gap.waiting = gaps.waiting_ns[row]!;
+      if (gaps.inGraph[row] === 1) {
+        gap.callStart = gap.callEnd = gap.idle;
+        gap.latency = times.graphNode.latencyNs;
+      } else {
+        gap.callStart = known ? calls.start_ns[launch]! : Number.NaN;
+        gap.callEnd = known ? gap.callStart + calls.dur_ns[launch]! : Number.NaN;
+        gap.latency = times.launch.latencyNs;
       }
-    },
-  };
+      splitGap(one, gap);
+      let largest = 0;
+      for (let p = 0; p < one.length; p++) {
+        parts[p]![i] = one[p]!;
+        if (one[p]! > one[largest]!) largest = p;
+      }
+      cause![i] = largest;
+      dur![i] = gap.start - gap.idle;
+      tid![i] = known ? tids[calls.shape[launch]!]! : Number.NaN;
+      stage![i] = stageOf(place[activity]!);
+      correlation![i] = events.correlation[activity]!;
+    }
+  });
   const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, of, at);
+  const [dur_ns, tid, stage_id, correlation, cause, ...parts] = columns;
   await keepRows(workbench, context, 'gaps', gaps.count, {
-    start_ns: computed((row) => gaps.idle_ns[row]!),
-    dur_ns: computed((row) => of(row).events.start_ns[at(row)]! - gaps.idle_ns[row]!),
+    start_ns: direct(gaps.idle_ns),
+    dur_ns: dur_ns!,
     pid: shaped('pid'),
-    tid: computed((row) => {
-      const call = of(row).call[at(row)]!;
-      return call < 0 ? Number.NaN : calls.shapes['tid']![calls.shape[call]!]!;
-    }),
+    tid: tid!,
     rank: shaped('rank'),
     device: shaped('device'),
     context: shaped('context'),
-    stage_id: computed((row) => stageOf(of(row).place[at(row)]!)),
-    correlation: computed((row) => of(row).events.correlation[at(row)]!),
-    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, part(index)])),
-    cause,
+    stage_id: stage_id!,
+    correlation: correlation!,
+    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, parts[index]!])),
+    cause: { ...cause!, texts: gapParts },
   });
 }
-
-const batch = 16_384;
 
 interface Gap {
   idle: number;
@@ -109,10 +100,6 @@ function splitGap(into: Parts, { idle, start, callStart: from, callEnd: to, wait
   into[4] = Math.max(start - end - latency, 0);
 }
 
-const callStart = (calls: HeldEvents, call: number) => (call < 0 ? Number.NaN : calls.start_ns[call]!);
-const callEnd = (calls: HeldEvents, call: number) =>
-  call < 0 ? Number.NaN : calls.start_ns[call]! + calls.dur_ns[call]!;
-
 /** One value when kernels and copies all have the same. */
 function shapeColumn(
   name: string,
@@ -120,10 +107,10 @@ function shapeColumn(
   copies: HeldEvents,
   of: (row: number) => Launched,
   at: (row: number) => number,
-): KeptColumn | string | number | null {
+): HeldColumn | string | number | null {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
-  const same = ofShape(new Int32Array(), Float64Array.from(values));
-  if (typeof same !== 'object' || same === null) return same;
+  const same = sameInAll(Float64Array.from(values));
+  if (same !== undefined) return same;
   return computed((row) => {
     const { events } = of(row);
     return events.shapes[name]![events.shape[at(row)]!]!;

@@ -1,0 +1,24 @@
+import type { ColumnType } from '../../model/tables.js';
+
+export interface ColumnSpec {
+  name: string;
+  type: ColumnType;
+  /** Of a VARCHAR column: its values are indexes into it. */
+  texts: readonly string[];
+}
+
+/** A column given row by row, or (`constant`) one value in all rows; a text's constant is an index into its texts. */
+export interface FileColumn extends ColumnSpec {
+  constant?: number | null;
+  /** The array it is made of; without it the one of its own name. */
+  from?: string;
+  /** What it has at each value of that array, whole numbers from 0 on; NaN is null. Not of flags. */
+  values?: Float64Array;
+}
+
+export const arrayOf = ({ name, from }: FileColumn): string => from ?? name;
+
+/** Names of the arrays that columns are made of. */
+export const arraysOf = (columns: readonly FileColumn[]): string[] => [
+  ...new Set(columns.filter(({ constant }) => constant === undefined).map(arrayOf)),
+];

@@ -1,0 +1,151 @@
+import type { ColumnType } from '../../model/tables.js';
+import { bitWidth, type Output, packedRun, repeated } from './encodings.js';
+import { binary, encodeThrift, i32, i64, struct, type ThriftStruct } from './thrift.js';
+
+/** Numbers of the format (parquet.thrift). */
+export const physicalTypes = { BOOLEAN: 0, INTEGER: 1, BIGINT: 2, DOUBLE: 5, VARCHAR: 6 } as const;
+export const encodings = { plain: 0, rle: 3, delta: 5, dictionary: 8 } as const;
+const pageTypes = { data: 0, dictionary: 2 } as const;
+
+/** A column of one row group, ready to be written. Columns of one type and the same values may share one. */
+export interface ColumnChunk {
+  pages: Uint8Array[];
+  /** The metadata of a column of this name, without the offsets (fields 9 and 11), which only the file knows. */
+  metadata(name: string): ThriftStruct;
+}
+
+/** Values that are not null, and their bounds where these are known. */
+export interface Seen {
+  present: number;
+  least?: number;
+  most?: number;
+}
+
+export function chunkOf(
+  type: ColumnType,
+  count: number,
+  pages: Uint8Array[],
+  { present, least, most }: Seen,
+): ColumnChunk {
+  const bytes = pages.reduce((sum, { length }) => sum + length, 0);
+  const bounds: ThriftStruct =
+    least === undefined || most === undefined
+      ? []
+      : [
+          [5, binary(numbersPlain([most], type))],
+          [6, binary(numbersPlain([least], type))],
+        ];
+  const statistics: ThriftStruct = [[3, i64(count - present)], ...bounds];
+  const used = [encodings.rle, encodings.plain, pages.length > 1 ? encodings.dictionary : encodings.delta];
+  return {
+    pages,
+    metadata: (name) => [
+      [1, i32(physicalTypes[type])],
+      [2, { type: 'list', of: used.map(i32) }],
+      [3, { type: 'list', of: [binary(name)] }],
+      [4, i32(0)],
+      [5, i64(count)],
+      [6, i64(bytes)],
+      [7, i64(bytes)],
+      [12, struct(statistics)],
+    ],
+  };
+}
+
+/** Definition levels of rows of which all or none are null. @returns the place behind them */
+export function levelRun(out: Output, count: number, level: number): number {
+  return lengthBefore(out, repeated(out, 4, level, count, 1));
+}
+
+/** Runs of ones and zeros that tell value from null, behind their length in 4 bytes; as packedRun takes them. */
+export function levels(out: Output, ofRow: Int32Array, count: number): number {
+  return lengthBefore(out, packedRun(out, 4, ofRow, count, 1));
+}
+
+function lengthBefore(out: Output, end: number): number {
+  out.view.setUint32(0, end - 4, true);
+  return end;
+}
+
+/** Codes of a dictionary of so many; `codes` must reach to the next multiple of 8. */
+export function codesInto(
+  out: Output,
+  at: number,
+  codes: Int32Array,
+  count: number,
+  distinct: number,
+): number {
+  const width = bitWidth(distinct - 1);
+  out.bytes[at++] = width;
+  if (width === 0) return repeated(out, at, 0, count, 0);
+  codes.fill(0, count, Math.ceil(count / 8) * 8);
+  return packedRun(out, at, codes, count, width);
+}
+
+export function dataPage(out: Output, size: number, count: number, encoding: number): Uint8Array {
+  const header = struct([
+    [1, i32(count)],
+    [2, i32(encoding)],
+    [3, i32(encodings.rle)],
+    [4, i32(encodings.rle)],
+  ]);
+  return page(pageTypes.data, out.bytes.subarray(0, size), [5, header]);
+}
+
+export function dictionaryPage(values: Uint8Array, count: number): Uint8Array {
+  const header = struct([
+    [1, i32(count)],
+    [2, i32(encodings.plain)],
+  ]);
+  return page(pageTypes.dictionary, values, [7, header]);
+}
+
+function page(type: number, body: Uint8Array, header: ThriftStruct[number]): Uint8Array {
+  const head = encodeThrift([[1, i32(type)], [2, i32(body.length)], [3, i32(body.length)], header]);
+  const bytes = new Uint8Array(head.length + body.length);
+  bytes.set(head);
+  bytes.set(body, head.length);
+  return bytes;
+}
+
+export function numbersPlain(values: readonly number[], type: ColumnType): Uint8Array {
+  const bytes = new Uint8Array(values.length * 8 + 8);
+  const out = { bytes, view: new DataView(bytes.buffer) };
+  return bytes.subarray(0, plain(out, 0, values, values.length, type));
+}
+
+export function plain(
+  out: Output,
+  at: number,
+  values: ArrayLike<number>,
+  count: number,
+  type: ColumnType,
+): number {
+  if (type === 'BOOLEAN') {
+    const bits = new Float64Array(count + 8);
+    for (let i = 0; i < count; i++) bits[i] = values[i]!;
+    for (let i = 0; i < count; i += 8)
+      out.bytes[at++] = bits.subarray(i, i + 8).reduce((byte, bit, place) => byte | (bit << place), 0);
+    return at;
+  }
+  for (let i = 0; i < count; i++) {
+    if (type === 'INTEGER') out.view.setInt32(at, values[i]!, true);
+    else if (type === 'DOUBLE') out.view.setFloat64(at, values[i]!, true);
+    else out.view.setBigInt64(at, BigInt(values[i]!), true);
+    at += type === 'INTEGER' ? 4 : 8;
+  }
+  return at;
+}
+
+/** Of a dictionary of texts: each behind its length in 4 bytes. */
+export function textsPlain(texts: readonly Uint8Array[]): Uint8Array {
+  const bytes = new Uint8Array(texts.reduce((sum, text) => sum + 4 + text.length, 0));
+  const view = new DataView(bytes.buffer);
+  let at = 0;
+  for (const text of texts) {
+    view.setUint32(at, text.length, true);
+    bytes.set(text, at + 4);
+    at += 4 + text.length;
+  }
+  return bytes;
+}
