@@ -5,6 +5,8 @@ import type { ModelLine } from '../model/record.js';
 import type { BenchTyped } from './bench-options.js';
 import type { PreparedBench } from './bench-prepare.js';
 
+const greedy = 'greedy, no end token: every sequence gets its full length';
+
 /** What the run alone knows. */
 export function planOf(
   { parts, variants }: Pick<PreparedBench, 'parts' | 'variants'>,
@@ -18,7 +20,7 @@ export function planOf(
       launches,
       repeats: runs,
       seed,
-      sampling: 'greedy, no end token: every sequence gets its full length',
+      sampling: [...new Set(variants.map(({ prepared }) => prepared.sampling ?? greedy))].join('; or '),
       warmup: `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`,
     },
     variants: variants.map(({ execution_id, label, engine_args, points }) => ({

@@ -50,6 +50,8 @@ export interface PreparedEngine {
   cannot: Record<string, { code: string; text: string }>;
   /** What of the engine itself bends the figures of these points; kept with the session. */
   issues?(points: readonly BenchPoint[]): Issue[];
+  /** How next tokens are chosen, where it is not greedily without an end token. */
+  sampling?: string;
   /** Why a point is not worth starting; null when it is. */
   refuses(point: BenchPoint): string | null;
   launch(order: BenchOrder, control: LaunchControl): EngineLaunch;

@@ -63,6 +63,19 @@ export function benchArguments(
   return ['bench', verb, ...Object.entries(flags).flatMap(([key, value]) => flag(key, String(value)))];
 }
 
+/**
+ * How both verbs sample, whatever they are told: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True) in
+ * vllm/benchmarks/latency.py and throughput.py, seen in 0.32.0; only latency has another way.
+ */
+export function benchSampling(verb: BenchVerb, args: Readonly<Record<string, string>>): string {
+  const beams = args['use-beam-search'] ?? args['use_beam_search'];
+  const how =
+    verb === 'latency' && /^true$/i.test(beams ?? '')
+      ? `beam search of width ${args['n'] ?? 1}`
+      : 'random sampling at temperature 1';
+  return `${how} (vLLM's own), no end token: every sequence gets its full length`;
+}
+
 /** `enforce_eager=true` is a flag without a value, `=false` its negation. */
 function flag(key: string, value: string): string[] {
   const name = key.replaceAll('_', '-');

@@ -13,7 +13,14 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { type BenchOrder, benchPoint, type BenchProgress } from '../../model/bench.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { recordLineSchema } from '../../model/record.js';
-import { batchSeconds, benchArguments, launchBench, otherShape, requestLines } from './bench-command.js';
+import {
+  batchSeconds,
+  benchArguments,
+  benchSampling,
+  launchBench,
+  otherShape,
+  requestLines,
+} from './bench-command.js';
 import { vllmEngine } from './engine.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { needVersion, versionParts } from './vllm-version.js';
@@ -166,6 +173,12 @@ describe("vLLM's own commands", () => {
     );
     const own = benchArguments('throughput', point, order, { ...of, tokenizer: '/t' });
     expect(own.join(' ')).toContain(' --tokenizer /t ');
+  });
+  test("vLLM's own commands do not sample greedily, and it is said so", () => {
+    // vllm/benchmarks/{latency,throughput}.py: SamplingParams(temperature=1.0, top_p=1.0, ignore_eos=True).
+    for (const verb of ['latency', 'throughput'] as const)
+      expect(benchSampling(verb, {})).toMatch(/^random sampling at temperature 1 .*no end token/);
+    expect(benchSampling('latency', { use_beam_search: 'true', n: '4' })).toMatch(/^beam search of width 4/);
   });
   test('seconds a batch of both files, and nothing of another', () => {
     expect(batchSeconds('{"avg_latency": 1.5, "latencies": [1, 2], "percentiles": {"10": 1.1}}')).toEqual([
