@@ -58,6 +58,15 @@ export const ncclBuffers: MemoryConstant = {
     'two H200s with NCCL of torch 2.11: 883 MB a GPU, 384 at its start and the rest with the first prefill',
 };
 
+/** vLLM on a CPU, beside tensors and cache: its front end and engine core once, and the code that each worker maps. */
+export const vllmOnCpu = {
+  processesBytes: 1845e6,
+  workerBytes: 380e6,
+  confidence: 'low',
+  source:
+    'vLLM 0.32.0 on a CPU: front end and engine core 1.85 GB resident, 0.38 GB of code in each worker, in runs of one and two ranks',
+} as const;
+
 export const vllmGraphs: MemoryConstant = {
   bytes: 0.5 * gib,
   confidence: 'low',

@@ -1,12 +1,19 @@
 import { vllmActivationPeak } from './activations.js';
 import type { Architecture, Layer } from './architecture.js';
-import { byArchitecture, cudaContext, vllmGraphs, vllmNonTorch } from './memory-constants.js';
+import {
+  byArchitecture,
+  cudaContext,
+  vllmGraphs,
+  vllmNonTorch,
+  vllmOnCpu,
+  type MemoryConstant,
+} from './memory-constants.js';
 import { kvFormula, kvOf, sequencesOf, type Part, type Place } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
 
 /**
- * A device of vLLM after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
+ * A device of vLLM (of a build for CPUs a worker) after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
  * takes what is left of utilisation × total. Graphs and the context lie outside.
  */
 export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, weights: Part): Place {
@@ -16,7 +23,6 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
     { activations: storage.activations, maxNumBatchedTokens, maxNumSeqs },
   );
   const nonTorch = deviceCount(parallel) > 1 ? vllmNonTorch.group : vllmNonTorch.single;
-  const context = byArchitecture(cudaContext, gpu?.architecture);
   const sequences = sequencesOf(request);
   const tokens = request.inputLen + request.outputLen;
   const kvNeeded = kvOf(a, device, request, sequences, tokens);
@@ -29,6 +35,7 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
     kvNeeded,
     parts: {
       model_weights: weights,
+      ...(request.device === 'cpu' ? besideOnCpu(deviceCount(parallel)) : besideOnGpu(nonTorch, request)),
       kv_cache:
         pool === null
           ? { bytes: kvNeeded, formula: kvFormula(a, request, sequences, tokens), confidence: 'high' }
@@ -37,27 +44,31 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
               formula:
                 request.kvPoolBytes === null
                   ? `the pool: ${share} × total − weights − activations − non-torch memory`
-                  : 'the pool, as the log tells it',
+                  : 'the pool, as it was set or told',
               confidence: request.kvPoolBytes === null ? 'medium' : 'high',
             },
       activations: { bytes: activations.bytes, formula: activations.source, confidence: 'medium' },
-      framework_overhead: {
-        bytes: nonTorch.bytes,
-        formula: nonTorch.source,
-        confidence: nonTorch.confidence,
-      },
-      ...(request.cudaGraphs
-        ? {
-            cuda_graphs: {
-              bytes: vllmGraphs.bytes,
-              formula: vllmGraphs.source,
-              confidence: vllmGraphs.confidence,
-            },
-          }
-        : {}),
-      cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
     },
   };
+}
+
+function besideOnGpu(nonTorch: MemoryConstant, { cudaGraphs, gpu }: ResolvedRequest): Place['parts'] {
+  const part = ({ bytes, source, confidence }: MemoryConstant): Part => ({
+    bytes,
+    formula: source,
+    confidence,
+  });
+  return {
+    framework_overhead: part(nonTorch),
+    ...(cudaGraphs ? { cuda_graphs: part(vllmGraphs) } : {}),
+    cuda_context: part(byArchitecture(cudaContext, gpu?.architecture)),
+  };
+}
+
+/** In main memory there is no context and no graph, and all its processes are in the sum. */
+function besideOnCpu(ranks: number): Place['parts'] {
+  const { processesBytes, workerBytes, source, confidence } = vllmOnCpu;
+  return { framework_overhead: { bytes: processesBytes / ranks + workerBytes, formula: source, confidence } };
 }
 
 function shardedMlp(layer: Layer, tensor: number): Layer {

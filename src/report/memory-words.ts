@@ -1,4 +1,4 @@
-import type { MemoryComponent } from '../model/documents/memory-profile.js';
+import type { MemoryComponent, MemoryProfile } from '../model/documents/memory-profile.js';
 import { nbsp, noValue } from './format.js';
 
 /** Components of memory as tables and pages call them. */
@@ -14,6 +14,16 @@ export const componentWords: Readonly<Record<MemoryComponent['component'] | 'tot
   residual: 'residual',
   total: 'total',
 };
+
+/** "vllm 0.32.0"; of a server that ran already also how it was asked. */
+export function engineWords({
+  engine_metadata: engine,
+  metadata,
+}: Pick<MemoryProfile, 'engine_metadata' | 'metadata'>): string {
+  const known = engine.engine_type === 'openai' ? 'a server' : engine.engine_type;
+  const name = [known, engine.engine_version].filter(Boolean).join(' ');
+  return metadata.where === 'url' ? `${name} behind an OpenAI-compatible URL` : name;
+}
 
 /** 1.234 GB: always in 10^9 bytes, as memory profiles have it. */
 export function gbText(gb: number | null): string {

@@ -29,7 +29,7 @@ const largeResidual = 0.1;
  */
 export function breakdownOf(
   places: readonly Place[],
-  measured: Measured | null,
+  measured: Pick<Measured, 'bytes' | 'source' | 'shared'> | null,
   estimate: MemoryEstimate | null,
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
   const components = summed(places, estimate);

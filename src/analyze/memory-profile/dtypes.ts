@@ -19,7 +19,8 @@ export function dtypesOfRun(
   const declared = log?.dtype?.value ?? workload?.model?.dtype ?? null;
   const dtype = declared === 'auto' ? null : declared;
   const storage = estimate?.request.storage;
-  const logged = log?.kv_cache_dtype?.value;
+  // A server's page tells it among what it was started with.
+  const logged = log?.kv_cache_dtype?.value ?? served(workload);
   const kv = logged === 'auto' ? dtype : logged;
   return {
     dtype,
@@ -30,4 +31,9 @@ export function dtypesOfRun(
     },
     quantization: log?.quantization?.value ?? workload?.model?.quantization ?? config.quantization,
   };
+}
+
+function served(workload: Workload | null): string | undefined {
+  const told = workload?.device === 'server' ? workload.engine.options['kv_cache_dtype'] : undefined;
+  return typeof told === 'string' ? told : undefined;
 }

@@ -9,6 +9,7 @@ import type { Session } from '../../session/open.js';
 import { artifactJson } from '../artifact.js';
 import { breakdownOf, type Measured } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
+import { engineType } from './engine-type.js';
 import { expectedMemory } from './expected.js';
 import { latencyStats } from './latency.js';
 import { kvPool, type KvPool } from './kv-pool.js';
@@ -49,7 +50,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const gpus = onHost ? [] : gpusOfRun(rows, plan, own);
   const points = gpus.length > 0 ? gpuPoints(rows, plan, gpus) : hostPoints(rows, plan);
   const model = knownModel(workload, plan);
-  const estimate = expectedMemory(workload, model.architecture, plan, gpus);
+  const { architecture } = model;
+  const estimate = expectedMemory(workload, plan, { architecture, gpus, log, pool });
   const measured = totalMeasured(rows, plan, { gpus, own, points });
   const places = placesOf(rows, plan, {
     gpus,
@@ -90,7 +92,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     latency_stats: latency.stats,
     engine_metadata: {
       engine_version: log?.version?.value ?? workload?.engine.version ?? null,
-      engine_type: plan.engine,
+      engine_type: engineType(workload, plan),
       ...(workload ? { engine_args: workload.engine.options } : {}),
     },
     missing: {},

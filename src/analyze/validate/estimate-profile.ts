@@ -1,6 +1,7 @@
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { readArchitecture, type Architecture } from '../../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
+import { requestOfArguments } from '../../llm/memory-engine-args.js';
 import { memoryEngines, type MemoryEngine, type MemoryRequest } from '../../llm/memory-request.js';
 import { kvDTypeNamed, schemeNamed, storageOf } from '../../llm/memory-storage.js';
 import { findPreset } from '../../llm/presets.js';
@@ -23,6 +24,9 @@ export function engineOf({ engine_metadata }: ProfileFields): MemoryEngine | nul
  * The model is the profile's own config, else a preset of its name.
  */
 export function estimateProfile(profile: ProfileFields): ProfileEstimate | string {
+  if (profile.metadata?.where === 'url') {
+    return 'It is of a server that ran already: how it was started, and what of its memory it took then, is not known in full.';
+  }
   const engine = engineOf(profile);
   const { model_info: model } = profile;
   const asked = profile.metadata?.config ?? {};
@@ -38,7 +42,6 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   const onCpu = profile.metadata?.gpus?.length === 0;
   if (engine === 'vllm' && onCpu) return 'What vLLM takes of main memory is not known.';
   const args = profile.engine_metadata?.engine_args ?? {};
-  const mode = String(args['mode'] ?? 'eager');
   try {
     const architecture = readArchitecture(config);
     const request: MemoryRequest = {
@@ -50,14 +53,10 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       parallel: { tensor: tensorParallelOf(profile) },
       gpu: gpuOf(profile) ?? null,
       device: onCpu ? 'cpu' : 'gpu',
-      attention: args['attn'] === 'eager' ? 'eager' : 'fused',
       loading: model['weights'] === 'random' ? 'random' : 'checkpoint',
-      cache: mode === 'compile' || mode === 'cudagraph' ? 'static' : 'growing',
-      cudaGraphs: engine === 'vllm' ? args['enforce_eager'] !== true : mode === 'cudagraph',
       ...numberIn(asked.gpu_memory_utilization, 'gpuMemoryUtilization'),
       ...numberIn(asked.max_model_len, 'maxModelLen'),
-      ...numberIn(args['max_num_batched_tokens'], 'maxNumBatchedTokens'),
-      ...numberIn(args['max_num_seqs'], 'maxNumSeqs'),
+      ...requestOfArguments(engine, args),
     };
     return { architecture, estimate: estimateMemory(architecture, request) };
   } catch (error) {
@@ -92,7 +91,7 @@ function gpuOf(profile: ProfileFields): MemoryRequest['gpu'] {
   return { name, totalBytes, architecture: sheet?.architecture ?? null };
 }
 
-type Count = 'gpuMemoryUtilization' | 'maxModelLen' | 'maxNumBatchedTokens' | 'maxNumSeqs';
+type Count = 'gpuMemoryUtilization' | 'maxModelLen';
 
 function numberIn(value: unknown, key: Count): { [key in Count]?: number } {
   return typeof value === 'number' ? { [key]: value } : {};

@@ -41,6 +41,7 @@ export const profileFieldsSchema = z.looseObject({
         })
         .nullish(),
       status: z.string().nullish(),
+      where: z.string().nullish(),
       /** Of ours: empty where nothing ran on a GPU. */
       gpus: z.array(z.unknown()).nullish(),
       sampling: z.looseObject({ samples: z.number().nullish() }).nullish(),

@@ -41,6 +41,18 @@ export function readCacheConfig(page: string): CacheConfig | null {
   };
 }
 
+/** Arguments that the server's page tells it was started with, by vLLM's names. */
+export function startedWith(config: CacheConfig | null): Record<string, string> {
+  const told = {
+    gpu_memory_utilization: config?.gpu_memory_utilization ?? null,
+    kv_cache_dtype: config?.cache_dtype ?? null,
+    block_size: config?.block_size ?? null,
+  };
+  return Object.fromEntries(
+    Object.entries(told).flatMap(([name, value]) => (value === null ? [] : [[name, String(value)]])),
+  );
+}
+
 /** The page as it is; null where there is none. */
 export async function metricsPage(url: string): Promise<string | null> {
   const { request } = await import('undici');

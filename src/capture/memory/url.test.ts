@@ -12,7 +12,7 @@ import { readServerMetrics } from '../../load/server-metrics.js';
 import type { EngineRequest } from '../../model/engine.js';
 import { openUrl } from './url.js';
 import { isThisMachine, listenerPid, listeningInodes } from './url-listener.js';
-import { metricsSource, readCacheConfig } from './url-metrics.js';
+import { metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { serverSelf } from './url-server.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-url-'));
@@ -130,6 +130,13 @@ test('a server of vLLM 0.32 as recorded: its pool in tokens and bytes', () => {
     cache_dtype: 'auto',
   });
   expect(found.tokens).toBe(found.blocks! * found.block_size!);
+  // Of its cache_config_info line; the run keeps them as engine arguments.
+  expect(startedWith(found)).toEqual({
+    gpu_memory_utilization: '0.92',
+    kv_cache_dtype: 'auto',
+    block_size: '128',
+  });
+  expect(startedWith(null)).toEqual({});
   expect(readServerMetrics(page)).toEqual({
     server: 'vLLM',
     // 45 requests of 32 tokens had been sent: probes, warm-up and two loads of 16.

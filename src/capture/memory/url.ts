@@ -5,7 +5,7 @@ import type { EngineRequest } from '../../model/engine.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processTree } from '../process-tree.js';
 import { isThisMachine, listenerPid } from './url-listener.js';
-import { metricsPage, metricsSource, readCacheConfig } from './url-metrics.js';
+import { metricsPage, metricsSource, readCacheConfig, startedWith } from './url-metrics.js';
 import { serverSelf } from './url-server.js';
 import type { MemoryTarget, OpenTarget } from './where.js';
 
@@ -56,7 +56,11 @@ export const openUrl: OpenTarget = async ({ request, url, loadEngine }): Promise
   const self = await serverSelf(base, String(served.options['model']), here);
   const workload = {
     ...prepared.workload,
-    engine: { ...served, version: self.version ?? served.version },
+    engine: {
+      ...served,
+      version: self.version ?? served.version,
+      options: { ...served.options, ...startedWith(config) },
+    },
     model: self.config === null ? null : modelOf(String(served.options['model']), self.config, request.dtype),
   };
   return {

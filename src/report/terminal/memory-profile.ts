@@ -4,7 +4,7 @@ import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-pr
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
 import { memorySentences, withOthers } from '../memory-sentences.js';
-import { componentWords, gbText } from '../memory-words.js';
+import { componentWords, engineWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { briefFindings } from './explain.js';
@@ -55,7 +55,8 @@ export function memorySummary(
   return withPlainSpaces(lines.join('\n'));
 }
 
-function modelWords({ model_info, metadata, engine_metadata }: MemoryProfile): string {
+function modelWords(profile: MemoryProfile): string {
+  const { model_info, metadata } = profile;
   const { num_parameters, num_layers, num_heads, num_kv_heads, head_dim, dtypes } = model_info;
   const parts = [
     num_parameters === null ? null : `${parameterText(num_parameters)} parameters`,
@@ -64,7 +65,7 @@ function modelWords({ model_info, metadata, engine_metadata }: MemoryProfile): s
     `weights ${dtypes.weights ?? '?'}, cache ${dtypes.kv_cache ?? '?'}`,
     model_info.quantization,
     model_info.tensor_parallel_size > 1 ? `tensor parallel ${model_info.tensor_parallel_size}` : null,
-    `${engine_metadata.engine_type} ${engine_metadata.engine_version ?? ''}`.trim(),
+    engineWords(profile),
     metadata.gpus[0]?.name ?? null,
   ];
   return inert(parts.filter((part) => part !== null).join(' · '));

@@ -1,5 +1,6 @@
 import type { MemoryProfile } from '../../../model/documents/memory-profile.js';
 import { formatCount, formatMs, formatNumber, noValue } from '../../format.js';
+import { engineWords } from '../../memory-words.js';
 import { DataTable, DefinitionList, MissingNotes } from '../parts.js';
 import type { MemorySection } from './memory-parts.js';
 
@@ -70,10 +71,11 @@ function modelRows({ model_info: model }: MemoryProfile): [string, string, strin
   return rows.map(([name, value, source]) => [name, value, source ?? '']);
 }
 
-function runRows({ metadata, engine_metadata: engine }: MemoryProfile): [string, string][] {
+function runRows(profile: MemoryProfile): [string, string][] {
+  const { metadata } = profile;
   const { config } = metadata;
   return [
-    ['engine', [engine.engine_type, engine.engine_version].filter(Boolean).join(' ')],
+    ['engine', engineWords(profile)],
     [
       'where',
       metadata.container_name === null ? metadata.where : `${metadata.where} ${metadata.container_name}`,

@@ -1,0 +1,56 @@
+import type { MemoryEngine, MemoryRequest } from './memory-request.js';
+
+type OfArguments = Pick<
+  MemoryRequest,
+  | 'attention'
+  | 'cache'
+  | 'cudaGraphs'
+  | 'gpuMemoryUtilization'
+  | 'maxModelLen'
+  | 'maxNumBatchedTokens'
+  | 'maxNumSeqs'
+  | 'blockSize'
+  | 'kvPoolBytes'
+>;
+
+/**
+ * What an engine's own arguments (`--engine-arg`, as a session keeps them: numbers and booleans may be text) mean for its
+ * memory. What is not among them is left to the engine's defaults.
+ */
+export function requestOfArguments(
+  engine: MemoryEngine,
+  args: Readonly<Record<string, unknown>>,
+): OfArguments {
+  const mode = String(args['mode'] ?? 'eager');
+  const vllm = engine === 'vllm';
+  return {
+    attention: args['attn'] === 'eager' ? 'eager' : 'fused',
+    cache: mode === 'compile' || mode === 'cudagraph' ? 'static' : 'growing',
+    cudaGraphs: vllm ? !isTrue(args['enforce_eager']) : mode === 'cudagraph',
+    ...(vllm
+      ? {
+          ...countIn(args, 'gpu_memory_utilization', 'gpuMemoryUtilization'),
+          ...countIn(args, 'max_model_len', 'maxModelLen'),
+          ...countIn(args, 'max_num_batched_tokens', 'maxNumBatchedTokens'),
+          ...countIn(args, 'max_num_seqs', 'maxNumSeqs'),
+          ...countIn(args, 'block_size', 'blockSize'),
+          // "Size of KV Cache per GPU in bytes" (vllm/config/cache.py); it goes before the share of the GPU.
+          ...countIn(args, 'kv_cache_memory_bytes', 'kvPoolBytes'),
+        }
+      : {}),
+  };
+}
+
+const isTrue = (value: unknown): boolean => value === true || String(value).toLowerCase() === 'true';
+
+function countIn<Name extends keyof OfArguments>(
+  args: Readonly<Record<string, unknown>>,
+  argument: string,
+  name: Name,
+): { [key in Name]?: number } {
+  const value = args[argument];
+  const count = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  return typeof count === 'number' && Number.isFinite(count) && count > 0
+    ? ({ [name]: count } as { [key in Name]?: number })
+    : {};
+}
