@@ -42,6 +42,9 @@ _thread = _Thread()
 def watch_workers() -> None:
     """Waits for the import of vLLM's workers; costs nothing to programs without them."""
     after_import({"vllm.v1.worker.%s" % name: _on_worker for name in _MODULES})
+    # What nsys has injected hands its buffers over when the process ends; a killed one loses them.
+    if os.environ.get("INFERSCOPE_EVALUATOR") in ("nsys", "ncu"):
+        wait_for_traces()
 
 
 def wait_for_traces() -> None:

@@ -175,6 +175,14 @@ class VllmTest(unittest.TestCase):
         self.module._on_engine(older)
         self.assertIs(older.shutdown, before)
 
+    def test_under_nsys_they_get_it_too(self):
+        timeout = "VLLM_WORKER_SHUTDOWN_TIMEOUT_SECONDS"
+        for evaluator, expected in (("nsys", "120"), ("none", None)):
+            with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR=evaluator), mock.patch.object(self.module, "after_import"):
+                os.environ.pop(timeout, None)
+                self.module.watch_workers()
+                self.assertEqual(os.environ.get(timeout), expected)
+
 
 if __name__ == "__main__":
     unittest.main()
