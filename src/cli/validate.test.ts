@@ -67,15 +67,17 @@ it.each([
   'llama-3.2-1b-bfloat16',
   'deepseek-v2-lite-bfloat16',
 ])(
-  'held-out/%s, which no constant was fitted to: total within 1.2 %, every component within 64 MiB',
+  'held-out/%s, which no constant was fitted to (of llama-3.2-1b how the context grows): total within 0.2 %, every component within 64 MiB',
   (name) => {
     const [row] = held(read(`held-out/${name}`)).profiles;
-    expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.012);
+    expect(Math.abs(row!.total!.error_share!)).toBeLessThan(0.002);
     const errors = new Map(row!.components.map((one) => [one.component, one.error_bytes]));
     expect([errors.get('model_weights'), errors.get('kv_cache')]).toEqual([0, 0]);
     // Tensors of a few KiB are left out of the order that activations and reserve follow from.
     expect(Math.abs(errors.get('activations')!)).toBeLessThan(3e6);
     expect(Math.abs(errors.get('allocator_reserve')!)).toBeLessThan(20 * 2 ** 20);
+    // float32 apart or not, 16 tokens or 512: the code of attention is reckoned.
+    expect(Math.abs(errors.get('cuda_context')!)).toBeLessThan(2 ** 20);
     for (const bytes of errors.values()) expect(Math.abs(bytes)).toBeLessThan(64 * 2 ** 20);
   },
 );
@@ -220,8 +222,8 @@ it('a constant that is off is named with the value that fits', () => {
   const { recommendations, components } = validateProfiles(profiles, toleranceOf(0.05));
   expect(recommendations).toHaveLength(1);
   expect(recommendations[0]).toMatchObject({ constant: 'cudaContext.Hopper', profiles: 6, unit: 'bytes' });
-  // Measured 687 to 699 MiB, and 300 more.
-  expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(997, -1);
+  // 687 MiB beside what attention's kernels take, and 300 more.
+  expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(987, 0);
   expect(recommendations[0]!.error_after_bytes).toBeLessThan(8 * 2 ** 20);
   expect(components.find(({ component }) => component === 'cuda_context')!.within).toBe(0);
 });

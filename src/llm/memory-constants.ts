@@ -14,14 +14,44 @@ const gib = 2 ** 30;
 /** A CUDA context with torch's and cuBLAS's code in it, by GPU architecture, as the driver counts it for the process. */
 export const cudaContext: Readonly<Record<string, MemoryConstant>> = {
   Hopper: {
-    bytes: 697 * mib,
+    bytes: 687 * mib,
     confidence: 'medium',
-    source: 'driver − torch’s reserve on an H200, torch 2.11 with CUDA 13: 687 to 699 MiB over six models',
+    source: 'driver − torch’s reserve on an H200, torch 2.11 with CUDA 13: 687 MiB',
   },
   other: {
     bytes: 450 * mib,
     confidence: 'low',
     source: '300 to 600 MiB is what public reports of idle torch processes show',
+  },
+};
+
+export interface AttentionPlans {
+  /** Code that the first of them brings. */
+  codeBytes: number;
+  /** The driver takes memory for them in pieces of this size. */
+  chunkBytes: number;
+  /** Decode steps after which it takes the first piece, and between two. */
+  series: readonly { first: number; every: number }[];
+  /** Most decode steps of a run that this was seen in. */
+  seenSteps: number;
+  source: string;
+}
+
+/**
+ * Kernels that cuDNN generates for torch's fused attention in 16 bits, one for each length (cudnn_generated_fort_native_sdpa_…
+ * in a timeline), and keeps. By architecture. Samples of the driver at 20 Hz over 511 decode steps, 2 MiB at a time: 65 KiB a
+ * length in one series and 22 KiB in another. Of three models the same steps; a second repeat takes nothing.
+ */
+export const attentionPlans: Readonly<Record<string, AttentionPlans>> = {
+  Hopper: {
+    codeBytes: 8 * mib,
+    chunkBytes: 2 * mib,
+    series: [
+      { first: 14, every: 31.3 },
+      { first: 71, every: 94.7 },
+    ],
+    seenSteps: 511,
+    source: 'and kernels that cuDNN generates for attention, one a length',
   },
 };
 

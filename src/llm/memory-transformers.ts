@@ -4,10 +4,10 @@ import {
   allocatorReserveShare,
   byArchitecture,
   cublasWorkspace,
-  cudaContext,
   ncclBuffers,
   pythonWithTorch,
 } from './memory-constants.js';
+import { contextPart } from './memory-context.js';
 import { graphPoolBytes, reservedBytes } from './memory-reserve.js';
 import { kvFormula, kvOf, sequencesOf, type Place, type Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
@@ -64,7 +64,6 @@ function besideOnGpu(
   { used, moving }: { used: number; moving: number },
 ): Place['parts'] {
   const workspace = byArchitecture(cublasWorkspace, request.gpu?.architecture);
-  const context = byArchitecture(cudaContext, request.gpu?.architecture);
   const grouped = deviceCount(request.parallel) > 1;
   // A decode step runs on a stream of its own before it is captured.
   const streams = request.cudaGraphs ? 2 : 1;
@@ -84,7 +83,7 @@ function besideOnGpu(
           },
         }
       : {}),
-    cuda_context: { bytes: context.bytes, formula: context.source, confidence: context.confidence },
+    cuda_context: contextPart(request),
     allocator_reserve: reservePart(a, device, request, {
       given: used + workspace.bytes,
       moving,

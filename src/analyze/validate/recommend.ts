@@ -93,11 +93,11 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
   const architecture = row.gpu === null ? null : (gpuSheet(row.gpu)?.architecture ?? null);
   const generation = architecture?.split(' ')[0];
   const key = generation !== undefined && generation in cudaContext ? generation : 'other';
-  const common = constantOf(
-    `cudaContext.${key}`,
-    byArchitecture(cudaContext, architecture),
-    of('cuda_context'),
-  );
+  const context = byArchitecture(cudaContext, architecture);
+  const held = of('cuda_context');
+  // What attention adds to it is no part of the constant.
+  const added = Math.max(0, estimated('cuda_context') - context.bytes);
+  const common = constantOf(`cudaContext.${key}`, context, held === null ? null : held - added);
   if (row.engine === 'vllm') {
     const name = gpus > 1 ? 'group' : 'single';
     return [

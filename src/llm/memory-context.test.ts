@@ -1,0 +1,96 @@
+import { expect, test } from 'vitest';
+import { readArchitecture } from './architecture.js';
+import { contextPart } from './memory-context.js';
+import { withDefaults, type MemoryRequest } from './memory-request.js';
+import { findPreset } from './presets.js';
+import { floatStorage } from './storage.js';
+
+const a = readArchitecture(findPreset('llama-3.2-1b')!.config);
+const of = (outputLen: number, change: Partial<MemoryRequest> = {}) =>
+  contextPart(
+    withDefaults(a, {
+      batchSize: 1,
+      inputLen: 128,
+      outputLen,
+      storage: floatStorage('bfloat16'),
+      gpu: { name: 'NVIDIA H200', totalBytes: 150e9, architecture: 'Hopper' },
+      ...change,
+    }),
+  );
+const mib = ({ bytes }: { bytes: number }) => bytes / 2 ** 20;
+
+// Driver − torch's reserve of runs on an H200, MiB, by the tokens that they generated; which models they were does not matter.
+test.each([
+  { tokens: 0, recorded: [694.8] },
+  { tokens: 8, recorded: [694.8] },
+  { tokens: 16, recorded: [696.8, 696.8, 696.8, 696.8] },
+  { tokens: 24, recorded: [696.8] },
+  { tokens: 32, recorded: [696.8, 696.8, 696.8, 696.8, 696.8, 696.8] },
+  { tokens: 48, recorded: [698.8] },
+  { tokens: 64, recorded: [698.8] },
+  { tokens: 512, recorded: [736.8] },
+])('$tokens tokens: fused attention in 16 bits', ({ tokens, recorded }) => {
+  for (const found of recorded) expect(Math.abs(mib(of(tokens)) - found)).toBeLessThan(0.5);
+});
+
+// Between which two samples (decode steps begun, from 0) the driver's count rose by 2 MiB in the first repeat.
+const steps1b = [
+  [12, 13],
+  [45, 47],
+  [69, 70],
+  [75, 76],
+  [107, 108],
+  [137, 139],
+  [163, 165],
+  [169, 171],
+  [200, 201],
+  [231, 233],
+  [259, 261],
+  [264, 265],
+  [295, 297],
+  [326, 327],
+  [353, 355],
+  [356, 358],
+  [388, 390],
+  [419, 421],
+  [448, 450],
+  [451, 453],
+  [482, 483],
+];
+
+test.each([
+  { model: 'llama-3.2-1b, batch 16, 128 + 512', taken: steps1b },
+  {
+    model: 'qwen2.5-0.5b, batch 8, 512 + 64',
+    taken: [
+      [12, 13],
+      [45, 46],
+    ],
+  },
+  {
+    model: 'llama-2-7b, batch 4, 512 + 48',
+    taken: [
+      [13, 14],
+      [45, 46],
+    ],
+  },
+])('when the driver took each piece, by its samples, ± 3 steps: $model', ({ taken }) => {
+  const pieces = (steps: number) => (mib(of(Math.max(0, steps) + 1)) - mib(of(0))) / 2;
+  for (const [before, [from, to]] of taken.entries()) {
+    expect(pieces(from! - 2), `before step ${from}`).toBeLessThanOrEqual(before);
+    expect(pieces(to! + 4), `after step ${to}`).toBeGreaterThanOrEqual(before + 1);
+  }
+});
+
+test('float32 and unfused attention have none of them (686.8 MiB recorded of both); a static cache has one length', () => {
+  expect(mib(of(48, { storage: floatStorage('float32') }))).toBe(687);
+  expect(mib(of(16, { attention: 'eager' }))).toBe(687);
+  expect(mib(of(512, { cache: 'static' }))).toBe(695);
+});
+
+test('beyond what was seen, and on GPUs that were not, it is less sure', () => {
+  expect(of(512).confidence).toBe('medium');
+  expect(of(4096).confidence).toBe('low');
+  const other = of(512, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } });
+  expect(other).toEqual(of(8, { gpu: { name: 'NVIDIA A10G', totalBytes: 24e9, architecture: 'Ampere' } }));
+});

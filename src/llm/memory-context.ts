@@ -1,0 +1,28 @@
+import { attentionPlans, byArchitecture, cudaContext } from './memory-constants.js';
+import type { Part } from './memory-place.js';
+import type { ResolvedRequest } from './memory-request.js';
+
+/**
+ * What the driver holds for a process of torch beside its allocator: the context with its libraries' code, and on
+ * architectures where it was seen the attention kernels that cuDNN generates while the run goes on. It makes one for each
+ * length of the cache that it meets: a cache that grows meets a new one at every decode step of the first repeat.
+ */
+export function contextPart({ gpu, storage, attention, cache, outputLen }: ResolvedRequest): Part {
+  const { bytes, source, confidence } = byArchitecture(cudaContext, gpu?.architecture);
+  const generation = gpu?.architecture?.split(' ')[0] ?? '';
+  const plans = generation in attentionPlans ? attentionPlans[generation]! : null;
+  const half = storage.activations === 'float16' || storage.activations === 'bfloat16';
+  // Unfused attention and float32 take other kernels.
+  if (!plans || attention === 'eager' || !half) return { bytes, formula: source, confidence };
+  const steps = cache === 'growing' ? Math.max(0, outputLen - 1) : 0;
+  const chunks = plans.series.reduce(
+    (sum, { first, every }) => sum + (steps < first ? 0 : 1 + Math.floor((steps - first) / every)),
+    0,
+  );
+  const grown = chunks * plans.chunkBytes;
+  return {
+    bytes: bytes + plans.codeBytes + grown,
+    formula: `${source}; ${plans.source}${grown > 0 ? `: ${steps} lengths in decode, ${grown / 2 ** 20} MiB` : ''}`,
+    confidence: steps > plans.seenSteps ? 'low' : confidence,
+  };
+}
