@@ -16,7 +16,7 @@ import type { ProfileResult } from '../model/documents/profile.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
-import { engineWords, modelWords, shapeWords } from '../report/words.js';
+import { engineWords, modelWords, plural, shapeWords } from '../report/words.js';
 import { createSession } from '../session/create.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
@@ -253,7 +253,8 @@ function showProgress(progress: Progress, event: ProfileProgress): void {
 
 function measuredWords({ clean, profiled }: ProfileCapture): string {
   const under = profiled && profiled.runs.length > 0 ? ', then under the profiler' : '';
-  return `${clean.timedRepeats} clean repeats in ${clean.runs.length} launches${under}`;
+  const launches = clean.runs.length === 1 ? '1 launch' : `${clean.runs.length} launches`;
+  return `${plural(clean.timedRepeats, 'clean repeat')} in ${launches}${under}`;
 }
 
 function nothingMeasured(): InferscopeError {

@@ -10,27 +10,28 @@ export function fit(text: string, width: number): string {
   return width <= 1 ? plain.slice(0, width) : `${plain.slice(0, width - 1)}…`;
 }
 
+/** Of the column of names and tags. */
+const mostName = 20;
+
 /** Newest last, so that it stands above the prompt. */
 export function listText(sessions: ListedSession[], width: number): string {
   if (sessions.length === 0) return 'No sessions yet: inferscope profile makes one.\n';
-  const names = sessions.map(({ name, tags }) =>
-    fit([name ?? '', ...tags.map((tag) => `#${tag}`)].join(' ').trim(), 20),
-  );
-  // An id is typed, so it is never cut: one that is long has a line of its own.
+  const names = sessions.map(({ name, tags }) => {
+    const tagged = [name ?? '', ...tags.map((tag) => `#${tag}`)].join(' ').trim();
+    return fit(tagged, Math.max(mostName, name?.length ?? 0));
+  });
+  // Ids and names are typed, so they are never cut: where one is long both have a line of their own.
   const mostId = Math.max(26, Math.floor(width * 0.4));
   const idWidth = Math.max(2, ...sessions.map(({ id }) => id.length).filter((length) => length <= mostId));
-  const nameWidth = Math.max(4, ...names.map((name) => name.length));
+  const nameWidth = Math.max(4, ...names.map((name) => name.length).filter((length) => length <= mostName));
   const sizeWidth = 8;
   const titleWidth = Math.max(16, width - idWidth - nameWidth - sizeWidth - 6);
+  const columns = (...[id, name, size, title]: [string, string, string, string]): string =>
+    [id.padEnd(idWidth), name.padEnd(nameWidth), size.padStart(sizeWidth), title].join('  ').trimEnd();
   const line = (id: string, name: string, size: string, title: string): string =>
-    [
-      id.length > idWidth ? `${id}\n${' '.repeat(idWidth)}` : id.padEnd(idWidth),
-      name.padEnd(nameWidth),
-      size.padStart(sizeWidth),
-      title,
-    ]
-      .join('  ')
-      .trimEnd();
+    id.length > idWidth || name.length > nameWidth
+      ? `${`${id}  ${name}`.trimEnd()}\n${columns('', '', size, title)}`
+      : columns(id, name, size, title);
   const rows = sessions.map((session, i) => {
     const { id, bytes, title, status, broken } = session;
     if (broken)
@@ -55,7 +56,12 @@ export function showText(session: Session, bytes: number, width: number): string
     ['name', user.name ?? '-'],
     ['tags', user.tags.join(', ') || '-'],
     ['kind', `${manifest.kind}, ${manifest.status}`],
-    ['started', `${manifest.started_at}, ${seconds.toFixed(1)} s`],
+    // Of what others recorded the end is not known, only when it was brought here.
+    [
+      'started',
+      manifest.kind === 'import' ? manifest.started_at : `${manifest.started_at}, ${seconds.toFixed(1)} s`,
+    ],
+    ...(manifest.kind === 'import' ? [['imported', manifest.ended_at] satisfies [string, string]] : []),
     ['command', manifest.command.join(' ')],
     ['written by', `inferscope ${session.toolVersion}`],
     ['folder', session.folder],

@@ -33,20 +33,28 @@ export function usageError(error: CommanderError, { typed, usageOf, commands }: 
   }
   const [what, suggestion] = said(error);
   const words = `inferscope ${pathOf(usageOf) || known.name}`;
+  if (error.code === 'commander.excessArguments' && usageOf?.options.some(({ long }) => long === '--model')) {
+    return usage(
+      what,
+      `Usage: ${words} ${usageOf.usage()}`,
+      `A model is named by a flag: ${words} --model NAME`,
+    );
+  }
   return usage(
     what,
-    suggestion ?? whyOf(error, `${words} ${usageOf?.usage() ?? ''}`.trimEnd(), words),
+    suggestion ?? whyOf(error, `${words} ${usageOf?.usage() ?? ''}`.trimEnd(), usageOf),
     known.name === 'run' && error.code === 'commander.unknownOption'
       ? "inferscope run --help lists what can be typed; the program's own options stand behind --."
       : `${words} --help lists what can be typed.`,
   );
 }
 
-function whyOf({ code }: CommanderError, usageLine: string, words: string): string {
+function whyOf({ code }: CommanderError, usageLine: string, command: Command | undefined): string {
   if (code === 'commander.missingArgument' || code === 'commander.excessArguments')
     return `Usage: ${usageLine}`;
   if (code === 'commander.optionMissingArgument') return 'Nothing stands behind it.';
-  return `${words} does not take this.`;
+  const flags = (command?.options ?? []).flatMap(({ long, hidden }) => (long && !hidden ? [long] : []));
+  return flags.length > 0 ? `It takes ${flags.join(', ')}.` : `Usage: ${usageLine}`;
 }
 
 function notKnown(

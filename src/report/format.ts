@@ -99,6 +99,7 @@ export function formatQuantity(value: number, unit: string, digits = 3): string 
   const name = unitNames[unit] ?? unit;
   if (name === 'ratio') return formatPercent(value);
   if (name === '%') return formatPercent(value / 100);
+  if (name === '') return formatNumber(value, digits);
   if (value === 0 || (name === 'ms' && Math.abs(value) < smallestMs)) return `0${nbsp}${name}`;
   const rung = rungOf(value, name);
   return `${formatNumber(value / rung.factor, digits)}${nbsp}${rung.unit}`;

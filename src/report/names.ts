@@ -84,6 +84,7 @@ const metricNames: Record<string, string> = {
   steal_percent: 'CPU time given to other virtual machines',
   rss_bytes: 'resident memory',
   power_w: 'power',
+  power_instant_w: 'power, instant',
   temperature_c: 'temperature',
   sm_clock_mhz: 'SM clock',
   memory_clock_mhz: 'memory clock',

@@ -73,6 +73,16 @@ export function secondsLabel(spanS: number): (value: number) => string {
   return (value) => `${value.toFixed(decimals)}${nbsp}s`;
 }
 
+/**
+ * How an axis of bytes is divided, and its labels: in one unit, which the largest value decides.
+ * @param most largest value, bytes
+ */
+export function byteAxis(most: number): { bytes: number; label: (bytes: number) => string } {
+  const [bytes, name] =
+    most >= 2 ** 30 ? [2 ** 30, 'GiB'] : most >= 2 ** 20 ? [2 ** 20, 'MiB'] : [2 ** 10, 'KiB'];
+  return { bytes, label: (value) => `${Number((value / bytes).toPrecision(6))}${nbsp}${name}` };
+}
+
 /** Name of a value axis in its middle, below or beside the labels. */
 export function axisName(name: string, gap: number) {
   return { name, nameLocation: 'middle' as const, nameGap: gap };

@@ -1,6 +1,6 @@
 import { formatBytes } from '../format.js';
 import { classColors } from '../palette.js';
-import { base, type Chart } from './chart.js';
+import { base, byteAxis, type Chart } from './chart.js';
 import { memoryLinesOption } from './memory-lines.js';
 
 /** Resident memory over the session, what ran when behind it, the three reported points on it. */
@@ -9,6 +9,7 @@ export const memoryChart: Chart = {
   build: (input) => {
     const { memory } = input.result;
     if (!memory) return base(input);
+    const axis = byteAxis(memory.series.reduce((most, { bytes }) => Math.max(most, bytes), 0));
     return memoryLinesOption(input, {
       lines: [
         {
@@ -23,7 +24,7 @@ export const memoryChart: Chart = {
         end_s: end_ms / 1e3,
       })),
       marks: memory.marks.map(({ point, t_ms, bytes }) => ({ point, t_s: t_ms / 1e3, bytes })),
-      unit: { bytes: 2 ** 20, text: formatBytes },
+      unit: { bytes: axis.bytes, text: formatBytes, axis: axis.label },
       since: 'since the session began',
     });
   },

@@ -3,7 +3,7 @@ import type { TelemetryResult } from '../../model/documents/profile.js';
 import { formatQuantity } from '../format.js';
 import { metricName, scopeName } from '../names.js';
 import { classColors, type Theme } from '../palette.js';
-import { axisName, axisStyle, base, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
+import { axisName, axisStyle, base, byteAxis, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
 
 export type Series = TelemetryResult['series'][number];
 
@@ -46,8 +46,16 @@ const isShare = ({ series }: { series: Series[] }): boolean =>
     ({ unit, scope, points }) => unit === '%' && scope !== 'process' && points.every(([, v]) => v <= 100),
   );
 
-/** Bytes are plotted in MiB, so that the axis is divided in powers of two. */
-const scaleOf = (series: Series | undefined): number => (series?.unit === 'B' ? 2 ** 20 : 1);
+const mostOf = (all: readonly Series[]): number =>
+  all.reduce((most, { points }) => points.reduce((high, [, value]) => Math.max(high, value), most), 0);
+
+/** Bytes are plotted in one binary unit, so that the axis is divided in whole ones of it. */
+const scaleOf = ({ series }: { series: Series[] }): number =>
+  series[0]?.unit === 'B' ? byteAxis(mostOf(series)).bytes : 1;
+
+/** Numbers of things: no half of one on the axis. */
+const isCount = ({ series }: { series: Series[] }): boolean =>
+  series.every(({ unit, points }) => unit === '' && points.every(([, value]) => Number.isInteger(value)));
 
 /** Seconds from the first to the last sample. */
 function spanOf(series: Series[]): number {
@@ -56,8 +64,12 @@ function spanOf(series: Series[]): number {
 }
 
 /** Counted things have their name above the panel; the axis needs the number only. */
-function axisQuantity(value: number, unit = ''): string {
-  return unit === 'cores' ? String(value) : formatQuantity(value, unit);
+function axisLabel(panel: { series: Series[] }): (value: number) => string {
+  const unit = panel.series[0]?.unit ?? '';
+  if (unit === 'cores' || isCount(panel)) return String;
+  if (unit !== 'B') return (value) => formatQuantity(value, unit);
+  const { bytes, label } = byteAxis(mostOf(panel.series));
+  return (value) => label(value * bytes);
 }
 
 const panelHeight = 150;
@@ -138,14 +150,16 @@ export function telemetryOption(
       gridIndex: index,
       splitNumber: 3,
       ...(isShare(panel) ? { min: 0, max: 100, interval: 50 } : {}),
+      ...(isCount(panel) ? { minInterval: 1 } : {}),
       ...axisStyle(input),
       axisLabel: {
         color: theme.muted,
-        formatter: (value: number) => axisQuantity(value * scaleOf(panel.series[0]), panel.series[0]?.unit),
+        formatter: axisLabel(panel),
       },
     })),
-    series: all.flatMap((panel, index) =>
-      panel.series.map((series, nth) => {
+    series: all.flatMap((panel, index) => {
+      const scale = scaleOf(panel);
+      return panel.series.map((series, nth) => {
         const style = lineStyle(series.scope, theme.muted);
         return {
           type: 'line' as const,
@@ -161,16 +175,19 @@ export function telemetryOption(
           endLabel: {
             show: style.opacity === 1 && !isNarrow(input.width),
             color: theme.muted,
+            // Above the line: at 0 it would lie on the labels of the axis.
+            offset: [0, -5],
             formatter: () => scopeName(series.scope).slice(0, 12),
           },
+          labelLayout: { moveOverlap: 'shiftY' as const },
           tooltip: {
             formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
           },
           ...(nth === 0 && shades.length > 0 ? { markArea: shadeAreas(shades) } : {}),
-          data: series.points.map(([ms, value]) => [ms / 1e3, value / scaleOf(series)]),
+          data: series.points.map(([ms, value]) => [ms / 1e3, value / scale]),
         };
-      }),
-    ),
+      });
+    }),
   };
 }
 

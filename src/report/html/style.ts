@@ -6,7 +6,8 @@ const variables = (theme: Theme): string => `
   --ink: ${theme.ink}; --muted: ${theme.muted}; --line: ${theme.line}; --surface: ${theme.surface};
   --page: ${theme.dark ? '#0f1217' : '#f6f7f9'}; --raised: ${theme.dark ? '#1e232c' : '#f1f3f6'};
   --link: ${theme.dark ? '#7db8ff' : '#0b5cad'}; --error: ${theme.dark ? '#ff8f7a' : '#b3261e'};
-  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --good: ${theme.dark ? '#4cc9a0' : '#00714f'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};`;
+  --warning: ${theme.dark ? '#f2c14e' : '#8a5a00'}; --good: ${theme.dark ? '#4cc9a0' : '#00714f'}; --idle: ${theme.dark ? barColors.idle.dark : barColors.idle.light};
+  --edge: ${theme.dark ? 'rgb(0 0 0 / .55)' : 'rgb(20 30 50 / .22)'};`;
 
 const classRules = opClasses.map((name) => `.c-${name}{background:${classColors[name]}}`).join('\n');
 
@@ -102,11 +103,17 @@ details { margin: .25rem 0; font-size: .875rem; }
 summary { cursor: pointer; color: var(--link); padding: .25rem 0; width: fit-content; }
 .scroll:has(> table.whole) { max-height: none; }
 .scroll { position: relative; overflow-x: auto; max-width: 100%; max-height: 32rem; overflow-y: auto; }
+/* A shadow at an edge behind which the table goes on: the surface that covers it scrolls along. */
+.scroll { background: linear-gradient(to right, var(--surface) 40%, transparent) left / 2.5rem 100% no-repeat local,
+  linear-gradient(to left, var(--surface) 40%, transparent) right / 2.5rem 100% no-repeat local,
+  linear-gradient(to right, var(--edge), transparent) left / .875rem 100% no-repeat scroll,
+  linear-gradient(to left, var(--edge), transparent) right / .875rem 100% no-repeat scroll; }
+.scroll + .scroll, .notes + .scroll, p + .scroll { margin-top: .75rem; }
 table { border-collapse: collapse; font-size: .875rem; min-width: min(100%, 30rem); }
 caption { text-align: left; color: var(--muted); font-size: .8125rem; padding: .25rem 0; position: sticky; left: 0; }
 th, td { padding: .3125rem .75rem .3125rem 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--line); white-space: nowrap; }
 th { font-weight: 600; color: var(--muted); font-size: .8125rem; vertical-align: bottom; }
-th.number, td.number { text-align: right; padding-right: 1.25rem; }
+th.number, td.number { text-align: right; padding-right: 1rem; }
 td.wraps { white-space: normal; min-width: 14rem; overflow-wrap: anywhere; }
 td.name, td code { max-width: 34rem; }
 td code { display: inline-block; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; vertical-align: bottom; }
@@ -150,7 +157,7 @@ html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, min
   figure, .cards li, tr, p, .notice { break-inside: avoid; }
   h2, h3, section > p, .legend, caption { break-after: avoid; }
   .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
-  .scroll { overflow: visible; max-height: none; break-inside: avoid; }
+  .scroll { overflow: visible; max-height: none; break-inside: avoid; background: none; }
   table { font-size: 8pt; width: 100%; } th, td { white-space: normal; padding-right: .4rem; } th.number, td.number { padding-right: .6rem; }
   td code { white-space: normal; max-width: none; }
   details:not([open]) { display: none; }

@@ -10,6 +10,7 @@ const right = (head: string) => ({ head, align: 'right' as const });
 
 function ageWords(cached: boolean, seconds: number): string {
   if (!cached) return 'measured now';
+  if (seconds < 60) return 'measured just now';
   const [count, unit] =
     seconds < 3600
       ? [seconds / 60, 'minute']

@@ -1,7 +1,7 @@
 import type { TraceResult } from '../../../model/documents/trace.js';
 import { formatBytes } from '../../format.js';
 import { classColors } from '../../palette.js';
-import { base, type Chart } from '../chart.js';
+import { base, byteAxis, type Chart } from '../chart.js';
 import { memoryLinesOption } from '../memory-lines.js';
 import { phaseName } from './words.js';
 
@@ -16,6 +16,9 @@ export const traceMemoryChart: Chart<TraceResult> = {
   build: (input) => {
     const { memory, timeline } = input.result;
     if (!memory) return base(input);
+    const axis = byteAxis(
+      memory.reserved.reduce((most, [, bytes]) => Math.max(most, bytes), memory.peak.allocated_bytes),
+    );
     const seconds = (points: readonly [number, number][]) =>
       points.map(([ns, bytes]): [number, number] => [ns / 1e9, bytes]);
     return memoryLinesOption(input, {
@@ -34,7 +37,7 @@ export const traceMemoryChart: Chart<TraceResult> = {
         end_s: (start_ns + dur_ns) / 1e9,
       })),
       marks: [{ point: 'peak', t_s: memory.peak.t_ns / 1e9, bytes: memory.peak.allocated_bytes }],
-      unit: { bytes: 2 ** 20, text: formatBytes },
+      unit: { bytes: axis.bytes, text: formatBytes, axis: axis.label },
       since: 'since the session began',
     });
   },

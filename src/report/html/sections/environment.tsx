@@ -1,14 +1,23 @@
-import { formatBytes, formatCount, noValue } from '../../format.js';
+import { formatBytes, formatCount, formatQuantity, noValue } from '../../format.js';
 import { DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
+/** How the labels of numbers end, the longer first. */
+const units: readonly [ending: string, text: (value: number) => string][] = [
+  [' bytes per s', (value) => formatQuantity(value, 'B/s')],
+  [' bytes', formatBytes],
+  [' hz', (value) => formatQuantity(value / 1e6, 'MHz', 4)],
+];
+const written: Record<string, string> = { nvidia: 'NVIDIA', duckdb: 'DuckDB' };
+
 /** A fact of the manifest in words: "l3 bytes", "33554432" is "L3", "32.0 MiB"; "cpu avx2", "true" is "CPU AVX2", "yes". */
 export function factWords({ label, value }: { label: string; value: string }): [string, string] {
-  const bytes = label.endsWith(' bytes') && /^\d+$/.test(value);
-  const name = label
-    .replace(/ bytes$/, bytes ? '' : ' bytes')
-    .replaceAll(/\b(?:cpu|gpu|os|l\d\w?|avx\w*|vnni|amx|neon|bf16)\b/gi, (word) => word.toUpperCase());
-  if (bytes) return [name, formatBytes(Number(value))];
+  const unit = /^\d+$/.test(value) ? units.find(([ending]) => label.endsWith(ending)) : undefined;
+  const name = (unit ? label.slice(0, -unit[0].length) : label).replaceAll(
+    /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|nvidia|duckdb)\b/gi,
+    (word) => written[word.toLowerCase()] ?? word.toUpperCase(),
+  );
+  if (unit) return [name, unit[1](Number(value))];
   if (value === 'true' || value === 'false') return [name, value === 'true' ? 'yes' : 'no'];
   return [name, value];
 }

@@ -20,7 +20,12 @@ export const lossesSection: TraceSection = {
         </ul>
         <DataTable
           caption="Executions and their captures; nothing is summed over them"
-          columns={[{ head: 'execution' }, { head: 'purpose' }, { head: 'captures' }, { head: 'used for' }]}
+          columns={[
+            { head: 'execution' },
+            { head: 'purpose' },
+            { head: 'captures', wraps: true },
+            { head: 'used for', wraps: true },
+          ]}
           rows={source.executions.map((execution) => [
             execution.execution_id,
             execution.purpose,
