@@ -3,6 +3,7 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal } from '../trace/scope.js';
 import type { FindingContext } from './rule.js';
+import { aStage } from './words.js';
 
 /** Shorter kernels take what any launch takes: nothing inside them is worth a change (ncu flushes caches: 5 µs there). */
 export const leastKernelNs = 5000;
@@ -36,10 +37,13 @@ export interface StageSaving {
   /** Time of the kernels themselves. */
   kernel_ms: number;
   kernels: CountedKernel[];
+  /** Of these kernels, by the timeline. */
+  classes: Set<string>;
 }
 
 interface PhaseTime {
   phase: PhaseKind;
+  class: string;
   ns: number;
 }
 
@@ -55,13 +59,14 @@ export async function savingsByStage(
   const found = new Map<PhaseKind, StageSaving>();
   let placed = false;
   for (const kernel of kernels) {
-    for (const { phase, ns } of await phaseTimes(context, kernel)) {
+    for (const { phase, class: className, ns } of await phaseTimes(context, kernel)) {
       placed = true;
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
       const whole = waterfall?.measured_ms.value;
       if (!waterfall || !whole) continue;
       const own = found.get(phase) ?? nothing(phase, whole);
       found.set(phase, own);
+      own.classes.add(className);
       add(own, kernel, ns / 1e6 / waterfall.instances);
     }
   }
@@ -81,14 +86,17 @@ const nothing = (stage: PhaseKind | null, whole_ms: number): StageSaving => ({
   whole_ms,
   kernel_ms: 0,
   kernels: [],
+  classes: new Set(),
 });
 
+/** No change inside a kernel makes it shorter than any launch is. */
 function add(to: StageSaving, kernel: CountedKernel, ms: number): void {
+  const most = Math.max(0, 1 - leastKernelNs / kernel.duration_ns);
   to.kernels.push(kernel);
   to.kernel_ms += ms;
-  to.low_ms += ms * kernel.saving.low;
-  to.expected_ms += ms * kernel.saving.expected;
-  to.high_ms += ms * kernel.saving.high;
+  to.low_ms += ms * Math.min(kernel.saving.low, most);
+  to.expected_ms += ms * Math.min(kernel.saving.expected, most);
+  to.high_ms += ms * Math.min(kernel.saving.high, most);
 }
 
 function worthALine(all: StageSaving[]): StageSaving[] {
@@ -113,12 +121,12 @@ async function phaseTimes(
 
 const inPhases = (database: SessionDatabase, condition: string) =>
   database.query<PhaseTime>(
-    `SELECT phase, sum(exclusive_ns)::DOUBLE AS ns FROM focus_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
+    `SELECT phase, any_value(coalesce(class, 'other')) AS class, sum(exclusive_ns)::DOUBLE AS ns FROM focus_kernels WHERE ${condition} GROUP BY phase ORDER BY ns DESC`,
   );
 
 /** Where the counters alone tell the stage, in words; for kernels that no timeline places. */
 export const placeWords = ({ stage }: StageSaving): string =>
-  stage === null ? 'the profiled launches' : stage === 'outside' ? 'the capture' : `a ${stage} stage`;
+  stage === null ? 'the profiled launches' : aStage(stage);
 
 /** A kernel's name as a line bears it. */
 export const shortName = (name: string): string => {

@@ -1,4 +1,5 @@
-import type { FoundDraft, Rule } from './rule.js';
+import type { FindingContext, FoundDraft, Rule } from './rule.js';
+import { classBars } from './stage-rule.js';
 import {
   type CountedKernel,
   placeWords,
@@ -64,12 +65,16 @@ export function counterRule<M extends string, D extends string>(
       const [largest] = await savingsByStage(context, counters, kernels);
       if (!largest) return { outcome: 'not_fired', why: 'Such kernels have under 2 % of the time at stake.' };
       const worst = rows.find(({ kernel_name: name }) => largest.kernels.some((one) => one.name === name))!;
-      return { outcome: 'fired', findings: [{ ...draft(fault, worst, largest), evidence: [evidence] }] };
+      return {
+        outcome: 'fired',
+        findings: [{ ...draft(context, fault, worst, largest), evidence: [evidence] }],
+      };
     },
   };
 }
 
 function draft<M extends string, D extends string>(
+  context: FindingContext,
   fault: CounterFault<M, D>,
   worst: CountedRow<M, D>,
   largest: StageSaving,
@@ -91,7 +96,7 @@ function draft<M extends string, D extends string>(
       what_if: null,
     },
     confidence: 'medium',
-    bars: [],
+    bars: largest.stage === null ? [] : classBars(context, largest.stage, [...largest.classes]),
     check: 'inferscope run --evaluator ncu,nsys -- <the changed command>',
   };
 }

@@ -1,7 +1,8 @@
+import { shortName } from './counted-kernels.js';
 import { longHostNs } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import type { StageFacts } from './stage-facts.js';
-import { count, ms } from './words.js';
+import { ms, times } from './words.js';
 
 /** One place in the program at which the device waits for long; of a mean instance. */
 export type Place = {
@@ -19,7 +20,7 @@ export async function longStretches(context: FindingContext, { kind, instances }
       .slice(0, 3)
       .map(
         (row) =>
-          `${placeWords(row)}: ${count(row.per_instance)}${kind === 'outside' ? '' : ' a step'}, ${ms(row.ms)}`,
+          `${placeWords(row)}: ${times(row.per_instance)}${kind === 'outside' ? '' : ' a step'}, ${ms(row.ms)}`,
       )
       .join('; '),
   );
@@ -27,7 +28,7 @@ export async function longStretches(context: FindingContext, { kind, instances }
 }
 
 export const placeWords = ({ relation, place }: Place): string =>
-  relation === 'within' ? `within the range ${place}` : `${relation} ${place}`;
+  relation === 'within' ? `within the range ${place}` : `${relation} ${shortName(place)}`;
 
 /** Numbers in names of ranges count steps and layers: the place is the same. */
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
@@ -46,7 +47,8 @@ function stretchesSql(kind: string, instances: number): string {
          coalesce(o.name, k.kernel) AS next_name, ${unnumbered('a.range_name')} AS range_name
        FROM stretch g LEFT JOIN (SELECT op_id, name, start_ns AS begin_ns FROM own_ops) o ON o.op_id = g.before_op_id
        LEFT JOIN around a ON a.start_ns = g.start_ns
-       LEFT JOIN (SELECT start_ns, any_value(coalesce(short_name, name)) AS kernel FROM own_kernels SEMI JOIN stretch ON own_kernels.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
+       LEFT JOIN (SELECT start_ns, any_value(name) AS kernel FROM (SELECT start_ns, coalesce(short_name, name) AS name FROM own_kernels UNION ALL SELECT start_ns, 'a copy ' || kind FROM own_copies) e
+         SEMI JOIN stretch ON e.start_ns = stretch.next_ns GROUP BY start_ns) k ON k.start_ns = g.next_ns)
      SELECT CASE relation WHEN 'within' THEN range_name ELSE coalesce(next_name, 'what is launched next') END AS place, relation,
        round(count(*) / ${instances}, 2) AS per_instance, round(sum(host_ns) / 1e6 / ${instances}, 4) AS ms, round(max(host_ns) / 1e6, 3) AS longest_ms
      FROM placed GROUP BY ALL ORDER BY ms DESC, place`;

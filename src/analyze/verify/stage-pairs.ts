@@ -84,14 +84,14 @@ function verdictOf(
   });
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${percent(share!)}`);
-    return onWall(`W is known to ${x} before and ${y} after`);
+    return onWall(`its mean is known to ${x} before and ${y} after`);
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
   const why =
     share === null
-      ? `W ${which} has no spread: one instance`
-      : `W ${which} is known to ± ${percent(share)} only`;
+      ? `${which} there is only one instance, so that its spread is not known`
+      : `its mean ${which} is known to ± ${percent(share)} only`;
   const gpu = [gpuMs(before), gpuMs(after) * scale];
   if (gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}, and kernels are not told apart: a difference may be noise`);
@@ -99,7 +99,7 @@ function verdictOf(
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),
     graded_on: 'gpu',
-    graded_why: `${why}: time of kernels and copies is compared instead${perToken}`,
+    graded_why: `kernels and copies alone are compared: ${why}${perToken}`,
   });
   return { wall, verdict };
 }

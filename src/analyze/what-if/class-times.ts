@@ -110,8 +110,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
   return {
     state: { ...moved, needs: scaling.after },
     how,
-    lessMs,
-    moreMs,
+    ...errorsOf(moved, lessMs, moreMs),
     assumptions: [
       ...scaling.assumptions,
       state.onCpu
@@ -120,6 +119,16 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
     ],
   };
 }
+
+/** Kernels that are shorter still leave the host its time; kernels that are longer still fill idle time first. */
+const errorsOf = (
+  { bars, hostMs, launchIdleMs }: StageState,
+  lessMs: number,
+  moreMs: number,
+): Pick<Effect, 'lessMs' | 'moreMs'> => ({
+  lessMs: hostMs === null ? lessMs : Math.min(lessMs, Math.max(0, sumOf(bars) - hostMs)),
+  moreMs: Math.max(0, moreMs - launchIdleMs),
+});
 
 const kernelMs = (bars: ReadonlyMap<string, number>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (isKernelBar(id) ? ms : 0), 0);

@@ -158,7 +158,7 @@ function barsOf(
     const why =
       how.get(id) ??
       (after.idleBars.has(id) || before.idleBars.has(id)
-        ? 'the device waits for the host for as much'
+        ? 'what the device waits for the host: the host itself needs as long as before'
         : 'follows from the others');
     return [{ id, before_ms: from, after_ms: to, how: why }];
   });

@@ -2,7 +2,7 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, everyStage, ms, part, plural, times } from '../words.js';
 
 const allocatorCalls =
   '^(cuda|hip)(Malloc|Free|Host(Alloc|Free|Malloc|Register|Unregister)|FreeHost|MallocHost|MallocManaged)|^cuMem(Alloc|Free|HostAlloc|Create|Map|Unmap|Release)';
@@ -27,7 +27,7 @@ export const allocatorChurn = stageRule(
     const { calls, ms: total } = stage.waits.allocator;
     const stake = idleCauses(stage).wait.allocator;
     if (stake < leastShare * stage.wall_ms) {
-      return `${count(calls)} calls of the driver's allocator take ${part(total, stage.wall_ms)} on the host and cost the device ${part(stake, stage.wall_ms)}`;
+      return `${plural(calls, 'call')} of the driver's allocator take ${part(total, stage.wall_ms)} on the host and cost the device ${part(stake, stage.wall_ms)}`;
     }
     return finding(context, stage, stake);
   },
@@ -40,21 +40,24 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     kind === 'outside'
       ? ''
       : ` AND EXISTS (SELECT 1 FROM instances i WHERE i.kind = '${kind}' AND a.start_ns >= i.start_ns AND a.start_ns < i.host_end_ns)`;
-  const { evidence } = await context.evidence<{ name: string; per_instance: number; ms: number }>(
-    `SELECT name, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
-     FROM own_api a WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY name ORDER BY ms DESC`,
+  const { rows, evidence } = await context.evidence<Calls>(
+    `SELECT name, o.operator, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 1) AS us, round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms
+     FROM own_api a LEFT JOIN (SELECT op_id, name AS operator FROM own_ops) o USING (op_id) WHERE regexp_matches(name, '${allocatorCalls}')${inside} GROUP BY ALL ORDER BY ms DESC, name, operator`,
     (rows) =>
       rows
         .slice(0, 3)
-        .map((row) => `${row.name}: ${row.per_instance} times, ${row.ms} ms`)
+        .map(
+          (row) =>
+            `${row.name}${row.operator === null ? '' : ` in ${row.operator}`}: ${times(row.per_instance)}, ${ms(row.ms)}`,
+        )
         .join('; '),
   );
   return {
     stage: kind,
-    title: `Allocator churn: ${count(calls)} calls of the driver's allocator hold up ${part(stake, wall)} of ${everyStage(kind)}`,
+    title: `Allocator churn: ${plural(calls, 'call')} of the driver's allocator ${calls > 1 ? 'hold' : 'holds'} up ${part(stake, wall)} of ${everyStage(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} spends ${ms(total)} of the host's time in ${count(calls)} calls that allocate or free memory through the driver. Freeing waits for the device to finish, so that it then has nothing queued, and allocating maps memory anew.`,
-    change: {
+    cause: `${aStage(kind)} spends ${ms(total)} of the host's time in ${plural(calls, 'call')} that allocate or free memory through the driver. Freeing waits for the device to finish, so that it then has nothing queued, and allocating maps memory anew.`,
+    change: choosing(rows) ?? {
       kind: 'code',
       text: 'Keep memory in the caching allocator: no torch.cuda.empty_cache() in the loop, buffers allocated once before it, and segments that can grow where sizes vary.',
       example: 'PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True; drop torch.cuda.empty_cache()',
@@ -78,5 +81,19 @@ async function finding(context: FindingContext, stage: StageFacts, stake: number
     ]),
     evidence: [evidence],
     check: checkAgain,
+  };
+}
+
+type Calls = { name: string; operator: string | null; per_instance: number; ms: number };
+
+/** cuDNN's search for the fastest convolution asks for workspaces of every size, and frees what is cached before and after. */
+function choosing(rows: readonly Calls[]): FoundDraft['change'] | null {
+  const sum = (of: readonly Calls[]) => of.reduce((total, row) => total + row.ms, 0);
+  const convolutions = rows.filter(({ operator }) => /cudnn_convolution|miopen/i.test(operator ?? ''));
+  if (sum(convolutions) <= sum(rows) / 2) return null;
+  return {
+    kind: 'code',
+    text: 'Most of these calls are made inside a convolution that tries algorithms on sizes which it has not met: run every input size once before what is measured or served, keep to few sizes, or switch the search off.',
+    example: 'torch.backends.cudnn.benchmark = False',
   };
 }

@@ -1,9 +1,10 @@
+import { programOf, type Framework } from '../framework.js';
 import { type Chain, chainsOf } from '../pointwise-chains.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { carried, stepSequence } from '../step-sequence.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, count, everyStage, ms, part, plural } from '../words.js';
 
 /** Norms, activations and additions run as chains of kernels that each read and write whole tensors. */
 export const elementwiseNormOverhead = stageRule(
@@ -29,7 +30,7 @@ export const elementwiseNormOverhead = stageRule(
     const time =
       (chains.flatMap(({ kernels }) => kernels).reduce((sum, { dur_ns }) => sum + dur_ns, 0) * factor) / 1e6;
     if (saved < leastShare * stage.wall_ms) {
-      return `${chains.length} chains of elementwise kernels and norms take ${part(time, stage.wall_ms)}, fused they would save ${part(saved, stage.wall_ms)}`;
+      return `${plural(chains.length, 'chain')} of elementwise kernels and norms take ${part(time, stage.wall_ms)}, fused they would save ${part(saved, stage.wall_ms)}`;
     }
     return finding(context, stage, { chains, saved, time });
   },
@@ -41,6 +42,7 @@ async function finding(
   { chains, saved, time }: { chains: Chain[]; saved: number; time: number },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
+  const { framework } = await programOf(context);
   const n = chains.reduce((sum, { kernels }) => sum + kernels.length, 0);
   const longest = chains.toSorted((a, b) => b.kernels.length - a.kernels.length)[0]!;
   const { evidence } = await context.evidence<{ kernel: string; ms: number }>(
@@ -48,18 +50,14 @@ async function finding(
             round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS ms
      FROM focus_kernels WHERE ${kind === 'outside' ? 'true' : `phase = '${kind}'`} AND class IN ('elementwise', 'norm', 'copy', 'quantization') GROUP BY ALL ORDER BY ms DESC`,
     () =>
-      `${chains.length} chains of ${count(n / chains.length)} kernels in ${aStage(kind)}, the longest of ${longest.kernels.length}`,
+      `${plural(chains.length, 'chain')} of ${plural(n / chains.length, 'kernel')} in ${aStage(kind)}, the longest of ${longest.kernels.length}`,
   );
   return {
     stage: kind,
-    title: `Unfused elementwise operations: ${count(n)} kernels in ${chains.length} chains take ${part(time, wall)} of ${everyStage(kind)}`,
+    title: `Unfused elementwise operations: ${count(n)} kernels in ${plural(chains.length, 'chain')} take ${part(time, wall)} of ${everyStage(kind)}`,
     at_stake_ms: saved,
     cause: `Between its products ${aStage(kind)} runs chains of elementwise kernels and norms, ${ms(time)} together. Each reads and writes the whole tensor; one kernel for a chain would do so once.`,
-    change: {
-      kind: 'code',
-      text: 'Compile the model, so that each chain becomes one kernel, or call fused operators for norm, rotary and activation.',
-      example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
-    },
+    change: framework ? engines[framework] : program,
     gain: {
       expected_ms: saved,
       low_ms: 0.7 * saved,
@@ -75,3 +73,28 @@ async function finding(
     check: checkAgain,
   };
 }
+
+const program: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Compile the model, so that each chain becomes one kernel, or call fused operators for norm, rotary and activation.',
+  example: 'model = torch.compile(model)  # or F.rms_norm, flash-attn and Liger kernels',
+};
+
+/** Engines call fused kernels for single operations; what lies between them their own switches fuse. */
+const engines: Record<Framework, FoundDraft['change']> = {
+  vllm: {
+    kind: 'flag',
+    text: 'Let vLLM compile the model: leave --enforce-eager out.',
+    example: '-O3',
+  },
+  sglang: {
+    kind: 'flag',
+    text: 'Let SGLang fuse norms of queries and keys with the rotary embedding, where the model has them, or compile the model for small batches.',
+    example: '--enable-fused-qk-norm-rope; --enable-torch-compile',
+  },
+  tensorrt_llm: {
+    kind: 'config',
+    text: 'Let TensorRT-LLM compile the model.',
+    example: 'torch_compile_config: {enable_fullgraph: true}',
+  },
+};

@@ -1,7 +1,8 @@
+import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, everyStage, ms, part, plural } from '../words.js';
 
 /** What overlap or a faster all-reduce usually takes off; the rest is latency of each call. */
 const hideable = 0.5;
@@ -48,14 +49,10 @@ async function finding(context: FindingContext, stage: StageFacts): Promise<Foun
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
   return {
     stage: kind,
-    title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${count(n)} collectives that nothing hides`,
+    title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')} that nothing hides`,
     at_stake_ms: time,
     cause: `In ${aStage(kind)} ${ms(time)} of communication kernels run while nothing computes. The next layer needs their result, and waiting for a slower rank counts in them too.`,
-    change: {
-      kind: 'config',
-      text: 'Use fewer GPUs a replica (tensor parallelism costs two all-reduces a layer), fuse the all-reduce with the norm behind it, use the custom all-reduce for small messages, or overlap halves of the batch.',
-      example: '--tensor-parallel-size 1 --data-parallel-size 2',
-    },
+    change: await changeFor(context, rows[0]?.kernel ?? ''),
     gain: {
       expected_ms: hideable * time,
       low_ms: 0.2 * time,
@@ -68,5 +65,37 @@ async function finding(context: FindingContext, stage: StageFacts): Promise<Foun
     bars: barsOf(context, kind, ['exposed_comm']),
     evidence: [evidence],
     check: checkAgain,
+  };
+}
+
+const fewerGpus = {
+  vllm: '--tensor-parallel-size <fewer> --data-parallel-size <more>',
+  sglang: '--tp <fewer> --dp <more>',
+  tensorrt_llm: 'tensor_parallel_size: <fewer>',
+};
+
+/** By what is exchanged: sums of activations, gradients, or values that one rank hands to another. */
+async function changeFor(context: FindingContext, largest: string): Promise<FoundDraft['change']> {
+  const { framework, training } = await programOf(context);
+  const pairs = /send|recv|all_?to_?all/i.test(largest);
+  if (pairs)
+    return {
+      kind: 'code',
+      text: 'Send while something else is computed: more and smaller micro-batches between stages of a pipeline, the next block of keys and values while this one is attended to (context parallelism), tokens of one half of the batch while the experts compute the other; or put ranks that exchange most onto one host.',
+      example: 'requests = dist.batch_isend_irecv(ops); …; [request.wait() for request in requests]',
+    };
+  if (training)
+    return {
+      kind: 'code',
+      text: 'Overlap the exchange with the backward pass: buckets that are ready early, prefetched shards (FSDP), gradients accumulated over several micro-batches before they are summed.',
+      example:
+        'DistributedDataParallel(model, gradient_as_bucket_view=True, bucket_cap_mb=25); with model.no_sync(): …',
+    };
+  return {
+    kind: 'config',
+    text: 'Use fewer GPUs a replica (tensor parallelism costs two all-reduces a layer), fuse the all-reduce with the norm behind it, use the custom all-reduce for small messages, or overlap halves of the batch.',
+    example: framework
+      ? fewerGpus[framework]
+      : 'work = dist.all_reduce(half, async_op=True); …  # the other half is computed; work.wait()',
   };
 }

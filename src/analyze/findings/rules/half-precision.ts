@@ -1,11 +1,12 @@
 import type { PeakDType } from '../../../hardware/gpu-peaks.js';
 import { floatStorage } from '../../../llm/storage.js';
 import { necessaryOps } from '../../model-work.js';
+import { programOf } from '../framework.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, everyStage, ms, part } from '../words.js';
+import { aStage, everyStage, ms, part, plural } from '../words.js';
 
 /** Attention in float32 has no kernel of its own on recent tensor cores; in 16 bits it has: 3.7 ms became 0.33 ms on an H200. */
 const attentionShare = 0.1;
@@ -67,6 +68,7 @@ async function finding(
   { rows, wide, time, mostly }: { rows: ClassTime[]; wide: ClassTime[]; time: number; mostly: boolean },
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, instances } = stage;
+  const { training } = await programOf(context);
   let after = 0;
   for (const row of wide) after += row.ms * (await ratio(context, stage, row.dtype as Wide));
   // The rest of the model computes in the same type where nearly all products do.
@@ -87,7 +89,7 @@ async function finding(
   ];
   const { evidence } = await context.evidence<{
     kernel: string;
-    dtype: string;
+    dtype: string | null;
     ms: number;
     per_instance: number;
   }>(
@@ -97,19 +99,27 @@ async function finding(
     (found) =>
       found
         .slice(0, 2)
-        .map((row) => `${row.kernel} (${row.dtype}): ${row.per_instance} calls, ${row.ms} ms`)
+        .map(
+          (row) =>
+            `${row.kernel}${row.dtype === null ? '' : ` (${row.dtype})`}: ${plural(row.per_instance, 'call')}, ${ms(row.ms)}`,
+        )
         .join('; '),
   );
   return {
     stage: kind,
     title: `${names.join(' and ')} products take ${part(time, wall)} of ${everyStage(kind)}, where 16 bits would do`,
     at_stake_ms: gain,
-    cause: `In ${aStage(kind)} products for ${ms(time)} run in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}Inference of language models keeps its quality in bfloat16 or float16.`,
+    cause: `In ${aStage(kind)} products for ${ms(time)} run in ${names.join(' and ')}${mostly ? `, and ${ms(others)} of other kernels move values of 4 bytes` : ''}. ${names.includes('float32') ? 'float32 products do not use tensor cores. ' : 'TF32 has half the rate of 16-bit tensor cores. '}${training ? 'Training keeps its quality with products in bfloat16, or in float16 with scaled losses.' : 'Inference keeps its quality in bfloat16 or float16 for all but few models.'}`,
     change: {
       kind: 'code',
-      text: 'Load and run the model in bfloat16 (float16 where the GPU has no bfloat16).',
-      example:
-        'model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16)  # or model.to(torch.bfloat16)',
+      text: training
+        ? 'Compute forward pass and loss under autocast: bfloat16, or float16 with a gradient scaler where the GPU has no bfloat16.'
+        : 'Load and run the model in bfloat16 (float16 where the GPU has no bfloat16).',
+      example: training
+        ? 'with torch.autocast("cuda", dtype=torch.bfloat16): loss = model(x)'
+        : kind === 'outside'
+          ? 'model = model.to(torch.bfloat16)'
+          : 'model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.bfloat16)  # or model.to(torch.bfloat16)',
     },
     gain: {
       expected_ms: gain,

@@ -2,10 +2,12 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, mib, ms, part } from '../words.js';
+import { aStage, everyStage, mib, ms, part, plural } from '../words.js';
 
-/** What pinned memory reaches: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
-const pinnedBytesPerS = { expected: 50e9, low: 25e9 };
+/** What pinned memory reaches where the link is not known: PCIe 5 ×16 moves 63 GB/s less protocol, PCIe 4 half of it. */
+const pinnedBytesPerS = 50e9;
+/** Of a link's rate that large copies from pinned memory reach. */
+const linkShare = 0.85;
 
 interface Copies {
   memory: string | null;
@@ -68,8 +70,10 @@ async function finding(
   const pageable =
     rows.filter(({ memory }) => memory === 'pageable').reduce((sum, row) => sum + row.bytes, 0) > bytes / 2;
   const at = (rate: number) => (bytes / rate) * 1e3;
-  const expected = Math.max(0, stake - Math.max(0, at(pinnedBytesPerS.expected) - compute));
-  const low = Math.max(0, stake - at(pinnedBytesPerS.low));
+  const link = context.roofs?.hostLink.value ?? null;
+  const pinned = link === null ? pinnedBytesPerS : Math.min(pinnedBytesPerS, linkShare * link);
+  const expected = Math.max(0, stake - Math.max(0, at(pinned) - compute));
+  const low = Math.max(0, stake - at(pinned / 2));
   const { evidence } = await context.evidence<{
     memory: string;
     copies: number;
@@ -83,7 +87,7 @@ async function finding(
       found
         .map(
           (row) =>
-            `${row.memory} memory: ${row.copies} copies of ${row.mib} MiB together, ${row.gb_per_s} GB/s`,
+            `${row.memory} memory: ${plural(row.copies, 'copy', 'copies')} of ${row.mib} MiB together, ${row.gb_per_s} GB/s`,
         )
         .join('; '),
   );
@@ -91,7 +95,7 @@ async function finding(
     stage: kind,
     title: `Copies from the host: ${mib(bytes)} from ${pageable ? 'pageable' : 'pinned'} memory hold up ${part(stake, wall)} of ${everyStage(kind)}`,
     at_stake_ms: stake,
-    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${count(n)} copies, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
+    cause: `${aStage(kind)} copies ${mib(bytes)} to the device in ${plural(n, 'copy', 'copies')}, at ${(bytes / 1e6 / Math.max(dur, 1e-9)).toPrecision(3)} GB/s, and for ${ms(exposed)} of it nothing else runs. ${pageable ? 'From pageable memory the driver copies by way of a buffer of its own, and the call returns only when it is through.' : 'The copy stands before the kernels in the same stream.'}`,
     change: {
       kind: 'code',
       text: pageable
@@ -104,7 +108,7 @@ async function finding(
       low_ms: low,
       high_ms: stake,
       after_ms: wall - expected,
-      assumption: `Pinned memory at ${pinnedBytesPerS.expected / 1e9} GB/s, copied while ${ms(compute)} of kernels run (low: ${pinnedBytesPerS.low / 1e9} GB/s, not overlapped).`,
+      assumption: `Pinned memory at ${(pinned / 1e9).toPrecision(2)} GB/s${link === null ? ' (PCIe 5; the link of this GPU is not known)' : ''}, copied while ${ms(compute)} of kernels run (low: half that rate, not overlapped).`,
       what_if: null,
     },
     confidence: 'high',

@@ -59,6 +59,59 @@ describe('launch-bound', () => {
   });
 });
 
+describe('stretches between two launches of a launch-bound step', () => {
+  const stretch = 5000;
+  const steps = (kind = 'decode') =>
+    stepRows(kind, 4, () => [
+      ...repeated(100, [launch, { kernel: 3 }]),
+      { idle: { host: stretch, launch_overhead: 4, launch_latency: 2 } },
+      { kernel: 3 },
+      ...repeated(300, [launch, { kernel: 3 }]),
+    ]);
+  /** 400 launches of 14 µs and one call of 6 µs, less 0.45 µs for each of 401 nodes. */
+  const launches = (400 * 14 + 6 - 401 * 0.45) / 1e3;
+
+  test('5 ms of Python in the middle are no launch: a graph cannot do that work', async () => {
+    const found = fired(await launchBound.find(await contextOf(steps())));
+    expect(found.gain!.expected_ms).toBeCloseTo(launches, 6);
+    expect(await firing(await contextOf(steps()))).toEqual(['launch_bound', 'host_bound']);
+  });
+
+  test('5 ms inside an operator are, and the cause says whose they are', async () => {
+    const rows = steps();
+    const within = 1701;
+    const operators = [0, 1, 2, 3].map((step) => ({
+      op_id: step + 1,
+      name: 'aten::attention',
+      start_ns: (step * (401 * 3 + 400 * 14 + stretch + 6) + within) * 1000,
+      dur_ns: 5_100_000,
+    }));
+    const gaps = rows.gaps.map((row) =>
+      row.host_ns === stretch * 1000 ? { ...row, before_op_id: row.stage_id! + 1 } : row,
+    );
+    const found = fired(await launchBound.find(await contextOf({ ...rows, gaps, ops: operators })));
+    expect(found.gain!.expected_ms).toBeCloseTo(launches + stretch / 1e3, 6);
+    expect(found.title).toContain('and prepares inside aten::attention');
+    expect(found.cause).toContain('For another 5.00 ms the host is inside operators');
+    expect(found.gain!.low_ms).toBeCloseTo((400 * 14 + 6 - 401 * 1.5) / 1e3, 6);
+  });
+
+  test('a prefill is not told to be compiled: a plain torch.compile captures no graph', async () => {
+    const { change, gain } = fired(await launchBound.find(await contextOf(steps('prefill'))));
+    expect(change.example).toContain('mode="reduce-overhead"');
+    expect(change.text).toContain('Pad prompts to a few lengths');
+    expect(gain!.assumption).toContain('A graph for each padded length.');
+  });
+
+  test('an engine is told its own switches, and figures of an H200 are said to be of one', async () => {
+    const rows = steps();
+    const named = rows.kernels.map((row) => ({ ...row, name: 'void vllm::rms_norm_kernel<c10::Half>' }));
+    const { change, gain } = fired(await launchBound.find(await contextOf({ ...rows, kernels: named })));
+    expect(change.text).toContain('--enforce-eager');
+    expect(gain!.assumption).toContain('seen to on an H200 (on this GPU it was not measured');
+  });
+});
+
 describe('synchronisation', () => {
   const bubble: Part = { idle: { synchronization: 6, host: 10, launch_overhead: 6, launch_latency: 8 } };
   test('what 24 waits of a step cost is their share of the idle time, not their duration', async () => {

@@ -8,6 +8,7 @@ import {
   type StageSaving,
 } from '../counted-kernels.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { classBars } from '../stage-rule.js';
 import { countersOf } from '../session-analyses.js';
 
 /** An SM that can hold fewer of its warps hides less latency than one half needs (NVIDIA's rule Occupancy asks for more). */
@@ -52,6 +53,32 @@ const changes: Record<Limiter, { text: string; example: string | null }> = {
   },
   barriers: { text: 'Use fewer named barriers a block.', example: null },
 };
+
+/** Its grid and block are nobody's to choose: what can be chosen is the library's kernel, and how much it gets to do. */
+function ofLibrary(name: string, limiter: Limiter): { text: string; example: string | null } | null {
+  if (/nvjet|cutlass|cublas|xmma|gemm|gemv|^Cijk/i.test(name))
+    return limiter === 'grid'
+      ? {
+          text: 'Give the product more to do in one launch: more sequences a step, or one product for query, key and value and one for gate and up projection.',
+          example:
+            'qkv = F.linear(x, torch.cat([wq, wk, wv]))  # weights joined once, when the model is loaded',
+        }
+      : {
+          text: 'Let the library try other kernels for this shape.',
+          example: 'torch.compile(model, mode="max-autotune")',
+        };
+  if (/cudnn|flash|fmha|attention|sdpa/i.test(name))
+    return {
+      text: 'Use an attention kernel that splits the sequence over blocks (flash decoding), or decode more sequences a step.',
+      example: 'FlashInfer, or flash_attn_with_kvcache(q, k, v, num_splits=0)',
+    };
+  if (/\bat::/.test(name))
+    return {
+      text: 'Fuse the kernel with its neighbours, or give it more rows in one launch: PyTorch chose its grid by the size of the tensor.',
+      example: 'torch.compile(model)',
+    };
+  return null;
+}
 
 /** Kernels that leave the GPU's warps empty while they wait for latencies, and what keeps further warps out. */
 export const lowOccupancy: Rule = {
@@ -156,9 +183,12 @@ async function finding(
   limiter: Limiter,
   own: readonly Limited[],
 ): Promise<FoundDraft> {
-  const worst = own.toSorted(
-    (a, b) => b.duration_ns * b.launches * b.saving.expected - a.duration_ns * a.launches * a.saving.expected,
-  )[0]!;
+  const worst = own
+    .filter((kernel) => saving.kernels.includes(kernel))
+    .toSorted(
+      (a, b) =>
+        b.duration_ns * b.launches * b.saving.expected - a.duration_ns * a.launches * a.saving.expected,
+    )[0]!;
   const names = [...new Set(saving.kernels.map(({ name }) => name))];
   const { evidence } = await context.evidence<{ kernel_name: string; metric: string; value: number }>(
     `SELECT kernel_name, metric, avg(value) AS value, count(*) AS launches FROM counters
@@ -177,8 +207,8 @@ async function finding(
         : `Low occupancy: of ${shortName(worst.name)} ${worst.text}, and it waits for latencies`,
     at_stake_ms: saving.expected_ms,
     share: saving.expected_ms / saving.whole_ms,
-    cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) neither compute nor memory keeps busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
-    change: { kind: 'code', ...changes[limiter] },
+    cause: `${saving.kernels.length === 1 ? 'One kernel' : `${saving.kernels.length} kernels`} (${Math.round(100 * share)} % of ${placeWords(saving)}) ${saving.kernels.length === 1 ? 'keeps' : 'keep'} neither compute nor memory busy: too few warps are in flight to cover the latency of each access, because of ${limiter === 'grid' ? 'a grid smaller than the GPU' : limiter}.`,
+    change: { kind: 'code', ...(ofLibrary(worst.name, limiter) ?? changes[limiter]) },
     gain: {
       expected_ms: saving.expected_ms,
       low_ms: saving.low_ms,
@@ -191,7 +221,7 @@ async function finding(
       what_if: null,
     },
     confidence: 'medium',
-    bars: [],
+    bars: saving.stage === null ? [] : classBars(context, saving.stage, [...saving.classes]),
     evidence: [evidence],
     check: 'inferscope run --evaluator ncu,nsys -- <the changed command>',
   };

@@ -2,7 +2,7 @@ import { idleCauses } from '../idle-causes.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { leastShare, stageRule } from '../stage-rule.js';
-import { aStage, count, everyStage, ms, part } from '../words.js';
+import { aStage, everyStage, ms, part, plural, times } from '../words.js';
 
 /** The host waits for the device inside a step, and the device then for the host. */
 export const synchronizationEveryStep: Rule = stageRule(
@@ -26,7 +26,7 @@ export const synchronizationEveryStep: Rule = stageRule(
     const calls = stage.waits.synchronize.calls + stage.waits.copy.calls;
     return stake >= leastShare * stage.wall_ms
       ? finding(context, stage, stake, calls)
-      : `${count(calls)} waits of the host cost the device ${part(stake, stage.wall_ms)} of the time`;
+      : `${plural(calls, 'wait')} of the host cost the device ${part(stake, stage.wall_ms)} of the time`;
   },
 );
 
@@ -74,7 +74,7 @@ async function finding(
         .slice(0, 3)
         .map(
           (row) =>
-            `${row.name}${row.place ? ` in ${row.place}` : ''}: ${count(row.per_instance)} times, ${ms(row.wait_ms)}`,
+            `${row.name}${row.place ? ` in ${row.place}` : ''}: ${times(row.per_instance)}, ${ms(row.wait_ms)}`,
         )
         .join('; '),
   );
@@ -82,15 +82,10 @@ async function finding(
   const making = kind === 'outside' ? 0 : await makingValues(context, stage);
   return {
     stage: kind,
-    title: `Synchronisation: the host waits for the device ${count(calls)} times in ${everyStage(kind)}, and the device then idles ${part(stake, wall)} of it`,
+    title: `Synchronisation: the host waits for the device ${times(calls)} in ${everyStage(kind)}, and the device then idles ${part(stake, wall)} of it`,
     at_stake_ms: stake,
     cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. ${first ? `${first.name}${first.place ? ` in ${first.place}` : ''}` : 'A wait'} holds the host until the device is done; only then does it launch the next kernels, so that the device starts from an empty queue every time.`,
-    change: {
-      kind: 'code',
-      text: 'Leave results on the device (torch.where, index with tensors, argmax on the GPU), read them once a step at most and asynchronously, and drop .item(), .cpu(), print and assertions on tensors from the loop.',
-      example:
-        'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once a step',
-    },
+    change: /(Device|Ctx|Context|Thread)Synchronize$/.test(first?.name ?? '') ? changeExplicit : changeValues,
     gain: {
       expected_ms: stake,
       low_ms: stake / 2,
@@ -132,3 +127,18 @@ function waitsSql(kind: string, instances: number): string {
      WHERE regexp_matches(a.name, 'Synchronize|^(cuda|hip)Memcpy|^(cu|hip)Memcpy[HD]') AND ${inside}
      GROUP BY ALL ORDER BY wait_ms DESC, name, place`;
 }
+
+/** Nothing of a framework waits for the whole device: the program asks for it. */
+const changeExplicit: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Take torch.cuda.synchronize() (cudaDeviceSynchronize) out of the loop: one after the last step is enough, and events time the steps between without waiting.',
+  example:
+    'begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2)); begin.record(); step(); end.record()',
+};
+
+const changeValues: FoundDraft['change'] = {
+  kind: 'code',
+  text: 'Leave results on the device (torch.where, index with tensors, argmax on the GPU), read them once a step at most and asynchronously, and drop .item(), .cpu(), print and assertions on tensors from the loop.',
+  example:
+    'token = logits.argmax(-1)  # stays on the GPU; ids.to("cpu", non_blocking=True) into pinned memory once a step',
+};
