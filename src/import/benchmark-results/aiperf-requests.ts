@@ -1,6 +1,7 @@
+import { otherCounts } from './aiperf-summary.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
 import { recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, type ResultFile, warning } from './result-file.js';
+import { allFailed, failures, type ResultFile, warning } from './result-file.js';
 import { parseLenient, textLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -18,6 +19,7 @@ export const aiperfRequestsImporter = resultsImporter({
 export async function aiperfRequests(path: string, signal?: AbortSignal): Promise<ResultFile> {
   const started: bigint[] = [];
   const requests: RequestSample[] = [];
+  const usage = { counted: 0, told: 0 };
   let damaged: { line: number; cause: unknown } | null = null;
   for await (const { text, line } of textLines(path, signal)) {
     if (damaged) throw unreadable(path, `Line ${damaged.line} is no JSON.`, damaged.cause);
@@ -32,7 +34,13 @@ export async function aiperfRequests(path: string, signal?: AbortSignal): Promis
     const start = /"request_start_ns"\s*:\s*(\d+)/.exec(text)?.[1];
     if (!one || start === undefined) throw unreadable(path, `Line ${line} has no request_start_ns.`);
     started.push(BigInt(start));
-    requests.push(sampleOf(one));
+    const request = sampleOf(one);
+    requests.push(request);
+    const told = numberOf(objectOf(objectOf(one['metrics'])?.['usage_completion_tokens'])?.['value']);
+    if (told !== null && request.output_tokens !== null && !request.warmup) {
+      usage.counted += request.output_tokens;
+      usage.told += told;
+    }
   }
   if (requests.length === 0) throw unreadable(path, 'It holds no request.');
   const zero = started.reduce((low, start) => (start < low ? start : low));
@@ -44,9 +52,16 @@ export async function aiperfRequests(path: string, signal?: AbortSignal): Promis
   const source = `recomputed from ${timed.length} requests`;
   list.ours('completed', 'value', good.length, { source });
   list.ours('failed', 'value', timed.length - good.length, { source });
+  const chunked = good.filter(({ gaps_ms, output_tokens: tokens }) => gaps_ms === null && (tokens ?? 0) > 1);
   recompute(requests, list);
-  const issues = [];
+  const issues = otherCounts(usage.counted, usage.told);
+  const failed = timed.length - good.length;
+  if (failed > 0) issues.push(failures('AIPerf', failed));
   if (good.length === 0) issues.push(allFailed('AIPerf', 'profile'));
+  if (good.length > 0 && chunked.length > 0) {
+    const text = `In ${chunked.length} of ${good.length} requests chunks were not tokens: ITL is unknown, and TPOT counts tokens.`;
+    issues.push(warning('chunk_is_not_token', text, chunked.length));
+  }
   if (damaged)
     issues.push(
       warning('last_line_cut_off', `Line ${damaged.line}, the last one, is cut off and was left out.`),
@@ -89,9 +104,15 @@ function sampleOf(one: JsonObject): RequestSample {
     failure: failed
       ? {
           status: cancelled ? 'cancelled' : 'failed',
-          error: textOf(error?.['message']) ?? textOf(error?.['type']),
+          error: errorText(error),
         }
       : null,
     warmup: metadata['benchmark_phase'] === 'warmup',
   };
+}
+
+function errorText(error: JsonObject | null): string | null {
+  const text = textOf(error?.['message']) ?? textOf(error?.['type']);
+  const code = numberOf(error?.['code']);
+  return code === null ? text : `HTTP ${code}${text === null ? '' : `: ${text}`}`;
 }

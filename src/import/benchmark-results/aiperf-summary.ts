@@ -53,9 +53,15 @@ const meanings: Record<string, string> = {
   output_token_throughput_per_user: '1 / inter_token_latency of a request',
   time_to_second_token: 'first to second chunk with content',
   goodput: "req/s that met the run's own limits",
+  effective_latency: 'moment the schedule had for the request to its last content',
+  credit_to_start_latency: 'moment the schedule had for the request to its sending',
+  time_to_first_output_token: 'request sent to the first content that is no reasoning',
+  http_req_waiting: 'request sent to the first byte of the answer',
+  output_sequence_length: 'generated tokens of a request, reasoning included',
+  input_sequence_length: 'prompt tokens of a request',
 };
 
-const statistics: Record<string, string> = { avg: 'mean', p50: 'median', std: 'sd' };
+const statistics: Record<string, string> = { avg: 'mean', p50: 'median' };
 const kept = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 
 export function aiperfSummary(file: JsonObject, path: string): ResultFile {
@@ -79,6 +85,8 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
       warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers are of a part of the benchmark.'),
     );
   }
+  const counted = numberOf(objectOf(file['total_osl'])?.['avg']);
+  issues.push(...otherCounts(counted, numberOf(objectOf(file['total_usage_completion_tokens'])?.['avg'])));
   gpuTelemetry(file, list);
   const start = Date.parse(textOf(file['start_time']) ?? '');
   return {
@@ -92,8 +100,18 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   };
 }
 
-/** A metric in our unit where it is a time; tokens/sec and requests/sec are ours already. */
-function put(list: MetricList, name: string, metric: JsonObject | null): void {
+/** Without --use-server-token-count tokens are counted with the client's tokenizer; the server's usage may say otherwise. */
+export function otherCounts(counted: number | null, usage: number | null): Issue[] {
+  if (counted === null || usage === null || counted === usage) return [];
+  const text = `AIPerf counted ${counted} output tokens, the server's usage says ${usage}: tokens, TPOT and tokens/s are those of AIPerf's own tokenizer (--use-server-token-count takes the server's).`;
+  return [warning('token_counts_differ', text)];
+}
+
+/**
+ * A metric in our unit where it is a time; tokens/sec and requests/sec are ours already. `std` of what was measured of
+ * requests is numpy's with ddof 0 (metric_dicts.py of 0.3 to 0.13).
+ */
+function put(list: MetricList, name: string, metric: JsonObject | null, deviation = 'sd_population'): void {
   const unit = textOf(metric?.['unit']);
   if (!metric || unit === null) return;
   const n = numberOf(metric['count']);
@@ -102,7 +120,8 @@ function put(list: MetricList, name: string, metric: JsonObject | null): void {
   const totals = ours !== undefined && !['ttft', 'tpot', 'e2e'].includes(ours);
   for (const [key, value] of Object.entries(metric)) {
     if (!kept.test(key)) continue;
-    const statistic = totals && key === 'avg' ? 'value' : (statistics[key] ?? key);
+    const named = key === 'std' ? deviation : (statistics[key] ?? key);
+    const statistic = totals && key === 'avg' ? 'value' : named;
     const number = numberOf(value);
     const details = { n, source: `file: ${name}.${key}` };
     const scaled = number === null ? null : number * factor;
@@ -115,17 +134,25 @@ function put(list: MetricList, name: string, metric: JsonObject | null): void {
   }
 }
 
+/** Its `std` has ddof 1 since 0.6 (telemetry_models.py). */
 function gpuTelemetry(file: JsonObject, list: MetricList): void {
+  const [, major, minor] = /^(\d+)\.(\d+)/.exec(textOf(file['aiperf_version']) ?? '') ?? [];
+  const deviation = Number(major) > 0 || Number(minor) >= 6 ? 'sd' : 'sd_population';
   const endpoints = objectOf(objectOf(file['telemetry_data'])?.['endpoints']) ?? {};
   for (const endpoint of Object.values(endpoints)) {
     for (const [id, gpu] of Object.entries(objectOf(objectOf(endpoint)?.['gpus']) ?? {})) {
       const metrics = objectOf(objectOf(gpu)?.['metrics']) ?? objectOf(gpu) ?? {};
-      for (const [name, metric] of Object.entries(metrics)) put(list, `${id}.${name}`, objectOf(metric));
+      for (const [name, metric] of Object.entries(metrics))
+        put(list, `${id}.${name}`, objectOf(metric), deviation);
     }
   }
 }
 
 function modelOf(file: JsonObject): string | null {
-  const names = objectOf(objectOf(file['input_config'])?.['endpoint'])?.['model_names'];
-  return Array.isArray(names) ? names.filter((name) => typeof name === 'string').join(', ') || null : null;
+  const config = objectOf(file['input_config']);
+  const names = objectOf(config?.['endpoint'])?.['model_names'];
+  // Schema 1.4 (0.13) has models of its own.
+  const items = objectOf(config?.['models'])?.['items'];
+  const told = Array.isArray(items) ? items.map((one) => objectOf(one)?.['name']) : names;
+  return Array.isArray(told) ? told.filter((name) => typeof name === 'string').join(', ') || null : null;
 }

@@ -1,17 +1,22 @@
 import { type JsonObject, metricList, numberOf, numbersOf, textOf } from './metric-list.js';
 import { endToEnd, info, type ResultFile, type ResultPoint } from './result-file.js';
-import { readObjects, unreadable } from './result-text.js';
+import { isTestTable, testsOf } from './llama-bench-text.js';
+import { objectsOf, readText, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-/** `llama-bench -o json` (an array of tests) and `-o jsonl`. */
+/** `llama-bench -o json` (an array of tests), `-o jsonl`, and without the repeats `-o csv` and `-o md`, its default. */
 export const llamaBenchImporter = resultsImporter({
   name: 'llama-bench',
   sniff: (firstBytes) =>
-    /^\s*[[{]/.test(firstBytes) &&
-    /"n_prompt"\s*:/.test(firstBytes) &&
-    /"n_gen"\s*:/.test(firstBytes) &&
-    /"avg_ts"\s*:/.test(firstBytes),
-  read: async (path) => llamaBench(await readObjects(path), path),
+    isTestTable(firstBytes) ||
+    (/^\s*[[{]/.test(firstBytes) &&
+      /"n_prompt"\s*:/.test(firstBytes) &&
+      /"n_gen"\s*:/.test(firstBytes) &&
+      /"avg_ts"\s*:/.test(firstBytes)),
+  read: async (path) => {
+    const text = await readText(path);
+    return llamaBench(isTestTable(text) ? testsOf(text, path) : objectsOf(text, path), path);
+  },
 });
 
 const definitions = {
@@ -40,10 +45,15 @@ export function llamaBench(tests: readonly JsonObject[], path: string): ResultFi
     },
     points,
     issues: [
-      info(
-        'moments_unknown',
-        'llama-bench tells when each test began and how long its repeats took: repeats were laid end to end.',
-      ),
+      points.some(({ iterations }) => iterations.length > 0)
+        ? info(
+            'moments_unknown',
+            'llama-bench tells when each test began and how long its repeats took: repeats were laid end to end.',
+          )
+        : info(
+            'repeats_unknown',
+            'This output of llama-bench has mean and deviation without the repeats: -o json has them.',
+          ),
     ],
   };
 }
@@ -64,7 +74,8 @@ function pointOf(test: JsonObject, from: number, path: string): ResultPoint {
   const put = (statistic: string, value: unknown, source: string) =>
     list.own(name, 'tok/s', definitions[name], statistic, value, { n, source });
   put('mean', test['avg_ts'], 'file: avg_ts');
-  put('sd', n === 1 ? null : test['stddev_ts'], 'file: stddev_ts');
+  // It writes 0 for a single repeat, whose number csv and md do not tell.
+  put('sd', n === 1 || (n === null && test['stddev_ts'] === 0) ? null : test['stddev_ts'], 'file: stddev_ts');
   const times = numbersOf(test['samples_ns']);
   return {
     label: depth > 0 ? `${what} @ d${depth}` : what,

@@ -1,10 +1,24 @@
 import type { Issue } from '../../model/document.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
+import { summaryOf } from './recompute.js';
 import { type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
-const stages = ['load', 'load_model', 'prefill', 'decode', 'per_token', 'forward', 'call', 'train', 'warmup'];
+/** Each kind of task and scenario has another one first. */
+const stages = [
+  'load',
+  'load_model',
+  'load_dataset',
+  'prefill',
+  'decode',
+  'per_token',
+  'forward',
+  'call',
+  'overall',
+  'train',
+  'warmup',
+];
 
 /** optimum-benchmark's `benchmark_report.json`, and `benchmark.json`, which holds it beside the config. */
 export const optimumImporter = resultsImporter({
@@ -24,16 +38,21 @@ const latencyDefinitions: Record<string, string> = {
   prefill: 'generate() called to the logits of the first token, whole batch, without sampling it',
   decode: 'logits of the first token to the last token, whole batch',
   per_token: 'time between two tokens of the batch',
+  generate: 'generate() called to its return, whole batch',
+  first_generate: 'the first call of generate(), whole batch',
   forward: 'one forward pass of the batch',
 };
 
 export function optimum(whole: JsonObject, path: string): ResultFile {
   const report = objectOf(whole['report']) ?? whole;
-  const environment = objectOf(objectOf(whole['config'])?.['environment']);
+  const config = objectOf(whole['config']);
+  const environment = objectOf(config?.['environment']);
+  const backend = objectOf(config?.['backend']);
   const issues: Issue[] = [];
+  const repeats = numberOf(objectOf(objectOf(report['decode'])?.['latency'])?.['count']);
   const points = Object.entries(report).flatMap(([stage, value]) => {
     const measured = objectOf(value);
-    return measured ? [pointOf(stage, measured, issues)] : [];
+    return measured ? [pointOf(stage, measured, repeats, issues)] : [];
   });
   if (points.every(({ metrics }) => metrics.length === 0)) {
     throw unreadable(path, 'No stage of the report has a latency, memory, throughput or energy.');
@@ -42,11 +61,15 @@ export function optimum(whole: JsonObject, path: string): ResultFile {
     tool: { name: 'optimum-benchmark', version: textOf(environment?.['optimum_benchmark_version']) },
     realtime_zero_ns: null,
     clock: unknownClock,
-    hardware: environment ? { cpu_model: textOf(environment['cpu']) } : {},
+    hardware: environment
+      ? { cpu_model: textOf(environment['cpu'])?.trim() ?? null, gpu_name: gpuOf(environment['gpu']) }
+      : {},
     software: environment
       ? {
-          torch: textOf(environment['torch_version']),
+          torch: textOf(environment['torch_version']) ?? torchOf(backend),
           transformers: textOf(environment['transformers_version']),
+          benchmark_backend: textOf(backend?.['name']),
+          benchmark_model: textOf(backend?.['model']),
         }
       : {},
     points,
@@ -54,7 +77,17 @@ export function optimum(whole: JsonObject, path: string): ResultFile {
   };
 }
 
-function pointOf(stage: string, measured: JsonObject, issues: Issue[]): ResultPoint {
+/** Names of all GPUs of the machine; of one kind as a rule. */
+function gpuOf(names: unknown): string | null {
+  const told = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : [];
+  return [...new Set(told)].join(', ') || null;
+}
+
+function torchOf(backend: JsonObject | null): string | null {
+  return textOf(backend?.['name']) === 'pytorch' ? textOf(backend?.['version']) : null;
+}
+
+function pointOf(stage: string, measured: JsonObject, repeats: number | null, issues: Issue[]): ResultPoint {
   const list = metricList('optimum');
   const latency = objectOf(measured['latency']);
   const factor = toMs(textOf(latency?.['unit']) ?? '');
@@ -74,12 +107,10 @@ function pointOf(stage: string, measured: JsonObject, issues: Issue[]): ResultPo
       });
     }
     if (stage === 'per_token' && repeatsItself(values)) {
-      issues.push(
-        warning(
-          'per_token_repeated',
-          'per_token.latency lists earlier repeats again after every repeat (a fault of older optimum-benchmark versions): its count and percentiles weigh the first repeats more.',
-        ),
-      );
+      const text =
+        'per_token.latency lists the tokens of earlier repeats again after every repeat, and the time from the end of one repeat to the first token of the next among them (seen in optimum-benchmark 0.6.0 and before): its figures weigh the first repeats more.';
+      issues.push(warning('per_token_repeated', text));
+      eachOnce(values, repeats, definition, list, factor);
     }
   }
   others(stage, measured, list);
@@ -124,4 +155,29 @@ function others(stage: string, measured: JsonObject, list: ReturnType<typeof met
 function repeatsItself(values: readonly number[]): boolean {
   const again = values.indexOf(values[0]!, 1);
   return again > 0 && again + 1 < values.length && values[again + 1] === values[1];
+}
+
+/**
+ * Every token once. Repeat i of R lists the i·k − 1 gaps between all k·i tokens so far, so that all lists have
+ * k·R(R+1)/2 − R entries; the last one has every gap, and each k-th of it lies between two repeats. Nothing is said
+ * where that does not come out even: repeats were not of one length.
+ */
+function eachOnce(
+  values: readonly number[],
+  repeats: number | null,
+  definition: string,
+  list: ReturnType<typeof metricList>,
+  factor: number,
+): void {
+  if (repeats === null) return;
+  const tokens = (values.length + repeats) / ((repeats * (repeats + 1)) / 2);
+  if (!Number.isInteger(tokens) || tokens < 2) return;
+  const last = values.slice(-(repeats * tokens - 1)).filter((_, i) => (i + 1) % tokens !== 0);
+  const sorted = Float64Array.from(last, (value) => value * factor).sort();
+  for (const [statistic, value] of summaryOf(sorted)) {
+    list.own('per_token_latency', 'ms', definition, statistic, value, {
+      n: sorted.length,
+      source: `recomputed from ${sorted.length} tokens, each once`,
+    });
+  }
 }

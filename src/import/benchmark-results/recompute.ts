@@ -52,7 +52,8 @@ export function recompute(requests: readonly RequestSample[], list: MetricList):
   }
 }
 
-function summaryOf(sorted: Float64Array): [string, number | null][] {
+/** `sorted` ascending, not empty. */
+export function summaryOf(sorted: Float64Array): [string, number | null][] {
   const n = sorted.length;
   const mean = sorted.reduce((sum, value) => sum + value, 0) / n;
   const squares = sorted.reduce((sum, value) => sum + (value - mean) ** 2, 0);

@@ -25,6 +25,11 @@ export function unreadable(path: string, why: string, cause?: unknown): Infersco
  * @throws E_TRACE_FILE when it is cut off, too large or holds something else
  */
 export async function readObjects(path: string): Promise<JsonObject[]> {
+  return objectsOf(await readText(path), path);
+}
+
+/** @throws E_TRACE_FILE when it is too large */
+export async function readText(path: string): Promise<string> {
   const { size } = await stat(path);
   if (size > largestFile) {
     throw unreadable(
@@ -32,8 +37,7 @@ export async function readObjects(path: string): Promise<JsonObject[]> {
       `It has ${Math.round(size / 2 ** 20)} MiB, more than ${largestFile / 2 ** 20} can be read at once. Write it without generated texts, or split its lines.`,
     );
   }
-  const text = await readFile(path, 'utf8');
-  return objectsOf(text, path);
+  return readFile(path, 'utf8');
 }
 
 export function objectsOf(text: string, path: string): JsonObject[] {

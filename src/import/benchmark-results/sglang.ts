@@ -9,7 +9,15 @@ import {
   textOf,
 } from './metric-list.js';
 import { disagreements, recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, type ResultFile, type ResultPoint, unknownClock, warning } from './result-file.js';
+import {
+  allFailed,
+  failures,
+  info,
+  type ResultFile,
+  type ResultPoint,
+  unknownClock,
+  warning,
+} from './result-file.js';
 import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -20,8 +28,10 @@ import { resultsImporter } from './results-importer.js';
 export const sglangImporter = resultsImporter({
   name: 'sglang-bench-serving',
   sniff: (firstBytes) =>
-    firstBytes.includes('"total_output_tokens_retokenized"') &&
-    /"(?:mean|median)_ttft_ms"\s*:/.test(firstBytes),
+    // A server of SGLang writes thousands of characters of `server_info` before the figures.
+    (firstBytes.includes('"total_output_tokens_retokenized"') &&
+      /"(?:mean|median)_ttft_ms"\s*:/.test(firstBytes)) ||
+    (firstBytes.includes('"sharegpt_output_len"') && firstBytes.includes('"random_range_ratio"')),
   read: async (path) => sglang(await readObjects(path)),
 });
 
@@ -57,6 +67,7 @@ const definitions = {
   e2e_latency: 'request sent to the last event of the stream, [DONE] and usage included',
   tpot: '(last event of the stream − first text) / (output tokens − 1)',
   itl: 'gap between chunks, whatever number of tokens they hold',
+  itl_retokenized: 'gap between chunks, divided among the tokens that the local tokenizer finds in them',
   ttft: 'without streaming: the whole answer',
 };
 
@@ -68,11 +79,15 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   const native = nativeBackends.has(textOf(run['backend']) ?? '');
   const requests = requestsOf(run, native);
   const rows = requests ? requestRows(requests) : [];
+  const failed = requests?.filter(({ failure }) => failure !== null).length ?? null;
+  list.ours('failed', 'value', failed, { source: 'recomputed: requests with an error' });
   if (completed === 0) {
     issues.push(allFailed('sglang bench_serving', label));
     return { label, metrics: list.metrics, requests: rows, iterations: [] };
   }
+  if (failed) issues.push(failures(label, failed));
   totals(run, list);
+  if (!native) issues.push(...askedFor(run, label));
   const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
   for (const [key, value] of Object.entries(run)) {
     const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
@@ -84,6 +99,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     const details = { n, source: `file: ${key}` };
     if (metric === 'ttft' && streamed) list.ours('ttft', statistic, value, details);
     else if (metric === 'itl' && native) list.ours('itl', statistic, value, details);
+    else if (metric === 'itl' && retokenized(run))
+      list.own('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
     else list.own(metric, 'ms', definitions[metric], statistic, value, details);
   }
   if (!streamed) {
@@ -96,6 +113,19 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
     issues.push(...disagreements(list, label));
   }
   return { label, metrics: list.metrics, requests: rows, iterations: [] };
+}
+
+/** Of its own protocol's OpenAI side, when the server tells of speculative decoding. */
+function retokenized(run: JsonObject): boolean {
+  return (numberOf(run['accept_length']) ?? 0) > 0 && (textOf(run['backend']) ?? '').startsWith('sglang-oai');
+}
+
+/** OpenAI's protocol tells tokens in `usage`, which is not asked for: where no chunk has it, those asked for are counted. */
+function askedFor(run: JsonObject, label: string): Issue[] {
+  const [counted, again] = [run['total_output_tokens'], run['total_output_tokens_retokenized']].map(numberOf);
+  if (typeof counted !== 'number' || typeof again !== 'number' || counted === again) return [];
+  const text = `${label}: ${counted} output tokens were counted, ${again} are in the texts by the local tokenizer: with this backend the tool counts the tokens asked for unless the server sends usage with each chunk.`;
+  return [info('output_tokens_perhaps_asked', text)];
 }
 
 function totals(run: JsonObject, list: MetricList): void {
@@ -111,6 +141,10 @@ function totals(run: JsonObject, list: MetricList): void {
     ['input_throughput', 'tok/s', 'prompt tokens / duration'],
     ['total_output_tokens_retokenized', 'tokens', 'tokens of the generated texts by the local tokenizer'],
     ['concurrency', 'requests', 'sum of end-to-end latencies / duration'],
+    ['max_output_tokens_per_s', 'tok/s', 'most chunks with text in a second of the run'],
+    ['max_concurrent_requests', 'requests', 'most requests under way in a second of the run'],
+    ['request_goodput', 'req/s', "requests that met the run's own limits / duration"],
+    ['slo_attainment', 'ratio', "share of all requests that met the run's own limits"],
     ['accept_length', 'tokens', 'tokens accepted a step of speculative decoding, from the server'],
   ];
   for (const [key, unit, definition] of own) {

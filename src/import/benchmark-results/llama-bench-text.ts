@@ -1,0 +1,70 @@
+import type { JsonObject } from './metric-list.js';
+import { unreadable } from './result-text.js';
+
+/** First line of `-o csv` (columns vary, these three are in all) and of `-o md`. */
+const csvHead = /^build_commit,.*\bn_prompt,n_gen,.*\bavg_ts,/;
+const markdownHead = /^\| *model *\|.*\| *test *\| *t\/s *\|/;
+
+export function isTestTable(text: string): boolean {
+  const start = text.trimStart();
+  return csvHead.test(start) || markdownHead.test(start);
+}
+
+/**
+ * Tests of a table, with the names that `-o json` has for the same.
+ * @throws E_TRACE_FILE when a line has fewer columns than the head
+ */
+export function testsOf(text: string, path: string): JsonObject[] {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const tests = csvHead.test(lines[0]!) ? fromCsv(lines, path) : fromMarkdown(lines, path);
+  if (tests.length === 0) throw unreadable(path, 'It holds no test, perhaps it was cut off.');
+  return tests;
+}
+
+const counts = new Set(['n_prompt', 'n_gen', 'n_depth', 'n_threads', 'n_gpu_layers', 'build_number']);
+const numeric = (name: string) => counts.has(name) || /^(avg|stddev)_(ns|ts)$/.test(name);
+
+/** Fields are quoted, a quote in one is doubled (llama-bench.cpp). */
+function fromCsv([head, ...lines]: string[], path: string): JsonObject[] {
+  const names = head!.split(',');
+  return lines.map((line, index) => {
+    const fields = [...line.matchAll(/(?:^|,)(?:"((?:[^"]|"")*)"|([^",]*))/g)].map(
+      ([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain ?? '',
+    );
+    if (fields.length !== names.length) throw unreadable(path, `Line ${index + 2} is cut off.`);
+    return Object.fromEntries(names.map((name, i) => [name, numeric(name) ? Number(fields[i]) : fields[i]!]));
+  });
+}
+
+/** The t/s column is `mean ± deviation` of two digits; `test` is pp512, tg128 or pp512+tg128, with ` @ d` its depth. */
+function fromMarkdown([head, , ...lines]: string[], path: string): JsonObject[] {
+  const cells = (line: string) =>
+    line
+      .split('|')
+      .slice(1, -1)
+      .map((cell) => cell.trim());
+  const names = cells(head!);
+  const build = lines.map((line) => /^build: (\S+) \((\d+)\)/.exec(line)).find(Boolean);
+  return lines
+    .filter((line) => line.startsWith('|'))
+    .map((line) => {
+      const found = cells(line);
+      const cell = (name: string) => found[names.indexOf(name)];
+      const test = /^(?:pp(\d+))?\+?(?:tg(\d+))?(?: @ d(\d+))?$/.exec(cell('test') ?? '');
+      const rate = /^([\d.]+) ± ([\d.]+)$/.exec(cell('t/s') ?? '');
+      if (found.length !== names.length || !test || !rate) throw unreadable(path, `"${line}" is no test.`);
+      const number = (value: string | undefined) => (value === undefined ? null : Number(value));
+      return {
+        n_prompt: number(test[1]) ?? 0,
+        n_gen: number(test[2]) ?? 0,
+        n_depth: number(test[3]) ?? 0,
+        avg_ts: number(rate[1]),
+        stddev_ts: number(rate[2]),
+        model_type: cell('model'),
+        backends: cell('backend'),
+        n_threads: number(cell('threads')),
+        n_gpu_layers: number(cell('ngl')),
+        ...(build ? { build_commit: build[1], build_number: Number(build[2]) } : {}),
+      };
+    });
+}
