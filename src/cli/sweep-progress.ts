@@ -11,7 +11,7 @@ import {
   sweepOutcomeWords,
 } from '../report/sweep-words.js';
 import { talkColour } from '../report/terminal/colour.js';
-import { withPlainSpaces } from '../report/terminal/text.js';
+import { textWidth, withPlainSpaces } from '../report/terminal/text.js';
 import { talk } from './output.js';
 import { startProgress } from './progress.js';
 
@@ -51,10 +51,7 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
         return;
       }
       if (run.outcome === 'measured') {
-        progress.done(
-          title(run),
-          withPlainSpaces([...resultWords(sweep, run), secondsText(run.duration_s)].join(', ')),
-        );
+        progress.done(title(run), resultWithin(sweep, run, textWidth(`✓ ${title(run)}  `)));
         return;
       }
       progress.end();
@@ -68,6 +65,14 @@ export function sweepProgress(sweep: SweepResult, quiet: boolean): SweepProgress
       progress.end();
     },
   };
+}
+
+/** With as many figures as the line has room for; the table at the end has the others. */
+function resultWithin(sweep: SweepResult, run: SweepRun, taken: number): string {
+  const words = resultWords(sweep, run);
+  const text = () => withPlainSpaces([...words, secondsText(run.duration_s)].join(', '));
+  while (words.length > 1 && taken + textWidth(text()) > (process.stderr.columns || 80)) words.pop();
+  return text();
 }
 
 const resultWords = (sweep: SweepResult, { figures }: SweepRun): string[] =>

@@ -8,7 +8,7 @@ import { sweepReport } from './html/sweep/sweep.js';
 import { themes } from './palette.js';
 import { sweepMaps } from './sweep-maps.js';
 import { doubtsOf, shownValue } from './sweep-words.js';
-import { commandText, sweepText } from './terminal/sweep.js';
+import { commandText, sweepPlanText, sweepText } from './terminal/sweep.js';
 import { textWidth } from './terminal/text.js';
 import { hostileText } from './test-profile.js';
 import { testSweep } from './test-sweep.js';
@@ -46,6 +46,53 @@ test.each([80, 100, 120])('the text keeps to %i columns, says what failed and wh
   expect(text).toContain('failed (try 2)');
   expect(text).toContain('It asked for 30 GB; the GPU has 24.');
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
+});
+
+test('parameters that have no room: what follows from the model is said once a model, the rest is named', () => {
+  const wide = testSweep();
+  const own = [
+    {
+      model_id: 'org/one',
+      dtype: 'float16',
+      tensor_parallel_size: 1,
+      quantization: null,
+      max_model_len: 4096,
+    },
+    {
+      model_id: 'org/another-one-with-a-long-name',
+      dtype: 'bfloat16',
+      tensor_parallel_size: 8,
+      quantization: 'awq',
+      max_model_len: 131_072,
+    },
+  ];
+  for (const [index, run] of wide.runs.entries()) {
+    run.parameters = {
+      ...run.parameters,
+      ...own[index % 2]!,
+      gpu_memory_utilization: index > 1 ? 0.9 : 0.85,
+    };
+    run.outcome = 'pending';
+  }
+  wide.varied = [
+    'model_id',
+    'input_length',
+    'output_length',
+    'batch_size',
+    ...Object.keys(own[0]!).slice(1),
+    'gpu_memory_utilization',
+  ];
+  const wideMade = document('sweep', '1.0', wide);
+  for (const text of [sweepText(wideMade, 80), sweepPlanText(wideMade, 80, ['x']).split('\nx ')[0]!]) {
+    for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);
+    const flat = text.replaceAll(/\s+/g, ' ');
+    expect(flat).toContain(
+      'another-one-with-a-long-name: output 128, batch 16, dtype bfloat16, TP 8, quantization awq, max model len 131072',
+    );
+    expect(flat).toContain('one: output 128, batch 1, dtype float16, TP 1, max model len 4096');
+    expect(flat).toMatch(/gpu memory utilization(,|;| (about|peak))/);
+  }
+  expect(sweepText(made, 60).replaceAll(/\s+/g, ' ')).toMatch(/In the CSV and the report too: [\w ,/]+\./);
 });
 
 test('a row of the CSV a run, figures under their names, an empty cell for a missing one', () => {

@@ -14,8 +14,9 @@ import {
   sweepOutcomeWords,
 } from '../sweep-words.js';
 import { colour } from './colour.js';
+import { columnsWithin, fitsWithin } from './sweep-columns.js';
 import { textTable } from './table.js';
-import { hanging, inert, textWidth, withPlainSpaces } from './text.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -28,7 +29,7 @@ export function sweepText({ data, tool_version }: Document<SweepResult>, columns
     ...hanging('  ', `${sweepCounts(data.runs)} · ${secondsText(took)} in all`, width),
     '',
     ...shared(data, width),
-    resultTable(data, width),
+    ...resultLines(data, width),
     ...failures(data.runs, width),
     ...doubts(data.runs, width),
   ];
@@ -47,16 +48,32 @@ function shared(data: SweepResult, width: number): string[] {
 }
 
 /** With as many figures as there is room for; the CSV has the rest. */
-function resultTable(data: SweepResult, width: number): string {
+function resultLines(data: SweepResult, width: number): string[] {
   const figures = shownFiguresOf(data);
-  for (let shown = figures.length; ; shown--) {
-    const table = tableOf(data, figures.slice(0, shown), width);
-    if (shown <= 1 || table.split('\n').every((line) => textWidth(line) <= width)) return table;
-  }
+  const first = figures.slice(0, 1);
+  const { parameters, lines } = columnsWithin(data, width, {
+    table: (some) => tableOf(data, some, first, width),
+    where: 'the CSV',
+  });
+  let shown = figures.length;
+  while (shown > 1 && !fitsWithin(tableOf(data, parameters, figures.slice(0, shown), width), width)) shown--;
+  const left = figures.slice(shown).map(figureName);
+  return [
+    ...lines,
+    ...(lines.length > 0 ? [''] : []),
+    tableOf(data, parameters, figures.slice(0, shown), width),
+    ...(left.length > 0
+      ? ['', ...hanging('  ', `In the CSV and the report too: ${left.join(', ')}.`, width)]
+      : []),
+  ];
 }
 
-function tableOf(data: SweepResult, figures: readonly string[], width: number): string {
-  const parameters = shownParameters(data);
+function tableOf(
+  data: SweepResult,
+  parameters: readonly string[],
+  figures: readonly string[],
+  width: number,
+): string {
   const labelled = data.runs.some((run) => run.figures.length > 1);
   const rows = data.runs.flatMap((run) =>
     (run.figures.length > 0 ? run.figures : [{ label: null, values: {} as Record<string, number> }]).map(
@@ -149,32 +166,36 @@ export function sweepPlanText(
   const misfits = left.filter(({ expected }) => expected.fits === false);
   const unknown = left.filter(({ expected }) => expected.fits === null);
   const done = data.runs.length - left.length;
-  const parameters = shownParameters(data);
+  const planTable = (shown: readonly string[]) =>
+    textTable(
+      [
+        right('run'),
+        ...parameterColumns(data, shown, true),
+        right('about'),
+        right('needs'),
+        right('of'),
+        { head: '' },
+      ],
+      left.map(({ number, parameters: own, expected }) => [
+        String(number),
+        ...shown.map((name) => inert(shownValue(name, own[name]))),
+        secondsText(expected.seconds),
+        expected.memory_bytes === null ? noValue : formatBytes(expected.memory_bytes),
+        expected.capacity_bytes === null ? noValue : formatBytes(expected.capacity_bytes),
+        expected.fits === false ? colour.red('will not fit') : expected.fits ? 'fits' : 'not known',
+      ]),
+      { width },
+    );
+  const { parameters, lines } = columnsWithin(data, width, { table: planTable, where: 'each command below' });
   const reasons = [...new Set(unknown.map(({ expected }) => expected.why))];
   return withPlainSpaces(
     [
       `${formatCount(left.length)} runs${done > 0 ? `, ${done} more are finished` : ''}, about ${secondsText(seconds)}`,
       ...bases.flatMap((basis) => hanging('  ', `time: ${basis}`, width)),
       '',
-      textTable(
-        [
-          right('run'),
-          ...parameterColumns(data, parameters, true),
-          right('about'),
-          right('needs'),
-          right('of'),
-          { head: '' },
-        ],
-        left.map(({ number, parameters: own, expected }) => [
-          String(number),
-          ...parameters.map((name) => inert(shownValue(name, own[name]))),
-          secondsText(expected.seconds),
-          expected.memory_bytes === null ? noValue : formatBytes(expected.memory_bytes),
-          expected.capacity_bytes === null ? noValue : formatBytes(expected.capacity_bytes),
-          expected.fits === false ? colour.red('will not fit') : expected.fits ? 'fits' : 'not known',
-        ]),
-        { width },
-      ),
+      ...lines,
+      ...(lines.length > 0 ? [''] : []),
+      planTable(parameters),
       ...(misfits.length > 0
         ? [
             '',
