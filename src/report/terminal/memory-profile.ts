@@ -9,7 +9,7 @@ import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { briefFindings } from './explain.js';
 import { textTable } from './table.js';
-import { hanging, inert, textBar, withPlainSpaces } from './text.js';
+import { hanging, inert, textBar, textWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -116,18 +116,24 @@ function breakdownTable({ memory_breakdown }: MemoryProfile, width: number): str
     total > 0 ? `${((100 * one.bytes) / total).toFixed(1).replace('-', '−')}${nbsp}%` : noValue,
     one.component === 'residual' ? '' : one.confidence,
     gbText(one.estimate_bytes === null ? null : one.estimate_bytes / 1e9),
-    textBar(one.bytes, total, 16),
   ]);
-  rows.push(['measured', gbText(total_measured_gb), '', memory_breakdown.confidence_levels.overall, '', '']);
+  rows.push(['measured', gbText(total_measured_gb), '', memory_breakdown.confidence_levels.overall, '']);
   const columns = [
     { head: 'where it went' },
     right(''),
     right('share'),
     { head: 'confidence' },
     right('calculator'),
-    { head: '' },
   ];
-  return textTable(columns, rows, { width });
+  // Bars take what room there is.
+  const taken = Math.max(...textTable(columns, rows, { width }).split('\n').map(textWidth));
+  const room = Math.max(4, Math.min(16, width - taken - 2));
+  const bars = [...components.map(({ bytes }) => textBar(bytes, total, room)), ''];
+  return textTable(
+    [...columns, { head: '' }],
+    rows.map((cells, index) => [...cells, bars[index]!]),
+    { width },
+  );
 }
 
 function latencyWords({ latency_stats, missing }: MemoryProfile): string {
