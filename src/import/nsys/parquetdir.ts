@@ -44,7 +44,7 @@ export async function openParquetdir(
   const rows = { ...none };
   const shapes = { ...none };
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
-  const made: string[] = [];
+  const combinations: Partial<Record<EventKind, (rows: string) => string>> = {};
   const begun: Partial<Record<EventKind, AsyncIterable<Batch>>> = {};
   for (const kind of kinds) {
     const { table, each, shape } = bulkTables[kind];
@@ -65,10 +65,8 @@ export async function openParquetdir(
     const events = Object.values(counts).reduce((sum, count) => sum + count, 0);
     if (found!.n >= threadFromRows && events <= heldEvents)
       begun[kind] = workbench.scanFiles(`SELECT * FROM ${rows[kind]}`);
-    await workbench.run(
-      `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source}`,
-    );
-    made.push(`nsys_${kind}_shape`);
+    combinations[kind] = (rows) =>
+      `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source.replace(/\)$/, ', file_row_number = true)')}${rows}`;
     shapes[kind] = `nsys_${kind}_shape`;
   }
   const strings = parquetTable(folder, 'StringIds');
@@ -78,9 +76,15 @@ export async function openParquetdir(
     shapes,
     events: (kind) => begun[kind] ?? workbench.scan(`SELECT * FROM ${rows[kind]}`),
     counts,
+    combine: async (kind, firstRows) => {
+      // A filter on rows that are written out is asked before any other column is read.
+      const where = firstRows ? ` WHERE file_row_number IN (${firstRows.join(', ') || 'NULL'})` : '';
+      await workbench.run(combinations[kind]!(where));
+    },
     strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(value AS VARCHAR) AS value FROM ${strings})`,
     drop: async () => {
-      for (const table of made) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
+      for (const table of Object.values(shapes))
+        if (table) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
     },
   };
 }

@@ -192,6 +192,7 @@ function relations(
     counts,
     rows: { ...none, ...rows },
     shapes: { ...none, ...shapes },
+    combine: () => Promise.resolve(),
     strings:
       '(SELECT CAST(id AS BIGINT) AS id, text AS value FROM nsys_string_ids JOIN nsys_string_texts USING (code))',
     drop: async () => {

@@ -81,6 +81,11 @@ export interface NsysTables {
   rows: Record<Kind, string | null>;
   /** `shape` and the columns of bulkTables[].shape, which many rows share. */
   shapes: Record<Kind, string | null>;
+  /**
+   * Makes what `shapes` of a kind names, where reading has not.
+   * @param firstRows of each combination, from 0, when the kind's rows were read; null: they are looked for in the file
+   */
+  combine(kind: EventKind, firstRows: readonly number[] | null): Promise<void>;
   /** (id BIGINT, value VARCHAR). */
   strings: string;
   /** Rows of a kind as batches: start, end, correlationId, bytes of copies, and `shape`; not of nvtx. Read once. */

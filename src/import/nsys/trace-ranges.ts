@@ -7,14 +7,13 @@ const startEnd = [60, 71];
 const domainCreate = 75;
 
 /**
- * Creates trace_ranges_text: trace_ranges with its names as `text`. Marks and registrations are no ranges. A range of a
+ * Creates trace_ranges_text: trace_ranges with its names as `text` and without its ranks. Marks and registrations are no ranges. A range of a
  * domain other than the default one is named `domain:name`, as nsys stats names it.
  */
 export async function createRanges(
   workbench: Workbench,
   { rows, strings }: NsysTables,
   offset_ns: number,
-  rank: string,
 ): Promise<void> {
   const events =
     rows.nvtx ??
@@ -29,7 +28,7 @@ export async function createRanges(
       WHERE "eventType" = ${domainCreate} AND "domainId" <> 0 AND text <> '' GROUP BY ALL)
     SELECT CAST(row_number() OVER () - 1 AS DOUBLE) AS range_id, CAST(start + ${offset_ns} AS DOUBLE) AS start_ns, CAST("end" + ${offset_ns} AS DOUBLE) AS end_ns,
       CAST(pid AS DOUBLE) AS pid, CAST(tid AS DOUBLE) AS tid,
-      CASE WHEN "endTid" <> tid THEN CAST("endTid" AS DOUBLE) END AS end_tid, CAST(${rank} AS DOUBLE) AS rank,
+      CASE WHEN "endTid" <> tid THEN CAST("endTid" AS DOUBLE) END AS end_tid,
       CASE WHEN domain IS NULL THEN text ELSE concat(domain, ':', text) END AS text,
       CASE WHEN "eventType" IN (${startEnd.join(', ')}) THEN 1 ELSE 0 END::DOUBLE AS process_wide
     FROM events LEFT JOIN domains USING (pid, "domainId")

@@ -23,8 +23,8 @@ export const fromShape: Record<EventKind, { table: TraceTable; columns: Record<s
   api: { table: 'trace_api', columns: { tid: 'tid' } },
 };
 
-/** trace_names, and nsys_texts (kind, shape, and the text columns of its trace table) for createShapes. */
-export async function createNames(workbench: Workbench, tables: NsysTables): Promise<void> {
+/** trace_names, trace_ranges, and nsys_texts (kind, shape, and the text columns of its trace table) for createShapes. */
+export async function createNames(workbench: Workbench, tables: NsysTables, rank: string): Promise<void> {
   const texts = eventTexts(tables);
   const columns = [
     'name',
@@ -48,7 +48,7 @@ export async function createNames(workbench: Workbench, tables: NsysTables): Pro
      FROM (SELECT text FROM trace_ranges_text UNION ${all.join(' UNION ')}) WHERE text IS NOT NULL`,
   );
   await workbench.run(`CREATE TABLE trace_ranges AS
-    SELECT r.* EXCLUDE (text), CAST(n.code AS DOUBLE) AS name
+    SELECT r.* EXCLUDE (text), CAST(${rank} AS DOUBLE) AS rank, CAST(n.code AS DOUBLE) AS name
     FROM trace_ranges_text r LEFT JOIN trace_names n USING (text) ORDER BY start_ns, end_ns DESC`);
   await workbench.run('DROP TABLE trace_ranges_text');
 }

@@ -21,13 +21,14 @@ export async function createTrace(
   tables: NsysTables,
   offset_ns: number,
 ): Promise<Issue[]> {
+  for (const kind of eventKinds) if (tables.shapes[kind]) await tables.combine(kind, null);
   const issues = [
     ...impossibleTimes(await unsoundRows(workbench, tables.rows)),
     ...(await unnamedRows(workbench, tables)),
   ];
   const rank = await rankOf(workbench, tables);
-  await createRanges(workbench, tables, offset_ns, rank);
-  await createNames(workbench, tables);
+  await createRanges(workbench, tables, offset_ns);
+  await createNames(workbench, tables, rank);
   for (const table of ['trace_kernels', 'trace_copies', 'trace_api'] as const) {
     const parts: string[] = [];
     for (const kind of eventKinds) {
