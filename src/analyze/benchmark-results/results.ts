@@ -59,7 +59,7 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
 
 async function requestCounts(database: SessionDatabase): Promise<Map<string, RequestRow>> {
   const rows = await database.query<RequestRow>(
-    `SELECT capture_id, count_if(status = 'ok') AS ok, count_if(status <> 'ok') AS failed FROM requests
+    `SELECT capture_id, count_if(status = 'ok') AS ok, count_if(status NOT IN ('ok', 'incomplete')) AS failed FROM requests
      WHERE NOT coalesce(warmup, false) GROUP BY capture_id`,
   );
   return new Map(rows.map((row) => [row.capture_id, row]));

@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loaded } from './test-load.js';
+
+/** Files that aiperf 0.13.0 wrote (ORIGIN.md beside them); its own figures, by numpy, are the oracle. */
+const recorded = (run: string, name: string) =>
+  join('test/fixtures/benchmark-results-recorded', `aiperf-${run}-profile_export${name}`);
+type Summary = Record<string, Record<string, number>>;
+const summaryOf = (run: string) => JSON.parse(readFileSync(recorded(run, '_aiperf.json'), 'utf8')) as Summary;
+const codes = (found: { issues: { code: string; count?: number }[] }) =>
+  found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
+const pairs = [
+  ['ttft', 'time_to_first_token'],
+  ['tpot', 'inter_token_latency'],
+  ['e2e', 'request_latency'],
+] as const;
+
+describe('AIPerf 0.13.0', () => {
+  test.each(['conc', 'errors', 'chunks'])('%s: our figures of its requests are its summary', async (run) => {
+    const [summary, requests] = [
+      await loaded(recorded(run, '_aiperf.json')),
+      await loaded(recorded(run, '.jsonl')),
+    ];
+    const file = summaryOf(run);
+    expect([summary.importer, requests.importer]).toEqual(['aiperf-summary', 'aiperf-requests']);
+    for (const [ours, theirs] of pairs) {
+      const n = file[theirs]!['count']!;
+      for (const [statistic, key] of [
+        ['mean', 'avg'],
+        ['median', 'p50'],
+        ['p90', 'p90'],
+        ['p95', 'p95'],
+        ['p99', 'p99'],
+        ['min', 'min'],
+        ['max', 'max'],
+      ] as const) {
+        expect(summary.value(ours, statistic)).toBe(file[theirs]![key]);
+        expect(requests.value(ours, statistic, 'recomputed')).toBeCloseTo(file[theirs]![key]!, 6);
+      }
+      // Its deviation has ddof 0, as numpy's has unless told otherwise.
+      expect(summary.value(ours, 'sd_population')).toBe(file[theirs]!['std']);
+      expect(requests.value(ours, 'sd', 'recomputed') * Math.sqrt((n - 1) / n)).toBeCloseTo(
+        file[theirs]!['std']!,
+        6,
+      );
+    }
+    for (const [ours, theirs] of [
+      ['request_throughput', 'request_throughput'],
+      ['output_throughput', 'output_token_throughput'],
+      ['total_throughput', 'total_token_throughput'],
+      ['completed', 'request_count'],
+      ['duration', 'benchmark_duration'],
+    ] as const)
+      expect(summary.value(ours, 'value')).toBe(file[theirs]!['avg']);
+  });
+
+  test('its printed table, a warm-up and what it ran', async () => {
+    const found = await loaded(recorded('conc', '_aiperf.json'));
+    // As its console showed them: TTFT 45.53 avg, 64.47 p99, 7.06 std; 17.94 requests/s, 215.31 tokens/s.
+    expect(found.value('ttft', 'mean')).toBeCloseTo(45.53, 2);
+    expect(found.value('ttft', 'p99')).toBeCloseTo(64.47, 2);
+    expect(found.value('ttft', 'sd_population')).toBeCloseTo(7.06, 2);
+    expect(found.value('request_throughput', 'value')).toBeCloseTo(17.94, 2);
+    expect(found.value('output_throughput', 'value')).toBeCloseTo(215.31, 2);
+    expect(found.facts).toMatchObject({
+      tool: { name: 'aiperf', version: '0.13.0' },
+      software: { benchmark_model: 'programmed' },
+    });
+    const { requests } = await loaded(recorded('conc', '.jsonl'));
+    expect(requests.map(({ warmup }) => warmup)).toEqual([true, true, ...Array<boolean>(10).fill(false)]);
+    // Ten requests of 10 + 2 tokens, each in a chunk of its own: every gap is known.
+    expect(requests.every(({ itl_ns }) => (JSON.parse(itl_ns!) as number[]).length === 11)).toBe(true);
+  });
+
+  test('a 429 and a cut stream are failures; tokens of its own tokenizer are told', async () => {
+    const summary = await loaded(recorded('errors', '_aiperf.json'));
+    expect([summary.value('completed', 'value'), summary.value('failed', 'value')]).toEqual([8, 4]);
+    // The server wrote 8 × 12 tokens; the tokenizer makes two of each ` tok`.
+    expect(codes(summary)).toEqual(['requests_failed 4', 'token_counts_differ']);
+    expect(summary.issues[1]!.text).toContain("192 output tokens, the server's usage says 96");
+    const found = await loaded(recorded('errors', '.jsonl'));
+    expect(codes(found)).toEqual(['token_counts_differ', 'requests_failed 4', 'chunk_is_not_token 8']);
+    const failed = found.requests.filter(({ status }) => status !== 'ok');
+    expect(failed.map(({ error }) => error!.slice(0, 18))).toEqual([
+      'ClientPayloadError',
+      'HTTP 429: {"error"',
+      'ClientPayloadError',
+      'HTTP 429: {"error"',
+    ]);
+    expect(failed.every(({ ttft_ns, end_ns }) => ttft_ns === null && end_ns === null)).toBe(true);
+  });
+
+  test('chunks of three tokens: TPOT counts tokens, there is no ITL', async () => {
+    const found = await loaded(recorded('chunks', '.jsonl'));
+    expect(found.names()).not.toContain('itl');
+    expect(found.requests.map(({ chunks, output_tokens }) => [chunks, output_tokens])).toEqual(
+      Array.from({ length: 6 }, () => [4, 12]),
+    );
+    expect(codes(found)).toEqual(['chunk_is_not_token 6']);
+  });
+
+  test('when all failed it writes no summary; the requests say so', async () => {
+    const found = await loaded(recorded('allfailed', '.jsonl'));
+    expect(found.names()).toEqual(['completed', 'failed']);
+    expect(found.value('failed', 'value', 'recomputed')).toBe(3);
+    expect(codes(found)).toEqual(['requests_failed 3', 'all_requests_failed']);
+  });
+});

@@ -1,0 +1,161 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { loaded } from './test-load.js';
+
+/**
+ * Files that guidellm 0.8.1 wrote (ORIGIN.md beside them). The oracle is its own: what it computed for each request
+ * (fields of `requests`), its distributions of them, and the tables it printed.
+ */
+const recorded = (run: string) => join('test/fixtures/benchmark-results-recorded', `guidellm-${run}.json`);
+interface Distribution {
+  mean: number;
+  std_dev: number;
+  min: number;
+  max: number;
+  count: number;
+  percentiles: Record<string, number>;
+}
+interface Request {
+  time_to_first_token_ms: number;
+  inter_token_latency_ms: number;
+  time_per_output_token_ms: number;
+  output_tokens: number;
+}
+interface Benchmark {
+  duration: number;
+  start_time: number;
+  metrics: Record<string, { successful: Distribution }>;
+  requests: { successful: Request[] };
+}
+const benchmarks = (run: string) =>
+  (JSON.parse(readFileSync(recorded(run), 'utf8')) as { benchmarks: Benchmark[] }).benchmarks;
+const meanOf = (values: number[]) => values.reduce((sum, one) => sum + one, 0) / values.length;
+const codes = (found: Awaited<ReturnType<typeof loaded>>) =>
+  found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
+
+describe('GuideLLM 0.8.1', () => {
+  test('answers of several lengths: its inter-token latency is weighted, ours is one a request', async () => {
+    const found = await loaded(recorded('errors'));
+    const [{ metrics, requests, duration }] = benchmarks('errors') as [Benchmark];
+    expect(found.importer).toBe('guidellm');
+    const per = requests.successful;
+    const tpot = meanOf(per.map((one) => one.inter_token_latency_ms));
+    const gaps = per.reduce((sum, one) => sum + one.output_tokens - 1, 0);
+    const weighted =
+      per.reduce((sum, one) => sum + one.inter_token_latency_ms * (one.output_tokens - 1), 0) / gaps;
+    // By hand: 8 answers of 7, 12, 14, 8, 17, 16, 18 and 6 tokens have 90 gaps. Its table says 7.4 ms.
+    expect(metrics['inter_token_latency_ms']!.successful.count).toBe(90);
+    expect(found.value('guidellm.inter_token_latency', 'mean')).toBeCloseTo(weighted, 6);
+    expect(found.value('guidellm.inter_token_latency', 'mean')).toBeCloseTo(7.4, 1);
+    expect(found.value('tpot', 'mean', 'recomputed')).toBeCloseTo(tpot, 6);
+    expect(tpot).toBeLessThan(0.95 * weighted);
+    expect(() => found.value('tpot', 'mean', 'file')).toThrow();
+    expect(codes(found)).not.toContain('recomputed_differs');
+    // What is likewise one a request agrees.
+    const { successful: ttft } = metrics['time_to_first_token_ms']!;
+    expect(found.value('ttft', 'mean')).toBe(ttft.mean);
+    expect(found.value('ttft', 'mean', 'recomputed')).toBeCloseTo(ttft.mean, 6);
+    expect(found.value('ttft', 'sd', 'recomputed') * Math.sqrt(7 / 8)).toBeCloseTo(ttft.std_dev, 6);
+    expect(found.value('ttft', 'p95_step')).toBeCloseTo(48.3, 1);
+    expect(found.value('guidellm.time_per_output_token', 'mean')).toBeCloseTo(10.5, 1);
+    // Its rate weighted by time is the plain one where nothing was cut off.
+    for (const [ours, theirs] of [
+      ['request_throughput', 'requests_per_second'],
+      ['output_throughput', 'output_tokens_per_second'],
+    ] as const)
+      expect(found.value(ours, 'value', 'recomputed')).toBeCloseTo(metrics[theirs]!.successful.mean, 3);
+    expect(found.value('output_throughput', 'value', 'recomputed')).toBeCloseTo(98 / duration, 9);
+  });
+
+  test('a 429 and cut streams: failures with their errors, in no figure', async () => {
+    const found = await loaded(recorded('errors'));
+    expect([found.value('completed', 'value'), found.value('failed', 'value')]).toEqual([8, 4]);
+    expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'requests_failed 4']);
+    const failed = found.requests.filter(({ status }) => status === 'failed');
+    expect(failed.map(({ error }) => /429|closed/.exec(error!)?.[0])).toEqual([
+      '429',
+      'closed',
+      '429',
+      'closed',
+    ]);
+    // Two of them had a first token, and the tool a distribution of those: ours has none.
+    expect(failed.every(({ ttft_ns, end_ns }) => ttft_ns === null && end_ns === null)).toBe(true);
+    expect(found.value('input_tokens', 'value')).toBe(78);
+    expect(found.value('output_tokens', 'value')).toBe(98);
+    expect(found.facts.software).toMatchObject({
+      benchmark_model: 'programmed',
+      benchmark_backend: '/v1/chat/completions',
+    });
+  });
+
+  test('a sweep: each load a point; answers of one length make its inter-token latency our TPOT', async () => {
+    const found = await loaded(recorded('sweep'));
+    expect([...new Set(found.metrics.map(({ label }) => label))]).toEqual([
+      'synchronous',
+      'throughput 512',
+      'constant 34.83 req/s',
+    ]);
+    // As its table has them: TTFT 43.9, 45.2, 45.7 ms; 5.0, 5.0, 4.9 ms a token.
+    for (const [point, [ttft, tpot]] of [
+      [43.9, 5.0],
+      [45.2, 5.0],
+      [45.7, 4.9],
+    ].entries()) {
+      const { metrics, requests } = benchmarks('sweep')[point]!;
+      expect(found.value('ttft', 'mean', 'file', point)).toBeCloseTo(ttft!, 1);
+      expect(Math.abs(found.value('tpot', 'mean', 'file', point) - tpot!)).toBeLessThan(0.06);
+      expect(found.value('tpot', 'mean', 'file', point)).toBe(
+        metrics['inter_token_latency_ms']!.successful.mean,
+      );
+      expect(found.value('tpot', 'mean', 'recomputed', point)).toBeCloseTo(
+        meanOf(requests.successful.map((one) => one.inter_token_latency_ms)),
+        6,
+      );
+      const told = found.metrics.find(
+        (one) => one.point === point && one.name === 'tpot' && one.source!.startsWith('file'),
+      );
+      expect(told!.n).toBe(4);
+    }
+    // Only the constant rate has a schedule to be late on.
+    expect(found.names(1)).not.toContain('guidellm.request_dispatch_delay');
+    expect(found.value('guidellm.request_scheduled_latency', 'mean', 'file', 2)).toBeCloseTo(
+      found.value('guidellm.request_latency', 'mean', 'file', 2) +
+        found.value('guidellm.request_dispatch_delay', 'mean', 'file', 2),
+      6,
+    );
+  });
+
+  test('a warm-up: its requests are in no figure, and the figures of the window keep their meaning', async () => {
+    const found = await loaded(recorded('warm'));
+    const [{ metrics, requests, start_time }] = benchmarks('warm') as [Benchmark];
+    // By hand: 15 answers, three of which ended before the window began; 2 were cut off by its end.
+    expect(requests.successful).toHaveLength(15);
+    expect(found.value('completed', 'value')).toBe(12);
+    const warm = found.requests.filter(({ warmup }) => warmup);
+    expect(warm.map(({ status }) => status)).toEqual(['ok', 'ok', 'ok']);
+    expect(codes(found)).toEqual([
+      'percentiles_defined_otherwise',
+      'requests_incomplete 2',
+      'warmup_left_out',
+    ]);
+    // It counted the same twelve.
+    expect(metrics['request_latency']!.successful.count).toBe(12);
+    expect(
+      found.metrics.find(({ name, source }) => name === 'e2e' && source!.startsWith('recomputed'))!.n,
+    ).toBe(12);
+    expect(found.names()).not.toContain('duration');
+    expect(found.names()).not.toContain('request_throughput');
+    expect(found.value('guidellm.measured_duration', 'value')).toBeCloseTo(0.7157, 4);
+    // Rows begin with the first request, 0.284 s before the window.
+    expect(Math.min(...found.requests.map(({ sent_ns }) => sent_ns!))).toBe(0);
+    expect(Number(found.facts.realtime_zero_ns) / 1e9).toBeCloseTo(start_time - 0.2843, 3);
+  });
+
+  test('when all failed its zeros are no measurements', async () => {
+    const found = await loaded(recorded('allfailed'));
+    expect(found.names()).toEqual(['completed', 'duration', 'failed']);
+    expect(found.value('failed', 'value')).toBe(3);
+    expect(codes(found)).toContain('all_requests_failed');
+  });
+});

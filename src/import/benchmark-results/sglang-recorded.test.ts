@@ -1,0 +1,94 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { parseLenient } from './result-text.js';
+import { loaded } from './test-load.js';
+
+/** Files that sglang 0.5.23's bench_serving wrote (ORIGIN.md beside them); its own figures, by numpy, are the oracle. */
+const recorded = (name: string) => join('test/fixtures/benchmark-results-recorded', `sglang-${name}.jsonl`);
+type Run = Record<string, number & (number | string)[]> & { itls: number[][] };
+const runsOf = (name: string) =>
+  readFileSync(recorded(name), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => parseLenient(line) as Run);
+
+describe('SGLang 0.5.23 bench_serving', () => {
+  test.each([
+    ['oai', 0],
+    ['errors', 0],
+    ['errors', 1],
+    ['oai-chat-serve', 0],
+  ] as const)(
+    '%s, line %i: TTFT from the requests is its own, and so is every figure',
+    async (name, point) => {
+      const found = await loaded(recorded(name));
+      const run = runsOf(name)[point]!;
+      expect(found.importer).toBe('sglang-bench-serving');
+      const n = run['completed']!;
+      for (const statistic of ['mean', 'median', 'p90', 'p95', 'p99']) {
+        expect(found.value('ttft', statistic, 'file', point)).toBe(run[`${statistic}_ttft_ms`]);
+        expect(found.value('ttft', statistic, 'recomputed', point)).toBeCloseTo(
+          run[`${statistic}_ttft_ms`]!,
+          6,
+        );
+        // Every chunk was a token here, so that its gaps are ours.
+        expect(found.value('itl', statistic, 'recomputed', point)).toBeCloseTo(
+          run[`${statistic}_itl_ms`]!,
+          6,
+        );
+        for (const own of ['tpot', 'itl', 'e2e_latency'])
+          expect(found.value(`sglang.${own}`, statistic, 'file', point)).toBe(run[`${statistic}_${own}_ms`]);
+      }
+      expect(found.value('ttft', 'sd', 'recomputed', point) * Math.sqrt((n - 1) / n)).toBeCloseTo(
+        run['std_ttft_ms']!,
+        6,
+      );
+      expect(found.value('sglang.itl', 'sd_population', 'file', point)).toBe(run['std_itl_ms']);
+      for (const key of ['request_throughput', 'output_throughput', 'total_throughput', 'duration'])
+        expect(found.value(key, 'value', 'file', point)).toBe(run[key]);
+      // Its end is that of the stream, some hundredths of a millisecond after the last text.
+      const after = run['mean_e2e_latency_ms']! - found.value('e2e', 'mean', 'recomputed', point);
+      expect(after).toBeGreaterThan(0);
+      expect(after).toBeLessThan(0.5);
+      expect(found.issues.map(({ code }) => code)).not.toContain('recomputed_differs');
+    },
+  );
+
+  test('its printed table', async () => {
+    const { value } = await loaded(recorded('oai'));
+    // As it printed them: Mean TTFT 43.88, P99 ITL 43.57, Mean TPOT 5.66, 20.70 req/s, 194.03 tok/s, peak of 75 tok/s.
+    expect(value('ttft', 'mean')).toBeCloseTo(43.88, 2);
+    expect(value('sglang.itl', 'p99')).toBeCloseTo(43.57, 2);
+    expect(value('sglang.tpot', 'mean')).toBeCloseTo(5.66, 2);
+    expect(value('request_throughput', 'value')).toBeCloseTo(20.7, 2);
+    expect(value('output_throughput', 'value')).toBeCloseTo(194.03, 2);
+    expect(value('sglang.max_output_tokens_per_s', 'value')).toBe(75);
+    expect(value('sglang.max_concurrent_requests', 'value')).toBe(8);
+    expect(value('failed', 'value', 'recomputed')).toBe(0);
+  });
+
+  test('a 429 and cut streams: failures by their errors, in no figure', async () => {
+    const found = await loaded(recorded('errors'));
+    expect(found.metrics.map(({ label }) => label)).toContain('rate 20');
+    const rows = found.requests.slice(0, 10);
+    expect(rows.filter(({ status }) => status === 'ok')).toHaveLength(7);
+    expect(rows[5]).toMatchObject({ status: 'failed', error: 'X: {"error":{"message":"slow down"}}' });
+    // The cut ones had a first token, which the tool leaves out as well.
+    expect(rows[1]).toMatchObject({ status: 'failed', ttft_ns: null, output_tokens: null });
+    expect(rows[1]!.error).toContain('Not enough data');
+    expect(found.value('failed', 'value', 'recomputed')).toBe(3);
+    expect(found.issues.map(({ code, count }) => [code, count])).toContainEqual(['requests_failed', 3]);
+    // The second line ran with --goodput ttft:60 tpot:6, which every request met.
+    expect(found.value('sglang.slo_attainment', 'value', 'file', 1)).toBe(1);
+    expect(found.value('sglang.request_goodput', 'value', 'file', 1)).toBe(
+      found.value('request_throughput', 'value', 'file', 1),
+    );
+  });
+
+  test('tokens that may be those asked for are told as such', async () => {
+    const { issues } = await loaded(recorded('oai'));
+    expect(issues.map(({ code }) => code)).toEqual(['output_tokens_perhaps_asked']);
+    expect(issues[0]!.text).toContain('75 output tokens were counted, 150 are in the texts');
+  });
+});
