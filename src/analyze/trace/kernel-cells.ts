@@ -1,5 +1,5 @@
 import { shortKernelNs } from './short-kernels.js';
-import { scopeKey, type TraceScope } from './scope.js';
+import { placeKey, scopeKey, type TraceScope } from './scope.js';
 
 /**
  * Makes `kernel_cells`: kernels of the focus summed over what they have in common, some hundred rows, which every question
@@ -10,11 +10,11 @@ export async function makeKernelCells({ database, source }: TraceScope): Promise
   await database.once(
     'kernel_cells',
     scopeKey(source),
-    `SELECT coalesce(kind, 'outside') AS phase, step_kind, name, short_name, class, tile, dtype, context, stream, attributed_by, graph_node IS NOT NULL AS in_graph, api_start_ns IS NULL AS orphan,
+    `SELECT phase, step_kind, name, short_name, class, tile, dtype, context, stream, attributed_by, graph_node IS NOT NULL AS in_graph, api_start_ns IS NULL AS orphan,
             count(*) AS kernels, sum(dur_ns) AS dur_ns, sum(exclusive_ns) AS exclusive_ns, min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns,
             count_if(dur_ns < ${shortKernelNs}) AS short, coalesce(sum(dur_ns) FILTER (dur_ns < ${shortKernelNs}), 0) AS short_ns
-     FROM own_kernels LEFT JOIN (
-       SELECT p.stage_id, p.kind, w.kind AS step_kind FROM phase_of p LEFT JOIN windows w ON w.stage_id = p.step_id AND w.kind <> 'sampling') USING (stage_id)
+     FROM own_kernels k JOIN (
+       SELECT p.stage_id, phase, w.kind AS step_kind FROM place_of p LEFT JOIN windows w ON w.stage_id = p.step_id AND w.kind <> 'sampling') p ON p.stage_id = ${placeKey('k')}
      GROUP BY ALL`,
   );
 }

@@ -3,7 +3,7 @@ import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents
 import { meanOverLaunches } from '../statistics.js';
 import { recordedSteps } from '../utilization/steps.js';
 import { batches } from './batches.js';
-import { literal, scopeKey, type TraceScope } from './scope.js';
+import { literal, placeKey, scopeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 import type { PhaseClock } from './windows.js';
 
@@ -172,9 +172,9 @@ function gapsByWindow(level: string, table: string): string {
   // One key for both kinds of gaps, or grouping millions of rows takes twice as long. Gaps of a device do not overlap and
   // their parts sum to them, so the begin stands for the gap.
   const sums = gapParts.map((part) => `sum(coalesce(${part}_ns, 0))::BIGINT AS ${part}`);
-  return `WITH likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
+  return `WITH likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN (${windowsOf(level, table)}) w ON w.window_id = ${level === samplingLevel ? 'p.phase_id' : 'p.step_id'})
       SELECT CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id ELSE start_ns + ${beginKey} END AS key, ${sums.join(', ')}
-      FROM own_gaps g LEFT JOIN likely USING (stage_id) GROUP BY key`;
+      FROM own_gaps g JOIN likely ON likely.stage_id = ${placeKey('g')} GROUP BY key`;
 }
 
 /**

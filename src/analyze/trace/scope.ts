@@ -2,6 +2,7 @@ import type { Capture, ManifestData } from '../../model/manifest.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { makeKernelStreams } from './kernel-streams.js';
 
 /** One rank on one device of one capture of one execution: what every analysis of a timeline looks at. */
 export interface TraceScope {
@@ -38,7 +39,7 @@ function toolRank({ tool, importer }: Capture): number {
 }
 
 /**
- * Chooses what is analysed and makes the views the analyses read: `phase_of` (stage_id → kind, phase_id, step_id),
+ * Chooses what is analysed and makes the views the analyses read: `kernel_streams`, `phase_of` (stage_id → kind, phase_id, step_id),
  * and `focus_kernels`, `focus_copies`, `focus_gaps`, `focus_stages` (rank and device), `focus_api`, `focus_ops` (rank).
  * Each but `focus_stages` has a twin without the phase, `own_kernels` and so on, for questions that ask for none: the
  * database cannot know that the join adds no rows, and would make it for nothing.
@@ -52,10 +53,11 @@ export async function traceScope(
   manifest: ManifestData,
   options: ScopeOptions = {},
 ): Promise<TraceScope> {
+  await makeKernelStreams(database);
   const counts = await database.query<KernelCount>(
-    `SELECT execution_id, capture_id, rank, device, count(*) AS kernels, sum(dur_ns) AS kernel_ns,
-            min(start_ns) AS start_ns, max(start_ns + dur_ns) AS end_ns
-     FROM kernels GROUP BY ALL ORDER BY ALL`,
+    `SELECT execution_id, capture_id, rank, device, sum(kernels)::BIGINT AS kernels, sum(dur_ns) AS kernel_ns,
+            min(start_ns) AS start_ns, max(end_ns) AS end_ns
+     FROM kernel_streams GROUP BY ALL ORDER BY ALL`,
   );
   const gpuUsed = counts.length > 0;
   if (!gpuUsed) counts.push(...(await operatorCounts(database)));
@@ -171,8 +173,14 @@ async function chooseSource(
   };
 }
 
+/** Place of what was launched in no stage. */
+const noStage = -1;
+
+/** SQL of the key of place_of for a row of a table with stages. */
+export const placeKey = (row: string): string => `coalesce(${row}.stage_id, ${noStage})`;
+
 /**
- * SQL of the views and of the table `phase_of`, by name and in the order in which they refer to each other: the same
+ * SQL of the views and of the table `place_of`, by name and in the order in which they refer to each other: the same
  * definitions stand in front of a query that must run without them (waterfall/standalone.ts).
  */
 export function scopeDefinitions({ attribution, focus }: TraceSource): Record<string, string> {
@@ -182,7 +190,8 @@ export function scopeDefinitions({ attribution, focus }: TraceSource): Record<st
   const ofDevice =
     focus.device === null ? `${ofRank} AND device IS NULL` : `${ofRank} AND device = ${focus.device}`;
   const definitions: Record<string, string> = {
-    phase_of: `WITH named AS (
+    // Of all stages of the capture, and of none: an inner join that loses no row takes half of the time of an outer one.
+    place_of: `WITH named AS (
        SELECT stage_id, parent_id, phase_id, CASE WHEN warmup THEN 'warmup' ELSE kind END AS kind FROM stages WHERE ${ofRank}),
      phases AS (SELECT * FROM named WHERE stage_id = phase_id),
      inside AS (
@@ -192,8 +201,11 @@ export function scopeDefinitions({ attribution, focus }: TraceSource): Record<st
      climbed AS (
        SELECT i.stage_id, coalesce(third.step_id, second.step_id, i.step_id) AS step_id FROM inside i
        LEFT JOIN inside second ON second.stage_id = i.step_id LEFT JOIN inside third ON third.stage_id = second.step_id)
-     SELECT s.stage_id, p.kind, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
-     FROM named s JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id`,
+     SELECT s.stage_id, coalesce(p.kind, 'outside') AS phase, p.stage_id AS phase_id, coalesce(step_id, p.stage_id) AS step_id
+     FROM named s LEFT JOIN phases p ON p.stage_id = s.phase_id LEFT JOIN climbed c ON c.stage_id = p.stage_id
+     UNION ALL SELECT stage_id, 'outside', NULL, NULL FROM stages WHERE ${capture} AND (${ofRank}) IS NOT TRUE
+     UNION ALL SELECT ${noStage}, 'outside', NULL, NULL`,
+    phase_of: 'SELECT stage_id, phase AS kind, phase_id, step_id FROM place_of WHERE phase_id IS NOT NULL',
   };
   for (const [name, table, filter] of [
     ['kernels', 'kernels', ofDevice],
@@ -203,8 +215,8 @@ export function scopeDefinitions({ attribution, focus }: TraceSource): Record<st
     ['ops', 'ops', ofRank],
   ] as const) {
     definitions[`own_${name}`] = `SELECT * FROM ${table} WHERE ${filter}`;
-    definitions[`focus_${name}`] = `SELECT t.*, coalesce(p.kind, 'outside') AS phase, p.phase_id, p.step_id
-       FROM own_${name} t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`;
+    definitions[`focus_${name}`] = `SELECT t.*, p.phase, p.phase_id, p.step_id
+       FROM own_${name} t JOIN place_of p ON p.stage_id = ${placeKey('t')}`;
   }
   definitions['focus_stages'] = `SELECT t.*, p.kind AS phase, p.step_id
      FROM (SELECT * FROM stages WHERE ${ofRank}) t LEFT JOIN phase_of p ON p.stage_id = t.stage_id`;
@@ -217,8 +229,8 @@ export const scopeKey = ({ attribution, focus }: TraceSource): string =>
 
 async function createViews(database: SessionDatabase, source: TraceSource): Promise<void> {
   for (const [name, sql] of Object.entries(scopeDefinitions(source))) {
-    // Ids are unique within the capture. Few columns, once: every question joins phase_of.
-    if (name === 'phase_of') await database.once(name, sql, sql);
+    // Ids are unique within the capture. Few columns, once: every question joins place_of.
+    if (name === 'place_of') await database.once(name, sql, sql);
     else await database.query(`CREATE TEMP VIEW ${name} AS ${sql}`);
   }
 }

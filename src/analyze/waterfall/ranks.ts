@@ -2,6 +2,7 @@ import type { StageWaterfall } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { makeKernelStreams } from '../trace/kernel-streams.js';
 import { literal, type ScopeOptions, traceScope } from '../trace/scope.js';
 import { makeWindows } from '../trace/windows.js';
 
@@ -25,8 +26,9 @@ export async function slowestRank(
   database: SessionDatabase,
   options: ScopeOptions,
 ): Promise<{ focus: ScopeOptions; ranks: RankTime[] } | null> {
+  await makeKernelStreams(database);
   const distinct = await database.query<{ rank: number | null; device: number | null }>(
-    'SELECT DISTINCT rank, device FROM kernels',
+    'SELECT DISTINCT rank, device FROM kernel_streams',
   );
   if (distinct.length < 2) return null;
   const found = await ranksOf(session, options);
@@ -62,7 +64,7 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
     return await database.query<{ rank: number | null; device: number | null }>(
-      `SELECT DISTINCT rank, device FROM kernels WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)} ORDER BY ALL`,
+      `SELECT DISTINCT rank, device FROM kernel_streams WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)} ORDER BY ALL`,
     );
   } finally {
     await database.close();

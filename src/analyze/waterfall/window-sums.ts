@@ -1,5 +1,5 @@
 import { edges, gapParts, gapsOfWindows, makeStepGaps, stepGaps } from '../trace/phases.js';
-import type { TraceScope } from '../trace/scope.js';
+import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 
 /** Columns of a table that are kept apart: SQL expression by name. */
@@ -40,11 +40,11 @@ export function activitiesOfWindows(
   }
   const list = names.join(', ');
   return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${windows}),
-    likely AS (SELECT p.stage_id, w.* FROM phase_of p JOIN w ON w.window_id = p.step_id),
+    likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN w ON w.window_id = p.step_id),
     event AS (
       SELECT ${columns}, start_ns AS e_start, start_ns + dur_ns AS e_end, coalesce(exclusive_ns, 0) AS e_ns,
         CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
-      FROM ${table} LEFT JOIN likely USING (stage_id)),
+      FROM ${table} a JOIN likely ON likely.stage_id = ${placeKey('a')}),
     known AS MATERIALIZED (
       SELECT inside, ${list}, CASE WHEN inside IS NULL THEN e_start END AS e_start, CASE WHEN inside IS NULL THEN e_end END AS e_end,
         sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM event GROUP BY ALL),
