@@ -186,6 +186,10 @@ describe('a measurement that cannot be what it says', () => {
     unknown.metadata!.config!.model = 'mine';
     expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is no preset');
     expect(held(unknown).result).toBe('nothing_compared');
+    const served = read('llama-2-7b-float16');
+    served.metadata!.where = 'url';
+    expect(held(served).profiles[0]).toMatchObject({ status: 'skipped' });
+    expect(held(served).profiles[0]!.reasons[0]).toContain('a server that ran already');
   });
 });
 
@@ -245,6 +249,7 @@ describe('inferscope validate', () => {
     const summary = readFileSync(files.summary, 'utf8');
     expect(summary).toContain('17 of 17 totals within 5.0 %');
     expect(summary).toContain('rejected');
+    expect(summary).toContain('Recommendations: none.');
     const [head, ...rows] = readFileSync(files.csv, 'utf8').trim().split('\n');
     expect(rows).toHaveLength(18);
     expect(head!.split(',')).toContain('kv_cache_error_bytes');

@@ -107,11 +107,16 @@ function otherLines({ profiles }: Validation, width: number): string[] {
   return lines.length > 0 ? ['', ...lines] : [];
 }
 
-function recommendationLines({ recommendations }: Validation, width: number): string[] {
-  if (recommendations.length === 0) return [];
+function recommendationLines({ recommendations, counts }: Validation, width: number): string[] {
+  if (recommendations.length === 0) {
+    const none =
+      'Recommendations: none. No constant of the calculator is off by more than these profiles scatter.';
+    return counts.compared > 0 ? ['', ...hanging('  ', none, width)] : [];
+  }
   return [
     '',
-    colour.bold('  Constants of the calculator that are off (src/llm/memory-constants.ts)'),
+    colour.bold('  Recommendations: constants of the calculator that are off'),
+    '  (src/llm/memory-constants.ts)',
     ...recommendations.flatMap(({ text }) => hanging('  ', text, width)),
   ];
 }
