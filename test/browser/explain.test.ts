@@ -63,6 +63,13 @@ describe('a report with waterfall and findings in Chromium', () => {
     expect(await first.innerText()).toContain(result.findings[0]!.title);
     const change = first.getByText(result.findings[0]!.change.text.slice(0, 40));
     expect(await change.isVisible()).toBe(false);
+    // On paper nothing can be opened.
+    await page.emulateMedia({ media: 'print' });
+    await page.waitForSelector('html.printing', { state: 'attached' });
+    expect(await change.isVisible()).toBe(true);
+    await page.emulateMedia({ media: 'screen' });
+    await page.waitForSelector('html:not(.printing)', { state: 'attached' });
+    expect(await change.isVisible()).toBe(false);
     await first.locator('summary').first().click();
     expect(await change.isVisible()).toBe(true);
     await page.close();

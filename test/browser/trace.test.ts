@@ -141,6 +141,11 @@ describe('the report of a GPU session in Chromium', () => {
     await page.emulateMedia({ media: 'print' });
     await page.waitForSelector('html.printing', { state: 'attached' });
     expect(await page.locator('nav.contents').isVisible()).toBe(false);
+    // What stands on paper cannot be opened or waited for.
+    const drawn = `(() => { const canvas = document.querySelector('[data-chart=gpu_timeline] canvas');
+      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+      return data.some((value, index) => index % 4 === 3 && value > 0); })()`;
+    expect(await page.evaluate<boolean>(drawn)).toBe(true);
     expect((await page.pdf({ preferCSSPageSize: true })).byteLength).toBeGreaterThan(50_000);
     expect(complaints).toEqual([]);
     await page.close();

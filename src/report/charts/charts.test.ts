@@ -3,7 +3,8 @@ import { describe, expect, it } from 'vitest';
 import { themes } from '../palette.js';
 import { hostileText, testProfile } from '../test-profile.js';
 import { chartNamed, charts, type ChartName } from './registry.js';
-import { escapeHtml, secondsLabel, textOn, tip } from './chart.js';
+import { byteAxis, escapeHtml, secondsLabel, textOn, tip } from './chart.js';
+import { endLabelShifts } from './telemetry.js';
 import { repeatLabels } from './latency.js';
 
 const result = testProfile().data;
@@ -146,6 +147,38 @@ it('latency: a repeat is named by its launch and its place there', () => {
 it('no two labels of a short time axis are the same', () => {
   expect([20.5, 21, 21.5].map(secondsLabel(3))).toEqual(['20.5\u00a0s', '21.0\u00a0s', '21.5\u00a0s']);
   expect(secondsLabel(60)(20)).toBe('20\u00a0s');
+});
+
+it('an axis of bytes keeps one unit', () => {
+  const { bytes, label } = byteAxis(2.3 * 2 ** 30);
+  expect([0, 0.5, 2].map((steps) => label(steps * bytes).replace('\u00a0', ' '))).toEqual([
+    '0 GiB',
+    '0.5 GiB',
+    '2 GiB',
+  ]);
+  expect(byteAxis(300 * 2 ** 20).bytes).toBe(2 ** 20);
+});
+
+it('labels of lines that end together stand above each other', () => {
+  const ending = (last: number) => ({
+    scope: 'gpu0',
+    metric: 'cores_busy',
+    unit: 'cores',
+    points: [
+      [0, 16],
+      [1, last],
+    ] as [number, number][],
+  });
+  const shifts = endLabelShifts({ series: [ending(0), ending(0.1), ending(0.2), ending(16)] });
+  // The plot is 96 px high; a line ends at 96 × (1 − value / 16).
+  const places = [96, 95.4, 94.8, 0].map((own, index) => own + shifts[index]!);
+  for (const [a, b] of [
+    [0, 1],
+    [1, 2],
+    [2, 3],
+  ] as const)
+    expect(places[a]! - places[b]!).toBeGreaterThanOrEqual(13 - 1e-9);
+  expect(places[0]).toBe(91);
 });
 
 it('telemetry: one panel a metric, a line a scope', () => {

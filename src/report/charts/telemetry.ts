@@ -94,6 +94,28 @@ function lineStyle(scope: string, muted: string): { color: string; width: number
   return { color, width: 1.75, opacity: 1 };
 }
 
+/** Height of a line of text, px. */
+const labelHeight = 13;
+
+/**
+ * How far each series' label at the end of its line moves, px, so that those of lines that end close together do not lie on
+ * each other, nor on the labels of the axis below.
+ */
+export function endLabelShifts(panel: { series: Series[] }): number[] {
+  const top = isShare(panel) ? 100 : mostOf(panel.series);
+  const room = panelHeight - panelTop - 28;
+  const own = panel.series.map(({ points }) => room * (1 - (points.at(-1)?.[1] ?? 0) / (top || 1)));
+  const shifts = own.map(() => 0);
+  let next = room - 5;
+  const lowestFirst = own.map((_, index) => index).toSorted((a, b) => own[b]! - own[a]!);
+  for (const index of lowestFirst) {
+    const place = Math.min(own[index]!, next);
+    shifts[index] = place - own[index]!;
+    next = place - labelHeight;
+  }
+  return shifts;
+}
+
 function shadeAreas(shades: Shade[]) {
   return {
     silent: true,
@@ -159,6 +181,7 @@ export function telemetryOption(
     })),
     series: all.flatMap((panel, index) => {
       const scale = scaleOf(panel);
+      const labelShifts = endLabelShifts(panel);
       return panel.series.map((series, nth) => {
         const style = lineStyle(series.scope, theme.muted);
         return {
@@ -175,11 +198,9 @@ export function telemetryOption(
           endLabel: {
             show: style.opacity === 1 && !isNarrow(input.width),
             color: theme.muted,
-            // Above the line: at 0 it would lie on the labels of the axis.
-            offset: [0, -5],
+            offset: [0, labelShifts[nth] ?? 0],
             formatter: () => scopeName(series.scope).slice(0, 12),
           },
-          labelLayout: { moveOverlap: 'shiftY' as const },
           tooltip: {
             formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
           },

@@ -1,16 +1,25 @@
+import type { EChartsOption } from 'echarts';
 import { chartNamed } from '../charts/registry.js';
 import { themes, type Theme } from '../palette.js';
 import { init } from './echarts.js';
 import { zoomByKeys } from './zoom.js';
 
 export interface Drawing {
-  /** Draws again in another theme or after the box changed its size. */
-  redraw: (theme: Theme) => void;
+  /** Draws again in another theme or after the box changed its size; for paper whole before it returns. */
+  redraw: (theme: Theme, forPaper: boolean) => void;
 }
 
 export function currentTheme(printing: boolean): Theme {
   const dark = !printing && matchMedia('(prefers-color-scheme: dark)').matches;
   return dark ? themes.dark : themes.light;
+}
+
+/** Thousands of shapes are drawn over several frames otherwise, and the page is laid out on paper before the next one. */
+function atOnce(option: EChartsOption): EChartsOption {
+  return {
+    ...option,
+    series: [option.series ?? []].flat().map((one) => ({ ...one, progressive: 0 })),
+  } as EChartsOption;
 }
 
 /** Draws the chart that `box` names in data-chart (and data-part) from the page's data. */
@@ -26,9 +35,10 @@ export function draw(box: HTMLElement, result: unknown, theme: Theme): Drawing |
   drawn.setOption(option(theme));
   if (chart.zooms) zoomByKeys(box, drawn);
   return {
-    redraw: (of) => {
+    redraw: (of, forPaper) => {
       drawn.resize();
-      drawn.setOption(option(of), { notMerge: true });
+      drawn.setOption(forPaper ? atOnce(option(of)) : option(of), { notMerge: true });
+      if (forPaper) drawn.getZr().flush();
     },
   };
 }

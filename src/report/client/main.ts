@@ -11,13 +11,22 @@ function readData(id: string): unknown {
   return data;
 }
 
+/** Findings are read on paper too, where nothing can be opened; afterwards each is as it was. */
+function openFindings(on: boolean): void {
+  for (const finding of document.querySelectorAll<HTMLDetailsElement>('.findings > li > details')) {
+    if (on && !finding.open) finding.dataset['opened'] = '';
+    if ('opened' in finding.dataset) finding.open = on;
+    if (!on) delete finding.dataset['opened'];
+  }
+}
+
 function drawAll(result: unknown): void {
   const explained = readData('explain-data');
   const drawings: Drawing[] = [];
   let printing = false;
   const redraw = (): void => {
     const theme = currentTheme(printing);
-    for (const drawing of drawings) drawing.redraw(theme);
+    for (const drawing of drawings) drawing.redraw(theme, printing);
   };
 
   for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
@@ -44,6 +53,7 @@ function drawAll(result: unknown): void {
     if (printing === on) return;
     printing = on;
     root.classList.toggle('printing', on);
+    openFindings(on);
     redraw();
   };
   matchMedia('print').addEventListener('change', ({ matches }) => print(matches));

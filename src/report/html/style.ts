@@ -147,7 +147,7 @@ html.printing .layout { display: block; width: 660px; padding: 0; }
 html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; }
 @media print {
   body { background: #fff; font-size: 11pt; }
-  nav.contents, .skip, .hint, .filter, noscript { display: none; }
+  nav.contents, .skip, .hint, .filter, noscript { display: none; } :focus-visible { outline: 0; }
   thead th { position: static; }
   .layout { display: block; max-width: none; padding: 0; }
   header, section { border: 0; border-radius: 0; padding: 0; margin: 0 0 1.5rem; }
@@ -158,9 +158,9 @@ html.printing .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, min
   h2, h3, section > p, .legend, caption { break-after: avoid; }
   .two:not(.stacked-on-paper) { grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1rem; } .two > * { break-inside: avoid; }
   .scroll { overflow: visible; max-height: none; break-inside: avoid; background: none; }
-  table { font-size: 8pt; width: 100%; } th, td { white-space: normal; padding-right: .4rem; } th.number, td.number { padding-right: .6rem; }
-  td code { white-space: normal; max-width: none; }
-  details:not([open]) { display: none; }
+  table { font-size: 7.5pt; width: 100%; } th, td { white-space: normal; padding-right: .3rem; } th.number, td.number { padding-right: .35rem; }
+  td.wraps { min-width: 4.5rem; } td code { white-space: normal; max-width: none; min-width: 4rem; }
+  details:not([open]) { display: none; } .findings > li > details:not([open]) { display: block; }
   a { color: inherit; text-decoration: none; }
 }
 `;

@@ -26,7 +26,7 @@ const KernelTable: FC<{ caption: string; kernels: TraceKernel[] }> = ({ caption,
       { head: 'min', numeric: true },
       { head: 'max', numeric: true },
       { head: 'sd', numeric: true },
-      { head: 'per phase' },
+      { head: 'per phase', wraps: true },
       { head: 'tile' },
       { head: 'type' },
     ]}

@@ -21,6 +21,8 @@ export const phasesSection: TraceSection = {
         />
       );
     }
+    // The notes below say why there is none.
+    const clean = phases.some(({ clean_ms }) => clean_ms.value !== null);
     return (
       <>
         <p>
@@ -53,7 +55,7 @@ export const phasesSection: TraceSection = {
             { head: 'wall, mean', numeric: true },
             { head: 'sd', numeric: true },
             { head: 'median', numeric: true },
-            { head: 'without profiler', numeric: true },
+            ...(clean ? [{ head: 'without profiler', numeric: true }] : []),
             { head: 'busy', numeric: true },
             { head: 'idle', numeric: true },
             { head: 'idle share', numeric: true },
@@ -67,7 +69,7 @@ export const phasesSection: TraceSection = {
             formatNs(phase.wall.mean_ns),
             phase.wall.sd_ns === null ? noValue : formatNs(phase.wall.sd_ns),
             formatNs(phase.wall.median_ns),
-            <FigureText figure={phase.clean_ms} />,
+            ...(clean ? [<FigureText figure={phase.clean_ms} />] : []),
             formatNs(phase.busy_ns),
             formatNs(phase.idle_ns),
             formatPercent(phase.idle_share),

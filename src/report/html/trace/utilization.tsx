@@ -43,6 +43,10 @@ export const utilizationSection: TraceSection = {
     const texts = stages.flatMap((stage) =>
       stage.executed.text === null ? [] : [`${named(stage)}: ${stage.executed.text}`],
     );
+    // Without shapes of products two columns of dashes would push the last ones out of sight; the notes say why.
+    const executed = stages.some(
+      (stage) => stage.executed.mfu.value !== null || stage.executed.over_necessary.value !== null,
+    );
     return (
       <>
         <p>
@@ -60,8 +64,12 @@ export const utilizationSection: TraceSection = {
             { head: 'FLOPs', numeric: true },
             { head: 'bytes', numeric: true },
             { head: 'MFU', numeric: true },
-            { head: 'refined', numeric: true },
-            { head: 'executed / necessary', numeric: true },
+            ...(executed
+              ? [
+                  { head: 'refined', numeric: true },
+                  { head: 'executed / necessary', numeric: true },
+                ]
+              : []),
             { head: 'MBU', numeric: true },
             { head: 'of the measured roof', numeric: true },
             { head: 'bound' },
@@ -74,12 +82,16 @@ export const utilizationSection: TraceSection = {
             <FigureText figure={stage.flops} />,
             <FigureText figure={stage.bytes} />,
             <Share figure={stage.mfu} />,
-            <Share figure={stage.executed.mfu} />,
-            stage.executed.over_necessary.value === null ? (
-              <Missing reason={stage.executed.over_necessary.reason.text} />
-            ) : (
-              `${formatNumber(stage.executed.over_necessary.value)}×`
-            ),
+            ...(executed
+              ? [
+                  <Share figure={stage.executed.mfu} />,
+                  stage.executed.over_necessary.value === null ? (
+                    <Missing reason={stage.executed.over_necessary.reason.text} />
+                  ) : (
+                    `${formatNumber(stage.executed.over_necessary.value)}×`
+                  ),
+                ]
+              : []),
             <Share figure={stage.mbu} />,
             <Share figure={stage.roof_share} />,
             stage.bound ?? noValue,
@@ -94,12 +106,13 @@ export const utilizationSection: TraceSection = {
         )}
         <MissingNotes
           reasons={missingReasons(
-            stages.flatMap((stage) =>
-              shown.map((name): [string, Figure] => [
+            stages.flatMap((stage) => [
+              ...shown.map((name): [string, Figure] => [
                 `${named(stage)} ${name === 'roof_share' ? 'of the measured roof' : name.toUpperCase()}`,
                 stage[name],
               ]),
-            ),
+              ...(executed ? [] : [[`${named(stage)} refined MFU`, stage.executed.mfu] as [string, Figure]]),
+            ]),
           )}
         />
         <Behind title="Inputs of the formulas">
