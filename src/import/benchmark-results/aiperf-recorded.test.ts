@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { loaded } from './test-load.js';
+import { loaded, type LoadedResults } from './test-load.js';
 
 /** Files that aiperf 0.13.0 wrote (ORIGIN.md beside them); its own figures, by numpy, are the oracle. */
 const recorded = (run: string, name: string) =>
   join('test/fixtures/benchmark-results-recorded', `aiperf-${run}-profile_export${name}`);
 type Summary = Record<string, Record<string, number>>;
 const summaryOf = (run: string) => JSON.parse(readFileSync(recorded(run, '_aiperf.json'), 'utf8')) as Summary;
-const codes = (found: { issues: { code: string; count?: number }[] }) =>
+const codes = (found: LoadedResults) =>
   found.issues.map(({ code, count }) => (count === undefined ? code : `${code} ${count}`));
 const pairs = [
   ['ttft', 'time_to_first_token'],
@@ -79,6 +79,11 @@ describe('AIPerf 0.13.0', () => {
     // The server wrote 8 × 12 tokens; the tokenizer makes two of each ` tok`.
     expect(codes(summary)).toEqual(['requests_failed 4', 'token_counts_differ']);
     expect(summary.issues[1]!.text).toContain("192 output tokens, the server's usage says 96");
+    // Its latency since the schedule's moment has all twelve in it, refusals of a millisecond too: no latency of answers.
+    const effective = summary.metrics.find(({ name }) => name === 'aiperf.effective_latency')!;
+    expect([effective.n, effective.defined_as_ours]).toEqual([12, false]);
+    expect(effective.definition).toContain('failed requests are in it');
+    expect(effective.value!).toBeLessThan(summary.value('e2e', 'mean'));
     const found = await loaded(recorded('errors', '.jsonl'));
     expect(codes(found)).toEqual(['token_counts_differ', 'requests_failed 4', 'chunk_is_not_token 8']);
     const failed = found.requests.filter(({ status }) => status !== 'ok');

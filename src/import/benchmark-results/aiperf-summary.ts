@@ -53,10 +53,13 @@ const meanings: Record<string, string> = {
   output_token_throughput_per_user: '1 / inter_token_latency of a request',
   time_to_second_token: 'first to second chunk with content',
   goodput: "req/s that met the run's own limits",
-  effective_latency: 'moment the schedule had for the request to its last content',
-  credit_to_start_latency: 'moment the schedule had for the request to its sending',
+  // derived_latency.py: of all records, failed ones too.
+  effective_latency: 'moment the schedule had for the request to its end; failed requests are in it',
+  credit_to_start_latency:
+    'moment the schedule had for the request to its sending; failed requests are in it',
+  completed_request_count: 'requests that ended, failed ones too',
   time_to_first_output_token: 'request sent to the first content that is no reasoning',
-  http_req_waiting: 'request sent to the first byte of the answer',
+  http_req_waiting: 'last byte of the request sent to the first of the answer',
   output_sequence_length: 'generated tokens of a request, reasoning included',
   input_sequence_length: 'prompt tokens of a request',
 };
