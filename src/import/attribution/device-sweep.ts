@@ -31,6 +31,8 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
   let running: Running[] = [];
   const counted: Running[] = [];
   let nowNs = Number.NEGATIVE_INFINITY;
+  /** The last one that ran alone, to be used again: an object an activity is most of what a sweep lets go of. */
+  let spare: Running | undefined;
 
   /** Gives [nowNs, toNs], in which nothing begins or ends, to those that count. */
   function share(toNs: number): void {
@@ -57,6 +59,7 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       only.exclusiveNs += only.endNs - nowNs;
       nowNs = only.endNs;
       running.pop();
+      spare = only;
       events.ended(only.activity, only.endNs - only.startNs, only.exclusiveNs);
       return;
     }
@@ -77,7 +80,15 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       if (running.length > 0) share(startNs);
       else if (nowNs !== Number.NEGATIVE_INFINITY && startNs > nowNs) events.idle(activity, nowNs, startNs);
       nowNs = startNs;
-      running.push({ activity, startNs, endNs, priority, stream, exclusiveNs: 0 });
+      const one = spare ?? { activity, startNs, endNs, priority, stream, exclusiveNs: 0 };
+      spare = undefined;
+      one.activity = activity;
+      one.startNs = startNs;
+      one.endNs = endNs;
+      one.priority = priority;
+      one.stream = stream;
+      one.exclusiveNs = 0;
+      running.push(one);
     },
     finish() {
       advance(Number.POSITIVE_INFINITY);

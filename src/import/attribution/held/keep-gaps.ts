@@ -8,7 +8,14 @@ import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
 
 /** The parts of a gap in the order of gapParts; the same rule as gapPartsSql. */
-type Parts = Float64Array;
+interface GapParts {
+  synchronization: number;
+  host: number;
+  overhead: number;
+  latency: number;
+  dependency: number;
+  unknown: number;
+}
 
 /** Writes the table gaps. */
 export async function keepGaps(
@@ -23,43 +30,38 @@ export async function keepGaps(
   const of = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
   const at = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
-  const one: Parts = new Float64Array(gapParts.length);
-  const gap: Gap = { idle: 0, start: 0, callStart: 0, callEnd: 0, waiting: 0, latency: 0 };
   const tids = calls.shapes['tid'] ?? new Float64Array();
+  const parts: GapParts = { synchronization: 0, host: 0, overhead: 0, latency: 0, dependency: 0, unknown: 0 };
   const columns = together(5 + gapParts.length, (into, from, count) => {
-    const [dur, tid, stage, correlation, cause, ...parts] = into;
+    const [dur, tid, stage, correlation, cause] = into;
+    const [waits, host, overhead, latency, dependency, unknown] = into.slice(5);
     for (let i = 0; i < count; i++) {
       const row = from + i;
       const { events, call, place } = of(row);
       const activity = at(row);
       const launch = call[activity]!;
-      const known = launch >= 0;
-      gap.idle = gaps.idle_ns[row]!;
-      gap.start = events.start_ns[activity]!;
-      gap.waiting = gaps.waiting_ns[row]!;
-      if (gaps.inGraph[row] === 1) {
-        gap.callStart = gap.callEnd = gap.idle;
-        gap.latency = times.graphNode.latencyNs;
-      } else {
-        gap.callStart = known ? calls.start_ns[launch]! : Number.NaN;
-        gap.callEnd = known ? gap.callStart + calls.dur_ns[launch]! : Number.NaN;
-        gap.latency = times.launch.latencyNs;
-      }
-      splitGap(one, gap);
-      let largest = 0;
-      for (let p = 0; p < one.length; p++) {
-        parts[p]![i] = one[p]!;
-        if (one[p]! > one[largest]!) largest = p;
-      }
-      cause![i] = largest;
-      dur![i] = gap.start - gap.idle;
-      tid![i] = known ? tids[calls.shape[launch]!]! : Number.NaN;
+      const idle = gaps.idle_ns[row]!;
+      const start = events.start_ns[activity]!;
+      const inGraph = gaps.inGraph[row] === 1;
+      const begin = inGraph ? idle : launch < 0 ? Number.NaN : calls.start_ns[launch]!;
+      const end = inGraph ? idle : launch < 0 ? Number.NaN : begin + calls.dur_ns[launch]!;
+      const usual = inGraph ? times.graphNode.latencyNs : times.launch.latencyNs;
+      splitGap(parts, idle, start, begin, end, gaps.waiting_ns[row]!, usual);
+      waits![i] = parts.synchronization;
+      host![i] = parts.host;
+      overhead![i] = parts.overhead;
+      latency![i] = parts.latency;
+      dependency![i] = parts.dependency;
+      unknown![i] = parts.unknown;
+      cause![i] = largest(parts);
+      dur![i] = start - idle;
+      tid![i] = launch < 0 ? Number.NaN : tids[calls.shape[launch]!]!;
       stage![i] = stageOf(place[activity]!);
       correlation![i] = events.correlation[activity]!;
     }
   });
   const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, of, at);
-  const [dur_ns, tid, stage_id, correlation, cause, ...parts] = columns;
+  const [dur_ns, tid, stage_id, correlation, cause, ...ofParts] = columns;
   await keepRows(workbench, context, 'gaps', gaps.count, {
     start_ns: direct(gaps.idle_ns),
     dur_ns: dur_ns!,
@@ -70,34 +72,41 @@ export async function keepGaps(
     context: shaped('context'),
     stage_id: stage_id!,
     correlation: correlation!,
-    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, parts[index]!])),
+    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, ofParts[index]!])),
     cause: { ...cause!, texts: gapParts },
   });
 }
 
-interface Gap {
-  idle: number;
-  start: number;
-  /** NaN: an orphan. */
-  callStart: number;
-  callEnd: number;
-  waiting: number;
-  latency: number;
+/** @param from when the call that launched the activity began, `to` when it ended; NaN: an orphan */
+function splitGap(
+  into: GapParts,
+  idle: number,
+  start: number,
+  from: number,
+  to: number,
+  waiting: number,
+  usualLatency: number,
+): void {
+  const known = !Number.isNaN(from);
+  const begin = known ? Math.max(Math.min(from, start), idle) : idle;
+  const end = known ? Math.max(Math.min(to, start), idle) : idle;
+  const after = known ? start - end : 0;
+  into.synchronization = known ? waiting : 0;
+  into.host = known ? begin - idle - waiting : 0;
+  into.overhead = end - begin;
+  into.latency = Math.min(after, usualLatency);
+  into.dependency = Math.max(after - usualLatency, 0);
+  into.unknown = known ? 0 : start - idle;
 }
 
-function splitGap(into: Parts, { idle, start, callStart: from, callEnd: to, waiting, latency }: Gap): void {
-  into.fill(0);
-  if (Number.isNaN(from)) {
-    into[5] = start - idle;
-    return;
-  }
-  const begin = Math.max(Math.min(from, start), idle);
-  const end = Math.max(Math.min(to, start), idle);
-  into[0] = waiting;
-  into[1] = begin - idle - waiting;
-  into[2] = end - begin;
-  into[3] = Math.min(start - end, latency);
-  into[4] = Math.max(start - end - latency, 0);
+/** Index in gapParts; of equal parts the first. */
+function largest({ synchronization, host, overhead, latency, dependency, unknown }: GapParts): number {
+  const most = Math.max(synchronization, host, overhead, latency, dependency, unknown);
+  if (synchronization === most) return 0;
+  if (host === most) return 1;
+  if (overhead === most) return 2;
+  if (latency === most) return 3;
+  return dependency === most ? 4 : 5;
 }
 
 /** One value when kernels and copies all have the same. */
