@@ -280,15 +280,15 @@ async function analysedText(
   const { gemmsSummary } = await import('../report/terminal/gemms.js');
   const { trace, counters, gemms } = analysed;
   const { explainBrief } = await import('../report/terminal/explain.js');
-  // The end of the output is what stays on the screen.
-  const parts = [
-    // A timeline's summary has it at its own head.
-    trace === null && explain ? explainBrief(explain, how.width) : null,
-    gemms && gemmsSummary(gemms, how),
-    counters && countersSummary(counters, how),
-    trace ? traceSummary(trace, how) : `  Session ${id} kept · report:\n  ${path}`,
-  ];
-  return parts.filter((part) => part !== null).join('\n\n');
+  const between = [gemms && gemmsSummary(gemms, how), counters && countersSummary(counters, how)].filter(
+    (part) => part !== null,
+  );
+  if (trace) return traceSummary(trace, { ...how, between });
+  return [
+    ...(explain ? [explainBrief(explain, how.width)] : []),
+    ...between,
+    `  Session ${id} kept · report:\n  ${path}`,
+  ].join('\n\n');
 }
 
 /** A program that used no GPU, or one that no profiler was around. */

@@ -1,5 +1,14 @@
 import { known, line, said, type Recogniser } from './recogniser.js';
 
+/** A path is looked for where it says, a plain name on PATH. */
+const whereMissing = (program: string): [why: string, fix: string] =>
+  program.includes('/')
+    ? ['There is no such file.', 'Check the path, seen from the folder in which inferscope was typed.']
+    : [
+        'It is no file here and not on PATH.',
+        `Check the spelling, or give its path: inferscope run -- ./${program}`,
+      ];
+
 /** How the program itself may fail, whatever it computes. */
 export const programFailures: Recogniser[] = [
   {
@@ -9,8 +18,7 @@ export const programFailures: Recogniser[] = [
       known(
         'E_WORKLOAD_FAILED',
         `the program ${command[0]} was not found`,
-        'It is no file here and not on PATH.',
-        `Check the spelling, or give its path: inferscope run -- ./${command[0]?.replace(/^.*\//, '')}`,
+        ...whereMissing(command[0] ?? ''),
       ),
   },
   {

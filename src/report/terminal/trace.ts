@@ -19,6 +19,8 @@ export interface TraceSummaryOptions {
   width: number;
   /** Leads the summary: sentences, waterfall, findings; left out by who has none. */
   explain?: Document<ExplainResult> | null;
+  /** What other captures of the session say, between what leads and the timeline's own tables. */
+  between?: readonly string[];
 }
 
 const kernelsShown = 10;
@@ -307,7 +309,7 @@ function cpuOperatorTable(operators: TraceResult['operators'], width: number): s
 /** What a GPU session says at the end of `run`, `import` and `analyze`: at most 80 columns, readable without colour. */
 export function traceSummary(
   document: Document<TraceResult>,
-  { reportPath, width: columns, explain }: TraceSummaryOptions,
+  { reportPath, width: columns, explain, between = [] }: TraceSummaryOptions,
 ): string {
   const { data } = document;
   const width = Math.min(80, columns);
@@ -322,7 +324,8 @@ export function traceSummary(
   ].join(' · ');
   const sections = data.source.gpu_used ? gpuSections(data, width) : cpuSections(data, width);
   const lead = explain ? ['', explainBrief(explain, width)] : [];
-  const lines = [...wrap(title, width), ...lead, ...sections];
+  const others = between.flatMap((text) => ['', text]);
+  const lines = [...wrap(title, width), ...lead, ...others, ...sections];
   const said = noticeLines(document.issues, width);
   if (said.length > 0) lines.push('', ...said);
   const why = data.source.why.flatMap((text) => hanging('  ', inert(text), width));
