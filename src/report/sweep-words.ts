@@ -19,7 +19,7 @@ const figureNames: Record<string, string> = {
   post_warmup_gb: 'after warm-up',
   peak_gb: 'peak',
   memory_increase_gb: 'increase',
-  total_measured_gb: 'measured',
+  total_measured_gb: 'its own',
   model_weights_gb: 'weights',
   kv_cache_gb: 'KV cache',
   activations_gb: 'activations',
@@ -50,6 +50,7 @@ const figureNames: Record<string, string> = {
 /** Figures of the summary tables, of those that the runs have; the CSV has all. */
 const shownFigures = [
   'peak_gb',
+  'total_measured_gb',
   'model_weights_gb',
   'kv_cache_gb',
   'activations_gb',
@@ -87,7 +88,13 @@ export function figureText(name: string, value: number | null | undefined): stri
 export function shownFiguresOf({ runs }: SweepResult): string[] {
   const has = (name: string) =>
     runs.some(({ figures }) => figures.some(({ values }) => typeof values[name] === 'number'));
-  const usual = shownFigures.filter(has);
+  // The whole GPU's count and the run's own differ where others were on it, or a baseline was.
+  const differs = runs.some(({ figures }) =>
+    figures.some(({ values: { peak_gb: peak, total_measured_gb: own } }) => {
+      return typeof peak === 'number' && typeof own === 'number' && Math.abs(peak - own) > 0.01 * peak;
+    }),
+  );
+  const usual = shownFigures.filter((name) => has(name) && (name !== 'total_measured_gb' || differs));
   if (usual.length > 0) return usual;
   return [...new Set(runs.flatMap(({ figures }) => figures.flatMap(({ values }) => Object.keys(values))))]
     .filter(has)

@@ -7,7 +7,7 @@ import { sweepMapChart } from './charts/sweep/map.js';
 import { sweepReport } from './html/sweep/sweep.js';
 import { themes } from './palette.js';
 import { sweepMaps } from './sweep-maps.js';
-import { doubtsOf, shownValue } from './sweep-words.js';
+import { doubtsOf, shownFiguresOf, shownValue } from './sweep-words.js';
 import { commandText, sweepPlanText, sweepText } from './terminal/sweep.js';
 import { textWidth } from './terminal/text.js';
 import { hostileText } from './test-profile.js';
@@ -93,6 +93,16 @@ test('parameters that have no room: what follows from the model is said once a m
     expect(flat).toMatch(/gpu memory utilization(,|;| (about|peak))/);
   }
   expect(sweepText(made, 60).replaceAll(/\s+/g, ' ')).toMatch(/In the CSV and the report too: [\w ,/]+\./);
+});
+
+test('beside others on the GPU the run’s own total has a column, else the peak says it', () => {
+  const both = testSweep();
+  for (const { figures } of both.runs)
+    for (const { values } of figures) values['total_measured_gb'] = values['peak_gb'] ?? null;
+  expect(shownFiguresOf(both)).not.toContain('total_measured_gb');
+  both.runs[0]!.figures[0]!.values['total_measured_gb'] = 9.5;
+  expect(shownFiguresOf(both).slice(0, 2)).toEqual(['peak_gb', 'total_measured_gb']);
+  expect(sweepText(document('sweep', '1.0', both), 80)).toMatch(/ 1 +500 +1 +14\.500 GB +9\.500 GB/);
 });
 
 test('a row of the CSV a run, figures under their names, an empty cell for a missing one', () => {
