@@ -14,11 +14,15 @@ from torch.profiler import record_function
 
 HIDDEN, INNER, LAYERS, HEADS, VOCAB, ROOM = 256, 704, 4, 8, 4000, 640
 SIZE = HIDDEN // HEADS
-DECODER = ["none", "cat", "clone", "casts", "einsum", "tokens", "lock", "wait", "item"]
+DECODER = ["none", "cat", "clone", "casts", "einsum", "tokens", "lock", "wait", "item", "mask", "weights", "uncached", "logits"]
 OTHERS = ["compile", "loader", "baddbmm"]
 
 
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, fault: str) -> torch.Tensor:
+    if fault == "mask":
+        q_len, k_len = q.shape[2], k.shape[2]
+        mask = torch.triu(torch.full((2048, 2048), -1e9), 1)[k_len - q_len : k_len, :k_len]
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
     if fault != "einsum":
         return F.scaled_dot_product_attention(q, k, v)
     scores = torch.einsum("bhqd,bhkd->bhqk", q, k) * SIZE**-0.5
@@ -85,13 +89,18 @@ def decoder(fault: str) -> None:
             x = embedding[tokens]
             for own, cache in zip(weights, caches):
                 x = layer(x, own, cache, fault)
-            return x[:, -1] @ embedding.T
+            return (x @ embedding.T)[:, -1] if fault == "logits" else x[:, -1] @ embedding.T
 
+        ids = torch.randint(0, VOCAB, (batch, prompt))
         with record_function("prefill"):
-            token = logits(torch.randint(0, VOCAB, (batch, prompt))).argmax(-1, keepdim=True)
+            token = logits(ids).argmax(-1, keepdim=True)
         for step in range(24):
             with record_function("decode %d" % step):
-                out = logits(token)
+                if fault == "uncached":
+                    ids, caches = torch.cat((ids, token), 1), [{} for _ in range(LAYERS)]
+                if fault == "weights":
+                    weights = [{name: one.clone() for name, one in own.items()} for own in weights]
+                out = logits(ids if fault == "uncached" else token)
                 token = out.argmax(-1, keepdim=True)
                 if fault == "item" and out.amax().item() > 1e9:
                     raise FloatingPointError("overflow")

@@ -39,6 +39,29 @@ export function stageRule(
   };
 }
 
+/** A rule that judges stages by the operators of a framework, of a program that uses no GPU. */
+export function operatorRule(
+  about: Pick<Rule, 'id' | 'title' | 'references'>,
+  judge: (context: FindingContext, stage: OperatorStage) => Promise<FoundDraft | string>,
+): Rule {
+  return {
+    ...about,
+    async find(context) {
+      const findings: FoundDraft[] = [];
+      const said: string[] = [];
+      for (const stage of await operatorStages(context)) {
+        const result = await judge(context, stage);
+        if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
+        else findings.push(result);
+      }
+      if (findings.length > 0) return { outcome: 'fired', findings };
+      return said.length > 0
+        ? { outcome: 'not_fired', why: `${said.join('; ')}.` }
+        : { outcome: 'not_applicable', why: 'The session has no operators of a program without a GPU.' };
+    },
+  };
+}
+
 /** Bars of a stage whose id or its head is named, in the waterfall's order; the names themselves without a waterfall. */
 export function barsOf(context: FindingContext, kind: PhaseKind, names: readonly string[]): string[] {
   const waterfall = context.waterfalls.find((one) => one.kind === kind);

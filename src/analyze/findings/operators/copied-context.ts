@@ -71,8 +71,11 @@ export async function copiedContext(
     cause: `${aStage(kind)} spends ${ms(time)} in ${count(n)} copies, which write more from step to step: all earlier keys and values are read and written again to add one token, the more the longer the context.`,
     change: {
       kind: 'code',
-      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it.',
-      example: 'keys[:, :, position] = k  # instead of torch.cat((keys, k), 2)',
+      text: 'Write new keys and values into a cache that was allocated once (static or paged), and attend to a view of it: no clone, no repeated heads.',
+      example:
+        grown[0]!.operator === 'aten::copy_'
+          ? 'keys[:, :, position] = k; F.scaled_dot_product_attention(q, keys[:, :, :n], values[:, :, :n], enable_gqa=True)'
+          : 'keys[:, :, position] = k  # instead of torch.cat((keys, k), 2)',
     },
     gain: {
       expected_ms: 0.95 * time,

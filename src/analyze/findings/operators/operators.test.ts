@@ -5,6 +5,9 @@ import { castsAndLayoutCopies } from '../rules/casts-and-layout-copies.js';
 import { eagerAttention } from '../rules/eager-attention.js';
 import { hostBound } from '../rules/host-bound.js';
 import { kvCacheConcat } from '../rules/kv-cache-concat.js';
+import { noKvCache } from '../rules/no-kv-cache.js';
+import { promptLogits } from '../rules/prompt-logits.js';
+import { rebuiltTensors } from '../rules/rebuilt-tensors.js';
 import { recompilation } from '../rules/recompilation.js';
 import type { FindingContext, Rule } from '../rule.js';
 import { expectEvidence } from '../test-evidence.js';
@@ -54,7 +57,16 @@ function stepsOf(count: number, of: (step: number) => Call[]): Promise<FindingCo
 }
 
 const product = (takes: number, shapes: unknown[] = []): Call => ({ name: 'aten::bmm', takes, shapes });
-const rules: Rule[] = [kvCacheConcat, castsAndLayoutCopies, eagerAttention, hostBound, recompilation];
+const rules: Rule[] = [
+  kvCacheConcat,
+  castsAndLayoutCopies,
+  eagerAttention,
+  hostBound,
+  recompilation,
+  rebuiltTensors,
+  noKvCache,
+  promptLogits,
+];
 /** What the rule finds, with a query that yields its rows by itself. */
 async function found(rule: Rule, context: FindingContext) {
   const draft = fired(await rule.find(context));
@@ -171,4 +183,81 @@ test('code that is compiled in most steps, not in the first alone', async () => 
   expect((await found(recompilation, context)).gain!.expected_ms).toBeCloseTo(1.5, 6);
   expect(await firing(context)).toEqual(['recompilation']);
   expect(await firing(await steps((step) => step === 0))).toEqual([]);
+});
+
+/** A product of `rows` tokens with a weight, as PyTorch records it. */
+const weighted = (takes: number, rows: number, outer = 512): Call => ({
+  name: 'aten::mm',
+  takes,
+  shapes: [
+    [rows, 512],
+    [512, outer],
+  ],
+});
+
+test('a mask that is made anew in every step, and is larger than what the step computes on', async () => {
+  const mask = (name: string, elements: number): Call => ({
+    name,
+    takes: 400,
+    class: 'copy',
+    shapes: [[elements, elements], []],
+  });
+  const context = await stepsOf(6, () => [
+    weighted(1000, 1),
+    mask('aten::fill_', 1024),
+    mask('aten::triu', 1024),
+  ]);
+  const draft = await found(rebuiltTensors, context);
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.8, 9);
+  expect(draft.title).toContain('2 writes of the same sizes');
+  // Activations of a step are written in every step; so is a mask that only the first two needed.
+  const own = await stepsOf(6, (step) => [
+    weighted(1000, 1024),
+    mask('aten::fill_', 724),
+    ...(step < 2 ? [mask('aten::triu', 8192)] : []),
+  ]);
+  expect((await rebuiltTensors.find(own)).outcome).toBe('not_fired');
+});
+
+test('steps that compute all tokens again: rows that grow by the new ones', async () => {
+  const context = await stepsOf(6, (step) => [
+    weighted(4000, 400 + 2 * step),
+    weighted(1000, 400 + 2 * step),
+  ]);
+  const draft = await found(noKvCache, context);
+  // 405 rows of two sequences on average; time goes with the rows down to 16 of them.
+  expect(draft.gain!.expected_ms).toBeCloseTo(5 * (1 - 16 / 405), 6);
+  expect(draft.title).toContain('203 tokens of each sequence');
+  for (const rows of [() => 1, () => 256, (step: number) => 4 + step]) {
+    const other = await stepsOf(6, (step) => [weighted(4000, rows(step))]);
+    expect((await noKvCache.find(other)).outcome).toBe('not_fired');
+  }
+});
+
+test('logits of every prompt token, of which one is sampled from', async () => {
+  const stages = [stage(0, 'prefill', 0, 1200), stage(1, 'decode', 1200, 1400, { step_index: 0 })];
+  const call = (id: number, stageId: number, start: number, takes: number, shapes: number[][]) => ({
+    op_id: id,
+    name: 'aten::mm',
+    class: 'gemm',
+    op_type: 'cpu_op',
+    stage_id: stageId,
+    start_ns: start * us,
+    dur_ns: takes * us,
+    self_dur_ns: takes * us,
+    input_shapes: JSON.stringify(shapes),
+    input_types: '["float","float"]',
+  });
+  const hidden = [512, 512];
+  const vocabulary = [512, 32_000];
+  const ops = (rows: number) => [
+    call(1, 0, 10, 300, [[100, 512], hidden]),
+    call(2, 0, 400, 700, [[rows, 512], vocabulary]),
+    call(3, 1, 1210, 20, [[1, 512], hidden]),
+    call(4, 1, 1300, 50, [[1, 512], vocabulary]),
+  ];
+  const draft = await found(promptLogits, await contextOf({ stages, ops: ops(100) }));
+  expect(draft.gain!.expected_ms).toBeCloseTo(0.7 * 0.99, 6);
+  expect(draft.evidence[0]!.text).toContain('decode: 1 row of 512 × 32000');
+  expect((await promptLogits.find(await contextOf({ stages, ops: ops(1) }))).outcome).toBe('not_fired');
 });

@@ -1,5 +1,8 @@
 import type { Rule } from '../rule.js';
 import { kvCacheConcat } from './kv-cache-concat.js';
+import { noKvCache } from './no-kv-cache.js';
+import { promptLogits } from './prompt-logits.js';
+import { rebuiltTensors } from './rebuilt-tensors.js';
 import { castsAndLayoutCopies } from './casts-and-layout-copies.js';
 import { elementwiseNormOverhead } from './elementwise-norm-overhead.js';
 import { eagerAttention } from './eager-attention.js';
@@ -55,6 +58,9 @@ export const rules: readonly Rule[] = [
   elementwiseNormOverhead,
   castsAndLayoutCopies,
   kvCacheConcat,
+  noKvCache,
+  promptLogits,
+  rebuiltTensors,
   lowOccupancy,
   uncoalescedAccess,
   bankConflicts,

@@ -1,0 +1,22 @@
+import type { FindingContext } from '../rule.js';
+
+/** Kinds of products that have weights on one side: rows are the tokens that a step computes. */
+const named = `name IN ('aten::mm', 'aten::addmm') AND input_shapes IS NOT NULL`;
+/** The first matrix of `addmm` is what is added. */
+const matrix = (which: 0 | 1) =>
+  `CASE name WHEN 'aten::mm' THEN json_extract(input_shapes, '$[${which}]') ELSE json_extract(input_shapes, '$[${which + 1}]') END`;
+
+/**
+ * SQL of the products of weights in prefills and steps, with shapes recorded: kind, step_id, start_ns, token_rows, inner, outer
+ * (token_rows × inner times inner × outer) and ns, on the device where one computed.
+ */
+export function productsSql({ scope }: FindingContext): string {
+  const ns = scope ? 'coalesce(k.ns, 0)' : 'coalesce(self_dur_ns, dur_ns)';
+  const onDevice = scope
+    ? 'LEFT JOIN (SELECT op_id, sum(exclusive_ns) AS ns FROM own_kernels WHERE op_id IS NOT NULL GROUP BY op_id) k USING (op_id)'
+    : '';
+  return `SELECT kind, step_id, start_ns, (a->0)::BIGINT AS token_rows, (a->1)::BIGINT AS inner_size, (b->1)::BIGINT AS outer_size, ns FROM (
+     SELECT p.kind, p.step_id, start_ns, ${matrix(0)} AS a, ${matrix(1)} AS b, ${ns} AS ns
+     FROM (SELECT op_id, stage_id, name, input_shapes, start_ns, dur_ns, self_dur_ns FROM own_ops WHERE ${named}) o JOIN phase_of p USING (stage_id) ${onDevice}
+     WHERE p.kind IN ('prefill', 'decode', 'mixed'))`;
+}

@@ -1,0 +1,135 @@
+import { operatorStages } from '../operators/operator-stages.js';
+import { productsSql } from '../operators/products.js';
+import type { FindingContext, FoundDraft, Rule } from '../rule.js';
+import { stageFacts } from '../stage-facts.js';
+import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
+import { aStage, count, everyStage, ms } from '../words.js';
+import { checkOnCpu } from '../operators/copied-context.js';
+
+/** Tokens a sequence from which a step is no speculation or chunk any more. */
+const leastTokens = 8;
+const leastSteps = 4;
+/** Of the pairs of steps between which rows grow by the same number. */
+const mostPairs = 0.75;
+/** Rows that one core computes in the time in which it reads the weights (docs/measurement.md: float32, DRAM against FMA). */
+const freeRowsOnCpu = 16;
+
+/** Every step computes all tokens again: the rows of its products grow by the new tokens from step to step. */
+export const noKvCache: Rule = {
+  id: 'no_kv_cache',
+  title: 'No KV cache',
+  references: [
+    {
+      title: 'Hugging Face transformers: caching',
+      url: 'https://huggingface.co/docs/transformers/cache_explanation',
+    },
+  ],
+  async find(context) {
+    const onGpu = await stageFacts(context);
+    const stages = [
+      ...onGpu.map(({ kind, wall_ms, compute_ms }) => ({ kind, wall_ms, work_ms: compute_ms })),
+      ...(await operatorStages(context)).map(({ kind, wall_ms, operators_ms }) => ({
+        kind,
+        wall_ms,
+        work_ms: operators_ms,
+      })),
+    ].filter(({ kind }) => kind === 'decode' || kind === 'mixed');
+    if (stages.length === 0 || !context.has('ops'))
+      return {
+        outcome: 'not_applicable',
+        why: 'The session has no steps with the shapes of its products (a framework’s profiler records them).',
+      };
+    const findings: FoundDraft[] = [];
+    const said: string[] = [];
+    for (const stage of stages) {
+      const result = await judge(context, stage);
+      if (typeof result === 'string') said.push(`${stage.kind}: ${result}`);
+      else findings.push(result);
+    }
+    return findings.length > 0
+      ? { outcome: 'fired', findings }
+      : { outcome: 'not_fired', why: `${said.join('; ')}.` };
+  },
+};
+
+interface Stage {
+  kind: 'decode' | 'mixed' | string;
+  wall_ms: number;
+  work_ms: number;
+}
+
+type Row = {
+  steps: number;
+  first_rows: number;
+  last_rows: number;
+  mean_rows: number;
+  grows_by: number | null;
+  of_pairs: number | null;
+};
+
+const rowsSql = (context: FindingContext, kind: string): string =>
+  `WITH step AS (SELECT step_id, min(start_ns) AS at_ns, median(token_rows) AS token_rows FROM (${productsSql(context)}) WHERE kind = '${kind}' GROUP BY step_id),
+   pair AS (SELECT token_rows, token_rows - lag(token_rows) OVER (ORDER BY at_ns) AS more, at_ns FROM step),
+   usual AS (SELECT more, count(*) AS n FROM pair WHERE more > 0 GROUP BY more ORDER BY n DESC, more LIMIT 1)
+   SELECT count(*) AS steps, arg_min(token_rows, at_ns)::DOUBLE AS first_rows, arg_max(token_rows, at_ns)::DOUBLE AS last_rows, avg(token_rows) AS mean_rows,
+     (SELECT more FROM usual)::DOUBLE AS grows_by, (SELECT n FROM usual) / nullif(count(more), 0) AS of_pairs FROM pair`;
+
+async function judge(
+  context: FindingContext,
+  { kind, wall_ms: wall, work_ms: work }: Stage,
+): Promise<FoundDraft | string> {
+  const { rows, evidence } = await context.evidence<Row>(rowsSql(context, kind), ([row]) =>
+    row
+      ? `rows of the products: ${row.first_rows} in the first of ${row.steps} steps, ${row.last_rows} in the last, ${row.grows_by ?? 0} more with each`
+      : 'no products',
+  );
+  const [row] = rows;
+  if (!row || row.steps < leastSteps) return `${row?.steps ?? 0} steps with shapes`;
+  const batch = row.grows_by ?? 0;
+  if (batch <= 0 || (row.of_pairs ?? 0) < mostPairs || row.mean_rows < leastTokens * batch)
+    return `its products have ${count(row.mean_rows)} rows, which do not grow from step to step`;
+  const { roofs } = context;
+  const balance =
+    context.scope && roofs
+      ? (roofs.roofFlops('bfloat16').value ?? 0) / (roofs.roofBandwidth.value ?? Infinity)
+      : freeRowsOnCpu;
+  const gain = work * Math.max(0, 1 - Math.max(balance, batch) / row.mean_rows);
+  const tokens = row.mean_rows / batch;
+  if (gain < leastShare * wall)
+    return `each step computes ${count(tokens)} tokens again, in the time that reading the weights takes`;
+  const phase = kind as 'decode' | 'mixed';
+  return {
+    stage: phase,
+    title: `No KV cache: ${everyStage(phase)} computes ${count(tokens)} tokens of each sequence again`,
+    at_stake_ms: gain,
+    cause: `The products of ${aStage(phase)} have ${count(row.mean_rows)} rows on average, ${count(batch)} more from step to step: all tokens so far go through the whole model to make one. With their keys and values kept, ${count(batch)} ${batch === 1 ? 'row is' : 'rows are'} enough.`,
+    change: {
+      kind: 'code',
+      text: 'Keep keys and values of the tokens so far, and give the model the new token alone.',
+      example: 'out = model(token, past_key_values=cache, use_cache=True)',
+    },
+    gain: {
+      expected_ms: gain,
+      low_ms: gain / 2,
+      high_ms: work,
+      after_ms: wall - gain,
+      assumption: `Time of the kernels goes with the rows, down to ${count(Math.max(balance, batch))}: then reading the weights is what takes the time (${ms(work - gain)}).`,
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: [
+      ...barsOf(context, phase, ['roofline', 'serial']),
+      ...classBars(context, phase, [
+        'gemm',
+        'attention',
+        'elementwise',
+        'norm',
+        'copy',
+        'embedding',
+        'other',
+      ]),
+    ],
+    evidence: [evidence],
+    check: context.scope ? checkAgain : checkOnCpu,
+  };
+}
