@@ -67,12 +67,14 @@ interface TableRows {
   kinds: KindRows[];
 }
 
+/** Together: a thread may read each of the large ones. */
 async function readTables(tables: NsysTables, offset_ns: number, losses: Losses) {
-  return {
-    trace_kernels: await readTable(tables, 'trace_kernels', offset_ns, losses),
-    trace_copies: await readTable(tables, 'trace_copies', offset_ns, losses),
-    trace_api: await readTable(tables, 'trace_api', offset_ns, losses),
-  };
+  const [trace_kernels, trace_copies, trace_api] = await Promise.all([
+    readTable(tables, 'trace_kernels', offset_ns, losses),
+    readTable(tables, 'trace_copies', offset_ns, losses),
+    readTable(tables, 'trace_api', offset_ns, losses),
+  ]);
+  return { trace_kernels, trace_copies, trace_api };
 }
 
 async function readTable(
