@@ -3,6 +3,7 @@ import { storedRoofline } from '../analyze/artifact.js';
 import { deviceOf } from '../analyze/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
 import { storedGpuRoofline } from '../analyze/roofs.js';
+import { gpuSheets } from '../hardware/gpu-sheets.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
@@ -37,12 +38,36 @@ export async function predictDevice(
   if (wantsCpu) return cpu(typed, given?.cpu ?? (await firstOf(sessions, storedRoofline)));
   const gpu = given?.gpu ?? (await firstOf(sessions, storedGpuRoofline)) ?? (await cachedHere());
   const name =
-    typed.gpu?.trim() ??
+    (typed.gpu === undefined ? undefined : reportedName(typed.gpu, gpu)) ??
     given?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((one) => one !== null) ??
     gpu?.gpus[0]?.name;
   if (name === undefined) return cpu(typed, null);
   return { roofs: roofsOfGpu(name, gpu), issues: [] };
+}
+
+/** What makers put before the name of a device. */
+const brands = /\b(?:nvidia|tesla|geforce|amd|instinct)\b/g;
+const bare = (name: string): string =>
+  name
+    .toLowerCase()
+    .replaceAll(brands, '')
+    .replaceAll(/[\s_-]+/g, ' ')
+    .trim();
+
+/**
+ * The name that the driver reports, of one typed without its maker: "H200". Only where one device is called so: an H100 may
+ * be three.
+ */
+export function reportedName(typed: string, measured: GpuRoofline | null = null): string {
+  const wanted = typed.trim();
+  const devices = [
+    ...gpuSheets.map(({ names }) => names),
+    ...(measured?.gpus.map(({ name }) => [name]) ?? []),
+  ];
+  if (devices.flat().includes(wanted)) return wanted;
+  const found = devices.flatMap((names) => names.find((name) => bare(name) === bare(wanted)) ?? []);
+  return new Set(found).size === 1 ? found[0]! : wanted;
 }
 
 async function firstOf<T>(

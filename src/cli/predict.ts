@@ -27,7 +27,10 @@ export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];
   command
     .option('--model <name>', "preset, config.json, or a folder that holds one (default: the session's)")
-    .option('--gpu <name>', 'GPU, exactly as nvidia-smi -L names it (default: what is here, else the CPU)')
+    .option(
+      '--gpu <name>',
+      'GPU as nvidia-smi -L names it, or without its maker: H200 (default: what is here, else the CPU)',
+    )
     .option('--batch-size <n,…>', 'sequences (default: 1)', sizeList('--batch-size', true))
     .option(
       '--context-len <n,…>',

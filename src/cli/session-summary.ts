@@ -279,13 +279,13 @@ async function analysedText(
   const { countersSummary } = await import('../report/terminal/counters.js');
   const { gemmsSummary } = await import('../report/terminal/gemms.js');
   const { trace, counters, gemms } = analysed;
-  const { explainBrief } = await import('../report/terminal/explain.js');
+  const { explainBrief, titleLine } = await import('../report/terminal/explain.js');
   const between = [gemms && gemmsSummary(gemms, how), counters && countersSummary(counters, how)].filter(
     (part) => part !== null,
   );
   if (trace) return traceSummary(trace, { ...how, between });
   return [
-    ...(explain ? [explainBrief(explain, how.width)] : []),
+    ...(explain ? [titleLine(explain, how.width), explainBrief(explain, how.width)] : []),
     ...between,
     `  Session ${id} kept · report:\n  ${path}`,
   ].join('\n\n');

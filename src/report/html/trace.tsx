@@ -74,7 +74,7 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
       : []),
     ...partsOf(contextSections, trace),
   ];
-  const title = trace?.data.session.title ?? 'GPU session';
+  const title = trace?.data.session.title ?? explain?.data.session.title ?? 'GPU session';
   const source = trace ?? counters ?? gemms;
   const page = (
     <Page

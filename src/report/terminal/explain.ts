@@ -73,6 +73,12 @@ export function explainBrief({ data }: Document<ExplainResult>, columns: number,
   return withPlainSpaces(lines.join('\n'));
 }
 
+/** For a summary whose own document names no session. */
+export const titleLine = ({ data, tool_version }: Document<ExplainResult>, columns: number): string =>
+  withPlainSpaces(
+    wrap(`inferscope${nbsp}${tool_version} · ${inert(data.session.title)}`, Math.min(80, columns)).join('\n'),
+  );
+
 /** The command whole on one line, to be copied. */
 function moreLines(command: string, width: number): string[] {
   const what = '  evidence and all findings:';
@@ -189,15 +195,16 @@ function noteOf(bar: ShownBar): string {
   if (bar.ms < 0 && bar.note !== null) return bar.note;
   if (/^(synchronization|host)/.test(bar.id) && largest) return inert(largest.label);
   if (bar.count === null || bar.count === 0) return '';
-  const what = bar.id.startsWith('launch')
-    ? 'launches'
+  const count = Math.max(1, Math.round(bar.count));
+  const [one, more] = bar.id.startsWith('launch')
+    ? ['launch', 'launches']
     : bar.id.startsWith('exposed_copy')
-      ? 'copies'
+      ? ['copy', 'copies']
       : /^(inefficiency|nonessential|kernels|exposed_comm)/.test(bar.id)
-        ? 'kernels'
-        : 'gaps';
+        ? ['kernel', 'kernels']
+        : ['gap', 'gaps'];
   const each = bar.id === 'launch_overhead' ? `, ${formatMs(bar.ms / bar.count)} each` : '';
-  return `${formatCount(Math.max(1, Math.round(bar.count)))} ${what}${each}`;
+  return `${formatCount(count)} ${count === 1 ? one : more}${each}`;
 }
 
 /** Milliseconds without their unit, one scale for all bars of a stage: two decimals, more where they would say nothing. */
