@@ -105,6 +105,17 @@ describe('AIPerf 0.13.0', () => {
     expect(codes(found)).toEqual(['chunk_is_not_token 6']);
   });
 
+  test('answers in one piece: there is no first token, and the zeros of its phases are left out', async () => {
+    const summary = await loaded(recorded('nostream', '_aiperf.json'));
+    expect(summaryOf('nostream')['effective_decode_throughput']!['avg']).toBe(0);
+    expect(summary.names().filter((name) => /decode|prefill/.test(name))).toEqual([]);
+    expect(codes(summary)).toEqual(['not_streamed']);
+    const found = await loaded(recorded('nostream', '.jsonl'));
+    expect(found.names()).toEqual(['completed', 'e2e', 'failed']);
+    expect(found.value('e2e', 'mean', 'recomputed')).toBeCloseTo(summary.value('e2e', 'mean'), 6);
+    expect(codes(found)).toEqual(['not_streamed']);
+  });
+
   test('when all failed it writes no summary; the requests say so', async () => {
     const found = await loaded(recorded('allfailed', '.jsonl'));
     expect(found.names()).toEqual(['completed', 'failed']);

@@ -1,7 +1,7 @@
 import { otherCounts } from './aiperf-summary.js';
 import { type JsonObject, metricList, numberOf, numbersOf, objectOf, textOf, toMs } from './metric-list.js';
 import { recompute, type RequestSample, requestRows } from './recompute.js';
-import { allFailed, failures, type ResultFile, warning } from './result-file.js';
+import { allFailed, failures, notStreamed, type ResultFile, warning } from './result-file.js';
 import { parseLenient, textLines, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -58,7 +58,9 @@ export async function aiperfRequests(path: string, signal?: AbortSignal): Promis
   const failed = timed.length - good.length;
   if (failed > 0) issues.push(failures('AIPerf', failed));
   if (good.length === 0) issues.push(allFailed('AIPerf', 'profile'));
-  if (good.length > 0 && chunked.length > 0) {
+  const streamed = good.some(({ ttft_ms }) => ttft_ms !== null);
+  if (good.length > 0 && !streamed) issues.push(notStreamed('profile'));
+  if (streamed && chunked.length > 0) {
     const text = `In ${chunked.length} of ${good.length} requests chunks were not tokens: ITL is unknown, and TPOT counts tokens.`;
     issues.push(warning('chunk_is_not_token', text, chunked.length));
   }

@@ -9,7 +9,7 @@ import {
   textOf,
   toMs,
 } from './metric-list.js';
-import { allFailed, failures, type ResultFile, unknownClock, warning } from './result-file.js';
+import { allFailed, failures, notStreamed, type ResultFile, unknownClock, warning } from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -70,7 +70,12 @@ const kept = /^(avg|min|max|std|sum|p\d+(?:\.\d+)?)$/;
 export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   const issues: Issue[] = [];
   const list = metricList('aiperf');
-  for (const [name, value] of Object.entries(file)) put(list, name, objectOf(value));
+  const streamed = objectOf(file['time_to_first_token']) !== null;
+  for (const [name, value] of Object.entries(file)) {
+    // Of answers in one piece these are zeros.
+    if (streamed || !/^(effective|active)_(decode|prefill|total)_/.test(name))
+      put(list, name, objectOf(value));
+  }
   if (list.metrics.length === 0) throw unreadable(path, 'It holds no metric with a unit.');
   const completed = list.metrics.find(({ name }) => name === 'completed');
   const errors = Array.isArray(file['error_summary']) ? file['error_summary'] : [];
@@ -83,6 +88,7 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   }
   const measured = list.metrics.some(({ name }) => name === 'e2e' || name === 'ttft');
   if ((completed?.value === 0 || !measured) && failed > 0) issues.push(allFailed('AIPerf', 'profile'));
+  if (!streamed && list.metrics.some(({ name }) => name === 'e2e')) issues.push(notStreamed('AIPerf'));
   if (file['was_cancelled'] === true) {
     issues.push(
       warning('benchmark_cancelled', 'AIPerf was cancelled: its numbers are of a part of the benchmark.'),

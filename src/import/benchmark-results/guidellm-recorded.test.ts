@@ -152,6 +152,18 @@ describe('GuideLLM 0.8.1', () => {
     expect(Number(found.facts.realtime_zero_ns) / 1e9).toBeCloseTo(start_time - 0.2843, 3);
   });
 
+  test('answers in one piece: the zeros of its inter-token latency are none, there is no first token', async () => {
+    const found = await loaded(recorded('nostream'));
+    const [{ metrics }] = benchmarks('nostream') as [Benchmark];
+    // 4 answers of 44 tokens: 40 entries of 0 ms.
+    expect(metrics['inter_token_latency_ms']!.successful).toMatchObject({ count: 40, mean: 0, max: 0 });
+    for (const name of ['tpot', 'guidellm.inter_token_latency', 'ttft', 'e2e'])
+      expect(found.names()).not.toContain(name);
+    expect(found.value('guidellm.request_latency', 'mean')).toBeCloseTo(157.52, 2);
+    expect(found.requests.every(({ tpot_ns, end_ns }) => tpot_ns === null && end_ns === null)).toBe(true);
+    expect(codes(found)).toEqual(['percentiles_defined_otherwise', 'not_streamed']);
+  });
+
   test('when all failed its zeros are no measurements', async () => {
     const found = await loaded(recorded('allfailed'));
     expect(found.names()).toEqual(['completed', 'duration', 'failed']);

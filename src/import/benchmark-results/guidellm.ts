@@ -3,7 +3,15 @@ import { figuresOf, type Measured, totalsOf } from './guidellm-figures.js';
 import { measuredWindow, requestsOf } from './guidellm-requests.js';
 import { type JsonObject, metricList, numberOf, objectOf, textOf } from './metric-list.js';
 import { disagreements, recompute, requestRows } from './recompute.js';
-import { allFailed, failures, info, type ResultFile, type ResultPoint, warning } from './result-file.js';
+import {
+  allFailed,
+  failures,
+  info,
+  notStreamed,
+  type ResultFile,
+  type ResultPoint,
+  warning,
+} from './result-file.js';
 import { readObjects, unreadable } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
 
@@ -105,6 +113,7 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
   totalsOf(measured, list);
   recompute(requests, list);
   issues.push(...leftOut(label, requests, errored));
+  if (numberOf(successful('time_to_first_token_ms')?.['count']) === 0) issues.push(notStreamed(label));
   // A window cuts requests in two: those under way at its ends are in some of the tool's figures and not in others.
   if (window === null) issues.push(...disagreements(list, label));
   return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };

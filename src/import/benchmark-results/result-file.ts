@@ -50,6 +50,9 @@ export const allFailed = (tool: string, label: string): Issue => ({
   text: `${tool}, ${label}: no request completed. The zeros the tool writes then are not measurements and were left out.`,
 });
 
+export const notStreamed = (label: string): Issue =>
+  warning('not_streamed', `${label}: answers were not streamed, so that there is no first token.`);
+
 /** Failures are told, never averaged in. */
 export const failures = (label: string, failed: number): Issue =>
   warning(

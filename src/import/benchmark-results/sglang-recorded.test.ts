@@ -86,6 +86,20 @@ describe('SGLang 0.5.23 bench_serving', () => {
     );
   });
 
+  test('--disable-stream: its TTFT is the whole answer and its zeros are none', async () => {
+    const found = await loaded(recorded('nostream'));
+    const [run] = runsOf('nostream');
+    expect([run!['mean_tpot_ms'], run!['mean_itl_ms']]).toEqual([0, 0]);
+    expect(found.names().filter((name) => /ttft|tpot|itl|e2e/.test(name))).toEqual([
+      'e2e',
+      'sglang.e2e_latency',
+      'sglang.ttft',
+    ]);
+    expect(found.value('e2e', 'p99', 'recomputed')).toBeCloseTo(run!['p99_e2e_latency_ms']!, 6);
+    expect(found.requests.every(({ ttft_ns, end_ns }) => ttft_ns === null && end_ns === null)).toBe(true);
+    expect(found.issues.map(({ code }) => code)).toEqual(['not_streamed']);
+  });
+
   test('tokens that may be those asked for are told as such', async () => {
     const { issues } = await loaded(recorded('oai'));
     expect(issues.map(({ code }) => code)).toEqual(['output_tokens_perhaps_asked']);

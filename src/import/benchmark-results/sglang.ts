@@ -13,10 +13,10 @@ import {
   allFailed,
   failures,
   info,
+  notStreamed,
   type ResultFile,
   type ResultPoint,
   unknownClock,
-  warning,
 } from './result-file.js';
 import { readObjects } from './result-text.js';
 import { resultsImporter } from './results-importer.js';
@@ -77,7 +77,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   list.ours('duration', 'value', numberOf(run['duration']), { source: 'file: duration' });
   list.ours('completed', 'value', completed, { source: 'file: completed' });
   const native = nativeBackends.has(textOf(run['backend']) ?? '');
-  const requests = requestsOf(run, native);
+  const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
+  const requests = requestsOf(run, native, streamed);
   const rows = requests ? requestRows(requests) : [];
   const failed = requests?.filter(({ failure }) => failure !== null).length ?? null;
   list.ours('failed', 'value', failed, { source: 'recomputed: requests with an error' });
@@ -87,8 +88,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   }
   if (failed) issues.push(failures(label, failed));
   totals(run, list);
-  if (!native) issues.push(...askedFor(run, label));
-  const streamed = run['mean_ttft_ms'] !== run['mean_e2e_latency_ms'];
+  // An answer in one piece has its usage.
+  if (streamed && !native) issues.push(...askedFor(run, label));
   for (const [key, value] of Object.entries(run)) {
     const match = /^(mean|median|std|max|p\d+)_(ttft|tpot|itl|e2e_latency)_ms$/.exec(key);
     if (!match) continue;
@@ -103,12 +104,8 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
       list.own('itl', 'ms', definitions.itl_retokenized, statistic, value, details);
     else list.own(metric, 'ms', definitions[metric], statistic, value, details);
   }
-  if (!streamed) {
-    issues.push(
-      warning('not_streamed', `${label}: answers were not streamed, so that there is no first token.`),
-    );
-  }
-  if (requests && streamed) {
+  if (!streamed) issues.push(notStreamed(label));
+  if (requests) {
     recompute(requests, list);
     issues.push(...disagreements(list, label));
   }
@@ -154,9 +151,9 @@ function totals(run: JsonObject, list: MetricList): void {
 
 /**
  * Lists by request; null for a run without --output-details. With the native protocol the gaps cover all tokens, so
- * that the last text is at TTFT + their sum; gaps of chunks cover the same time.
+ * that the last text is at TTFT + their sum; gaps of chunks cover the same time. Of an answer in one piece TTFT is its end.
  */
-function requestsOf(run: JsonObject, native: boolean): RequestSample[] | null {
+function requestsOf(run: JsonObject, native: boolean, streamed: boolean): RequestSample[] | null {
   const ttfts = run['ttfts'];
   if (!Array.isArray(ttfts)) return null;
   const at = (key: string, index: number): unknown => (run[key] as unknown[] | undefined)?.[index];
@@ -166,10 +163,10 @@ function requestsOf(run: JsonObject, native: boolean): RequestSample[] | null {
     const failed = error !== null || ttft === 0;
     const gaps = numbersOf(at('itls', index)).map((gap) => gap * 1000);
     const output = numberOf(at('output_lens', index));
-    const perToken = native || gaps.length + 1 === output;
+    const perToken = streamed && (native || gaps.length + 1 === output);
     return {
       sent_ms: null,
-      ttft_ms: failed ? null : ttft * 1000,
+      ttft_ms: failed || !streamed ? null : ttft * 1000,
       e2e_ms: failed ? null : gaps.reduce((sum, gap) => sum + gap, ttft * 1000),
       gaps_ms: !failed && perToken ? gaps : null,
       chunks: failed || native ? null : gaps.length + 1,
