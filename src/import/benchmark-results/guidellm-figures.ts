@@ -52,6 +52,8 @@ export function figuresOf(measured: Measured, list: MetricList): void {
     // A request without a token, streamed or not, goes in as 0.
     const zeros = ours !== null && numberOf(summary['min']) === 0;
     if (zeros && numberOf(summary['max']) === 0) continue;
+    // Entries by token or moment are not so many observations.
+    const entries = n !== null && measured.completed !== null && n > measured.completed ? null : n;
     const source = `file: metrics.${name}.successful`;
     const told = name.replace(/_ms$/, '');
     const requests = ours === 'tpot' ? unweighted(measured, summary, successful('output_token_count')) : n;
@@ -62,7 +64,7 @@ export function figuresOf(measured: Measured, list: MetricList): void {
         list.ours(ours, statistic, scaled, { n: requests, source, ...note });
       } else {
         const text = zeros ? `${definition}; a request without a token counts as 0` : definition;
-        list.own(told, unit, text, statistic, scaled, { n, source });
+        list.own(told, unit, text, statistic, scaled, { n: entries, source });
       }
     }
   }

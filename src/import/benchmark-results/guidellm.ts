@@ -100,10 +100,7 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
   const window = measuredWindow(benchmark);
   const requests = requestsOf(benchmark, zero, window);
   const duration = numberOf(benchmark['duration']);
-  const source = 'file: duration';
-  if (window === null) list.ours('duration', 'value', duration, { source });
-  else
-    list.own('measured_duration', 's', 'duration less warm-up and cool-down', 'value', duration, { source });
+  if (window === null) list.ours('duration', 'value', duration, { source: 'file: duration' });
   if (completed === 0) {
     issues.push(allFailed('GuideLLM', label));
     return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
@@ -112,14 +109,19 @@ function pointOf(benchmark: JsonObject, label: string, zero: number | null, issu
   figuresOf(measured, list);
   totalsOf(measured, list);
   recompute(requests, list);
-  issues.push(...leftOut(label, requests, errored));
+  issues.push(...leftOut(label, requests, errored, window && duration));
   if (numberOf(successful('time_to_first_token_ms')?.['count']) === 0) issues.push(notStreamed(label));
   // A window cuts requests in two: those under way at its ends are in some of the tool's figures and not in others.
   if (window === null) issues.push(...disagreements(list, label));
   return { label, metrics: list.metrics, requests: requestRows(requests), iterations: [] };
 }
 
-function leftOut(label: string, requests: ReturnType<typeof requestsOf>, errored: number | null): Issue[] {
+function leftOut(
+  label: string,
+  requests: ReturnType<typeof requestsOf>,
+  errored: number | null,
+  seconds: number | null,
+): Issue[] {
   const issues: Issue[] = [];
   const cut = requests.filter(({ failure }) => failure?.status === 'incomplete').length;
   if (cut > 0) {
@@ -127,8 +129,8 @@ function leftOut(label: string, requests: ReturnType<typeof requestsOf>, errored
     issues.push(warning('requests_incomplete', text, cut));
   }
   const outside = requests.filter(({ failure, warmup }) => failure === null && warmup).length;
-  if (outside > 0) {
-    const text = `${label}: ${outside} ${outside === 1 ? 'request' : 'requests'} of the warm-up or cool-down are in no figure.`;
+  if (seconds !== null) {
+    const text = `${label}: ${outside} ${outside === 1 ? 'request' : 'requests'} of the warm-up or cool-down are in no figure; ${seconds.toFixed(3)} s were measured.`;
     issues.push(info('warmup_left_out', text));
   }
   if (errored) issues.push(failures(label, errored));
