@@ -54,7 +54,9 @@ def layer(x: torch.Tensor, weights: Dict[str, torch.Tensor], cache: Dict[str, An
         at = cache.setdefault("tokens", 0)
         cache["tokens"] = at + tokens
         for name, new in (("k", k), ("v", v)):
-            cache.setdefault(name, torch.zeros(batch, HEADS, ROOM, SIZE))[:, :, at : at + tokens] = new
+            if name not in cache:
+                cache[name] = torch.zeros(batch, HEADS, ROOM, SIZE)
+            cache[name][:, :, at : at + tokens] = new
         k, v = cache["k"][:, :, : at + tokens], cache["v"][:, :, : at + tokens]
     x = x + attention(q, k, v, fault).transpose(1, 2).reshape(batch, tokens, HIDDEN) @ weights["o"].T
     return x + F.silu(x @ weights["up"].T) @ weights["down"].T

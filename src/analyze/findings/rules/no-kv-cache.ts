@@ -3,7 +3,7 @@ import { productsSql } from '../operators/products.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { stageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, classBars, leastShare } from '../stage-rule.js';
-import { aStage, count, everyStage, ms } from '../words.js';
+import { aStage, count, everyStage, ms, plural } from '../words.js';
 import { checkOnCpu } from '../operators/copied-context.js';
 
 /** Tokens a sequence from which a step is no speculation or chunk any more. */
@@ -37,7 +37,7 @@ export const noKvCache: Rule = {
     if (stages.length === 0 || !context.has('ops'))
       return {
         outcome: 'not_applicable',
-        why: 'The session has no steps with the shapes of its products (a framework’s profiler records them).',
+        why: "The session has no steps with the shapes of its products (a framework's profiler records them).",
       };
     const findings: FoundDraft[] = [];
     const said: string[] = [];
@@ -87,7 +87,7 @@ async function judge(
   if (!row || row.steps < leastSteps) return `${row?.steps ?? 0} steps with shapes`;
   const batch = row.grows_by ?? 0;
   if (batch <= 0 || (row.of_pairs ?? 0) < mostPairs || row.mean_rows < leastTokens * batch)
-    return `its products have ${count(row.mean_rows)} rows, which do not grow from step to step`;
+    return `its products have ${plural(row.mean_rows, 'row')}, no more from step to step`;
   const { roofs } = context;
   const balance =
     context.scope && roofs
