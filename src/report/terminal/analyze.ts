@@ -1,7 +1,7 @@
 import type { AnalyzeResult } from '../../model/documents/analyze.js';
-import { formatCount, nbsp } from '../format.js';
+import { formatCount } from '../format.js';
 import { colour } from './colour.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, unbroken, withPlainSpaces } from './text.js';
 
 /** What `inferscope analyze` prints: the answer, the queries that it cites, and what it cost. */
 export function analyzeText(
@@ -42,13 +42,6 @@ function tailOf(text: string): string {
   const own = text.slice(from, from + queryCharacters - 2);
   return `${from > 0 ? '… ' : ''}${own}${from + own.length < text.length ? '…' : ''}`;
 }
-
-/** Keeps numbers with their units. */
-const unbroken = (text: string): string =>
-  text.replaceAll(
-    /(\d) (%|ms|µs|ns|s|W|GB|MB|GiB|MiB|GB\/s|TFLOP\/s|tokens\/s)(?=[\s.,;:)]|$)/g,
-    `$1${nbsp}$2`,
-  );
 
 /** Lists and paragraphs as they stand, wrapped; lines of code stay whole. */
 export function answerLines(answer: string, width: number): string[] {

@@ -7,7 +7,7 @@ import { missingReasons, plural } from '../words.js';
 import { latencyTables, outcomeLines, roofTable, sequenceTable, throughputTable } from './bench-tables.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, unbroken, withPlainSpaces, wrap } from './text.js';
 
 /** A title, and what stands below it; nothing when there is nothing. */
 function section(title: string, body: readonly string[]): string[] {
@@ -43,10 +43,6 @@ function answerLines(answers: readonly BenchAnswer[], width: number): string[] {
     ...hanging('    ', unbroken(inert(answer)), width),
   ]);
 }
-
-/** Keeps numbers with their units. */
-const unbroken = (text: string): string =>
-  text.replaceAll(/(\d) (%|ms|µs|s|J|W|GiB|MiB|tok\/s|times)(?=[\s.,;:)]|$)/g, `$1${nbsp}$2`);
 
 /** A flag that several points have is said once, with the range of its numbers and the points. */
 function flagLines({ points, flags }: BenchVariant, width: number): string[] {

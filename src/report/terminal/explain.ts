@@ -11,7 +11,7 @@ import {
   ofToken,
 } from '../explain-rows.js';
 import { colour } from './colour.js';
-import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap, unbroken } from './text.js';
 
 export interface ExplainTextOptions {
   /** Columns of the terminal; at most 80 are used. */
@@ -94,14 +94,14 @@ export function briefFindings(data: ExplainResult, width: number, shown = 3): st
     .flatMap((one, index) => [
       '',
       ...titleLines(one, index + 1, width),
-      ...hanging('     change:   ', inert(one.change.text), width),
+      ...hanging('     change:   ', unbroken(inert(one.change.text)), width),
     ]);
 }
 
 const nameOf = ({ session }: ExplainResult): string => session.name ?? session.id;
 
 export const sentenceLines = ({ sentences }: ExplainResult, width: number): string[] =>
-  sentences.flatMap((sentence) => hanging('  ', inert(sentence), width));
+  sentences.flatMap((sentence) => hanging('  ', unbroken(inert(sentence)), width));
 
 /** A bar chart a stage: ids, ms of a mean instance, and their size to one scale. */
 function waterfallLines(stage: StageWaterfall, width: number): string[] {
@@ -219,7 +219,7 @@ function titleLines(finding: Finding, index: number, width: number): string[] {
   const first = `  ${String(index).padEnd(3)}`;
   const tail = gain && gain.expected_ms > 0 ? `−${formatMs(gain.expected_ms)}${ofToken(gain)} expected` : '';
   const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
-  const lines = hanging(first, inert(finding.title), room);
+  const lines = hanging(first, unbroken(inert(finding.title)), room);
   const [head = '', ...rest] = lines;
   const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
   const gap = ' '.repeat(Math.max(2, width - textWidth(head) - textWidth(tail)));
@@ -228,7 +228,7 @@ function titleLines(finding: Finding, index: number, width: number): string[] {
 
 function findingLines(finding: Finding, index: number, queries: readonly string[], width: number): string[] {
   const field = (name: string, text: string): string[] =>
-    hanging(`     ${(name === '' ? '' : `${name}:`).padEnd(10)}`, inert(text), width);
+    hanging(`     ${(name === '' ? '' : `${name}:`).padEnd(10)}`, unbroken(inert(text)), width);
   const { gain, change } = finding;
   return [
     ...titleLines(finding, index, width),
@@ -261,7 +261,7 @@ function nextLines({ next_steps }: ExplainResult, width: number): string[] {
     `  ${colour.bold('Next')}`,
     ...next_steps.flatMap(({ command, why }) => [
       ...wrap(inert(command), width - 4).map((line) => `    ${line}`),
-      ...hanging('        ', inert(why), width),
+      ...hanging('        ', unbroken(inert(why)), width),
     ]),
   ];
 }
