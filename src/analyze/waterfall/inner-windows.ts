@@ -20,6 +20,8 @@ const namesShown = 8;
 const leastShare = 0.01;
 /** Kernels beyond which a mean over the first instances says what one over all would. */
 const kernelsSwept = 50_000;
+/** Of a capture with more, even those outside the ranges take a second to pass over. */
+const kernelsPassed = 1_000_000;
 
 /** Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers: nobody's stages. */
 const notStages =
@@ -69,8 +71,11 @@ export async function innerGroups(scope: TraceScope, clocks: readonly PhaseClock
   ];
   if (chosen.length === 0) return [];
   const [kernels] = await database.query<{ n: number }>('SELECT count(*) AS n FROM own_kernels');
-  const share = Math.min(1, kernelsSwept / Math.max(1, kernels?.n ?? 0));
-  return chosen.map((row) => groupOf(row, share));
+  const all = kernels?.n ?? 0;
+  return chosen.map((row) => {
+    const within = all > kernelsPassed ? all : all * Math.min(1, row.total_ns / wholeNs);
+    return groupOf(row, Math.min(1, kernelsSwept / Math.max(1, within)));
+  });
 }
 
 function groupOf(row: NameRow, share: number): InnerGroup {
