@@ -204,3 +204,11 @@ export function formatUtilization(figure: Figure): string {
   const text = formatFigure(figure);
   return isAccountingFault(figure) ? `${text} (accounting fault)` : text;
 }
+
+/** Keeps numbers with their units, which texts of analyses set apart by plain spaces. */
+export function unbroken(text: string): string {
+  return text.replaceAll(
+    /(\d) (%|ms|µs|ns|s|J|W|MHz|GB|MB|KiB|GiB|MiB|[GT]B\/s|[GT]FLOP\/s|tok\/s|tokens\/s|times)(?=[\s.,;:)]|$)/g,
+    `$1${nbsp}$2`,
+  );
+}

@@ -1,7 +1,7 @@
 import type { AnalyzeResult } from '../../model/documents/analyze.js';
-import { formatCount } from '../format.js';
+import { formatCount, unbroken } from '../format.js';
 import { colour } from './colour.js';
-import { hanging, inert, unbroken, withPlainSpaces } from './text.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
 
 /** What `inferscope analyze` prints: the answer, the queries that it cites, and what it cost. */
 export function analyzeText(

@@ -1,13 +1,13 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { BenchAnswer, BenchFlag, BenchResult, BenchVariant } from '../../model/documents/bench.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { nbsp } from '../format.js';
+import { nbsp, unbroken } from '../format.js';
 import { collapsed, rangedText } from '../notices.js';
 import { missingReasons, plural } from '../words.js';
 import { latencyTables, outcomeLines, roofTable, sequenceTable, throughputTable } from './bench-tables.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
-import { hanging, inert, unbroken, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 
 /** A title, and what stands below it; nothing when there is nothing. */
 function section(title: string, body: readonly string[]): string[] {

@@ -1,13 +1,13 @@
 import type { Document } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
 import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
-import { formatFigureWithInterval, formatMs, formatPercent, noValue } from '../format.js';
+import { formatFigureWithInterval, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { classNames } from '../names.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, unbroken, withPlainSpaces } from './text.js';
+import { hanging, inert, withPlainSpaces } from './text.js';
 
 const kernelsShown = 12;
 const nameWidth = 30;

@@ -1,6 +1,6 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
-import { formatCount, formatMs, formatPercent, nbsp } from '../format.js';
+import { formatCount, formatMs, formatPercent, nbsp, unbroken } from '../format.js';
 import {
   largestBars,
   leadingStages,
@@ -11,7 +11,7 @@ import {
   ofToken,
 } from '../explain-rows.js';
 import { colour } from './colour.js';
-import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap, unbroken } from './text.js';
+import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
 export interface ExplainTextOptions {
   /** Columns of the terminal; at most 80 are used. */
@@ -239,7 +239,7 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
     ...field('change', change.text),
     ...(change.example === null
       ? []
-      : change.example.split('\n').map((line) => `               ${inert(line)}`)),
+      : change.example.split('\n').flatMap((line) => exampleLines(inert(line)))),
     ...(gain
       ? field(
           'gain',
@@ -253,6 +253,15 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
     colour.dim(`     ${finding.severity} · ${finding.id} · confidence ${finding.confidence}`),
   ];
 }
+
+/** Code stays as it is typed; only what is longer than any of it goes on in a further line. */
+function exampleLines(line: string): string[] {
+  const indent = '               ';
+  const parts = textWidth(line) <= longestExample ? [line] : wrap(line, longestExample);
+  return parts.map((part, index) => `${indent}${index === 0 ? '' : '  '}${part}`);
+}
+
+const longestExample = 84;
 
 function nextLines({ next_steps }: ExplainResult, width: number): string[] {
   if (next_steps.length === 0) return [];

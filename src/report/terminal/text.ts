@@ -39,14 +39,6 @@ export function inert(text: string): string {
   return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
-/** Keeps numbers with their units, which texts of analyses set apart by plain spaces. */
-export function unbroken(text: string): string {
-  return text.replaceAll(
-    /(\d) (%|ms|µs|ns|s|J|W|MHz|GB|MB|KiB|GiB|MiB|[GT]B\/s|[GT]FLOP\/s|tok\/s|tokens\/s|times)(?=[\s.,;:)]|$)/g,
-    `$1${nbsp}$2`,
-  );
-}
-
 /** Non-breaking spaces did their work in `wrap`; what is printed can be grepped. */
 export function withPlainSpaces(text: string): string {
   return text.replaceAll(nbsp, ' ');

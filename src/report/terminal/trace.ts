@@ -2,14 +2,14 @@ import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
 import { missing } from '../../model/figure.js';
-import { formatCount, formatFigure, formatMs, formatPercent, noValue } from '../format.js';
+import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { barLabel, classNames } from '../names.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
 import { textTable } from './table.js';
-import { hanging, inert, unbroken, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, withPlainSpaces, wrap } from './text.js';
 import { utilizationNotes, utilizationTable } from './utilization.js';
 
 export interface TraceSummaryOptions {
