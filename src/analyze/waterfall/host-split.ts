@@ -58,20 +58,24 @@ const python = "op_type IS DISTINCT FROM 'python_function'";
  * the outermost operator that launched the activity ending the gap; the rest is between operators.
  */
 export function frameworkShareSql(unmarked: boolean): string {
-  return `SELECT ${unmarked ? '0' : 'step_id'} AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM (${hostGapsSql(unmarked)}) GROUP BY 1`;
+  return shareSql(unmarked, `(${hostGapsSql(unmarked)})`);
 }
 
-/** Climbs from the operator that launched to the outermost one around it that is no Python function. */
+const shareSql = (unmarked: boolean, from: string): string =>
+  `SELECT ${unmarked ? '0' : 'step_id'} AS stage_id, sum(inside_ns) / nullif(sum(host_ns), 0) AS share FROM ${from} GROUP BY 1`;
+
+/**
+ * Climbs from the operator that launched to the outermost one around it that is no Python function. Numbers climb, and
+ * the names are looked up at the end: six tables of all names take a gigabyte of a large trace.
+ */
 function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
   const joins = levels.map((n) => `LEFT JOIN op o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
-  const outermost = (column: string) =>
-    `coalesce(${[...levels]
-      .reverse()
-      .map((n) => `o${n}.${column}`)
-      .join(', ')}, o0.${column})`;
-  return `WITH op AS (SELECT op_id, parent_op_id, start_ns, name FROM own_ops WHERE ${python}),
-    root AS (SELECT o0.op_id, ${outermost('start_ns')} AS root_ns, ${outermost('name')} AS root_name FROM op o0 ${joins})
+  const outermost = [...levels.toReversed(), 0].map((n) => `o${n}.op_id`).join(', ');
+  return `WITH op AS (SELECT op_id, parent_op_id FROM own_ops WHERE ${python}),
+    launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM own_gaps WHERE host_ns > 0) g USING (op_id)),
+    climbed AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
+    root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM climbed c JOIN own_ops r ON r.op_id = c.root_id)
     SELECT ${unmarked ? '0' : 'p.step_id'} AS step_id, g.host_ns, root_name,
       coalesce(greatest(0, least(g.host_ns, g.start_ns + g.synchronization_ns + g.host_ns - root_ns)), 0) AS inside_ns
     FROM own_gaps g ${unmarked ? '' : 'JOIN phase_of p USING (stage_id)'} LEFT JOIN root ON root.op_id = g.before_op_id WHERE g.host_ns > 0`;
@@ -84,12 +88,16 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told
   const withOps = (ops?.n ?? 0) > 0 && (ops?.n ?? 0) <= opsClimbed;
   const groupOf = 'SELECT stage_id AS step_id, grp FROM members';
   if (withOps) {
+    await database.query(
+      `CREATE OR REPLACE TEMP TABLE host_gaps AS SELECT step_id, root_name, sum(host_ns) AS host_ns, sum(inside_ns) AS inside_ns, count(*) AS n
+       FROM (${hostGapsSql(unmarked)}) GROUP BY ALL`,
+    );
     const shares = await database.query<{ stage_id: number; share: number | null }>(
-      frameworkShareSql(unmarked),
+      shareSql(unmarked, 'host_gaps'),
     );
     const rows = await database.query<PartRow & { inside: number }>(
-      `SELECT grp, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, count(*) AS n
-       FROM (${hostGapsSql(unmarked)}) JOIN (${groupOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
+      `SELECT grp, coalesce(root_name, 'no operator') AS label, sum(host_ns - inside_ns)::DOUBLE AS ns, sum(inside_ns)::DOUBLE AS inside, sum(n)::BIGINT AS n
+       FROM host_gaps JOIN (${groupOf}) USING (step_id) GROUP BY ALL ORDER BY ns DESC`,
     );
     const framework = new Map(shares.map(({ stage_id, share }) => [stage_id, share ?? 0]));
     const insideRows = rows.map((row) => ({ ...row, ns: row.inside })).toSorted((a, b) => b.ns - a.ns);
