@@ -7,7 +7,7 @@ import { type StageFacts, stageFacts } from './stage-facts.js';
 export const leastShare = 0.05;
 
 export const checkAgain =
-  'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify';
+  'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain @last~1 --verify @last';
 
 /**
  * A rule that judges every kind of stage of a timeline on its own.

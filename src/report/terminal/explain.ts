@@ -53,7 +53,9 @@ export function explainText(
       : []),
     ...(found.length > shown.length ? ['', `  … and ${found.length - shown.length} more (--limit)`] : []),
     ...nextLines(data, width),
-    ...(queries.length > 0 ? ['', '  [sql n]: inferscope explain --sql n prints the query'] : []),
+    ...(queries.length > 0
+      ? ['', '  [sql n]: --sql n, typed behind the same command, prints the query']
+      : []),
   ];
   return withPlainSpaces(lines.join('\n'));
 }

@@ -110,7 +110,8 @@ async function finding(
         ].includes(id.split('.')[0]!),
       ) ?? ['synchronization'],
     evidence: [evidence],
-    check: 'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain --verify',
+    check:
+      'inferscope run --evaluator none,nsys -- <the changed command>, then inferscope explain @last~1 --verify @last',
   };
 }
 
