@@ -3,7 +3,6 @@
 Prompts are token ids, outputs are not detokenized.
 """
 
-import json
 import os
 import random
 import sys
@@ -24,6 +23,7 @@ from inferscope_points import (
 from inferscope_record import Recorder, recorder
 from inferscope_vllm_end import end_below, end_engine, watch_from_beside
 from inferscope_vllm_memory import MemoryOfWorkers
+from inferscope_vllm_model import model_line
 from inferscope_vllm_options import engine_options, field_types, installed_version
 from inferscope_vllm_ranges import WARMUP_REQUEST, finish_traces, spawn_processes
 from inferscope_vllm_steps import (
@@ -153,19 +153,14 @@ def said(error: Exception) -> str:
 
 
 def record_model(records: Recorder, order: Dict[str, Any], options: Dict[str, Any], version: str, engine: Any) -> None:
-    config = engine.model_config
-    hf = config.hf_config.to_dict()
-    hf.pop("_name_or_path", None)  # where it lay for this run
     device = getattr(config_of(engine, "device_config"), "device_type", None)
-    records.model(
+    model_line(
+        records,
+        engine.model_config,
         name=str(order.get("name") or order["model"]),
-        config=json.loads(json.dumps(hf, default=str)),
-        dtype=str(config.dtype).replace("torch.", ""),
         device=str(device or options.get("device") or "cuda"),
         weights=order["weights"],
-        quantization=None if config.quantization is None else str(config.quantization),
-        engine="vllm",
-        engine_version=version,
+        version=version,
         tensor_parallel_size=int(options.get("tensor_parallel_size") or 1),
     )
 

@@ -1,18 +1,21 @@
 """Stages of vLLM's workers (V1) as ranges for evaluators, in whatever process a worker runs.
 
 vLLM marks its batches only while its own profiler runs, which cannot be together with another one. A batch is named as
-vLLM names it: execute_context_<requests>(<tokens>)_generation_<requests>(<tokens>). Needs no vLLM.
+vLLM 0.26 names it where it tells more: execute_<tokens>_context_<requests>(sq<new>sk<attended>…)_generation_<requests>(…).
+The worker also tells of its model, once. Needs no vLLM.
 """
 
+import ast
 import functools
 import inspect
 import os
 import sys
 import threading
-from typing import Any, Callable, Optional, Tuple
+from typing import Any, Callable, Dict, Optional, Tuple
 
-from inferscope_after_import import after_import, guarded
+from inferscope_after_import import after_import, guarded, say
 from inferscope_ranges import Close, evaluated, range_opener
+from inferscope_vllm_model import tell_model
 
 # Requests of a benchmark's warm-up begin so (inferscope_vllm.py).
 WARMUP_REQUEST = "warmup-"
@@ -54,13 +57,64 @@ def wait_for_traces() -> None:
 
 
 def spawn_processes() -> None:
-    """vLLM forks its engine's process by default, and a process that is forked with a profiler running has no trace (on a
-    CPU; on a GPU the profiler begins later). Only for a main module that may be imported again."""
-    if "inferscope_torch" in sys.modules:
+    """vLLM forks its engine's process by default, and of a process that was forked below it a profiler has no trace: of
+    torch's on a CPU (on a GPU it begins later), and nsys 2025.3 on an H200 had the NVTX ranges of the forked engine core and
+    not one CUDA kernel. Only for a main module that may be imported again."""
+    if "inferscope_torch" in sys.modules or evaluated():
         os.environ.setdefault("VLLM_WORKER_MULTIPROC_METHOD", "spawn")
 
 
+def _on_engine_processes(module: Any) -> None:
+    """Spawns where a program of any make allows it: it stands, at this moment, below `if __name__ == "__main__"`."""
+    context = getattr(module, "get_mp_context", None)
+    if context is None:
+        return
+
+    @functools.wraps(context)
+    def spawning() -> Any:
+        if "VLLM_WORKER_MULTIPROC_METHOD" not in os.environ and below_main_guard():
+            say("vLLM's processes are spawned, not forked: of forked ones a profiler records nothing")
+            os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
+        return context()
+
+    module.get_mp_context = spawning
+
+
+def below_main_guard() -> bool:
+    """Whether the main module is executing a line below its `if __name__ == "__main__":`, and is a file: what a spawned
+    process imports again is then without effect."""
+    main = sys.modules.get("__main__")
+    path = getattr(main, "__file__", None)
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    lines = []
+    while frame is not None:
+        if frame.f_globals is getattr(main, "__dict__", None) and frame.f_code.co_name == "<module>":
+            lines.append(frame.f_lineno)
+        frame = frame.f_back
+    if path is None or not lines:
+        return False
+    try:
+        with open(path, encoding="utf-8") as file:
+            tree = ast.parse(file.read())
+    except (OSError, SyntaxError, ValueError):
+        return False
+    guards = [one for one in tree.body if isinstance(one, ast.If) and _names_main(one.test)]
+    return any(one.body[0].lineno <= line <= (one.body[-1].end_lineno or 0) for one in guards for line in lines)
+
+
+def _names_main(test: ast.expr) -> bool:
+    """`__name__ == "__main__"`, either way round, alone or with more by `and`."""
+    if isinstance(test, ast.BoolOp):
+        return isinstance(test.op, ast.And) and any(map(_names_main, test.values))
+    if not (isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], ast.Eq)):
+        return False
+    sides = (test.left, test.comparators[0])
+    names = [one.id for one in sides if isinstance(one, ast.Name)]
+    return names == ["__name__"] and [one.value for one in sides if isinstance(one, ast.Constant)] == ["__main__"]
+
+
 def _on_engine(module: Any) -> None:
+    _on_engine_processes(module)
     shutdown = getattr(module, "shutdown", None)
     if shutdown is None or "timeout" not in inspect.signature(shutdown).parameters:
         return
@@ -102,6 +156,9 @@ def _ranged(method: Callable[..., Any], name: str, named: Callable[[Any], Option
         finally:
             close()
             _thread.inside = outer
+            # Its range is what the time is of; the line is written outside of it.
+            if name == "load_model":
+                guarded(lambda: tell_model(self), "recording the model")
 
     return call
 
@@ -119,25 +176,46 @@ def is_warmup(scheduled: Any) -> bool:
 
 
 def batch_name(scheduled: Any) -> Optional[str]:
-    """Of a SchedulerOutput; None where nothing is scheduled."""
+    """Of a SchedulerOutput; None where nothing is scheduled. Without what was computed before, in vLLM's short form."""
     if not scheduled.num_scheduled_tokens:
         return None
-    context, generation = _split(scheduled)
-    return "execute_context_%d(%d)_generation_%d(%d)" % (context + generation)
+    computed = _computed(scheduled)
+    context, generation = _split(scheduled, computed or {})
+    if computed is None:
+        return "execute_context_%d(%d)_generation_%d(%d)" % (context[:2] + generation[:2])
+    # gpu_worker.py of 0.26: sq = queries, sk = keys they attend to, then sums of the squares and products of requests.
+    return "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % (
+        (context[1] + generation[1],) + context + generation
+    )
 
 
-def _split(scheduled: Any) -> Tuple[Tuple[int, int], Tuple[int, int]]:
-    """(requests, tokens) in prefill and in generation: a request is in prefill until its first token, as vLLM counts."""
+Group = Tuple[int, int, int, int, int]
+
+
+def _split(scheduled: Any, computed: Dict[str, int]) -> Tuple[Group, Group]:
+    """(requests, sq, sk, sqsq, sqsk) in prefill and in generation: in prefill until its first token, as vLLM counts."""
     new = {request.req_id for request in scheduled.scheduled_new_reqs}
     in_prefill = getattr(scheduled.scheduled_cached_reqs, "is_context_phase", None)
-    context, generation = [0, 0], [0, 0]
+    context, generation = [0] * 5, [0] * 5
     for request, count in scheduled.num_scheduled_tokens.items():
         # Where nobody tells: a chunk of a prompt has many tokens, a step of generation has one or a few drafts.
         first = request in new or (in_prefill(request) if in_prefill else count > 16)
         own = context if first else generation
-        own[0] += 1
-        own[1] += count
-    return (context[0], context[1]), (generation[0], generation[1])
+        keys = computed.get(request, 0) + count
+        for at, one in enumerate((1, count, keys, count * count, count * keys)):
+            own[at] += one
+    return tuple(context), tuple(generation)  # type: ignore[return-value]
+
+
+def _computed(scheduled: Any) -> Optional[Dict[str, int]]:
+    """Tokens of each scheduled request whose keys are in the cache already; None where this version does not tell."""
+    try:
+        told = {request.req_id: int(request.num_computed_tokens) for request in scheduled.scheduled_new_reqs}
+        cached = scheduled.scheduled_cached_reqs
+        told.update(zip(cached.req_ids, (int(one) for one in cached.num_computed_tokens)))
+    except (AttributeError, TypeError, ValueError):
+        return None
+    return told if all(request in told for request in scheduled.num_scheduled_tokens) else None
 
 
 def _finish_trace(_worker: Any) -> None:

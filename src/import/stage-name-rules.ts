@@ -15,10 +15,10 @@ export const stageNameRules: readonly StageNameRule[] = [
   {
     // vLLM v1, GPUModelRunner: requests in prefill (their tokens_context tokens), then requests in generation.
     pattern:
-      /execute_(?:\d+_)?(?:new_)?context_(?<context_requests>\d+)\((?<context_counts>[\d_. ]*)\)_generation_(?<generation_requests>\d+)\((?<generation_counts>[\d_. ]*)\)/,
+      /execute_(?:\d+_)?(?:new_)?context_(?<context_requests>\d+)\((?<context_counts>[\dskq_. ]*)\)_generation_(?<generation_requests>\d+)\((?<generation_counts>[\dskq_. ]*)\)/,
     kind: 'other',
     source: 'vLLM, TraceLens',
-    sample: 'execute_context_1(888_788544)_generation_0(0)',
+    sample: 'execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk516sqsq4sqsk516)',
   },
   {
     pattern:

@@ -20,6 +20,16 @@ test.each([
   ['execute_context_1(888_788544)_generation_0(0)', { kind: 'prefill', batch_size: 1, new_tokens: 888 }],
   ['execute_context_0(0)_generation_32(32)', { kind: 'decode', batch_size: 32, new_tokens: 32 }],
   ['execute_2_context_1(512)_generation_3(3)', { kind: 'mixed', batch_size: 4, new_tokens: 515 }],
+  // vLLM 0.26, gpu_worker.py: a chunk of 512 after 1024 cached, and three requests at 100, 200 and 300.
+  [
+    'execute_515_context_1(sq512sk1536sqsq262144sqsk786432)_generation_3(sq3sk600sqsq3sqsk600)',
+    { kind: 'mixed', batch_size: 4, new_tokens: 515, context_tokens_sum: 2136 },
+  ],
+  [
+    'execute_4_context_0(sq0sk0sqsq0sqsk0)_generation_4(sq4sk516sqsq4sqsk516)',
+    { kind: 'decode', batch_size: 4, new_tokens: 4, context_tokens_sum: 516 },
+  ],
+  ['execute_context_0(0)_generation_4(4)', { kind: 'decode', new_tokens: 4, context_tokens_sum: null }],
   ['step[EXTEND bs=15 toks=15360]', { kind: 'prefill', batch_size: 15, new_tokens: 15360 }],
   ['step[DECODE bs=32]', { kind: 'decode', batch_size: 32 }],
   ['prefill', { kind: 'prefill', iteration: null }],

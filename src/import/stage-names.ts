@@ -64,22 +64,27 @@ function fields(ruleKind: StageKind, groups: Record<string, string | undefined>)
 }
 
 /**
- * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; the
- * others (sums of squares and of context, whose meaning changes between versions) are left alone.
+ * A batch of vLLM: requests in prefill and in decode. The first number in the brackets is the group's new tokens; where it
+ * is marked sq (0.26), sk is the tokens attended to. Other numbers (sums of squares, and of context in versions that do not
+ * mark it) are left alone.
  */
 function serving(
   context: number,
   generation: number,
   groups: Record<string, string | undefined>,
 ): Partial<StageName> {
-  const tokens = (text: string | undefined, requests: number) =>
-    requests === 0 ? 0 : Number.parseInt(text ?? '', 10);
-  const newTokens =
-    tokens(groups['context_counts'], context) + tokens(groups['generation_counts'], generation);
+  const tokens = (text: string, requests: number) =>
+    requests === 0 ? 0 : Number.parseInt(text.replace(/^sq/i, ''), 10);
+  const keys = (text: string, requests: number) =>
+    requests === 0 ? 0 : Number(/^sq\d+sk(\d+)/i.exec(text)?.[1] ?? Number.NaN);
+  const [ofContext, ofGeneration] = [groups['context_counts'] ?? '', groups['generation_counts'] ?? ''];
+  const newTokens = tokens(ofContext, context) + tokens(ofGeneration, generation);
+  const attended = keys(ofContext, context) + keys(ofGeneration, generation);
   const kind = context > 0 && generation > 0 ? 'mixed' : context > 0 ? 'prefill' : 'decode';
   return {
     kind: context + generation === 0 ? 'other' : kind,
     batch_size: context + generation,
     new_tokens: Number.isNaN(newTokens) ? null : newTokens,
+    context_tokens_sum: Number.isNaN(attended) ? null : attended,
   };
 }

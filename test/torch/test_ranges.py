@@ -106,6 +106,86 @@ class VllmTest(unittest.TestCase):
         self.assertEqual(name(scheduled({"c": 5}, {"a": 64, "b": 3}, {"a"})), "execute_context_2(69)_generation_1(3)")
         self.assertIsNone(name(scheduled({}, {})))
 
+    def test_batches_tell_what_they_attend_to_where_vllm_does(self):
+        # As vLLM 0.26 counts: a chunk of 5 after 64 cached (prefix), one of 64 after 100, one token after 200.
+        batch = scheduled({"c": 5}, {"a": 64, "b": 1}, {"a"})
+        batch.scheduled_new_reqs[0].num_computed_tokens = 64
+        batch.scheduled_cached_reqs.req_ids = ["a", "b"]
+        batch.scheduled_cached_reqs.num_computed_tokens = [100, 200]
+        told = (70, 2, 5 + 64, 69 + 164, 25 + 4096, 5 * 69 + 64 * 164, 1, 1, 201, 1, 201)
+        self.assertEqual(
+            self.module.batch_name(batch), "execute_%d_context_%d(sq%dsk%dsqsq%dsqsk%d)_generation_%d(sq%dsk%dsqsq%dsqsk%d)" % told
+        )
+
+    def worker(self):
+        """Of vllm.v1.worker.gpu_worker (0.26), as much of it as tells of the model."""
+        hf = {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048, "_name_or_path": "/models/tiny"}
+        model = types.SimpleNamespace(
+            hf_config=types.SimpleNamespace(to_dict=lambda: dict(hf)), dtype="torch.bfloat16", quantization=None, model="/models/tiny",
+            served_model_name="tiny",
+        )
+        config = types.SimpleNamespace(
+            model_config=model, load_config=types.SimpleNamespace(load_format="dummy"), parallel_config=types.SimpleNamespace(tensor_parallel_size=2),
+            device_config=types.SimpleNamespace(device_type="cuda"),
+        )
+        return types.SimpleNamespace(vllm_config=config, device=types.SimpleNamespace(type="cuda"))
+
+    def told(self, **environment):
+        import inferscope_vllm_model
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "record.jsonl")
+            with mock.patch.dict(os.environ, INFERSCOPE_RECORD=path, **environment):
+                inferscope_vllm_model.tell_model(self.worker())
+            return [json.loads(line) for line in Path(path).read_text().splitlines()] if os.path.exists(path) else []
+
+    def test_the_first_rank_tells_the_model(self):
+        clock, model = self.told(RANK="0")
+        self.assertEqual((clock["type"], model["type"]), ("clock", "model"))
+        self.assertEqual(
+            {key: model[key] for key in ("name", "dtype", "quantization", "weights", "device", "tensor_parallel_size")},
+            {"name": "tiny", "dtype": "bfloat16", "quantization": None, "weights": "random", "device": "cuda", "tensor_parallel_size": 2},
+        )
+        self.assertEqual(model["config"], {"model_type": "llama", "num_hidden_layers": 22, "hidden_size": 2048})
+        self.assertEqual(model["engine"]["name"], "vllm")
+
+    def test_other_ranks_and_engines_of_ours_do_not(self):
+        self.assertEqual(self.told(RANK="1"), [])
+        self.assertEqual(self.told(RANK="0", INFERSCOPE_EXECUTION_ID="clean"), [])
+
+    def run_main(self, text, evaluator="nsys"):
+        """What a program as text has of below_main_guard, in a process of its own."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "program.py")
+            Path(path).write_text("import sys\nsys.path.insert(0, %r)\nimport inferscope_vllm_ranges as r\n%s" % (str(PROBE), text))
+            return subprocess.run([sys.executable, "-B", path], capture_output=True, text=True, timeout=60).stdout.strip()
+
+    def test_a_program_below_its_guard_may_be_spawned(self):
+        start = "def start(): print(r.below_main_guard())\n"
+        self.assertEqual(self.run_main(start + "if __name__ == '__main__':\n    start()\n"), "True")
+        self.assertEqual(self.run_main(start + "if '__main__' == __name__ and True:\n    x = 1\n    start()\n"), "True")
+        # Top level, and a guard elsewhere in the file: imported again, it would start a second engine.
+        self.assertEqual(self.run_main(start + "start()\nif __name__ == '__main__':\n    pass\n"), "False")
+        self.assertEqual(self.run_main(start + "if __name__ != '__main__':\n    pass\nelse:\n    start()\n"), "False")
+
+    def test_vllm_spawns_below_a_guard_and_the_user_has_the_last_word(self):
+        method = "VLLM_WORKER_MULTIPROC_METHOD"
+        for below, given, expected in ((True, None, "spawn"), (False, None, None), (True, "fork", "fork")):
+            module = types.SimpleNamespace(get_mp_context=lambda: os.environ.get(method))
+            with mock.patch.dict(os.environ, {method: given} if given else {}), mock.patch.object(self.module, "below_main_guard", lambda: below):
+                if given is None:
+                    os.environ.pop(method, None)
+                self.module._on_engine(module)
+                self.assertEqual(module.get_mp_context(), expected)
+
+    def test_engines_of_ours_spawn_under_nsys(self):
+        method = "VLLM_WORKER_MULTIPROC_METHOD"
+        for evaluator, expected in (("nsys", "spawn"), ("ncu", "spawn"), ("none", None)):
+            with mock.patch.dict(os.environ, INFERSCOPE_EVALUATOR=evaluator):
+                os.environ.pop(method, None)
+                self.module.spawn_processes()
+                self.assertEqual(os.environ.get(method), expected)
+
     def test_a_worker_of_its_own_process_is_marked(self):
         import torch
 

@@ -1,0 +1,48 @@
+"""The model that vLLM runs, as the `model` line of the record. Needs no vLLM."""
+
+import json
+import os
+import sys
+from typing import Any, Optional
+
+from inferscope_record import Recorder, rank
+
+
+def model_line(
+    records: Recorder, config: Any, name: str, device: str, weights: str, version: Optional[str], tensor_parallel_size: int
+) -> None:
+    """`config`: a vllm.config.ModelConfig."""
+    hf = config.hf_config.to_dict()
+    hf.pop("_name_or_path", None)  # where it lay for this run
+    records.model(
+        name=name,
+        config=json.loads(json.dumps(hf, default=str)),
+        dtype=str(config.dtype).replace("torch.", ""),
+        device=device,
+        weights=weights,
+        quantization=None if config.quantization is None else str(config.quantization),
+        engine="vllm",
+        engine_version=version,
+        tensor_parallel_size=tensor_parallel_size,
+    )
+
+
+def tell_model(worker: Any) -> None:
+    """Of a worker that has loaded its model, by the first rank. An engine of ours tells of itself: two would be one too many."""
+    if os.environ.get("INFERSCOPE_EXECUTION_ID") or rank() != 0:
+        return
+    whole = worker.vllm_config
+    config = whole.model_config
+    device = getattr(getattr(worker, "device", None), "type", None) or getattr(whole.device_config, "device_type", "cuda")
+    records = Recorder()
+    records.clock()
+    model_line(
+        records,
+        config,
+        name=str(config.served_model_name or config.model) if isinstance(config.model, str) else "unknown",
+        device=str(device),
+        weights="random" if str(getattr(whole.load_config, "load_format", "")) == "dummy" else "unknown",
+        version=getattr(sys.modules.get("vllm"), "__version__", None),
+        tensor_parallel_size=int(whole.parallel_config.tensor_parallel_size),
+    )
+    records.flush()
