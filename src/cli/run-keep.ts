@@ -1,4 +1,6 @@
 import type { RunCapture, RunExecution } from '../capture/run/run-options.js';
+import { unseenKernels } from '../capture/run/unseen-kernels.js';
+import { noKernelsIssue } from '../import/importer.js';
 import { redactText } from '../model/redaction.js';
 import type { Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
@@ -49,6 +51,9 @@ export async function keepRun(
     },
   );
   imported.executions = executions;
+  const nsys = capture.executions.find(({ execution_id }) => execution_id === 'nsys');
+  if (nsys && imported.issues.some(({ code }) => code === noKernelsIssue) && !capture.stopped)
+    nsys.failure ??= unseenKernels(nsys);
   for (const one of capture.executions) keepTelemetry(session, one, originNs, imported);
   imported.issues.push(...capture.issues);
   return imported;

@@ -295,7 +295,11 @@ async function analysedText(
 function nothingToSumUp({ id, manifest, issues }: Session): string {
   const inside = issues.filter(({ code }) => code === nestedSession).map(({ text }) => text);
   if (inside.length > 0) return ['nothing to sum up here', ...inside].join('\n  ');
-  const kept = Object.keys(manifest.tables).join(', ') || 'no table';
+  const kept =
+    Object.entries(manifest.tables)
+      .filter(([, files]) => files.some(({ rows }) => rows > 0))
+      .map(([table]) => table)
+      .join(', ') || 'no table';
   const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
   const why = alone
     ? 'no profiler was around the program: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, CPU too)'

@@ -38,6 +38,9 @@ export interface CaptureFacts {
   purpose: 'clean' | 'profiled' | 'counters' | 'gemm-log' | 'telemetry' | 'results';
 }
 
+/** Code of the issue that a timeline has no kernel in it. */
+export const noKernelsIssue = 'no_kernels';
+
 export interface ImportOutcome {
   clock: Capture['clock'];
   issues: Issue[];

@@ -207,6 +207,16 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
     /--ncu-kernel/,
     { exit_code: 0, tool: ncu, output: '==WARNING== No kernels were profiled.' },
   ],
+  [
+    'no_kernels_ncu',
+    'E_NO_KERNELS',
+    /VLLM_WORKER_MULTIPROC_METHOD=spawn/,
+    {
+      exit_code: 0,
+      tool: ncu,
+      output: '(EngineCore pid=2524) INFO 11-21 18:52:10 …\n==WARNING== No kernels were profiled.',
+    },
+  ],
   // nsys stats 2025.3.1 on a report with whole CUDA graphs
   [
     'no_kernels_nsys',

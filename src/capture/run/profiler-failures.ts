@@ -1,4 +1,5 @@
 import { importerFailure, importerMissing } from '../tools/nsys.js';
+import { engineProcesses, ownProcess } from './unseen-kernels.js';
 import { known, said, type Recognised, type Recogniser } from './recogniser.js';
 
 /** Stands before all others: the program mostly goes on without its profiler. */
@@ -32,12 +33,18 @@ export const profilerFailures: Recogniser[] = [
     id: 'no_kernels_ncu',
     anyExit: true,
     matches: ({ tool, output }) => tool?.name === 'ncu' && /No kernels were profiled/.exec(output),
-    explain: () =>
-      noKernels(
+    explain: ({ output }) => {
+      const own = engineProcesses(output);
+      if (own.length > 0) {
+        const why = `No kernel matched its filters, or ncu did not see those of vLLM's own process (${own.join(', ')}), which is forked unless told otherwise.`;
+        return noKernels('ncu profiled no kernel', why, ownProcess);
+      }
+      return noKernels(
         'ncu profiled no kernel',
         'No kernel matched its filters, or the program launched none.',
         '--ncu-kernel and --ncu-nvtx narrow it; leave them out to see all. Names: inferscope sql "select short_name from kernels"',
-      ),
+      );
+    },
   },
   {
     id: 'no_kernels_nsys',

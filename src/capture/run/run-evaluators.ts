@@ -15,6 +15,7 @@ import { deviceMemoryCleared, deviceMemoryUsed } from './memory-cleared.js';
 import { planExecutions, type PlannedExecution } from './plan-executions.js';
 import type { FileKind, RunCapture, RunExecution, RunOptions } from './run-options.js';
 import { runProgram, type ProgramEnd } from './run-program.js';
+import { engineProcesses } from './unseen-kernels.js';
 
 /**
  * Runs the command once for each evaluator, one after the other, and keeps what each left behind. Never throws for a
@@ -122,6 +123,7 @@ async function execute(
     telemetry: sampled.flatMap((rows) => rows.telemetry),
     memory: sampled.flatMap((rows) => rows.memory),
     issues,
+    engineProcesses: engineProcesses(ended.output),
     timedOut: end.timedOut,
     failure,
   };

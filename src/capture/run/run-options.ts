@@ -91,6 +91,8 @@ export interface RunExecution {
   telemetry: Row<'telemetry'>[];
   memory: Row<'memory'>[];
   issues: Issue[];
+  /** Of vLLM, as its log names them, e.g. "EngineCore pid=2524". */
+  engineProcesses: string[];
   timedOut: boolean;
   /** Why this execution is of less use than it should be; what it left behind is in `files` all the same. */
   failure: InferscopeError | null;

@@ -1,5 +1,5 @@
 import Database from 'libsql';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -104,6 +104,19 @@ test('facts: tool, machine and command, and nothing of the environment', async (
       purpose: 'profiled',
     });
   }
+});
+
+test('a report without a kernel says so; those with kernels, or whole graphs, do not', async () => {
+  const source = `${fixtures}/tiny-nsys.parquetdir`;
+  const bare = join(folder, 'bare.parquetdir');
+  cpSync(source, bare, { recursive: true, filter: (path) => !/KIND_(KERNEL|GRAPH_TRACE)/.test(path) });
+  const found = async (path: string) => {
+    const { outcome, database } = await imported(path);
+    await database.close();
+    return outcome.issues.map(({ code }) => code);
+  };
+  expect(await found(bare)).toContain('no_kernels');
+  expect(await found(`${fixtures}/tiny-graph-opaque.sqlite`)).not.toContain('no_kernels');
 });
 
 test('a token in the environment that nsys stored is nowhere in the session', async () => {

@@ -1,6 +1,12 @@
 import { statSync } from 'node:fs';
 import { InferscopeError, messageOf } from '../../model/errors.js';
-import type { CaptureFacts, ImportContext, Importer, ImportOutcome } from '../importer.js';
+import {
+  noKernelsIssue,
+  type CaptureFacts,
+  type ImportContext,
+  type Importer,
+  type ImportOutcome,
+} from '../importer.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
 import { damaged } from './damage.js';
@@ -21,6 +27,8 @@ const readShare = 0.4;
 const heldBytes = 768 * 2 ** 20;
 /** Events of a parquetdir. */
 const heldEvents = 13_000_000;
+
+const kernelKinds = ['kernel', 'graph'] as const;
 
 /** `nsys export --type sqlite`. */
 export const nsysSqliteImporter: Importer = {
@@ -95,6 +103,11 @@ async function finish(
       ? { issues: await createTrace(workbench, tables, offset_ns), held: null }
       : await holdTrace(workbench, tables, offset_ns);
   const issues = [...found, ...lost];
+  // Of tables that are in a SQLite file still there are no counts.
+  if (kernelKinds.every((kind) => tables.counts[kind] === 0 && (events > 0 || tables.rows[kind] === null))) {
+    const text = 'nsys recorded no kernel: no process that it could follow launched one.';
+    issues.push({ code: noKernelsIssue, severity: 'info', text });
+  }
   const { progress } = context;
   const attributed = await attribute(
     workbench,
