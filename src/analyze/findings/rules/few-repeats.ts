@@ -5,6 +5,7 @@ import { benchFlagSql } from '../queries/bench-queries.js';
 import { hostTimesSql, windowTimesSql } from '../queries/stage-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { benchOf } from '../session-analyses.js';
+import { ms } from '../words.js';
 
 /** Half width of the 95 % interval as a share of the mean: a change smaller than it cannot be told from noise. */
 const wide = 0.1;
@@ -47,8 +48,8 @@ export const fewRepeats: Rule = {
       return { outcome: 'not_applicable', why: 'The session has no stages whose times could vary.' };
     const doubtful = context.waterfalls.filter(counts).flatMap((waterfall) => doubtOf(waterfall, context));
     if (doubtful.length > 0) {
-      const { evidence } = await context.evidence(timesSql(context, doubtful), () =>
-        doubtful.map(({ title }) => title).join('; '),
+      const { evidence } = await context.evidence<Times>(timesSql(context, doubtful), (rows) =>
+        rows.map((row) => spreadWords(row)).join('; '),
       );
       return { outcome: 'fired', findings: [finding(doubtful[0]!.title, evidence)] };
     }
@@ -80,6 +81,25 @@ function doubtOf(
   const text = `High variance: the mean of ${instances} ${kind} stages is known to ± ${Math.round(100 * share)} % only`;
   return [{ waterfall, title: text }];
 }
+
+interface Times extends Record<string, string | number> {
+  kind: string;
+  instances: number;
+  median_ms: number;
+  least_ms: number;
+  most_ms: number;
+}
+
+const spreadWords = ({
+  kind,
+  instances,
+  median_ms: median,
+  least_ms: least,
+  most_ms: most,
+}: Times): string =>
+  instances === 1
+    ? `${kind}: one stage of ${ms(median)}`
+    : `${kind}: ${instances} stages of ${ms(least)} to ${ms(most)}, half of them up to ${ms(median)}`;
 
 /** The times behind the means: of the clean execution where that is what is compared. */
 function timesSql({ scope }: FindingContext, doubtful: readonly { waterfall: StageWaterfall }[]): string {

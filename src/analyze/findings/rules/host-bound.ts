@@ -1,4 +1,4 @@
-import { idleCauses } from '../idle-causes.js';
+import { type IdleCauses, idleCauses, stretchesOfDispatch } from '../idle-causes.js';
 import { longHostNs } from '../finding-tables.js';
 import { longStretches, type Place, placeWords } from '../long-stretches.js';
 import { program } from '../operators/program.js';
@@ -24,13 +24,22 @@ export const hostBound: Rule = stageRule(
     ],
   },
   async (context, stage) => {
-    const { host } = idleCauses(stage);
+    const causes = idleCauses(stage);
+    const host = causes.host - glueOf(stage, causes);
     return host >= leastShare * stage.wall_ms
       ? finding(context, stage, host)
       : `the device waits ${part(host, stage.wall_ms)} of the time for single stretches of the host over ${longHostNs / 1000} µs`;
   },
   program,
 );
+
+/** The model's own Python between two launches, where it is launching that holds the stage up: launch_bound has it. */
+function glueOf(stage: StageFacts, causes: IdleCauses): number {
+  const launchBound = causes.launch >= leastShare * stage.wall_ms;
+  return launchBound && stretchesOfDispatch(stage.inside_ms, causes) > 0
+    ? Math.min(causes.host, stage.inside_ms - stage.prepared_ms - stage.inside_compile_ms)
+    : 0;
+}
 
 async function finding(context: FindingContext, stage: StageFacts, host: number): Promise<FoundDraft> {
   const { kind, wall_ms: wall, busy_ms: busy, long_hosts: stretches } = stage;
@@ -39,6 +48,9 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   const inside = places.filter(({ relation }) => relation === 'inside');
   const ofOperators = sum(inside) > sum(places) / 2;
   const [first] = ofOperators ? inside : places;
+  // One place with most of the time tells how often and how long; else all stretches together.
+  const usual = first && first.ms > sum(places) / 2 ? first : { per_instance: stretches, ms: host };
+  const each = usual.ms / Math.max(usual.per_instance, 1e-3);
   const whose = ofOperators
     ? `the host inside ${first!.place}`
     : first?.relation === 'within' && first.ms > sum(places) / 2
@@ -46,9 +58,9 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
       : 'the program itself';
   return {
     stage: kind,
-    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyStage(kind)} for ${whose}, ${times(Math.max(stretches, 0.1))}`,
+    title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyStage(kind)} for ${whose}, ${times(Math.max(usual.per_instance, 0.1))}`,
     at_stake_ms: host,
-    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. For ${ms(host)} the host launches nothing and waits for nothing: it computes, in stretches of ${ms(host / Math.max(stretches, 1e-3))}${first ? `, most of it ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
+    cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. For ${ms(host)} the host launches nothing and waits for nothing: it computes, in stretches of ${ms(each)}${first ? `, most of it ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,
     change: ofOperators ? changeInside(first!.place) : changeOutside,
     gain: {
       expected_ms: host,

@@ -114,10 +114,9 @@ async function finding(
 /** Findings whose time is mostly counted here. */
 function covered(facts: StageFacts, claimed: number): string[] {
   if (claimed <= 0) return [];
-  const host = claimed - facts.inside_compile_ms;
   return [
     ...(facts.inside_compile_ms > facts.compile_ms / 2 ? ['recompilation'] : []),
-    ...(host > facts.long_host_ms / 2 ? ['host_bound'] : []),
+    ...(facts.prepared_ms > facts.long_host_ms / 2 ? ['host_bound'] : []),
   ];
 }
 

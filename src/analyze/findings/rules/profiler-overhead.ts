@@ -1,7 +1,17 @@
 import { doubt } from '../doubt.js';
 import { hostTimesSql } from '../queries/stage-queries.js';
 import type { FoundDraft, Rule } from '../rule.js';
-import { percent } from '../words.js';
+import { ms, percent, plural } from '../words.js';
+
+/** The same stage is marked on several threads of a capture: said once. */
+const timeWords = ({ execution_id: id, instances, mean_ms: mean }: Times, kind: string): string =>
+  `${id}: ${plural(instances, `${kind} stage`)} of ${ms(mean)} on average`;
+
+interface Times extends Record<string, string | number> {
+  execution_id: string;
+  instances: number;
+  mean_ms: number;
+}
 
 /** Of the clean time: above it the capture's own cost is a main part of what it shows. */
 const leastShare = 0.25;
@@ -40,23 +50,35 @@ export const profilerOverhead: Rule = {
         why: `The profiler adds ${percent(worst.share)} to ${worst.kind} at most.`,
       };
     }
+    const recorder = context.manifest.captures.find(
+      ({ capture_id }) => capture_id === scope?.source.attribution.capture_id,
+    );
+    const lightest = /nsys|nsight systems/i.test(recorder?.tool.name ?? '');
     const findings: FoundDraft[] = [];
     for (const { waterfall, kind, measured, clean, share } of heavy) {
       const bar = waterfall.bars.find(({ id }) => id === 'profiler_overhead');
       const text = `a ${kind} stage takes ${measured.toPrecision(3)} ms under the profiler and ${clean.toPrecision(3)} ms without`;
       const executions = [waterfall.execution_id, scope?.source.timing?.execution_id ?? 'clean'];
-      const { evidence } = await context.evidence(hostTimesSql([kind], executions), () => text);
+      const { evidence } = await context.evidence<Times>(hostTimesSql([kind], executions), (rows) =>
+        [...new Set(rows.map((row) => timeWords(row, kind)))].join('; '),
+      );
       findings.push(
         doubt({
           stage: kind,
           title: `Profiler overhead: ${text} (+${percent(share)})`,
           cause:
             'Every launch and call that is recorded costs the host microseconds, so a stage with many short kernels waits for the host longer than it does alone: kernel times hold, host and launch times are too long.',
-          change: {
-            kind: 'capture',
-            text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or trace with the lighter tool.',
-            example: 'inferscope run --evaluator none,nsys -- <command>',
-          },
+          change: lightest
+            ? {
+                kind: 'capture',
+                text: 'Read host and launch times from the clean execution: the waterfall sets what the profiler added aside. nsys records as lightly as a timeline can be; a shorter range or fewer launches record faster.',
+                example: null,
+              }
+            : {
+                kind: 'capture',
+                text: 'Read host and launch times from the clean execution, record less (no operator shapes or stacks, a shorter range), or trace with the lighter tool.',
+                example: 'inferscope run --evaluator none,nsys -- <command>',
+              },
           bars: bar ? ['profiler_overhead'] : [],
           evidence: [evidence],
           check: 'the waterfall of the new session: its bar profiler_overhead',
