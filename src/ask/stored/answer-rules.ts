@@ -45,6 +45,24 @@ export const ruleTopics: readonly RuleTopic[] = [
     needs: capture.timeline,
   },
   {
+    id: 'no_cache',
+    asks: /\b(?:no|without|missing|unused) (?:a )?(?:kv[- ]?)?cache\b|\buse_cache\b|\brecomput\w*/i,
+    rules: ['no_kv_cache'],
+    needs: capture.operators,
+  },
+  {
+    id: 'logits',
+    asks: /\blogits\b|\blm_head\b/i,
+    rules: ['prompt_logits', 'logits_to_host'],
+    needs: capture.operators,
+  },
+  {
+    id: 'rebuilt',
+    asks: /\bmasks?\b|\b(?:made|built|created) (?:anew|again)\b/i,
+    rules: ['rebuilt_tensors'],
+    needs: capture.operators,
+  },
+  {
     id: 'casts',
     asks: /\bcast(?:s|ed|ing)?\b|\bdtype conver\w*|\blayout (?:cop\w*|chang\w*)|\btranspos\w*|\bcontiguous\b/i,
     rules: ['casts_and_layout_copies'],
