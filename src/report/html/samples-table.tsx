@@ -8,8 +8,11 @@ import { DataTable } from './parts.js';
 /** Rows of the table behind a chart, over all its series. */
 const mostRows = 300;
 
-/** Sampled series as a table; `points` are [ms, value]. */
-export const SamplesTable: FC<{ series: readonly Series[] }> = ({ series }) => {
+/** Sampled series as a table; `points` are [ms, value], or of the time that `formatTime` takes. */
+export const SamplesTable: FC<{ series: readonly Series[]; formatTime?: (time: number) => string }> = ({
+  series,
+  formatTime = formatMs,
+}) => {
   const each = Math.max(2, Math.floor(mostRows / Math.max(1, series.length)));
   return (
     <DataTable
@@ -21,10 +24,10 @@ export const SamplesTable: FC<{ series: readonly Series[] }> = ({ series }) => {
         { head: 'value', numeric: true },
       ]}
       rows={series.flatMap(({ scope, metric, unit, points }) =>
-        thinned(points, each).map(([ms, value]) => [
+        thinned(points, each).map(([time, value]) => [
           scopeName(scope),
           metricName(metric),
-          formatMs(ms),
+          formatTime(time),
           formatQuantity(value, unit),
         ]),
       )}

@@ -1,13 +1,8 @@
 import type { Figure } from '../../../model/figure.js';
-import { formatMs, formatQuantity } from '../../format.js';
-import { metricName, scopeName } from '../../names.js';
 import { missingReasons } from '../../words.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
+import { SamplesTable } from '../samples-table.js';
 import type { Section } from '../section.js';
-import { thinned } from '../../thin.js';
-
-/** Rows of the table behind the chart, over all series. */
-const mostRows = 400;
 
 export const telemetrySection: Section = {
   id: 'telemetry',
@@ -29,7 +24,6 @@ export const telemetrySection: Section = {
       ['core clock', telemetry.clock_mhz],
       ['sampling rate', telemetry.sample_hz],
     ];
-    const each = Math.max(2, Math.floor(mostRows / Math.max(1, telemetry.series.length)));
     return (
       <>
         <DataTable
@@ -44,23 +38,7 @@ export const telemetrySection: Section = {
             result={result}
             label="Utilisation, clock and memory of the host over time"
           >
-            <DataTable
-              caption={`At most ${each} samples a series, evenly spread`}
-              columns={[
-                { head: 'scope' },
-                { head: 'metric' },
-                { head: 'time', numeric: true },
-                { head: 'value', numeric: true },
-              ]}
-              rows={telemetry.series.flatMap((series) =>
-                thinned(series.points, each).map(([ms, value]) => [
-                  scopeName(series.scope),
-                  metricName(series.metric),
-                  formatMs(ms),
-                  formatQuantity(value, series.unit),
-                ]),
-              )}
-            />
+            <SamplesTable series={telemetry.series} />
           </ChartBox>
         )}
       </>

@@ -1,13 +1,10 @@
 import { formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatQuantity } from '../../format.js';
 import { metricName, scopeName } from '../../names.js';
-import { thinned } from '../../thin.js';
 import { DataTable } from '../parts.js';
+import { SamplesTable } from '../samples-table.js';
 import type { TraceSection } from './inputs.js';
 import { ColorKey, TraceChart } from './trace-parts.js';
-
-/** Rows of the table behind the chart, over all series. */
-const mostRows = 400;
 
 export const gpuTelemetrySection: TraceSection = {
   id: 'telemetry',
@@ -17,7 +14,6 @@ export const gpuTelemetrySection: TraceSection = {
     const { telemetry } = data;
     if (!telemetry) return null;
     const kinds = [...new Set(telemetry.series.flatMap(({ phases }) => phases.map(({ kind }) => kind)))];
-    const each = Math.max(2, Math.floor(mostRows / telemetry.series.length));
     return (
       <>
         {telemetry.events.length > 0 && (
@@ -37,23 +33,7 @@ export const gpuTelemetrySection: TraceSection = {
           }
         />
         <TraceChart name="gpu_telemetry" result={data} label="Power, clocks and utilisation over time">
-          <DataTable
-            caption={`At most ${each} samples a series, evenly spread`}
-            columns={[
-              { head: 'scope' },
-              { head: 'metric' },
-              { head: 'time', numeric: true },
-              { head: 'value', numeric: true },
-            ]}
-            rows={telemetry.series.flatMap((series) =>
-              thinned(series.points, each).map(([ns, value]) => [
-                scopeName(series.scope),
-                metricName(series.metric),
-                formatNs(ns),
-                formatQuantity(value, series.unit),
-              ]),
-            )}
-          />
+          <SamplesTable series={telemetry.series} formatTime={formatNs} />
         </TraceChart>
         <DataTable
           caption="Over the whole capture, and means within the phases"
