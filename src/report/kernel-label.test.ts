@@ -1,6 +1,23 @@
 import { expect, test } from 'vitest';
 import { cutMiddle, kernelLabel } from './kernel-label.js';
 
+/** FlashAttention 3 as nsys wrote it beside vLLM 0.26 on an H200, cut; a GEMM of CUTLASS 3. */
+test.each([
+  [
+    'void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::CollectiveMainloopFwdSm90<(int)2, cute::tuple<cute::C<(int)1>>>>>>(T1::Params)',
+    'FlashAttnFwdSm90',
+  ],
+  [
+    'void cutlass::device_kernel<flash::FlashAttnFwdCombine<cute::tuple<cute::C<(int)16>, cute::C<(int)64>>, (int)5, (int)256>>(T1::Params)',
+    'FlashAttnFwdCombine',
+  ],
+  [
+    'void cutlass::device_kernel<cutlass::gemm::kernel::GemmUniversal<cute::tuple<int>>>(T1::Params)',
+    'GemmUniversal',
+  ],
+  ['cutlass::device_kernel', 'device_kernel'],
+])('%s runs what it is given', (name, label) => expect(kernelLabel(name)).toBe(label));
+
 /** Names as nsys wrote them on an H200 (torch 2.11). */
 test.each([
   [

@@ -21,6 +21,10 @@ const operations: readonly RegExp[] = [
   /::(normal|uniform|exponential|bernoulli)_kernel\b/,
 ];
 
+/** CUTLASS's entry points run what their first argument names, FlashAttention 3's and GEMMs alike. */
+const entryPoint = /^(?:device_kernel|Kernel2?)$/;
+const functor = /\b(?:device_kernel|Kernel2?)<(?:\w+::)*(?:enable_\w+<(?:\w+::)*)?(\w+)/;
+
 const shortened: readonly [pattern: RegExp, replacement: string][] = [
   // nvjet_sm90_hsh_64x8_64x16_4x1_v_bz_splitK_TNT: architecture and types are the same for all kernels of a model.
   [/^nvjet_(?:sm\d+_)?(?:[a-z]{3}_)?/, 'nvjet '],
@@ -62,7 +66,8 @@ export function kernelLabel(name: string, tile: string | null = null): string {
       .toLowerCase();
     return words === template[1] ? words : `${template[1]} ${words}`;
   }
-  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), base);
+  const own = (entryPoint.test(base) && functor.exec(name)?.[1]) || base;
+  const short = shortened.reduce((text, [pattern, to]) => text.replace(pattern, to), own);
   return tile === null || short.includes(tile) || /\d+x\d+/.test(short) ? short : `${short} ${tile}`;
 }
 

@@ -1,5 +1,5 @@
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
-import type { MissingFigure } from '../../model/figure.js';
+import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import type { WorkloadModel } from '../model-work.js';
@@ -47,7 +47,11 @@ export async function waterfallFacts(
     index: device,
     devices: manifest.workload?.tensor_parallel_size ?? 1,
   });
-  return { model: 'model' in model ? model.model : model, roofs };
+  // explain takes no model: what names one is another command.
+  const named = 'session utilization --model names it';
+  if (!('model' in model))
+    return { model: missing(model.reason.code, model.reason.text.replace('--model names it', named)), roofs };
+  return { model: model.model, roofs };
 }
 
 /** What the waterfalls of a timeline come to: by kind and name of stage, and why one has none. */

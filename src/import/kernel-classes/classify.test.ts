@@ -72,6 +72,15 @@ test.each([
   ['triton_poi_fused_add_cat_cos_mul_neg_2', 'elementwise', null, null],
   ['triton_per_fused__softmax_add_3', 'attention', null, null],
   ['triton_red_fused_argmax_1', 'sampling', null, null],
+  // Triton kernels of the sampler in vLLM 0.26's second model runner, as an H200 ran them.
+  ['_min_p_kernel', 'sampling', null, null],
+  ['_temperature_kernel', 'sampling', null, null],
+  ['_bad_words_kernel', 'sampling', null, null],
+  ['_apply_grammar_bitmask_kernel', 'sampling', null, null],
+  ['_prompt_logprobs_token_ids_kernel', 'sampling', null, null],
+  ['_bias_kernel', 'sampling', null, null],
+  ['_ranks_kernel', 'sampling', null, null],
+  ['_bincount_kernel', 'sampling', null, null],
   ['triton_poi_fused_embedding_0', 'embedding', null, null],
   ['_ZN5flash25flash_fwd_splitkv_kernelI23Flash_fwd_kernel_traits', 'attention', null, null],
   [

@@ -35,7 +35,7 @@ export const engineRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /arg_?max|arg_?min|top_?k|top_?p|sampl|multinomial|ArgMaxOps|ArgMinOps|bitonicSort|radixSort|radix_sort|RadixSort|DeviceSegmentedSort|sortKey|gatherTopK|RadixTopK|SoftmaxSample|penalt|logits|exponential_|gumbel|computeDigitCumSum|computeBlockwise|radixFind|sbtopk|mbtopk|renorm|rocprim::.*sort|Philox.*exponential|log_softmax|LogSoftMax/i,
+      /arg_?max|arg_?min|top_?k|top_?p|sampl|multinomial|ArgMaxOps|ArgMinOps|bitonicSort|radixSort|radix_sort|RadixSort|DeviceSegmentedSort|sortKey|gatherTopK|RadixTopK|SoftmaxSample|penalt|logits|exponential_|gumbel|computeDigitCumSum|computeBlockwise|radixFind|sbtopk|mbtopk|renorm|rocprim::.*sort|Philox.*exponential|log_softmax|LogSoftMax|min_p_kernel|temperature_kernel|bad_words_kernel|grammar_bitmask|logprobs_token_ids|^_(?:bias|bincount|ranks)_kernel$/i,
     class: 'sampling',
     family: 'sampling: PyTorch top-k, sort, argmax; vLLM, SGLang, TensorRT-LLM samplers',
     sample:

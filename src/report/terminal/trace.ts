@@ -151,7 +151,11 @@ function classTable({ classes, phases }: TraceResult, width: number): string {
   const columns = shown.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind)).slice(0, 3);
   const [whole] = classes;
   if (!whole || columns.length === 0) return '';
-  const rows = whole.rows.map((row) => [
+  // A class of none of these phases would be a row of nothing.
+  const inside = whole.rows.filter((row) =>
+    columns.some(({ rows: own }) => own.some((one) => one.class === row.class)),
+  );
+  const rows = inside.map((row) => [
     classNames[row.class],
     ...columns.flatMap(({ rows: own }) => {
       const found = own.find((one) => one.class === row.class);
