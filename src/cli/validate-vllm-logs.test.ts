@@ -66,6 +66,7 @@ function estimateOf(
     inputLen: 1,
     outputLen: 1,
     storage: floatStorage('bfloat16'),
+    engineVersion: facts.version?.value ?? null,
     kvPoolBytes: facts.ranks[0]!.kv_cache?.value ?? null,
     blockSize: facts.block_size?.value ?? 16,
     ...(facts.max_concurrency ? { maxModelLen: facts.max_concurrency.value.tokens } : {}),

@@ -66,33 +66,3 @@ export function peakLiveActivations(
     at,
   };
 }
-
-export interface VllmActivationShape {
-  activations: DType;
-  maxNumBatchedTokens: number;
-  maxNumSeqs: number;
-}
-
-/**
- * Activation peak that vLLM's start-up profiling reports: max(T·b·3(D+I), 9.7·4·min(max_num_seqs, T)·V), with
- * T = max_num_batched_tokens and I the intermediate width a token goes through. An empirical fit to public vLLM logs:
- * the first term is the MLP's working set, the second float32 logits and the sampler's copies of them.
- */
-export function vllmActivationPeak(a: Architecture, shape: VllmActivationShape): ActivationEstimate {
-  const { activations, maxNumBatchedTokens: T, maxNumSeqs } = shape;
-  const width = Math.max(
-    ...a.layers.map(({ mlp }) =>
-      mlp.kind === 'dense'
-        ? mlp.intermediateSize
-        : mlp.expertsPerToken * mlp.intermediateSize + mlp.sharedIntermediateSize,
-    ),
-  );
-  const mlp = T * bytesPerElement[activations] * 3 * (a.hiddenSize + width);
-  const sampler = 9.7 * 4 * Math.min(maxNumSeqs, T) * a.vocabSize;
-  return {
-    bytes: Math.max(mlp, sampler),
-    confidence: 'medium',
-    source: 'fit to public vLLM logs: max(T·b·3(D+I), 9.7·4·min(max_num_seqs, T)·V)',
-    at: mlp >= sampler ? 'mlp' : 'sampler',
-  };
-}

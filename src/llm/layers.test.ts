@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { activationSizes, peakLiveActivations, vllmActivationPeak } from './activations.js';
+import { activationSizes, peakLiveActivations } from './activations.js';
 import { layerTable } from './layers.js';
 import { countParameters } from './parameters.js';
 import { presetArchitecture, presets } from './presets.js';
@@ -81,20 +81,5 @@ describe('activations', () => {
     // Residual, q + k + v, output, and 32 · 2000 · 2000 scores.
     const elements = 2000 * (2048 + (2048 + 512) + 2048) + 32 * 2000 * 2000;
     expect(peak).toMatchObject({ bytes: elements * 4, at: 'layers.0.attention' });
-  });
-
-  it("follow vLLM's profile by the published fit", () => {
-    const llama = presetArchitecture('llama-3.1-8b');
-    const shape = { activations: 'bfloat16', maxNumBatchedTokens: 8192 } as const;
-    // 8192·2·3·(4096 + 14336) = 0.906 GB against 9.7·4·256·128256 = 1.274 GB.
-    expect(vllmActivationPeak(llama, { ...shape, maxNumSeqs: 256 })).toMatchObject({
-      at: 'sampler',
-      confidence: 'medium',
-    });
-    expect(vllmActivationPeak(llama, { ...shape, maxNumSeqs: 256 }).bytes / 1e9).toBeCloseTo(1.274, 3);
-    expect(vllmActivationPeak(llama, { ...shape, maxNumSeqs: 16 })).toMatchObject({
-      at: 'mlp',
-      bytes: 905_969_664,
-    });
   });
 });

@@ -70,9 +70,33 @@ export const cublasWorkspace: Readonly<Record<string, MemoryConstant>> = {
   other: { bytes: 8_519_680, confidence: 'high', source: 'CublasHandlePool.cpp: 4096 KiB × 2 + 16 KiB × 8' },
 };
 
-/** Memory outside torch beside the context: what vLLM's log calls non-torch memory. */
+/**
+ * Context of vLLM's worker when it starts to count (total − "Free memory on device … on startup", 0.26: init_snapshot in
+ * v1/worker/gpu_worker.py), outside its share of the GPU. Code that is loaded later is in the non-torch memory.
+ */
+export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
+  Hopper: {
+    bytes: 527 * mib,
+    confidence: 'medium',
+    source: 'vLLM 0.26 on an H200 before its count, four runs',
+  },
+  other: {
+    bytes: 450 * mib,
+    confidence: 'low',
+    source: '300 to 600 MiB is what public reports of idle torch processes show',
+  },
+};
+
+/**
+ * Memory outside torch beside the context: what vLLM's log calls non-torch memory. On an H200 with vLLM 0.26 the same 230 to
+ * 231 MiB in four runs of two models, eager and compiled. Public logs of 0.7 to 0.9 on other GPUs have 0.01 to 0.33 GiB.
+ */
 export const vllmNonTorch = {
-  single: { bytes: 0.13 * gib, confidence: 'medium', source: 'public vLLM logs at tensor parallel 1' },
+  single: {
+    bytes: 230 * mib,
+    confidence: 'medium',
+    source: 'code loaded while it profiles: 230 MiB on an H200, vLLM 0.26',
+  },
   group: {
     bytes: 0.55 * gib,
     confidence: 'medium',
@@ -101,6 +125,19 @@ export const vllmGraphs: MemoryConstant = {
   bytes: 0.5 * gib,
   confidence: 'low',
   source: 'public vLLM logs: "Graph capturing finished …, took" 0.2 to 1 GiB',
+};
+
+/** What the driver keeps of one CUDA graph: 913.5 MiB of Qwen2.5 7B less its tensors, over 51 sizes × 30 graphs. */
+export const vllmGraphBytes: MemoryConstant = {
+  bytes: 0.133 * mib,
+  confidence: 'low',
+  source: 'fitted to one run on an H200, vLLM 0.26',
+};
+
+/** Level-2 cache, by architecture: of the H200 as nsys recorded it, else of an A100. */
+export const l2Cache: Readonly<Record<string, MemoryConstant>> = {
+  Hopper: { bytes: 60 * mib, confidence: 'high', source: 'l2CacheSize of an H200: 62914560' },
+  other: { bytes: 40 * mib, confidence: 'low', source: '4 MiB (T4) to 96 MiB (L40S)' },
 };
 
 /** Torch's caching allocator holds more than is allocated: share of KV cache and activations. */

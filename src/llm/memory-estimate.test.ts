@@ -81,9 +81,11 @@ describe('one GPU', () => {
 });
 
 describe('several GPUs', () => {
+  // Segments that vLLM's allocator rounds up (memory-vllm.test.ts) are left out: 0.9 splits them.
+  const matrices = { engine: 'vllm', engineVersion: '0.9.2' } as const;
   const weightsOf = (id: string, parallel: Partial<Parallelism>, change: Partial<MemoryRequest> = {}) =>
     bytesOf(
-      estimateMemory(presetArchitecture(id), request({ parallel, engine: 'vllm', ...change })),
+      estimateMemory(presetArchitecture(id), request({ parallel, ...matrices, ...change })),
       'model_weights',
     );
 
@@ -96,7 +98,7 @@ describe('several GPUs', () => {
 
   it('repeats KV heads when there are fewer than GPUs', () => {
     const a = presetArchitecture('llama-3.1-70b');
-    const made = estimateMemory(a, request({ engine: 'vllm', parallel: { tensor: 16 } }));
+    const made = estimateMemory(a, request({ ...matrices, parallel: { tensor: 16 } }));
     // 8 KV heads on 16 GPUs: each one head, 2 · 80 · 128 · 2 B.
     expect(made.kvBytesPerToken).toBe(2 * 80 * 128 * 2);
     const kv = 80 * 2 * 128 * 8192;
@@ -182,7 +184,8 @@ describe('vLLM', () => {
       (sum, component) => sum + bytesOf(made, component)[0]!,
       0,
     );
-    expect(inside).toBeCloseTo(h200.totalBytes * 0.9, -1);
+    // Of cudaMemGetInfo's total, not of NVML's.
+    expect(inside).toBeCloseTo(139.8 * gib * 0.9, -1);
     expect(made.kvPool!.tokens).toBe(Math.floor(bytesOf(made, 'kv_cache')[0]! / 131_072 / 16) * 16);
     expect(made.fits).toBe(true);
   });

@@ -125,12 +125,14 @@ function linesOf(found: readonly Place[]): MemoryLine[] {
   });
 }
 
-/** vLLM keeps weights, activations, non-torch memory and cache within its share, context and graphs within the rest. */
+/** vLLM keeps weights, activations, non-torch memory and cache within its share; context, graphs and its runner's tensors are outside. */
 function fitsOn(place: Place, request: ResolvedRequest, total: number): boolean {
   const kv = place.parts.kv_cache?.bytes ?? 0;
   const needed = bytesOf(place) - kv + place.kvNeeded;
   if (request.engine !== 'vllm') return needed <= total;
-  const outside = (place.parts.cuda_graphs?.bytes ?? 0) + (place.parts.cuda_context?.bytes ?? 0);
+  const outside = (['cuda_graphs', 'cuda_context', 'allocator_reserve'] as const)
+    .map((component) => place.parts[component]?.bytes ?? 0)
+    .reduce((sum, bytes) => sum + bytes, 0);
   return needed - outside <= total * request.gpuMemoryUtilization && needed <= total;
 }
 

@@ -45,7 +45,11 @@ export interface MemoryRequest {
   maxModelLen?: number | null;
   maxNumBatchedTokens?: number;
   maxNumSeqs?: number;
+  /** vLLM: what its defaults are for (UsageContext): its class LLM, or a server, which is the default. */
+  usage?: 'library' | 'server';
   blockSize?: number;
+  /** Of the engine; null takes the one that its arithmetic was last held to. */
+  engineVersion?: string | null;
   /** vLLM: tokens of the KV pool are counted from this, where a log has told it. */
   kvPoolBytes?: number | null;
   /** fused: the scores never exist (SDPA, flash attention). */
@@ -74,13 +78,17 @@ export function contextOf({ inputLen, outputLen }: Pick<MemoryRequest, 'inputLen
 }
 
 /**
- * The request with its defaults. vLLM's are those of its V1 engine: 0.9 of the GPU, at most 256 sequences, 2048 tokens a
- * batch (8192 on GPUs with 70 GB and more since 0.10), blocks of 16 tokens, graphs on.
+ * The request with its defaults. vLLM's are those of 0.26 (get_batch_defaults, vllm/engine/arg_utils.py): at most 256
+ * sequences and 2048 tokens a batch, for its class LLM 8192; on GPUs of 70 GiB and more but A100s 1024 and 8192, for its
+ * class LLM 16384; 0.9 of the GPU, blocks of 16 tokens, graphs on.
  */
 export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedRequest {
   const engine = request.engine ?? 'transformers';
   const context = contextOf(request);
-  const large = (request.gpu?.totalBytes ?? 0) >= 70 * 2 ** 30;
+  const { totalBytes, name } = request.gpu ?? { totalBytes: null, name: null };
+  const large = (totalBytes ?? 0) >= 70 * 2 ** 30 && !name?.toLowerCase().includes('a100');
+  const usage = request.usage ?? 'server';
+  const batched = usage === 'library' ? 8192 : 2048;
   const longest = request.maxModelLen ?? a.maxPositions ?? context;
   return {
     ...request,
@@ -90,8 +98,11 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
     gpu: request.gpu ?? null,
     gpuMemoryUtilization: request.gpuMemoryUtilization ?? 0.9,
     maxModelLen: longest,
-    maxNumBatchedTokens: request.maxNumBatchedTokens ?? (large ? 8192 : 2048),
-    maxNumSeqs: request.maxNumSeqs ?? 256,
+    maxNumBatchedTokens:
+      request.maxNumBatchedTokens ?? (large ? (usage === 'library' ? 16_384 : 8192) : batched),
+    maxNumSeqs: request.maxNumSeqs ?? (large ? 1024 : 256),
+    usage,
+    engineVersion: request.engineVersion ?? null,
     blockSize: request.blockSize ?? 16,
     kvPoolBytes: request.kvPoolBytes ?? null,
     attention: request.attention ?? 'fused',

@@ -1,9 +1,10 @@
-import { vllmActivationPeak } from './activations.js';
 import type { Architecture, Layer } from './architecture.js';
 import {
+  allocatableGib,
   byArchitecture,
-  cudaContext,
-  vllmGraphs,
+  cublasWorkspace,
+  l2Cache,
+  vllmContext,
   vllmNonTorch,
   vllmOnCpu,
   type MemoryConstant,
@@ -11,23 +12,38 @@ import {
 import { kvFormula, kvOf, sequencesOf, type Part, type Place } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
+import { vllmGraphPart } from './memory-vllm-graphs.js';
+import { isRecentVllm, onSecondRunner, runnerBuffers, vllmActivationPeak } from './memory-vllm-profile.js';
+import { loadedRest } from './memory-vllm-weights.js';
 
 /**
  * A device of vLLM (of a build for CPUs a worker) after start-up: weights, the activation peak of its profiling run and non-torch memory; the KV pool
- * takes what is left of utilisation × total. Graphs and the context lie outside.
+ * takes what is left of utilisation × total. The context, graphs and the model runner's own tensors lie outside.
  */
-export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, weights: Part): Place {
+export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequest, matrices: Part): Place {
   const { gpu, gpuMemoryUtilization: share, storage, maxNumBatchedTokens, maxNumSeqs, parallel } = request;
+  const weights = request.device === 'cpu' ? matrices : loadedWeights(device, request, matrices);
+  const onGpu = (constant: Readonly<Record<string, MemoryConstant>>) =>
+    request.device === 'cpu' ? 0 : byArchitecture(constant, gpu?.architecture).bytes;
   const activations = vllmActivationPeak(
     { ...a, layers: device.kinds.map((layer) => shardedMlp(layer, parallel.tensor)) },
-    { activations: storage.activations, maxNumBatchedTokens, maxNumSeqs },
+    {
+      activations: storage.activations,
+      maxNumBatchedTokens,
+      maxNumSeqs,
+      // enforce_eager takes both away: compilation and graphs.
+      compiled: request.device === 'gpu' && request.cudaGraphs,
+      secondRunner: onSecondRunner(a, request),
+      workspaceBytes: onGpu(cublasWorkspace),
+      l2Bytes: onGpu(l2Cache),
+    },
   );
   const nonTorch = deviceCount(parallel) > 1 ? vllmNonTorch.group : vllmNonTorch.single;
   const sequences = sequencesOf(request);
   const tokens = request.inputLen + request.outputLen;
   const kvNeeded = kvOf(a, device, request, sequences, tokens);
   const besides = weights.bytes + activations.bytes + nonTorch.bytes;
-  const total = gpu?.totalBytes ?? null;
+  const total = countedTotal(request);
   const pool =
     request.kvPoolBytes ?? (total === null ? null : Math.max(0, Math.ceil(total * share) - besides));
   return {
@@ -35,7 +51,9 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
     kvNeeded,
     parts: {
       model_weights: weights,
-      ...(request.device === 'cpu' ? besideOnCpu(deviceCount(parallel)) : besideOnGpu(nonTorch, request)),
+      ...(request.device === 'cpu'
+        ? besideOnCpu(deviceCount(parallel))
+        : besideOnGpu(a, device, nonTorch, request)),
       kv_cache:
         pool === null
           ? { bytes: kvNeeded, formula: kvFormula(a, request, sequences, tokens), confidence: 'high' }
@@ -52,16 +70,54 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   };
 }
 
-function besideOnGpu(nonTorch: MemoryConstant, { cudaGraphs, gpu }: ResolvedRequest): Place['parts'] {
+/** Weights as loaded: with what the allocator rounds them up by. */
+function loadedWeights(device: Device, { storage, engineVersion }: ResolvedRequest, matrices: Part): Part {
+  const rest = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
+  return rest === 0
+    ? matrices
+    : {
+        ...matrices,
+        bytes: matrices.bytes + rest,
+        formula: `${matrices.formula} + segments rounded up to 2 MiB`,
+      };
+}
+
+/**
+ * The total that vLLM takes its share of: cudaMemGetInfo's, which the driver's own reserve is off of already (on an H200
+ * 139.8 of NVML's 140.4 GiB).
+ */
+function countedTotal({ gpu }: ResolvedRequest): number | null {
+  if (!gpu || gpu.totalBytes === null) return null;
+  const known = gpu.name === null ? undefined : allocatableGib[gpu.name];
+  return known === undefined ? gpu.totalBytes : Math.min(gpu.totalBytes, Math.round(known * 2 ** 30));
+}
+
+function besideOnGpu(
+  a: Architecture,
+  device: Device,
+  nonTorch: MemoryConstant,
+  request: ResolvedRequest,
+): Place['parts'] {
+  const { cudaGraphs, gpu, maxNumSeqs } = request;
   const part = ({ bytes, source, confidence }: MemoryConstant): Part => ({
     bytes,
     formula: source,
     confidence,
   });
+  const buffers = onSecondRunner(a, request) ? runnerBuffers(a, maxNumSeqs) : 0;
   return {
     framework_overhead: part(nonTorch),
-    ...(cudaGraphs ? { cuda_graphs: part(vllmGraphs) } : {}),
-    cuda_context: part(byArchitecture(cudaContext, gpu?.architecture)),
+    ...(cudaGraphs ? { cuda_graphs: vllmGraphPart(a, device, request) } : {}),
+    cuda_context: part(byArchitecture(vllmContext, gpu?.architecture)),
+    ...(buffers > 0
+      ? {
+          allocator_reserve: {
+            bytes: buffers,
+            formula: `counts and masks of the sampler for ${maxNumSeqs} sequences × ${a.vocabSize} tokens, which vLLM’s own count leaves out`,
+            confidence: 'medium',
+          },
+        }
+      : {}),
   };
 }
 

@@ -44,6 +44,9 @@ export function expectedMemory(
       ? { name: first.name, totalBytes: first.total_bytes, architecture: sheet?.architecture ?? null }
       : null,
     loading: workload.model?.weights === 'random' ? 'random' : 'checkpoint',
+    // The engine wrapper makes an LLM of its own; what a URL answers is a server.
+    usage: plan.where === 'url' ? 'server' : 'library',
+    engineVersion: workload.engine.version ?? null,
     ...(gpu_memory_utilization === null ? {} : { gpuMemoryUtilization: gpu_memory_utilization }),
     ...(max_model_len === null ? {} : { maxModelLen: max_model_len }),
     ...requestOfArguments(engine, workload.engine.options),

@@ -54,6 +54,8 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       gpu: gpuOf(profile) ?? null,
       device: onCpu ? 'cpu' : 'gpu',
       loading: model['weights'] === 'random' ? 'random' : 'checkpoint',
+      usage: 'library',
+      engineVersion: profile.engine_metadata?.engine_version ?? null,
       ...numberIn(asked.gpu_memory_utilization, 'gpuMemoryUtilization'),
       ...numberIn(asked.max_model_len, 'maxModelLen'),
       ...requestOfArguments(engine, args),

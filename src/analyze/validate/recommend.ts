@@ -103,7 +103,10 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
     return [
       ...common,
       ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),
-      ...constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs')),
+      // Where tensors are reckoned, no constant makes it up.
+      ...(estimated('cuda_graphs') === vllmGraphs.bytes
+        ? constantOf('vllmGraphs', vllmGraphs, of('cuda_graphs'))
+        : factor('CUDA graphs (vllm)', 'cuda_graphs')),
       ...factor('activations (vllm)', 'activations'),
     ];
   }

@@ -1,0 +1,108 @@
+import { bytesPerElement, type DType } from '../model/dtype.js';
+import type { ActivationEstimate } from './activations.js';
+import type { Architecture } from './architecture.js';
+import type { ResolvedRequest } from './memory-request.js';
+
+/** How vLLM is started, as far as its profiling run goes. */
+export interface VllmProfileShape {
+  activations: DType;
+  maxNumBatchedTokens: number;
+  maxNumSeqs: number;
+  /** False with enforce_eager. */
+  compiled: boolean;
+  /** cuBLAS's workspace, which torch allocates with the first product. */
+  workspaceBytes: number;
+  /** Of `onSecondRunner`. */
+  secondRunner: boolean;
+  /** The GPU's L2: Inductor empties it between two timings of a kernel, with a tensor of its size. */
+  l2Bytes: number;
+}
+
+/** Models whose MLP keeps gate and up by name while it projects down: `gate_up, _ = …` in vllm/model_executor/models. */
+const keepsGateUp = new Set([
+  'deepseek_v2',
+  'deepseek_v3',
+  'gemma',
+  'gemma2',
+  'gemma3',
+  'gemma3_text',
+  'qwen2',
+  'qwen2_moe',
+  'qwen3',
+  'qwen3_moe',
+]);
+/** Models with experts that the second model runner takes (DEFAULT_V2_MODEL_RUNNER_ARCHITECTURES, vllm/config/vllm.py). */
+const expertsOnSecondRunner = new Set(['deepseek_v2', 'qwen2_moe']);
+
+/**
+ * Whether vLLM runs it with its second model runner: all dense models in 0.26 (`use_v2_model_runner`, vllm/config/vllm.py).
+ * Of the versions between 0.9 (which has none) and 0.26 it is not known: taken from 0.22 on.
+ */
+export function onSecondRunner(
+  a: Pick<Architecture, 'layers' | 'modelType'>,
+  { engineVersion }: Pick<ResolvedRequest, 'engineVersion'>,
+): boolean {
+  if (!isRecentVllm(engineVersion)) return false;
+  return a.layers.every(({ mlp }) => mlp.kind === 'dense') || expertsOnSecondRunner.has(a.modelType);
+}
+
+/** From 0.22 on, or not known: logs of 0.4 to 0.9 show the earlier rules, one of 0.22 and 0.26's sources these. */
+export function isRecentVllm(version: string | null): boolean {
+  const found = /^v?(\d+)\.(\d+)/.exec(version ?? '');
+  return found === null || Number(found[1]) > 0 || Number(found[2]) >= 22;
+}
+
+/**
+ * Bytes that vLLM's profiling run adds at its peak ("peak activation"), in vLLM 0.26 (v1/worker/gpu_worker.py,
+ * determine_available_memory; gpu/model_runner.py, profile_run): a step of T = max_num_batched_tokens without attention, then
+ * the sampler. With b bytes a number, D the model's width and I the MLP's width that a token goes through on this device:
+ *
+ * - MLP: T·b·(3·D + 3·I), the layer's input and output and the residual, gate and up, and their product. Uncompiled, one D
+ *   more where the class keeps gate and up while it projects down.
+ * - Compiled, a tensor of the L2's size: Inductor times its kernels at their first call, which is this run.
+ * - Sampler: T·b·D + S·b·(D + V) and 12 bytes for each 1024 logits, S = min(max_num_seqs, T): logits are changed in place.
+ *   The first model runner copies them instead, in float32 and sorted: 9.7·4·S·V, a fit to public logs.
+ * - and cuBLAS's workspace.
+ */
+export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): ActivationEstimate {
+  const { maxNumBatchedTokens: T, maxNumSeqs, compiled, workspaceBytes, l2Bytes } = shape;
+  const b = bytesPerElement[shape.activations];
+  const D = a.hiddenSize;
+  const inner = Math.max(
+    ...a.layers.map(({ mlp }) =>
+      mlp.kind === 'dense'
+        ? (mlp.gated ? 3 : 2) * mlp.intermediateSize
+        : 3 * (mlp.expertsPerToken * mlp.intermediateSize + mlp.sharedIntermediateSize),
+    ),
+  );
+  const dense = a.layers.every(({ mlp }) => mlp.kind === 'dense');
+  const widths = !compiled && dense && keepsGateUp.has(a.modelType) ? 4 : 3;
+  const mlp = T * b * (widths * D + inner) + (compiled ? l2Bytes : 0);
+  const S = Math.min(maxNumSeqs, T);
+  const second = shape.secondRunner;
+  const sampler = second
+    ? T * b * D + S * b * (D + a.vocabSize) + S * 12 * Math.ceil(a.vocabSize / 1024)
+    : 9.7 * 4 * S * a.vocabSize;
+  const largest = mlp >= sampler ? 'mlp' : 'sampler';
+  return {
+    bytes: Math.max(mlp, sampler) + workspaceBytes,
+    confidence: 'medium',
+    source:
+      largest === 'mlp'
+        ? `${T} tokens × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''} + cuBLAS’s workspace`
+        : second
+          ? `${T} tokens × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
+          : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS’s workspace`,
+    at: largest,
+  };
+}
+
+/**
+ * Tensors on the GPU that the second model runner keeps for requests, allocated between vLLM's two counts (after the weights,
+ * before the profile), so in none of them (v1/worker/gpu/sample: penalties.py, logit_bias.py, bad_words.py;
+ * gpu/structured_outputs.py): for each of max_num_seqs a count of each token in int32, two masks of a bit a token, and
+ * 4 × 1024 + 128 + 129 numbers for biases, allowed, stop and bad words. The first runner makes them when asked.
+ */
+export function runnerBuffers(a: Architecture, maxNumSeqs: number): number {
+  return maxNumSeqs * 4 * (a.vocabSize + 2 * Math.ceil(a.vocabSize / 32) + 4 * 1024 + 128 + 129);
+}
