@@ -70,9 +70,10 @@ const shareSql = (unmarked: boolean, from: string): string =>
  */
 function hostGapsSql(unmarked: boolean): string {
   const levels = [1, 2, 3, 4, 5];
-  const joins = levels.map((n) => `LEFT JOIN op o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
+  const joins = levels.map((n) => `LEFT JOIN around o${n} ON o${n}.op_id = o${n - 1}.parent_op_id`).join(' ');
   const outermost = [...levels.toReversed(), 0].map((n) => `o${n}.op_id`).join(', ');
   return `WITH op AS (SELECT op_id, parent_op_id FROM own_ops WHERE ${python}),
+    around AS (SELECT * FROM op SEMI JOIN (SELECT parent_op_id AS op_id FROM op) p USING (op_id)),
     launching AS (SELECT * FROM op SEMI JOIN (SELECT before_op_id AS op_id FROM own_gaps WHERE host_ns > 0) g USING (op_id)),
     climbed AS (SELECT o0.op_id, coalesce(${outermost}) AS root_id FROM launching o0 ${joins}),
     root AS (SELECT c.op_id, r.start_ns AS root_ns, r.name AS root_name FROM climbed c JOIN own_ops r ON r.op_id = c.root_id)
