@@ -1,3 +1,4 @@
+import { expect } from 'vitest';
 import { pathToFileURL } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
@@ -49,3 +50,29 @@ export const chartsDrawn = (page: Page) =>
       };
     }),
   );
+
+/** Charts of a profile's report, in their order. */
+const profileCharts = [
+  'bars prefill',
+  'bars decode',
+  'classes',
+  'layers prefill',
+  'layers decode',
+  'roofline',
+  'timeline',
+  'memory',
+  'repeats',
+  'steps',
+  'telemetry',
+];
+
+/** Every chart of a profile's report is there, in its place, and drawn with more than `shapes` shapes. */
+export async function expectProfileCharts(page: Page, shapes: number): Promise<void> {
+  const drawn = await chartsDrawn(page);
+  expect(drawn.map(({ name }) => name)).toEqual(profileCharts);
+  for (const chart of drawn) {
+    expect(chart.shapes, chart.name).toBeGreaterThan(shapes);
+    expect(chart.texts, chart.name).toBeGreaterThan(2);
+    expect(chart.inside, chart.name).toBe(true);
+  }
+}

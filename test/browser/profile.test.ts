@@ -9,7 +9,7 @@ import { profileDocumentSchema, type ProfileResult } from '../../src/model/docum
 import { packageRoot } from '../../src/model/installation.js';
 import { formatFigure } from '../../src/report/format.js';
 import { launchBrowser } from './chromium.js';
-import { chartsDrawn, desktop, open, phone } from './opened.js';
+import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-profile-'));
 const report = join(folder, 'report.html');
@@ -42,25 +42,7 @@ afterAll(async () => {
 describe('the report that `inferscope profile` writes', () => {
   it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
     const { page, complaints, requests } = await open(browser, report);
-    const drawn = await chartsDrawn(page);
-    expect(drawn.map(({ name }) => name)).toEqual([
-      'bars prefill',
-      'bars decode',
-      'classes',
-      'layers prefill',
-      'layers decode',
-      'roofline',
-      'timeline',
-      'memory',
-      'repeats',
-      'steps',
-      'telemetry',
-    ]);
-    for (const chart of drawn) {
-      expect(chart.shapes, chart.name).toBeGreaterThan(3);
-      expect(chart.texts, chart.name).toBeGreaterThan(2);
-      expect(chart.inside, chart.name).toBe(true);
-    }
+    await expectProfileCharts(page, 3);
     expect(await page.locator('[data-chart=timeline] svg path').count()).toBeGreaterThan(
       result.timeline!.operators.length,
     );

@@ -9,7 +9,7 @@ import { childEntry } from '../../src/model/installation.js';
 import { profileReport } from '../../src/report/html/profile.js';
 import { bareProfile, hostileProfile, hostileText, testProfile } from '../../src/report/test-profile.js';
 import { launchBrowser } from './chromium.js';
-import { chartsDrawn, desktop, open, phone } from './opened.js';
+import { expectProfileCharts, chartsDrawn, desktop, open, phone } from './opened.js';
 
 let browser: Browser;
 const folder = mkdtempSync(join(tmpdir(), 'inferscope-report-'));
@@ -35,25 +35,7 @@ const whole = write('whole', testProfile());
 describe('the report in Chromium', () => {
   it('draws every chart, complains about nothing, asks for nothing, is under 3 MB', async () => {
     const { page, complaints, requests } = await open(browser, whole);
-    const drawn = await chartsDrawn(page);
-    expect(drawn.map(({ name }) => name)).toEqual([
-      'bars prefill',
-      'bars decode',
-      'classes',
-      'layers prefill',
-      'layers decode',
-      'roofline',
-      'timeline',
-      'memory',
-      'repeats',
-      'steps',
-      'telemetry',
-    ]);
-    for (const chart of drawn) {
-      expect(chart.shapes, chart.name).toBeGreaterThan(5);
-      expect(chart.texts, chart.name).toBeGreaterThan(2);
-      expect(chart.inside, chart.name).toBe(true);
-    }
+    await expectProfileCharts(page, 5);
     // 8 layers × 13 operators and 4 outside, 5 stages; each operator a shape of its own.
     const spans = await page.locator('[data-chart=timeline] svg path').count();
     expect(spans).toBeGreaterThan(5 * (8 * 13 + 4));
