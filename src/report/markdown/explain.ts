@@ -72,7 +72,9 @@ function finding(one: Finding, index: number): string {
     `- **Change:** ${plain(one.change.text)}`,
     ...(one.change.example === null ? [] : ['', fence(one.change.example, ''), '']),
     ...(one.gain ? [`- **Assumption:** ${plain(one.gain.assumption)}`] : []),
-    ...(one.hidden_by === null ? [] : [`- Its gain shows once \`${one.hidden_by}\` is mended.`]),
+    ...(one.hidden_by === null
+      ? []
+      : [`- What it costs is counted in \`${one.hidden_by}\`, or shows only once that is mended.`]),
     `- **Check:** ${code(one.check)}`,
     '',
     '</details>',

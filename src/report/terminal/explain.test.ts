@@ -32,7 +32,7 @@ describe('explain in the terminal', () => {
     expect(text).toContain('924 launches a step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
     expect(text).toContain('20.9 ms (19.5 ms to 21.4 ms), 2.41 ms afterwards');
-    expect(text).toContain('its gain shows once launch_bound:decode is mended');
+    expect(text).toContain('what it costs is counted in launch_bound:decode');
   });
 
   test('at most 80 columns, and nothing of a name steers the terminal', () => {
@@ -49,7 +49,7 @@ describe('explain in the terminal', () => {
     expect(one).toContain('… and 1 more (--limit)');
     expect(explainText(testExplain(), { width: 80, stage: 'prefill' })).not.toContain('decode step 23.3');
     expect(explainText(testExplain({ findings: [] }), { width: 80 })).toContain(
-      'Nothing significant: 1 rules looked',
+      'Nothing significant: 1 rule looked',
     );
   });
 

@@ -10,6 +10,7 @@ import {
   stageName,
   ofToken,
 } from '../explain-rows.js';
+import { nothingFound } from '../explain-words.js';
 import { colour } from './colour.js';
 import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -48,9 +49,7 @@ export function explainText(
         ...hanging('  ', `no waterfall${kind === null ? '' : ` of ${kind}`}: ${reason}`, width),
       ]),
     ...shown.flatMap((one, index) => ['', ...findingLines(one, index + 1, queries, width)]),
-    ...(found.length === 0
-      ? ['', `  Nothing significant: ${data.rules.length} rules looked, none found anything to change.`]
-      : []),
+    ...(found.length === 0 ? ['', ...hanging('  ', nothingFound(data.rules), width)] : []),
     ...(found.length > shown.length ? ['', `  … and ${found.length - shown.length} more (--limit)`] : []),
     ...nextLines(data, width),
     ...(queries.length > 0
@@ -91,7 +90,7 @@ function moreLines(command: string, width: number): string[] {
 /** The largest findings, each with its change. */
 export function briefFindings(data: ExplainResult, width: number, shown = 3): string[] {
   return data.findings
-    .filter(({ severity }) => severity !== 'info')
+    .filter(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null)
     .slice(0, shown)
     .flatMap((one, index) => [
       '',
@@ -250,7 +249,10 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
       : []),
     ...(finding.hidden_by === null
       ? []
-      : field('hidden', `its gain shows once ${finding.hidden_by} is mended`)),
+      : field(
+          'hidden',
+          `what it costs is counted in ${finding.hidden_by}, or shows only once that is mended`,
+        )),
     ...field('check', finding.check),
     colour.dim(`     ${finding.severity} · ${finding.id} · confidence ${finding.confidence}`),
   ];

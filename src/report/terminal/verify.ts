@@ -39,7 +39,7 @@ function stageLines(stage: VerifyResult['stages'][number], width: number): strin
     ...hanging('  ', head, width).map((line) => colour.bold(line)),
     ...hanging(
       '    ',
-      `graded on ${stage.graded_on === 'wall' ? 'W' : 'GPU time'}: ${inert(stage.graded_why)}`,
+      `graded on ${stage.graded_on === 'wall' ? 'its time (W)' : 'GPU time'}: ${inert(stage.graded_why)}`,
       width,
     ),
     ...(rows.length === 0

@@ -1,6 +1,7 @@
 import type { FC } from 'hono/jsx';
 import type { Evidence, ExplainResult, Finding } from '../../../model/documents/explain.js';
 import { ofToken } from '../../explain-rows.js';
+import { nothingFound } from '../../explain-words.js';
 import { formatMs } from '../../format.js';
 import { Behind, DataTable } from '../parts.js';
 
@@ -11,7 +12,7 @@ export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
   return (
     <>
       {findings.length === 0 ? (
-        <p>Nothing significant: {rules.length} rules looked, and none found anything to change.</p>
+        <p>{nothingFound(rules)}</p>
       ) : (
         <ol class="findings">
           {findings.map((finding) => (
@@ -91,7 +92,7 @@ const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string>; se
           <>
             <dt>Hidden by</dt>
             <dd>
-              Its gain shows once this is mended:{' '}
+              What it costs is counted in this one, or shows only once that is mended:{' '}
               <a href={`#finding-${anchor(hidden_by)}`}>{titles.get(hidden_by) ?? hidden_by}</a>
             </dd>
           </>

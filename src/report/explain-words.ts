@@ -1,0 +1,8 @@
+import type { ExplainResult } from '../model/documents/explain.js';
+
+/** Said where no rule found anything: how many had something to judge by. */
+export function nothingFound(rules: ExplainResult['rules']): string {
+  const looked = rules.filter(({ outcome }) => outcome !== 'not_applicable').length;
+  if (looked === 0) return 'No rule could look at this session: it holds nothing that they judge by.';
+  return `Nothing significant: ${looked} rule${looked === 1 ? '' : 's'} looked, none found anything to change.`;
+}
