@@ -78,6 +78,66 @@ describe('one process', () => {
     expect(log.kv_cache_tokens!.value * 2 * 4 * 1 * 64 * 2).toBe(2 ** 30);
   });
 
+  const onH200 = (name: string) =>
+    parseVllmLog(readFileSync(`test/fixtures/vllm-0.26-h200/${name}.log`, 'utf8'));
+
+  test('0.26, CUDA graphs and the second model runner: what is left of the budget is the KV cache', () => {
+    const log = onH200('memory-qwen2.5-7b-graphs');
+    expect(log).toMatchObject({
+      version: { value: '0.26.0' },
+      engine: { value: 'V1' },
+      dtype: { value: 'bfloat16' },
+      max_model_len: { value: 4096 },
+      max_num_batched_tokens: { value: 16_384 },
+      gpu_memory_utilization: { value: 0.9 },
+      enforce_eager: { value: false },
+      tensor_parallel_size: { value: 1 },
+      kv_cache_tokens: { value: 2_043_280 },
+      max_concurrency: { value: { tokens: 4096, requests: 498.85 } },
+      init_seconds: { value: 39.13 },
+      starts: 1,
+      failure: null,
+      reason: null,
+    });
+    const [rank] = log.ranks;
+    expect(sizes(rank!)).toEqual({
+      weights: 14.32,
+      activation_peak: 2.15,
+      non_torch: 0.22,
+      cuda_graphs: 0.89,
+      kv_cache: 109.12,
+      budget: 125.82,
+      device_total: 139.8,
+      device_free_at_start: 139.29,
+    });
+    expect(rank).toMatchObject({ process: 'EngineCore', pid: 1916, graph_capture_seconds: { value: 6 } });
+    // By hand: K and V of 28 layers, 4 KV heads of 128, 2 bytes are 57,344 bytes a token.
+    expect((2_043_280 * 2 * 28 * 4 * 128 * 2) / 2 ** 30).toBeCloseTo(109.12, 2);
+    // Graphs are captured after the cache has been made and are beyond the budget.
+    expect(Math.abs(125.82 - 14.32 - 2.15 - 0.22 - 109.12)).toBeLessThan(0.02);
+  });
+
+  test('0.26, a server: the same lines behind the process of its front end', () => {
+    const log = onH200('server');
+    expect(log).toMatchObject({
+      version: { value: '0.26.0' },
+      max_model_len: { value: 2048 },
+      kv_cache_tokens: { value: 3_211_424 },
+      starts: 1,
+      reason: null,
+    });
+    expect(sizes(log.ranks[0]!)).toMatchObject({
+      weights: 1.86,
+      activation_peak: 0.44,
+      non_torch: 0.22,
+      cuda_graphs: 0.11,
+      kv_cache: 67.38,
+    });
+    // By hand: 22 layers, 4 KV heads of 64, and half of the GPU.
+    expect((3_211_424 * 2 * 22 * 4 * 64 * 2) / 2 ** 30).toBeCloseTo(67.38, 2);
+    expect(139.8 * log.gpu_memory_utilization!.value - 1.86 - 0.44 - 0.22).toBeCloseTo(67.38, 2);
+  });
+
   test('0.5.4: of two starts in one log the last', () => {
     const log = parsed('v0.5.4-gptq-and-awq');
     expect(log).toMatchObject({
