@@ -22,6 +22,8 @@ export interface ServerTimes {
   queueFrom: string;
   prefillMs: number | null;
   e2eMs: number | null;
+  /** The client's mean of the requests that e2eMs is of; null: those that count. */
+  clientE2eMs: number | null;
 }
 
 export interface RequestFacts {
@@ -134,10 +136,10 @@ function splitTtft(times: readonly RequestTimes[], server: ServerTimes, ttftMs: 
 /** What the client saw beyond the server's own end-to-end time, else the fastest head of an answer. */
 function networkOf(
   times: readonly RequestTimes[],
-  { e2eMs }: ServerTimes,
+  { e2eMs, clientE2eMs }: ServerTimes,
   ttftMs: number,
 ): { ms: number; from: string } | null {
-  const seen = mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
+  const seen = clientE2eMs ?? mean(times.map(({ ttft_ms, decode_ms }) => ttft_ms + decode_ms));
   if (e2eMs !== null && seen > e2eMs) {
     return { ms: seen - e2eMs, from: "the client's mean less the server's own end-to-end histogram" };
   }

@@ -72,16 +72,16 @@ const leastSamples = 4;
 
 /** What the server says of a mean request while the load ran; null where it does not. */
 async function serverTimes(database: SessionDatabase, executionId: string): Promise<ServerTimes> {
-  const rows = await database.query<{ metric: string; mean: number; n: number; grown: number }>(
-    `SELECT metric, avg(value) AS mean, count(*) AS n, max(value) - min(value) AS grown FROM telemetry
+  const rows = await database.query<{ metric: string; mean: number; n: number }>(
+    `SELECT metric, avg(value) AS mean, count(*) AS n FROM telemetry
      WHERE execution_id = $1 AND scope = 'server' GROUP BY metric`,
     [executionId],
   );
   const of = (metric: string) => rows.find((row) => row.metric === metric);
-  const histogram = (name: string): number | null => {
-    const count = of(`${name}_requests_total`)?.grown ?? 0;
-    return count > 0 ? ((of(`${name}_seconds_total`)?.grown ?? 0) / count) * 1e3 : null;
-  };
+  const counted = new Map<string, Counted | null>();
+  for (const name of ['queue', 'prefill', 'e2e'])
+    counted.set(name, await countedByServer(database, executionId, name));
+  const histogram = (name: string) => counted.get(name)?.meanMs ?? null;
   const queue = histogram('queue');
   const waiting = of('requests_waiting');
   const little = queue === null && waiting !== undefined && waiting.n >= leastSamples;
@@ -90,13 +90,60 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
     queueMs: queue ?? (little && rate !== null ? (waiting.mean / rate) * 1e3 : null),
     queueFrom:
       queue !== null
-        ? "the server's own histogram of queue times, its growth while the load ran"
+        ? "the server's own histogram of queue times, its growth since the warm-up"
         : little
           ? `Little's law: ${waiting.mean.toPrecision(3)} requests waiting on average (${waiting.n} samples) / requests a second`
           : '',
     prefillMs: histogram('prefill'),
     e2eMs: histogram('e2e'),
+    clientE2eMs: await clientMean(database, executionId, counted.get('e2e') ?? null),
   };
+}
+
+interface Counted {
+  meanMs: number;
+  requests: number;
+  /** Requests that the server had finished by then are not in it. */
+  since_ns: number;
+}
+
+/**
+ * Mean of a server's histogram over the requests that count, from its readings: it counts a request when it has finished, so
+ * it begins with the last reading that had no more than the warm-up in it. Null where it did not grow.
+ */
+async function countedByServer(
+  database: SessionDatabase,
+  executionId: string,
+  name: string,
+): Promise<Counted | null> {
+  const [row] = await database.query<{ n: number; seconds: number; since_ns: number | null }>(
+    `WITH reading AS (
+       SELECT t_ns, max(value) FILTER (metric = $2) AS n, max(value) FILTER (metric = $3) AS seconds
+       FROM telemetry WHERE execution_id = $1 AND scope = 'server' AND metric IN ($2, $3) GROUP BY t_ns),
+     first AS (
+       SELECT max(t_ns) AS t_ns FROM reading
+       WHERE n - (SELECT min(n) FROM reading) <= (SELECT count(*) FROM requests WHERE execution_id = $1 AND warmup))
+     SELECT max(n) - arg_min(n, t_ns) AS n, max(seconds) - arg_min(seconds, t_ns) AS seconds, min(t_ns) AS since_ns
+     FROM reading WHERE t_ns >= (SELECT t_ns FROM first)`,
+    [executionId, `${name}_requests_total`, `${name}_seconds_total`],
+  );
+  if (!row || row.since_ns === null || !(row.n > 0)) return null;
+  return { meanMs: (row.seconds / row.n) * 1e3, requests: row.n, since_ns: row.since_ns };
+}
+
+/** The client's own mean of the requests that the server counted, ms; null where they are not as many. */
+async function clientMean(
+  database: SessionDatabase,
+  executionId: string,
+  counted: Counted | null,
+): Promise<number | null> {
+  if (counted === null) return null;
+  const [row] = await database.query<{ n: number; ms: number | null }>(
+    `SELECT count(*) AS n, avg(end_ns - sent_ns) / 1e6 AS ms FROM requests
+     WHERE execution_id = $1 AND status = 'ok' AND end_ns > $2`,
+    [executionId, counted.since_ns],
+  );
+  return row && row.n === counted.requests ? row.ms : null;
 }
 
 /** Requests a second that were answered while the load ran. */
@@ -148,7 +195,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],
-        { queueMs: null, queueFrom: '', prefillMs: null, e2eMs: null },
+        { queueMs: null, queueFrom: '', prefillMs: null, e2eMs: null, clientE2eMs: null },
         {
           execution_id: e2e.execution_id,
           point: e2e.label,

@@ -1,0 +1,26 @@
+import { expect, test } from 'vitest';
+import { importSession } from '../../session/archive-import.js';
+import { openSession } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { servingWaterfalls } from './serving-waterfalls.js';
+
+const home = testHome();
+
+// `bench serve` against vLLM 0.26 on an H200, 4, 16 and 32 users, --max-num-seqs 16, server and client on one machine.
+test('what a server counts is held against the same requests: warm-up is in its histograms', async () => {
+  const { id } = await importSession('test/fixtures/vllm-0.26-h200/bench-serve.tgz', home);
+  const session = await openSession(id, home);
+  const database = await session.connect();
+  const stages = await servingWaterfalls(session, database);
+  await database.close();
+  const ms = (users: number, bar: string) =>
+    stages.find(({ point }) => point === `${users} users`)!.bars.find(({ id: one }) => one === bar)!.ms;
+  // Over the loopback; the warm-up's 32 requests waited less and made it 40 ms.
+  for (const users of [4, 16, 32]) expect(ms(users, 'host.network')).toBeLessThan(10);
+  // Of 32 users 16 wait for the turn of the other 16, which takes as long as a request of 16 users.
+  expect(ms(16, 'host.queue')).toBeLessThan(1);
+  const turn = stages.find(({ point }) => point === '16 users')!.measured_ms.value!;
+  expect(Math.abs(ms(32, 'host.queue') / turn - 1)).toBeLessThan(0.2);
+  for (const { bars, measured_ms } of stages)
+    expect(bars.reduce((sum, bar) => sum + bar.ms, 0)).toBeCloseTo(measured_ms.value!, 6);
+});
