@@ -53,7 +53,12 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   const none = (why: MissingFigure): Need => ({ necessary: why, roofs: [] });
   const { workload, hardware } = session.manifest;
   if (!workload?.model) {
-    return none(missing('no_model', 'the session does not say which model it ran (session utilization --model names it)'));
+    return none(
+      missing(
+        'no_model',
+        'the session does not say which model it ran (session utilization --model names it)',
+      ),
+    );
   }
   const [first] = steps;
   if (!first) return none(missing('no_stage', 'nothing tells what the stage must compute'));
