@@ -26,7 +26,7 @@ export function machineFigures(
   return {
     gpu_utilization_percent: gpu.utilization,
     gpu_memory_used_bytes: gpuMemory(rows.memory, point, telemetry.gpus, gpu.none),
-    memory_bytes: memoryFigure(rows, point, because),
+    memory_bytes: memoryFigure(rows, point, because, workload.device),
     power_w: gpu.power,
     sm_clock_mhz: gpu.clock,
     cpu_cores_busy: cores
@@ -179,6 +179,7 @@ function memoryFigure(
   { memory, outcomes }: Pick<BenchRows, 'memory'> & { outcomes: readonly PointRow[] },
   point: string,
   because: Because,
+  device: string,
 ): Figure {
   const told = outcomes.filter(({ memory_bytes }) => memory_bytes !== null);
   if (told.length > 0) {
@@ -192,6 +193,10 @@ function memoryFigure(
       },
     );
   }
+  const unsampled = missing('no_samples', 'memory was not sampled in the timed repeats');
+  const reason = because(['memory', 'memory_bytes'], unsampled);
+  // An engine on a GPU that says why its memory cannot be told: the host's pages beside it are no answer.
+  if (device !== 'cpu' && reason !== unsampled) return reason;
   const resident = memory.find((row) => row.point === point && row.kind === 'rss' && row.device === null);
   return resident
     ? figure(
@@ -199,8 +204,5 @@ function memoryFigure(
         'B',
         'memory: resident set of the process, largest in the timed repeats; what other points left allocated is in it',
       )
-    : because(
-        ['memory', 'memory_bytes'],
-        missing('no_samples', 'memory was not sampled in the timed repeats'),
-      );
+    : reason;
 }
