@@ -65,15 +65,16 @@ def spawn_processes() -> None:
 
 
 def _on_engine_processes(module: Any) -> None:
-    """Spawns where a program of any make allows it: it stands, at this moment, below `if __name__ == "__main__"`."""
+    """Spawns where a program of any make allows it: it stands, at this moment, below `if __name__ == "__main__"`. Not for
+    torch's profiler, which begins in the forked process itself."""
     context = getattr(module, "get_mp_context", None)
-    if context is None:
+    if context is None or os.environ.get("INFERSCOPE_EVALUATOR") not in ("nsys", "ncu"):
         return
 
     @functools.wraps(context)
     def spawning() -> Any:
         if "VLLM_WORKER_MULTIPROC_METHOD" not in os.environ and below_main_guard():
-            say("vLLM's processes are spawned, not forked: of forked ones a profiler records nothing")
+            say("vLLM's processes are spawned, not forked: of forked ones nsys and ncu record no kernel")
             os.environ["VLLM_WORKER_MULTIPROC_METHOD"] = "spawn"
         return context()
 

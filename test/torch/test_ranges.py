@@ -170,9 +170,11 @@ class VllmTest(unittest.TestCase):
 
     def test_vllm_spawns_below_a_guard_and_the_user_has_the_last_word(self):
         method = "VLLM_WORKER_MULTIPROC_METHOD"
-        for below, given, expected in ((True, None, "spawn"), (False, None, None), (True, "fork", "fork")):
+        cases = (("nsys", True, None, "spawn"), ("nsys", False, None, None), ("ncu", True, "fork", "fork"), ("torch", True, None, None))
+        for evaluator, below, given, expected in cases:
             module = types.SimpleNamespace(get_mp_context=lambda: os.environ.get(method))
-            with mock.patch.dict(os.environ, {method: given} if given else {}), mock.patch.object(self.module, "below_main_guard", lambda: below):
+            told = {"INFERSCOPE_EVALUATOR": evaluator, **({method: given} if given else {})}
+            with mock.patch.dict(os.environ, told), mock.patch.object(self.module, "below_main_guard", lambda: below):
                 if given is None:
                     os.environ.pop(method, None)
                 self.module._on_engine(module)
