@@ -34,7 +34,9 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
       (a, b) => b.run_ms - a.run_ms || order(a) - order(b) || a.finding.id.localeCompare(b.finding.id),
     );
   unique(all.map(({ finding }) => finding));
-  for (const stage of stages)
+  // A benchmark has a stage of a kind at every point: findings are about the first, as their ceilings are.
+  const first = new Map(stages.toReversed().map((stage) => [stage.kind, stage]));
+  for (const stage of first.values())
     share(
       all.filter(({ finding }) => finding.stage === stage.kind),
       stage,

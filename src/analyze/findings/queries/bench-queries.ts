@@ -50,3 +50,21 @@ export function benchFlagSql(code: string, points: readonly string[] | null): st
     ? sql
     : `SELECT * FROM (${sql}) WHERE point IN (${points.map((point) => literal(point)).join(', ')})`;
 }
+
+/**
+ * What tells a launch-bound decode step: its period in timed repeats, cores that the process kept busy in them, and kernels and
+ * work of the device in the watched one; a row a launch.
+ */
+export const benchStepSql = (executionId: string, point: string): string =>
+  `WITH timed AS (
+     SELECT coalesce(launch, 0) AS launch, start_ns, end_ns, tpot_ns FROM iterations
+     WHERE execution_id = ${literal(executionId)} AND point = ${literal(point)} AND NOT coalesce(warmup, false) AND coalesce(rank, 0) = 0),
+   cores AS (
+     SELECT r.launch, avg(t.value) AS busy FROM telemetry t JOIN timed r ON t.t_ns BETWEEN r.start_ns AND r.end_ns
+     WHERE t.execution_id = ${literal(executionId)} AND t.scope = 'process' AND t.metric = 'cores_busy' AND t.value IS NOT NULL GROUP BY r.launch)
+   SELECT d.launch, round((SELECT avg(tpot_ns) FROM timed t WHERE t.launch = coalesce(d.launch, 0)) / 1e6, 4) AS step_ms, round(d.kernels / d.stages, 2) AS kernels,
+     round(d.kernel_ns / d.stages / 1e6, 4) AS kernel_ms, round(d.busy_ns / d.stages / 1e6, 4) AS busy_ms,
+     round((SELECT busy FROM cores c WHERE c.launch = coalesce(d.launch, 0)), 3) AS cores_busy
+   FROM device_work d
+   WHERE d.execution_id = ${literal(executionId)} AND d.point = ${literal(point)} AND d.kind = 'decode' AND d.stages > 0 AND coalesce(d.rank, 0) = 0
+   ORDER BY d.launch`;

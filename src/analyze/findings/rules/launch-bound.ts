@@ -1,3 +1,4 @@
+import { launchesOfBench } from '../bench-launches.js';
 import { graphNode, idleCauses, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
 import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
@@ -13,8 +14,7 @@ const leastLaunches = 20;
 
 const idleBars = ['launch_overhead', 'launch_latency', 'host', 'synchronization'];
 
-/** The host hands kernels over more slowly than the device runs them. */
-export const launchBound: Rule = stageRule(
+const ofTimeline: Rule = stageRule(
   {
     id: 'launch_bound',
     title: 'Launch-bound stage',
@@ -45,6 +45,15 @@ export const launchBound: Rule = stageRule(
     return finding(context, stage, launch, stretchesOfDispatch(stage.inside_ms, causes));
   },
 );
+
+/** The host hands kernels over more slowly than the device runs them: by a timeline, else by what a benchmark watched. */
+export const launchBound: Rule = {
+  ...ofTimeline,
+  async find(context) {
+    const found = await ofTimeline.find(context);
+    return found.outcome === 'not_applicable' ? ((await launchesOfBench(context)) ?? found) : found;
+  },
+};
 
 async function finding(
   context: FindingContext,
