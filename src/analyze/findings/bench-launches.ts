@@ -153,7 +153,7 @@ async function changeOf(
   const attention = args['attn'] === 'flash_attention_2' ? ' --engine-arg attn=sdpa' : '';
   return {
     kind: 'flag',
-    text: `Let the engine replay a decode step as one CUDA graph: ${modeSwitch}${attention}. In a program of your own: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
+    text: `Let the engine replay a decode step as one CUDA graph (${modeSwitch}${attention}). In a program of your own: ${own.text.charAt(0).toLowerCase()}${own.text.slice(1)}`,
     example: `${modeSwitch}${attention}  # in a program: ${own.example ?? ''}`,
   };
 }
