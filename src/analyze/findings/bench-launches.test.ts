@@ -6,6 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../bench/test-bench.js';
 import { explainSession } from '../explain/explain.js';
 import { repetitions, sessionOf } from '../test-session.js';
+import { verifySessions } from '../verify/verify.js';
 import { whatIf } from '../what-if/what-if.js';
 import { benchWaterfalls } from '../waterfall/bench-waterfalls.js';
 import { graphGain } from './bench-launches.js';
@@ -183,6 +184,18 @@ test('a benchmark tells a launch-bound decode step by itself, with the rows it r
   const stage = (await whatIf(session, ['cudagraph'])).data.stages.find(({ kind }) => kind === 'decode');
   const saved = stage!.before_ms.value! - stage!.after_ms.value!;
   expect(Math.abs(saved - first!.gain!.expected_ms)).toBeLessThan(0.02 * saved);
+});
+
+test('--verify against the recorded graph: gone, and what it achieved lies in the interval', async () => {
+  const eager = await bench();
+  // 12.6 % of the graph's step is idle (docs/gpu-tour.md).
+  const graph = await bench({ step_ms: 2.95, busy_ms: 0.874 * 2.95, args: { mode: 'cudagraph' } });
+  const { changes } = (await verifySessions(eager, graph)).data;
+  expect(changes.find(({ finding }) => finding === 'launch_bound:decode')).toMatchObject({
+    outcome: 'gone',
+    achieved_ms: expect.closeTo(6.36, 2) as number,
+    within_interval: true,
+  });
 });
 
 test('other points and variants of a session leave the finding of its first as it is', async () => {
