@@ -21,7 +21,7 @@ const mostBusy = 0.9;
  * A graph needs a static KV cache behind a mask, which costs kernels time: of TinyLlama's eager steps on an H200 17 % at batch 1
  * and 74 % at batch 32 (2.73 → 4.74 ms; docs/gpu-tour.md, Benchmarks on an H200).
  */
-const staticCacheShare = 0.75;
+export const staticCacheShare = 0.75;
 
 export interface StepLaunches {
   /** Of a mean step: W, time in which the device has work, and idle time in which the host computes, ms. */
