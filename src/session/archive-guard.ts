@@ -69,8 +69,13 @@ export function createArchiveGuard(archive: string): ArchiveGuard {
 
   return {
     admit({ path, type, size }) {
-      const parts = path.split('/');
-      const [top, ...rest] = parts;
+      if (type === 'Directory') {
+        throw refuse(
+          'it holds folders as entries of their own, as tar packs them',
+          'An archive of a session is files only, the manifest first, so that nothing is written unchecked.',
+        );
+      }
+      const [top, ...rest] = path.split('/');
       const safe = rest.length > 0 && rest.every((part) => part !== '' && part !== '.' && part !== '..');
       if (!top || !sessionIdPattern.test(top) || !safe || path.includes('\\') || path.includes('\0')) {
         throw refuse('an entry leads outside of the session', `The entry is ${JSON.stringify(path)}.`);

@@ -218,6 +218,11 @@ test.each<[string, (files: Entry[]) => Entry[], RegExp]>([
     /Link/,
   ],
   [
+    'a folder of its own, as tar packs it',
+    (files) => [{ path: `${kept.id}/`, type: 'Directory' }, ...files],
+    /folders as entries of their own/,
+  ],
+  [
     'a device',
     (files) => [...files, { path: `${kept.id}/derived/d`, type: 'CharacterDevice' }],
     /CharacterDevice/,
