@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import {
   existsSync,
+  mkdirSync,
   readFileSync,
   readdirSync,
   readlinkSync,
@@ -9,7 +10,7 @@ import {
   statSync,
   utimesSync,
 } from 'node:fs';
-import { mkdir, rename } from 'node:fs/promises';
+import { rename } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -93,7 +94,8 @@ export interface TemporaryFolder {
  */
 export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder> {
   const path = join(home.sessions, ownName('tmp'));
-  await mkdir(path);
+  // At once: a signal between the folder and what takes it along would leave it behind.
+  mkdirSync(path);
   const timer = setInterval(() => {
     try {
       utimesSync(path, new Date(), new Date());
