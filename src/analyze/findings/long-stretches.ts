@@ -34,10 +34,15 @@ export const placeWords = ({ relation, place }: Place): string =>
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
 
 function stretchesSql(kind: string, instances: number): string {
-  const where = kind === 'outside' ? '' : ` AND phase IN ('${kind}', 'sampling')`;
+  // A gap may begin before the step that ends it: only what lies in the step's window is the step's.
+  const from = kind === 'outside' ? 'h_start' : 'greatest(h_start, w.start_ns)';
+  const to = kind === 'outside' ? 'h_end' : 'least(h_end, w.end_ns)';
+  const step = kind === 'outside' ? '' : ` JOIN windows w ON w.stage_id = g.step_id AND w.kind = '${kind}'`;
   return `WITH stretch AS (
-       SELECT start_ns, start_ns + dur_ns AS next_ns, tid, stage_id, before_op_id, host_ns, start_ns + coalesce(synchronization_ns, 0) + host_ns / 2 AS middle_ns
-       FROM focus_gaps WHERE host_ns > ${longHostNs}${where}),
+       SELECT g.start_ns, next_ns, tid, before_op_id, ${to} - ${from} AS host_ns, (${from} + ${to}) / 2 AS middle_ns
+       FROM (SELECT *, start_ns + dur_ns AS next_ns, start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end
+         FROM focus_gaps WHERE host_ns > ${longHostNs}) g${step}
+       WHERE ${to} - ${from} > ${longHostNs}),
      around AS (
        SELECT g.start_ns, arg_max(r.raw_name, r.start_ns) AS range_name
        FROM stretch g JOIN (SELECT raw_name, start_ns, end_ns, tid FROM focus_stages WHERE kind = 'other' AND raw_name IS NOT NULL) r

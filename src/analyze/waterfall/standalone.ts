@@ -3,11 +3,11 @@ import { scopeDefinitions } from '../trace/scope.js';
 import { instancesSql, type PhaseClock, windowsSql } from '../trace/windows.js';
 import { requestPartsSql } from './requests.js';
 import { stepWindowsSql } from './stage-groups.js';
-import { gapSums } from './window-sums.js';
+import { gapSums, idleOfWindowsSql } from './window-sums.js';
 
 /**
  * The same query for `inferscope sql --session ID`, which has only the session's tables: what it names of phase_of,
- * own_*, focus_*, instances, windows and window_gaps is defined in front of it.
+ * own_*, focus_*, instances, windows, window_gaps and window_idle is defined in front of it.
  * @param sql one SELECT, with or without WITH, as it runs after traceScope and makeWindows
  * @param more further names and what they stand for, after the others
  */
@@ -55,6 +55,7 @@ function windowDefinitions(
     instances: instancesSql,
     windows,
     window_gaps: gapSums(unmarked),
+    window_idle: idleOfWindowsSql,
     request_parts: requestPartsSql,
     step_windows: stepWindowsSql,
   };

@@ -72,6 +72,10 @@ export const edgeSums = ({ source }: Pick<TraceScope, 'source'>, windows = 'wind
      greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
    FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
 
+/** What of the table window_idle a query that stands alone may name: the parts of gaps in each window, clipped to it. */
+export const idleOfWindowsSql = `SELECT kind, stage_id, ${gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).join(', ')}
+  FROM windows LEFT JOIN (SELECT stage_id, ${gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id) USING (stage_id)`;
+
 /**
  * Makes the tables window_kernels (stage_id, class, ns, n), window_copies (stage_id, kind, ns, n), window_idle (stage_id,
  * the parts of gaps and edges) from what import swept: sums over few columns. Needs `windows`.

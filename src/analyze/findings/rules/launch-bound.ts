@@ -1,4 +1,5 @@
 import { launchesOfBench } from '../bench-launches.js';
+import { gapParts } from '../../trace/phases.js';
 import { graphNode, idleCauses, slowNodeGapNs, stretchesOfDispatch } from '../idle-causes.js';
 import { launchTogether } from '../launch-changes.js';
 import { longStretches } from '../long-stretches.js';
@@ -66,13 +67,12 @@ async function finding(
   const nodes = ((node.ns - node.least_ns) * kernels) / 1e6;
   const stake = launches_ms + stretches;
   const gain = Math.max(0, stake - nodes);
-  const where = kind === 'outside' ? 'true' : `phase = '${kind}'`;
-  const { evidence } = await context.evidence<Gaps>(
-    `SELECT coalesce(cause, 'unattributed') AS cause, count(*) AS gaps, round(avg(dur_ns) / 1e3, 2) AS mean_us, round(sum(dur_ns) / 1e6, 3) AS idle_ms,
-            round(sum(host_ns) / 1e6, 3) AS host_ms, round(sum(launch_overhead_ns) / 1e6, 3) AS launch_overhead_ms,
-            round(sum(launch_latency_ns) / 1e6, 3) AS launch_latency_ms
-     FROM focus_gaps WHERE ${where} GROUP BY 1 ORDER BY idle_ms DESC`,
-    (rows) => gapsText(rows, stage),
+  const meanMs = (parts: string) => `round(avg(${parts}) / 1e6, 3)`;
+  const { evidence } = await context.evidence<Idle>(
+    `SELECT count(*) AS stages, ${meanMs(gapParts.join(' + '))} AS idle_ms, ${meanMs('host')} AS host_ms,
+            ${meanMs('launch_overhead')} AS launch_overhead_ms, ${meanMs('launch_latency')} AS launch_latency_ms
+     FROM window_idle WHERE kind = '${kind}'`,
+    ([row]) => idleText(row!, kind),
   );
   const prepared = stretches > 0 ? stage.prepared_ms : 0;
   const compiled = stretches > 0 ? stage.inside_compile_ms : 0;
@@ -129,22 +129,19 @@ function covered(facts: StageFacts, claimed: number): string[] {
   ];
 }
 
-interface Gaps extends Record<string, string | number> {
-  gaps: number;
+interface Idle extends Record<string, number> {
+  stages: number;
   idle_ms: number;
   host_ms: number;
   launch_overhead_ms: number;
   launch_latency_ms: number;
 }
 
-function gapsText(rows: readonly Gaps[], { kind, instances }: StageFacts): string {
-  const each = (column: 'gaps' | 'idle_ms' | 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms') =>
-    rows.reduce((sum, row) => sum + (row[column] ?? 0), 0) / instances;
+function idleText(
+  { stages, idle_ms: idle, host_ms: host, launch_overhead_ms: calls, launch_latency_ms: latency }: Idle,
+  kind: StageFacts['kind'],
+): string {
   const place =
-    kind === 'outside'
-      ? 'the capture'
-      : instances === 1
-        ? `the ${kind}`
-        : `each of ${instances} ${kind} stages`;
-  return `${plural(each('gaps'), 'gap')} between kernels in ${place}: ${ms(each('idle_ms'))} idle, of which ${ms(each('host_ms'))} before the launch call, ${ms(each('launch_overhead_ms'))} in it and ${ms(each('launch_latency_ms'))} from its return to the kernel`;
+    kind === 'outside' ? 'the capture' : stages === 1 ? `the ${kind}` : `each of ${stages} ${kind} stages`;
+  return `${ms(idle)} idle in ${place}, of which ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }
