@@ -218,3 +218,22 @@ test('variants: a real difference with its interval, and none', () => {
   const [once] = variantAnswers([eager, variant('x', [10])]);
   expect(once!.answer).toContain('Not enough data: whether a difference is real');
 });
+
+test('a mean above the range that is known to less than that is said so', () => {
+  const point = pointOf(['latency'], [1, 8, 11], [[10, 10]]);
+  const { tpot_ms: tpot } = point.latency;
+  if (!('p50' in tpot)) throw new Error('no TPOT');
+  const told = (ci95: [number, number]) =>
+    answer(
+      [
+        {
+          ...point,
+          latency: { ...point.latency, tpot_ms: { ...tpot, mean: 10, ci95 } },
+          expected: { ...point.expected, tpot: { low: 1, high: 9, unit: 'ms', how: '' } },
+        },
+      ],
+      'latency',
+    ).answer;
+  expect(told([9.5, 10.5])).toContain('the roofline leads one to expect.');
+  expect(told([8, 12])).toContain('leads one to expect, by less than it is known to.');
+});

@@ -70,7 +70,11 @@ function rangeWords(
   const range = `${ms(expected.low)} to ${ms(expected.high)}`;
   if (mean < expected.low)
     return `${name} is below the ${range} that the roofline allows: an accounting fault.`;
-  if (mean > expected.high) return `${name} is above the ${range} that the roofline leads one to expect.`;
+  if (mean > expected.high) {
+    const above = `${name} is above the ${range} that the roofline leads one to expect`;
+    const reaches = spread.ci95 !== null && spread.ci95[0] <= expected.high;
+    return reaches ? `${above}, by less than it is known to.` : `${above}.`;
+  }
   return `${name} is within the ${range} that the roofline leads one to expect.`;
 }
 
