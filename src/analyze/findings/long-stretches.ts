@@ -34,10 +34,13 @@ export const placeWords = ({ relation, place }: Place): string =>
 const unnumbered = (name: string) => `regexp_replace(${name}, '\\d+', '#', 'g')`;
 
 function stretchesSql(kind: string, instances: number): string {
-  // A gap may begin before the step that ends it: only what lies in the step's window is the step's.
+  // A gap may begin before the step that ends it, or lie in the window of the step before: what lies in a window is its step's.
   const from = kind === 'outside' ? 'h_start' : 'greatest(h_start, w.start_ns)';
   const to = kind === 'outside' ? 'h_end' : 'least(h_end, w.end_ns)';
-  const step = kind === 'outside' ? '' : ` JOIN windows w ON w.stage_id = g.step_id AND w.kind = '${kind}'`;
+  const step =
+    kind === 'outside'
+      ? ''
+      : ` JOIN windows w ON w.kind = '${kind}' AND h_start < w.end_ns AND h_end > w.start_ns`;
   return `WITH stretch AS (
        SELECT g.start_ns, next_ns, tid, before_op_id, ${to} - ${from} AS host_ns, (${from} + ${to}) / 2 AS middle_ns
        FROM (SELECT *, start_ns + dur_ns AS next_ns, start_ns + coalesce(synchronization_ns, 0) AS h_start, start_ns + coalesce(synchronization_ns, 0) + host_ns AS h_end
