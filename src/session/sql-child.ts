@@ -66,10 +66,15 @@ function integer(value: bigint): number | string {
   return Number.isSafeInteger(number) ? number : value.toString();
 }
 
-/** Waits for the pipe: a fast query must not collect its result in this process. */
+/**
+ * Waits until the pipe has it: a fast query must not collect its result in this process, and what is still queued when
+ * the process exits is lost.
+ */
 async function send(message: SqlMessage): Promise<number> {
   const line = `${JSON.stringify(message)}\n`;
-  if (!process.stdout.write(line)) await new Promise((resolve) => process.stdout.once('drain', resolve));
+  await new Promise<void>((resolve, reject) => {
+    process.stdout.write(line, (error) => (error ? reject(error) : resolve()));
+  });
   return line.length;
 }
 
