@@ -72,9 +72,12 @@ export const edgeSums = ({ source }: Pick<TraceScope, 'source'>, windows = 'wind
      greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
    FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
 
+const summedParts = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ');
+const partsOrZero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).join(', ');
+
 /** What of the table window_idle a query that stands alone may name: the parts of gaps in each window, clipped to it. */
-export const idleOfWindowsSql = `SELECT kind, stage_id, ${gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).join(', ')}
-  FROM windows LEFT JOIN (SELECT stage_id, ${gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id) USING (stage_id)`;
+export const idleOfWindowsSql = `SELECT kind, stage_id, ${partsOrZero}
+  FROM windows LEFT JOIN (SELECT stage_id, ${summedParts} FROM window_gaps GROUP BY stage_id) USING (stage_id)`;
 
 /**
  * Makes the tables window_kernels (stage_id, class, ns, n), window_copies (stage_id, kind, ns, n), window_idle (stage_id,
@@ -95,12 +98,10 @@ export async function makeWindowSums(
     `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked, windows)}`,
   );
   if (!unmarked) await makeStepGaps(scope);
-  const sums = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`);
-  const zero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`);
   await database.query(
     `CREATE TEMP TABLE window_idle AS
-     SELECT w.kind, w.stage_id, ${zero.join(', ')}, ${edges.join(', ')}
+     SELECT w.kind, w.stage_id, ${partsOrZero}, ${edges.join(', ')}
      FROM ${windows} w JOIN (${edgeSums(scope, windows)}) USING (stage_id)
-     LEFT JOIN (SELECT stage_id, ${sums.join(', ')} FROM (${gapSums(unmarked, windows, stepGaps)}) GROUP BY stage_id) USING (stage_id)`,
+     LEFT JOIN (SELECT stage_id, ${summedParts} FROM (${gapSums(unmarked, windows, stepGaps)}) GROUP BY stage_id) USING (stage_id)`,
   );
 }
