@@ -1,0 +1,33 @@
+import { describe, expect, test } from 'vitest';
+import { readFileSync } from 'node:fs';
+import { parseVllmLog } from './parse.js';
+
+const text = (name: string) => readFileSync(`test/fixtures/vllm-logs/${name}.log`, 'utf8');
+const parsed = (name: string) => parseVllmLog(text(name));
+
+describe('logs that say nothing of memory', () => {
+  test.each([
+    ['', 'The log is empty.'],
+    ['hello\nworld', 'No line of it is one that vLLM prints.'],
+    ['INFO 09-03 [api_server.py:1] vLLM API server version 0.22.0', /mentions vLLM/],
+    [text('v0.4.2-opt-125m').split('\n')[0]!, /started, but printed nothing/],
+  ])('%#', (log, reason) => {
+    const facts = parseVllmLog(log);
+    expect(facts.ranks).toEqual([]);
+    expect(facts.reason).toMatch(reason);
+  });
+
+  test('a start that died is not taken for the one that ran', () => {
+    const log = parseVllmLog(
+      `${text('v0.9.2-qwen3-8b-a100')}\n${text('v0.9.2-qwen3-8b-a100').split('Loading')[0]!}`,
+    );
+    expect(log.starts).toBe(2);
+    expect(log.kv_cache_tokens!.value).toBe(136_080);
+  });
+
+  test('a refusal on a CPU, as recorded', () => {
+    expect(parsed('v0.32.0-cpu-no-room').failure!.value).toMatch(
+      /^Available memory on node 0 \(21\.27\/23\.54 GiB\)/,
+    );
+  });
+});
