@@ -15,7 +15,7 @@ export default defineConfig([
       'kineto-worker': 'src/import/kineto/worker.ts',
       // Worker threads of the session store.
       'scan-worker': 'src/session/scan-worker.ts',
-      'parquet-worker': 'src/session/parquet/worker.ts',
+      'encode-worker': 'src/cli/encode-worker.ts',
       // A worker thread of the load generator.
       'load-worker': 'src/load/worker.ts',
     },

@@ -63,8 +63,8 @@ export function accounted(workbench: Workbench): {
       },
       keep: (table, captureId, select, constants) =>
         timed(`keep ${table}`, () => workbench.keep(table, captureId, select, constants)),
-      async keepColumns(table, captureId, columns, constants, rows) {
-        const writer = await workbench.keepColumns(table, captureId, columns, constants, rows);
+      async keepColumns(table, captureId, columns, constants) {
+        const writer = await workbench.keepColumns(table, captureId, columns, constants);
         return {
           append: (given, count) => timed(`keep ${table}`, () => writer.append(given, count)),
           close: () => timed(`keep ${table}`, () => writer.close()),

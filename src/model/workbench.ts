@@ -30,6 +30,40 @@ export interface KeptColumn {
   values?: Float64Array;
 }
 
+/**
+ * Rows of a table that lies in memory, asked for part by part on whichever thread encodes them. What comes back is a
+ * part of an array, or one that the next call fills again.
+ */
+export interface NumberSource {
+  /** Rows `from` … `from + count`; NaN is null. Integers only where the column is one. */
+  numbers(from: number, count: number): Float64Array;
+}
+
+/** As NumberSource, of indexes into a column's values or texts; −1 is null. */
+export interface CodeSource {
+  codes(from: number, count: number): Int32Array;
+}
+
+/** A column that is the same in every row is that value. Columns of one source are encoded once. */
+export type HeldColumn =
+  | string
+  | number
+  | null
+  | { source: NumberSource }
+  | { source: CodeSource; values?: Float64Array; texts?: readonly string[] };
+export type HeldColumns = Record<string, HeldColumn>;
+
+/**
+ * A table of the model that lies in memory. Its columns are made of `input` on each thread that encodes a part of it;
+ * so the large arrays of `input` lie in memory that threads share, and the rest is copied.
+ */
+export interface HeldTable<T> {
+  table: TableName;
+  rows: number;
+  input: T;
+  columns: (input: T) => HeldColumns;
+}
+
 /** A table of the model being written into its file, without the database. */
 export interface KeptWriter {
   /**
@@ -79,10 +113,20 @@ export interface Workbench {
     captureId: string,
     columns: Record<string, KeptColumn>,
     constants: Record<string, string | number | null>,
-    /** About how many rows will come: many are written by another thread. */
-    rows: number,
   ): Promise<KeptWriter>;
-  /** Settles when every table given to `keepColumns` and closed is on disk. @throws what went wrong with one */
+  /**
+   * As `keep`, of a table that is held: it is encoded from now on, a large one by another thread, and its arrays must
+   * not change until `written` has settled. Columns that are not given are null.
+   */
+  keepHeld<T>(
+    held: HeldTable<T>,
+    captureId: string,
+    constants: Record<string, string | number | null>,
+  ): Promise<void>;
+  /**
+   * Helps to encode what was given to `keepHeld`, and settles when that, and every closed table of `keepColumns`, is on
+   * disk. @throws what went wrong with one
+   */
   written(): Promise<void>;
   /** Fewer threads also bound the memory further: sorts and joins take some for each. */
   limit(limits: {

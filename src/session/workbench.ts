@@ -3,11 +3,12 @@ import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
-import type { BulkWriter, KeptColumn, KeptWriter, Workbench } from '../model/workbench.js';
+import type { BulkWriter, HeldColumns, KeptColumn, KeptWriter, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
+import type { Digest } from './kept-file.js';
 import type { FileColumn } from './parquet/file-column.js';
-import { type ParquetThread, startParquetThread } from './parquet/thread.js';
-import { writeTable, writeTableOn } from './parquet/write-table.js';
+import { heldTables } from './parquet/held-tables.js';
+import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
 import { doubles, scan } from './scan.js';
 import { type ScanThread, startScanThread } from './scan-thread.js';
@@ -15,9 +16,6 @@ import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
 /** DuckDB's own chunk size. */
 const chunkRows = 2048;
-
-/** Tables of fewer rows are written before a thread has started. */
-const threadFromRows = 500_000;
 
 export interface OpenWorkbench extends Workbench {
   /** What `keep` has written. */
@@ -34,7 +32,7 @@ export function createWorkbench(
 ): OpenWorkbench {
   const kept: StagedFile[] = [];
   const writing: Promise<void>[] = [];
-  let thread: ParquetThread | null = null;
+  const held = heldTables();
   const scans: ScanThread[] = [];
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
@@ -43,10 +41,21 @@ export function createWorkbench(
     await mkdir(join(folder, 'tables', table), { recursive: true });
     return path;
   }
+  /** Told by `written`; before that a failure must not end the process. */
+  function keepWhen(
+    written: Promise<{ rows: number; digest: Digest }>,
+    file: Pick<StagedFile, 'table' | 'capture_id' | 'path'>,
+  ): void {
+    const whole = (async () => {
+      kept.push({ ...file, ...(await written) });
+    })();
+    whole.catch(() => {});
+    writing.push(whole);
+  }
   return {
     kept: () => kept,
     async close() {
-      await Promise.all([thread?.close(), ...scans.map((one) => one.close())]);
+      await Promise.all([held.close(), ...scans.map((one) => one.close())]);
       connection.closeSync();
     },
     async run(sql) {
@@ -95,22 +104,22 @@ export function createWorkbench(
       kept.push({ table, capture_id: captureId, path, rows: result.rowsChanged });
       return result.rowsChanged;
     },
-    async keepColumns(table, captureId, columns, constants, rows): Promise<KeptWriter> {
+    async keepColumns(table, captureId, columns, constants): Promise<KeptWriter> {
       const path = await freshPath(table, captureId);
       const specs = fileColumns(table, columns, { ...constants, capture_id: captureId });
-      const own =
-        rows < threadFromRows
-          ? writeTable(join(folder, path), specs)
-          : writeTableOn((thread ??= startParquetThread()), join(folder, path), specs);
-      const file = (async () => {
-        kept.push({ table, capture_id: captureId, path, ...(await own.written) });
-      })();
-      // Told by `written`; before that a failure must not end the process.
-      file.catch(() => {});
-      writing.push(file);
-      return own.writer;
+      const { writer, written } = writeTable(join(folder, path), specs);
+      keepWhen(written, { table, capture_id: captureId, path });
+      return writer;
+    },
+    async keepHeld(table, captureId, constants) {
+      const path = await freshPath(table.table, captureId);
+      const { columns, same } = announced(table.columns(table.input));
+      const specs = fileColumns(table.table, columns, { ...constants, ...same, capture_id: captureId });
+      const written = held.write(join(folder, path), specs, table);
+      keepWhen(written, { table: table.table, capture_id: captureId, path });
     },
     async written() {
+      await held.help();
       await Promise.all(writing.splice(0));
     },
     async limit({ threads, memory_bytes: bytes, return_pages: returned }) {
@@ -139,6 +148,26 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
     },
     close: () => appender.closeSync(),
   };
+}
+
+/** Columns of a held table: those given row by row, by the first column of each source, and those that are one value. */
+function announced(held: HeldColumns): {
+  columns: Record<string, KeptColumn>;
+  same: Record<string, string | number | null>;
+} {
+  const columns: Record<string, KeptColumn> = {};
+  const same: Record<string, string | number | null> = {};
+  const names = new Map<object, string>();
+  for (const [name, column] of Object.entries(held)) {
+    if (typeof column !== 'object' || column === null) {
+      same[name] = column;
+      continue;
+    }
+    const { source, ...own } = column;
+    if (!names.has(source)) names.set(source, name);
+    columns[name] = { from: names.get(source)!, ...own };
+  }
+  return { columns, same };
 }
 
 /** Each column of the model's table in its file: given by row, the same in all, or null. */

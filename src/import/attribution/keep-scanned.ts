@@ -21,7 +21,7 @@ export async function keepScanned(
 ): Promise<void> {
   const given = Object.entries(columns);
   const announced = Object.fromEntries(given.map(([name, column]) => [name, keptColumn(column)]));
-  const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host }, 0);
+  const writer = await workbench.keepColumns(table, capture_id, announced, { execution_id, host });
   const selected = given.flatMap(([name, column]) => ('sql' in column ? [`${column.sql} AS "${name}"`] : []));
   for (const part of from) {
     for await (const { rows, columns: batch } of workbench.scan(`SELECT ${selected.join(', ')} FROM ${part}`))

@@ -15,30 +15,24 @@ import type { Scratch } from './column.js';
 
 /** Which indexes the rows of a group have: found once, for all columns that are looked up by them. */
 export interface GroupIndexes {
-  /** Each once, in the order they are met; NaN among them where a row has none. */
+  /** Each once, in the order they are met; −1 among them where a row has none. */
   used: readonly number[];
   /** Of each row, the place of its index in `used`. */
   place: Int32Array;
 }
 
-/** Indexes of the rows of a group; NaN: none. */
-export function readIndexes(indexes: Float64Array, count: number): GroupIndexes {
+/** Indexes of the rows of a group; −1: none. */
+export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
   const place = new Int32Array(count);
   const used: number[] = [];
-  // Place + 1: 0 is none yet.
-  let known: Int32Array = new Int32Array(1024);
-  let none = 0;
+  // By index + 1, place + 1: 0 is none yet.
+  let known = new Int32Array(1024);
   for (let i = 0; i < count; i++) {
-    const index = indexes[i]!;
-    if (index !== index) {
-      if (none === 0) none = used.push(index);
-      place[i] = none - 1;
-      continue;
-    }
+    const index = indexes[i]! + 1;
     if (index >= known.length) known = longer(known, index + 1);
     let own = known[index]!;
     if (own === 0) {
-      own = used.push(index);
+      own = used.push(index - 1);
       known[index] = own;
     }
     place[i] = own - 1;
@@ -46,7 +40,7 @@ export function readIndexes(indexes: Float64Array, count: number): GroupIndexes 
   return { used, place };
 }
 
-function longer(array: Int32Array, length: number): Int32Array {
+function longer(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
   const copy = new Int32Array(Math.max(length, 2 * array.length));
   copy.set(array);
   return copy;
@@ -67,7 +61,7 @@ export function lookedUpChunk(
   let nulls = false;
   const table = Int32Array.from(used, (index) => {
     const value = values ? (values[index] ?? Number.NaN) : index;
-    if (Number.isNaN(value)) {
+    if (Number.isNaN(value) || index < 0) {
       nulls = true;
       return -1;
     }

@@ -18,6 +18,10 @@ export interface FileColumn extends ColumnSpec {
 
 export const arrayOf = ({ name, from }: FileColumn): string => from ?? name;
 
+/** Its values follow from codes, of a dictionary or of its own values. */
+export const isLookedUp = ({ type, values }: FileColumn): boolean =>
+  type === 'VARCHAR' || values !== undefined;
+
 /** Names of the arrays that columns are made of. */
 export const arraysOf = (columns: readonly FileColumn[]): string[] => [
   ...new Set(columns.filter(({ constant }) => constant === undefined).map(arrayOf)),

@@ -3,9 +3,10 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { digestFile } from '../kept-file.js';
 import { testFolder } from '../test-folder.js';
-import type { FileColumn } from './file-column.js';
-import { startParquetThread } from './thread.js';
-import { writeTable, writeTableOn, type WrittenTable } from './write-table.js';
+import { arrayOf, type FileColumn, isLookedUp } from './file-column.js';
+import type { HeldColumn, HeldColumns } from '../../model/workbench.js';
+import { heldTables } from './held-tables.js';
+import { writeTable } from './write-table.js';
 
 /** The oracle: another program's reader. */
 async function read(path: string, select: string): Promise<unknown[][]> {
@@ -48,29 +49,87 @@ const kinds: Record<string, (row: number) => number> = {
 };
 
 test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB reads them', async (rows) => {
-  await writtenAndRead(rows, writeTable);
+  await writtenAndRead(rows, async (path, columns, values) => {
+    const { writer, written } = writeTable(path, columns);
+    for (let from = 0; from < rows; from += 40_000) {
+      const part = Object.fromEntries(
+        Object.entries(values).map(([name, all]) => [name, all.subarray(from, from + 40_000)]),
+      );
+      await writer.append(part, Math.min(40_000, rows - from));
+    }
+    await writer.close();
+    return written;
+  });
 });
 
-test.each([5, 260_001])('%i rows by a thread of its own', async (rows) => {
-  const thread = startParquetThread();
-  await writtenAndRead(rows, (path, columns) => writeTableOn(thread, path, columns));
-  await thread.close();
+test.each([0, 5, 130_001])('%i rows that are held', async (rows) => {
+  await writtenAndRead(rows, async (path, columns, values) => {
+    const tables = heldTables();
+    const written = tables.write(path, columns, {
+      table: 'kernels',
+      rows,
+      input: values,
+      columns: (input) => sourcesOf(columns, input),
+    });
+    await tables.help();
+    await tables.close();
+    return written;
+  });
 });
 
-test('a thread tells what it cannot write, and a file that nobody closes', async () => {
+test('what cannot be written is told, and so is what goes wrong while a table is encoded', async () => {
   const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
-  const thread = startParquetThread();
-  const lost = writeTableOn(thread, join(testFolder(), 'no-such-folder', 'a.parquet'), columns);
-  await expect(lost.written).rejects.toMatchObject({ code: 'ENOENT' });
-  const open = writeTableOn(thread, join(testFolder(), 'a.parquet'), columns);
-  await open.writer.append({ start_ns: Float64Array.of(1) }, 1);
-  await thread.close();
+  const tables = heldTables();
+  const of = (numbers: () => Float64Array) => ({
+    table: 'kernels' as const,
+    rows: 3,
+    input: {},
+    columns: (): HeldColumns => ({ start_ns: { source: { numbers } } }),
+  });
+  const lost = join(testFolder(), 'no-such-folder', 'a.parquet');
+  await expect(
+    tables.write(
+      lost,
+      columns,
+      of(() => new Float64Array(3)),
+    ),
+  ).rejects.toMatchObject({
+    code: 'ENOENT',
+  });
+  const broken = () => {
+    throw new Error('the rows are gone');
+  };
+  const second = expect(tables.write(join(testFolder(), 'a.parquet'), columns, of(broken))).rejects.toThrow(
+    'the rows are gone',
+  );
+  await tables.help();
+  await second;
+  await tables.close();
 });
 
-async function writtenAndRead(
-  rows: number,
-  write: (path: string, columns: readonly FileColumn[]) => WrittenTable,
-): Promise<void> {
+/** The arrays as a held table gives them. */
+function sourcesOf(columns: readonly FileColumn[], values: Record<string, Float64Array>): HeldColumns {
+  return Object.fromEntries(
+    columns
+      .filter(({ constant }) => constant === undefined)
+      .map((column) => {
+        const all = values[arrayOf(column)]!;
+        const codes = Int32Array.from(all, (value) => (Number.isNaN(value) ? -1 : value));
+        const held: HeldColumn = isLookedUp(column)
+          ? { source: { codes: (from, count) => codes.subarray(from, from + count) } }
+          : { source: { numbers: (from, count) => all.subarray(from, from + count) } };
+        return [arrayOf(column), held];
+      }),
+  );
+}
+
+type Write = (
+  path: string,
+  columns: readonly FileColumn[],
+  values: Record<string, Float64Array>,
+) => Promise<object>;
+
+async function writtenAndRead(rows: number, write: Write): Promise<void> {
   const columns: FileColumn[] = Object.keys(kinds).map((name) => ({ name, type: 'BIGINT', texts: [] }));
   columns.push(
     { name: 'small', type: 'INTEGER', texts: [] },
@@ -101,15 +160,7 @@ async function writtenAndRead(
     ]),
   );
   const path = join(testFolder(), 'a.parquet');
-  const { writer, written } = write(path, columns);
-  for (let from = 0; from < rows; from += 40_000) {
-    const part = Object.fromEntries(
-      Object.entries(values).map(([name, all]) => [name, all.subarray(from, from + 40_000)]),
-    );
-    await writer.append(part, Math.min(40_000, rows - from));
-  }
-  await writer.close();
-  expect(await written).toMatchObject({ rows, digest: await digestFile(path) });
+  expect(await write(path, columns, values)).toMatchObject({ rows, digest: await digestFile(path) });
 
   const got = await read(path, columns.map(({ name }) => `"${name}"`).join(', '));
   expect(got.length).toBe(rows);

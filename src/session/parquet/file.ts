@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
-import type { Columns } from '../../model/workbench.js';
 import type { Digest } from '../kept-file.js';
-import { constantChunk } from './column.js';
 import type { ColumnSpec, FileColumn } from './file-column.js';
-import { groupEncoder } from './group.js';
-import { physicalTypes } from './pages.js';
+import type { EncodedGroup } from './group.js';
+import { columnMetadata, physicalTypes } from './pages.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** DuckDB's own size of a row group: one thread reads one. */
@@ -13,8 +11,7 @@ export const groupRows = 122_880;
 
 /** A file being written, row group by row group. */
 export interface ParquetFile {
-  /** The first `rows` values of every array of `arraysOf`; no group has more than the first one. */
-  writeGroup(columns: Columns, rows: number): void;
+  writeGroup(group: EncodedGroup): void;
   close(): { rows: number; digest: Digest };
 }
 
@@ -33,37 +30,22 @@ export function createParquet(path: string, columns: readonly FileColumn[]): Par
     bytes += part.length;
   };
   write(Buffer.from('PAR1'));
-  // Made for the first group, which is the largest: a table of few rows needs no megabytes a column.
-  let encoder: ReturnType<typeof groupEncoder> | null = null;
   const groups: ThriftStruct[] = [];
   let total = 0;
 
   return {
-    writeGroup(given, rows) {
+    writeGroup({ rows, chunks }) {
       const begin = bytes;
-      encoder ??= groupEncoder(rows);
-      const encode = encoder(given, rows);
-      const chunks = columns.map((spec) => {
-        const { pages, metadata } =
-          spec.constant === undefined ? encode(spec) : constantChunk(spec, spec.constant, rows);
+      const written = chunks.map((chunk, index) => {
         const at = bytes;
-        for (const page of pages) write(page);
-        const offsets: ThriftStruct =
-          pages.length > 1
-            ? [
-                [9, i64(at + pages[0]!.length)],
-                [11, i64(at)],
-              ]
-            : [[9, i64(at)]];
-        const known = metadata(spec.name);
-        const meta = [...known.slice(0, -1), ...offsets, known.at(-1)!];
+        for (const page of chunk.pages) write(page);
         return struct([
           [2, i64(at)],
-          [3, struct(meta)],
+          [3, struct(columnMetadata(columns[index]!.name, chunk, at))],
         ]);
       });
       groups.push([
-        [1, list(chunks)],
+        [1, list(written)],
         [2, i64(bytes - begin)],
         [3, i64(rows)],
       ]);

@@ -1,37 +1,50 @@
-import type { Columns } from '../../model/workbench.js';
-import { createScratch, numbersChunk } from './column.js';
+import { constantChunk, createScratch, numbersChunk } from './column.js';
 import { type GroupIndexes, lookedUpChunk, readIndexes } from './dictionary.js';
-import { arrayOf, type FileColumn } from './file-column.js';
+import { arrayOf, type FileColumn, isLookedUp } from './file-column.js';
 import type { ColumnChunk } from './pages.js';
 
+/** The arrays that the columns of a row group are made of, by name. */
+export interface GroupArrays {
+  /** NaN is null. */
+  numbers(array: string): Float64Array;
+  /** Of columns that are looked up: −1 is null. */
+  codes(array: string): Int32Array;
+}
+
+export interface EncodedGroup {
+  rows: number;
+  /** In the order of the columns. */
+  chunks: ColumnChunk[];
+}
+
 /**
- * Encodes the columns of row groups, doing once what several share: columns of one array and type without values of
- * their own are one chunk, and an array that many are looked up by is read once.
- * @param rows of a group at most
+ * Encodes row groups, doing once what several columns share: columns of one array and type without values of their own
+ * are one chunk, and an array that many are looked up by is read once.
+ * @param most rows of a group at most
  */
 export function groupEncoder(
-  rows: number,
-): (given: Columns, count: number) => (column: FileColumn) => ColumnChunk {
-  const scratch = createScratch(rows);
-  return (given, count) => {
-    const chunks = new Map<string, ColumnChunk>();
+  columns: readonly FileColumn[],
+  most: number,
+): (arrays: GroupArrays, rows: number) => EncodedGroup {
+  const scratch = createScratch(most);
+  return (arrays, rows) => {
+    const made = new Map<string, ColumnChunk>();
     const indexes = new Map<string, GroupIndexes>();
-    return (column) => {
-      const { type, values } = column;
+    const chunks = columns.map((column) => {
+      if (column.constant !== undefined) return constantChunk(column, column.constant, rows);
       const array = arrayOf(column);
-      if (type === 'VARCHAR' || values)
-        return lookedUpChunk(
-          scratch,
-          column,
-          made(indexes, array, () => readIndexes(given[array]!, count)),
-          count,
-        );
-      return made(chunks, `${array} ${type}`, () => numbersChunk(scratch, type, given[array]!, count));
-    };
+      if (isLookedUp(column)) {
+        const read = once(indexes, array, () => readIndexes(arrays.codes(array), rows));
+        return lookedUpChunk(scratch, column, read, rows);
+      }
+      const { type } = column;
+      return once(made, `${array} ${type}`, () => numbersChunk(scratch, type, arrays.numbers(array), rows));
+    });
+    return { rows, chunks };
   };
 }
 
-function made<V>(map: Map<string, V>, key: string, make: () => V): V {
+function once<V>(map: Map<string, V>, key: string, make: () => V): V {
   const known = map.get(key);
   if (known !== undefined) return known;
   const value = make();

@@ -1,18 +1,11 @@
 import type { ColumnType } from '../../model/tables.js';
 import { bitWidth, type Output, packedRun, repeated } from './encodings.js';
-import { binary, encodeThrift, i32, i64, struct, type ThriftStruct } from './thrift.js';
+import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** Numbers of the format (parquet.thrift). */
 export const physicalTypes = { BOOLEAN: 0, INTEGER: 1, BIGINT: 2, DOUBLE: 5, VARCHAR: 6 } as const;
 export const encodings = { plain: 0, rle: 3, delta: 5, dictionary: 8 } as const;
 const pageTypes = { data: 0, dictionary: 2 } as const;
-
-/** A column of one row group, ready to be written. Columns of one type and the same values may share one. */
-export interface ColumnChunk {
-  pages: Uint8Array[];
-  /** The metadata of a column of this name, without the offsets (fields 9 and 11), which only the file knows. */
-  metadata(name: string): ThriftStruct;
-}
 
 /** Values that are not null, and their bounds where these are known. */
 export interface Seen {
@@ -21,12 +14,25 @@ export interface Seen {
   most?: number;
 }
 
-export function chunkOf(
-  type: ColumnType,
-  count: number,
-  pages: Uint8Array[],
-  { present, least, most }: Seen,
-): ColumnChunk {
+/** A column of one row group, ready to be written. Columns of one type and the same values may share one. */
+export interface ColumnChunk {
+  type: ColumnType;
+  count: number;
+  /** A dictionary, if there is one, and the values. */
+  pages: Uint8Array[];
+  seen: Seen;
+}
+
+export function chunkOf(type: ColumnType, count: number, pages: Uint8Array[], seen: Seen): ColumnChunk {
+  return { type, count, pages, seen };
+}
+
+/** ColumnMetaData of a column. @param at where in the file its first page begins */
+export function columnMetadata(
+  name: string,
+  { type, count, pages, seen: { present, least, most } }: ColumnChunk,
+  at: number,
+): ThriftStruct {
   const bytes = pages.reduce((sum, { length }) => sum + length, 0);
   const bounds: ThriftStruct =
     least === undefined || most === undefined
@@ -35,21 +41,20 @@ export function chunkOf(
           [5, binary(numbersPlain([most], type))],
           [6, binary(numbersPlain([least], type))],
         ];
-  const statistics: ThriftStruct = [[3, i64(count - present)], ...bounds];
-  const used = [encodings.rle, encodings.plain, pages.length > 1 ? encodings.dictionary : encodings.delta];
-  return {
-    pages,
-    metadata: (name) => [
-      [1, i32(physicalTypes[type])],
-      [2, { type: 'list', of: used.map(i32) }],
-      [3, { type: 'list', of: [binary(name)] }],
-      [4, i32(0)],
-      [5, i64(count)],
-      [6, i64(bytes)],
-      [7, i64(bytes)],
-      [12, struct(statistics)],
-    ],
-  };
+  const [dictionary, values] = pages.length > 1 ? [at, at + pages[0]!.length] : [null, at];
+  const used = [encodings.rle, encodings.plain, dictionary === null ? encodings.delta : encodings.dictionary];
+  return [
+    [1, i32(physicalTypes[type])],
+    [2, list(used.map(i32))],
+    [3, list([binary(name)])],
+    [4, i32(0)],
+    [5, i64(count)],
+    [6, i64(bytes)],
+    [7, i64(bytes)],
+    [9, i64(values)],
+    ...(dictionary === null ? [] : ([[11, i64(dictionary)]] satisfies ThriftStruct)),
+    [12, struct([[3, i64(count - present)], ...bounds])],
+  ];
 }
 
 /** Definition levels of rows of which all or none are null. @returns the place behind them */

@@ -1,23 +1,24 @@
 import type { Issue } from '../../../model/document.js';
-import type { Workbench } from '../../../model/workbench.js';
+import { stageKinds } from '../../../model/record.js';
+import type { HeldColumns, Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
 import { stageNameReader } from '../../stage-names.js';
-import { sweepHost } from '../host-sweep.js';
+import { attributions } from '../host-threads.js';
+import { stageColumns as sweptColumns, sweepHost } from '../host-sweep.js';
 import { attributionIssues, type DeviceCounts } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
-import { attributionOf, callBatches, keepCalls, lastCalls } from './calls.js';
-import { keepRows } from './columns.js';
+import { callBatches, lastCalls } from './calls.js';
 import { correlate } from './correlate.js';
-import { heldStages, keepStages } from './held-stages.js';
+import { heldStages, type HeldStages } from './held-stages.js';
+import { heldTables } from './held-tables.js';
 import { sweepHeldDevices } from './held-devices.js';
 import type { HeldTrace } from './held-trace.js';
-import { keepCopies, keepKernels } from './keep-activities.js';
-import { keepGaps } from './keep-gaps.js';
 import { labelShapes } from './kernel-labels.js';
 import { type Launched, launched } from './launched.js';
+import { attributionOf } from './places.js';
+import { sharedInts } from './shared-arrays.js';
 import { stageWork } from './stage-work.js';
-import { attributions } from '../host-threads.js';
 
 /** As `attribute`, by the same rules, for a capture that is held. Needs the tables trace_ranges, trace_ops, trace_names. */
 export async function attributeHeld(
@@ -29,7 +30,7 @@ export async function attributeHeld(
   const { calls } = trace;
   const names = await namesByCode(workbench);
   await lastCalls(workbench, calls);
-  const places = new Int32Array(calls.rows);
+  const places = sharedInts(calls.rows);
   let placed = 0;
   const read = stageNameReader(context.stageNames);
   const waits = [...new Set(calls.shapes['name'])].filter(
@@ -49,8 +50,17 @@ export async function attributeHeld(
     stages,
   });
   proceed(0.25);
-  // The first table to be known is the largest: it is encoded while the devices are swept.
-  await keepCalls(workbench, context, calls, places, names);
+  const keep = <T extends keyof typeof heldTables>(
+    table: T,
+    rows: number,
+    input: Parameters<(typeof heldTables)[T]>[0],
+  ): Promise<void> => {
+    const columns = heldTables[table] as (input: unknown) => HeldColumns;
+    const { capture_id, execution_id, host } = context;
+    return workbench.keepHeld({ table, rows, input, columns }, capture_id, { execution_id, host });
+  };
+  // The first table to be known is the largest: another thread encodes it while the devices are swept.
+  await keep('api_calls', calls.rows, { calls, places, names });
   const related = correlate(calls, trace.kernels, trace.copies);
   const orphans: OrphanCounts = { orphans: 0, byTime: 0 };
   const kernels = await launched(stages, trace.kernels, related.kernels, places, orphans);
@@ -58,11 +68,16 @@ export async function attributeHeld(
   const labels = labelShapes(trace.kernels, names);
   const times = sweepHeldDevices(host, calls, kernels, copies, labels.priority);
   proceed(0.5);
-  await keepGaps(workbench, context, calls, kernels, copies, times);
-  proceed(0.7);
-  await keepKernels(workbench, context, { calls, names }, kernels, times.exclusive.kernels, labels);
-  await keepCopies(workbench, context, { calls, names }, copies, times.exclusive.copies);
-  proceed(0.85);
+  const { gaps, launch, graphNode, exclusive } = times;
+  await keep('kernels', kernels.events.rows, {
+    activities: kernels,
+    calls,
+    exclusive: exclusive.kernels,
+    names,
+    labels,
+  });
+  await keep('gaps', gaps.count, { gaps, calls, kernels, copies, launch, graphNode });
+  await keep('copies', copies.events.rows, { activities: copies, calls, exclusive: exclusive.copies, names });
   const work = stageWork(
     stages.column('parent_id'),
     [kernels, copies].map(({ events, place }) => ({
@@ -70,11 +85,19 @@ export async function attributeHeld(
       stageOf: (row) => Math.floor(place[row]! / attributions.length),
     })),
   );
-  await keepStages(workbench, context, stages, containers, work, names);
-  await keepRows(workbench, context, 'ops', 0, {});
-  await workbench.written();
+  await keep('stages', stages.rows, { swept: swept(stages), containers, work, names, kinds: stageKinds });
+  await keep('ops', 0, undefined);
   const device = deviceCounts(kernels, copies);
+  proceed(0.7);
+  await workbench.written();
   return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages: stages.rows });
+}
+
+function swept(stages: HeldStages): Record<(typeof sweptColumns)[number], Float64Array> {
+  return Object.fromEntries(sweptColumns.map((name) => [name, stages.column(name)])) as Record<
+    (typeof sweptColumns)[number],
+    Float64Array
+  >;
 }
 
 async function namesByCode(workbench: Workbench): Promise<string[]> {
@@ -104,7 +127,7 @@ function deviceCounts(kernels: Launched, copies: Launched): DeviceCounts {
       if (opaque && opaque[events.shape[i]!] === 1) counts.opaque++;
       if (by === 1) counts.by_process++;
       else if (by === 2) counts.by_thread++;
-      else if (Number.isNaN(by)) counts.unstaged++;
+      else if (by < 0) counts.unstaged++;
     }
   }
   return counts;

@@ -1,10 +1,6 @@
 import type { Batch, Workbench } from '../../../model/workbench.js';
-import type { ImportContext } from '../../importer.js';
-import { attributions } from '../host-threads.js';
 import { openRows } from '../row-writer.js';
-import { computed, direct, keepRows, ofShapes } from './columns.js';
 import type { HeldEvents } from './held-trace.js';
-import type { Places } from './launched.js';
 
 const batchRows = 16_384;
 
@@ -56,36 +52,4 @@ export async function lastCalls(workbench: Workbench, calls: HeldEvents): Promis
   const rows = await openRows(workbench, 'trace_api', ['pid', 'tid', 'start_ns', 'dur_ns']);
   for (const { pid, tid, end } of last.values()) if (Number.isFinite(end)) rows.add(pid, tid, end, 0);
   rows.close();
-}
-
-export async function keepCalls(
-  workbench: Workbench,
-  context: ImportContext,
-  calls: HeldEvents,
-  places: Places,
-  names: readonly string[],
-): Promise<void> {
-  const { shapes } = calls;
-  const ofShape = ofShapes(calls.shape);
-  await keepRows(workbench, context, 'api_calls', calls.rows, {
-    start_ns: direct(calls.start_ns),
-    dur_ns: direct(calls.dur_ns),
-    pid: ofShape(shapes['pid']),
-    tid: ofShape(shapes['tid']),
-    rank: ofShape(shapes['rank']),
-    correlation: direct(calls.correlation),
-    stage_id: computed((row) => stageOf(places[row]!)),
-    name: ofShape(shapes['name'], names),
-    api: ofShape(shapes['api'], names),
-  });
-}
-
-/** NaN: none. */
-export function stageOf(place: number): number {
-  return place === 0 ? Number.NaN : Math.floor(place / attributions.length);
-}
-
-/** Index in `attributions`; NaN: no stage. */
-export function attributionOf(place: number): number {
-  return place === 0 ? Number.NaN : place % attributions.length;
 }

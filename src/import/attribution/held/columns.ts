@@ -1,125 +1,120 @@
-import { setImmediate } from 'node:timers/promises';
-import type { Columns, KeptColumn, Workbench } from '../../../model/workbench.js';
-import type { TableName } from '../../../model/tables.js';
-import type { ImportContext } from '../../importer.js';
+import type { CodeSource, HeldColumn, NumberSource } from '../../../model/workbench.js';
 
-/** What columns are made of. Loops over typed arrays, for a call a value costs more than the rest. */
-export interface RowSource {
-  fill(into: Float64Array, from: number, count: number): void;
-}
+// Loops over typed arrays: a call a value costs more than all the rest.
 
-/** A column of a table being kept; NaN is null. Columns of one source and no `values` are written from one array. */
-export interface HeldColumn {
-  source: RowSource;
-  /** What it has at each value of the source; of a text: the index into `texts`. */
-  values?: Float64Array;
-  texts?: readonly string[];
-}
-
-/** Rows gathered before they are handed on. */
-const batchRows = 16_384;
-
-/** Writes rows 0 … `rows` of a table of the model; it is on disk when Workbench.written says so. A column that is one value for all rows is given as that value. */
-export async function keepRows(
-  workbench: Workbench,
-  context: ImportContext,
-  table: TableName,
-  rows: number,
-  columns: Record<string, HeldColumn | string | number | null>,
-): Promise<void> {
-  const constants: Record<string, string | number | null> = {
-    execution_id: context.execution_id,
-    host: context.host,
-  };
-  const announced: Record<string, KeptColumn> = {};
-  const sources = new Map<RowSource, string>();
-  for (const [name, column] of Object.entries(columns)) {
-    if (typeof column !== 'object' || column === null) {
-      constants[name] = column;
-      continue;
-    }
-    const { source, values, texts } = column;
-    if (!sources.has(source)) sources.set(source, name);
-    announced[name] = { from: sources.get(source)!, ...(values && { values }), ...(texts && { texts }) };
-  }
-  const writer = await workbench.keepColumns(table, context.capture_id, announced, constants, rows);
-  const batch: Columns = {};
-  for (const array of sources.values()) batch[array] = new Float64Array(Math.min(rows, batchRows));
-  for (let from = 0; from < rows; from += batchRows) {
-    const count = Math.min(batchRows, rows - from);
-    for (const [source, array] of sources) source.fill(batch[array]!, from, count);
-    await writer.append(batch, count);
-    // So that Ctrl-C is heard.
-    if (from % (batchRows * 32) === 0) await setImmediate();
-  }
-  await writer.close();
-}
-
-export function direct(values: Float64Array, texts?: readonly string[]): HeldColumn {
-  const source = {
-    fill(into: Float64Array, from: number, count: number) {
-      into.set(values.subarray(from, from + count));
-    },
-  };
-  return { source, ...(texts && { texts }) };
+export function direct(values: Float64Array): HeldColumn {
+  return { source: { numbers: (from, count) => values.subarray(from, from + count) } };
 }
 
 /** `values` by an index of each row; −1 is null. */
-export function gathered(index: Int32Array, values: Float64Array | Int32Array): HeldColumn {
+export function gathered(index: Int32Array, values: Float64Array): HeldColumn {
+  const scratch = floats();
   return {
     source: {
-      fill(into, from, count) {
+      numbers(from, count) {
+        const into = scratch(count);
         for (let i = 0; i < count; i++) {
           const at = index[from + i]!;
           into[i] = at < 0 ? Number.NaN : values[at]!;
         }
+        return into;
       },
     },
   };
 }
 
-export function computed(value: (row: number) => number, texts?: readonly string[]): HeldColumn {
+export function computed(value: (row: number) => number): HeldColumn {
+  const scratch = floats();
   return {
     source: {
-      fill(into, from, count) {
+      numbers(from, count) {
+        const into = scratch(count);
         for (let i = 0; i < count; i++) into[i] = value(from + i);
+        return into;
       },
     },
-    ...(texts && { texts }),
   };
 }
 
-/** Columns that one pass over the rows makes together. @param fill writes `count` rows of each from `from` on */
+/** A text of few: `code` is an index into them, negative for none. */
+export function worded(texts: readonly string[], code: (row: number) => number): HeldColumn {
+  const scratch = ints();
+  return {
+    source: {
+      codes(from, count) {
+        const into = scratch(count);
+        for (let i = 0; i < count; i++) into[i] = code(from + i);
+        return into;
+      },
+    },
+    texts,
+  };
+}
+
+/**
+ * Columns that one pass over the rows makes together.
+ * @param fill writes `count` rows of each from `from` on
+ */
 export function together(
   columns: number,
   fill: (into: readonly Float64Array[], from: number, count: number) => void,
-): HeldColumn[] {
-  const made = Array.from({ length: columns }, () => new Float64Array(batchRows));
-  let last = -1;
-  return made.map((own) => ({
-    source: {
-      fill(into, from, count) {
-        if (last !== from) fill(made, from, count);
-        last = from;
-        into.set(count === own.length ? own : own.subarray(0, count));
-      },
+): NumberSource[] {
+  const scratch = Array.from({ length: columns }, floats);
+  let made: Float64Array[] = [];
+  let [lastFrom, lastCount] = [-1, -1];
+  return scratch.map((_, column) => ({
+    numbers(from, count) {
+      if (from !== lastFrom || count !== lastCount) {
+        made = scratch.map((own) => own(count));
+        fill(made, from, count);
+        [lastFrom, lastCount] = [from, count];
+      }
+      return made[column]!;
     },
   }));
 }
 
-/** Columns of the combinations of a table's rows, whose index is one source for all of them. */
-export function ofShapes(
-  shape: Int32Array,
-): (values: Float64Array | undefined, texts?: readonly string[]) => HeldColumn | string | number | null {
-  const source: RowSource = {
-    fill(into, from, count) {
-      into.set(shape.subarray(from, from + count));
+/** Numbers that are codes; NaN is none. */
+export function asCodes({ numbers }: NumberSource): CodeSource {
+  const scratch = ints();
+  return {
+    codes(from, count) {
+      const values = numbers(from, count);
+      const into = scratch(count);
+      for (let i = 0; i < count; i++) {
+        const value = values[i]!;
+        into[i] = value === value ? value : -1;
+      }
+      return into;
     },
   };
+}
+
+/** Columns of the combinations of a table's rows, whose code is one source for all of them. */
+export function ofShapes(
+  shape: Int32Array,
+): (values: Float64Array | undefined, texts?: readonly string[]) => HeldColumn {
+  const source: CodeSource = { codes: (from, count) => shape.subarray(from, from + count) };
   return (values, texts) => {
     const same = sameInAll(values, texts);
     return same === undefined ? { source, values: values!, ...(texts && { texts }) } : same;
   };
+}
+
+/** A value of the combination of another row: `of` tells which row, −1 none. */
+export function ofShapesAt(of: Int32Array, shape: Int32Array, values: Float64Array | undefined): HeldColumn {
+  const scratch = ints();
+  const source: CodeSource = {
+    codes(from, count) {
+      const into = scratch(count);
+      for (let i = 0; i < count; i++) {
+        const row = of[from + i]!;
+        into[i] = row < 0 ? -1 : shape[row]!;
+      }
+      return into;
+    },
+  };
+  return { source, values: values ?? new Float64Array() };
 }
 
 /** The one value that all combinations have; undefined when they differ. */
@@ -132,4 +127,21 @@ export function sameInAll(
   if (!values.every((value) => Object.is(value, first))) return undefined;
   if (Number.isNaN(first)) return null;
   return texts ? texts[first]! : first;
+}
+
+/** An array of the length that is asked for, the same again unless it is too short. */
+function floats(): (count: number) => Float64Array {
+  let own = new Float64Array();
+  return (count) => {
+    if (own.length < count) own = new Float64Array(count);
+    return own;
+  };
+}
+
+function ints(): (count: number) => Int32Array {
+  let own = new Int32Array();
+  return (count) => {
+    if (own.length < count) own = new Int32Array(count);
+    return own;
+  };
 }

@@ -1,4 +1,5 @@
 import type { HeldEvents } from './held-trace.js';
+import { sharedInts } from './shared-arrays.js';
 
 export interface Correlated {
   /** Row of the call that launched it; −1: none. */
@@ -19,7 +20,7 @@ export function correlate(calls: HeldEvents, kernels: HeldEvents, copies: HeldEv
   const tables = callTables(calls);
   let shared = 0;
   const find = ({ rows, correlation, shape, shapes }: HeldEvents): Int32Array => {
-    const found = new Int32Array(rows);
+    const found = sharedInts(rows);
     const byShape = Array.from(shapes['pid'] ?? [], (pid) => tables.get(pid));
     for (let i = 0; i < rows; i++) {
       const table = byShape[shape[i]!];

@@ -5,6 +5,7 @@ import { latencySamples } from '../launch-latency.js';
 import { byDevice } from './device-order.js';
 import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
+import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
 
 /** Idle intervals, each until its activity begins. */
 export interface HeldGaps {
@@ -35,10 +36,10 @@ export function sweepHeldDevices(
   // Pages of a fresh array take no memory until they are written.
   const gaps: HeldGaps = {
     count: 0,
-    activity: new Int32Array(most),
-    idle_ns: new Float64Array(most),
-    waiting_ns: new Float64Array(most),
-    inGraph: new Uint8Array(most),
+    activity: sharedInts(most),
+    idle_ns: sharedFloats(most),
+    waiting_ns: sharedFloats(most),
+    inGraph: sharedBytes(most),
   };
   const exclusive: HeldDeviceTimes['exclusive'] = { kernels: null, copies: null };
   const launch = latencySamples();
@@ -50,8 +51,8 @@ export function sweepHeldDevices(
   const events = {
     ended(activity: number, durNs: number, exclusiveNs: number) {
       if (exclusiveNs === durNs) return;
-      if (activity < 0) (exclusive.copies ??= copies.events.dur_ns.slice())[-1 - activity] = exclusiveNs;
-      else (exclusive.kernels ??= kernels.events.dur_ns.slice())[activity] = exclusiveNs;
+      if (activity < 0) (exclusive.copies ??= sharedCopy(copies.events.dur_ns))[-1 - activity] = exclusiveNs;
+      else (exclusive.kernels ??= sharedCopy(kernels.events.dur_ns))[activity] = exclusiveNs;
     },
     idle(activity: number, fromNs: number, toNs: number) {
       const inGraph = now.graph === graphBefore;
@@ -116,4 +117,10 @@ function streamNumbers(kernels: HeldEvents, copies: HeldEvents) {
       return numbers.get(key)!;
     });
   return { kernels: of(kernels), copies: of(copies) };
+}
+
+function sharedCopy(values: Float64Array): Float64Array {
+  const copy = sharedFloats(values.length);
+  copy.set(values);
+  return copy;
 }

@@ -3,9 +3,8 @@ import { stagesByTime } from '../orphans.js';
 import type { OrphanCounts } from '../orphans.js';
 import { type HeldStages, stageBatches } from './held-stages.js';
 import type { HeldEvents } from './held-trace.js';
-
-/** What the host sweep found for each call: place = stage_id × attributions + how; 0 is no stage. */
-export type Places = Int32Array;
+import type { Places } from './places.js';
+import { sharedInts } from './shared-arrays.js';
 
 /** Activities of a table with their calls. */
 export interface Launched {
@@ -25,7 +24,7 @@ export async function launched(
   counts: OrphanCounts,
 ): Promise<Launched> {
   const { rows, start_ns, shape, shapes } = events;
-  const place = new Int32Array(rows);
+  const place = sharedInts(rows);
   let orphans = 0;
   for (let i = 0; i < rows; i++) {
     const from = call[i]!;

@@ -1,11 +1,11 @@
-import type { Workbench } from '../../../model/workbench.js';
-import type { ImportContext } from '../../importer.js';
+import type { HeldColumn, HeldColumns } from '../../../model/workbench.js';
 import { gapParts } from '../gap-parts.js';
-import { stageOf } from './calls.js';
-import { computed, direct, type HeldColumn, keepRows, sameInAll, together } from './columns.js';
-import type { HeldDeviceTimes } from './held-devices.js';
+import type { LatencyEstimate } from '../launch-latency.js';
+import { asCodes, computed, direct, sameInAll, together } from './columns.js';
+import type { HeldGaps } from './held-devices.js';
 import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
+import { stageOf } from './places.js';
 
 /** The parts of a gap in the order of gapParts; the same rule as gapPartsSql. */
 interface GapParts {
@@ -17,35 +17,36 @@ interface GapParts {
   unknown: number;
 }
 
-/** Writes the table gaps. */
-export async function keepGaps(
-  workbench: Workbench,
-  context: ImportContext,
-  calls: HeldEvents,
-  kernels: Launched,
-  copies: Launched,
-  times: HeldDeviceTimes,
-): Promise<void> {
-  const { gaps } = times;
+export interface GapsInput {
+  gaps: HeldGaps;
+  calls: HeldEvents;
+  kernels: Launched;
+  copies: Launched;
+  /** Usual latencies of a launch and of a graph's node. */
+  launch: LatencyEstimate;
+  graphNode: LatencyEstimate;
+}
+
+export function gapColumns({ gaps, calls, kernels, copies, launch, graphNode }: GapsInput): HeldColumns {
   const of = (row: number): Launched => (gaps.activity[row]! < 0 ? copies : kernels);
   const at = (row: number): number =>
     gaps.activity[row]! < 0 ? -1 - gaps.activity[row]! : gaps.activity[row]!;
   const tids = calls.shapes['tid'] ?? new Float64Array();
   const parts: GapParts = { synchronization: 0, host: 0, overhead: 0, latency: 0, dependency: 0, unknown: 0 };
-  const columns = together(5 + gapParts.length, (into, from, count) => {
+  const made = together(5 + gapParts.length, (into, from, count) => {
     const [dur, tid, stage, correlation, cause] = into;
     const [waits, host, overhead, latency, dependency, unknown] = into.slice(5);
     for (let i = 0; i < count; i++) {
       const row = from + i;
       const { events, call, place } = of(row);
       const activity = at(row);
-      const launch = call[activity]!;
+      const launched = call[activity]!;
       const idle = gaps.idle_ns[row]!;
       const start = events.start_ns[activity]!;
       const inGraph = gaps.inGraph[row] === 1;
-      const begin = inGraph ? idle : launch < 0 ? Number.NaN : calls.start_ns[launch]!;
-      const end = inGraph ? idle : launch < 0 ? Number.NaN : begin + calls.dur_ns[launch]!;
-      const usual = inGraph ? times.graphNode.latencyNs : times.launch.latencyNs;
+      const begin = inGraph ? idle : launched < 0 ? Number.NaN : calls.start_ns[launched]!;
+      const end = inGraph ? idle : launched < 0 ? Number.NaN : begin + calls.dur_ns[launched]!;
+      const usual = inGraph ? graphNode.latencyNs : launch.latencyNs;
       splitGap(parts, idle, start, begin, end, gaps.waiting_ns[row]!, usual);
       waits![i] = parts.synchronization;
       host![i] = parts.host;
@@ -55,26 +56,26 @@ export async function keepGaps(
       unknown![i] = parts.unknown;
       cause![i] = largest(parts);
       dur![i] = start - idle;
-      tid![i] = launch < 0 ? Number.NaN : tids[calls.shape[launch]!]!;
+      tid![i] = launched < 0 ? Number.NaN : tids[calls.shape[launched]!]!;
       stage![i] = stageOf(place[activity]!);
       correlation![i] = events.correlation[activity]!;
     }
   });
   const shaped = (name: string) => shapeColumn(name, kernels.events, copies.events, of, at);
-  const [dur_ns, tid, stage_id, correlation, cause, ...ofParts] = columns;
-  await keepRows(workbench, context, 'gaps', gaps.count, {
+  const [dur_ns, tid, stage_id, correlation, cause, ...ofParts] = made;
+  return {
     start_ns: direct(gaps.idle_ns),
-    dur_ns: dur_ns!,
+    dur_ns: { source: dur_ns! },
     pid: shaped('pid'),
-    tid: tid!,
+    tid: { source: tid! },
     rank: shaped('rank'),
     device: shaped('device'),
     context: shaped('context'),
-    stage_id: stage_id!,
-    correlation: correlation!,
-    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, ofParts[index]!])),
-    cause: { ...cause!, texts: gapParts },
-  });
+    stage_id: { source: stage_id! },
+    correlation: { source: correlation! },
+    ...Object.fromEntries(gapParts.map((name, index) => [`${name}_ns`, { source: ofParts[index]! }])),
+    cause: { source: asCodes(cause!), texts: gapParts },
+  };
 }
 
 /** @param from when the call that launched the activity began, `to` when it ended; NaN: an orphan */
@@ -116,7 +117,7 @@ function shapeColumn(
   copies: HeldEvents,
   of: (row: number) => Launched,
   at: (row: number) => number,
-): HeldColumn | string | number | null {
+): HeldColumn {
   const values = [...(kernels.shapes[name] ?? []), ...(copies.shapes[name] ?? [])];
   const same = sameInAll(Float64Array.from(values));
   if (same !== undefined) return same;
