@@ -1,7 +1,7 @@
 import { DuckDBInstance } from '@duckdb/node-api';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { apiCallColumns } from '../import/attribution/held/api-call-columns.js';
+import { heldParts } from '../import/attribution/held/held-parts.js';
 import { sharedFloats, sharedInts } from '../import/attribution/held/shared-arrays.js';
 import { heldTables } from '../session/parquet/held-tables.js';
 import type { FileColumn } from '../session/parquet/file-column.js';
@@ -27,10 +27,10 @@ function calls() {
 }
 
 const columns: FileColumn[] = [
+  { name: 'stage_id', type: 'BIGINT', texts: [] },
   { name: 'start_ns', type: 'BIGINT', texts: [] },
   { name: 'dur_ns', type: 'BIGINT', texts: [] },
   { name: 'correlation', type: 'BIGINT', texts: [] },
-  { name: 'stage_id', type: 'BIGINT', texts: [] },
   { name: 'tid', type: 'BIGINT', texts: [], values: Float64Array.of(1, 2, Number.NaN) },
   {
     name: 'name',
@@ -55,9 +55,12 @@ test('what threads have encoded is the table, in its order', async () => {
   const input = calls();
   const tables = heldTables(1);
   const path = join(testFolder(), 'a.parquet');
-  const written = tables.write(path, columns, { table: 'api_calls', rows, input, columns: apiCallColumns });
+  const file = tables.open(path, rows);
+  file.add(columns.slice(1), { name: 'apiCalls', input, columns: heldParts.apiCalls });
+  file.add(columns.slice(0, 1), { name: 'callStages', input, columns: heldParts.callStages });
+  file.close(columns);
   // No help from this thread.
-  expect(await written).toMatchObject({ rows });
+  expect(await file.written).toMatchObject({ rows });
   await tables.close();
   const sum = (of: (row: number) => number) => {
     let [total, count] = [0, 0];
@@ -83,11 +86,10 @@ test('what threads have encoded is the table, in its order', async () => {
   ]);
 });
 
-test('a table that no thread knows is told', async () => {
-  const input = calls();
+test('a part that no thread knows is told', async () => {
   const tables = heldTables(1);
-  const path = (name: string) => join(testFolder(), name);
-  const unknown = { table: 'issues' as never, rows, input, columns: apiCallColumns };
-  await expect(tables.write(path('b.parquet'), columns, unknown)).rejects.toThrow('no thread knows');
+  const file = tables.open(join(testFolder(), 'b.parquet'), rows);
+  file.add(columns, { name: 'nosuch', input: calls(), columns: heldParts.apiCalls });
+  await expect(file.written).rejects.toThrow('no thread knows');
   await tables.close();
 });

@@ -12,6 +12,22 @@ export interface Batch {
   columns: Columns;
 }
 
+/** What makes something of the rows of a result, batch by batch in their order, on whichever thread reads them. */
+export interface RowTaker<R> {
+  take(batch: Batch): void;
+  /** After the last one. */
+  taken(): R;
+}
+
+/** Rows of files alone; every column must be numeric or boolean. */
+export interface FileScan<T> {
+  sql: string;
+  /** About how many: a thread of its own reads many. */
+  rows: number;
+  /** What the taker is made of. Large arrays lie in memory that threads share; the rest is copied. */
+  input: T;
+}
+
 /** A table being filled in bulk. */
 export interface BulkWriter {
   /** The first `rows` values of each column of the table; columns left out are null. Copied at once. */
@@ -54,14 +70,22 @@ export type HeldColumn =
 export type HeldColumns = Record<string, HeldColumn>;
 
 /**
- * A table of the model that lies in memory. Its columns are made of `input` on each thread that encodes a part of it;
- * so the large arrays of `input` lie in memory that threads share, and the rest is copied.
+ * Some columns of a table that lies in memory. They are made of `input` on each thread that encodes a part of them; so
+ * the large arrays of `input` lie in memory that threads share, and must not change any more; the rest is copied.
  */
-export interface HeldTable<T> {
-  table: TableName;
-  rows: number;
+export interface HeldPart<T> {
+  /** What other threads know `columns` by. */
+  name: string;
   input: T;
   columns: (input: T) => HeldColumns;
+}
+
+/** A table that lies in memory, given some columns at a time. */
+export interface HeldWriter {
+  /** Columns that are known now: a large table's are encoded by another thread from now on. */
+  add<T>(part: HeldPart<T>): void;
+  /** No more columns come: what was not given is null. */
+  close(): void;
 }
 
 /** A table of the model being written into its file, without the database. */
@@ -87,8 +111,11 @@ export interface Workbench {
   query<T extends object>(sql: string): Promise<T[]>;
   /** Streams a large result; every column must be numeric or boolean. */
   scan(sql: string): AsyncIterable<Batch>;
-  /** As `scan`, of a statement over files alone, which a thread of its own begins to read at once. Read once. */
-  scanFiles(sql: string): AsyncIterable<Batch>;
+  /**
+   * Gives the rows of files to a taker, from now on. @param taker the one that the built scan-worker.js has: a thread
+   * makes its own
+   */
+  scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>): Promise<R>;
   /** Creates a table of DOUBLE columns (cast where they are read) and fills it. */
   createTable(name: string, columns: readonly string[]): Promise<BulkWriter>;
   /** Creates a table (code BIGINT, text VARCHAR), code = index in `texts`. */
@@ -114,18 +141,15 @@ export interface Workbench {
     columns: Record<string, KeptColumn>,
     constants: Record<string, string | number | null>,
   ): Promise<KeptWriter>;
-  /**
-   * As `keep`, of a table that is held: it is encoded from now on, a large one by another thread, and its arrays must
-   * not change until `written` has settled. Columns that are not given are null.
-   */
-  keepHeld<T>(
-    held: HeldTable<T>,
+  /** As `keep`, of a table that is held. */
+  keepHeld<T extends TableName>(
+    table: T,
     captureId: string,
+    rows: number,
     constants: Record<string, string | number | null>,
-  ): Promise<void>;
+  ): Promise<HeldWriter>;
   /**
-   * Helps to encode what was given to `keepHeld`, and settles when that, and every closed table of `keepColumns`, is on
-   * disk. @throws what went wrong with one
+   * Helps to encode what is held, and settles when every table that was closed is on disk. @throws what went wrong with one
    */
   written(): Promise<void>;
   /** Fewer threads also bound the memory further: sorts and joins take some for each. */

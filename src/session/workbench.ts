@@ -3,7 +3,8 @@ import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TableName, tables } from '../model/tables.js';
-import type { BulkWriter, HeldColumns, KeptColumn, KeptWriter, Workbench } from '../model/workbench.js';
+import type { Batch, BulkWriter, FileScan, HeldColumns, KeptColumn } from '../model/workbench.js';
+import type { KeptWriter, RowTaker, Workbench } from '../model/workbench.js';
 import { quote } from './database.js';
 import type { Digest } from './kept-file.js';
 import type { FileColumn } from './parquet/file-column.js';
@@ -16,6 +17,9 @@ import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
 /** DuckDB's own chunk size. */
 const chunkRows = 2048;
+
+/** Fewer rows are read before a thread has started. */
+const scanThreadFromRows = 500_000;
 
 export interface OpenWorkbench extends Workbench {
   /** What `keep` has written. */
@@ -52,6 +56,15 @@ export function createWorkbench(
     whole.catch(() => {});
     writing.push(whole);
   }
+  async function* rowsOf(sql: string): AsyncGenerator<Batch> {
+    // Its own connection: a stream ends when another statement runs on the connection it came from.
+    const own = await instance.connect();
+    try {
+      yield* scan(own, sql);
+    } finally {
+      own.closeSync();
+    }
+  }
   return {
     kept: () => kept,
     async close() {
@@ -62,19 +75,16 @@ export function createWorkbench(
       await connection.run(sql);
     },
     query: (sql) => queryRows(connection, sql, []),
-    async *scan(sql) {
-      // Its own connection: a stream ends when another statement runs on the connection it came from.
-      const own = await instance.connect();
-      try {
-        yield* scan(own, sql);
-      } finally {
-        own.closeSync();
+    scan: rowsOf,
+    async scanFiles<T, R>({ sql, rows, input }: FileScan<T>, taker: (input: T) => RowTaker<R>) {
+      if (rows >= scanThreadFromRows) {
+        const thread = startScanThread({ sql, input });
+        scans.push(thread);
+        return (await thread.taken) as R;
       }
-    },
-    scanFiles(sql) {
-      const started = startScanThread(sql);
-      scans.push(started);
-      return started.batches;
+      const own = taker(input);
+      for await (const batch of rowsOf(sql)) own.take(batch);
+      return own.taken();
     },
     async createTable(name, columns) {
       const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');
@@ -111,12 +121,23 @@ export function createWorkbench(
       keepWhen(written, { table, capture_id: captureId, path });
       return writer;
     },
-    async keepHeld(table, captureId, constants) {
-      const path = await freshPath(table.table, captureId);
-      const { columns, same } = announced(table.columns(table.input));
-      const specs = fileColumns(table.table, columns, { ...constants, ...same, capture_id: captureId });
-      const written = held.write(join(folder, path), specs, table);
-      keepWhen(written, { table: table.table, capture_id: captureId, path });
+    async keepHeld(table, captureId, rows, constants) {
+      const path = await freshPath(table, captureId);
+      const file = held.open(join(folder, path), rows);
+      keepWhen(file.written, { table, capture_id: captureId, path });
+      const same: Constants = { ...constants, capture_id: captureId };
+      return {
+        add(part) {
+          const given = announced(part.columns(part.input));
+          Object.assign(same, given.same);
+          const columns = fileColumns(table, given.columns, {});
+          file.add(
+            columns.filter(({ name }) => name in given.columns),
+            part,
+          );
+        },
+        close: () => file.close(fileColumns(table, {}, same)),
+      };
     },
     async written() {
       await held.help();
@@ -150,13 +171,12 @@ function bulkWriter(appender: DuckDBAppender, names: readonly string[], duckdb: 
   };
 }
 
-/** Columns of a held table: those given row by row, by the first column of each source, and those that are one value. */
-function announced(held: HeldColumns): {
-  columns: Record<string, KeptColumn>;
-  same: Record<string, string | number | null>;
-} {
+type Constants = Record<string, string | number | null>;
+
+/** Columns that are held: those given row by row, by the first column of each source, and those that are one value. */
+function announced(held: HeldColumns): { columns: Record<string, KeptColumn>; same: Constants } {
   const columns: Record<string, KeptColumn> = {};
-  const same: Record<string, string | number | null> = {};
+  const same: Constants = {};
   const names = new Map<object, string>();
   for (const [name, column] of Object.entries(held)) {
     if (typeof column !== 'object' || column === null) {
@@ -174,7 +194,7 @@ function announced(held: HeldColumns): {
 function fileColumns(
   table: TableName,
   given: Record<string, KeptColumn>,
-  constants: Record<string, string | number | null>,
+  constants: Constants,
 ): FileColumn[] {
   checkNames(table, [...Object.keys(given), ...Object.keys(constants)]);
   return Object.entries(tables[table].columns).map(([name, { type }]) => {

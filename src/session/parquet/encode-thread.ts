@@ -1,17 +1,16 @@
 import { parentPort, Worker } from 'node:worker_threads';
 import { childEntry } from '../../model/installation.js';
-import type { TableName } from '../../model/tables.js';
 import type { HeldColumns } from '../../model/workbench.js';
 import type { FileColumn } from './file-column.js';
 import type { EncodedGroup } from './group.js';
 import { groupsOf, heldGroups } from './held-group.js';
 
-/** A held table, as a thread is told of it. */
+/** A part of a held table, as a thread is told of it. */
 export interface EncodeOrder {
   /** What replies name it by. */
   number: number;
-  table: TableName;
-  /** Of HeldTable: shared arrays stay where they are. */
+  /** Of HeldPart. */
+  name: string;
   input: unknown;
   columns: readonly FileColumn[];
   rows: number;
@@ -33,9 +32,9 @@ type Reply = { number: number; group: number; encoded: EncodedGroup } | { number
 
 /** What comes back from threads. */
 export interface EncodeReplies {
-  encoded(table: number, group: number, encoded: EncodedGroup): void;
-  /** @param table null: the thread has ended, with whatever it had taken */
-  failed(table: number | null, error: Error): void;
+  encoded(part: number, group: number, encoded: EncodedGroup): void;
+  /** @param part null: the thread has ended, with whatever it had taken */
+  failed(part: number | null, error: Error): void;
 }
 
 export interface EncodeThread {
@@ -44,7 +43,7 @@ export interface EncodeThread {
   close(): Promise<void>;
 }
 
-/** A thread that encodes row groups of held tables, in the order it is told of them. @param entry the built encode-worker.js */
+/** A thread that encodes row groups of held tables, in the order it is told of their parts. @param entry the built encode-worker.js */
 export function startEncodeThread(
   { encoded, failed }: EncodeReplies,
   entry = childEntry('encode-worker'),
@@ -67,13 +66,13 @@ export function startEncodeThread(
   };
 }
 
-/** The body of the worker. @param columnsOf makes the columns of each table from its input */
-export function encodeOrders(columnsOf: Partial<Record<TableName, (input: never) => HeldColumns>>): void {
+/** The body of the worker. @param columnsOf makes the columns of each part from its input */
+export function encodeOrders(columnsOf: Record<string, (input: never) => HeldColumns>): void {
   const port = parentPort!;
-  port.on('message', ({ number, table, input, columns, rows, turns }: EncodeOrder) => {
+  port.on('message', ({ number, name, input, columns, rows, turns }: EncodeOrder) => {
     try {
-      const make = columnsOf[table];
-      if (!make) throw new Error(`no thread knows the columns of the table ${table}`);
+      const make = columnsOf[name];
+      if (!make) throw new Error(`no thread knows the columns ${name}`);
       const encode = heldGroups(make(input as never), columns, rows);
       for (let group = nextGroup(turns, rows); group !== null; group = nextGroup(turns, rows)) {
         const encoded = encode(group);

@@ -1,8 +1,11 @@
 import type { ColumnType } from '../../model/tables.js';
 
-export interface ColumnSpec {
+export interface ColumnName {
   name: string;
   type: ColumnType;
+}
+
+export interface ColumnSpec extends ColumnName {
   /** Of a VARCHAR column: its values are indexes into it. */
   texts: readonly string[];
 }

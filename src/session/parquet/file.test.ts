@@ -65,45 +65,36 @@ test.each([1, 8, 31, 33, 128, 129, 5000, 122_880, 260_001])('%i rows as DuckDB r
 test.each([0, 5, 130_001])('%i rows that are held', async (rows) => {
   await writtenAndRead(rows, async (path, columns, values) => {
     const tables = heldTables();
-    const written = tables.write(path, columns, {
-      table: 'kernels',
-      rows,
-      input: values,
-      columns: (input) => sourcesOf(columns, input),
-    });
+    const file = tables.open(path, rows);
+    // Two parts, of which the second comes when the first is on its way.
+    const given = columns.filter(({ constant }) => constant === undefined);
+    const part = (own: FileColumn[]) =>
+      file.add(own, { name: '', input: values, columns: (input) => sourcesOf(own, input) });
+    part(given.slice(0, 7));
+    const helped = tables.help();
+    part(given.slice(7));
+    await helped;
+    file.close(columns);
     await tables.help();
     await tables.close();
-    return written;
+    return file.written;
   });
 });
 
 test('what cannot be written is told, and so is what goes wrong while a table is encoded', async () => {
   const columns: FileColumn[] = [{ name: 'start_ns', type: 'BIGINT', texts: [] }];
   const tables = heldTables();
-  const of = (numbers: () => Float64Array) => ({
-    table: 'kernels' as const,
-    rows: 3,
-    input: {},
-    columns: (): HeldColumns => ({ start_ns: { source: { numbers } } }),
-  });
-  const lost = join(testFolder(), 'no-such-folder', 'a.parquet');
-  await expect(
-    tables.write(
-      lost,
-      columns,
-      of(() => new Float64Array(3)),
-    ),
-  ).rejects.toMatchObject({
-    code: 'ENOENT',
-  });
-  const broken = () => {
+  const lost = tables.open(join(testFolder(), 'no-such-folder', 'a.parquet'), 3);
+  lost.close(columns);
+  await expect(lost.written).rejects.toMatchObject({ code: 'ENOENT' });
+  const broken = tables.open(join(testFolder(), 'a.parquet'), 3);
+  const numbers = () => {
     throw new Error('the rows are gone');
   };
-  const second = expect(tables.write(join(testFolder(), 'a.parquet'), columns, of(broken))).rejects.toThrow(
-    'the rows are gone',
-  );
+  broken.add(columns, { name: '', input: {}, columns: () => ({ start_ns: { source: { numbers } } }) });
+  const told = expect(broken.written).rejects.toThrow('the rows are gone');
   await tables.help();
-  await second;
+  await told;
   await tables.close();
 });
 

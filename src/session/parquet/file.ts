@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import type { Digest } from '../kept-file.js';
-import type { ColumnSpec, FileColumn } from './file-column.js';
+import type { ColumnName } from './file-column.js';
 import type { EncodedGroup } from './group.js';
 import { columnMetadata, physicalTypes } from './pages.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
@@ -20,7 +20,7 @@ export interface ParquetFile {
  * value of every column, hashing most: a table of the model, most of whose columns are constant or codes already, takes
  * it five times as long (bench/nsys-import/README.md).
  */
-export function createParquet(path: string, columns: readonly FileColumn[]): ParquetFile {
+export function createParquet(path: string, columns: readonly ColumnName[]): ParquetFile {
   const hash = createHash('sha256');
   const file = openSync(path, 'wx');
   let bytes = 0;
@@ -77,7 +77,7 @@ function root(children: number) {
   ]);
 }
 
-function element({ name, type }: ColumnSpec) {
+function element({ name, type }: ColumnName) {
   const optional = 1;
   const utf8 = 0;
   const fields: ThriftStruct = [

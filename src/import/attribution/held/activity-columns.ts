@@ -7,10 +7,7 @@ import type { Launched } from './launched.js';
 import { attributedBy, stageIds } from './places.js';
 
 interface ActivitiesInput {
-  activities: Launched;
-  calls: HeldEvents;
-  /** Null: each activity's own duration. */
-  exclusive: Float64Array | null;
+  events: HeldEvents;
   /** By code. */
   names: readonly string[];
 }
@@ -19,14 +16,12 @@ export interface KernelsInput extends ActivitiesInput {
   labels: ShapeLabels;
 }
 
-export type CopiesInput = ActivitiesInput;
-
-export function kernelColumns({ labels, ...input }: KernelsInput): HeldColumns {
-  const { names } = input;
-  const { shape, shapes } = input.activities.events;
-  const ofShape = ofShapes(shape);
+/** What the capture itself says of kernels. */
+export function kernelColumns({ events, names, labels }: KernelsInput): HeldColumns {
+  const { shapes } = events;
+  const ofShape = ofShapes(events.shape);
   return {
-    ...launchColumns(input, ofShape),
+    ...activityColumns(events, ofShape),
     name: ofShape(shapes['name'], names),
     short_name: ofShape(shapes['short_name'], names),
     class: ofShape(labels.class, opClasses),
@@ -40,40 +35,59 @@ export function kernelColumns({ labels, ...input }: KernelsInput): HeldColumns {
   };
 }
 
-export function copyColumns(input: CopiesInput): HeldColumns {
-  const { names } = input;
-  const { shape, shapes, bytes } = input.activities.events;
-  const ofShape = ofShapes(shape);
+/** What the capture itself says of copies. */
+export function copyColumns({ events, names }: ActivitiesInput): HeldColumns {
+  const { shapes } = events;
+  const ofShape = ofShapes(events.shape);
   return {
-    ...launchColumns(input, ofShape),
+    ...activityColumns(events, ofShape),
     kind: ofShape(shapes['kind'], names),
     src_kind: ofShape(shapes['src_kind'], names),
     dst_kind: ofShape(shapes['dst_kind'], names),
-    bytes: direct(bytes!),
+    bytes: direct(events.bytes!),
   };
 }
 
-function launchColumns(
-  { activities: { events, call, place }, calls, exclusive }: ActivitiesInput,
+function activityColumns(
+  { start_ns, dur_ns, correlation, shapes }: HeldEvents,
   ofShape: ReturnType<typeof ofShapes>,
 ): HeldColumns {
-  const { shapes } = events;
-  const duration = direct(events.dur_ns);
   return {
-    start_ns: direct(events.start_ns),
-    dur_ns: duration,
-    exclusive_ns: exclusive ? direct(exclusive) : duration,
+    start_ns: direct(start_ns),
+    dur_ns: direct(dur_ns),
     pid: ofShape(shapes['pid']),
-    tid: ofShapesAt(call, calls.shape, calls.shapes['tid']),
     rank: ofShape(shapes['rank']),
     device: ofShape(shapes['device']),
     context: ofShape(shapes['context']),
     stream: ofShape(shapes['stream']),
-    correlation: direct(events.correlation),
+    correlation: direct(correlation),
     graph_node: ofShape(shapes['graph_node']),
+  };
+}
+
+export interface LaunchesInput {
+  activities: Launched;
+  calls: HeldEvents;
+}
+
+/** What the calls say that launched kernels or copies. */
+export function launchColumns({ activities: { call, place }, calls }: LaunchesInput): HeldColumns {
+  return {
+    tid: ofShapesAt(call, calls.shape, calls.shapes['tid']),
     api_start_ns: gathered(call, calls.start_ns),
     api_dur_ns: gathered(call, calls.dur_ns),
     stage_id: stageIds(place),
     attributed_by: attributedBy(place),
   };
+}
+
+/** @param exclusive null: each activity's own duration */
+export function exclusiveColumns({
+  exclusive,
+  events,
+}: {
+  exclusive: Float64Array | null;
+  events: HeldEvents;
+}): HeldColumns {
+  return { exclusive_ns: direct(exclusive ?? events.dur_ns) };
 }

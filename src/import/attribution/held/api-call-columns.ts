@@ -3,14 +3,13 @@ import { direct, ofShapes } from './columns.js';
 import type { HeldEvents } from './held-trace.js';
 import { type Places, stageIds } from './places.js';
 
-export interface ApiCallsInput {
+export interface CallsInput {
   calls: HeldEvents;
-  places: Places;
   /** By code. */
   names: readonly string[];
 }
 
-export function apiCallColumns({ calls, places, names }: ApiCallsInput): HeldColumns {
+export function apiCallColumns({ calls, names }: CallsInput): HeldColumns {
   const { shapes } = calls;
   const ofShape = ofShapes(calls.shape);
   return {
@@ -20,8 +19,11 @@ export function apiCallColumns({ calls, places, names }: ApiCallsInput): HeldCol
     tid: ofShape(shapes['tid']),
     rank: ofShape(shapes['rank']),
     correlation: direct(calls.correlation),
-    stage_id: stageIds(places),
     name: ofShape(shapes['name'], names),
     api: ofShape(shapes['api'], names),
   };
+}
+
+export function callStageColumns({ places }: { places: Places }): HeldColumns {
+  return { stage_id: stageIds(places) };
 }

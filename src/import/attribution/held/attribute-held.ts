@@ -1,6 +1,7 @@
 import type { Issue } from '../../../model/document.js';
 import { stageKinds } from '../../../model/record.js';
-import type { HeldColumns, Workbench } from '../../../model/workbench.js';
+import type { TableName } from '../../../model/tables.js';
+import type { HeldColumns, HeldPart, HeldWriter, Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
 import { stageNameReader } from '../../stage-names.js';
 import { attributions } from '../host-threads.js';
@@ -11,7 +12,7 @@ import { isSynchronizing } from '../synchronizing-calls.js';
 import { callBatches, lastCalls } from './calls.js';
 import { correlate } from './correlate.js';
 import { heldStages, type HeldStages } from './held-stages.js';
-import { heldTables } from './held-tables.js';
+import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
 import type { HeldTrace } from './held-trace.js';
 import { labelShapes } from './kernel-labels.js';
@@ -29,6 +30,17 @@ export async function attributeHeld(
 ): Promise<Issue[]> {
   const { calls } = trace;
   const names = await namesByCode(workbench);
+  const labels = labelShapes(trace.kernels, names);
+  const tables = {
+    calls: await open(workbench, context, 'api_calls', calls.rows),
+    kernels: await open(workbench, context, 'kernels', trace.kernels.rows),
+    copies: await open(workbench, context, 'copies', trace.copies.rows),
+  };
+  // Another thread encodes what the capture says while this one finds what belongs to what.
+  tables.calls.add(part('apiCalls', { calls, names }));
+  tables.kernels.add(part('kernels', { events: trace.kernels, names, labels }));
+  tables.copies.add(part('copies', { events: trace.copies, names }));
+
   await lastCalls(workbench, calls);
   const places = sharedInts(calls.rows);
   let placed = 0;
@@ -50,34 +62,26 @@ export async function attributeHeld(
     stages,
   });
   proceed(0.25);
-  const keep = <T extends keyof typeof heldTables>(
-    table: T,
-    rows: number,
-    input: Parameters<(typeof heldTables)[T]>[0],
-  ): Promise<void> => {
-    const columns = heldTables[table] as (input: unknown) => HeldColumns;
-    const { capture_id, execution_id, host } = context;
-    return workbench.keepHeld({ table, rows, input, columns }, capture_id, { execution_id, host });
-  };
-  // The first table to be known is the largest: another thread encodes it while the devices are swept.
-  await keep('api_calls', calls.rows, { calls, places, names });
+  tables.calls.add(part('callStages', { places }));
+  tables.calls.close();
+
   const related = correlate(calls, trace.kernels, trace.copies);
   const orphans: OrphanCounts = { orphans: 0, byTime: 0 };
   const kernels = await launched(stages, trace.kernels, related.kernels, places, orphans);
   const copies = await launched(stages, trace.copies, related.copies, places, orphans);
-  const labels = labelShapes(trace.kernels, names);
+  for (const [table, activities] of [
+    [tables.kernels, kernels],
+    [tables.copies, copies],
+  ] as const)
+    table.add(part('launches', { activities, calls }));
+
   const times = sweepHeldDevices(host, calls, kernels, copies, labels.priority);
   proceed(0.5);
   const { gaps, launch, graphNode, exclusive } = times;
-  await keep('kernels', kernels.events.rows, {
-    activities: kernels,
-    calls,
-    exclusive: exclusive.kernels,
-    names,
-    labels,
-  });
-  await keep('gaps', gaps.count, { gaps, calls, kernels, copies, launch, graphNode });
-  await keep('copies', copies.events.rows, { activities: copies, calls, exclusive: exclusive.copies, names });
+  tables.kernels.add(part('exclusive', { exclusive: exclusive.kernels, events: kernels.events }));
+  tables.copies.add(part('exclusive', { exclusive: exclusive.copies, events: copies.events }));
+  const gapTable = await open(workbench, context, 'gaps', gaps.count);
+  gapTable.add(part('gaps', { gaps, calls, kernels, copies, launch, graphNode }));
   const work = stageWork(
     stages.column('parent_id'),
     [kernels, copies].map(({ events, place }) => ({
@@ -85,12 +89,30 @@ export async function attributeHeld(
       stageOf: (row) => Math.floor(place[row]! / attributions.length),
     })),
   );
-  await keep('stages', stages.rows, { swept: swept(stages), containers, work, names, kinds: stageKinds });
-  await keep('ops', 0, undefined);
+  const stageTable = await open(workbench, context, 'stages', stages.rows);
+  stageTable.add(part('stages', { swept: swept(stages), containers, work, names, kinds: stageKinds }));
+  const none = await open(workbench, context, 'ops', 0);
+  for (const table of [tables.kernels, tables.copies, gapTable, stageTable, none]) table.close();
   const device = deviceCounts(kernels, copies);
   proceed(0.7);
   await workbench.written();
   return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages: stages.rows });
+}
+
+function open(
+  workbench: Workbench,
+  { capture_id, execution_id, host }: ImportContext,
+  table: TableName,
+  rows: number,
+): Promise<HeldWriter> {
+  return workbench.keepHeld(table, capture_id, rows, { execution_id, host });
+}
+
+function part<N extends keyof typeof heldParts>(
+  name: N,
+  input: Parameters<(typeof heldParts)[N]>[0],
+): HeldPart<unknown> {
+  return { name, input, columns: heldParts[name] as (input: unknown) => HeldColumns };
 }
 
 function swept(stages: HeldStages): Record<(typeof sweptColumns)[number], Float64Array> {
