@@ -114,13 +114,18 @@ export async function explanationOf(
   return always || explain.data.stages.length + explain.data.findings.length > 0 ? explain : null;
 }
 
-/** Both from one database: the explanation begins with tables that the analysis has made in it. */
+/**
+ * Both from one database: the explanation begins with tables that the analysis has made in it.
+ * @param known takes the analysis while the explanation is still being made
+ */
 export async function analyzeAndExplain(
   session: Session,
+  known: (analysed: Analysed) => void = () => {},
 ): Promise<{ analysed: Analysed; explain: Document<ExplainResult> | null }> {
   const database = await session.connect();
   try {
     const analysed = await analyzeSession(session);
+    known(analysed);
     const explain = documentsOf(analysed).length > 0 ? await explanationOf(session, analysed) : null;
     return { analysed, explain };
   } finally {
@@ -201,9 +206,12 @@ export async function showSession(
     return;
   }
   const session = await openSession(id);
-  const { analysed, explain } = await analyzeAndExplain(session);
-  const [first] = documentsOf(analysed);
-  if (!first) {
+  // A program that reads the document need not wait for the page.
+  const { analysed, explain } = await analyzeAndExplain(session, (summary) => {
+    const [document] = documentsOf(summary);
+    if (json && document) printDocument(document);
+  });
+  if (documentsOf(analysed).length === 0) {
     talk(nothingToSumUp(session));
     print(id);
     return;
@@ -211,8 +219,7 @@ export async function showSession(
   const path = reportPath(session.folder);
   // On a full disk the page is lost, and the summary is not.
   const unwritten = await failureOf(writeAnalysed(analysed, path, explain));
-  if (json) printDocument(first);
-  else {
+  if (!json) {
     print(await analysedText(id, analysed, path, explain));
     const { narrativeText } = await import('./analyze-narrative.js');
     const narrative = await narrativeText(session, explain);
