@@ -28,49 +28,52 @@ interface Running {
 
 export function deviceSweep(events: DeviceEvents): DeviceSweep {
   /** In order of start. */
-  let running: Running[] = [];
+  const running: Running[] = [];
   const counted: Running[] = [];
+  /** Ended ones, to be used again: an object an activity is most of what a sweep lets go of. */
+  const spare: Running[] = [];
   let nowNs = Number.NEGATIVE_INFINITY;
-  /** The last one that ran alone, to be used again: an object an activity is most of what a sweep lets go of. */
-  let spare: Running | undefined;
 
   /** Gives [nowNs, toNs], in which nothing begins or ends, to those that count. */
   function share(toNs: number): void {
     const time = toNs - nowNs;
     nowNs = toNs;
     if (time <= 0) return;
-    counted.length = 0;
-    let best = Number.POSITIVE_INFINITY;
-    for (const one of running) best = Math.min(best, one.priority);
-    for (const one of running) {
-      if (one.priority === best && !counted.some(({ stream }) => stream === one.stream)) counted.push(one);
+    if (running.length === 1) {
+      running[0]!.exclusiveNs += time;
+      return;
     }
+    let best = Number.POSITIVE_INFINITY;
+    for (const one of running) if (one.priority < best) best = one.priority;
+    counted.length = 0;
+    for (const one of running) if (one.priority === best && !counts(one.stream)) counted.push(one);
     const each = Math.floor(time / counted.length);
     let rest = time - each * counted.length;
     for (const one of counted) one.exclusiveNs += each + (rest-- > 0 ? 1 : 0);
   }
 
+  function counts(stream: number): boolean {
+    for (const one of counted) if (one.stream === stream) return true;
+    return false;
+  }
+
   /** Ends everything that ends by `untilNs`. */
   function advance(untilNs: number): void {
-    const [only] = running;
-    if (only && running.length === 1) {
-      if (only.endNs > untilNs) return;
-      // The usual case, worth a path of its own: one stream, one kernel after the other.
-      only.exclusiveNs += only.endNs - nowNs;
-      nowNs = only.endNs;
-      running.pop();
-      spare = only;
-      events.ended(only.activity, only.endNs - only.startNs, only.exclusiveNs);
-      return;
-    }
     while (running.length > 0) {
       let nextNs = Number.POSITIVE_INFINITY;
-      for (const one of running) nextNs = Math.min(nextNs, one.endNs);
+      for (const one of running) if (one.endNs < nextNs) nextNs = one.endNs;
       if (nextNs > untilNs) break;
       share(nextNs);
-      for (const one of running)
-        if (one.endNs <= nextNs) events.ended(one.activity, one.endNs - one.startNs, one.exclusiveNs);
-      running = running.filter((one) => one.endNs > nextNs);
+      let left = 0;
+      for (const one of running) {
+        if (one.endNs <= nextNs) {
+          events.ended(one.activity, one.endNs - one.startNs, one.exclusiveNs);
+          spare.push(one);
+        } else {
+          running[left++] = one;
+        }
+      }
+      running.length = left;
     }
   }
 
@@ -80,8 +83,11 @@ export function deviceSweep(events: DeviceEvents): DeviceSweep {
       if (running.length > 0) share(startNs);
       else if (nowNs !== Number.NEGATIVE_INFINITY && startNs > nowNs) events.idle(activity, nowNs, startNs);
       nowNs = startNs;
-      const one = spare ?? { activity, startNs, endNs, priority, stream, exclusiveNs: 0 };
-      spare = undefined;
+      const one = spare.pop();
+      if (!one) {
+        running.push({ activity, startNs, endNs, priority, stream, exclusiveNs: 0 });
+        return;
+      }
       one.activity = activity;
       one.startNs = startNs;
       one.endNs = endNs;

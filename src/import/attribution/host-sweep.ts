@@ -14,7 +14,8 @@ import {
   type Thread,
   threadOf,
 } from './host-threads.js';
-import { openStage, type OpenStage } from './open-stage.js';
+import { openRange, type OpenedRanges } from './open-range.js';
+import type { OpenStage } from './open-stage.js';
 import { openRows, type RowWriter } from './row-writer.js';
 
 export interface HostCounts {
@@ -61,8 +62,7 @@ export async function sweepHost(
     host,
     counts,
     names: input,
-    nextStage: 1,
-    containers: new Set(),
+    opened: { stages: 0, containers: new Set(), counts },
     last: null,
     stages: input.stages,
     ops: await openRows(workbench, 'attr_ops', opColumns),
@@ -85,7 +85,11 @@ export async function sweepHost(
           ? ([ops, takeOp] as const)
           : ([calls, takeCall] as const);
     if (cursor.time === Number.POSITIVE_INFINITY) break;
-    const until = Math.min(...[ranges, ops, calls].filter((c) => c !== cursor).map((c) => c.time));
+    const until = Math.min(
+      cursor === ranges ? Number.POSITIVE_INFINITY : ranges.time,
+      cursor === ops ? Number.POSITIVE_INFINITY : ops.time,
+      cursor === calls ? Number.POSITIVE_INFINITY : calls.time,
+    );
     let left = true;
     do {
       take(sweep, cursor);
@@ -94,7 +98,7 @@ export async function sweepHost(
     if (!left) await refill(cursor);
   }
   closeAll(sweep);
-  return { host, counts, containers: sweep.containers, stages: sweep.nextStage - 1 };
+  return { host, counts, containers: sweep.opened.containers, stages: sweep.opened.stages };
 }
 
 export const stageColumns = [
@@ -123,8 +127,7 @@ interface Sweep {
   host: Host;
   counts: HostCounts;
   names: HostInput;
-  nextStage: number;
-  containers: Set<number>;
+  opened: OpenedRanges;
   last: { pid: number; tid: number; thread: Thread } | null;
   stages: RowWriter;
   ops: RowWriter;
@@ -155,26 +158,13 @@ function takeRange(sweep: Sweep, { columns, row }: Cursor): void {
   const pid = columns['pid']![row]!;
   const tid = columns['tid']![row]!;
   const name = columns['name']![row]!;
-  const process = processOf(sweep.host, pid);
+  const thread = columns['process_wide']![row] === 1 ? null : threadOf(sweep.host, pid, tid);
   const range = { startNs, endNs, name, rank: columns['rank']![row]! };
-  const processWide = columns['process_wide']![row] === 1;
-  if (process.ranges.length > 0) process.ranges = process.ranges.filter((stage) => stage.endNs > startNs);
-  const owner = processWide ? process : threadOf(sweep.host, pid, tid);
-  const open = owner.ranges;
-  if (!processWide) while (open.length > 0 && open.at(-1)!.endNs <= startNs) open.pop();
-  let parent = containing(open, endNs);
-  if (!processWide) {
-    if (parent !== (open.at(-1) ?? null)) sweep.counts.overlappingRanges++;
-    parent ??= containing(process.ranges, endNs);
-  }
-  const outer = parent?.phase ?? null;
-  const numbered = outer !== null && outer.step !== null;
-  const stage = openStage(sweep.nextStage++, range, sweep.names.stage(name), parent, owner.positions);
-  if (numbered && outer.step === null) sweep.containers.add(outer.id);
-  open.push(stage);
+  const process = processOf(sweep.host, pid);
+  const stage = openRange(sweep.opened, process, thread, range, sweep.names.stage(name));
   sweep.stages.add(
     stage.id,
-    parent?.id ?? Number.NaN,
+    stage.parent?.id ?? Number.NaN,
     stage.phase?.id ?? Number.NaN,
     stage.depth,
     stageKinds.indexOf(stage.kind),

@@ -1,3 +1,4 @@
+import { type CallTable, callOf, callTables, emptyTable } from './call-tables.js';
 import type { HeldEvents } from './held-trace.js';
 import { sharedInts } from './shared-arrays.js';
 
@@ -9,93 +10,100 @@ export interface Correlated {
   shared: number;
 }
 
-/** Ids are counted up by CUPTI: a table over all of them is small unless a damaged file makes them up. */
-const sparseFactor = 16;
-
 /**
  * Activities find their call by (pid, correlation): an id alone is unique only within a process. A runtime call and the
  * driver call inside it may share one: the outer one, which began first, counts.
  */
 export function correlate(calls: HeldEvents, kernels: HeldEvents, copies: HeldEvents): Correlated {
+  const pid = onlyProcess(calls);
+  if (pid !== null && increasing(calls.correlation, calls.rows)) {
+    const ids = calls.correlation.subarray(0, calls.rows);
+    return { kernels: findInOrder(ids, pid, kernels), copies: findInOrder(ids, pid, copies), shared: 0 };
+  }
   const tables = callTables(calls);
-  let shared = 0;
-  const find = ({ rows, correlation, shape, shapes }: HeldEvents): Int32Array => {
-    const found = sharedInts(rows);
-    const byShape = Array.from(shapes['pid'] ?? [], (pid) => tables.get(pid));
-    for (let i = 0; i < rows; i++) {
-      const table = byShape[shape[i]!];
-      const id = correlation[i]!;
-      found[i] = table ? table.call(id) : -1;
-      if (table && table.others.size > 0) shared += table.others.get(id) ?? 0;
+  const found = { kernels: find(tables, kernels), copies: find(tables, copies) };
+  return {
+    kernels: found.kernels.rows,
+    copies: found.copies.rows,
+    shared: found.kernels.shared + found.copies.shared,
+  };
+}
+
+/** Null when there are several. */
+function onlyProcess({ shapes }: HeldEvents): number | null {
+  const pids = new Set(shapes['pid'] ?? []);
+  return pids.size === 1 ? [...pids][0]! : null;
+}
+
+/** One thread that launches everything numbers its calls in order. */
+function increasing(ids: Float64Array, rows: number): boolean {
+  let before = Number.NEGATIVE_INFINITY;
+  for (let i = 0; i < rows; i++) {
+    const id = ids[i]!;
+    if (!(id > before)) return false;
+    before = id;
+  }
+  return true;
+}
+
+/** @param ids of calls, each greater than the one before */
+function findInOrder(ids: Float64Array, pid: number, events: HeldEvents): Int32Array {
+  const { rows, correlation, shape, shapes } = events;
+  const found = sharedInts(rows);
+  const known = Uint8Array.from(shapes['pid'] ?? [], (own) => Number(Object.is(own, pid)));
+  // Mostly the call is as many rows further as its id is greater.
+  let row = 0;
+  for (let i = 0; i < rows; i++) {
+    const id = correlation[i]!;
+    const guess = row + id - ids[row]!;
+    if (known[shape[i]!] === 0 || Number.isNaN(id)) found[i] = -1;
+    else if (ids[guess] === id) found[i] = row = guess;
+    else {
+      const place = firstNotBelow(ids, id, row);
+      found[i] = place < ids.length && ids[place] === id ? place : -1;
+      if (place < ids.length) row = place;
     }
-    return found;
-  };
-  return {
-    kernels: find(kernels),
-    copies: find(copies),
-    get shared() {
-      return shared;
-    },
-  };
-}
-
-interface CallTable {
-  /** Row of the call with this id, −1 when there is none. */
-  call(id: number): number;
-  /** How many more calls than one have this id. */
-  others: Map<number, number>;
-}
-
-function callTables(calls: HeldEvents): Map<number, CallTable> {
-  const ranges = new Map<number, { least: number; most: number; count: number }>();
-  const pids = calls.shapes['pid'] ?? new Float64Array();
-  for (const pid of pids) ranges.set(pid, { least: Number.POSITIVE_INFINITY, most: -1, count: 0 });
-  const rangeOf = Array.from(pids, (pid) => ranges.get(pid)!);
-  for (let i = 0; i < calls.rows; i++) {
-    const id = calls.correlation[i]!;
-    if (Number.isNaN(id)) continue;
-    const range = rangeOf[calls.shape[i]!]!;
-    range.count++;
-    if (id < range.least) range.least = id;
-    if (id > range.most) range.most = id;
   }
-  const tables = new Map<number, CallTable & { add(id: number, row: number): void }>();
-  for (const [pid, { least, most, count }] of ranges)
-    tables.set(pid, callTable(calls, least, most - least < count * sparseFactor ? most - least + 1 : 0));
-  const tableOf = Array.from(pids, (pid) => tables.get(pid)!);
-  for (let i = 0; i < calls.rows; i++) {
-    const id = calls.correlation[i]!;
-    if (!Number.isNaN(id)) tableOf[calls.shape[i]!]!.add(id, i);
-  }
-  return tables;
+  return found;
 }
 
-/** @param size of a table from `least` on; 0: ids too far apart for one */
-function callTable(
-  { start_ns, dur_ns }: HeldEvents,
-  least: number,
-  size: number,
-): CallTable & { add(id: number, row: number): void } {
-  // Row + 1: a fresh array is all zeros.
-  const dense = new Int32Array(size);
-  const sparse = new Map<number, number>();
-  const others = new Map<number, number>();
-  const call = (id: number): number => (size > 0 ? (dense[id - least] ?? 0) - 1 : (sparse.get(id) ?? 0) - 1);
-  const put = (id: number, row: number): void => {
-    if (size > 0) dense[id - least] = row + 1;
-    else sparse.set(id, row + 1);
-  };
-  return {
-    call,
-    others,
-    add(id, row) {
-      const known = call(id);
-      if (known < 0) put(id, row);
-      else {
-        others.set(id, (others.get(id) ?? 0) + 1);
-        // Rows are in order of start: only of two that begin together the later one may be the outer one.
-        if (start_ns[row] === start_ns[known] && dur_ns[row]! > dur_ns[known]!) put(id, row);
-      }
-    },
-  };
+/** By halving what lies between steps that double, from `from` on. */
+function firstNotBelow(ids: Float64Array, id: number, from: number): number {
+  let low = from;
+  let high = from;
+  if (ids[from]! < id) {
+    for (let step = 1; high < ids.length && ids[high]! < id; step *= 2) {
+      low = high + 1;
+      high += step;
+    }
+    high = Math.min(high, ids.length);
+  } else {
+    for (let step = 1; low > 0 && ids[low]! >= id; step *= 2) {
+      high = low;
+      low = Math.max(0, low - step);
+    }
+  }
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (ids[middle]! < id) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+function find(
+  tables: Map<number, CallTable>,
+  { rows, correlation, shape, shapes }: HeldEvents,
+): { rows: Int32Array; shared: number } {
+  const found = sharedInts(rows);
+  const none = emptyTable();
+  const tableOf = Array.from(shapes['pid'] ?? [], (pid) => tables.get(pid) ?? none);
+  let shared = 0;
+  for (let i = 0; i < rows; i++) {
+    const table = tableOf[shape[i]!]!;
+    const id = correlation[i]!;
+    found[i] = callOf(table, id);
+    if (table.others.size > 0) shared += table.others.get(id) ?? 0;
+  }
+  return { rows: found, shared };
 }

@@ -1,11 +1,25 @@
 import type { HeldEvents } from './held-trace.js';
 
-/** One device of one rank: its activities in order of start. Kernels have their row as number, copies −1 − row. */
-export interface DeviceActivities {
-  activities: Int32Array;
+/** A device of a rank. */
+export interface DeviceOfRank {
+  /** Of each combination whether it is this device's. */
+  kernels: Uint8Array;
+  copies: Uint8Array;
 }
 
-/** Key of a device within the capture; missing parts count as −1. */
+/** The devices of all ranks, by rank and number; what is missing counts as −1. */
+export function devicesOfRanks(kernels: HeldEvents, copies: HeldEvents): DeviceOfRank[] {
+  const ofKernel = deviceKeys(kernels);
+  const ofCopy = deviceKeys(copies);
+  const keys = new Map([...ofKernel, ...ofCopy].map((one) => [one.key, one]));
+  const devices = [...keys.values()].sort((a, b) => a.rank - b.rank || a.device - b.device);
+  return devices.map(({ key }) => ({
+    kernels: Uint8Array.from(ofKernel, (one) => Number(one.key === key)),
+    copies: Uint8Array.from(ofCopy, (one) => Number(one.key === key)),
+  }));
+}
+
+/** Key of a device within the capture. */
 function deviceKeys({ shapes }: HeldEvents): { rank: number; device: number; key: string }[] {
   const ranks = shapes['rank'] ?? new Float64Array();
   return Array.from(ranks, (value, code) => {
@@ -15,49 +29,29 @@ function deviceKeys({ shapes }: HeldEvents): { rank: number; device: number; key
   });
 }
 
-/**
- * @param priority of each combination of kernels, for kernels that begin at the same instant
- * @returns devices by rank and number
- */
-export function byDevice(kernels: HeldEvents, copies: HeldEvents, priority: Uint8Array): DeviceActivities[] {
-  const ofKernel = deviceKeys(kernels);
-  const ofCopy = deviceKeys(copies);
-  const keys = new Map([...ofKernel, ...ofCopy].map((one) => [one.key, one]));
-  const devices = [...keys.values()].sort((a, b) => a.rank - b.rank || a.device - b.device);
-  return devices.map(({ key }) => {
-    const mine = (events: HeldEvents, of: { key: string }[]): Int32Array => {
-      const wanted = Uint8Array.from(of, (one) => Number(one.key === key));
-      const rows = new Int32Array(events.rows);
-      let count = 0;
-      for (let i = 0; i < events.rows; i++) if (wanted[events.shape[i]!]) rows[count++] = i;
-      return rows.subarray(0, count);
-    };
-    return { activities: merged(kernels, copies, mine(kernels, ofKernel), mine(copies, ofCopy), priority) };
-  });
+/** Where the rows end that begin together with row `from`. */
+export function endOfEqualStarts({ rows, start_ns: start }: HeldEvents, from: number): number {
+  let to = from + 1;
+  while (to < rows && start[to] === start[from]) to++;
+  return to;
 }
 
-function merged(
-  kernels: HeldEvents,
-  copies: HeldEvents,
-  a: Int32Array,
-  b: Int32Array,
+/** Kernels that begin together: compute first, then communication. */
+export function byPriority(
+  { shape }: HeldEvents,
+  mine: Uint8Array,
   priority: Uint8Array,
-): Int32Array {
-  const all = new Int32Array(a.length + b.length);
-  let i = 0;
-  let j = 0;
-  for (let n = 0; n < all.length; n++) {
-    const kernel = j === b.length || (i < a.length && kernels.start_ns[a[i]!]! <= copies.start_ns[b[j]!]!);
-    all[n] = kernel ? a[i++]! : -1 - b[j++]!;
-  }
-  const startOf = (n: number) => (n < 0 ? copies.start_ns[-1 - n]! : kernels.start_ns[n]!);
-  const priorityOf = (n: number) => (n < 0 ? 2 : priority[kernels.shape[n]!]!);
-  for (let from = 0; from < all.length;) {
-    let to = from + 1;
-    const start = startOf(all[from]!);
-    while (to < all.length && startOf(all[to]!) === start) to++;
-    if (to > from + 1) all.subarray(from, to).sort((x, y) => priorityOf(x) - priorityOf(y) || x - y);
-    from = to;
-  }
-  return all;
+  from: number,
+  to: number,
+): number[] {
+  const rows: number[] = [];
+  for (let row = from; row < to; row++) if (mine[shape[row]!] === 1) rows.push(row);
+  return rows.sort((a, b) => priority[shape[a]!]! - priority[shape[b]!]! || a - b);
+}
+
+/** Copies that begin together: the last first. */
+export function backwards({ shape }: HeldEvents, mine: Uint8Array, from: number, to: number): number[] {
+  const activities: number[] = [];
+  for (let row = to - 1; row >= from; row--) if (mine[shape[row]!] === 1) activities.push(-1 - row);
+  return activities;
 }

@@ -1,8 +1,15 @@
-import { deviceSweep } from '../device-sweep.js';
 import type { DeviceTimes } from '../devices.js';
+import { deviceSweep } from '../device-sweep.js';
 import type { Host } from '../host-threads.js';
-import { latencySamples } from '../launch-latency.js';
-import { byDevice } from './device-order.js';
+import { latencySamples, type LatencySamples } from '../launch-latency.js';
+import type { Waiting } from '../waiting.js';
+import {
+  backwards,
+  byPriority,
+  type DeviceOfRank,
+  devicesOfRanks,
+  endOfEqualStarts,
+} from './device-order.js';
 import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
@@ -18,10 +25,30 @@ export interface HeldGaps {
   inGraph: Uint8Array;
 }
 
+/** Exclusive times; null: all have their duration. */
+export interface ExclusiveTimes {
+  kernels: Float64Array | null;
+  copies: Float64Array | null;
+}
+
 export interface HeldDeviceTimes extends DeviceTimes {
   gaps: HeldGaps;
-  /** Exclusive times; null: all have their duration. */
-  exclusive: { kernels: Float64Array | null; copies: Float64Array | null };
+  exclusive: ExclusiveTimes;
+}
+
+/** What the sweeps of all devices read and write. */
+interface Sweep {
+  calls: HeldEvents;
+  kernels: Launched;
+  copies: Launched;
+  /** Of each combination: of kernels their priority, of calls the waiting of their thread. */
+  priority: Uint8Array;
+  waiting: readonly (Waiting | undefined)[];
+  streams: { kernels: Int32Array; copies: Int32Array };
+  launch: LatencySamples;
+  graphNode: LatencySamples;
+  gaps: HeldGaps;
+  exclusive: ExclusiveTimes;
 }
 
 /** Sweeps every device (and rank) once. @param priority of each combination of kernels */
@@ -41,62 +68,152 @@ export function sweepHeldDevices(
     waiting_ns: sharedFloats(most),
     inGraph: sharedBytes(most),
   };
-  const exclusive: HeldDeviceTimes['exclusive'] = { kernels: null, copies: null };
+  const exclusive: ExclusiveTimes = { kernels: null, copies: null };
   const launch = latencySamples();
   const graphNode = latencySamples();
-  const now = { call: -1, graph: Number.NaN, kernel: true };
-  let graphBefore = Number.NaN;
-  const waitingOf = threadWaits(host, calls);
-
-  const events = {
-    ended(activity: number, durNs: number, exclusiveNs: number) {
-      if (exclusiveNs === durNs) return;
-      if (activity < 0) (exclusive.copies ??= sharedCopy(copies.events.dur_ns))[-1 - activity] = exclusiveNs;
-      else (exclusive.kernels ??= sharedCopy(kernels.events.dur_ns))[activity] = exclusiveNs;
-    },
-    idle(activity: number, fromNs: number, toNs: number) {
-      const inGraph = now.graph === graphBefore;
-      let waited = 0;
-      if (inGraph) graphNode.add(toNs - fromNs);
-      else if (now.call >= 0) {
-        const callStart = calls.start_ns[now.call]!;
-        const callEnd = callStart + calls.dur_ns[now.call]!;
-        if (now.kernel && callStart >= fromNs && callEnd <= toNs) launch.add(toNs - callEnd);
-        if (callStart > fromNs)
-          waited = waitingOf[calls.shape[now.call]!]?.within(fromNs, Math.min(callStart, toNs)) ?? 0;
-      }
-      const at = gaps.count++;
-      gaps.activity[at] = activity;
-      gaps.idle_ns[at] = fromNs;
-      gaps.waiting_ns[at] = waited;
-      gaps.inGraph[at] = Number(inGraph);
-    },
-  };
-
+  const waiting = threadWaits(host, calls);
   const streams = streamNumbers(kernels.events, copies.events);
-  for (const { activities } of byDevice(kernels.events, copies.events, priority)) {
-    const sweep = deviceSweep(events);
-    graphBefore = Number.NaN;
-    for (const activity of activities) {
-      const isCopy = activity < 0;
-      const row = isCopy ? -1 - activity : activity;
-      const { events: of, call } = isCopy ? copies : kernels;
-      const shape = of.shape[row]!;
-      const class_ = isCopy ? 2 : priority[shape]!;
-      now.call = call[row]!;
-      now.graph = Number.isNaN(of.shapes['graph_node']?.[shape] ?? Number.NaN)
-        ? Number.NaN
-        : of.correlation[row]!;
-      now.kernel = !isCopy;
-      const start = of.start_ns[row]!;
-      const stream = (isCopy ? streams.copies : streams.kernels)[shape]!;
-      sweep.add(activity, start, start + of.dur_ns[row]!, class_, stream);
-      graphBefore = now.graph;
-    }
-    sweep.finish();
-  }
+  const sweep = { calls, kernels, copies, priority, waiting, streams, launch, graphNode, gaps, exclusive };
+  for (const device of devicesOfRanks(kernels.events, copies.events)) sweepOne(sweep, device);
   const overlapping = exclusive.kernels !== null || exclusive.copies !== null;
   return { launch: launch.estimate(), graphNode: graphNode.estimate(), overlapping, gaps, exclusive };
+}
+
+/**
+ * The rules of deviceSweep. What runs alone, nearly everything, has its duration for itself, and is only looked at for the
+ * gap before it; deviceSweep itself is asked from the first activity that begins while another runs until all have ended.
+ */
+function sweepOne(sweep: Sweep, device: DeviceOfRank): void {
+  const { kernels, copies, exclusive } = sweep;
+  const { start_ns: kernelStart, dur_ns: kernelDur } = kernels.events;
+  const { start_ns: copyStart, dur_ns: copyDur } = copies.events;
+  const shared = deviceSweep({
+    ended(activity, durNs, exclusiveNs) {
+      if (exclusiveNs === durNs) return;
+      if (activity < 0) (exclusive.copies ??= sharedCopy(copyDur))[-1 - activity] = exclusiveNs;
+      else (exclusive.kernels ??= sharedCopy(kernelDur))[activity] = exclusiveNs;
+    },
+    idle: () => {},
+  });
+  const share = (activity: number) => {
+    const isCopy = activity < 0;
+    const row = isCopy ? -1 - activity : activity;
+    const { events } = isCopy ? copies : kernels;
+    const shape = events.shape[row]!;
+    const start = events.start_ns[row]!;
+    const streams = isCopy ? sweep.streams.copies : sweep.streams.kernels;
+    const class_ = isCopy ? 2 : sweep.priority[shape]!;
+    shared.add(activity, start, start + events.dur_ns[row]!, class_, streams[shape]!);
+  };
+  const gapFound = gapWriter(sweep);
+  const copyRows = copies.events.rows;
+  const kernelRows = kernels.events.rows;
+  const kernelShape = kernels.events.shape;
+  const copyShape = copies.events.shape;
+  const ofKernels = device.kernels;
+  const ofCopies = device.copies;
+  // What is next of each table; and of activities that begin together, where their order is not that of the rows.
+  let kernel = 0;
+  let copy = 0;
+  let copyNext = copyRows > 0 ? copyStart[0]! : Number.POSITIVE_INFINITY;
+  let together: number[] = [];
+  let taken = 0;
+  let sharing = false;
+  let before = 0;
+  let busyUntil = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    let activity = 0;
+    if (taken < together.length) {
+      activity = together[taken++]!;
+    } else if (kernel < kernelRows && kernelStart[kernel]! <= copyNext) {
+      if (kernel + 1 < kernelRows && kernelStart[kernel + 1] === kernelStart[kernel]) {
+        const to = endOfEqualStarts(kernels.events, kernel);
+        together = byPriority(kernels.events, ofKernels, sweep.priority, kernel, to);
+        taken = 0;
+        kernel = to;
+        continue;
+      }
+      activity = kernel++;
+      if (ofKernels[kernelShape[activity]!] === 0) continue;
+    } else if (copy < copyRows) {
+      const to = endOfEqualStarts(copies.events, copy);
+      activity = -1 - copy;
+      if (to > copy + 1) {
+        together = backwards(copies.events, ofCopies, copy, to);
+        taken = 0;
+      }
+      copy = to;
+      copyNext = copy < copyRows ? copyStart[copy]! : Number.POSITIVE_INFINITY;
+      if (taken < together.length || ofCopies[copyShape[-1 - activity]!] === 0) continue;
+    } else break;
+    const isCopy = activity < 0;
+    const start = isCopy ? copyStart[-1 - activity]! : kernelStart[activity]!;
+    const end = start + (isCopy ? copyDur[-1 - activity]! : kernelDur[activity]!);
+    if (start >= busyUntil) {
+      if (sharing) shared.finish();
+      sharing = false;
+      if (start > busyUntil && busyUntil !== Number.NEGATIVE_INFINITY)
+        gapFound(activity, before, busyUntil, start);
+      busyUntil = end;
+    } else {
+      if (!sharing) share(before);
+      sharing = true;
+      share(activity);
+      if (end > busyUntil) busyUntil = end;
+    }
+    before = activity;
+  }
+  if (sharing) shared.finish();
+}
+
+/** Writes the gap between two activities, with what is known of the launch that ended it. */
+function gapWriter({ calls, kernels, copies, waiting, launch, graphNode, gaps }: Sweep) {
+  const { start_ns: callStart, dur_ns: callDur, shape: callShape } = calls;
+  const { activity: activityOf, idle_ns: idleOf, waiting_ns: waitingOf, inGraph: inGraphOf } = gaps;
+  const kernelGraphs = graphShapes(kernels.events);
+  const copyGraphs = graphShapes(copies.events);
+  const graphs = kernelGraphs.includes(1) || copyGraphs.includes(1);
+  /** Of a node of a graph the id of its launch, else NaN. */
+  const graphOf = (activity: number): number => {
+    const isCopy = activity < 0;
+    const row = isCopy ? -1 - activity : activity;
+    const { shape, correlation } = isCopy ? copies.events : kernels.events;
+    return (isCopy ? copyGraphs : kernelGraphs)[shape[row]!] === 1 ? correlation[row]! : Number.NaN;
+  };
+  return (activity: number, before: number, fromNs: number, toNs: number): void => {
+    const at = gaps.count++;
+    activityOf[at] = activity;
+    idleOf[at] = fromNs;
+    if (graphs && graphOf(activity) === graphOf(before)) {
+      inGraphOf[at] = 1;
+      graphNode.add(toNs - fromNs);
+      return;
+    }
+    const isKernel = activity >= 0;
+    const call = isKernel ? kernels.call[activity]! : copies.call[-1 - activity]!;
+    if (call < 0) return;
+    const begin = callStart[call]!;
+    const end = begin + callDur[call]!;
+    if (isKernel && begin >= fromNs && end <= toNs) launch.add(toNs - end);
+    if (begin <= fromNs) return;
+    const waited = waiting[callShape[call]!]?.within(fromNs, begin < toNs ? begin : toNs) ?? 0;
+    // Zeros are there already, and a page nobody writes takes no memory.
+    if (waited > 0) waitingOf[at] = waited;
+  };
+}
+
+function sharedCopy(values: Float64Array): Float64Array {
+  const copy = sharedFloats(values.length);
+  copy.set(values);
+  return copy;
+}
+
+/** Of each combination whether it is a node of a graph. */
+function graphShapes({ shapes }: HeldEvents): Uint8Array {
+  const nodes = shapes['graph_node'];
+  return Uint8Array.from(shapes['pid'] ?? [], (_, code) =>
+    Number(nodes !== undefined && !Number.isNaN(nodes[code]!)),
+  );
 }
 
 /** Of each combination of calls, the waiting of its thread. */
@@ -117,10 +234,4 @@ function streamNumbers(kernels: HeldEvents, copies: HeldEvents) {
       return numbers.get(key)!;
     });
   return { kernels: of(kernels), copies: of(copies) };
-}
-
-function sharedCopy(values: Float64Array): Float64Array {
-  const copy = sharedFloats(values.length);
-  copy.set(values);
-  return copy;
 }

@@ -1,0 +1,79 @@
+import type { HeldEvents } from './held-trace.js';
+
+/** The calls of one process by their ids. */
+export interface CallTable {
+  least: number;
+  most: number;
+  count: number;
+  /** Row + 1 of the call with id `least` + index, 0 when there is none; empty when ids are too far apart. */
+  dense: Int32Array;
+  /** The same by id, where `dense` is empty. */
+  sparse: Map<number, number>;
+  /** How many more calls than one have an id. */
+  others: Map<number, number>;
+}
+
+/** Ids are counted up by CUPTI: a table over all of them is small unless a damaged file makes them up. */
+const sparseFactor = 16;
+
+/** By pid. */
+export function callTables(calls: HeldEvents): Map<number, CallTable> {
+  const tables = new Map<number, CallTable>();
+  const { rows, correlation, shape } = calls;
+  const tableOf = Array.from(calls.shapes['pid'] ?? [], (pid) => {
+    if (!tables.has(pid)) tables.set(pid, emptyTable());
+    return tables.get(pid)!;
+  });
+  for (let i = 0; i < rows; i++) {
+    const id = correlation[i]!;
+    if (Number.isNaN(id)) continue;
+    const table = tableOf[shape[i]!]!;
+    table.count++;
+    if (id < table.least) table.least = id;
+    if (id > table.most) table.most = id;
+  }
+  for (const table of tables.values()) {
+    const span = table.most - table.least;
+    if (table.count > 0 && span < table.count * sparseFactor) table.dense = new Int32Array(span + 1);
+  }
+  for (let i = 0; i < rows; i++) {
+    const id = correlation[i]!;
+    if (Number.isNaN(id)) continue;
+    const table = tableOf[shape[i]!]!;
+    const { dense } = table;
+    const at = id - table.least;
+    if (dense.length > 0 && dense[at] === 0) dense[at] = i + 1;
+    else put(table, calls, id, i);
+  }
+  return tables;
+}
+
+export function emptyTable(): CallTable {
+  return {
+    least: Number.POSITIVE_INFINITY,
+    most: Number.NEGATIVE_INFINITY,
+    count: 0,
+    dense: new Int32Array(),
+    sparse: new Map(),
+    others: new Map(),
+  };
+}
+
+/** An id that another call has already, or one of a table that is not dense. */
+function put(table: CallTable, { start_ns, dur_ns }: HeldEvents, id: number, row: number): void {
+  const known = callOf(table, id);
+  if (known >= 0) {
+    table.others.set(id, (table.others.get(id) ?? 0) + 1);
+    // Rows are in order of start: only of two that begin together the later one may be the outer one.
+    if (start_ns[row] !== start_ns[known] || dur_ns[row]! <= dur_ns[known]!) return;
+  }
+  if (table.dense.length > 0) table.dense[id - table.least] = row + 1;
+  else table.sparse.set(id, row + 1);
+}
+
+/** Row of the call with this id, −1 when there is none. */
+export function callOf({ dense, least, sparse }: CallTable, id: number): number {
+  if (dense.length === 0) return (sparse.get(id) ?? 0) - 1;
+  const at = id - least;
+  return at >= 0 && at < dense.length ? dense[at]! - 1 : -1;
+}
