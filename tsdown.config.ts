@@ -14,7 +14,7 @@ export default defineConfig([
       // A worker thread of the Kineto importer.
       'kineto-worker': 'src/import/kineto/worker.ts',
       // Worker threads of the session store.
-      'scan-worker': 'src/session/scan-worker.ts',
+      'scan-worker': 'src/cli/scan-worker.ts',
       'encode-worker': 'src/cli/encode-worker.ts',
       // A worker thread of the load generator.
       'load-worker': 'src/load/worker.ts',

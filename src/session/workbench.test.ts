@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
 import { join } from 'node:path';
-import type { Batch } from '../model/workbench.js';
 import { openSession } from './open.js';
 import { createSession } from './create.js';
 import { homeFolders } from './home.js';
@@ -100,27 +99,4 @@ test('a forgotten capture leaves no rows, neither of the sink nor of the workben
       .flat()
       .map(({ capture_id }) => capture_id),
   ).toEqual(['good', 'good']);
-});
-
-test('a thread of its own reads files as the database does, in order, and tells what it cannot read', async () => {
-  const { session } = await writer();
-  const { workbench } = session;
-  const many = 300_001; // several messages, and a rest
-  const file = join(session.scratch, 'numbers.parquet');
-  await workbench.run(
-    `COPY (SELECT range AS i, CASE WHEN range % 3 > 0 THEN range * 7 END AS x FROM range(${many})) TO '${file}' (FORMAT parquet)`,
-  );
-  const sql = `SELECT i, x FROM read_parquet('${file}')`;
-  const columns = async (batches: AsyncIterable<Batch>) => {
-    const all: number[][] = [];
-    for await (const { rows, columns } of batches)
-      for (let r = 0; r < rows; r++) all.push([columns['i']![r]!, columns['x']![r]!]);
-    return all;
-  };
-  const apart = await columns(workbench.scanFiles(sql));
-  expect(apart.length).toBe(many);
-  expect(apart).toEqual(await columns(workbench.scan(sql)));
-  const lost = workbench.scanFiles(`SELECT * FROM read_parquet('${file}.lost')`);
-  await expect(columns(lost)).rejects.toThrow('numbers.parquet.lost');
-  await session.abandon();
 });

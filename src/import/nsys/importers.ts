@@ -59,7 +59,7 @@ export const nsysParquetdirImporter: Importer = {
     withParquet(path, async (read) => {
       const facts = await nsysFacts(path, read);
       try {
-        const tables = await openParquetdir(path, target.workbench, heldEvents);
+        const tables = await openParquetdir(path, target.workbench);
         return await finish(tables, facts, await collectionIssues(read), target, context);
       } catch (error) {
         // DuckDB names the file that is not whole.

@@ -1,13 +1,11 @@
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../model/errors.js';
-import type { Batch, Workbench } from '../../model/workbench.js';
+import type { Workbench } from '../../model/workbench.js';
 import { damaged } from './damage.js';
 import { globalColumns } from './sqlite-bulk.js';
 import { bulkTables, type EventKind, type Kind, kinds, type NsysTables } from './tables.js';
-
-/** Fewer are read before a thread has started. */
-const threadFromRows = 500_000;
+import { takeEvents } from './take-events.js';
 
 /** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
 export function parquetTable(folder: string, table: string): string | null {
@@ -31,21 +29,15 @@ export function checkParquetdir(folder: string): void {
 
 /**
  * The tables where they are: nothing is copied.
- * @param heldEvents up to so many are read into memory, for which reading begins at once
  * @throws E_TRACE_FILE when a file is cut off or no Parquet
  */
-export async function openParquetdir(
-  folder: string,
-  workbench: Workbench,
-  heldEvents: number,
-): Promise<NsysTables> {
+export async function openParquetdir(folder: string, workbench: Workbench): Promise<NsysTables> {
   checkParquetdir(folder);
   const none = Object.fromEntries(kinds.map((kind) => [kind, null])) as Record<Kind, string | null>;
   const rows = { ...none };
   const shapes = { ...none };
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
   const combinations: Partial<Record<EventKind, (rows: string) => string>> = {};
-  const begun: Partial<Record<EventKind, AsyncIterable<Batch>>> = {};
   for (const kind of kinds) {
     const { table, each, shape } = bulkTables[kind];
     const source = parquetTable(folder, table);
@@ -62,9 +54,6 @@ export async function openParquetdir(
     const present = shape.filter((name) => columns.has(name)).map((name) => `"${name}"`);
     const key = `hash(${present.join(', ') || '0'}) >> 11 AS shape`;
     rows[kind] = `(SELECT ${list(each)}, ${key} FROM ${source})`;
-    const events = Object.values(counts).reduce((sum, count) => sum + count, 0);
-    if (found!.n >= threadFromRows && events <= heldEvents)
-      begun[kind] = workbench.scanFiles(`SELECT * FROM ${rows[kind]}`);
     combinations[kind] = (rows) =>
       `CREATE TABLE nsys_${kind}_shape AS SELECT DISTINCT ${list(shape)}, ${key} FROM ${source.replace(/\)$/, ', file_row_number = true)')}${rows}`;
     shapes[kind] = `nsys_${kind}_shape`;
@@ -74,7 +63,8 @@ export async function openParquetdir(
   return {
     rows,
     shapes,
-    events: (kind) => begun[kind] ?? workbench.scan(`SELECT * FROM ${rows[kind]}`),
+    read: (kind, input) =>
+      workbench.scanFiles({ sql: `SELECT * FROM ${rows[kind]}`, rows: counts[kind], input }, takeEvents),
     counts,
     combine: async (kind, firstRows) => {
       // A filter on rows that are written out is asked before any other column is read.

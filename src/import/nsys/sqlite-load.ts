@@ -1,6 +1,7 @@
 import { InferscopeError } from '../../model/errors.js';
 import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
+import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
 import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
@@ -188,7 +189,10 @@ function relations(
   const counts: Record<EventKind, number> = { kernel: 0, graph: 0, memcpy: 0, memset: 0, api: 0 };
   for (const kind of eventKinds) for (const batch of held?.[kind] ?? []) counts[kind] += batch?.rows ?? 0;
   return {
-    events: (kind) => (held ? inFileOrder(held[kind]) : workbench.scan(`SELECT * FROM ${rows[kind]}`)),
+    read: (kind, target) =>
+      held
+        ? takeHeld(held[kind], target)
+        : Promise.reject(new Error(`rows of ${kind} are in a table, not in memory`)),
     counts,
     rows: { ...none, ...rows },
     shapes: { ...none, ...shapes },
@@ -203,12 +207,14 @@ function relations(
 
 /** Each batch is let go of once it has been taken. */
 // oxlint-disable-next-line require-await
-async function* inFileOrder(batches: (Batch | undefined)[]): AsyncGenerator<Batch> {
+async function takeHeld(batches: (Batch | undefined)[], target: EventTarget): Promise<EventsRead> {
+  const { take, taken } = takeEvents(target);
   for (let number = 0; number < batches.length; number++) {
     const batch = batches[number];
     batches[number] = undefined;
-    if (batch) yield batch;
+    if (batch) take(batch);
   }
+  return taken();
 }
 
 function interrupted(): InferscopeError {

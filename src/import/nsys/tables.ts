@@ -1,5 +1,5 @@
-import type { Batch } from '../../model/workbench.js';
 import type { BulkTable } from './sqlite-bulk.js';
+import type { EventsRead, EventTarget } from './take-events.js';
 
 /** The tables with a row an event, and the columns wanted of them; what changes from row to row is listed first. */
 export const bulkTables = {
@@ -88,8 +88,8 @@ export interface NsysTables {
   combine(kind: EventKind, firstRows: readonly number[] | null): Promise<void>;
   /** (id BIGINT, value VARCHAR). */
   strings: string;
-  /** Rows of a kind as batches: start, end, correlationId, bytes of copies, and `shape`; not of nvtx. Read once. */
-  events(kind: EventKind): AsyncIterable<Batch>;
+  /** Puts the rows of a kind into arrays, in the order of the file. Once. */
+  read(kind: EventKind, target: EventTarget): Promise<EventsRead>;
   /** How many these are where they are in memory or in a Parquet file, whose footer tells; else 0. */
   counts: Record<EventKind, number>;
   /** Removes what they read from. */

@@ -17,7 +17,7 @@ function imported(path: string, hold: boolean): Promise<Imported> {
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
     const tables = file
       ? await loadSqlite(file, workbench, { hold })
-      : await openParquetdir(path, workbench, 0);
+      : await openParquetdir(path, workbench);
     // An offset, as a capture beside others has.
     const { issues, held } = hold
       ? await holdTrace(workbench, tables, 12_345)

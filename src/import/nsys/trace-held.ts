@@ -1,14 +1,15 @@
 import type { Issue } from '../../model/document.js';
 import type { Columns, Workbench } from '../../model/workbench.js';
 import {
-  type HeldBuilder,
+  type EventArrays,
+  eventArrays,
   type HeldEvents,
   heldEvents,
   type HeldTrace,
 } from '../attribution/held/held-trace.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
-import { type ShapeCodes, shapeCodes } from './shape-codes.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
+import type { EventsRead } from './take-events.js';
 import { impossibleTimes, latest, named, namesMissing, rankOf, unsoundRows } from './trace.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
@@ -27,8 +28,8 @@ export async function holdTrace(
     readTables(tables, offset_ns, losses),
     createRanges(workbench, tables, offset_ns),
   ]);
-  for (const { kind, firstRows } of Object.values(parts).flatMap(({ kinds }) => kinds))
-    await tables.combine(kind, firstRows);
+  for (const { kind, first_rows } of Object.values(parts).flatMap(({ kinds }) => kinds))
+    await tables.combine(kind, [...first_rows]);
   const rank = await rankOf(workbench, tables);
   await createNames(workbench, tables, rank);
   const held: HeldTrace = {
@@ -49,22 +50,14 @@ interface Losses {
   unnamed: number;
 }
 
-/** The rows of one kind as they were read. */
-interface KindRows {
-  kind: EventKind;
-  /** Keys of its combinations to their codes, which are numbered through all kinds of a table. */
-  codes: ShapeCodes;
-  /** Of its combinations, in the order of their codes. */
-  firstRows: number[];
-  /** Rows of each. */
-  counts: number[];
-}
-
 /** All kinds of rows of one trace table. */
 interface TableRows {
   table: TraceTable;
-  events: HeldBuilder;
-  kinds: KindRows[];
+  arrays: EventArrays;
+  rows: number;
+  sorted: boolean;
+  /** One after the other; the combinations of each have the codes from `first_code` on. */
+  kinds: (EventsRead & { kind: EventKind; first_code: number })[];
 }
 
 /** Together: a thread may read each of the large ones. */
@@ -84,55 +77,37 @@ async function readTable(
   losses: Losses,
 ): Promise<TableRows> {
   const own = eventKinds.filter((kind) => fromShape[kind].table === table && tables.shapes[kind]);
-  const events = heldEvents(
-    own.reduce((sum, kind) => sum + tables.counts[kind], 0),
-    table === 'trace_copies',
-  );
-  const kinds: KindRows[] = [];
-  let first = 0;
+  const counted = own.reduce((sum, kind) => sum + tables.counts[kind], 0);
+  const arrays = eventArrays(counted, table === 'trace_copies');
+  const found: TableRows = { table, arrays, rows: 0, sorted: true, kinds: [] };
+  let first_code = 0;
   for (const kind of own) {
-    const read = { kind, codes: shapeCodes(), firstRows: [] as number[], counts: [] as number[] };
-    let before = 0;
-    for await (const { rows, columns } of tables.events(kind)) {
-      const [start, end, id] = [columns['start']!, columns['end']!, columns['correlationId']!];
-      const [shape, bytes] = [columns['shape']!, columns['bytes']];
-      for (let r = 0; r < rows; r++) {
-        const from = start[r]!;
-        const to = end[r]!;
-        let code = read.codes.get(shape[r]!);
-        if (code < 0) {
-          code = first + read.firstRows.length;
-          read.codes.set(shape[r]!, code);
-          read.firstRows.push(before + r);
-          read.counts.push(0);
-        }
-        read.counts[code - first]!++;
-        if (to >= from && from > -latest && to < latest)
-          events.add(from + offset_ns, to - from, id[r]!, code, bytes ? bytes[r]! : 0);
-        else losses.unsound++;
-      }
-      before += rows;
-    }
-    first += read.firstRows.length;
-    kinds.push(read);
+    const target = { into: arrays, first_row: found.rows, first_code, offset_ns, limit_ns: latest };
+    const read = await tables.read(kind, target);
+    const joined = found.rows === 0 || arrays.start_ns[found.rows]! >= arrays.start_ns[found.rows - 1]!;
+    found.sorted &&= read.sorted && (read.rows === 0 || joined);
+    found.rows += read.rows;
+    losses.unsound += read.unsound;
+    found.kinds.push({ ...read, kind, first_code });
+    first_code += read.keys.length;
   }
-  return { table, events, kinds };
+  return found;
 }
 
 /** Puts what the combinations stand for to the rows. */
 async function finish(
   workbench: Workbench,
   tables: NsysTables,
-  { table, events, kinds }: TableRows,
+  { table, arrays, rows, sorted, kinds }: TableRows,
   rank: string,
   losses: Losses,
 ): Promise<HeldEvents> {
   const names = traceTables[table].filter((name) => !rowColumns.has(name));
-  const combinations = kinds.reduce((sum, { counts }) => sum + counts.length, 0);
+  const combinations = kinds.reduce((sum, { keys }) => sum + keys.length, 0);
   const shapes: Columns = {};
   for (const name of names) shapes[name] = new Float64Array(combinations).fill(Number.NaN);
-  let first = 0;
-  for (const { kind, codes, counts } of kinds) {
+  for (const { kind, first_code, keys, counts } of kinds) {
+    const codes = new Map([...keys].map((key, code) => [key, code]));
     await createShapes(workbench, tables, kind, rank);
     const found = await workbench.query<Record<string, number | null>>(
       `SELECT CAST(shape AS DOUBLE) AS shape, ${names.join(', ')} FROM nsys_${kind}_trace`,
@@ -140,16 +115,15 @@ async function finish(
     let known = 0;
     for (const shape of found) {
       const code = codes.get(shape['shape']!);
-      if (code < 0) continue;
+      if (code === undefined) continue;
       known++;
-      for (const name of names) shapes[name]![code] = shape[name] ?? Number.NaN;
+      for (const name of names) shapes[name]![first_code + code] = shape[name] ?? Number.NaN;
     }
-    if (known < counts.length) throw new Error(`${counts.length - known} combinations of ${kind} were lost`);
+    if (known < keys.length) throw new Error(`${keys.length - known} combinations of ${kind} were lost`);
     for (const key of await unnamedShapes(workbench, tables, kind))
-      losses.unnamed += counts[codes.get(key) - first] ?? 0;
-    first += counts.length;
+      losses.unnamed += counts[codes.get(key) ?? -1] ?? 0;
   }
-  return events.finish(shapes);
+  return heldEvents(arrays, rows, sorted, shapes);
 }
 
 const rowColumns: ReadonlySet<string> = new Set(['start_ns', 'dur_ns', 'correlation', 'bytes']);

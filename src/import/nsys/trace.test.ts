@@ -26,7 +26,7 @@ async function withTrace<T>(path: string, use: (workbench: Workbench) => Promise
   try {
     const { workbench } = session;
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
-    const tables = file ? await loadSqlite(file, workbench) : await openParquetdir(path, workbench, 0);
+    const tables = file ? await loadSqlite(file, workbench) : await openParquetdir(path, workbench);
     expect(await createTrace(workbench, tables, 0)).toEqual([]);
     const result = await use(workbench);
     await dropTraceTables(workbench);

@@ -1,12 +1,17 @@
 import { expect, test } from 'vitest';
 import { correlate } from './correlate.js';
-import { heldEvents } from './held-trace.js';
+import { eventArrays, heldEvents } from './held-trace.js';
 
 /** [pid, start, duration, correlation] each; the combination is the pid. */
 function events(rows: [number, number, number, number][]) {
-  const held = heldEvents(rows.length, false);
-  for (const [pid, start, dur, id] of rows) held.add(start, dur, id, pid, 0);
-  return held.finish({ pid: Float64Array.of(0, 1) });
+  const arrays = eventArrays(rows.length, false);
+  rows.forEach(([pid, start, dur, id], row) => {
+    arrays.start_ns[row] = start;
+    arrays.dur_ns[row] = dur;
+    arrays.correlation[row] = id;
+    arrays.shape[row] = pid;
+  });
+  return heldEvents(arrays, rows.length, false, { pid: Float64Array.of(0, 1) });
 }
 
 test.each([1, 1e9])('ids belong to their process, the outer of two calls counts; ids %i apart', (apart) => {

@@ -1,4 +1,5 @@
 import type { Columns } from '../../../model/workbench.js';
+import { sharedFloats, sharedInts } from './shared-arrays.js';
 
 /**
  * Events of one trace table (../../trace-tables.ts) in memory, in order of start: what differs from row to row, and
@@ -26,56 +27,51 @@ export interface HeldTrace {
   calls: HeldEvents;
 }
 
-/** Fills the arrays of a table whose rows were counted before. */
-export interface HeldBuilder {
-  add(start_ns: number, dur_ns: number, correlation: number, shape: number, bytes: number): void;
-  /** Sorts by start what is not in order. */
-  finish(shapes: Columns): HeldEvents;
-}
+/** What differs from row to row, as arrays in shared memory, which another thread may fill. */
+export type EventArrays = Pick<HeldEvents, 'start_ns' | 'dur_ns' | 'correlation' | 'shape' | 'bytes'>;
 
-/** @param capacity rows at most */
-export function heldEvents(capacity: number, withBytes: boolean): HeldBuilder {
-  const start_ns = new Float64Array(capacity);
-  const dur_ns = new Float64Array(capacity);
-  const correlation = new Float64Array(capacity);
-  const shape = new Int32Array(capacity);
-  const bytes = withBytes ? new Float64Array(capacity) : null;
-  let rows = 0;
+/** @param rows at most */
+export function eventArrays(rows: number, withBytes: boolean): EventArrays {
   return {
-    add(start, dur, id, code, size) {
-      start_ns[rows] = start;
-      dur_ns[rows] = dur;
-      correlation[rows] = id;
-      shape[rows] = code;
-      if (bytes) bytes[rows] = size;
-      rows++;
-    },
-    finish(shapes) {
-      const order = startOrder(start_ns.subarray(0, rows));
-      return {
-        rows,
-        start_ns: inOrder(start_ns, rows, order),
-        dur_ns: inOrder(dur_ns, rows, order),
-        correlation: inOrder(correlation, rows, order),
-        shape: order ? Int32Array.from(order, (from) => shape[from]!) : shape.subarray(0, rows),
-        bytes: bytes && inOrder(bytes, rows, order),
-        shapes,
-      };
-    },
+    start_ns: sharedFloats(rows),
+    dur_ns: sharedFloats(rows),
+    correlation: sharedFloats(rows),
+    shape: sharedInts(rows),
+    bytes: withBytes ? sharedFloats(rows) : null,
   };
 }
 
-/** Null when they are in order; of equal ones the first stays first. */
-function startOrder(start: Float64Array): Uint32Array | null {
-  let sorted = true;
-  for (let i = 1; i < start.length && sorted; i++) sorted = start[i]! >= start[i - 1]!;
-  if (sorted) return null;
+/** The first `rows` of the arrays. @param sorted they are known to be in order of start; else they are sorted */
+export function heldEvents(arrays: EventArrays, rows: number, sorted: boolean, shapes: Columns): HeldEvents {
+  const { start_ns, dur_ns, correlation, shape, bytes } = arrays;
+  if (sorted)
+    return {
+      rows,
+      start_ns: start_ns.subarray(0, rows),
+      dur_ns: dur_ns.subarray(0, rows),
+      correlation: correlation.subarray(0, rows),
+      shape: shape.subarray(0, rows),
+      bytes: bytes && bytes.subarray(0, rows),
+      shapes,
+    };
+  const order = startOrder(start_ns.subarray(0, rows));
+  return {
+    rows,
+    start_ns: moved(start_ns, sharedFloats(rows), order),
+    dur_ns: moved(dur_ns, sharedFloats(rows), order),
+    correlation: moved(correlation, sharedFloats(rows), order),
+    shape: moved(shape, sharedInts(rows), order),
+    bytes: bytes && moved(bytes, sharedFloats(rows), order),
+    shapes,
+  };
+}
+
+/** Of equal ones the first stays first. */
+function startOrder(start: Float64Array): Uint32Array {
   return Uint32Array.from(start.keys()).sort((a, b) => start[a]! - start[b]! || a - b);
 }
 
-function inOrder(values: Float64Array, rows: number, order: Uint32Array | null): Float64Array {
-  if (!order) return values.subarray(0, rows);
-  const moved = new Float64Array(rows);
-  for (let i = 0; i < rows; i++) moved[i] = values[order[i]!]!;
-  return moved;
+function moved<T extends Float64Array | Int32Array>(values: T, into: T, order: Uint32Array): T {
+  for (let i = 0; i < order.length; i++) into[i] = values[order[i]!]!;
+  return into;
 }
