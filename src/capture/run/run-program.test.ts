@@ -1,0 +1,98 @@
+import { spawn } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { PassThrough } from 'node:stream';
+import { afterEach, expect, test } from 'vitest';
+import { belowProfiler } from './below-profiler.js';
+import { runProgram, type ProgramOptions } from './run-program.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-program-'));
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+const onLinux = test.skipIf(process.platform !== 'linux');
+
+/** A shell that tells of a signal that it gets, as nsys ends its recording at one, around a shell that ends by itself. */
+const inner = 'trap "echo program interrupted; exit 5" INT; echo ready; while :; do sleep 0.05; done';
+const outer = `trap 'echo recording ended; exit 3' INT TERM; sh -c '${inner}'; echo its exit code: $?`;
+
+function program(change: Partial<ProgramOptions>): ProgramOptions {
+  return {
+    file: 'sh',
+    args: ['-c', outer],
+    env: process.env,
+    stdoutPath: join(folder, 'stdout.log'),
+    stderrPath: join(folder, 'stderr.log'),
+    stdout: null,
+    stderr: null,
+    secrets: [],
+    tool: 'nsys',
+    timeoutMs: null,
+    graceMs: 5_000,
+    signal: new AbortController().signal,
+    kill: new AbortController().signal,
+    onStart: () => {},
+    ...change,
+  };
+}
+
+onLinux('Ctrl-C reaches the program below nsys and not nsys, which records to its end', async () => {
+  const stop = new AbortController();
+  const out = new PassThrough();
+  out.on('data', () => stop.abort('SIGINT'));
+  const sessions: number[] = [];
+  const end = await runProgram(
+    program({ signal: stop.signal, stdout: out, onStart: (pid) => sessions.push(pid, sessionOf(pid)) }),
+  );
+  expect(end.stdoutTail).toBe('ready\nprogram interrupted\nits exit code: 5\n');
+  expect(end.exit_code).toBe(0);
+  // What a terminal sends to its foreground group does not reach another session.
+  expect(sessions[1]).toBe(sessions[0]);
+});
+
+onLinux('so does a timeout', async () => {
+  const end = await runProgram(program({ timeoutMs: 300 }));
+  expect(end).toMatchObject({ exit_code: 0, timedOut: true });
+  expect(end.stdoutTail).toContain('program interrupted\nits exit code: 5\n');
+});
+
+onLinux('a program that no signal but SIGKILL ends leaves nsys time to write', async () => {
+  const deaf = outer.replace('"echo program interrupted; exit 5" INT', '"" INT TERM');
+  const end = await runProgram(program({ args: ['-c', deaf], timeoutMs: 200, graceMs: 200 }));
+  expect(end).toMatchObject({ exit_code: 0, timedOut: true });
+  expect(end.stdoutTail).toContain(`its exit code: ${128 + 9}\n`);
+});
+
+onLinux('other tools get the signal themselves', async () => {
+  const stop = new AbortController();
+  const out = new PassThrough();
+  out.on('data', () => stop.abort('SIGTERM'));
+  // Behind `&` the shell does not wait for the program before it runs its trap.
+  const args = ['-c', `trap 'kill $!; echo recording ended; exit 3' TERM; sleep 30 & echo ready; wait`];
+  const end = await runProgram(program({ args, tool: 'ncu', signal: stop.signal, stdout: out }));
+  expect(end.stdoutTail).toBe('ready\nrecording ended\n');
+  expect(end.exit_code).toBe(3);
+});
+
+onLinux('processes of nsys are not the program', async () => {
+  const launcher = join(mkdtempSync(join(tmpdir(), 'inferscope-launcher-')), 'nsys-launcher');
+  copyFileSync(realpathSync('/bin/sh'), launcher);
+  const child = spawn(launcher, ['-c', `${launcher} -c 'sleep 30 & wait' & wait`], { detached: true });
+  try {
+    let below: number[] = [];
+    for (let tries = 0; below.length === 0 && tries < 100; tries++) {
+      await sleep(20);
+      below = belowProfiler(child.pid!);
+    }
+    expect(below.map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))).toEqual(['sleep\x0030\0']);
+  } finally {
+    process.kill(-child.pid!, 'SIGKILL');
+    rmSync(join(launcher, '..'), { recursive: true });
+  }
+});
+
+/** "pid (name) state ppid pgrp session …" */
+function sessionOf(pid: number): number {
+  return Number(readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ')[1]!.split(' ')[3]);
+}
