@@ -2,16 +2,16 @@ import { expect, test } from 'vitest';
 import { correlate } from './correlate.js';
 import { eventArrays, heldEvents } from './held-trace.js';
 
-/** [pid, start, duration, correlation] each; the combination is the pid. */
-function events(rows: [number, number, number, number][]) {
+/** [pid, start, duration, correlation] each; the combination is the pid, or its place in `pids`. */
+function events(rows: [number, number, number, number][], pids = [0, 1]) {
   const arrays = eventArrays(rows.length, false);
   rows.forEach(([pid, start, dur, id], row) => {
     arrays.start_ns[row] = start;
     arrays.dur_ns[row] = dur;
     arrays.correlation[row] = id;
-    arrays.shape[row] = pid;
+    arrays.shape[row] = pids.indexOf(pid);
   });
-  return heldEvents(arrays, rows.length, false, { pid: Float64Array.of(0, 1) });
+  return heldEvents(arrays, rows.length, false, { pid: Float64Array.from(pids) });
 }
 
 test.each([1, 1e9])('ids belong to their process, the outer of two calls counts; ids %i apart', (apart) => {
@@ -38,4 +38,26 @@ test.each([1, 1e9])('ids belong to their process, the outer of two calls counts;
   const found = correlate(calls, kernels, events([]));
   expect([...found.kernels]).toEqual([0, 1, 2, 5, -1, -1, -1]);
   expect(found.shared).toBe(2);
+});
+
+test('of calls whose ids count up: ids left out, before the first and after the last, in any order', () => {
+  const own = [3, 4, 7, 8, 9, 40, 41, 500];
+  const calls = events(
+    own.map((id, row) => [1, row, 1, id]),
+    [1],
+  );
+  const asked = [3, 4, 5, 7, 41, 40, 500, 501, 499, 2, 3, 9, 8, Number.NaN, 42, 0.5];
+  const kernels = events(asked.map((id, row) => [1, row, 1, id]));
+  const found = correlate(calls, kernels, events([[0, 5, 1, 7]]));
+  expect([...found.kernels]).toEqual(asked.map((id) => own.indexOf(id)));
+  // Of another process.
+  expect([...found.copies]).toEqual([-1]);
+  expect(found.shared).toBe(0);
+});
+
+test.each([
+  ['no calls', []],
+  ['calls without ids', [[1, 5, 1, Number.NaN]]],
+] as [string, [number, number, number, number][]][])('%s', (_, calls) => {
+  expect([...correlate(events(calls, [1]), events([[1, 6, 1, 3]]), events([])).kernels]).toEqual([-1]);
 });
