@@ -69,7 +69,10 @@ onLinux('other tools get the signal themselves', async () => {
   const out = new PassThrough();
   out.on('data', () => stop.abort('SIGTERM'));
   // Behind `&` the shell does not wait for the program before it runs its trap.
-  const args = ['-c', `trap 'kill $!; echo recording ended; exit 3' TERM; sleep 30 & echo ready; wait`];
+  const args = [
+    '-c',
+    `trap 'echo recording ended; exit 3' TERM; sleep 2 > /dev/null 2>&1 & echo ready; wait`,
+  ];
   const end = await runProgram(program({ args, tool: 'ncu', signal: stop.signal, stdout: out }));
   expect(end.stdoutTail).toBe('ready\nrecording ended\n');
   expect(end.exit_code).toBe(3);
