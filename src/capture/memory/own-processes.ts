@@ -27,3 +27,11 @@ export function watchProcesses(
     },
   };
 }
+
+/** Processes on the GPUs that are not the engine's, which a server is that was started before. */
+export function withoutOwn<Listed extends { pid: number }>(
+  listed: readonly Listed[],
+  own: readonly number[],
+): Listed[] {
+  return listed.filter(({ pid }) => !own.includes(pid));
+}

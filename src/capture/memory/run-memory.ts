@@ -14,7 +14,7 @@ import { monotonicNs, realtimeNs } from '../record-writer.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
-import { watchProcesses } from './own-processes.js';
+import { watchProcesses, withoutOwn } from './own-processes.js';
 import type { MemoryTarget, SourceRows } from './where.js';
 
 export interface MemoryRunOptions {
@@ -81,7 +81,7 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const gpus = target.samplesHere ? opened.gpus : null;
   const keys = { execution_id: memoryExecution, host };
   const before = clockPair();
-  const othersBefore = gpus ? await othersOn(gpus, signal) : [];
+  const othersBefore = gpus ? await othersOn(gpus, target.pids?.() ?? [], signal) : [];
   const devices = gpus
     ? startDeviceSampler(gpus, { ...keys, capture_id: `${memoryExecution}-gpus` }, hz, true)
     : null;
@@ -212,12 +212,19 @@ function variantOf({ target, point, engineArgs }: MemoryRunOptions): VariantPlan
   };
 }
 
-/** A process that ended a moment ago, perhaps of the run before, is listed for a while and its memory is not free yet. */
-async function othersOn(gpus: Gpus, signal: AbortSignal): Promise<MemoryPlan['others_before']> {
+/**
+ * A process that ended a moment ago, perhaps of the run before, is listed for a while and its memory is not free yet.
+ * @param own a server that runs already: it is no other, and its memory is not waited for
+ */
+async function othersOn(
+  gpus: Gpus,
+  own: readonly number[],
+  signal: AbortSignal,
+): Promise<MemoryPlan['others_before']> {
   const deadline = Date.now() + goneMs;
   for (;;) {
-    const found = await processesOn(gpus);
-    const held = deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
+    const found = withoutOwn(await processesOn(gpus), own);
+    const held = own.length === 0 && deviceMemoryUsed(gpus).some((used) => (used ?? 0) > unusedBytes);
     if ((found.length === 0 && !held) || Date.now() >= deadline || signal.aborted) return found;
     await sleep(200);
   }
