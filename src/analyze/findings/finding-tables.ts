@@ -1,3 +1,4 @@
+import { callNames } from '../trace/call-names.js';
 import { makeKernelCells } from '../trace/kernel-cells.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
@@ -49,14 +50,16 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
   );
   const whole = (unmarked?.n ?? 0) > 0;
   await makeKernelCells(scope);
-  const [unplaced] = await database.query<{ n: number }>(
-    'SELECT count(*) AS n FROM kernel_cells WHERE step_kind IS NULL',
+  const [cells] = await database.query<{ unplaced: number; graphs: number }>(
+    "SELECT count_if(step_kind IS NULL) AS unplaced, count_if(in_graph OR class = 'graph') AS graphs FROM kernel_cells",
   );
-  await database.query(`CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole, (unplaced?.n ?? 0) > 0)}`);
+  await database.query(
+    `CREATE TEMP TABLE finding_kernels AS ${kernelsSql(whole, (cells?.unplaced ?? 0) > 0)}`,
+  );
   await database.query(
     `CREATE TEMP TABLE finding_graphs AS ${inWindows(
       `SELECT pid, correlation, any_value(stage_id) AS stage_id, min(api_start_ns) AS start_ns FROM own_kernels
-       WHERE graph_node IS NOT NULL OR class = 'graph' GROUP BY pid, correlation`,
+       WHERE ${(cells?.graphs ?? 0) > 0 ? "graph_node IS NOT NULL OR class = 'graph'" : 'false'} GROUP BY pid, correlation`,
       'count(*) AS graph_launches',
       whole,
       'kind',
@@ -72,10 +75,7 @@ export async function makeFindingTables(scope: TraceScope): Promise<void> {
       'direction, memory',
     )}`,
   );
-  const names = await database.query<{ name: string }>(
-    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
-  );
-  const calls = names.map(({ name }) => name);
+  const calls = await callNames(scope);
   await makeWaits(scope, whole, calls);
   await makeLongHosts(scope, whole, calls);
 }

@@ -1,5 +1,5 @@
 import type { PhaseKind, TracePhase } from '../../model/documents/trace.js';
-import { literal, type TraceScope } from './scope.js';
+import { literal, scopeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 
 type Batch = TracePhase['by_batch'][number];
@@ -9,11 +9,11 @@ const kinds = "('prefill', 'decode', 'mixed', 'sampling')";
 const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
 
 /**
- * SQL of the common table `known` (stage_id, batch_size, new_tokens, context_tokens_sum): sizes of each stage of the focus
- * by its range, else by what the workload's own record of the same execution says of that stage of that process, else of
- * the n-th stage of this kind, where both have as many.
+ * Makes `known_sizes` (stage_id, batch_size, new_tokens, context_tokens_sum): sizes of each stage of the focus by its
+ * range, else by what the workload's own record of the same execution says of that stage of that process, else of the
+ * n-th stage of this kind, where both have as many.
  */
-export function knownSizes({ source }: TraceScope): string {
+export async function makeKnownSizes({ database, source }: TraceScope): Promise<void> {
   const { execution_id, capture_id } = source.attribution;
   const numbered = (from: string) =>
     `SELECT *, row_number() OVER same AS nth, count(*) OVER (PARTITION BY capture_id, kind, coalesce(warmup, false)) AS among
@@ -24,13 +24,16 @@ export function knownSizes({ source }: TraceScope): string {
     `(SELECT ${columns} FROM stages WHERE execution_id = ${literal(execution_id)} AND capture_id <> ${literal(capture_id)}
         AND coalesce(rank, 0) = ${source.focus.rank ?? 0} AND kind IN ${kinds})`,
   );
-  return `own_sizes AS (${own}), told_sizes AS (${told}),
-    known AS (
+  await database.once(
+    'known_sizes',
+    scopeKey(source),
+    `WITH own_sizes AS (${own}), told_sizes AS (${told})
       SELECT o.stage_id, ${sizes.map((size) => `coalesce(o.${size}, min(e.${size}), min(t.${size})) AS ${size}`).join(', ')}
       FROM own_sizes o LEFT JOIN told_sizes t ON t.kind = o.kind
         AND coalesce(t.warmup, false) = coalesce(o.warmup, false) AND t.nth = o.nth AND t.among = o.among
       LEFT JOIN told_sizes e ON e.pid = o.pid AND e.kind = o.kind AND e.iteration = o.iteration AND e.step_index = o.step_index
-      GROUP BY o.stage_id, ${sizes.map((size) => `o.${size}`).join(', ')})`;
+      GROUP BY o.stage_id, ${sizes.map((size) => `o.${size}`).join(', ')}`,
+  );
 }
 
 /**
@@ -38,10 +41,10 @@ export function knownSizes({ source }: TraceScope): string {
  * Empty for phases of one size. Needs the table `window_split`.
  */
 export async function batches(scope: TraceScope): Promise<Map<PhaseKind, Batch[]>> {
+  await makeKnownSizes(scope);
   const rows = await scope.database.query<Record<string, number> & { kind: PhaseKind }>(
-    `WITH ${knownSizes(scope)}
-     SELECT w.kind, k.batch_size, ${spreadColumns('wall_ns')}, avg(idle) AS idle, avg(w.kernels) AS kernels, avg(w.launches) AS launches
-     FROM window_split w JOIN known k USING (stage_id) WHERE k.batch_size IS NOT NULL
+    `SELECT w.kind, k.batch_size, ${spreadColumns('wall_ns')}, avg(idle) AS idle, avg(w.kernels) AS kernels, avg(w.launches) AS launches
+     FROM window_split w JOIN known_sizes k USING (stage_id) WHERE k.batch_size IS NOT NULL
      GROUP BY w.kind, k.batch_size ORDER BY w.kind, k.batch_size`,
   );
   const found = new Map<PhaseKind, Batch[]>();

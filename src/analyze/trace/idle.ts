@@ -9,8 +9,17 @@ interface GapRow {
   phase: PhaseKind;
   cause: string | null;
   operator: string | null;
-  api_name: string | null;
 }
+
+/** A gap, by the call that launched what ended it. */
+interface EndedGap {
+  start_ns: number;
+  pid: number | null;
+  correlation: number | null;
+}
+
+/** Causes that an API call of the host tells more about. */
+const ofCalls = ['host', 'launch_overhead', 'synchronization'];
 
 /**
  * Which gaps of the device cost most: by phase, cause, and the operator or API call that ended them; and the longest
@@ -25,28 +34,82 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       : 'focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id';
   // The call is told by the longest gaps of a group: joining all of them to their calls would take longer than all else.
   // Gaps of a device do not overlap: a begin stands for a gap.
-  const waits = await database.query<GapRow & { count: number; total_ns: number; longest_ns: number }>(
-    `WITH grouped AS (
-       SELECT row_number() OVER () AS id, * FROM (
-         SELECT g.phase, g.cause, o.name AS operator, count(*) AS count, sum(g.dur_ns)::DOUBLE AS total_ns, max(g.dur_ns) AS longest_ns,
-                max_by(g.start_ns, g.dur_ns, ${callsAsked}) AS begins
-         FROM ${operator}
-         GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown})),
-     asked AS (SELECT id, unnest(begins) AS start_ns FROM grouped WHERE cause IN ('host', 'launch_overhead', 'synchronization')),
-     named AS (
-       SELECT id, mode(a.name) AS api_name
-       FROM asked JOIN own_gaps USING (start_ns) JOIN own_api a USING (pid, correlation) GROUP BY id)
-     SELECT phase, cause, operator, api_name, count, total_ns, longest_ns FROM grouped LEFT JOIN named USING (id) ORDER BY total_ns DESC`,
+  const waits = await database.query<
+    GapRow & { count: number; total_ns: number; longest_ns: number; begins: readonly number[] }
+  >(
+    `SELECT g.phase, g.cause, o.name AS operator, count(*) AS count, sum(g.dur_ns)::DOUBLE AS total_ns, max(g.dur_ns) AS longest_ns,
+            max_by(g.start_ns, g.dur_ns, ${callsAsked})::DOUBLE[] AS begins
+     FROM ${operator} GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown}`,
   );
-  const longest = await database.query<GapRow & { start_ns: number; dur_ns: number }>(
-    `WITH longest AS (SELECT * FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown}),
-     top AS (SELECT l.*, p.phase FROM longest l JOIN place_of p ON p.stage_id = ${placeKey('l')})
-     SELECT g.phase, g.cause, g.start_ns, g.dur_ns, any_value(o.name) AS operator, any_value(a.name) AS api_name
-     FROM top g LEFT JOIN own_ops o ON o.op_id = g.before_op_id LEFT JOIN own_api a ON a.correlation = g.correlation AND a.pid = g.pid
+  const longest = await database.query<GapRow & EndedGap & { dur_ns: number }>(
+    `WITH longest AS (SELECT start_ns, dur_ns, stage_id, cause, before_op_id, pid, correlation FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
+     SELECT p.phase, g.cause, g.start_ns, g.dur_ns, any_value(o.name) AS operator, g.pid, g.correlation
+     FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
+  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.includes(cause ?? '') ? begins : []));
+  const ended = await gapsAt(database, asked);
+  const names = await callNames(database, [...ended.values(), ...longest]);
+  const nameOf = (gap: EndedGap | undefined): string[] =>
+    gap === undefined ? [] : (names.get(`${gap.pid} ${gap.correlation}`) ?? []);
   return {
-    waits: waits.map((row) => ({ ...row, cause: row.cause ?? 'unattributed' })),
-    longest,
+    waits: waits.map(({ begins, ...row }) => ({
+      phase: row.phase,
+      cause: row.cause ?? 'unattributed',
+      operator: row.operator,
+      api_name: ofCalls.includes(row.cause ?? '')
+        ? mostOften(begins.flatMap((start_ns) => nameOf(ended.get(start_ns))))
+        : null,
+      count: row.count,
+      total_ns: row.total_ns,
+      longest_ns: row.longest_ns,
+    })),
+    longest: longest.map((row) => ({
+      phase: row.phase,
+      cause: row.cause,
+      start_ns: row.start_ns,
+      dur_ns: row.dur_ns,
+      operator: row.operator,
+      api_name: nameOf(row)[0] ?? null,
+    })),
   };
+}
+
+/** Ids that are written out let a file pass over what cannot hold them; a join reads all of it. */
+async function gapsAt(
+  database: TraceScope['database'],
+  begins: readonly number[],
+): Promise<Map<number, EndedGap>> {
+  if (begins.length === 0) return new Map();
+  const rows = await database.query<EndedGap>(
+    `SELECT start_ns, pid, correlation FROM own_gaps WHERE start_ns IN (${begins.join(', ')}) AND correlation IS NOT NULL`,
+  );
+  return new Map(rows.map((row) => [row.start_ns, row]));
+}
+
+/** Names of the calls with a gap's correlation id, by "pid correlation": a runtime call and the driver call it made share one. */
+async function callNames(
+  database: TraceScope['database'],
+  gaps: readonly EndedGap[],
+): Promise<Map<string, string[]>> {
+  const ids = new Set(gaps.flatMap(({ correlation }) => (correlation === null ? [] : [correlation])));
+  if (ids.size === 0) return new Map();
+  const rows = await database.query<{ pid: number | null; correlation: number; name: string }>(
+    `SELECT pid, correlation, name FROM own_api WHERE correlation IN (${[...ids].join(', ')}) AND pid IS NOT NULL AND name IS NOT NULL
+     ORDER BY start_ns, name`,
+  );
+  const names = new Map<string, string[]>();
+  for (const { pid, correlation, name } of rows) {
+    const key = `${pid} ${correlation}`;
+    names.set(key, [...(names.get(key) ?? []), name]);
+  }
+  return names;
+}
+
+/** The first of those that are there most often; null of none. */
+function mostOften(names: readonly string[]): string | null {
+  const counts = new Map<string, number>();
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const [most] = [...counts].toSorted((a, b) => b[1] - a[1]);
+  return most?.[0] ?? null;
 }

@@ -1,5 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
-import type { PhaseKind, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
+import type { PhaseKind, Spread, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
+import type { launchedRows } from './kernel-spreads.js';
 import { phaseOrder } from './phases.js';
 import { literal, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
@@ -13,15 +14,18 @@ interface KernelRow {
   tile: string | null;
   dtype: string | null;
   exclusive_ns: number | null;
+  total_ns: number;
 }
 
 /**
  * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. Needs
  * `kernel_cells`.
+ * @param launched of launchedRows
  */
 export async function kernels(
   { database }: TraceScope,
   phases: readonly TracePhase[],
+  launched: Awaited<ReturnType<typeof launchedRows>>,
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
   const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
@@ -29,9 +33,12 @@ export async function kernels(
   const total = all?.total_ns ?? 0;
   const rows = await database.query<KernelRow>(
     `SELECT coalesce(name, short_name, '') AS name, any_value(short_name) AS short_name, any_value(class) AS class,
-            any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, ${spreadColumns('dur_ns')}
-     FROM own_kernels GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
+            any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
+     FROM kernel_cells GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
   );
+  const spreads = launched.all
+    ? new Map(launched.rows.map((row) => [row.kernel, spreadOf(row, 'kernel_')]))
+    : await spreadsByName(database);
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
     `SELECT coalesce(name, short_name, '') AS name, phase, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns
      FROM kernel_cells GROUP BY 1, 2`,
@@ -47,8 +54,8 @@ export async function kernels(
       tile: row.tile,
       dtype: row.dtype,
       exclusive_ns: row.exclusive_ns ?? 0,
-      ...spreadOf(row)!,
-      share: total > 0 ? (spreadOf(row)?.total_ns ?? 0) / total : 0,
+      ...spreads.get(row.name)!,
+      share: total > 0 ? row.total_ns / total : 0,
       phases: (parts.get(row.name) ?? [])
         .map(({ phase, count, total_ns }) => {
           const instances = instancesOf(phases, phase);
@@ -65,6 +72,13 @@ export async function kernels(
         ),
     })),
   };
+}
+
+async function spreadsByName(database: TraceScope['database']): Promise<Map<string | null, Spread | null>> {
+  const rows = await database.query<{ name: string }>(
+    `SELECT coalesce(name, short_name, '') AS name, ${spreadColumns('dur_ns')} FROM own_kernels GROUP BY 1`,
+  );
+  return new Map(rows.map((row) => [row.name, spreadOf(row)]));
 }
 
 /** Instances of a phase; 1 for what has none, so that "per instance" is then the whole. */

@@ -2,17 +2,15 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import type { Workload } from '../../model/manifest.js';
 import { workloadModel } from '../model-work.js';
+import { type LaunchedRow, queueNs } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 
 const kernelsShown = 30;
 
-/** From the API call's return to the kernel's begin; null for a kernel that began before its call returned. */
-const queue = 'CASE WHEN start_ns > api_start_ns + api_dur_ns THEN start_ns - api_start_ns - api_dur_ns END';
-
 const ofGraphNodes = ` UNION ALL BY NAME
      SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns('queue_ns', 'queue_')}
-     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
+     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queueNs}) AS queue_ns
            FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
      GROUP BY phase`;
 
@@ -20,11 +18,13 @@ const ofGraphNodes = ` UNION ALL BY NAME
  * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
  * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
  * Needs `window_split` and `kernel_cells`.
+ * @param launched of launchedRows
  */
 export async function launches(
   { database }: TraceScope,
   phases: readonly TracePhase[],
   workload: Workload | null,
+  launched: readonly LaunchedRow[],
 ): Promise<Launches> {
   const layers = decoderLayers(workload);
   const [graph] = await database.query<{ n: number }>(
@@ -32,7 +32,7 @@ export async function launches(
   );
   const inGraphs = (graph?.n ?? 0) > 0;
   const spreads = await database.query<{ phase: PhaseKind }>(
-    `SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns(queue, 'queue_')}
+    `SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns(queueNs, 'queue_')}
      FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${inGraphs ? ofGraphNodes : ''}`,
   );
   const graphs = inGraphs
@@ -74,7 +74,7 @@ export async function launches(
         queue: spreadOf(spread, 'queue_'),
       };
     }),
-    kernels: await launchedKernels(database),
+    kernels: await launchedKernels(database, launched),
   };
 }
 
@@ -86,20 +86,12 @@ export function decoderLayers(workload: Workload | null): Figure {
   return figure(model.architecture.layers.length, 'layers', "the model's config.json");
 }
 
-async function launchedKernels(database: TraceScope['database']): Promise<LaunchKernel[]> {
-  // One launch tells the name of the call for all of its kind.
-  const rows = await database.query<{
-    kernel: string;
-    short_name: string | null;
-    correlation: number | null;
-    pid: number | null;
-  }>(
-    `SELECT name AS kernel, any_value(short_name) AS short_name, max(correlation) AS correlation, arg_max(pid, correlation) AS pid,
-            ${spreadColumns('greatest(start_ns + dur_ns, api_start_ns + api_dur_ns) - api_start_ns', 'total_')}, ${spreadColumns('api_dur_ns', 'api_')},
-            ${spreadColumns(queue, 'queue_')}, ${spreadColumns('dur_ns', 'kernel_')}
-     FROM (SELECT *, graph_node IS NOT NULL AS in_graph FROM own_kernels WHERE api_start_ns IS NOT NULL)
-     GROUP BY name, in_graph ORDER BY kernel_total_ns DESC, name, in_graph LIMIT ${kernelsShown}`,
-  );
+/** One launch tells the name of the call for all of its kind. */
+async function launchedKernels(
+  database: TraceScope['database'],
+  launched: readonly LaunchedRow[],
+): Promise<LaunchKernel[]> {
+  const rows = launched.slice(0, kernelsShown);
   // A question of its own: ids that are written out let the file pass over what cannot hold them.
   const ids = rows.flatMap(({ correlation }) => (correlation === null ? [] : [correlation]));
   const calls =
@@ -110,8 +102,8 @@ async function launchedKernels(database: TraceScope['database']): Promise<Launch
            WHERE correlation IN (${ids.join(', ')}) GROUP BY pid, correlation`,
         );
   return rows.map((row) => ({
-    kernel: row.kernel,
-    short_name: row.short_name ?? row.kernel,
+    kernel: row.kernel!,
+    short_name: row.short_name ?? row.kernel!,
     api_name:
       calls.find(({ pid, correlation }) => pid === row.pid && correlation === row.correlation)?.name ?? null,
     count: spreadOf(row, 'kernel_')!.count,

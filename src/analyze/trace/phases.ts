@@ -117,6 +117,7 @@ function split(wall: number, row: Record<string, number | string | null>) {
 async function splitWindows({ database, source }: TraceScope): Promise<void> {
   const kinds = await database.query<{ kind: string }>(`SELECT DISTINCT kind FROM windows`);
   const hasSampling = kinds.some(({ kind }) => kind === 'sampling');
+  await makeGapSpan({ database, source });
   await makeStepGaps({ database, source });
   await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel, 'windows', stepGaps)}`);
   if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
@@ -137,7 +138,7 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
      copy AS (${exposed('own_copies', 'true', 'copy')}),
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
-     edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps),
+     edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM gap_span),
      beyond AS (SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS start_up,
                   greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS shut_down FROM windows, edge)
      SELECT w.*, w.end_ns - w.start_ns AS wall_ns, start_up, shut_down, ${gapParts
@@ -153,6 +154,15 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
 
 /** Far beyond any stage's id and any time of a session. */
 const beginKey = 2n ** 60n;
+
+/** Makes `gap_span`, one row as if the focus had one gap from the first one's begin to the last one's end. */
+export async function makeGapSpan({ database, source }: TraceScope): Promise<void> {
+  await database.once(
+    'gap_span',
+    scopeKey(source),
+    'SELECT min(start_ns) AS start_ns, max(start_ns + dur_ns) - min(start_ns) AS dur_ns FROM own_gaps',
+  );
+}
 
 /**
  * Makes `step_gaps`, the first pass of gapsOfWindows over the windows of steps, which the split of phases and the waterfall

@@ -3,7 +3,7 @@ import type { Spread } from '../../model/documents/trace.js';
 /** SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact (type 7). */
 export function spreadColumns(expression: string, prefix = ''): string {
   return `count(${expression}) AS ${prefix}count, sum(${expression})::DOUBLE AS ${prefix}total_ns,
-    avg(${expression}) AS ${prefix}mean_ns, median(${expression}) AS ${prefix}median_ns,
+    median(${expression}) AS ${prefix}median_ns,
     min(${expression}) AS ${prefix}min_ns, max(${expression}) AS ${prefix}max_ns,
     stddev_samp(${expression}) AS ${prefix}sd_ns`;
 }
@@ -17,7 +17,7 @@ export function spreadOf(row: object, prefix = ''): Spread | null {
   return {
     count,
     total_ns: of('total_ns') ?? 0,
-    mean_ns: of('mean_ns') ?? 0,
+    mean_ns: (of('total_ns') ?? 0) / count,
     median_ns: of('median_ns') ?? 0,
     min_ns: of('min_ns') ?? 0,
     max_ns: of('max_ns') ?? 0,

@@ -11,6 +11,7 @@ import { devices } from './devices.js';
 import { headlines } from './headlines.js';
 import { idle } from './idle.js';
 import { makeKernelCells } from './kernel-cells.js';
+import { launchedRows } from './kernel-spreads.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
 import { memory } from './memory.js';
@@ -39,6 +40,7 @@ export async function analyzeTrace(
     const clocks = await makeWindows(scope);
     const found = await phases(scope, clocks);
     await makeKernelCells(scope);
+    const launched = await launchedRows(scope);
     const utilization = await utilizationOfTrace(session, scope, clocks);
     const identity: TraceResult['session'] = {
       id: session.id,
@@ -54,11 +56,11 @@ export async function analyzeTrace(
       source: scope.source,
       devices: await devices(scope, manifest),
       phases: found,
-      ...(await kernels(scope, found)),
+      ...(await kernels(scope, found, launched)),
       classes: await classes(scope, found),
       copies: await copies(scope),
       api_calls: await apiCalls(scope),
-      launches: await launches(scope, found, manifest.workload),
+      launches: await launches(scope, found, manifest.workload, launched.rows),
       idle: await idle(scope),
       overlap: await overlap(scope),
       operators: await operators(scope, found),

@@ -1,5 +1,5 @@
 import type { SessionDatabase } from '../../session/query.js';
-import { knownSizes } from '../trace/batches.js';
+import { makeKnownSizes } from '../trace/batches.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { Step } from './steps.js';
 
@@ -15,11 +15,11 @@ type Sizes = Pick<Step, 'batch_size' | 'new_tokens' | 'context_tokens_sum'>;
 
 /** Steps of a timeline by its windows (makeWindows), with what their ranges or the workload's record say of their sizes. */
 export async function tracedSteps(scope: TraceScope): Promise<Step[]> {
+  await makeKnownSizes(scope);
   return scope.database.query<Step>(
-    `WITH ${knownSizes(scope)}
-     SELECT w.stage_id, 0 AS pid, w.kind, NULL AS point, w.iteration, w.step_index, (w.end_ns - w.start_ns)::DOUBLE AS wall_ns,
+    `SELECT w.stage_id, 0 AS pid, w.kind, NULL AS point, w.iteration, w.step_index, (w.end_ns - w.start_ns)::DOUBLE AS wall_ns,
             k.batch_size, k.new_tokens, k.context_tokens_sum
-     FROM windows w LEFT JOIN known k USING (stage_id)
+     FROM windows w LEFT JOIN known_sizes k USING (stage_id)
      WHERE w.kind IN ('prefill', 'decode', 'mixed') ORDER BY w.start_ns, w.stage_id`,
   );
 }

@@ -1,5 +1,5 @@
 import type { Session } from '../../session/open.js';
-import { knownSizes } from '../trace/batches.js';
+import { makeKnownSizes } from '../trace/batches.js';
 import type { TraceScope } from '../trace/scope.js';
 import type { SizedStep } from '../utilization/groups.js';
 import { operatorSizes, type RunSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
@@ -46,12 +46,12 @@ export async function groupSteps(
     const step = byStage.get(stage_id);
     return step ? [{ ...step, instance: request_id }] : [];
   });
+  if (has('warmup')) await makeKnownSizes(scope);
   const warmed = has('warmup')
     ? await database.query<Step & { instance: number }>(
-        `WITH ${knownSizes(scope)}
-         SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
+        `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
                 k.batch_size, k.new_tokens, k.context_tokens_sum
-         FROM focus_stages s LEFT JOIN known k USING (stage_id)
+         FROM focus_stages s LEFT JOIN known_sizes k USING (stage_id)
          WHERE s.phase = 'warmup' AND s.kind IN ('prefill', 'decode', 'mixed') ORDER BY s.start_ns, s.stage_id`,
       )
     : [];

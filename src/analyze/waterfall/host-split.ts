@@ -1,4 +1,5 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
+import { callNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 type Parts = WaterfallBar['parts'];
@@ -150,15 +151,12 @@ const waiting = /synchronize|memcpy|memset|malloc|free/i;
 
 /** The host's waiting by the call it waited in, of a mean instance: the last such call before the gap ended. */
 export async function waitingParts(
-  { database }: TraceScope,
+  scope: TraceScope,
   unmarked: boolean,
   told: Told,
 ): Promise<Map<string, Parts>> {
-  const names = await database.query<{ name: string }>(
-    `SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL AND start_ns < ${told.untilNs}`,
-  );
-  const calls = names.filter(({ name }) => waiting.test(name)).map(({ name }) => literal(name));
-  const rows = await database.query<PartRow>(
+  const calls = (await callNames(scope)).filter((name) => waiting.test(name)).map(literal);
+  const rows = await scope.database.query<PartRow>(
     `WITH call AS (SELECT start_ns AS call_ns, name FROM own_api WHERE name IN (${calls.join(', ') || 'NULL'}) AND start_ns < ${told.untilNs}),
      waited AS (SELECT stage_id, start_ns + synchronization_ns AS until_ns, synchronization_ns FROM own_gaps WHERE synchronization_ns > 0 AND start_ns < ${told.untilNs})
      SELECT ${unmarked ? "'outside'" : 'm.grp'} AS grp, coalesce(name, 'unknown call') AS label, sum(synchronization_ns)::DOUBLE AS ns, count(*) AS n

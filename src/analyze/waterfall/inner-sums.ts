@@ -67,7 +67,7 @@ export async function makeInnerSums(scope: TraceScope): Promise<void> {
   await database.query(
     `CREATE TEMP TABLE inner_idle AS
      SELECT w.stage_id, ${parts.join(', ')}, ${gapParts.map((part) => `coalesce(n_${part}, 0) AS n_${part}`).join(', ')}, edge.start_up, edge.shut_down
-     FROM inner_windows w JOIN (${edgeSums(scope, 'inner_windows')}) edge USING (stage_id)
+     FROM inner_windows w JOIN (${edgeSums(scope, 'inner_windows', 'gap_span')}) edge USING (stage_id)
      LEFT JOIN (${gapsInside('inner_windows', near('own_gaps'))}) g USING (stage_id)
      LEFT JOIN (SELECT stage_id, sum(ns) AS ns FROM inner_kernels WHERE earlier GROUP BY stage_id) e USING (stage_id)`,
   );

@@ -1,3 +1,4 @@
+import { callNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
 /** Loading code onto a device: Triton, TorchInductor, NVRTC and the lazy loader of the runtime end there. */
@@ -7,11 +8,9 @@ const moduleLoads = /^(cuModuleLoad|cuLibraryLoad|cudaLibraryLoad|hipModuleLoad|
 const kinds = "('load', 'warmup')";
 
 /** Names of the calls of this capture that load code; empty where none were recorded. */
-export async function loadingCalls({ database }: TraceScope): Promise<string[]> {
-  const names = await database.query<{ name: string }>(
-    'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
-  );
-  return names.map(({ name }) => name).filter((name) => moduleLoads.test(name));
+export async function loadingCalls(scope: TraceScope): Promise<string[]> {
+  const names = await callNames(scope);
+  return names.filter((name) => moduleLoads.test(name));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { edges, gapParts, gapsOfWindows, makeStepGaps, stepGaps } from '../trace/phases.js';
+import { edges, gapParts, gapsOfWindows, makeGapSpan, makeStepGaps, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 
@@ -67,10 +67,14 @@ export function gapSums(unmarked: boolean, windows = stepWindows, grouped?: stri
 }
 
 /** Time of windows before the first activity of the capture, and after its last one. */
-export const edgeSums = ({ source }: Pick<TraceScope, 'source'>, windows = 'windows'): string =>
+export const edgeSums = (
+  { source }: Pick<TraceScope, 'source'>,
+  windows = 'windows',
+  gaps = 'own_gaps',
+): string =>
   `SELECT stage_id, greatest(0, least(end_ns, first_ns) - start_ns)::DOUBLE AS ${edges[0]},
      greatest(0, end_ns - greatest(start_ns, last_ns))::DOUBLE AS ${edges[1]}
-   FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM own_gaps)`;
+   FROM ${windows}, (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM ${gaps})`;
 
 const summedParts = gapParts.map((part) => `sum(${part})::DOUBLE AS ${part}`).join(', ');
 const partsOrZero = gapParts.map((part) => `coalesce(${part}, 0) AS ${part}`).join(', ');
@@ -97,11 +101,12 @@ export async function makeWindowSums(
   await database.query(
     `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked, windows)}`,
   );
+  await makeGapSpan(scope);
   if (!unmarked) await makeStepGaps(scope);
   await database.query(
     `CREATE TEMP TABLE window_idle AS
      SELECT w.kind, w.stage_id, ${partsOrZero}, ${edges.join(', ')}
-     FROM ${windows} w JOIN (${edgeSums(scope, windows)}) USING (stage_id)
+     FROM ${windows} w JOIN (${edgeSums(scope, windows, 'gap_span')}) USING (stage_id)
      LEFT JOIN (SELECT stage_id, ${summedParts} FROM (${gapSums(unmarked, windows, stepGaps)}) GROUP BY stage_id) USING (stage_id)`,
   );
 }

@@ -1,3 +1,4 @@
+import { makeKernelStreams } from '../../trace/kernel-streams.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, leastShare } from '../stage-rule.js';
@@ -80,8 +81,9 @@ function ranksSql(context: FindingContext, { kind, instances }: StageFacts): str
 }
 
 async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
+  await makeKernelStreams(context.database);
   const [devices] = await context.database.query<{ n: number }>(
-    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernels)',
+    'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams)',
   );
   return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(ranksSql(context, stage));
 }
