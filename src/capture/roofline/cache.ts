@@ -3,7 +3,7 @@ import { mkdir, readdir, readFile, rename, stat, writeFile } from 'node:fs/promi
 import { join } from 'node:path';
 import { document } from '../../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../../model/documents/gpu-roofline.js';
-import { type Gpus, openGpus } from '../telemetry-gpus.js';
+import type { Gpus } from '../telemetry-gpus.js';
 
 export interface CachedGpuRoofline {
   roofline: GpuRoofline;
@@ -89,7 +89,8 @@ export async function cachedGpuRoofline(
   const folder = rooflineFolder(cacheDir);
   const names = await readdir(folder).catch(() => []);
   if (names.length === 0) return null;
-  const opened = gpus ? null : (await openGpus()).gpus;
+  // An import asks here too, mostly of an empty folder: what asks the driver takes a tenth of a second to load.
+  const opened = gpus ? null : (await (await import('../telemetry-gpus.js')).openGpus()).gpus;
   const machine = gpus ?? opened;
   if (!machine) return null;
   const key = gpuMachineKey(machine);
