@@ -19,6 +19,9 @@ import type { ColumnSpec } from './file-column.js';
 /** Above it numbers are written as differences instead of as codes of a dictionary. */
 const dictionaryNumbers = 64;
 
+/** As Looked, of codes that are their own values. */
+const identity = Int32Array.from({ length: dictionaryNumbers + 1 }, (_, index) => index - 1);
+
 /** What is needed to encode a column, one after the other. */
 export interface Scratch {
   out: Output;
@@ -51,7 +54,7 @@ export function numbersChunk(
   }
   const distinct = fewDistinct(dense, present, codes);
   if (distinct) {
-    at = codesInto(out, at, codes, present, distinct.length);
+    at = codesInto(out, at, { table: identity, codes }, present, distinct.length);
     const dictionary = dictionaryPage(numbersPlain(distinct, type), distinct.length);
     return chunkOf(type, count, [dictionary, dataPage(out, at, count, encodings.dictionary)], seen);
   }
@@ -77,9 +80,9 @@ export function constantChunk({ type, texts }: ColumnSpec, value: number | null,
 
 function definitionLevels(out: Output, values: Float64Array, count: number, present: number): number {
   if (present === count || present === 0) return levelRun(out, count, present > 0 ? 1 : 0);
-  const ofRow = new Int32Array(count + 8);
+  const ofRow = new Int32Array(count);
   for (let i = 0; i < count; i++) ofRow[i] = Number.isNaN(values[i]!) ? 0 : 1;
-  return levels(out, ofRow, count);
+  return levels(out, { table: identity, codes: ofRow }, count);
 }
 
 /** @returns the values if they are few, and their codes in `codes` */
@@ -103,19 +106,21 @@ function fewDistinct(values: Float64Array, count: number, codes: Int32Array): nu
   return [...known.keys()];
 }
 
-/** How many are not null, and their bounds. */
+/** How many are not null, and their bounds. The usual value costs two comparisons. */
 function survey(values: Float64Array, count: number): Required<Seen> {
-  let present = 0;
+  let nulls = 0;
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;
   for (let i = 0; i < count; i++) {
     const value = values[i]!;
-    if (value !== value) continue;
-    present++;
-    if (value < least) least = value;
-    if (value > most) most = value;
+    if (value >= least) {
+      if (value > most) most = value;
+    } else if (value < least) {
+      least = value;
+      if (value > most) most = value;
+    } else nulls++;
   }
-  return { present, least, most };
+  return { present: count - nulls, least, most };
 }
 
 function without(values: Float64Array, count: number, present: number, into: Float64Array): Float64Array {

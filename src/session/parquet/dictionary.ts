@@ -15,35 +15,29 @@ import type { Scratch } from './column.js';
 
 /** Which indexes the rows of a group have: found once, for all columns that are looked up by them. */
 export interface GroupIndexes {
-  /** Each once, in the order they are met; −1 among them where a row has none. */
+  /** Of each row; −1: none. */
+  indexes: Int32Array;
+  /** Each once, in the order they are met. */
   used: readonly number[];
-  /** Of each row, the place of its index in `used`. */
-  place: Int32Array;
+  most: number;
 }
 
-/** Indexes of the rows of a group; −1: none. */
+/** @param indexes −1: none */
 export function readIndexes(indexes: Int32Array, count: number): GroupIndexes {
-  const place = new Int32Array(count);
   const used: number[] = [];
-  // By index + 1, place + 1: 0 is none yet.
-  let known = new Int32Array(1024);
+  let most = -1;
   for (let i = 0; i < count; i++) {
-    const index = indexes[i]! + 1;
-    if (index >= known.length) known = longer(known, index + 1);
-    let own = known[index]!;
-    if (own === 0) {
-      own = used.push(index - 1);
-      known[index] = own;
-    }
-    place[i] = own - 1;
+    const index = indexes[i]!;
+    if (index > most) most = index;
   }
-  return { used, place };
-}
-
-function longer(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
-  const copy = new Int32Array(Math.max(length, 2 * array.length));
-  copy.set(array);
-  return copy;
+  const seen = new Uint8Array(most + 2);
+  for (let i = 0; i < count; i++) {
+    const index = indexes[i]!;
+    if (seen[index + 1] === 1) continue;
+    seen[index + 1] = 1;
+    used.push(index);
+  }
+  return { indexes, used, most };
 }
 
 /**
@@ -52,44 +46,40 @@ function longer(array: Int32Array, length: number): Int32Array<ArrayBuffer> {
  * @param column without values of its own the index is the text's
  */
 export function lookedUpChunk(
-  { out, codes }: Scratch,
+  { out, codes: compact }: Scratch,
   { type, texts, values }: FileColumn,
-  { used, place }: GroupIndexes,
+  { indexes, used, most }: GroupIndexes,
   count: number,
 ): ColumnChunk {
   const codeOf = new Map<number, number>();
-  let nulls = false;
-  const table = Int32Array.from(used, (index) => {
-    const value = values ? (values[index] ?? Number.NaN) : index;
-    if (Number.isNaN(value) || index < 0) {
-      nulls = true;
-      return -1;
-    }
+  const table = new Int32Array(most + 2);
+  const isValue = new Int32Array(most + 2);
+  for (const index of used) {
+    const value = index < 0 ? Number.NaN : values ? (values[index] ?? Number.NaN) : index;
+    if (Number.isNaN(value)) continue;
     const code = codeOf.get(value) ?? codeOf.size;
     codeOf.set(value, code);
-    return code;
-  });
+    table[index + 1] = code;
+    isValue[index + 1] = 1;
+  }
   const distinct = [...codeOf.keys()];
   if (distinct.length === 0) {
     const at = levelRun(out, count, 0);
     return chunkOf(type, count, [dataPage(out, at, count, encodings.plain)], { present: 0 });
   }
   let present = count;
+  let codes = indexes;
   let at: number;
-  if (nulls) {
-    for (let i = 0; i < count; i++) codes[i] = table[place[i]!]! < 0 ? 0 : 1;
-    codes.fill(0, count, Math.ceil(count / 8) * 8);
-    at = levels(out, codes, count);
+  if (used.some((index) => isValue[index + 1] === 0)) {
+    at = levels(out, { table: isValue, codes: indexes }, count);
     present = 0;
     for (let i = 0; i < count; i++) {
-      const code = table[place[i]!]!;
-      if (code >= 0) codes[present++] = code;
+      const index = indexes[i]!;
+      if (isValue[index + 1] === 1) compact[present++] = index;
     }
-  } else {
-    at = levelRun(out, count, 1);
-    if (distinct.length > 1) for (let i = 0; i < count; i++) codes[i] = table[place[i]!]!;
-  }
-  at = codesInto(out, at, codes, present, distinct.length);
+    codes = compact;
+  } else at = levelRun(out, count, 1);
+  at = codesInto(out, at, { table, codes }, present, distinct.length);
   const body =
     type === 'VARCHAR'
       ? textsPlain(distinct.map((code) => Buffer.from(texts[code]!)))

@@ -25,82 +25,59 @@ export function deltaPacked(out: Output, at: number, values: Float64Array, count
   at = varint(out, at, blockValues / miniValues);
   at = varint(out, at, count);
   at = signedVarint(out, at, values[0]!);
-  const deltas = new Float64Array(blockValues);
-  const narrow = new Int32Array(blockValues);
+  const mosts = new Float64Array(blockValues / miniValues);
   for (let from = 1; from < count; from += blockValues) {
-    const n = Math.min(blockValues, count - from);
+    const to = Math.min(from + blockValues, count);
     let least = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
-    let before = values[from - 1]!;
-    for (let i = 0; i < n; i++) {
-      const value = values[from + i]!;
-      const delta = value - before;
-      before = value;
-      deltas[i] = delta;
-      if (delta < least) least = delta;
-      if (delta > most) most = delta;
+    mosts.fill(Number.NEGATIVE_INFINITY);
+    for (let mini = 0, begin = from; begin < to; mini++, begin += miniValues) {
+      const end = Math.min(begin + miniValues, to);
+      let own = Number.NEGATIVE_INFINITY;
+      for (let i = begin; i < end; i++) {
+        const delta = values[i]! - values[i - 1]!;
+        if (delta < least) least = delta;
+        if (delta > own) own = delta;
+      }
+      mosts[mini] = own;
+      if (own > most) most = own;
     }
-    deltas.fill(least, n);
     at = signedVarint(out, at, least);
     const widths = at;
-    at += blockValues / miniValues;
+    at += mosts.length;
     const wide = most - least >= 2 ** 32;
-    for (let mini = 0; mini < blockValues; mini += miniValues) {
-      let width: number;
-      if (wide) {
-        width = aboveWide(deltas, mini, least);
-        at = packedWide(out, at, deltas, mini, miniValues, width);
-      } else {
-        width = above(deltas, mini, least, narrow);
-        at = packed(out, at, narrow, mini, miniValues, width);
-      }
-      out.bytes[widths + mini / miniValues] = width;
+    for (let mini = 0, begin = from; mini < mosts.length; mini++, begin += miniValues) {
+      const end = Math.min(begin + miniValues, to);
+      const width = begin < end ? bitWidth(mosts[mini]! - least) : 0;
+      out.bytes[widths + mini] = width;
+      at = wide
+        ? deltasWide(out, at, values, begin, end, least, width)
+        : deltasNarrow(out, at, values, begin, end, least, width);
     }
   }
   return at;
 }
 
-/** What a part of a block is above its least, in 32 bits each. @returns how many of them hold all */
-function above(deltas: Float64Array, mini: number, least: number, into: Int32Array): number {
-  let bits = 0;
-  for (let i = mini; i < mini + miniValues; i++) {
-    // Above 2^31 it is negative as a 32-bit integer: the same bits.
-    const value = (deltas[i]! - least) | 0;
-    into[i] = value;
-    bits |= value;
-  }
-  return 32 - Math.clz32(bits);
-}
-
-function aboveWide(deltas: Float64Array, mini: number, least: number): number {
-  let most = 0;
-  for (let i = mini; i < mini + miniValues; i++) {
-    deltas[i]! -= least;
-    most = Math.max(most, deltas[i]!);
-  }
-  return bitWidth(most);
-}
-
-/** Bits that hold 0 … value. */
-export function bitWidth(value: number): number {
-  return value < 2 ** 32 ? 32 - Math.clz32(value) : 32 + bitWidth(Math.floor(value / 2 ** 32));
-}
-
-/** So many values of `width` bits each, 32 at most, the lowest bit first; `count` is a multiple of 8. */
-function packed(
+/**
+ * What the differences begin … end are above the least of their block, `width` bits each, 32 at most. Of a part that is
+ * not full the rest is zeros.
+ */
+function deltasNarrow(
   { bytes, view }: Output,
   at: number,
-  values: Int32Array,
-  from: number,
-  count: number,
+  values: Float64Array,
+  begin: number,
+  end: number,
+  least: number,
   width: number,
 ): number {
   if (width === 0) return at;
-  const end = at + (count * width) / 8;
+  const full = at + (miniValues * width) / 8;
   let word = 0;
   let used = 0;
-  for (let i = from; i < from + count; i++) {
-    const value = values[i]!;
+  for (let i = begin; i < end; i++) {
+    // Above 2^31 it is negative as a 32-bit integer: the same bits.
+    const value = (values[i]! - values[i - 1]! - least) | 0;
     word |= value << used;
     used += width;
     if (used >= 32) {
@@ -110,29 +87,38 @@ function packed(
       word = used > 0 ? value >>> (width - used) : 0;
     }
   }
-  for (; at < end; word >>>= 8) bytes[at++] = word & 255;
-  return end;
+  for (; at < full; word >>>= 8) bytes[at++] = word & 255;
+  return full;
 }
 
-function packedWide(
+function deltasWide(
   out: Output,
   at: number,
   values: Float64Array,
-  from: number,
-  count: number,
+  begin: number,
+  end: number,
+  least: number,
   width: number,
 ): number {
+  if (width === 0) return at;
+  const full = at + (miniValues * width) / 8;
   let rest = 0n;
   let used = 0;
-  for (let i = from; i < from + count; i++) {
-    rest |= BigInt(values[i]!) << BigInt(used);
+  for (let i = begin; i < end; i++) {
+    rest |= BigInt(values[i]! - values[i - 1]! - least) << BigInt(used);
     used += width;
     for (; used >= 8; used -= 8) {
       out.bytes[at++] = Number(rest & 255n);
       rest >>= 8n;
     }
   }
-  return at;
+  for (; at < full; rest >>= 8n) out.bytes[at++] = Number(rest & 255n);
+  return full;
+}
+
+/** Bits that hold 0 … value. */
+export function bitWidth(value: number): number {
+  return value < 2 ** 32 ? 32 - Math.clz32(value) : 32 + bitWidth(Math.floor(value / 2 ** 32));
 }
 
 /** A run of the hybrid of runs and packed values: the same value `count` times. */
@@ -142,11 +128,42 @@ export function repeated(out: Output, at: number, value: number, count: number, 
   return at;
 }
 
-/** A packed part of the hybrid; `values` must reach to the next multiple of 8. */
-export function packedRun(out: Output, at: number, values: Int32Array, count: number, width: number): number {
+/** Codes of rows by a table: `codes` from −1 on, whose value is at `table[code + 1]`. */
+export interface Looked {
+  table: Int32Array;
+  codes: Int32Array;
+}
+
+/**
+ * A packed part of the hybrid: `count` values of `width` bits each, 32 at most, the lowest bit first, and zeros to the
+ * next multiple of 8.
+ */
+export function packedRun(
+  out: Output,
+  at: number,
+  { table, codes }: Looked,
+  count: number,
+  width: number,
+): number {
+  const { bytes, view } = out;
   const groups = Math.ceil(count / 8);
   at = varint(out, at, groups * 2 + 1);
-  return packed(out, at, values, 0, groups * 8, width);
+  const full = at + groups * width;
+  let word = 0;
+  let used = 0;
+  for (let i = 0; i < count; i++) {
+    const value = table[codes[i]! + 1]!;
+    word |= value << used;
+    used += width;
+    if (used >= 32) {
+      view.setInt32(at, word, true);
+      at += 4;
+      used -= 32;
+      word = used > 0 ? value >>> (width - used) : 0;
+    }
+  }
+  for (; at < full; word >>>= 8) bytes[at++] = word & 255;
+  return full;
 }
 
 export function varint(out: Output, at: number, value: number): number {

@@ -1,5 +1,5 @@
 import type { ColumnType } from '../../model/tables.js';
-import { bitWidth, type Output, packedRun, repeated } from './encodings.js';
+import { bitWidth, type Looked, type Output, packedRun, repeated } from './encodings.js';
 import { binary, encodeThrift, i32, i64, list, struct, type ThriftStruct } from './thrift.js';
 
 /** Numbers of the format (parquet.thrift). */
@@ -62,9 +62,9 @@ export function levelRun(out: Output, count: number, level: number): number {
   return lengthBefore(out, repeated(out, 4, level, count, 1));
 }
 
-/** Runs of ones and zeros that tell value from null, behind their length in 4 bytes; as packedRun takes them. */
-export function levels(out: Output, ofRow: Int32Array, count: number): number {
-  return lengthBefore(out, packedRun(out, 4, ofRow, count, 1));
+/** Ones and zeros that tell value from null, behind their length in 4 bytes; as packedRun takes them. */
+export function levels(out: Output, ofRows: Looked, count: number): number {
+  return lengthBefore(out, packedRun(out, 4, ofRows, count, 1));
 }
 
 function lengthBefore(out: Output, end: number): number {
@@ -72,19 +72,11 @@ function lengthBefore(out: Output, end: number): number {
   return end;
 }
 
-/** Codes of a dictionary of so many; `codes` must reach to the next multiple of 8. */
-export function codesInto(
-  out: Output,
-  at: number,
-  codes: Int32Array,
-  count: number,
-  distinct: number,
-): number {
+/** Codes of a dictionary of so many. */
+export function codesInto(out: Output, at: number, codes: Looked, count: number, distinct: number): number {
   const width = bitWidth(distinct - 1);
   out.bytes[at++] = width;
-  if (width === 0) return repeated(out, at, 0, count, 0);
-  codes.fill(0, count, Math.ceil(count / 8) * 8);
-  return packedRun(out, at, codes, count, width);
+  return width === 0 ? repeated(out, at, 0, count, 0) : packedRun(out, at, codes, count, width);
 }
 
 export function dataPage(out: Output, size: number, count: number, encoding: number): Uint8Array {
