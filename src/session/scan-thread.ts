@@ -8,6 +8,8 @@ import { scan } from './scan.js';
 interface ScanOrder {
   sql: string;
   input: unknown;
+  /** Not 0 when the rows are wanted no more. */
+  stop: Int32Array<SharedArrayBuffer>;
 }
 
 type Reply = { taken: unknown } | { failed: string };
@@ -15,7 +17,7 @@ type Reply = { taken: unknown } | { failed: string };
 export interface ScanThread {
   /** What its taker has made of the rows. */
   taken: Promise<unknown>;
-  /** Ends it, whatever it was doing. */
+  /** Ends it before its next rows. */
   close(): Promise<void>;
 }
 
@@ -24,8 +26,13 @@ export interface ScanThread {
  * @param order `input` is the taker's: shared arrays stay where they are
  * @param entry the built scan-worker.js
  */
-export function startScanThread(order: ScanOrder, entry = childEntry('scan-worker')): ScanThread {
-  const worker = new Worker(entry, { workerData: order, env: {} });
+export function startScanThread(
+  order: Omit<ScanOrder, 'stop'>,
+  entry = childEntry('scan-worker'),
+): ScanThread {
+  const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+  const worker = new Worker(entry, { workerData: { ...order, stop } satisfies ScanOrder, env: {} });
+  const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()));
   const taken = new Promise<unknown>((resolve, reject) => {
     worker.on('message', (reply: Reply) => {
       if ('failed' in reply) reject(new Error(reply.failed));
@@ -37,22 +44,27 @@ export function startScanThread(order: ScanOrder, entry = childEntry('scan-worke
   return {
     taken,
     async close() {
-      worker.removeAllListeners('exit');
-      await worker.terminate();
+      // Not terminate(): a thread that is ended inside DuckDB's binding ends the process (1.5.5, "Napi::Error").
+      Atomics.store(stop, 0, 1);
+      await ended;
     },
   };
 }
 
 /** The body of the worker. @param taker as of Workbench.scanFiles */
 export async function answerScan(taker: (input: never) => RowTaker<unknown>): Promise<void> {
-  const { sql, input } = workerData as ScanOrder;
-  const reply = await read(sql, taker(input as never));
+  const { sql, input, stop } = workerData as ScanOrder;
+  const reply = await read(sql, taker(input as never), stop);
   // A window's postMessage wants an origin; a worker's has none.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin
   parentPort!.postMessage(reply satisfies Reply);
 }
 
-async function read(sql: string, { take, taken }: RowTaker<unknown>): Promise<Reply> {
+async function read(
+  sql: string,
+  { take, taken }: RowTaker<unknown>,
+  stop: ScanOrder['stop'],
+): Promise<Reply> {
   try {
     const instance = await duckdb().DuckDBInstance.create(':memory:', {
       threads: '1',
@@ -60,7 +72,10 @@ async function read(sql: string, { take, taken }: RowTaker<unknown>): Promise<Re
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     });
-    for await (const batch of scan(await instance.connect(), sql)) take(batch);
+    for await (const batch of scan(await instance.connect(), sql)) {
+      if (Atomics.load(stop, 0) !== 0) return { failed: 'it was stopped' };
+      take(batch);
+    }
     return { taken: taken() };
   } catch (error) {
     return { failed: error instanceof Error ? error.message : String(error) };

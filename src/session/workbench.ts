@@ -38,6 +38,7 @@ export function createWorkbench(
   const writing: Promise<void>[] = [];
   const held = heldTables();
   const scans: ScanThread[] = [];
+  const running = new Set<Promise<unknown>>();
   async function freshPath(table: TableName, captureId: string): Promise<string> {
     checkCaptureId(table, captureId);
     const path = capturePath(table, captureId);
@@ -56,6 +57,15 @@ export function createWorkbench(
     whole.catch(() => {});
     writing.push(whole);
   }
+  /** DuckDB hangs for good when a connection is closed under its statement: a failure beside one closes us. */
+  async function untilDone<T>(statement: Promise<T>): Promise<T> {
+    running.add(statement);
+    try {
+      return await statement;
+    } finally {
+      running.delete(statement);
+    }
+  }
   async function* rowsOf(sql: string): AsyncGenerator<Batch> {
     // Its own connection: a stream ends when another statement runs on the connection it came from.
     const own = await instance.connect();
@@ -68,13 +78,14 @@ export function createWorkbench(
   return {
     kept: () => kept,
     async close() {
-      await Promise.all([held.close(), ...scans.map((one) => one.close())]);
+      connection.interrupt();
+      await Promise.allSettled([...running, held.close(), ...scans.map((one) => one.close())]);
       connection.closeSync();
     },
     async run(sql) {
-      await connection.run(sql);
+      await untilDone(connection.run(sql));
     },
-    query: (sql) => queryRows(connection, sql, []),
+    query: <T extends object>(sql: string) => untilDone(queryRows<T>(connection, sql, [])),
     scan: rowsOf,
     async scanFiles<T, R>({ sql, rows, input }: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (rows >= scanThreadFromRows) {

@@ -57,9 +57,11 @@ export const nsysParquetdirImporter: Importer = {
   secrets: (path) => withParquet(path, nsysSecrets),
   load: (path, target, context) =>
     withParquet(path, async (read) => {
-      const facts = await nsysFacts(path, read);
       try {
-        const tables = await openParquetdir(path, target.workbench);
+        const [facts, tables] = await Promise.all([
+          nsysFacts(path, read),
+          openParquetdir(path, target.workbench),
+        ]);
         return await finish(tables, facts, await collectionIssues(read), target, context);
       } catch (error) {
         // DuckDB names the file that is not whole.
@@ -101,7 +103,7 @@ async function finish(
   const { issues: lost, held } =
     inTables && (events === 0 || events > heldEvents)
       ? { issues: await createTrace(workbench, tables, offset_ns), held: null }
-      : await holdTrace(workbench, tables, offset_ns);
+      : await holdTrace(workbench, tables, offset_ns, context.signal);
   const issues = [...found, ...lost];
   // Of tables that are in a SQLite file still there are no counts.
   if (kernelKinds.every((kind) => tables.counts[kind] === 0 && (events > 0 || tables.rows[kind] === null))) {

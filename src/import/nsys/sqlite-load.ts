@@ -1,7 +1,7 @@
-import { InferscopeError } from '../../model/errors.js';
 import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
+import { interrupted } from './unless-aborted.js';
 import { type DecodedBatch, outputs } from './sqlite-bulk.js';
 import { leafPages, readRows, type SqliteFile } from './sqlite-file.js';
 import { type Lane, ownLane, workerLane } from './sqlite-lanes.js';
@@ -215,12 +215,4 @@ async function takeHeld(batches: (Batch | undefined)[], target: EventTarget): Pr
     if (batch) take(batch);
   }
   return taken();
-}
-
-function interrupted(): InferscopeError {
-  return new InferscopeError('E_INTERRUPTED', {
-    what: 'the import was interrupted',
-    why: 'Ctrl-C or a signal ended it.',
-    fix: 'Run it again; nothing of it was kept.',
-  });
 }

@@ -15,9 +15,7 @@ const captures = readdirSync(fixtures).filter((name) => /\.(sqlite|parquetdir)$/
 function imported(path: string, hold: boolean): Promise<Imported> {
   return importedBy(async ({ workbench }, context) => {
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
-    const tables = file
-      ? await loadSqlite(file, workbench, { hold })
-      : await openParquetdir(path, workbench);
+    const tables = file ? await loadSqlite(file, workbench, { hold }) : await openParquetdir(path, workbench);
     // An offset, as a capture beside others has.
     const { issues, held } = hold
       ? await holdTrace(workbench, tables, 12_345)

@@ -13,21 +13,25 @@ import type { EventsRead } from './take-events.js';
 import { impossibleTimes, latest, named, namesMissing, rankOf, unsoundRows } from './trace.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
+import { unlessAborted } from './unless-aborted.js';
 
 /**
  * As createTrace, but kernels, copies and calls come in memory; of the trace tables only ranges, operators (none) and
  * names are made. The rows are read while the database makes the ranges; combinations are numbered as they are met.
+ * @throws E_INTERRUPTED while rows are read
  */
 export async function holdTrace(
   workbench: Workbench,
   tables: NsysTables,
   offset_ns: number,
+  signal?: AbortSignal,
 ): Promise<{ issues: Issue[]; held: HeldTrace }> {
   const losses: Losses = { unsound: 0, unnamed: 0 };
-  const [parts] = await Promise.all([
+  const reading = Promise.all([
     readTables(tables, offset_ns, losses),
     createRanges(workbench, tables, offset_ns),
   ]);
+  const [parts] = await unlessAborted(reading, signal);
   for (const { kind, first_rows } of Object.values(parts).flatMap(({ kinds }) => kinds))
     await tables.combine(kind, [...first_rows]);
   const rank = await rankOf(workbench, tables);

@@ -1,0 +1,25 @@
+import { InferscopeError } from '../../model/errors.js';
+
+/** What the work gives. @throws E_INTERRUPTED as soon as the signal says so; the work may go on then */
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  if (!signal) return work;
+  let stop = (): void => {};
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(interrupted());
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+export function interrupted(): InferscopeError {
+  return new InferscopeError('E_INTERRUPTED', {
+    what: 'the import was interrupted',
+    why: 'Ctrl-C or a signal ended it.',
+    fix: 'Run it again; nothing of it was kept.',
+  });
+}
