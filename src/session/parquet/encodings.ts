@@ -16,66 +16,73 @@ export function createOutput(size: number): Output {
 /** Enough for any encoding of so many values, and their definition levels. */
 export const outputSize = (rows: number): number => rows * 9 + 4096;
 
+/** A block of DELTA_BINARY_PACKED, whose values have one width: with four, files are 1 % smaller and take 1.6 times as long. */
 const blockValues = 128;
-const miniValues = 32;
 
 /** DELTA_BINARY_PACKED: what rises slowly or varies little takes as many bits as its differences do. */
 export function deltaPacked(out: Output, at: number, values: Float64Array, count: number): number {
   at = varint(out, at, blockValues);
-  at = varint(out, at, blockValues / miniValues);
+  at = varint(out, at, 1);
   at = varint(out, at, count);
   at = signedVarint(out, at, values[0]!);
-  const mosts = new Float64Array(blockValues / miniValues);
   for (let from = 1; from < count; from += blockValues) {
     const to = Math.min(from + blockValues, count);
     let least = Number.POSITIVE_INFINITY;
     let most = Number.NEGATIVE_INFINITY;
-    mosts.fill(Number.NEGATIVE_INFINITY);
-    for (let mini = 0, begin = from; begin < to; mini++, begin += miniValues) {
-      const end = Math.min(begin + miniValues, to);
-      let own = Number.NEGATIVE_INFINITY;
-      for (let i = begin; i < end; i++) {
-        const delta = values[i]! - values[i - 1]!;
-        if (delta < least) least = delta;
-        if (delta > own) own = delta;
+    for (let i = from; i < to; i++) {
+      const delta = values[i]! - values[i - 1]!;
+      if (delta >= least) {
+        if (delta > most) most = delta;
+      } else {
+        least = delta;
+        if (delta > most) most = delta;
       }
-      mosts[mini] = own;
-      if (own > most) most = own;
     }
+    const width = bitWidth(most - least);
     at = signedVarint(out, at, least);
-    const widths = at;
-    at += mosts.length;
-    const wide = most - least >= 2 ** 32;
-    for (let mini = 0, begin = from; mini < mosts.length; mini++, begin += miniValues) {
-      const end = Math.min(begin + miniValues, to);
-      const width = begin < end ? bitWidth(mosts[mini]! - least) : 0;
-      out.bytes[widths + mini] = width;
-      at = wide
-        ? deltasWide(out, at, values, begin, end, least, width)
-        : deltasNarrow(out, at, values, begin, end, least, width);
-    }
+    out.bytes[at++] = width;
+    if (width === 0) continue;
+    const full = at + (blockValues * width) / 8;
+    if (width <= 32) at = differences(out, at, values, from, to, least, width);
+    else at = wideDifferences(out, at, values, from, to, least, width);
+    // The last block is filled up.
+    out.bytes.fill(0, at, full);
+    at = full;
   }
   return at;
 }
 
-/**
- * What the differences begin … end are above the least of their block, `width` bits each, 32 at most. Of a part that is
- * not full the rest is zeros.
- */
-function deltasNarrow(
+/** What the differences from … to are above the least, `width` bits each, 32 at most, the lowest bit first. */
+function differences(
   { bytes, view }: Output,
   at: number,
   values: Float64Array,
-  begin: number,
-  end: number,
+  from: number,
+  to: number,
   least: number,
   width: number,
 ): number {
-  if (width === 0) return at;
-  const full = at + (miniValues * width) / 8;
   let word = 0;
   let used = 0;
-  for (let i = begin; i < end; i++) {
+  let i = from;
+  if (width <= 16) {
+    // Two at a time: half the steps through what is not yet a word.
+    const both = 2 * width;
+    for (; i + 1 < to; i += 2) {
+      const middle = values[i]!;
+      const first = (middle - values[i - 1]! - least) | 0;
+      const pair = first | (((values[i + 1]! - middle - least) | 0) << width);
+      word |= pair << used;
+      used += both;
+      if (used >= 32) {
+        view.setInt32(at, word, true);
+        at += 4;
+        used -= 32;
+        word = used > 0 ? pair >>> (both - used) : 0;
+      }
+    }
+  }
+  for (; i < to; i++) {
     // Above 2^31 it is negative as a 32-bit integer: the same bits.
     const value = (values[i]! - values[i - 1]! - least) | 0;
     word |= value << used;
@@ -87,24 +94,22 @@ function deltasNarrow(
       word = used > 0 ? value >>> (width - used) : 0;
     }
   }
-  for (; at < full; word >>>= 8) bytes[at++] = word & 255;
-  return full;
+  for (; used > 0; used -= 8, word >>>= 8) bytes[at++] = word & 255;
+  return at;
 }
 
-function deltasWide(
+function wideDifferences(
   out: Output,
   at: number,
   values: Float64Array,
-  begin: number,
-  end: number,
+  from: number,
+  to: number,
   least: number,
   width: number,
 ): number {
-  if (width === 0) return at;
-  const full = at + (miniValues * width) / 8;
   let rest = 0n;
   let used = 0;
-  for (let i = begin; i < end; i++) {
+  for (let i = from; i < to; i++) {
     rest |= BigInt(values[i]! - values[i - 1]! - least) << BigInt(used);
     used += width;
     for (; used >= 8; used -= 8) {
@@ -112,8 +117,8 @@ function deltasWide(
       rest >>= 8n;
     }
   }
-  for (; at < full; rest >>= 8n) out.bytes[at++] = Number(rest & 255n);
-  return full;
+  if (used > 0) out.bytes[at++] = Number(rest & 255n);
+  return at;
 }
 
 /** Bits that hold 0 … value. */
