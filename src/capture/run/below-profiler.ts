@@ -1,20 +1,38 @@
-import { readlinkSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { basename } from 'node:path';
+import { parsePidStat } from '../proc-text.js';
 import { processTree } from '../process-tree.js';
 
 /** nsys, nsys-launcher, nsys-ui, … */
 const ofProfilers = /^nsys/;
+/** They wait for what they started, and pass no signal on. */
+const shells = /^(sh|bash|dash|zsh|ksh|fish|busybox)$/;
+
+export interface ProgramProcesses {
+  /** All of the program, parents first. */
+  all: number[];
+  /** Those that only shells started, and these: what they have started is theirs to end. */
+  first: number[];
+}
 
 /**
- * Processes of the program that runs below a profiler: the tree of the profiler without itself and its helpers, parents
- * first. Empty before the program was started, after it has ended, and where there is no /proc.
+ * Processes of the program that runs below a profiler: the tree of the profiler without itself and its helpers. Empty
+ * before the program was started, after it has ended, and where there is no /proc.
  * @param profiler process that was started, which may be a script around the profiler
  */
-export function belowProfiler(profiler: number): number[] {
-  return processTree(profiler).filter((pid) => {
+export function belowProfiler(profiler: number): ProgramProcesses {
+  const found = processTree(profiler).flatMap((pid) => {
     const name = executable(pid);
-    return pid !== profiler && name !== null && !ofProfilers.test(name);
+    return pid === profiler || name === null || ofProfilers.test(name) ? [] : [{ pid, name }];
   });
+  const others = new Set(found.filter(({ name }) => !shells.test(name)).map(({ pid }) => pid));
+  const startedByOthers = new Set<number>();
+  for (const { pid } of found) {
+    const parent = parentOf(pid);
+    if (others.has(parent) || startedByOthers.has(parent)) startedByOthers.add(pid);
+  }
+  const all = found.map(({ pid }) => pid);
+  return { all, first: all.filter((pid) => !startedByOthers.has(pid)) };
 }
 
 /** Null of a process that has ended, or is another user's. */
@@ -23,5 +41,13 @@ function executable(pid: number): string | null {
     return basename(readlinkSync(`/proc/${pid}/exe`));
   } catch {
     return null;
+  }
+}
+
+function parentOf(pid: number): number {
+  try {
+    return parsePidStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))?.parentPid ?? 0;
+  } catch {
+    return 0;
   }
 }

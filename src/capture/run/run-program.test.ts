@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
-import { copyFileSync, mkdtempSync, readFileSync, realpathSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, readlinkSync, realpathSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
@@ -78,17 +78,27 @@ onLinux('other tools get the signal themselves', async () => {
   expect(end.exit_code).toBe(3);
 });
 
-onLinux('processes of nsys are not the program', async () => {
+onLinux('processes of nsys are not the program; what a program started is its own to end', async () => {
   const launcher = join(mkdtempSync(join(tmpdir(), 'inferscope-launcher-')), 'nsys-launcher');
   copyFileSync(realpathSync('/bin/sh'), launcher);
-  const child = spawn(launcher, ['-c', `${launcher} -c 'sleep 30 & wait' & wait`], { detached: true });
+  const node = `"${process.execPath}" -e 'require("node:child_process").spawnSync("sleep", ["30"])'`;
+  const child = spawn(
+    launcher,
+    ['-c', `"${launcher}" -c '"$0" -c "$1"; wait' sh "$1"; wait`, launcher, node],
+    {
+      detached: true,
+    },
+  );
   try {
-    let below: number[] = [];
-    for (let tries = 0; below.length === 0 && tries < 100; tries++) {
+    let below = belowProfiler(child.pid!);
+    for (let tries = 0; below.all.length < 3 && tries < 200; tries++) {
       await sleep(20);
       below = belowProfiler(child.pid!);
     }
-    expect(below.map((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1'))).toEqual(['sleep\x0030\0']);
+    const named = (pids: readonly number[]) =>
+      pids.map((pid) => basename(readlinkSync(`/proc/${pid}/exe`)).replace(/^(dash|bash|busybox)$/, 'sh'));
+    expect(named(below.all)).toEqual(['sh', 'node', 'sleep']);
+    expect(named(below.first)).toEqual(['sh', 'node']);
   } finally {
     process.kill(-child.pid!, 'SIGKILL');
     rmSync(join(launcher, '..'), { recursive: true });

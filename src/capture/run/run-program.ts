@@ -44,12 +44,17 @@ export interface ProgramEnd {
 
 /**
  * nsys ends its recording at a signal, before the processes below it have handed over their kernels: of `vllm serve`
- * not one was left (2025.3.2 on an H200), and all when the program alone was interrupted. So signals go to the program,
- * and nsys runs in a session of its own, which a terminal's Ctrl-C does not reach.
+ * not one was left (2025.3.2 on an H200), and all when the program's first process alone was interrupted. So signals go
+ * there, and nsys runs in a session of its own, which a terminal's Ctrl-C does not reach.
  */
 const recordsToTheEnd = 'nsys';
 const stops: readonly NodeJS.Signals[] = ['SIGINT', 'SIGTERM'];
 const programPollMs = 200;
+/**
+ * Time for the first process of a program to end the others. vLLM's front end ends its engine core by SIGTERM, which kills
+ * one that is ending already: its kernels, handed over last, are lost with it (seen: SIGINT to all processes at once).
+ */
+const forwardingMs = 30_000;
 
 /** A background process may hold the pipes open after the program is gone. */
 const pipeGraceMs = 2_000;
@@ -69,16 +74,20 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   let timedOut = false;
   const timers: NodeJS.Timeout[] = [];
   const later = (ms: number, work: () => void) => timers.push(setTimeout(work, ms));
-  const signalProgram = (name: NodeJS.Signals): void => {
-    const program = child.pid === undefined ? [] : belowProfiler(child.pid);
+  const signalProgram = (name: NodeJS.Signals, whom: 'first' | 'all'): void => {
+    const program = child.pid === undefined ? [] : belowProfiler(child.pid)[whom];
     // Not started yet, or ended: then the profiler writes its report and ends by itself.
-    if (program.length === 0) later(programPollMs, () => signalProgram(name));
+    if (program.length === 0) later(programPollMs, () => signalProgram(name, whom));
     else signalEach(program, name);
   };
   const interrupt = () => {
     const name = signalOf(signal.reason);
-    if (apart) signalProgram(name);
-    else passOn(child, name);
+    if (!apart) {
+      passOn(child, name);
+      return;
+    }
+    signalProgram(name, 'first');
+    later(forwardingMs, () => signalProgram(name, 'all'));
   };
   const killAll = () => killTree(child);
   if (options.timeoutMs !== null) {
@@ -86,7 +95,11 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
       timedOut = true;
       // SIGINT first: Python and profilers write what they have.
       const steps: (() => void)[] = apart
-        ? [...stops, 'SIGKILL' as const].map((name) => () => signalProgram(name))
+        ? [
+            () => signalProgram('SIGINT', 'first'),
+            () => signalProgram('SIGTERM', 'all'),
+            () => signalProgram('SIGKILL', 'all'),
+          ]
         : stops.map((name) => () => signalTree(child, name));
       for (const [at, step] of [...steps, killAll].entries()) later(at * options.graceMs, step);
     });
