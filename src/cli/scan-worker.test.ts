@@ -1,3 +1,4 @@
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { eventArrays } from '../import/attribution/held/held-trace.js';
@@ -48,7 +49,33 @@ test('a thread of its own reads a file into shared arrays as this thread does', 
   await expect(workbench.scanFiles(lost, takeEvents)).rejects.toThrow('events.parquet.lost');
   const short = { sql, rows: many, input: target(1000) };
   await expect(workbench.scanFiles(short, takeEvents)).rejects.toThrow('more rows than were counted');
+
+  // Of a page that cannot be read a stream of DuckDB's says nothing.
+  const bytes = readFileSync(file);
+  bytes.fill(0, bytes.length >> 1, (bytes.length >> 1) + 100_000);
+  writeFileSync(file, bytes);
+  const broken = { sql, rows: many, input: target(many + 2) };
+  await expect(workbench.scanFiles(broken, takeEvents)).rejects.toThrow('events.parquet');
   await session.abandon();
+});
+
+test('closing waits for no rows, and leaves no statement running', async () => {
+  const home = homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') });
+  const session = await createSession({ kind: 'import', label: 'scan', home });
+  const { workbench } = session;
+  const file = join(session.scratch, 'events.parquet');
+  await workbench.run(`COPY (${events}) TO '${file}' (FORMAT parquet)`);
+  const sql = `SELECT a.* FROM read_parquet('${file}') a, range(1000)`;
+  const reading = workbench.scanFiles({ sql, rows: many, input: target(10 * many) }, takeEvents);
+  const running = workbench.run(
+    'CREATE TABLE endless AS SELECT max(a.range) FROM range(100000000) a, range(1000)',
+  );
+  const ends = Promise.all([
+    expect(reading).rejects.toThrow('stopped'),
+    expect(running).rejects.toThrow('INTERRUPT'),
+  ]);
+  await session.abandon();
+  await ends;
 });
 
 function bytesOf({ buffer, byteOffset, byteLength }: Float64Array | Int32Array): Buffer {

@@ -22,7 +22,7 @@ export interface RowTaker<R> {
 /** Rows of files alone; every column must be numeric or boolean. */
 export interface FileScan<T> {
   sql: string;
-  /** About how many: a thread of its own reads many. */
+  /** At least so many: fewer are an error. A thread of its own reads many. */
   rows: number;
   /** What the taker is made of. Large arrays lie in memory that threads share; the rest is copied. */
   input: T;

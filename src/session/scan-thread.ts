@@ -1,13 +1,11 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { childEntry } from '../model/installation.js';
-import type { RowTaker } from '../model/workbench.js';
+import type { FileScan, RowTaker } from '../model/workbench.js';
 import { duckdb } from './duckdb.js';
-import { scan } from './scan.js';
+import { scanAll } from './scan.js';
 
 /** What a thread is told. */
-interface ScanOrder {
-  sql: string;
-  input: unknown;
+interface ScanOrder extends FileScan<unknown> {
   /** Not 0 when the rows are wanted no more. */
   stop: Int32Array<SharedArrayBuffer>;
 }
@@ -26,10 +24,7 @@ export interface ScanThread {
  * @param order `input` is the taker's: shared arrays stay where they are
  * @param entry the built scan-worker.js
  */
-export function startScanThread(
-  order: Omit<ScanOrder, 'stop'>,
-  entry = childEntry('scan-worker'),
-): ScanThread {
+export function startScanThread(order: FileScan<unknown>, entry = childEntry('scan-worker')): ScanThread {
   const stop = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
   const worker = new Worker(entry, { workerData: { ...order, stop } satisfies ScanOrder, env: {} });
   const ended = new Promise<void>((resolve) => worker.on('exit', () => resolve()));
@@ -53,18 +48,14 @@ export function startScanThread(
 
 /** The body of the worker. @param taker as of Workbench.scanFiles */
 export async function answerScan(taker: (input: never) => RowTaker<unknown>): Promise<void> {
-  const { sql, input, stop } = workerData as ScanOrder;
-  const reply = await read(sql, taker(input as never), stop);
+  const order = workerData as ScanOrder;
+  const reply = await read(order, taker(order.input as never));
   // A window's postMessage wants an origin; a worker's has none.
   // oxlint-disable-next-line unicorn/require-post-message-target-origin
   parentPort!.postMessage(reply satisfies Reply);
 }
 
-async function read(
-  sql: string,
-  { take, taken }: RowTaker<unknown>,
-  stop: ScanOrder['stop'],
-): Promise<Reply> {
+async function read(order: ScanOrder, { take, taken }: RowTaker<unknown>): Promise<Reply> {
   try {
     const instance = await duckdb().DuckDBInstance.create(':memory:', {
       threads: '1',
@@ -72,8 +63,8 @@ async function read(
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     });
-    for await (const batch of scan(await instance.connect(), sql)) {
-      if (Atomics.load(stop, 0) !== 0) return { failed: 'it was stopped' };
+    for await (const batch of scanAll(await instance.connect(), order)) {
+      if (Atomics.load(order.stop, 0) !== 0) return { failed: 'it was stopped' };
       take(batch);
     }
     return { taken: taken() };

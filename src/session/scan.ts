@@ -20,6 +20,24 @@ export async function* scan(connection: DuckDBConnection, sql: string): AsyncGen
 }
 
 /**
+ * As scan, of at least `rows` rows.
+ * @throws what DuckDB says of rows that it cannot read: of its stream (our pin, 1.5.5) a failure is merely the end
+ */
+export async function* scanAll(
+  connection: DuckDBConnection,
+  { sql, rows }: { sql: string; rows: number },
+): AsyncGenerator<Batch> {
+  let seen = 0;
+  for await (const batch of scan(connection, sql)) {
+    seen += batch.rows;
+    yield batch;
+  }
+  if (seen >= rows) return;
+  await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
+  throw new Error(`only ${seen} of ${rows} rows could be read: ${sql}`);
+}
+
+/**
  * The memory of a DOUBLE vector. `items` is a private field of DuckDBDoubleVector (our pin, 1.5.5): its public way,
  * a call and a BigInt bit operation a value, is ten times slower. workbench.test.ts fails when a new pin moves it.
  */

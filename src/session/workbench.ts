@@ -11,7 +11,7 @@ import type { FileColumn } from './parquet/file-column.js';
 import { heldTables } from './parquet/held-tables.js';
 import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
-import { doubles, scan } from './scan.js';
+import { doubles, scan, scanAll } from './scan.js';
 import { type ScanThread, startScanThread } from './scan-thread.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
@@ -66,11 +66,11 @@ export function createWorkbench(
       running.delete(statement);
     }
   }
-  async function* rowsOf(sql: string): AsyncGenerator<Batch> {
-    // Its own connection: a stream ends when another statement runs on the connection it came from.
+  /** On a connection of their own: a stream ends when another statement runs on the one it came from. */
+  async function* apart(rows: (own: DuckDBConnection) => AsyncIterable<Batch>): AsyncGenerator<Batch> {
     const own = await instance.connect();
     try {
-      yield* scan(own, sql);
+      yield* rows(own);
     } finally {
       own.closeSync();
     }
@@ -78,24 +78,26 @@ export function createWorkbench(
   return {
     kept: () => kept,
     async close() {
-      connection.interrupt();
+      // A statement that is about to begin lets an interrupt pass.
+      const again = setInterval(() => connection.interrupt(), 20);
       await Promise.allSettled([...running, held.close(), ...scans.map((one) => one.close())]);
+      clearInterval(again);
       connection.closeSync();
     },
     async run(sql) {
       await untilDone(connection.run(sql));
     },
     query: <T extends object>(sql: string) => untilDone(queryRows<T>(connection, sql, [])),
-    scan: rowsOf,
-    async scanFiles<T, R>({ sql, rows, input }: FileScan<T>, taker: (input: T) => RowTaker<R>) {
-      if (rows >= scanThreadFromRows) {
-        const thread = startScanThread({ sql, input });
+    scan: (sql) => apart((own) => scan(own, sql)),
+    async scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>) {
+      if (files.rows >= scanThreadFromRows) {
+        const thread = startScanThread(files);
         scans.push(thread);
         return (await thread.taken) as R;
       }
-      const own = taker(input);
-      for await (const batch of rowsOf(sql)) own.take(batch);
-      return own.taken();
+      const { take, taken } = taker(files.input);
+      for await (const batch of apart((own) => scanAll(own, files))) take(batch);
+      return taken();
     },
     async createTable(name, columns) {
       const definition = columns.map((column) => `"${column}" DOUBLE`).join(', ');

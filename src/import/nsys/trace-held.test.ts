@@ -1,5 +1,7 @@
-import { readdirSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, expect, test } from 'vitest';
 import { attribute } from '../attribution/attribute.js';
 import { importedBy, type Imported } from '../attribution/test-import.js';
 import { dropTraceTables } from '../trace-tables.js';
@@ -32,7 +34,7 @@ function imported(path: string, hold: boolean): Promise<Imported> {
 }
 
 /** Every row of every table, in an order of their values. */
-async function everything({ database, issues }: Imported): Promise<unknown> {
+async function everything({ database, issues }: Imported): Promise<Record<string, unknown>> {
   const rows: Record<string, unknown> = { issues };
   for (const table of ['kernels', 'copies', 'api_calls', 'stages', 'gaps', 'ops'])
     rows[table] = await database.query(`SELECT * FROM ${table} ORDER BY ALL`);
@@ -49,3 +51,40 @@ test.each(captures)(
     );
   },
 );
+
+const folder = mkdtempSync(join(tmpdir(), 'inferscope-nsys-held-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a capture out of order, with impossible rows, graphs beside kernels and a column absent: the same', async () => {
+  const path = join(folder, 'odd.parquetdir');
+  cpSync(`${fixtures}/tiny-nsys.parquetdir`, path, { recursive: true });
+  const table = (name: string) => join(path, `CUPTI_ACTIVITY_KIND_${name}.parquet`);
+  await importedBy(async ({ workbench }) => {
+    const rewrite = async (from: string, to: string, select: string) => {
+      await workbench.run(`COPY (SELECT ${select} FROM '${table(from)}') TO '${path}.new' (FORMAT parquet)`);
+      renameSync(`${path}.new`, table(to));
+    };
+    await rewrite(
+      'KERNEL',
+      'GRAPH_TRACE',
+      `start + 7 AS start, "end" + 9 AS "end", deviceId, contextId, streamId,
+      correlationId, globalPid, 3 AS graphId`,
+    );
+    await rewrite(
+      'KERNEL',
+      'KERNEL',
+      `* EXCLUDE (graphNodeId, "end"),
+      CASE WHEN correlationId % 5 = 0 THEN start - 1 ELSE "end" END AS "end"`,
+    );
+    await workbench.run(
+      `COPY (SELECT * FROM '${table('KERNEL')}' ORDER BY hash(start), correlationId) TO '${path}.new' (FORMAT parquet)`,
+    );
+    renameSync(`${path}.new`, table('KERNEL'));
+    return { issues: [] };
+  });
+  const held = await everything(await imported(path, true));
+  expect(held).toEqual(await everything(await imported(path, false)));
+  expect(held).toMatchObject({
+    issues: expect.arrayContaining([expect.objectContaining({ code: 'impossible_times' })]),
+  });
+});
