@@ -1,11 +1,13 @@
 import type { ApiCall } from '../../model/documents/trace.js';
 import type { TraceScope } from './scope.js';
-import { spreadColumns, spreadOf } from './spread.js';
+import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 /** Runtime and driver calls of the rank by total time. A runtime call contains the driver calls it makes. */
 export async function apiCalls({ database }: TraceScope): Promise<ApiCall[]> {
-  const rows = await database.query<{ name: string | null; api: string | null; total_ns: number }>(
-    `SELECT name, any_value(api) AS api, ${spreadColumns('dur_ns')} FROM own_api GROUP BY name ORDER BY total_ns DESC, name`,
+  const rows = await queryDurations<{ name: string | null; api: string | null; total_ns: number }>(
+    database,
+    (type) =>
+      `SELECT name, any_value(api) AS api, ${spreadColumns('dur_ns', '', type)} FROM own_api GROUP BY name ORDER BY total_ns DESC, name`,
   );
   const total = rows.reduce((sum, row) => sum + row.total_ns, 0);
   return rows.map((row) => ({

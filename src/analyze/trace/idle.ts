@@ -19,7 +19,7 @@ interface EndedGap {
 }
 
 /** Causes that an API call of the host tells more about. */
-const ofCalls = ['host', 'launch_overhead', 'synchronization'];
+const ofCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
 
 /**
  * Which gaps of the device cost most: by phase, cause, and the operator or API call that ended them; and the longest
@@ -47,7 +47,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
-  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.includes(cause ?? '') ? begins : []));
+  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? begins : []));
   const ended = await gapsAt(database, asked);
   const names = await callNames(database, [...ended.values(), ...longest]);
   const nameOf = (gap: EndedGap | undefined): string[] =>
@@ -57,7 +57,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       phase: row.phase,
       cause: row.cause ?? 'unattributed',
       operator: row.operator,
-      api_name: ofCalls.includes(row.cause ?? '')
+      api_name: ofCalls.has(row.cause)
         ? mostOften(begins.flatMap((start_ns) => nameOf(ended.get(start_ns))))
         : null,
       count: row.count,

@@ -1,9 +1,9 @@
 import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, Spread, TraceKernel, TracePhase, TraceResult } from '../../model/documents/trace.js';
-import type { launchedRows } from './kernel-spreads.js';
+import type { LaunchedRow } from './kernel-spreads.js';
 import { phaseOrder } from './phases.js';
 import { literal, type TraceScope } from './scope.js';
-import { spreadColumns, spreadOf } from './spread.js';
+import { queryDurations, spreadColumns, spreadOf } from './spread.js';
 
 const rowsShown = 200;
 
@@ -20,12 +20,12 @@ interface KernelRow {
 /**
  * Kernels by time, with what each phase has of them. A phase's are those launched in it; sampling is its own. Needs
  * `kernel_cells`.
- * @param launched of launchedRows
+ * @param launched of startSpreads
  */
 export async function kernels(
   { database }: TraceScope,
   phases: readonly TracePhase[],
-  launched: Awaited<ReturnType<typeof launchedRows>>,
+  launched: readonly LaunchedRow[],
 ): Promise<Pick<TraceResult, 'kernels' | 'kernels_total'>> {
   const [all] = await database.query<{ names: number; count: number; total_ns: number | null }>(
     `SELECT count(DISTINCT name) AS names, coalesce(sum(kernels), 0)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns FROM kernel_cells`,
@@ -36,9 +36,14 @@ export async function kernels(
             any_value(tile) AS tile, any_value(dtype) AS dtype, sum(exclusive_ns)::DOUBLE AS exclusive_ns, sum(dur_ns)::DOUBLE AS total_ns
      FROM kernel_cells GROUP BY 1 ORDER BY total_ns DESC, name LIMIT ${rowsShown}`,
   );
-  const spreads = launched.all
-    ? new Map(launched.rows.map((row) => [row.kernel, spreadOf(row, 'kernel_')]))
-    : await spreadsByName(database);
+  const [others] = await database.query<{ n: number }>(
+    'SELECT count_if(orphan OR in_graph OR name IS NULL) AS n FROM kernel_cells',
+  );
+  // Where every launch was recorded, the kernels of a name are those of its launches.
+  const spreads =
+    others?.n === 0
+      ? new Map(launched.map((row) => [row.kernel, spreadOf(row, 'kernel_')]))
+      : await spreadsByName(database);
   const byPhase = await database.query<{ name: string; phase: PhaseKind; count: number; total_ns: number }>(
     `SELECT coalesce(name, short_name, '') AS name, phase, sum(kernels)::BIGINT AS count, sum(dur_ns)::DOUBLE AS total_ns
      FROM kernel_cells GROUP BY 1, 2`,
@@ -75,8 +80,10 @@ export async function kernels(
 }
 
 async function spreadsByName(database: TraceScope['database']): Promise<Map<string | null, Spread | null>> {
-  const rows = await database.query<{ name: string }>(
-    `SELECT coalesce(name, short_name, '') AS name, ${spreadColumns('dur_ns')} FROM own_kernels GROUP BY 1`,
+  const rows = await queryDurations<{ name: string }>(
+    database,
+    (type) =>
+      `SELECT coalesce(name, short_name, '') AS name, ${spreadColumns('dur_ns', '', type)} FROM own_kernels GROUP BY 1`,
   );
   return new Map(rows.map((row) => [row.name, spreadOf(row)]));
 }

@@ -2,39 +2,29 @@ import { figure, missing, type Figure } from '../../model/figure.js';
 import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import type { Workload } from '../../model/manifest.js';
 import { workloadModel } from '../model-work.js';
-import { type LaunchedRow, queueNs } from './kernel-spreads.js';
+import type { LaunchedRow, Spreads } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
-import { spreadColumns, spreadOf } from './spread.js';
+import { spreadOf } from './spread.js';
 
 const kernelsShown = 30;
-
-const ofGraphNodes = ` UNION ALL BY NAME
-     SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns('queue_ns', 'queue_')}
-     FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queueNs}) AS queue_ns
-           FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)
-     GROUP BY phase`;
 
 /**
  * How work reaches the device: launches of a step against the model's layers, the duration of the launching calls, and
  * how long kernels were queued (definitions of nsys's cuda_kern_exec_sum; all nodes of a CUDA graph share its launch).
  * Needs `window_split` and `kernel_cells`.
- * @param launched of launchedRows
+ * @param spreads of startSpreads
  */
 export async function launches(
   { database }: TraceScope,
   phases: readonly TracePhase[],
   workload: Workload | null,
-  launched: readonly LaunchedRow[],
+  { launched, phases: spreads }: Pick<Spreads, 'launched' | 'phases'>,
 ): Promise<Launches> {
   const layers = decoderLayers(workload);
   const [graph] = await database.query<{ n: number }>(
     "SELECT count(*) AS n FROM kernel_cells WHERE in_graph OR class = 'graph'",
   );
   const inGraphs = (graph?.n ?? 0) > 0;
-  const spreads = await database.query<{ phase: PhaseKind }>(
-    `SELECT phase, ${spreadColumns('api_dur_ns', 'api_')}, ${spreadColumns(queueNs, 'queue_')}
-     FROM focus_kernels WHERE graph_node IS NULL GROUP BY phase${inGraphs ? ofGraphNodes : ''}`,
-  );
   const graphs = inGraphs
     ? await database.query<{ phase: PhaseKind; launches: number }>(
         `SELECT phase, count(DISTINCT correlation) AS launches FROM focus_kernels

@@ -227,7 +227,8 @@ export function scopeDefinitions({ attribution, focus }: TraceSource): Record<st
 export const scopeKey = ({ attribution, focus }: TraceSource): string =>
   JSON.stringify([attribution.execution_id, attribution.capture_id, focus.rank, focus.device]);
 
-async function createViews(database: SessionDatabase, source: TraceSource): Promise<void> {
+/** The views of traceScope on another connection to the same session. */
+export async function createViews(database: SessionDatabase, source: TraceSource): Promise<void> {
   for (const [name, sql] of Object.entries(scopeDefinitions(source))) {
     // Ids are unique within the capture. Few columns, once: every question joins place_of.
     if (name === 'place_of') await database.once(name, sql, sql);

@@ -1,9 +1,17 @@
 import type { Spread } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
 
-/** SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact (type 7). */
-export function spreadColumns(expression: string, prefix = ''): string {
+/** What a median keeps its values as. */
+type ValueType = 'BIGINT' | 'UINTEGER';
+
+/**
+ * SQL columns of a Spread over `expression`; sd is the sample's, null for one value. Medians are exact (type 7).
+ * @param type of whole values that are all in its range
+ */
+export function spreadColumns(expression: string, prefix = '', type?: ValueType): string {
+  const value = type === undefined ? expression : `(${expression})::${type}`;
   return `count(${expression}) AS ${prefix}count, sum(${expression})::DOUBLE AS ${prefix}total_ns,
-    median(${expression}) AS ${prefix}median_ns,
+    median(${value}) AS ${prefix}median_ns,
     min(${expression}) AS ${prefix}min_ns, max(${expression}) AS ${prefix}max_ns,
     stddev_samp(${expression}) AS ${prefix}sd_ns`;
 }
@@ -23,4 +31,20 @@ export function spreadOf(row: object, prefix = ''): Spread | null {
     max_ns: of('max_ns') ?? 0,
     sd_ns: of('sd_ns') ?? null,
   };
+}
+
+/**
+ * Rows of a statement with medians of durations, ns: as 32 bits, which takes a third less of the time that medians of
+ * millions take, or where one is beyond them (4.3 s) as 64.
+ */
+export async function queryDurations<T extends object>(
+  database: Pick<SessionDatabase, 'query'>,
+  sql: (type: ValueType) => string,
+): Promise<T[]> {
+  try {
+    return await database.query<T>(sql('UINTEGER'));
+  } catch (error) {
+    if (!(error instanceof Error && error.message.includes('out of range'))) throw error;
+    return database.query<T>(sql('BIGINT'));
+  }
 }

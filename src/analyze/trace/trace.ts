@@ -3,7 +3,6 @@ import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { utilizationIssues, utilizationOfTrace } from '../utilization/utilization.js';
-import { apiCalls } from './api-calls.js';
 import { attribution } from './attribution.js';
 import { classes } from './classes.js';
 import { copies } from './copies.js';
@@ -11,7 +10,7 @@ import { devices } from './devices.js';
 import { headlines } from './headlines.js';
 import { idle } from './idle.js';
 import { makeKernelCells } from './kernel-cells.js';
-import { launchedRows } from './kernel-spreads.js';
+import { type Spreads, startSpreads } from './kernel-spreads.js';
 import { kernels } from './kernels.js';
 import { launches } from './launches.js';
 import { memory } from './memory.js';
@@ -19,7 +18,7 @@ import { nextSteps } from './next-steps.js';
 import { operators } from './operators.js';
 import { overlap } from './overlap.js';
 import { phases } from './phases.js';
-import { type ScopeOptions, traceScope } from './scope.js';
+import { type ScopeOptions, traceScope, type TraceScope } from './scope.js';
 import { shortKernels } from './short-kernels.js';
 import { telemetry } from './telemetry.js';
 import { timeline } from './timeline.js';
@@ -33,51 +32,67 @@ export async function analyzeTrace(
   session: Session,
   options: ScopeOptions = {},
 ): Promise<Document<TraceResult>> {
-  const { manifest } = session;
   const database = await session.connect();
   try {
-    const scope = await traceScope(database, manifest, options);
-    const clocks = await makeWindows(scope);
-    const found = await phases(scope, clocks);
-    await makeKernelCells(scope);
-    const launched = await launchedRows(scope);
-    const utilization = await utilizationOfTrace(session, scope, clocks);
-    const identity: TraceResult['session'] = {
-      id: session.id,
-      name: session.user.name,
-      title: manifest.title,
-      kind: manifest.kind,
-      started_at: manifest.started_at,
-      status: manifest.status,
-    };
-    const parts = {
-      session: identity,
-      workload: manifest.workload,
-      source: scope.source,
-      devices: await devices(scope, manifest),
-      phases: found,
-      ...(await kernels(scope, found, launched)),
-      classes: await classes(scope, found),
-      copies: await copies(scope),
-      api_calls: await apiCalls(scope),
-      launches: await launches(scope, found, manifest.workload, launched.rows),
-      idle: await idle(scope),
-      overlap: await overlap(scope),
-      operators: await operators(scope, found),
-      short_kernels: await shortKernels(scope),
-      attribution: await attribution(scope, session.issues),
-      timeline: await timeline(scope),
-      telemetry: await telemetry(scope),
-      memory: await memory(scope),
-      environment: environment(manifest),
-      utilization,
-    };
-    const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
-    const faults = utilizationIssues(utilization?.stages ?? []);
-    return document('trace', traceVersion, result, [...session.issues, ...faults]);
+    const scope = await traceScope(database, session.manifest, options);
+    const started = await startSpreads(session, scope);
+    try {
+      return await documentOf(session, scope, started.spreads);
+    } finally {
+      await started.close();
+    }
   } finally {
     await database.close();
   }
+}
+
+async function documentOf(
+  session: Session,
+  scope: TraceScope,
+  whenSpread: () => Promise<Spreads>,
+): Promise<Document<TraceResult>> {
+  const { manifest } = session;
+  const clocks = await makeWindows(scope);
+  const found = await phases(scope, clocks);
+  await makeKernelCells(scope);
+  const utilization = await utilizationOfTrace(session, scope, clocks);
+  const identity: TraceResult['session'] = {
+    id: session.id,
+    name: session.user.name,
+    title: manifest.title,
+    kind: manifest.kind,
+    started_at: manifest.started_at,
+    status: manifest.status,
+  };
+  const rest = {
+    idle: await idle(scope),
+    overlap: await overlap(scope),
+    operators: await operators(scope, found),
+    short_kernels: await shortKernels(scope),
+    attribution: await attribution(scope, session.issues),
+    timeline: await timeline(scope),
+    telemetry: await telemetry(scope),
+    memory: await memory(scope),
+    environment: environment(manifest),
+    utilization,
+  };
+  const spreads = await whenSpread();
+  const parts = {
+    session: identity,
+    workload: manifest.workload,
+    source: scope.source,
+    devices: await devices(scope, manifest),
+    phases: found,
+    ...(await kernels(scope, found, spreads.launched)),
+    classes: await classes(scope, found),
+    copies: await copies(scope),
+    api_calls: spreads.calls,
+    launches: await launches(scope, found, manifest.workload, spreads),
+    ...rest,
+  };
+  const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
+  const faults = utilizationIssues(utilization?.stages ?? []);
+  return document('trace', traceVersion, result, [...session.issues, ...faults]);
 }
 
 function environment({ hardware, software }: ManifestData): TraceResult['environment'] {

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type Database, openDatabase } from '../../session/database.js';
+import { queryRows } from '../../session/query.js';
+import { queryDurations, spreadColumns, spreadOf } from './spread.js';
+
+let database: Database;
+beforeAll(async () => {
+  database = await openDatabase();
+});
+afterAll(() => database.close());
+
+const spreadOfValues = async (values: string) => {
+  const asked: string[] = [];
+  const query = async (sql: string) => {
+    asked.push(sql);
+    return queryRows(database.connection, sql, []) as Promise<never[]>;
+  };
+  const [row] = await queryDurations<object>(
+    { query },
+    (type) => `SELECT ${spreadColumns('ns', '', type)} FROM (SELECT unnest([${values}])::BIGINT AS ns)`,
+  );
+  return { spread: spreadOf(row!), times: asked.length };
+};
+
+test('durations of less than 4.3 s are kept in 32 bits, longer ones as they are: the same spread by hand', async () => {
+  // Squares about the mean of 40 are 900 + 100 + 1600, over n − 1.
+  expect(await spreadOfValues('10, 30, 80, NULL')).toEqual({
+    spread: {
+      count: 3,
+      total_ns: 120,
+      mean_ns: 40,
+      median_ns: 30,
+      min_ns: 10,
+      max_ns: 80,
+      sd_ns: Math.sqrt(2600 / 2),
+    },
+    times: 1,
+  });
+  const long = await spreadOfValues('5000000000, 7000000000');
+  expect(long.spread).toMatchObject({ median_ns: 6e9, max_ns: 7e9, sd_ns: Math.sqrt(2) * 1e9 });
+  expect(long.times).toBe(2);
+  expect((await spreadOfValues('-5, 4294967295')).spread).toMatchObject({
+    median_ns: 2147483645,
+    min_ns: -5,
+  });
+  expect((await spreadOfValues('NULL')).spread).toBeNull();
+});
+
+test('a statement that fails for another reason is not asked twice', async () => {
+  let times = 0;
+  const query = async () => {
+    times++;
+    return queryRows(database.connection, 'SELECT * FROM missing_table', []) as Promise<never[]>;
+  };
+  await expect(queryDurations({ query }, (type) => type)).rejects.toThrow('missing_table');
+  expect(times).toBe(1);
+});

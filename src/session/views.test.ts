@@ -1,0 +1,42 @@
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { openDatabase, quote } from './database.js';
+import { testFolder } from './test-folder.js';
+import { createViews } from './views.js';
+
+const folder = testFolder();
+
+/** Of two captures: some columns are the same in both files, some in each of them, some in neither, one is null. */
+const rowsOf = (capture: string, from: number) =>
+  `SELECT 'e' AS execution_id, '${capture}' AS capture_id, 'localhost' AS host, 7::BIGINT AS pid, 0::INTEGER AS rank,
+     CASE WHEN i % 2 = 0 THEN 1 END::BIGINT AS tid, NULL::INTEGER AS device, (${from} + i)::BIGINT AS start_ns, 'it''s' AS name
+   FROM range(5) t(i)`;
+
+test('columns of one value are told by the statistics: the rows are those of the files', async () => {
+  const { connection, close } = await openDatabase();
+  try {
+    const files = ['a', 'b'].map((capture) => join(folder, `${capture}.parquet`));
+    await connection.run(`COPY (${rowsOf('a', 0)}) TO ${quote(files[0]!)} (FORMAT parquet)`);
+    await connection.run(`COPY (${rowsOf('b', 10)}) TO ${quote(files[1]!)} (FORMAT parquet)`);
+    const written = await connection.runAndReadAll(
+      `${rowsOf('a', 0)} UNION ALL ${rowsOf('b', 10)} ORDER BY start_ns`,
+    );
+    const source = { id: 's', files: { api_calls: files } };
+    await createViews(connection, [source], { withSessionId: false, rows: Number.POSITIVE_INFINITY });
+    const columns = 'execution_id, capture_id, host, pid, rank, tid, device, start_ns, name';
+    const read = await connection.runAndReadAll(`SELECT ${columns} FROM api_calls ORDER BY start_ns`);
+    expect(read.getRowsJson()).toEqual(written.getRowsJson());
+    expect(read.columnTypes().map(String)).toEqual(written.columnTypes().map(String));
+    const [[filter]] = (
+      await connection.runAndReadAll("SELECT count(*) FROM api_calls WHERE capture_id = 'b' AND rank = 0")
+    ).getRowsJson() as [[string]];
+    expect(Number(filter)).toBe(5);
+    // What is the same is the plan's, not the file's: a filter on it is answered before a row is read.
+    const plan = await connection.runAndReadAll(
+      'EXPLAIN SELECT sum(start_ns) FROM api_calls WHERE pid = 7 AND device IS NULL',
+    );
+    expect(JSON.stringify(plan.getRowsJson())).not.toMatch(/pid|device/);
+  } finally {
+    await close();
+  }
+});
