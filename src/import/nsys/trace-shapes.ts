@@ -23,43 +23,52 @@ export const fromShape: Record<EventKind, { table: TraceTable; columns: Record<s
   api: { table: 'trace_api', columns: { tid: 'tid' } },
 };
 
-/** trace_names, trace_ranges, and nsys_texts (kind, shape, and the text columns of its trace table) for createShapes. */
-export async function createNames(workbench: Workbench, tables: NsysTables, rank: string): Promise<void> {
-  const texts = eventTexts(tables);
-  const columns = [
-    'name',
-    'short_name',
-    'grid',
-    'block',
-    'kind_text',
-    'src_kind',
-    'dst_kind',
-    'api',
-  ] as const;
-  const selects = texts.map(({ kind, from, columns: given }: Texts) => {
-    const list = columns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
+const textColumns = [
+  'name',
+  'short_name',
+  'grid',
+  'block',
+  'kind_text',
+  'src_kind',
+  'dst_kind',
+  'api',
+] as const;
+
+/**
+ * nsys_texts (kind, shape, and the text columns of its trace table) for createShapes, and trace_names of these and of
+ * the texts of `ranges`.
+ * @param ranges a table with a column text
+ */
+export async function createTexts(workbench: Workbench, tables: NsysTables, ranges: string): Promise<void> {
+  const selects = eventTexts(tables).map(({ kind, from, columns: given }: Texts) => {
+    const list = textColumns.map((column) => `${given[column] ?? 'NULL'}::VARCHAR AS ${column}`);
     return `SELECT '${kind}' AS of, CAST(shape AS UBIGINT) AS shape, ${list.join(', ')} FROM ${from}`;
   });
-  const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${columns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
+  const none = `SELECT ''::VARCHAR AS of, 0::UBIGINT AS shape, ${textColumns.map((c) => `''::VARCHAR AS ${c}`).join(', ')} WHERE false`;
   await workbench.run(`CREATE TABLE nsys_texts AS ${[none, ...selects].join(' UNION ALL ')}`);
-  const all = columns.map((column) => `SELECT ${column} AS text FROM nsys_texts`);
+  const all = textColumns.map((column) => `SELECT ${column} AS text FROM nsys_texts`);
   await workbench.run(
     `CREATE TABLE trace_names AS SELECT row_number() OVER () - 1 AS code, text
-     FROM (SELECT text FROM trace_ranges_text UNION ${all.join(' UNION ')}) WHERE text IS NOT NULL`,
+     FROM (SELECT text FROM ${ranges} UNION ${all.join(' UNION ')}) WHERE text IS NOT NULL`,
   );
+}
+
+/** As createTexts, and trace_ranges. */
+export async function createNames(workbench: Workbench, tables: NsysTables, rank: string): Promise<void> {
+  await createTexts(workbench, tables, 'trace_ranges_text');
   await workbench.run(`CREATE TABLE trace_ranges AS
     SELECT r.* EXCLUDE (text), CAST(${rank} AS DOUBLE) AS rank, CAST(n.code AS DOUBLE) AS name
     FROM trace_ranges_text r LEFT JOIN trace_names n USING (text) ORDER BY start_ns, end_ns DESC`);
   await workbench.run('DROP TABLE trace_ranges_text');
 }
 
-/** nsys_<kind>_trace: for each shape what its rows have in the trace table, in narrow types. */
-export async function createShapes(
+/** nsys_<kind>_trace: for each shape what its rows have in the trace table. @returns the columns besides `shape` */
+export async function createWideShapes(
   workbench: Workbench,
   { shapes }: NsysTables,
   kind: EventKind,
   rank: string,
-): Promise<void> {
+): Promise<string[]> {
   const { table, columns } = fromShape[kind];
   const codes = { name: 'name', short_name: 'short_name', grid: 'grid', block: 'block' } as Record<
     string,
@@ -80,7 +89,17 @@ export async function createShapes(
   await workbench.run(`CREATE TABLE nsys_${kind}_trace AS
     SELECT u.shape, ${given.join(', ')} FROM ${shapes[kind]} u
     JOIN nsys_texts t ON t.of = '${kind}' AND t.shape = CAST(u.shape AS UBIGINT) ${joins.join(' ')}`);
-  const names = given.map((column) => /(\w+)$/.exec(column)![1]!);
+  return given.map((column) => /(\w+)$/.exec(column)![1]!);
+}
+
+/** As createWideShapes, in narrow types, which all rows of the kind will have. */
+export async function createShapes(
+  workbench: Workbench,
+  tables: NsysTables,
+  kind: EventKind,
+  rank: string,
+): Promise<void> {
+  const names = await createWideShapes(workbench, tables, kind, rank);
   const [range] = await workbench.query<Record<string, number | null>>(
     `SELECT ${names.map((name) => `max(abs(${name}))::DOUBLE AS ${name}`).join(', ')} FROM nsys_${kind}_trace`,
   );
