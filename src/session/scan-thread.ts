@@ -2,7 +2,7 @@ import { parentPort, Worker, workerData } from 'node:worker_threads';
 import { childEntry } from '../model/installation.js';
 import type { FileScan, RowTaker } from '../model/workbench.js';
 import { duckdb } from './duckdb.js';
-import { scanAll } from './scan.js';
+import { scan } from './scan.js';
 
 /** What a thread is told. */
 interface ScanOrder extends FileScan<unknown> {
@@ -63,7 +63,7 @@ async function read(order: ScanOrder, { take, taken }: RowTaker<unknown>): Promi
       autoinstall_known_extensions: 'false',
       autoload_known_extensions: 'false',
     });
-    for await (const batch of scanAll(await instance.connect(), order)) {
+    for await (const batch of scan(await instance.connect(), order.sql)) {
       if (Atomics.load(order.stop, 0) !== 0) return { failed: 'it was stopped' };
       take(batch);
     }

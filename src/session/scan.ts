@@ -1,40 +1,40 @@
 import type { DuckDBConnection, DuckDBDataChunk } from '@duckdb/node-api';
 import type { Batch, Columns } from '../model/workbench.js';
 
-/** Streams a statement's result; every column must be numeric or boolean. */
+/** What the row behind the last has in its first column: no time or count is it. */
+const end = Number.NEGATIVE_INFINITY;
+
+/**
+ * Streams a statement's result; every column must be numeric or boolean.
+ * A failure in the middle of a stream looks to its reader like the end (our pin, 1.5.5): rows that cannot be read,
+ * memory that does not suffice. So a row is put behind the last, and without it the stream has failed.
+ * @throws what DuckDB says of the statement
+ */
 export async function* scan(connection: DuckDBConnection, sql: string): AsyncGenerator<Batch> {
   const described = await connection.run(`DESCRIBE ${sql}`);
   const names = (await described.getRowsJS()).map(([name]) => String(name));
   // coalesce: the values of a null in DuckDB's vectors are undefined.
   const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
-  const result = await connection.stream(`SELECT ${select.join(', ')} FROM (${sql})`);
+  const last = names.map(() => `'-inf'::DOUBLE`);
+  const result = await connection.stream(
+    `SELECT ${select.join(', ')} FROM (${sql}) UNION ALL SELECT ${last.join(', ')}`,
+  );
   for (;;) {
     const chunk = await result.fetchChunk();
-    if (!chunk || chunk.rowCount === 0) return;
+    if (!chunk || chunk.rowCount === 0) break;
     const columns: Columns = {};
     names.forEach((name, c) => {
       columns[name] = doubles(chunk, c);
     });
-    yield { rows: chunk.rowCount, columns };
+    const rows = chunk.rowCount;
+    if (columns[names[0]!]![rows - 1] === end) {
+      if (rows > 1) yield { rows: rows - 1, columns };
+      return;
+    }
+    yield { rows, columns };
   }
-}
-
-/**
- * As scan, of at least `rows` rows.
- * @throws what DuckDB says of rows that it cannot read: of its stream (our pin, 1.5.5) a failure is merely the end
- */
-export async function* scanAll(
-  connection: DuckDBConnection,
-  { sql, rows }: { sql: string; rows: number },
-): AsyncGenerator<Batch> {
-  let seen = 0;
-  for await (const batch of scan(connection, sql)) {
-    seen += batch.rows;
-    yield batch;
-  }
-  if (seen >= rows) return;
   await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
-  throw new Error(`only ${seen} of ${rows} rows could be read: ${sql}`);
+  throw new Error(`the rows of a statement ended before its last: ${sql}`);
 }
 
 /**

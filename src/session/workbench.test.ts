@@ -100,3 +100,17 @@ test('a forgotten capture leaves no rows, neither of the sink nor of the workben
       .map(({ capture_id }) => capture_id),
   ).toEqual(['good', 'good']);
 });
+
+test('a statement that fails in the middle of its rows is told', async () => {
+  const { session } = await writer();
+  // Far enough behind the first rows for them to be on their way.
+  const many = 5_000_000;
+  const sql = `SELECT CASE WHEN range = ${many - 1000} THEN error('no more') ELSE range END AS i FROM range(${many})`;
+  let seen = 0;
+  const read = async () => {
+    for await (const { rows: count } of session.workbench.scan(sql)) seen += count;
+  };
+  await expect(read()).rejects.toThrow('no more');
+  expect(seen).toBeGreaterThan(0);
+  await session.abandon();
+});

@@ -11,7 +11,7 @@ import type { FileColumn } from './parquet/file-column.js';
 import { heldTables } from './parquet/held-tables.js';
 import { writeTable } from './parquet/write-table.js';
 import { queryRows } from './query.js';
-import { doubles, scan, scanAll } from './scan.js';
+import { doubles, scan } from './scan.js';
 import { type ScanThread, startScanThread } from './scan-thread.js';
 import { capturePath, checkCaptureId, type StagedFile } from './staged-file.js';
 
@@ -96,7 +96,7 @@ export function createWorkbench(
         return (await thread.taken) as R;
       }
       const { take, taken } = taker(files.input);
-      for await (const batch of apart((own) => scanAll(own, files))) take(batch);
+      for await (const batch of apart((own) => scan(own, files.sql))) take(batch);
       return taken();
     },
     async createTable(name, columns) {
