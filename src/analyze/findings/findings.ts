@@ -73,7 +73,7 @@ async function windowsOf(scope: TraceScope): Promise<PhaseClock[]> {
 async function clocksOf({ database }: TraceScope): Promise<PhaseClock[]> {
   const kinds = await database.query<PhaseClock & { moved: number }>(
     `SELECT w.kind, count_if(w.start_ns IS DISTINCT FROM i.start_ns) AS moved
-     FROM windows w LEFT JOIN instances i USING (stage_id) GROUP BY w.kind`,
+     FROM windows w LEFT JOIN instances i USING (stage_id) GROUP BY w.kind ORDER BY w.kind`,
   );
   return kinds.map(({ kind, moved }) => ({ kind, clock: moved > 0 ? 'device' : 'host', why: '' }));
 }

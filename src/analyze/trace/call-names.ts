@@ -7,6 +7,6 @@ export async function callNames({ database, source }: TraceScope): Promise<strin
     scopeKey(source),
     'SELECT DISTINCT name FROM own_api WHERE name IS NOT NULL',
   );
-  const rows = await database.query<{ name: string }>('FROM call_names');
+  const rows = await database.query<{ name: string }>('FROM call_names ORDER BY name');
   return rows.map(({ name }) => name);
 }

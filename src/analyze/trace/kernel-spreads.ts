@@ -73,7 +73,7 @@ async function spreadsOf(scope: TraceScope): Promise<Spreads> {
   return { launched, phases, calls: await apiCalls(scope) };
 }
 
-const ofGraphNodes = (type: 'BIGINT' | 'UINTEGER'): string => ` UNION ALL BY NAME
+const ofGraphNodes = (type: 'BIGINT' | 'INTEGER'): string => ` UNION ALL BY NAME
      SELECT phase, ${spreadColumns('api_dur_ns', 'api_', type)}, ${spreadColumns('queue_ns', 'queue_', type)}
      FROM (SELECT phase, any_value(api_dur_ns) AS api_dur_ns, min(${queue}) AS queue_ns
            FROM focus_kernels WHERE graph_node IS NOT NULL GROUP BY phase, pid, correlation)

@@ -12,7 +12,7 @@ interface Held {
 
 /**
  * Running totals of the framework's allocator on the device in focus: of the attributed capture, else of another one of
- * the session that recorded them. Null without any. Points keep the highest of their span, so that no peak is lost.
+ * the session that recorded them, one of the same execution first. Null without any. Points keep the highest of their span, so that no peak is lost.
  */
 export async function memory({ database, source }: TraceScope): Promise<TraceMemory | null> {
   const { attribution, focus } = source;
@@ -20,7 +20,7 @@ export async function memory({ database, source }: TraceScope): Promise<TraceMem
   const [held] = await database.query<Held>(
     `SELECT capture_id, device, any_value(source) AS source FROM memory
      WHERE kind = 'allocated' AND device IS NOT DISTINCT FROM ${literal(focus.device)}::INTEGER AND ${rank}
-     GROUP BY capture_id, device ORDER BY capture_id = ${literal(attribution.capture_id)} DESC, count(*) DESC LIMIT 1`,
+     GROUP BY capture_id, device ORDER BY capture_id = ${literal(attribution.capture_id)} DESC, bool_or(execution_id = ${literal(attribution.execution_id)}) DESC, count(*) DESC, capture_id LIMIT 1`,
   );
   if (!held) return null;
   const rows = `(SELECT execution_id, kind, t_ns, bytes FROM memory WHERE capture_id = ${literal(held.capture_id)}
