@@ -1,5 +1,3 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import type { Workbench } from '../../model/workbench.js';
 import { createSession } from '../../session/create.js';
@@ -103,22 +101,4 @@ test('ranges in memory are those of the table of ranges, in the order of the fil
   });
   const sorted = (rows: unknown[][]) => rows.map((row) => JSON.stringify(row)).sort();
   expect(sorted(inMemory)).toEqual(sorted(inTable));
-});
-
-test('events that cannot be read end the import', async () => {
-  const file = join(testFolder(), 'NVTX_EVENTS.parquet');
-  await withEvents(async (workbench) => {
-    await workbench.run(
-      `COPY (SELECT 1000 + hash(range) % 1000000 AS start, NULL::BIGINT AS "end", 1 AS pid, 1 AS tid, 1 AS "endTid",
-         59 AS "eventType", 5 AS "textId", 0 AS "domainId", NULL::VARCHAR AS text FROM range(100000)) TO '${file}' (FORMAT parquet)`,
-    );
-    const whole = { ...tables, rows: { nvtx: `read_parquet('${file}')` } } as unknown as NsysTables;
-    expect((await readRanges(workbench, whole, 0)).rows).toBe(100_000);
-    await workbench.run('DROP TABLE nsys_range_texts');
-    // Nearly all of the file are its begins.
-    const bytes = readFileSync(file);
-    bytes.fill(0, bytes.length >> 1, (bytes.length >> 1) + 10_000);
-    writeFileSync(file, bytes);
-    await expect(readRanges(workbench, whole, 0)).rejects.toThrow('NVTX_EVENTS.parquet');
-  });
 });
