@@ -59,3 +59,13 @@ test('another failure, and one that nobody knows, stay as they are', () => {
   expect(withRootCause(own, core)).toBe(own);
   expect(withRootCause(null, core)).toBeNull();
 });
+
+test('C++ that ended the process said why, behind a progress bar', () => {
+  // vLLM 0.26 on an H200, cut to what bfloat16 needs, with --kv-cache-dtype fp8; bars as the terminal had them.
+  const log = `(EngineCore pid=1119) INFO 11-21 22:22:48 [kv_cache_utils.py:2177] GPU KV cache size: 5,130,400 tokens
+(EngineCore pid=1119) \rCapturing CUDA graphs (FULL):   0%|          | 0/51 [00:00<?, ?it/s]CUDA error (/workspace/.deps/vllm-flash-attn-src/hopper/flash_fwd_launch_template.h:199): device kernel image is invalid
+${core}`;
+  const told = withRootCause(front(core), log) as InferscopeError;
+  expect(told.parts.why).toBe('CUDA error: device kernel image is invalid');
+  expect(told.parts.fix).toContain('--kv-cache-dtype');
+});

@@ -10,11 +10,14 @@ const raised =
 const consequence =
   /Engine core initialization failed|WorkerProc initialization failed|Worker failed with error|EngineDeadError|EngineCore encountered|cancelled|Executor failed|died unexpectedly/;
 
+/** C++ that ends the process says so itself, behind whatever stands on the line: "CUDA error (<file>:<line>): <words>". */
+const ended = /\b(CUDA error) \([^()]*:\d+\): (.+)$/;
+
 /** The exception that a log of vLLM shows first, in one line; null where it shows none of its own. */
 export function rootCause(log: string): { name: string; text: string } | null {
   const lines = log.split(/\r\n|\n|\r/);
   for (const [at, line] of lines.entries()) {
-    const match = raised.exec(line.trim());
+    const match = raised.exec(line.trim()) ?? ended.exec(line.trim());
     if (!match || consequence.test(line)) continue;
     const [, name, text] = match as unknown as [string, string, string];
     // pydantic counts first and says it in the next lines.
@@ -75,6 +78,11 @@ const remedies: { says: RegExp; code: ErrorCode; fix: string }[] = [
     says: /No available memory for the cache blocks|out of memory/i,
     code: 'E_OUT_OF_MEMORY',
     fix: 'Raise --engine-arg gpu_memory_utilization, or take a smaller model, --dtype or --max-model-len; inferscope estimate --fits says what fits.',
+  },
+  {
+    says: /device kernel image is invalid|no kernel image is available/,
+    code: 'E_WORKLOAD_FAILED',
+    fix: 'This build of vLLM has no kernel for this GPU with these dtypes: leave --quantization and --kv-cache-dtype out, or install a build for the GPU.',
   },
   {
     says: /Model architectures? .* (?:failed to be inspected|are not supported|is not supported)/,
