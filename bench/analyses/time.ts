@@ -1,10 +1,10 @@
 import { basename, dirname } from 'node:path';
-import { apiCalls } from '../../src/analyze/trace/api-calls.js';
 import { attribution } from '../../src/analyze/trace/attribution.js';
 import { classes } from '../../src/analyze/trace/classes.js';
 import { copies } from '../../src/analyze/trace/copies.js';
 import { devices } from '../../src/analyze/trace/devices.js';
 import { idle } from '../../src/analyze/trace/idle.js';
+import { startSpreads } from '../../src/analyze/trace/kernel-spreads.js';
 import { kernels } from '../../src/analyze/trace/kernels.js';
 import { launches } from '../../src/analyze/trace/launches.js';
 import { operators } from '../../src/analyze/trace/operators.js';
@@ -42,11 +42,16 @@ const scope = await timed('scope and views', () => traceScope(database, manifest
 const windows = await timed('windows', () => makeWindows(scope));
 const found = await timed('phases', () => phases(scope, windows));
 await timed('devices', () => devices(scope, manifest));
-await timed('kernels', () => kernels(scope, found));
+const spreads = await timed('medians', async () => {
+  const started = await startSpreads(session, scope);
+  const made = await started.spreads();
+  await started.close();
+  return made;
+});
+await timed('kernels', () => kernels(scope, found, spreads.launched));
 await timed('classes', () => classes(scope, found));
 await timed('copies', () => copies(scope));
-await timed('api calls', () => apiCalls(scope));
-await timed('launches', () => launches(scope, found, manifest.workload));
+await timed('launches', () => launches(scope, found, manifest.workload, spreads));
 await timed('idle', () => idle(scope));
 await timed('overlap', () => overlap(scope));
 await timed('operators', () => operators(scope, found));

@@ -39,7 +39,7 @@ export async function attribute(
     context.progress?.(share);
   };
   await dropScratch(workbench);
-  await redactNames(workbench, context);
+  await redactNames(workbench, context, held);
   const issues = held
     ? await attributeHeld(workbench, context, held, proceed)
     : await attributeTables(workbench, context, proceed);

@@ -1,16 +1,24 @@
 import type { Workbench } from '../../model/workbench.js';
 import type { ImportContext } from '../importer.js';
+import type { HeldTrace } from './held/held-trace.js';
 
-/** Takes secrets out of the names of ranges, which are the program's own words; those of kernels and calls are not. */
+/**
+ * Takes secrets out of the names of ranges, which are the program's own words; those of kernels and calls are not.
+ * @param held has the ranges, where they are not in trace_ranges
+ */
 export async function redactNames(
   workbench: Workbench,
   { redact }: Pick<ImportContext, 'redact'>,
+  held: HeldTrace | null,
 ): Promise<void> {
   if (!redact) return;
+  const ofRanges = held && new Set(held.ranges.shapes['name']);
+  const used = held ? '' : 'SEMI JOIN trace_ranges r ON r.name = code';
   const names = await workbench.query<{ code: number; text: string }>(
-    'SELECT code, text::VARCHAR AS text FROM trace_names SEMI JOIN trace_ranges r ON r.name = code WHERE text IS NOT NULL',
+    `SELECT code, text::VARCHAR AS text FROM trace_names ${used} WHERE text IS NOT NULL`,
   );
   for (const { code, text } of names) {
+    if (ofRanges && !ofRanges.has(code)) continue;
     const clean = redact(text);
     if (clean === text) continue;
     const quoted = clean.replaceAll("'", "''");

@@ -8,16 +8,16 @@ import {
   type HeldTrace,
 } from '../attribution/held/held-trace.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
+import { finishRanges, readRanges } from './held-ranges.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
-import { impossibleTimes, latest, named, namesMissing, rankOf, unsoundRows } from './trace.js';
-import { createRanges } from './trace-ranges.js';
-import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
+import { impossibleTimes, latest, named, namesMissing, rankOf } from './trace.js';
+import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 
 /**
- * As createTrace, but kernels, copies and calls come in memory; of the trace tables only ranges, operators (none) and
- * names are made. The rows are read while the database makes the ranges; combinations are numbered as they are met.
+ * As createTrace, but ranges, kernels, copies and calls come in memory; of the trace tables only operators (none) and
+ * names are made. Combinations are numbered as they are met.
  * @throws E_INTERRUPTED while rows are read
  */
 export async function holdTrace(
@@ -29,24 +29,27 @@ export async function holdTrace(
   const losses: Losses = { unsound: 0, unnamed: 0 };
   const reading = Promise.all([
     readTables(tables, offset_ns, losses),
-    createRanges(workbench, tables, offset_ns),
+    readRanges(workbench, tables, offset_ns),
   ]);
-  const [parts] = await unlessAborted(reading, signal);
+  const [parts, rangeRows] = await unlessAborted(reading, signal);
   for (const { kind, first_rows } of Object.values(parts).flatMap(({ kinds }) => kinds))
     await tables.combine(kind, [...first_rows]);
   const rank = await rankOf(workbench, tables);
-  await createNames(workbench, tables, rank);
+  await createTexts(workbench, tables, 'nsys_range_texts');
   const held: HeldTrace = {
+    ranges: await finishRanges(workbench, rangeRows, rank),
     kernels: await finish(workbench, tables, parts.trace_kernels, rank, losses),
     copies: await finish(workbench, tables, parts.trace_copies, rank, losses),
     calls: await finish(workbench, tables, parts.trace_api, rank, losses),
   };
   const ops = traceTables.trace_ops.map((column) => `${column} DOUBLE`);
   await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
-  const ranges = await unsoundRows(workbench, { nvtx: tables.rows.nvtx });
   await dropShapes(workbench);
   await tables.drop();
-  return { issues: [...impossibleTimes(losses.unsound + ranges), ...namesMissing(losses.unnamed)], held };
+  return {
+    issues: [...impossibleTimes(losses.unsound + rangeRows.unsound), ...namesMissing(losses.unnamed)],
+    held,
+  };
 }
 
 interface Losses {
@@ -112,7 +115,7 @@ async function finish(
   for (const name of names) shapes[name] = new Float64Array(combinations).fill(Number.NaN);
   for (const { kind, first_code, keys, counts } of kinds) {
     const codes = new Map([...keys].map((key, code) => [key, code]));
-    await createShapes(workbench, tables, kind, rank);
+    await createWideShapes(workbench, tables, kind, rank);
     const found = await workbench.query<Record<string, number | null>>(
       `SELECT CAST(shape AS DOUBLE) AS shape, ${names.join(', ')} FROM nsys_${kind}_trace`,
     );

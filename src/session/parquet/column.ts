@@ -74,7 +74,7 @@ export function constantChunk({ type, texts }: ColumnSpec, value: number | null,
   const pages = [dictionaryPage(entry, 1), dataPage(out, at, count, encodings.dictionary)];
   return chunkOf(type, count, pages, {
     present,
-    ...(type !== 'VARCHAR' && { least: value, most: value }),
+    ...(type === 'VARCHAR' ? { text: Buffer.from(texts[value]!) } : { least: value, most: value }),
   });
 }
 
@@ -107,7 +107,7 @@ function fewDistinct(values: Float64Array, count: number, codes: Int32Array): nu
 }
 
 /** How many are not null, and their bounds. The usual value costs two comparisons. */
-function survey(values: Float64Array, count: number): Required<Seen> {
+function survey(values: Float64Array, count: number): Required<Omit<Seen, 'text'>> {
   let nulls = 0;
   let least = Number.POSITIVE_INFINITY;
   let most = Number.NEGATIVE_INFINITY;

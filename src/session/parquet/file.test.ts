@@ -203,4 +203,15 @@ test('types, a table without rows, and rows found by their bounds', async () => 
     ['1228800', '2457590', 0n],
     ['2457600', '2999990', 0n],
   ]);
+  const same = join(testFolder(), 'd.parquet');
+  const one = writeTable(same, [
+    { name: 'host', type: 'VARCHAR', texts: ['node-7'], constant: 0 },
+    columns[0]!,
+  ]);
+  await one.writer.append({ start_ns: new Float64Array(3) }, 3);
+  await one.writer.close();
+  const ofText = await connection.run(
+    `SELECT stats_min_value, stats_max_value FROM parquet_metadata('${same}') WHERE path_in_schema = 'host'`,
+  );
+  expect(await ofText.getRowsJS()).toEqual([['node-7', 'node-7']]);
 });

@@ -12,6 +12,8 @@ export interface Seen {
   present: number;
   least?: number;
   most?: number;
+  /** The one text of all rows, where there is one: a reader knows the column by its bounds. */
+  text?: Uint8Array;
 }
 
 /** A column of one row group, ready to be written. Columns of one type and the same values may share one. */
@@ -30,16 +32,19 @@ export function chunkOf(type: ColumnType, count: number, pages: Uint8Array[], se
 /** ColumnMetaData of a column. @param at where in the file its first page begins */
 export function columnMetadata(
   name: string,
-  { type, count, pages, seen: { present, least, most } }: ColumnChunk,
+  { type, count, pages, seen: { present, least, most, text } }: ColumnChunk,
   at: number,
 ): ThriftStruct {
   const bytes = pages.reduce((sum, { length }) => sum + length, 0);
+  const bound = (number: number | undefined) =>
+    text ?? (number === undefined ? null : numbersPlain([number], type));
+  const [high, low] = [bound(most), bound(least)];
   const bounds: ThriftStruct =
-    least === undefined || most === undefined
+    high === null || low === null
       ? []
       : [
-          [5, binary(numbersPlain([most], type))],
-          [6, binary(numbersPlain([least], type))],
+          [5, binary(high)],
+          [6, binary(low)],
         ];
   const [dictionary, values] = pages.length > 1 ? [at, at + pages[0]!.length] : [null, at];
   const used = [encodings.rle, encodings.plain, dictionary === null ? encodings.delta : encodings.dictionary];

@@ -1,40 +1,41 @@
 import type { Columns } from '../../../model/workbench.js';
-import { stageColumns } from '../host-sweep.js';
-import type { RowWriter } from '../row-writer.js';
-import { sharedFloats } from './shared-arrays.js';
+import { sharedFloats, sharedInts } from './shared-arrays.js';
 
-/** Stages as the host sweep writes them: row n is stage n + 1. */
-export interface HeldStages extends RowWriter {
+/** What differs from stage to stage. */
+const ownColumns = [
+  'parent_id',
+  'phase_id',
+  'step_index',
+  'iteration',
+  'start_ns',
+  'end_ns',
+  'warmup',
+] as const;
+
+/** Stages as the host sweep makes them, row n is stage n + 1: what differs, and the rest once for each combination. */
+export interface HeldStages {
   rows: number;
-  column(name: (typeof stageColumns)[number]): Float64Array;
+  own: Record<(typeof ownColumns)[number], Float64Array>;
+  shape: Int32Array;
+  /** pid, tid, rank, name, kind, batch_size, new_tokens, context_tokens_sum by code. */
+  shapes: Columns;
 }
 
-export function heldStages(): HeldStages {
-  let arrays = stageColumns.map(() => sharedFloats(1024));
-  const held: HeldStages = {
-    rows: 0,
-    add(...values) {
-      if (held.rows === arrays[0]!.length) {
-        arrays = arrays.map((array) => {
-          const larger = sharedFloats(array.length * 2);
-          larger.set(array);
-          return larger;
-        });
-      }
-      for (let c = 0; c < arrays.length; c++) arrays[c]![held.rows] = values[c]!;
-      held.rows++;
-    },
-    close: () => {},
-    column: (name) => arrays[stageColumns.indexOf(name)]!.subarray(0, held.rows),
-  };
-  return held;
+/** @param ranges each becomes a stage */
+export function heldStages(ranges: number, shapes: Columns): HeldStages {
+  const own = Object.fromEntries(ownColumns.map((name) => [name, sharedFloats(ranges)]));
+  return { rows: 0, own: own as HeldStages['own'], shape: sharedInts(ranges), shapes };
 }
 
 /** For stagesByTime. */
 // oxlint-disable-next-line require-await
-export async function* stageBatches(stages: HeldStages) {
-  if (stages.rows === 0) return;
-  const columns: Columns = {};
-  for (const name of ['start_ns', 'end_ns', 'pid', 'stage_id'] as const) columns[name] = stages.column(name);
-  yield { rows: stages.rows, columns };
+export async function* stageBatches({ rows, own, shape, shapes }: HeldStages) {
+  if (rows === 0) return;
+  const columns: Columns = {
+    start_ns: own.start_ns,
+    end_ns: own.end_ns,
+    pid: Float64Array.from(shape, (code) => shapes['pid']![code]!),
+    stage_id: Float64Array.from(shape, (_, row) => row + 1),
+  };
+  yield { rows, columns };
 }

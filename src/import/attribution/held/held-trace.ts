@@ -1,4 +1,5 @@
 import type { Columns } from '../../../model/workbench.js';
+import type { HeldRanges } from './held-ranges.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 
 /**
@@ -19,9 +20,10 @@ export interface HeldEvents {
 
 /**
  * A capture small enough to be held: attribution over arrays takes a fifth of the time that it takes over tables.
- * Names are in trace_names and ranges, which are few, in trace_ranges; there are no operators.
+ * Names are in trace_names; there are no operators.
  */
 export interface HeldTrace {
+  ranges: HeldRanges;
   kernels: HeldEvents;
   copies: HeldEvents;
   calls: HeldEvents;

@@ -1,4 +1,7 @@
-import type { HeldEvents } from './held-trace.js';
+import { attributions } from '../host-threads.js';
+import type { DeviceCounts } from '../issues.js';
+import type { Launched } from './launched.js';
+import { sharedFloats } from './shared-arrays.js';
 
 /** Of stage n in row n − 1; NaN: no device work. */
 export interface StageWork {
@@ -9,54 +12,104 @@ export interface StageWork {
 }
 
 /**
- * Device work of each stage, of ranges inside it included.
+ * Device work of each stage, of ranges inside it included; and what became of all activities, counted.
  * @param parents of stage n in row n − 1; NaN: none
- * @param stageOf stage of an activity's row, 0: none
  */
 export function stageWork(
   parents: Float64Array,
-  parts: readonly { events: HeldEvents; stageOf: (row: number) => number }[],
-): StageWork {
+  parts: readonly Launched[],
+): { work: StageWork; counts: DeviceCounts } {
   const stages = parents.length;
   const devices = [...new Set(parts.flatMap(({ events }) => [...(events.shapes['device'] ?? [])]))]
     .filter((device) => !Number.isNaN(device))
     .sort((a, b) => a - b);
   const first = new Float64Array(stages + 1).fill(Number.POSITIVE_INFINITY);
   const last = new Float64Array(stages + 1).fill(Number.NEGATIVE_INFINITY);
-  const busy = devices.map(() => new Float64Array(stages + 1));
-  for (const { events, stageOf } of parts) {
-    const ofShape = Array.from(events.shapes['device'] ?? [], (device) => busy[devices.indexOf(device)]);
-    for (let i = 0; i < events.rows; i++) {
-      const stage = stageOf(i);
-      if (stage === 0) continue;
-      const start = events.start_ns[i]!;
-      const end = start + events.dur_ns[i]!;
-      if (start < first[stage]!) first[stage] = start;
-      if (end > last[stage]!) last[stage] = end;
-      const time = ofShape[events.shape[i]!];
-      if (time) time[stage]! += events.dur_ns[i]!;
-    }
-  }
+  // What has no device is summed where nobody looks. −1: no work, not even of no length.
+  const busy = [...devices, Number.NaN].map(() => new Float64Array(stages + 1).fill(-1));
+  const counts: DeviceCounts = { activities: 0, opaque: 0, by_process: 0, by_thread: 0, unstaged: 0 };
+  for (const part of parts) addWork(part, devices, { first, last, busy }, counts);
+  busy.pop();
   // A range that holds another began before it and has the lower number.
   for (let stage = stages; stage > 0; stage--) {
     const parent = parents[stage - 1]!;
     if (Number.isNaN(parent)) continue;
     if (first[stage]! < first[parent]!) first[parent] = first[stage]!;
     if (last[stage]! > last[parent]!) last[parent] = last[stage]!;
-    for (const time of busy) time[parent]! += time[stage]!;
+    for (const time of busy) if (time[stage]! >= 0) time[parent] = Math.max(0, time[parent]!) + time[stage]!;
   }
   const work: StageWork = {
-    device: new Float64Array(stages).fill(Number.NaN),
-    device_start_ns: new Float64Array(stages).fill(Number.NaN),
-    device_end_ns: new Float64Array(stages).fill(Number.NaN),
+    device: sharedFloats(stages).fill(Number.NaN),
+    device_start_ns: sharedFloats(stages).fill(Number.NaN),
+    device_end_ns: sharedFloats(stages).fill(Number.NaN),
   };
   for (let stage = 1; stage <= stages; stage++) {
     if (last[stage] === Number.NEGATIVE_INFINITY) continue;
-    let busiest = 0;
-    for (let d = 1; d < busy.length; d++) if (busy[d]![stage]! > busy[busiest]![stage]!) busiest = d;
-    work.device[stage - 1] = devices[busiest] ?? Number.NaN;
+    let most = -1;
+    for (let d = 0; d < busy.length; d++) {
+      if (busy[d]![stage]! <= most) continue;
+      most = busy[d]![stage]!;
+      work.device[stage - 1] = devices[d]!;
+    }
     work.device_start_ns[stage - 1] = first[stage]!;
     work.device_end_ns[stage - 1] = last[stage]!;
   }
-  return work;
+  return { work, counts };
+}
+
+interface OwnWork {
+  first: Float64Array;
+  last: Float64Array;
+  /** By device, and one for those without. */
+  busy: readonly Float64Array[];
+}
+
+/** Activities of one stage mostly come one after the other: they are summed before they are put down. */
+function addWork(
+  { events, place }: Launched,
+  devices: readonly number[],
+  { first, last, busy }: OwnWork,
+  counts: DeviceCounts,
+): void {
+  const { rows, start_ns: start, dur_ns: dur, shape, shapes } = events;
+  const deviceOf = Int32Array.from(shapes['device'] ?? [], (device) => {
+    const number = devices.indexOf(device);
+    return number < 0 ? devices.length : number;
+  });
+  const byWay = new Int32Array(attributions.length);
+  let unstaged = 0;
+  for (let i = 0; i < rows;) {
+    const at = place[i]!;
+    const device = deviceOf[shape[i]!]!;
+    const begin = i;
+    let end = Number.NEGATIVE_INFINITY;
+    let time = 0;
+    for (; i < rows && place[i] === at && deviceOf[shape[i]!] === device; i++) {
+      const to = start[i]! + dur[i]!;
+      if (to > end) end = to;
+      time += dur[i]!;
+    }
+    if (at === 0) {
+      unstaged += i - begin;
+      continue;
+    }
+    const stage = Math.floor(at / attributions.length);
+    byWay[at % attributions.length]! += i - begin;
+    // Rows are in order of start.
+    if (start[begin]! < first[stage]!) first[stage] = start[begin]!;
+    if (end > last[stage]!) last[stage] = end;
+    busy[device]![stage] = Math.max(0, busy[device]![stage]!) + time;
+  }
+  counts.activities += rows;
+  counts.unstaged += unstaged;
+  counts.by_process += byWay[attributions.indexOf('process_range')]!;
+  counts.by_thread += byWay[attributions.indexOf('thread')]!;
+  counts.opaque += opaqueGraphs(events);
+}
+
+function opaqueGraphs({ rows, shape, shapes }: Launched['events']): number {
+  const opaque = shapes['opaque_graph'];
+  let count = 0;
+  if (opaque?.includes(1)) for (let i = 0; i < rows; i++) if (opaque[shape[i]!] === 1) count++;
+  return count;
 }

@@ -1,0 +1,220 @@
+import { expect, test } from 'vitest';
+import type { Issue } from '../../../model/document.js';
+import type { Workbench } from '../../../model/workbench.js';
+import { createTraceTables, dropTraceTables, traceTables, type TraceTable } from '../../trace-tables.js';
+import { attribute } from '../attribute.js';
+import { importedBy } from '../test-import.js';
+import type { HeldRanges } from './held-ranges.js';
+import { eventArrays, type HeldEvents, heldEvents, type HeldTrace } from './held-trace.js';
+
+type Row = Record<string, number>;
+type Capture = Record<'trace_ranges' | 'trace_api' | 'trace_kernels' | 'trace_copies', Row[]>;
+
+const names = [
+  'prefill',
+  'decode',
+  'warmup',
+  'layer',
+  'cudaLaunchKernel',
+  'cudaStreamSynchronize',
+  'runtime',
+  'nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN',
+  'ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgsStorage<4096ul>)',
+  'HtoD',
+  'pinned',
+  'device',
+];
+const nameOf = (text: string) => names.indexOf(text);
+
+/**
+ * Whatever can meet: two processes with threads of their own, ranges that nest, overlap, stay open or belong to the
+ * process, calls across their ends, ids used twice, two devices and streams that overlap and begin together, graphs, orphans.
+ */
+function randomCapture(seed: number): Capture {
+  let state = seed;
+  const below = (n: number) => (state = (state * 48271) % 2147483647) % n;
+  const one = <T>(of: readonly T[]): T => of[below(of.length)]!;
+  const ranges: Row[] = [];
+  for (let i = 0; i < 120; i++) {
+    const start_ns = below(9_000);
+    const length = one([5, 80, 400, 2_500]);
+    ranges.push({
+      range_id: i,
+      start_ns,
+      end_ns: below(30) === 0 ? Number.NaN : start_ns + below(length),
+      pid: one([7, 8]),
+      tid: one([1, 1, 2]),
+      rank: 0,
+      name: nameOf(one(['prefill', 'decode', 'decode', 'warmup', 'layer', 'layer'])),
+      process_wide: Number(below(12) === 0),
+    });
+  }
+  for (const range of ranges) range['rank'] = range['pid']! - 7;
+  const calls: Row[] = [];
+  for (let i = 0; i < 500; i++) {
+    const pid = one([7, 8]);
+    calls.push({
+      start_ns: below(10_000),
+      dur_ns: below(one([4, 60])),
+      pid,
+      // Thread 3 has no ranges.
+      tid: one([1, 1, 1, 2, 3]),
+      rank: pid - 7,
+      correlation: below(40) === 0 ? Number.NaN : below(15) === 0 ? i : i + 1,
+      name: nameOf(below(10) === 0 ? 'cudaStreamSynchronize' : 'cudaLaunchKernel'),
+      api: nameOf('runtime'),
+    });
+  }
+  const kernels: Row[] = [];
+  const copies: Row[] = [];
+  // Runs of what follows one another, in which now and then something overlaps.
+  const clock = [0, 0, 0];
+  for (const call of calls) {
+    if (call['name'] !== nameOf('cudaLaunchKernel')) continue;
+    const graph = below(12) === 0;
+    const device = call['pid'] === 7 ? one([0, 0, 0, 1]) : 2;
+    for (let node = graph ? 4 : 1; node > 0; node--) {
+      const start_ns = Math.max(0, clock[device]! + one([0, 0, 3, 20, 20, 20, 20, 90, -4, -15, -40]));
+      const dur_ns = below(one([1, 20, 20, 60]));
+      clock[device] = Math.max(clock[device]!, start_ns + dur_ns);
+      const activity = {
+        start_ns,
+        dur_ns,
+        pid: call['pid']!,
+        rank: call['rank']!,
+        device,
+        context: 1,
+        stream: one([7, 7, 7, 13]),
+        correlation: below(25) === 0 ? 9_000 + node : call['correlation']!,
+        graph_node: graph ? node : Number.NaN,
+        op_id: Number.NaN,
+      };
+      if (below(6) === 0)
+        copies.push({
+          ...activity,
+          bytes: 64,
+          kind: nameOf('HtoD'),
+          src_kind: nameOf('pinned'),
+          dst_kind: nameOf('device'),
+        });
+      else
+        kernels.push({
+          ...activity,
+          name: nameOf(one(names.slice(7, 9))),
+          short_name: nameOf('layer'),
+          grid: Number.NaN,
+          block: Number.NaN,
+          registers: 32,
+          shared_mem_bytes: 0,
+          graph_id: graph ? 1 : Number.NaN,
+          opaque_graph: Number(below(50) === 0),
+        });
+    }
+  }
+  // As profilers write them: of rows that begin together the order of the file counts.
+  const byStart = (rows: Row[]) => rows.toSorted((a, b) => a['start_ns']! - b['start_ns']!);
+  return {
+    trace_ranges: ranges,
+    trace_api: byStart(calls),
+    trace_kernels: byStart(kernels),
+    trace_copies: byStart(copies),
+  };
+}
+
+async function fillTables(workbench: Workbench, capture: Capture): Promise<void> {
+  const writers = await createTraceTables(workbench);
+  for (const [table, rows] of Object.entries(capture) as [TraceTable, Row[]][]) {
+    const columns = traceTables[table].map((name) => [
+      name,
+      Float64Array.from(rows, (row) => row[name] ?? Number.NaN),
+    ]);
+    writers[table].append(Object.fromEntries(columns), rows.length);
+  }
+  for (const writer of Object.values(writers)) writer.close();
+  await workbench.createNames('trace_names', names);
+}
+
+/** Each row is a combination of its own but for those that are the same in all of `of`. */
+function combined(rows: readonly Row[], of: readonly string[]) {
+  const codes = new Map<string, number>();
+  const firsts: Row[] = [];
+  const shape = Int32Array.from(rows, (row) => {
+    const key = of.map((name) => row[name]).join(',');
+    if (!codes.has(key)) codes.set(key, firsts.push(row) - 1);
+    return codes.get(key)!;
+  });
+  const shapes = Object.fromEntries(
+    of.map((name) => [name, Float64Array.from(firsts, (row) => row[name] ?? Number.NaN)]),
+  );
+  return { shape, shapes };
+}
+
+function eventsOf(table: 'trace_api' | 'trace_kernels' | 'trace_copies', rows: readonly Row[]): HeldEvents {
+  const own = new Set(['start_ns', 'dur_ns', 'correlation', 'bytes']);
+  const { shape, shapes } = combined(
+    rows,
+    traceTables[table].filter((name) => !own.has(name)),
+  );
+  const arrays = eventArrays(rows.length, table === 'trace_copies');
+  arrays.shape.set(shape);
+  rows.forEach((row, i) => {
+    arrays.start_ns[i] = row['start_ns']!;
+    arrays.dur_ns[i] = row['dur_ns']!;
+    arrays.correlation[i] = row['correlation']!;
+    if (arrays.bytes) arrays.bytes[i] = row['bytes']!;
+  });
+  return heldEvents(arrays, rows.length, false, shapes);
+}
+
+function held(capture: Capture): HeldTrace {
+  const rows = capture.trace_ranges;
+  const ranges: HeldRanges = {
+    rows: rows.length,
+    start_ns: Float64Array.from(rows, (row) => row['start_ns']!),
+    end_ns: Float64Array.from(rows, (row) => row['end_ns']!),
+    ...combined(rows, ['pid', 'tid', 'rank', 'name', 'process_wide']),
+  };
+  return {
+    ranges,
+    calls: eventsOf('trace_api', capture.trace_api),
+    kernels: eventsOf('trace_kernels', capture.trace_kernels),
+    copies: eventsOf('trace_copies', capture.trace_copies),
+  };
+}
+
+test('whatever overlaps, held events are attributed as those in tables', async () => {
+  const seeds = [1, 300];
+  const issues: Record<string, Issue[]> = {};
+  const { database } = await importedBy(async ({ workbench }, context) => {
+    for (const seed of seeds) {
+      const capture = randomCapture(seed);
+      await fillTables(workbench, capture);
+      issues[`tables ${seed}`] = (
+        await attribute(workbench, { ...context, capture_id: `tables-${seed}` })
+      ).issues;
+      await dropTraceTables(workbench);
+      await workbench.createNames('trace_names', names);
+      issues[`held ${seed}`] = (
+        await attribute(workbench, { ...context, capture_id: `held-${seed}` }, held(capture))
+      ).issues;
+      await dropTraceTables(workbench);
+    }
+    return { issues: [] };
+  });
+  for (const seed of seeds) {
+    expect(issues[`held ${seed}`]).toEqual(issues[`tables ${seed}`]);
+    expect(issues[`held ${seed}`]!.map(({ code }) => code)).toEqual(
+      expect.arrayContaining(['ranges_overlapping', 'calls_clipped', 'orphans', 'correlation_shared']),
+    );
+    for (const table of ['kernels', 'copies', 'api_calls', 'stages', 'gaps']) {
+      const of = (path: string) =>
+        database.query(
+          `SELECT * EXCLUDE (capture_id) FROM ${table} WHERE capture_id = '${path}-${seed}' ORDER BY ALL`,
+        );
+      const rows = await of('held');
+      expect(rows.length).toBeGreaterThan(10);
+      expect(rows).toEqual(await of('tables'));
+    }
+  }
+  await database.close();
+});

@@ -1,0 +1,192 @@
+import { stageKinds } from '../../../model/record.js';
+import type { Columns } from '../../../model/workbench.js';
+import type { StageName } from '../../stage-names.js';
+import type { HostCounts } from '../host-sweep.js';
+import {
+  attributions,
+  type Found,
+  type Host,
+  hostThreads,
+  type Process,
+  processOf,
+  stageAround,
+  type Thread,
+  threadOf,
+} from '../host-threads.js';
+import { openRange, type OpenedRanges } from '../open-range.js';
+import { closeRanges, type HeldRanges, rangeOrder } from './held-ranges.js';
+import { type HeldStages, heldStages } from './held-stages.js';
+import type { HeldEvents } from './held-trace.js';
+import type { Places } from './places.js';
+import { sharedInts } from './shared-arrays.js';
+
+export interface HeldHost {
+  /** Knows how long each thread waited when. */
+  host: Host;
+  counts: HostCounts;
+  /** Stages that only hold steps, and have no number of their own. */
+  containers: ReadonlySet<number>;
+  stages: HeldStages;
+  /** Of each call. */
+  places: Places;
+}
+
+/**
+ * As sweepHost, of ranges and calls in memory, without operators. Nearly every call lies in the range its thread
+ * opened last: such calls are placed by two numbers a thread, and only the others by looking at its stack.
+ * @param stage of a code of a name
+ * @param synchronizing codes of synchronising calls
+ */
+export function sweepHeldHost(
+  ranges: HeldRanges,
+  calls: HeldEvents,
+  stage: (name: number) => StageName,
+  synchronizing: ReadonlySet<number>,
+): HeldHost {
+  const counts: HostCounts = {
+    clippedCalls: 0,
+    overlappingRanges: 0,
+    unclosedRanges: closeRanges(ranges, calls),
+  };
+  const host = hostThreads(markedThreads(ranges));
+  const threads = new Map<Thread, number>();
+  const numberOf = (thread: Thread): number => {
+    if (!threads.has(thread)) threads.set(thread, threads.size);
+    return threads.get(thread)!;
+  };
+  const owners = rangeOwners(host, ranges, numberOf);
+  const ofCalls = callThreads(host, calls, synchronizing, numberOf);
+  const byNumber = [...threads.keys()];
+  // Of each thread the end and the place of the range on top of its stack.
+  const topEnd = new Float64Array(byNumber.length).fill(Number.NEGATIVE_INFINITY);
+  const topPlace = new Int32Array(byNumber.length);
+  const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
+  const opened: OpenedRanges = { stages: 0, containers: new Set(), counts };
+  const stages = heldStages(ranges.rows, { ...ranges.shapes, ...labelColumns(labels) });
+  const order = rangeOrder(ranges);
+  const api = attributions.indexOf('api');
+
+  function open(row: number): void {
+    const code = ranges.shape[row]!;
+    const { process, thread, number, rank, name } = owners[code]!;
+    const startNs = ranges.start_ns[row]!;
+    const range = { startNs, endNs: Math.max(ranges.end_ns[row]!, startNs), name, rank };
+    const one = openRange(opened, process, thread, range, labels[code]!);
+    if (thread) {
+      topEnd[number] = one.endNs;
+      topPlace[number] = one.id * attributions.length + api;
+    }
+    const { own } = stages;
+    const at = stages.rows++;
+    stages.shape[at] = code;
+    own.parent_id[at] = one.parent ? one.parent.id : Number.NaN;
+    own.phase_id[at] = one.phase ? one.phase.id : Number.NaN;
+    own.step_index[at] = one.step ?? Number.NaN;
+    own.iteration[at] = one.iteration ?? Number.NaN;
+    own.start_ns[at] = startNs;
+    own.end_ns[at] = one.endNs;
+    if (one.warmup) own.warmup[at] = 1;
+  }
+
+  const found: Found = { stage: null, by: 0 };
+  function placeOf(number: number, startNs: number, endNs: number): number {
+    const thread = byNumber[number]!;
+    const { ranges: stack } = thread;
+    while (stack.length > 0 && stack[stack.length - 1]!.endNs < startNs) stack.pop();
+    stageAround(thread, endNs, found);
+    const top = stack.length > 0 ? stack[stack.length - 1]! : null;
+    if (top && found.stage !== top) counts.clippedCalls++;
+    topEnd[number] = top ? top.endNs : Number.NEGATIVE_INFINITY;
+    topPlace[number] = top ? top.id * attributions.length + api : 0;
+    return found.stage ? found.stage.id * attributions.length + found.by : 0;
+  }
+
+  const { rows, start_ns: start, dur_ns: dur, shape } = calls;
+  const { thread: threadOfCode, waits } = ofCalls;
+  const places = sharedInts(rows);
+  /** Places calls from row `from` on that begin before `until`. @returns the row after them */
+  function placeCalls(from: number, until: number): number {
+    let i = from;
+    for (; i < rows; i++) {
+      const begin = start[i]!;
+      if (begin >= until) break;
+      const code = shape[i]!;
+      const number = threadOfCode[code]!;
+      const end = begin + dur[i]!;
+      if (waits[code] === 1) byNumber[number]!.waiting.add(begin, end);
+      places[i] = end <= topEnd[number]! ? topPlace[number]! : placeOf(number, begin, end);
+    }
+    return i;
+  }
+
+  let call = 0;
+  for (let next = 0; next < ranges.rows; next++) {
+    const row = order ? order[next]! : next;
+    // At one instant what encloses comes first.
+    call = placeCalls(call, ranges.start_ns[row]!);
+    open(row);
+  }
+  placeCalls(call, Number.POSITIVE_INFINITY);
+  return { host, counts, containers: opened.containers, stages, places };
+}
+
+/** What the names of combinations say that all their stages have. */
+function labelColumns(labels: readonly StageName[]): Columns {
+  const of = (value: (label: StageName) => number | null) =>
+    Float64Array.from(labels, (label) => value(label) ?? Number.NaN);
+  return {
+    kind: of(({ kind }) => stageKinds.indexOf(kind)),
+    batch_size: of((label) => label.batch_size),
+    new_tokens: of((label) => label.new_tokens),
+    context_tokens_sum: of((label) => label.context_tokens_sum),
+  };
+}
+
+/** Threads that have push/pop ranges, in order. */
+function markedThreads({ shapes }: HeldRanges): { pid: number; tid: number }[] {
+  const marked = new Map<string, { pid: number; tid: number }>();
+  for (const [code, pid] of shapes['pid']!.entries()) {
+    const tid = shapes['tid']![code]!;
+    if (shapes['process_wide']![code] !== 1) marked.set(`${pid},${tid}`, { pid, tid });
+  }
+  const last = (value: number) => (Number.isNaN(value) ? Number.MAX_VALUE : value);
+  return [...marked.values()].sort((a, b) => last(a.pid) - last(b.pid) || last(a.tid) - last(b.tid));
+}
+
+interface Owner {
+  process: Process;
+  /** Null: a start/end range. */
+  thread: Thread | null;
+  number: number;
+  rank: number;
+  name: number;
+}
+
+/** Whose the ranges of each combination are. */
+function rangeOwners(host: Host, { shapes }: HeldRanges, numberOf: (thread: Thread) => number): Owner[] {
+  return Array.from(shapes['pid']!, (pid, code) => {
+    const tid = shapes['tid']![code]!;
+    const thread = shapes['process_wide']![code] === 1 ? null : threadOf(host, pid, tid);
+    return {
+      process: processOf(host, pid),
+      thread,
+      number: thread ? numberOf(thread) : -1,
+      rank: shapes['rank']![code]!,
+      name: shapes['name']![code]!,
+    };
+  });
+}
+
+/** Of each combination of calls the number of its thread, and whether it waits. */
+function callThreads(
+  host: Host,
+  { shapes }: HeldEvents,
+  synchronizing: ReadonlySet<number>,
+  numberOf: (thread: Thread) => number,
+) {
+  const pids = shapes['pid'] ?? new Float64Array();
+  return {
+    thread: Int32Array.from(pids, (pid, code) => numberOf(threadOf(host, pid, shapes['tid']![code]!))),
+    waits: Uint8Array.from(pids, (_, code) => Number(synchronizing.has(shapes['name']![code]!))),
+  };
+}
