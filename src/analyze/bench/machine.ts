@@ -84,19 +84,10 @@ function gpuFigures(
   if (none.reason.code === 'no_gpu') return { none, utilization: none, clock: none, power: none };
   const of = (metric: string) => own.filter((row) => row.metric === metric && gpus.includes(row.scope));
   const busy = of('utilization_percent');
-  const settled = busy.every((row) => row.settled_n > 0);
   const clock = of('sm_clock_mhz');
   return {
     none,
-    utilization:
-      busy.length === 0
-        ? none
-        : figure(
-            total(busy, (row) => (settled ? row.settled! : row.mean)) / busy.length,
-            '%',
-            `telemetry: ${named(busy)} utilization_percent, timed repeats${settled ? '' : '; these are shorter than the time NVML averages over (up to 1 s), so what ran beside them is in it'}`,
-            { n: total(busy, (row) => (settled ? row.settled_n : row.n)) },
-          ),
+    utilization: busy.length === 0 ? none : utilizationOf(busy),
     clock:
       clock.length === 0
         ? none
@@ -113,6 +104,22 @@ function gpuFigures(
       none,
     ),
   };
+}
+
+/** Of samples that NVML's averaging, over up to 1 s, mixes nothing else into; a share of neighbours is no figure of a point. */
+function utilizationOf(busy: readonly MetricRow[]): Figure {
+  if (busy.some(({ settled_n }) => settled_n === 0)) {
+    return missing(
+      'too_short',
+      'the timed repeats of this point were too short for its utilisation to be told from what ran beside them: NVML averages over up to 1 s (longer outputs, more repeats, or this point alone)',
+    );
+  }
+  return figure(
+    total(busy, (row) => row.settled!) / busy.length,
+    '%',
+    `telemetry: ${named(busy)} utilization_percent, timed repeats, from 1 s into a stretch of this point`,
+    { n: total(busy, ({ settled_n }) => settled_n) },
+  );
 }
 
 /** Sampled time from which the energy counter, which drivers renew some ten times a second, tells a mean. */
