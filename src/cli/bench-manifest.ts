@@ -13,15 +13,19 @@ export function planOf(
   { launches, runs, seed }: Pick<BenchTyped, 'launches' | 'runs' | 'seed'>,
 ): BenchPlan {
   const { min, max, within } = benchWarmup;
+  const watched = `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`;
+  const each = <T>(of: (prepared: VariantPlan['prepared']) => T): T[] => [
+    ...new Set(variants.map(({ prepared }) => of(prepared))),
+  ];
   const cannot = new Map(variants.flatMap(({ prepared }) => Object.entries(prepared.cannot)));
   return {
     parts,
     protocol: {
       launches,
-      repeats: runs,
+      repeats: Math.max(...each(({ repeats }) => repeats ?? runs)),
       seed,
-      sampling: [...new Set(variants.map(({ prepared }) => prepared.sampling ?? greedy))].join('; or '),
-      warmup: `each point, until two repeats in a row are within ${100 * within} % of each other; ${min} to ${max} repeats`,
+      sampling: each(({ sampling }) => sampling ?? greedy).join('; or '),
+      warmup: each(({ warmup }) => warmup?.(max) ?? watched).join('; or '),
     },
     variants: variants.map(({ execution_id, label, engine_args, points }) => ({
       execution_id,

@@ -152,9 +152,11 @@ function engineIssues({ variants, points }: PreparedBench): Issue[] {
   return variants[0]!.prepared.issues?.(points) ?? [];
 }
 
-function plannedWords({ variants }: PreparedBench, { launches, runs }: BenchTyped): string {
+function plannedWords(prepared: PreparedBench, typed: BenchTyped): string {
+  const { variants } = prepared;
+  const { launches, repeats } = planOf(prepared, typed).protocol;
   const of = variants.length > 1 ? `${variants.length} variants × ` : '';
-  return `${of}${launches} launch${launches === 1 ? '' : 'es'} × ${runs} repeats`;
+  return `${of}${launches} launch${launches === 1 ? '' : 'es'} × ${repeats} repeat${repeats === 1 ? '' : 's'}`;
 }
 
 function measuredWords({ executions }: BenchCapture): string {

@@ -52,6 +52,10 @@ export interface PreparedEngine {
   issues?(points: readonly BenchPoint[]): Issue[];
   /** How next tokens are chosen, where it is not greedily without an end token. */
   sampling?: string;
+  /** Timed repeats of a point in a launch, where that is the engine's own number whatever is ordered. */
+  repeats?: number;
+  /** How a point is warmed up, where it is not until it is stable; `most` is what may be ordered. */
+  warmup?(most: number): string;
   /** Why a point is not worth starting; null when it is. */
   refuses(point: BenchPoint): string | null;
   launch(order: BenchOrder, control: LaunchControl): EngineLaunch;

@@ -289,6 +289,8 @@ test('energy and utilisation: over stretches of one point, from a second on', as
   close(machine.power_w, 125);
   expect(machine.gpu_utilization_percent).toMatchObject({ value: 35, n: 2 });
   expect(codes(data.variants[0]!.points[0]!)).toContain('low_utilization warning');
+  // The plan ordered 2 launches; one ran.
+  expect(data.protocol).toMatchObject({ launches: 1, repeats: 2 });
   // 1 s for 4 tokens.
   close(machine.joules_per_output_token, 125 / 4);
   expect(latency.ttft_ms).toMatchObject({ launches: 1, ci95_over_launches: false });

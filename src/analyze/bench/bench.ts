@@ -64,7 +64,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       },
       parts: plan.parts,
       engine: engineOf(workload, manifest),
-      protocol: plan.protocol,
+      protocol: protocolRun(plan, variants),
       variants,
       answers: variantAnswers(variants),
       cannot: plan.cannot,
@@ -77,6 +77,23 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
   } finally {
     await database.close();
   }
+}
+
+/**
+ * The protocol with the launches and repeats that were completed: a run that was stopped has fewer than were ordered, and
+ * an engine may make its own number. The most that any point has.
+ */
+function protocolRun({ protocol }: BenchPlan, variants: readonly BenchVariant[]): BenchResult['protocol'] {
+  const repeats = Math.max(0, ...variants.flatMap(({ points }) => points.flatMap(repeatsOfLaunches)));
+  if (repeats === 0) return protocol;
+  return { ...protocol, launches: Math.max(...variants.map(({ launches }) => launches)), repeats };
+}
+
+/** How often each launch of a point was timed. */
+function repeatsOfLaunches({ repeats = [] }: BenchVariant['points'][number]): number[] {
+  const counts = new Map<number, number>();
+  for (const { launch } of repeats) counts.set(launch, (counts.get(launch) ?? 0) + 1);
+  return [...counts.values()];
 }
 
 async function variantOf(

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { execa } from 'execa';
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
-import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
+import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
 import { messageOf } from '../../model/errors.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
 import { rootCause, tooLittleMemory } from './root-cause.js';
@@ -74,6 +74,16 @@ export function benchSampling(verb: BenchVerb, args: Readonly<Record<string, str
       ? `beam search of width ${args['n'] ?? 1}`
       : 'random sampling at temperature 1';
   return `${how} (vLLM's own), no end token: every sequence gets its full length`;
+}
+
+/** What of the order each verb keeps: throughput has no number of repeats, and neither watches its warm-up. */
+export function benchProtocol(verb: BenchVerb): Pick<PreparedEngine, 'repeats' | 'warmup'> {
+  return verb === 'throughput'
+    ? { repeats: 1, warmup: () => 'none: vllm bench throughput runs its prompts once' }
+    : {
+        warmup: (most) =>
+          `each point, ${most} batches of vllm bench latency’s own, whether they settle or not`,
+      };
 }
 
 /** `enforce_eager=true` is a flag without a value, `=false` its negation. */

@@ -16,6 +16,7 @@ import { recordLineSchema } from '../../model/record.js';
 import {
   batchSeconds,
   benchArguments,
+  benchProtocol,
   benchSampling,
   launchBench,
   otherShape,
@@ -179,6 +180,12 @@ describe("vLLM's own commands", () => {
     for (const verb of ['latency', 'throughput'] as const)
       expect(benchSampling(verb, {})).toMatch(/^random sampling at temperature 1 .*no end token/);
     expect(benchSampling('latency', { use_beam_search: 'true', n: '4' })).toMatch(/^beam search of width 4/);
+  });
+  test('throughput runs once whatever is ordered, and neither watches its warm-up', () => {
+    expect(benchProtocol('throughput').repeats).toBe(1);
+    expect(benchProtocol('throughput').warmup!(5)).toMatch(/^none/);
+    expect(benchProtocol('latency').repeats).toBeUndefined();
+    expect(benchProtocol('latency').warmup!(5)).toContain('5 batches');
   });
   test('seconds a batch of both files, and nothing of another', () => {
     expect(batchSeconds('{"avg_latency": 1.5, "latencies": [1, 2], "percentiles": {"10": 1.1}}')).toEqual([

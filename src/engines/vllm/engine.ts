@@ -7,7 +7,7 @@ import { packageRoot } from '../../model/installation.js';
 import { type ChosenModel, chooseModel } from '../transformers/choose-model.js';
 import { findPython, pythonCandidates } from '../transformers/interpreter.js';
 import { launchPython } from '../transformers/launch.js';
-import { benchSampling, benchVerbs, launchBench } from './bench-command.js';
+import { benchProtocol, benchSampling, benchVerbs, launchBench } from './bench-command.js';
 import { cannotBench, cannotOffline } from './cannot.js';
 import { placeModel, tokenizerOf, vllmConfig } from './place-model.js';
 import { withRootCause } from './root-cause.js';
@@ -90,6 +90,7 @@ export const vllmEngine: Engine = {
       ...common,
       cannot: cannotBench(verb, device),
       sampling: benchSampling(verb, args),
+      ...benchProtocol(verb),
       launch: (order, control) => launchBench(target, { ...order, engine_args: args }, control),
     };
   },

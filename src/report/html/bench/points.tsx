@@ -82,8 +82,9 @@ export const pointsSection: BenchSection = {
       <>
         <p>
           Means with their 95 % interval over {formatCount(protocol.launches)} process{' '}
-          {protocol.launches === 1 ? 'launch' : 'launches'} of {formatCount(protocol.repeats)} timed repeats
-          each. {sentence(protocol.sampling)} Warm-up: {protocol.warmup}.
+          {protocol.launches === 1 ? 'launch' : 'launches'} of {formatCount(protocol.repeats)} timed{' '}
+          {protocol.repeats === 1 ? 'repeat' : 'repeats'} each. {sentence(protocol.sampling)} Warm-up:{' '}
+          {protocol.warmup}.
         </p>
         <DataTable
           caption="Latency and throughput"
