@@ -136,6 +136,41 @@ describe('a timeline', () => {
     expect(other.data.stages[0]).toMatchObject({ measured_ms: { value: 0.1 }, ranks: [{ rank: 0 }] });
   });
 
+  test('of ranks that take as long the one that the others wait for', async () => {
+    // Steps of 100 µs: rank 0 is there after 50 µs, rank 1 after 88; both are done after 98, rank 0 with its step after 102.
+    const ofRank = (rank: number, host: number, end: number) => ({
+      stages: [stage(10 * rank + 1, 'decode', 0, end, { step_index: 0, rank })],
+      kernels: [
+        kernel(10 * rank + 1, 0, 50, { rank, device: rank }),
+        kernel(10 * rank + 1, 50 + host, 48 - host, {
+          rank,
+          device: rank,
+          class: 'communication',
+          name: 'ncclDevKernel_AllReduce',
+        }),
+      ],
+      gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
+    });
+    const [first, second] = [ofRank(0, 0, 102), ofRank(1, 38, 100)];
+    const session = await traceSessionOf({
+      stages: [...first.stages, ...second.stages],
+      kernels: [...first.kernels, ...second.kernels],
+      gaps: [...first.gaps, ...second.gaps],
+    });
+    const { data } = await explainSession(session);
+    expect(data.stages[0]).toMatchObject({
+      measured_ms: { value: 0.1 },
+      ranks: [{ rank: 1 }, { rank: 0, measured_ms: 0.102 }],
+    });
+    expect(data.stages[0]!.bars.find(({ id }) => id === 'exposed_comm')!.ms).toBeCloseTo(0.01, 9);
+    expect(data.sentences[0]).toMatch(
+      /^Shown is rank 1, for which another waits 0\.04 ms of a decode step in its collectives: a decode step takes 0\.10 ms/,
+    );
+    const asked = await explainSession(session, { rank: 0 });
+    expect(asked.data.stages[0]).toMatchObject({ measured_ms: { value: 0.102 } });
+    expect(asked.data.sentences[0]).toMatch(/^A decode step takes 0\.10 ms/);
+  });
+
   test('a session without one says so, in the sentences too', async () => {
     const session = await sessionOf(home, {}, { kind: 'import', workload: null, roofline: null });
     const { data } = await explainSession(session);

@@ -12,7 +12,7 @@ import { sentences } from './sentences.js';
  * Where the time between the hardware's limit and the measurement went, why, and what to change: the waterfall of every
  * kind of stage, findings with evidence, and three sentences. A session that has neither says so; it never throws for
  * what a session lacks.
- * @param options rank and device; the slowest rank where they are left out
+ * @param options rank and device; where they are left out the rank that the others wait for, else the slowest
  * @throws E_USAGE when the session has none of the rank and device asked for
  */
 export async function explainSession(
@@ -22,7 +22,7 @@ export async function explainSession(
   const { manifest } = session;
   const database = await session.connect();
   try {
-    const { stages, without, scope } = await sessionWaterfalls(session, database, options);
+    const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
     const found = await findings(await findingContext(session, database, scope, judgedStages(stages)));
     const result: ExplainResult = {
       session: {
@@ -34,7 +34,7 @@ export async function explainSession(
         status: manifest.status,
       },
       workload: manifest.workload,
-      sentences: sentences(stages, without, found.findings),
+      sentences: sentences(stages, without, found.findings, awaited),
       stages,
       without_waterfall: without,
       findings: found.findings,

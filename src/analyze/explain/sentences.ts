@@ -1,4 +1,5 @@
 import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import type { AwaitedRank } from '../waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
 
 /** The stage that is told first: what a served model does all day. */
@@ -17,16 +18,26 @@ export function sentences(
   stages: readonly StageWaterfall[],
   without: ExplainResult['without_waterfall'],
   found: readonly Finding[],
+  awaited: AwaitedRank | null = null,
 ): string[] {
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
     return [`There is no waterfall: ${why}.`, changeSentence(found, true)];
   }
-  return [limitSentence(lead), causeSentence(lead), changeSentence(found)];
+  return [limitSentence(lead, awaited), causeSentence(lead), changeSentence(found)];
 }
 
-function limitSentence(stage: StageWaterfall): string {
+function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null): string {
+  const sentence = limitOf(stage);
+  if (!awaited) return sentence;
+  const { rank, device, kind, waiting_ms } = awaited;
+  const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
+  const where = kind === 'outside' ? 'the capture' : instanceWord(kind);
+  return `Shown is ${whose}, for which another waits ${msText(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
+}
+
+function limitOf(stage: StageWaterfall): string {
   const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
   if (measured.value === null) return `The time of ${instanceWord(stage.kind)} was not measured.`;
   const spread = measured.ci95 ? `, ± ${msText((measured.ci95[1] - measured.ci95[0]) / 2)}` : '';

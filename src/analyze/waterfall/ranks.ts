@@ -3,11 +3,26 @@ import type { PhaseKind } from '../../model/documents/trace.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { makeKernelStreams } from '../trace/kernel-streams.js';
+import { collectivesSql, rankCount, type RankCollectives, waitingOfRanks } from '../trace/collectives.js';
 import { literal, type ScopeOptions, traceScope } from '../trace/scope.js';
 import { makeWindows } from '../trace/windows.js';
 
 /** Kinds whose slowest rank decides: those that every rank runs at the same time. */
 const deciding: ReadonlySet<PhaseKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
+
+/** Ranks that meet in every step take as long; where their times differ by no more, who waits for whom decides. */
+const asLong = 0.05;
+/** Of a stage's time that the others must wait for a rank before it is said. */
+const leastWaiting = 0.05;
+
+/** The rank that the others wait for in their collectives. */
+export interface AwaitedRank {
+  kind: PhaseKind;
+  rank: number | null;
+  device: number | null;
+  /** What the other rank that waits longest waits in a mean instance, ms. */
+  waiting_ms: number;
+}
 
 interface RankTime {
   rank: number | null;
@@ -18,20 +33,21 @@ interface RankTime {
 }
 
 /**
- * Mean W of every rank and device of the capture, and which of them is slowest in the stage that takes longest of all: the
- * one a stage over several ranks waits for. Null where there is one, or where the rank was chosen.
+ * Mean W of every rank and device of the capture, and which of them a stage over several ranks waits for: in the stage
+ * that takes longest of all the one that waits least in its collectives, where the ranks take as long, else the slowest.
+ * Null where there is one, or where the rank was chosen.
  */
 export async function slowestRank(
   session: Session,
   database: SessionDatabase,
   options: ScopeOptions,
-): Promise<{ focus: ScopeOptions; ranks: RankTime[] } | null> {
+): Promise<{ focus: ScopeOptions; ranks: RankTime[]; awaited: AwaitedRank | null } | null> {
   await makeKernelStreams(database);
   const distinct = await database.query<{ rank: number | null; device: number | null }>(
     'SELECT DISTINCT rank, device FROM kernel_streams',
   );
   if (distinct.length < 2) return null;
-  const found = await ranksOf(session, options);
+  const { found, capture } = await ranksOf(session, options);
   const asked = found.filter(
     ({ rank, device }) =>
       (options.rank === undefined || rank === options.rank) &&
@@ -46,13 +62,34 @@ export async function slowestRank(
   const kinds = [...new Set((decided.length > 0 ? decided : ranks).map(({ kind }) => kind))].toSorted(
     (a, b) => total(b) - total(a),
   );
-  const slowest = ranks
-    .filter(({ kind }) => kind === kinds[0])
-    .toSorted((a, b) => b.measured_ms - a.measured_ms)[0];
-  return slowest ? { focus: optionsOf(slowest), ranks } : null;
+  const own = ranks.filter(({ kind }) => kind === kinds[0]).toSorted((a, b) => b.measured_ms - a.measured_ms);
+  const [slowest] = own;
+  if (!slowest) return null;
+  const awaited = await awaitedRank(database, capture, own);
+  return { focus: optionsOf(awaited ?? slowest), ranks, awaited };
 }
 
-const optionsOf = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>): ScopeOptions => ({
+/** Null where the ranks do not take as long, no collectives can be paired, or hardly any of the time is waiting. */
+async function awaitedRank(
+  database: SessionDatabase,
+  capture: string,
+  own: readonly RankTime[],
+): Promise<AwaitedRank | null> {
+  const { kind, measured_ms: wall, instances } = own[0]!;
+  const near = own.filter(({ measured_ms }) => measured_ms >= (1 - asLong) * wall);
+  if (near.length < 2) return null;
+  const ranks = await rankCount(database, [capture]);
+  const waiting = waitingOfRanks(
+    await database.query<RankCollectives>(collectivesSql([capture], kind, { instances, ranks })),
+  );
+  const [least] = waiting;
+  const most = waiting.at(-1);
+  if (!least || !most || most.waiting_ms - least.waiting_ms < leastWaiting * wall) return null;
+  const isNear = near.some(({ rank, device }) => rank === least.rank && device === least.device);
+  return isNear ? { kind, rank: least.rank, device: least.device, waiting_ms: most.waiting_ms } : null;
+}
+
+const optionsOf = ({ rank, device }: Pick<AwaitedRank, 'rank' | 'device'>): ScopeOptions => ({
   ...(rank === null ? {} : { rank }),
   ...(device === null ? {} : { device }),
 });
@@ -63,9 +100,10 @@ async function ranksOf(session: Session, options: ScopeOptions) {
   try {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
-    return await database.query<{ rank: number | null; device: number | null }>(
+    const found = await database.query<{ rank: number | null; device: number | null }>(
       `SELECT DISTINCT rank, device FROM kernel_streams WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)} ORDER BY ALL`,
     );
+    return { found, capture: capture_id };
   } finally {
     await database.close();
   }
@@ -89,9 +127,15 @@ async function timesOf(
   }
 }
 
-/** Every rank's mean W, the slowest first. */
-export function withRanks(stages: readonly StageWaterfall[], ranks: readonly RankTime[]): StageWaterfall[] {
+/** Every rank's mean W: the one that the bars are of first, then the slowest. */
+export function withRanks(
+  stages: readonly StageWaterfall[],
+  ranks: readonly RankTime[],
+  shown: ScopeOptions,
+): StageWaterfall[] {
   if (ranks.length === 0) return [...stages];
+  const isShown = ({ rank, device }: Pick<RankTime, 'rank' | 'device'>) =>
+    rank === (shown.rank ?? null) && device === (shown.device ?? null);
   return stages.map((stage) => {
     const own = ranks.filter(({ kind }) => kind === stage.kind);
     if (own.length === 0) return stage;
@@ -99,7 +143,7 @@ export function withRanks(stages: readonly StageWaterfall[], ranks: readonly Ran
       ...stage,
       ranks: own
         .map(({ rank, device, measured_ms }) => ({ rank, device, measured_ms }))
-        .toSorted((a, b) => b.measured_ms - a.measured_ms),
+        .toSorted((a, b) => Number(isShown(b)) - Number(isShown(a)) || b.measured_ms - a.measured_ms),
     };
   });
 }

@@ -7,7 +7,7 @@ import { type ScopeOptions, type TraceScope, traceScope } from '../trace/scope.j
 import { benchWaterfalls } from './bench-waterfalls.js';
 import { resultsWaterfalls, servingWaterfalls } from './serving-waterfalls.js';
 import { operatorWaterfalls } from './operator-waterfalls.js';
-import { slowestRank, withRanks } from './ranks.js';
+import { type AwaitedRank, slowestRank, withRanks } from './ranks.js';
 import { profileWaterfalls } from './profile-waterfalls.js';
 import { timelineWaterfalls } from './waterfall.js';
 
@@ -18,6 +18,8 @@ export interface SessionWaterfalls {
   without: ExplainResult['without_waterfall'];
   /** The timeline they are of, with its views in the database; null where there is none. */
   scope: TraceScope | null;
+  /** The rank they are of, where it was chosen because the others wait for it. */
+  awaited?: AwaitedRank | null;
 }
 
 /**
@@ -80,5 +82,6 @@ export async function sessionWaterfalls(
     return { ...(await operatorWaterfalls(session, database, scope)), scope };
   }
   const { stages, without } = await timelineWaterfalls(session, database, scope);
-  return { stages: withRanks(stages, slowest?.ranks ?? []), without, scope };
+  const shown = withRanks(stages, slowest?.ranks ?? [], slowest?.focus ?? {});
+  return { stages: shown, without, scope, awaited: slowest?.awaited ?? null };
 }

@@ -70,7 +70,7 @@ export const stageWaterfallSchema = z.object({
       bars: z.array(z.object({ id: z.string(), ms: z.number() })),
     }),
   ),
-  /** Mean W by rank and device, the slowest first; one entry where there is one. The bars are the slowest rank's. */
+  /** Mean W by rank and device: the one that the bars are of first, then the slowest; one entry where there is one. */
   ranks: z.array(
     z.object({
       rank: z.number().int().nullable(),

@@ -10,7 +10,7 @@ import {
   stageName,
   ofToken,
 } from '../explain-rows.js';
-import { nothingFound } from '../explain-words.js';
+import { nothingFound, slowestFirst } from '../explain-words.js';
 import { colour } from './colour.js';
 import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -123,7 +123,7 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
     stage.ranks.length > 1
       ? hanging(
           '    ',
-          `slowest of ${stage.ranks.length}: ${stage.ranks
+          `${slowestFirst(stage) ? 'slowest' : 'bars of the first'} of ${stage.ranks.length}: ${stage.ranks
             .map(
               ({ rank, device, measured_ms }) =>
                 `rank ${rank ?? '–'}/GPU ${device ?? '–'} ${formatMs(measured_ms)}`,

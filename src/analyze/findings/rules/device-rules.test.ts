@@ -239,6 +239,69 @@ describe('several devices', () => {
     expect(await firing(context)).toEqual(['exposed_communication']);
   });
 
+  /** Two ranks whose device clocks are one: each of 4 products, a gap of the host, and an all-reduce until both are there. */
+  const twoRanks = (host: [number, number], reduces: (rank: number) => number[]) => {
+    const of = (rank: number) => {
+      const rows = stepRows('decode', 3, () =>
+        reduces(rank).flatMap((takes) => [gemm(100), { idle: { host: host[rank]! } }, reduce(takes)]),
+      );
+      const onRank = { rank, device: rank };
+      const place = (id: number | null | undefined) => ({ ...onRank, stage_id: id! + 100 * rank });
+      return {
+        stages: rows.stages.map((row) => ({
+          ...row,
+          rank,
+          stage_id: row.stage_id! + 100 * rank,
+          phase_id: row.stage_id! + 100 * rank,
+        })),
+        kernels: rows.kernels.map((row) => ({ ...row, ...place(row.stage_id) })),
+        gaps: rows.gaps.map((row) => ({ ...row, ...place(row.stage_id) })),
+      };
+    };
+    const [first, second] = [of(0), of(1)];
+    return {
+      stages: [...first.stages, ...second.stages],
+      kernels: [...first.kernels, ...second.kernels],
+      gaps: [...first.gaps, ...second.gaps],
+    };
+  };
+
+  test('a rank that comes late: the others wait inside their collectives, and fewer GPUs are no cure', async () => {
+    // 4 times: rank 0 is there after 100 µs, rank 1 after 150; both are done after 160.
+    const reduces = (rank: number) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10));
+    const context = await contextOf(twoRanks([0, 50], reduces));
+    expect(context.scope!.source.focus.rank).toBe(0);
+    const found = fired(await exposedCommunication.find(context));
+    expect(found.title).toContain('until rank 1 on device 1 arrives');
+    expect(found.at_stake_ms).toBeCloseTo(0.2, 6);
+    expect(found.gain!.expected_ms).toBeCloseTo(0.2, 6);
+    expect(found.cause).toContain('its device idles 0.200 ms for its host');
+    expect(found.change.example).toContain('--rank 1');
+    expect(found.evidence[0]!.rows).toMatchObject([
+      {
+        rank: 0,
+        waiting_ms: expect.closeTo(0.2, 6) as number,
+        transfer_ms: expect.closeTo(0.04, 6) as number,
+      },
+      { rank: 1, waiting_ms: 0, transfer_ms: expect.closeTo(0.04, 6) as number },
+    ]);
+  });
+
+  test('unlike numbers of collectives, or pairs that do not meet: how much is waiting is not known', async () => {
+    const one = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
+    const fewer = { ...one, kernels: one.kernels.slice(0, -1) };
+    const apart = {
+      ...one,
+      kernels: one.kernels.map((row) => (row.rank === 1 ? { ...row, start_ns: row.start_ns! + 1e7 } : row)),
+    };
+    for (const rows of [fewer, apart]) {
+      const found = fired(await exposedCommunication.find(await contextOf(rows)));
+      expect(found.cause).toContain('how much is not known');
+      expect(found.at_stake_ms).toBeCloseTo(0.24, 6);
+      expect(found.evidence[1]!.rows[0]).toMatchObject({ waiting_ms: null, transfer_ms: null });
+    }
+  });
+
   test('a rank that computes longer: what an even share would save', async () => {
     const rows = stepRows('prefill', 3, () => repeated(4, [gemm(300), reduce(2)]));
     const rank1 = { rank: 1, device: 1 };

@@ -1,7 +1,10 @@
+import { type CollectiveWaits, collectiveWaits } from '../collective-waits.js';
 import { programOf } from '../framework.js';
+import { nameOf, type RankTime } from '../rank-times.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import type { StageFacts } from '../stage-facts.js';
 import { barsOf, checkAgain, leastShare, stageRule } from '../stage-rule.js';
+import { type RankCollectives, waitingOfRanks } from '../../trace/collectives.js';
 import { aStage, everyStage, ms, part, plural } from '../words.js';
 
 /** What overlap or a faster all-reduce usually takes off; the rest is latency of each call. */
@@ -30,12 +33,93 @@ export const exposedCommunication = stageRule(
         ? 'no communication kernels'
         : `communication that nothing hides takes ${part(stage.comm_ms, stage.wall_ms)}`;
     }
-    return finding(context, stage);
+    const waits = await collectiveWaits(context, stage);
+    if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
+    if (!computesLonger(waits)) return waiting(context, stage, waits);
+    const { transfer_ms: transfer } = waits.own;
+    return transfer < leastShare * stage.wall_ms
+      ? `the exchange takes ${part(transfer, stage.wall_ms)}; the other ${ms(stage.comm_ms - transfer)} wait for ${nameOf(waits.awaited)}, which computes longer (rank_stragglers)`
+      : exchange(context, stage, waits);
   },
 );
 
-async function finding(context: FindingContext, stage: StageFacts): Promise<FoundDraft> {
-  const { kind, wall_ms: wall, comm_ms: time, instances } = stage;
+/** Most of the time is waiting, for one rank: those that come last in turns have nothing that one of them could mend. */
+const prevails = ({ comm_ms: time }: StageFacts, { own, awaited }: CollectiveWaits): boolean =>
+  own.exposed_waiting_ms >= 0.5 * time && awaited.waiting_ms <= 0.5 * own.waiting_ms;
+
+/** The rank that the others wait for has more to compute, rather than a host that is late. */
+function computesLonger({ own, awaited, ownTime, awaitedTime }: CollectiveWaits): boolean {
+  const longer = (awaitedTime?.compute_ms ?? 0) - (ownTime?.compute_ms ?? 0);
+  return longer >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
+}
+
+/** Ranks that meet late: their exchange itself is short. */
+async function waiting(
+  context: FindingContext,
+  { kind, wall_ms: wall, comm_ms: time }: StageFacts,
+  { own, awaited, ownTime, awaitedTime, sql }: CollectiveWaits,
+): Promise<FoundDraft> {
+  const stake = own.exposed_waiting_ms;
+  const late = nameOf(awaited);
+  const { evidence } = await context.evidence<RankCollectives>(sql.collectives, (rows) =>
+    waitingOfRanks(rows)
+      .map((row) => `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`)
+      .join('; '),
+  );
+  const { evidence: ranks } = await context.evidence<RankTime>(sql.ranks, (rows) =>
+    rows
+      .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, idles ${ms(row.host_ms)} for its host`)
+      .join('; '),
+  );
+  const [here, there] = [ownTime?.host_ms ?? 0, awaitedTime?.host_ms ?? 0];
+  const host = there - here >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
+  const focus = [
+    ...(awaited.rank === null ? [] : [`--rank ${awaited.rank}`]),
+    ...(awaited.device === null ? [] : [`--device ${awaited.device}`]),
+  ].join(' ');
+  return {
+    stage: kind,
+    title: `Waiting for another rank: ${part(stake, wall)} of ${everyStage(kind)} inside collectives, until ${late} arrives`,
+    at_stake_ms: stake,
+    cause: `In ${aStage(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that comes last. That is ${late}${
+      host
+        ? `: its device idles ${ms(there)} for its host, this rank's ${ms(here)}`
+        : '; neither its computing nor its host tells by itself why'
+    }.`,
+    change: {
+      kind: 'config',
+      text: `Mend what holds up ${late}; the exchange is not what takes the time. ${
+        host
+          ? 'Its own findings say what its host does: CUDA graphs, CPU cores of its own on the side of the machine where the GPU is, nothing else on them.'
+          : 'Its own findings say what it does before it arrives.'
+      }`,
+      example: `inferscope explain ${context.manifest.id} ${focus}`.trim(),
+    },
+    gain: {
+      expected_ms: stake,
+      low_ms: 0.5 * stake,
+      high_ms: stake,
+      after_ms: wall - stake,
+      assumption:
+        'That rank arrives as early as this one does, whose own host is not what binds then (low: half of the waiting is left).',
+      what_if: null,
+    },
+    confidence: 'medium',
+    bars: barsOf(context, kind, ['exposed_comm']),
+    evidence: [evidence, ranks],
+    check: checkAgain,
+  };
+}
+
+async function exchange(
+  context: FindingContext,
+  stage: StageFacts,
+  waits: CollectiveWaits | null,
+): Promise<FoundDraft> {
+  const { kind, wall_ms: wall, comm_ms: all, instances } = stage;
+  const waited = waits?.own.exposed_waiting_ms ?? 0;
+  // Waiting that a rank with more to compute causes is counted in rank_stragglers.
+  const time = waits && computesLonger(waits) ? all - waited : all;
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
@@ -47,25 +131,51 @@ async function finding(context: FindingContext, stage: StageFacts): Promise<Foun
         .join('; '),
   );
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
+  const split = waits
+    ? [
+        (
+          await context.evidence<RankCollectives>(waits.sql.collectives, (found) =>
+            waitingOfRanks(found)
+              .map((row) => `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`)
+              .join('; '),
+          )
+        ).evidence,
+      ]
+    : [];
+  // Waiting is not shortened by a faster exchange.
+  const movable = Math.max(0, all - waited);
   return {
     stage: kind,
     title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')} that nothing hides`,
     at_stake_ms: time,
-    cause: `In ${aStage(kind)} ${ms(time)} of communication kernels run while nothing computes. The next layer needs their result, and waiting for a slower rank counts in them too.`,
+    cause: `In ${aStage(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),
     gain: {
-      expected_ms: hideable * time,
-      low_ms: 0.2 * time,
+      expected_ms: hideable * movable,
+      low_ms: 0.2 * movable,
       high_ms: time,
-      after_ms: wall - hideable * time,
-      assumption: 'Half of the exposed time can be hidden or saved; all of it where one GPU holds the model.',
+      after_ms: wall - hideable * movable,
+      assumption: `Half of the exposed time${waited > 0 ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
       what_if: null,
     },
     confidence: 'low',
     bars: barsOf(context, kind, ['exposed_comm']),
-    evidence: [evidence],
+    evidence: [evidence, ...split],
     check: checkAgain,
   };
+}
+
+/** What of it is waiting for a slower rank, or why nobody can tell. */
+function waitingWords(waits: CollectiveWaits | null): string {
+  if (!waits)
+    return 'Waiting for a slower rank counts in them too: the capture holds one rank, so how much is not known.';
+  const { own, awaited } = waits;
+  if (own.unpaired_ms > 0.5 * own.comm_ms)
+    return 'Waiting for a slower rank counts in them too; how much is not known: the ranks have unlike numbers of them, or pairs that do not meet.';
+  const here = awaited === own;
+  return here
+    ? `${ms(own.exposed_waiting_ms)} of it is waiting; the other ranks wait longer, for this one.`
+    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}.`;
 }
 
 const fewerGpus = {

@@ -1,16 +1,9 @@
 import { makeKernelStreams } from '../../trace/kernel-streams.js';
+import { nameOf, type RankTime, rankTimesSql } from '../rank-times.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
 import { type StageFacts, stageFacts } from '../stage-facts.js';
 import { checkAgain, leastShare } from '../stage-rule.js';
 import { aStage, ms, part } from '../words.js';
-
-interface RankTime {
-  rank: number | null;
-  device: number | null;
-  compute_ms: number;
-  comm_ms: number;
-  kernels: number;
-}
 
 /** One rank computes longer than the others, which wait for it inside their collectives. */
 export const rankStragglers: Rule = {
@@ -59,33 +52,12 @@ export const rankStragglers: Rule = {
   },
 };
 
-const nameOf = ({ rank, device }: RankTime): string => `rank ${rank ?? '–'} on device ${device ?? '–'}`;
-
-/** Kernel time of each rank of the same execution and tool, a mean instance of the kind; the slowest first. */
-function ranksSql(context: FindingContext, { kind, instances }: StageFacts): string {
-  const { execution_id: execution } = context.scope!.source.attribution;
-  const tool = context.manifest.captures.find(
-    ({ capture_id }) => capture_id === context.scope!.source.attribution.capture_id,
-  )?.importer;
-  const captures = context.manifest.captures
-    .filter((capture) => capture.execution_id === execution && capture.importer === tool)
-    .map(({ capture_id }) => `'${capture_id.replaceAll("'", "''")}'`);
-  const where =
-    kind === 'outside'
-      ? ''
-      : `JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id AND s.rank IS NOT DISTINCT FROM k.rank
-         JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
-  return `SELECT k.rank, k.device, sum(k.exclusive_ns) FILTER (k.class <> 'communication') / 1e6 / ${instances} AS compute_ms,
-            coalesce(sum(k.dur_ns) FILTER (k.class = 'communication'), 0) / 1e6 / ${instances} AS comm_ms, count(*) / ${instances} AS kernels
-     FROM kernels k ${where} WHERE k.capture_id IN (${captures.join(', ')}) GROUP BY ALL ORDER BY compute_ms DESC`;
-}
-
 async function ranksOf(context: FindingContext, stage: StageFacts): Promise<RankTime[]> {
   await makeKernelStreams(context.database);
   const [devices] = await context.database.query<{ n: number }>(
     'SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams)',
   );
-  return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(ranksSql(context, stage));
+  return (devices?.n ?? 0) < 2 ? [] : context.database.query<RankTime>(rankTimesSql(context, stage));
 }
 
 async function finding(
@@ -95,7 +67,7 @@ async function finding(
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall } = stage;
   const { evidence } = await context.evidence<Record<string, number>>(
-    ranksSql(context, stage),
+    rankTimesSql(context, stage),
     (rows) => `${rows.length} ranks, the slowest: ${nameOf(slowest)}`,
   );
   return {

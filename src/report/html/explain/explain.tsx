@@ -3,6 +3,7 @@ import { raw } from 'hono/html';
 import type { Document } from '../../../model/document.js';
 import type { ExplainResult, StageWaterfall } from '../../../model/documents/explain.js';
 import { type WaterfallData, waterfallChart } from '../../charts/explain/waterfall.js';
+import { slowestFirst } from '../../explain-words.js';
 import { leadingStages, stageKey, stageName, stagesInOrder } from '../../explain-rows.js';
 import {
   formatCount,
@@ -136,7 +137,7 @@ const Facts: FC<{ stage: StageWaterfall }> = ({ stage }) => {
     ...roofs.map((roof) => `Roof: ${roof}.`),
     ...(ranks.length > 1
       ? [
-          `Bars are of the slowest of ${ranks.length}: ${ranks
+          `Bars are of the ${slowestFirst(stage) ? 'slowest' : 'first'} of ${ranks.length}: ${ranks
             .map(
               ({ rank, device, measured_ms: ms }) =>
                 `rank ${rank ?? '–'}, GPU ${device ?? '–'}: ${formatMs(ms)}`,

@@ -1,0 +1,113 @@
+import type { PhaseKind } from '../../model/documents/trace.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { makeKernelStreams } from './kernel-streams.js';
+import { literal } from './scope.js';
+
+/** Of the pairs of a kernel that must overlap in time, or order tells nothing of which belong together. */
+const leastMeeting = 0.99;
+
+/** Communication kernels of one name on one rank, times in ms a mean instance of the kind. */
+export interface RankCollectives extends Record<string, string | number | null> {
+  rank: number | null;
+  device: number | null;
+  kernel: string;
+  per_instance: number;
+  comm_ms: number;
+  /** Of comm_ms in which nothing computes beside it. */
+  exposed_ms: number;
+  /** Beyond the shortest of the same collective on any rank: that rank came last. Null where kernels cannot be paired. */
+  waiting_ms: number | null;
+  /** As long as on the rank that came last. */
+  transfer_ms: number | null;
+  /** The share of waiting in exposed_ms. */
+  exposed_waiting_ms: number | null;
+}
+
+/** SQL of a list of captures. */
+export const captureList = (captures: readonly string[]): string =>
+  captures.map((id) => literal(id)).join(', ');
+
+/** SQL that joins a row of a table with stages to the measured phases of a kind, on its own rank; empty for `outside`. */
+export const ofKind = (row: string, kind: PhaseKind): string =>
+  kind === 'outside'
+    ? ''
+    : `JOIN stages s ON s.capture_id = ${row}.capture_id AND s.stage_id = ${row}.stage_id AND s.rank IS NOT DISTINCT FROM ${row}.rank
+       JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id AND p.kind = '${kind}' AND NOT coalesce(p.warmup, false)`;
+
+/**
+ * SQL of RankCollectives. A collective's kernel runs until the last rank has arrived, so its duration on the others is
+ * waiting as well. The n-th kernel of a name in a kind of stage is one collective on all ranks, where every rank has as many
+ * and they overlap in time (told within one capture, whose clock is one); the shortest of them is the exchange, what the
+ * others take beyond it is waiting for another rank. What one rank sends and another receives is not paired.
+ * @param ranks how many ranks and devices compute in these captures
+ */
+export function collectivesSql(
+  captures: readonly string[],
+  kind: PhaseKind,
+  { instances, ranks }: { instances: number; ranks: number },
+): string {
+  const perStage = (ns: string) => `sum(${ns}) / 1e6 / ${instances}`;
+  const paired = (ns: string) => `CASE WHEN any_value(paired) THEN ${perStage(ns)} END`;
+  const exposed = 'coalesce(exclusive_ns, dur_ns)';
+  return `WITH own AS (
+       SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns,
+         row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
+       FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
+     together AS (
+       SELECT kernel, nth, count(*) AS among, min(dur_ns) AS least_ns,
+         count(DISTINCT capture_id) > 1 OR max(start_ns) <= min(start_ns + dur_ns) AS meet
+       FROM own GROUP BY ALL),
+     pairs AS (
+       SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${leastMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
+       FROM together GROUP BY kernel)
+     SELECT rank, device, kernel, count(*) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage(exposed)} AS exposed_ms,
+       ${paired('dur_ns - least_ns')} AS waiting_ms, ${paired('least_ns')} AS transfer_ms,
+       ${paired(`${exposed} * (1 - least_ns / greatest(dur_ns, 1))`)} AS exposed_waiting_ms
+     FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel) GROUP BY ALL ORDER BY rank, device, comm_ms DESC, kernel`;
+}
+
+/** Ranks and devices that compute in these captures. */
+export async function rankCount(database: SessionDatabase, captures: readonly string[]): Promise<number> {
+  await makeKernelStreams(database);
+  const [row] = await database.query<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT DISTINCT rank, device FROM kernel_streams WHERE capture_id IN (${captureList(captures)}))`,
+  );
+  return row?.n ?? 0;
+}
+
+/** What a rank waits for others inside its collectives, and what the exchange takes, ms a mean instance. */
+export interface RankWaiting {
+  rank: number | null;
+  device: number | null;
+  comm_ms: number;
+  waiting_ms: number;
+  transfer_ms: number;
+  exposed_waiting_ms: number;
+  /** Of comm_ms in kernels that could not be paired. */
+  unpaired_ms: number;
+}
+
+/** Sums over kernels by rank, the one that waits least first: the one that the others wait for. */
+export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] {
+  const found = new Map<string, RankWaiting>();
+  for (const row of rows) {
+    const { rank, device } = row;
+    const key = `${rank} ${device}`;
+    const sum = found.get(key) ?? {
+      rank,
+      device,
+      comm_ms: 0,
+      waiting_ms: 0,
+      transfer_ms: 0,
+      exposed_waiting_ms: 0,
+      unpaired_ms: 0,
+    };
+    sum.comm_ms += row.comm_ms;
+    sum.waiting_ms += row.waiting_ms ?? 0;
+    sum.transfer_ms += row.transfer_ms ?? 0;
+    sum.exposed_waiting_ms += row.exposed_waiting_ms ?? 0;
+    sum.unpaired_ms += row.waiting_ms === null ? row.comm_ms : 0;
+    found.set(key, sum);
+  }
+  return [...found.values()].toSorted((a, b) => a.waiting_ms - b.waiting_ms);
+}
