@@ -1,3 +1,4 @@
+import { libraryRange } from '../model/library-ranges.js';
 import type { StageNameRule } from './stage-names.js';
 
 /**
@@ -11,6 +12,12 @@ export const stageNameRules: readonly StageNameRule[] = [
     kind: 'other',
     source: 'inferscope',
     sample: 'inferscope:decode:0:17',
+  },
+  {
+    pattern: new RegExp(`${libraryRange}.*`),
+    kind: 'other',
+    source: 'NVTX domains of libraries',
+    sample: 'NCCL:ncclAllReduce',
   },
   {
     // vLLM v1, GPUModelRunner: requests in prefill (their tokens_context tokens), then requests in generation.

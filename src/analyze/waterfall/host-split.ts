@@ -1,4 +1,5 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
+import { libraryRange } from '../../model/library-ranges.js';
 import { callNames } from '../trace/call-names.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 
@@ -113,7 +114,8 @@ export async function hostSplit(scope: TraceScope, unmarked: boolean, told: Told
     `SELECT m.grp, s.raw_name AS label, sum(g.ns) AS ns, sum(g.n)::DOUBLE AS n
      FROM (SELECT stage_id, sum(host_ns)::DOUBLE AS ns, count(*) AS n FROM own_gaps WHERE host_ns > 0 AND start_ns < ${told.untilNs} GROUP BY stage_id) g
      JOIN focus_stages s USING (stage_id) JOIN members m ON m.stage_id = s.step_id
-     WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL ORDER BY ns DESC`,
+     WHERE s.stage_id <> s.step_id AND s.kind = 'other' AND s.raw_name IS NOT NULL GROUP BY ALL
+     HAVING NOT regexp_matches(trim(s.raw_name), '^${libraryRange}', 'i') ORDER BY ns DESC`,
   );
   return { framework: null, parts: byGroup(rows, told.instances), insideParts: new Map() };
 }

@@ -1,3 +1,4 @@
+import { libraryRange } from '../../model/library-ranges.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
@@ -23,9 +24,8 @@ const kernelsSwept = 50_000;
 /** Of a capture with more, even those outside the ranges take a second to pass over. */
 const kernelsPassed = 1_000_000;
 
-/** Operators that PyTorch marks with ranges (emit_nvtx), and ranges of profilers: nobody's stages. */
-const notStages =
-  "raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%'";
+/** Operators that PyTorch marks with ranges (emit_nvtx), ranges of profilers and of libraries: nobody's stages. */
+const notStages = `raw_name LIKE 'aten::%' OR contains(raw_name, ', op_id = ') OR raw_name LIKE 'ProfilerStep%' OR regexp_matches(trim(raw_name), '^${libraryRange}', 'i')`;
 
 /** Numbers count instances of one thing: layer 3, request 17. */
 const named = "regexp_replace(trim(raw_name), '[0-9]+', '#', 'g')";
