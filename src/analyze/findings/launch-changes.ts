@@ -4,13 +4,18 @@ import type { StageFacts } from './stage-facts.js';
 
 type Change = FoundDraft['change'];
 
-/** How engines launch a whole step at once: their own switches, of decode steps and of prefills. */
-const engines: Record<Framework, { decode: Change; prefill: Change }> = {
+/** How engines launch a whole step at once: their own switches, of decode steps, mixed ones (as many tokens as prompts bring) and prefills. */
+const engines: Record<Framework, { decode: Change; mixed: Change; prefill: Change }> = {
   vllm: {
     decode: {
       kind: 'flag',
       text: 'Let vLLM replay CUDA graphs: leave --enforce-eager out, and let the captured sizes reach the batch.',
       example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "cudagraph_capture_sizes": [1, 2, 4, 8, 16]}'`,
+    },
+    mixed: {
+      kind: 'flag',
+      text: 'Let vLLM replay CUDA graphs for mixed steps too: leave --enforce-eager out, and let the captured sizes reach the tokens of a step, prompts included.',
+      example: `--compilation-config '{"cudagraph_mode": "FULL_AND_PIECEWISE", "max_cudagraph_capture_size": 1024}'`,
     },
     prefill: {
       kind: 'flag',
@@ -24,6 +29,11 @@ const engines: Record<Framework, { decode: Change; prefill: Change }> = {
       text: 'Let SGLang replay CUDA graphs: leave --disable-cuda-graph out, and let the captured sizes reach the batch.',
       example: '--cuda-graph-max-bs <largest batch>',
     },
+    mixed: {
+      kind: 'flag',
+      text: 'Let SGLang replay CUDA graphs for steps with prompts too (piecewise; the default of newer versions): the captured sizes must reach the tokens of a step.',
+      example: '--enable-piecewise-cuda-graph',
+    },
     prefill: {
       kind: 'flag',
       text: 'Let SGLang replay CUDA graphs for prompts too (piecewise; the default of newer versions), or compute more tokens a step.',
@@ -35,6 +45,11 @@ const engines: Record<Framework, { decode: Change; prefill: Change }> = {
       kind: 'config',
       text: 'Let TensorRT-LLM replay CUDA graphs, and pad batches to the captured sizes.',
       example: 'cuda_graph_config: {enable_padding: true, max_batch_size: <largest batch>}',
+    },
+    mixed: {
+      kind: 'config',
+      text: 'Let TensorRT-LLM replay CUDA graphs for steps with prompts too (piecewise): the captured sizes must reach the tokens of a step.',
+      example: 'torch_compile_config: {enable_piecewise_cuda_graph: true}',
     },
     prefill: {
       kind: 'config',
@@ -50,7 +65,7 @@ export async function launchTogether(
   { kind, graph_launches }: Pick<StageFacts, 'kind' | 'graph_launches'>,
 ): Promise<Change> {
   const { framework } = await programOf(context);
-  if (framework) return engines[framework][kind === 'prefill' ? 'prefill' : 'decode'];
+  if (framework) return engines[framework][kind === 'prefill' || kind === 'mixed' ? kind : 'decode'];
   if (kind === 'prefill')
     return {
       kind: 'code',
