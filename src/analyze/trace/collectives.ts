@@ -21,6 +21,8 @@ export interface RankCollectives extends Record<string, string | number | null> 
   transfer_ms: number | null;
   /** The share of waiting in exposed_ms. */
   exposed_waiting_ms: number | null;
+  /** Instances of the kind in which at least half of its time is waiting. */
+  waiting_instances: number | null;
 }
 
 /** SQL of a list of captures. */
@@ -47,10 +49,10 @@ export function collectivesSql(
   { instances, ranks }: { instances: number; ranks: number },
 ): string {
   const perStage = (ns: string) => `sum(${ns}) / 1e6 / ${instances}`;
-  const paired = (ns: string) => `CASE WHEN any_value(paired) THEN ${perStage(ns)} END`;
+  const paired = (value: string) => `CASE WHEN any_value(paired) THEN ${value} END`;
   const exposed = 'coalesce(exclusive_ns, dur_ns)';
   return `WITH own AS (
-       SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns,
+       SELECT k.capture_id, k.rank, k.device, coalesce(k.short_name, k.name) AS kernel, k.start_ns, k.dur_ns, k.exclusive_ns, ${kind === 'outside' ? '0' : 'p.stage_id'} AS phase_id,
          row_number() OVER (PARTITION BY k.rank, k.device, coalesce(k.short_name, k.name) ORDER BY k.start_ns) AS nth
        FROM kernels k ${ofKind('k', kind)} WHERE k.capture_id IN (${captureList(captures)}) AND k.class = 'communication'),
      together AS (
@@ -59,11 +61,15 @@ export function collectivesSql(
        FROM own GROUP BY ALL),
      pairs AS (
        SELECT kernel, min(among) = ${ranks} AND count_if(meet) >= ${leastMeeting} * count(*) AND NOT regexp_matches(kernel, 'send|recv', 'i') AS paired
-       FROM together GROUP BY kernel)
-     SELECT rank, device, kernel, count(*) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage(exposed)} AS exposed_ms,
-       ${paired('dur_ns - least_ns')} AS waiting_ms, ${paired('least_ns')} AS transfer_ms,
-       ${paired(`${exposed} * (1 - least_ns / greatest(dur_ns, 1))`)} AS exposed_waiting_ms
-     FROM own JOIN together USING (kernel, nth) JOIN pairs USING (kernel) GROUP BY ALL ORDER BY rank, device, comm_ms DESC, kernel`;
+       FROM together GROUP BY kernel),
+     by_phase AS (
+       SELECT rank, device, kernel, phase_id, count(*) AS n, sum(dur_ns) AS dur_ns, sum(${exposed}) AS exposed_ns, sum(least_ns) AS least_ns,
+         sum(${exposed} * (1 - least_ns / greatest(dur_ns, 1))) AS exposed_waiting_ns
+       FROM own JOIN together USING (kernel, nth) GROUP BY ALL)
+     SELECT rank, device, kernel, sum(n) / ${instances} AS per_instance, ${perStage('dur_ns')} AS comm_ms, ${perStage('exposed_ns')} AS exposed_ms,
+       ${paired(perStage('dur_ns - least_ns'))} AS waiting_ms, ${paired(perStage('least_ns'))} AS transfer_ms,
+       ${paired(perStage('exposed_waiting_ns'))} AS exposed_waiting_ms, ${paired('count_if(2 * least_ns <= dur_ns)')} AS waiting_instances
+     FROM by_phase JOIN pairs USING (kernel) GROUP BY ALL ORDER BY rank, device, comm_ms DESC, kernel`;
 }
 
 /** Ranks and devices that compute in these captures. */
@@ -80,9 +86,13 @@ export interface RankWaiting {
   rank: number | null;
   device: number | null;
   comm_ms: number;
+  /** Of comm_ms in which nothing computes beside it. */
+  exposed_ms: number;
   waiting_ms: number;
   transfer_ms: number;
   exposed_waiting_ms: number;
+  /** Instances in which at least half is waiting, of the kernel that does so most often. */
+  waiting_instances: number;
   /** Of comm_ms in kernels that could not be paired. */
   unpaired_ms: number;
 }
@@ -97,15 +107,19 @@ export function waitingOfRanks(rows: readonly RankCollectives[]): RankWaiting[] 
       rank,
       device,
       comm_ms: 0,
+      exposed_ms: 0,
       waiting_ms: 0,
       transfer_ms: 0,
       exposed_waiting_ms: 0,
+      waiting_instances: 0,
       unpaired_ms: 0,
     };
     sum.comm_ms += row.comm_ms;
+    sum.exposed_ms += row.exposed_ms;
     sum.waiting_ms += row.waiting_ms ?? 0;
     sum.transfer_ms += row.transfer_ms ?? 0;
     sum.exposed_waiting_ms += row.exposed_waiting_ms ?? 0;
+    sum.waiting_instances = Math.max(sum.waiting_instances, row.waiting_instances ?? 0);
     sum.unpaired_ms += row.waiting_ms === null ? row.comm_ms : 0;
     found.set(key, sum);
   }

@@ -85,6 +85,8 @@ async function awaitedRank(
   const [least] = waiting;
   const most = waiting.at(-1);
   if (!least || !most || most.waiting_ms - least.waiting_ms < leastWaiting * wall) return null;
+  // Once, as of ranks that do not begin at the same time, is no property of the rank.
+  if (most.waiting_instances < instances / 2) return null;
   const isNear = near.some(({ rank, device }) => rank === least.rank && device === least.device);
   return isNear ? { kind, rank: least.rank, device: least.device, waiting_ms: most.waiting_ms } : null;
 }

@@ -23,6 +23,7 @@ const rows: Rows = {
     stage(5, 'sampling', 310, 370, { parent_id: 4 }),
     stage(6, 'other', 115, 195, { parent_id: 2, raw_name: 'block 4', phase_id: 2 }),
     stage(7, 'other', 300, 380, { parent_id: 4, raw_name: 'block 5', phase_id: 4 }),
+    stage(8, 'other', 112, 192, { parent_id: 2, raw_name: 'NCCL:ncclAllReduce', phase_id: 2 }),
   ],
   copies: [
     {
@@ -112,7 +113,8 @@ test('sampling: what the device still did of the step is another stage’s', () 
   expect(earlier.parts).toEqual([{ label: 'matrix products of earlier stages', ms: 0.02, count: null }]);
 });
 
-test('ranges of one name but for its numbers are one stage', () => {
+test('ranges of one name but for its numbers are one stage, those of libraries are none', () => {
+  expect(found.some(({ name }) => name?.startsWith('NCCL'))).toBe(false);
   const block = of('block #');
   expect(block).toMatchObject({
     kind: 'other',

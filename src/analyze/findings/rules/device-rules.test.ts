@@ -287,6 +287,21 @@ describe('several devices', () => {
     ]);
   });
 
+  test('a rank that comes late once, as at the begin: the exchange is judged, without that waiting', async () => {
+    const rows = twoRanks([0, 0], () => [40, 40, 40, 40]);
+    const first = rows.kernels.find(({ rank, class: of }) => rank === 0 && of === 'communication')!;
+    const once = rows.kernels.map((row) =>
+      row === first ? { ...row, dur_ns: 2_040_000, exclusive_ns: 2_040_000 } : row,
+    );
+    const found = fired(await exposedCommunication.find(await contextOf({ ...rows, kernels: once })));
+    expect(found.title).toContain('Exposed communication');
+    expect(found.cause).toContain(
+      '0.667 ms of it is waiting for rank 1 on device 1, most of the time in 1 of 3',
+    );
+    // 4 of 40 µs are exchange; 2 ms in one of three steps are not.
+    expect(found.gain!.expected_ms).toBeCloseTo(0.08, 6);
+  });
+
   test('unlike numbers of collectives, or pairs that do not meet: how much is waiting is not known', async () => {
     const one = twoRanks([0, 50], (rank) => [0, 1, 2, 3].map(() => (rank === 0 ? 60 : 10)));
     const fewer = { ...one, kernels: one.kernels.slice(0, -1) };

@@ -43,12 +43,18 @@ export const exposedCommunication = stageRule(
   },
 );
 
-/** Most of the time is waiting, for one rank: those that come last in turns have nothing that one of them could mend. */
-const prevails = ({ comm_ms: time }: StageFacts, { own, awaited }: CollectiveWaits): boolean =>
-  own.exposed_waiting_ms >= 0.5 * time && awaited.waiting_ms <= 0.5 * own.waiting_ms;
+/**
+ * Most of the time is waiting for one rank, again and again: ranks that come last in turns, or once, as when they do not
+ * begin at the same time, have nothing that one of them could mend.
+ */
+const prevails = ({ comm_ms: time, instances }: StageFacts, { own, awaited }: CollectiveWaits): boolean =>
+  own.exposed_waiting_ms >= 0.5 * time &&
+  awaited.waiting_ms <= 0.5 * own.waiting_ms &&
+  own.waiting_instances >= instances / 2;
 
 /** The rank that the others wait for has more to compute, rather than a host that is late. */
 function computesLonger({ own, awaited, ownTime, awaitedTime }: CollectiveWaits): boolean {
+  if (own === awaited) return false;
   const longer = (awaitedTime?.compute_ms ?? 0) - (ownTime?.compute_ms ?? 0);
   return longer >= 0.5 * (own.waiting_ms - awaited.waiting_ms);
 }
@@ -61,11 +67,7 @@ async function waiting(
 ): Promise<FoundDraft> {
   const stake = own.exposed_waiting_ms;
   const late = nameOf(awaited);
-  const { evidence } = await context.evidence<RankCollectives>(sql.collectives, (rows) =>
-    waitingOfRanks(rows)
-      .map((row) => `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`)
-      .join('; '),
-  );
+  const { evidence } = await context.evidence<RankCollectives>(sql.collectives, waitingText);
   const { evidence: ranks } = await context.evidence<RankTime>(sql.ranks, (rows) =>
     rows
       .map((row) => `${nameOf(row)}: computes ${ms(row.compute_ms)}, idles ${ms(row.host_ms)} for its host`)
@@ -111,15 +113,24 @@ async function waiting(
   };
 }
 
+const waitingText = (rows: RankCollectives[]): string =>
+  waitingOfRanks(rows)
+    .map((row) =>
+      row.unpaired_ms > 0
+        ? `${nameOf(row)}: ${ms(row.comm_ms)}, of which ${ms(row.unpaired_ms)} cannot be paired`
+        : `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`,
+    )
+    .join('; ');
+
 async function exchange(
   context: FindingContext,
   stage: StageFacts,
   waits: CollectiveWaits | null,
 ): Promise<FoundDraft> {
   const { kind, wall_ms: wall, comm_ms: all, instances } = stage;
-  const waited = waits?.own.exposed_waiting_ms ?? 0;
-  // Waiting that a rank with more to compute causes is counted in rank_stragglers.
-  const time = waits && computesLonger(waits) ? all - waited : all;
+  // Waiting is not shortened by a faster exchange; that for a rank with more to compute is counted in rank_stragglers.
+  const movable = waits ? Math.min(all, waits.own.exposed_ms - waits.own.exposed_waiting_ms) : all;
+  const time = waits && computesLonger(waits) ? movable : all;
   const { rows, evidence } = await context.evidence<{ kernel: string; per_instance: number; us: number }>(
     `SELECT coalesce(short_name, name) AS kernel, round(count(*) / ${instances}, 2) AS per_instance, round(avg(dur_ns) / 1e3, 2) AS us,
             round(sum(dur_ns) / 1e6 / ${instances}, 4) AS ms, round(sum(exclusive_ns) / 1e6 / ${instances}, 4) AS exposed_ms
@@ -132,30 +143,20 @@ async function exchange(
   );
   const n = rows.reduce((sum, row) => sum + row.per_instance, 0);
   const split = waits
-    ? [
-        (
-          await context.evidence<RankCollectives>(waits.sql.collectives, (found) =>
-            waitingOfRanks(found)
-              .map((row) => `${nameOf(row)}: ${ms(row.waiting_ms)} waiting, ${ms(row.transfer_ms)} exchange`)
-              .join('; '),
-          )
-        ).evidence,
-      ]
+    ? [(await context.evidence<RankCollectives>(waits.sql.collectives, waitingText)).evidence]
     : [];
-  // Waiting is not shortened by a faster exchange.
-  const movable = Math.max(0, all - waited);
   return {
     stage: kind,
     title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')} that nothing hides`,
     at_stake_ms: time,
-    cause: `In ${aStage(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits)}`,
+    cause: `In ${aStage(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),
     gain: {
       expected_ms: hideable * movable,
       low_ms: 0.2 * movable,
       high_ms: time,
       after_ms: wall - hideable * movable,
-      assumption: `Half of the exposed time${waited > 0 ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
+      assumption: `Half of the exposed time${movable < 0.99 * all ? ' beyond waiting' : ''} can be hidden or saved; all of it where one GPU holds the model.`,
       what_if: null,
     },
     confidence: 'low',
@@ -166,16 +167,16 @@ async function exchange(
 }
 
 /** What of it is waiting for a slower rank, or why nobody can tell. */
-function waitingWords(waits: CollectiveWaits | null): string {
+function waitingWords(waits: CollectiveWaits | null, instances: number): string {
   if (!waits)
-    return 'Waiting for a slower rank counts in them too: the capture holds one rank, so how much is not known.';
+    return 'Waiting for a slower rank counts in them too; how much is not known: the capture holds no other rank with such kernels.';
   const { own, awaited } = waits;
   if (own.unpaired_ms > 0.5 * own.comm_ms)
     return 'Waiting for a slower rank counts in them too; how much is not known: the ranks have unlike numbers of them, or pairs that do not meet.';
   const here = awaited === own;
   return here
     ? `${ms(own.exposed_waiting_ms)} of it is waiting; the other ranks wait longer, for this one.`
-    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}.`;
+    : `${ms(own.exposed_waiting_ms)} of it is waiting for ${nameOf(awaited)}, most of the time in ${own.waiting_instances} of ${instances}.`;
 }
 
 const fewerGpus = {

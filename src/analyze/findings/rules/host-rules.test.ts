@@ -109,6 +109,11 @@ describe('stretches between two launches of a launch-bound step', () => {
     const { change, gain } = fired(await launchBound.find(await contextOf({ ...rows, kernels: named })));
     expect(change.text).toContain('--enforce-eager');
     expect(gain!.assumption).toContain('seen to on an H200 (on this GPU it was not measured');
+    expect(change.text).toContain('reach the batch');
+    const mixed = { ...rows, kernels: named, stages: rows.stages.map((row) => ({ ...row, kind: 'mixed' })) };
+    expect(fired(await launchBound.find(await contextOf(mixed))).change.text).toContain(
+      'reach the tokens of a step',
+    );
   });
 });
 
