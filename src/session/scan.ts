@@ -8,33 +8,44 @@ const end = Number.NEGATIVE_INFINITY;
  * Streams a statement's result; every column must be numeric or boolean.
  * A failure in the middle of a stream looks to its reader like the end (our pin, 1.5.5): rows that cannot be read,
  * memory that does not suffice. So a row is put behind the last, and without it the stream has failed.
+ * @param more told of a failure; true: it may not come again, and the rows go on where they ended
  * @throws what DuckDB says of the statement
  */
-export async function* scan(connection: DuckDBConnection, sql: string): AsyncGenerator<Batch> {
+export async function* scan(
+  connection: DuckDBConnection,
+  sql: string,
+  more: (error: unknown) => Promise<boolean> = () => Promise.resolve(false),
+): AsyncGenerator<Batch> {
   const described = await connection.run(`DESCRIBE ${sql}`);
   const names = (await described.getRowsJS()).map(([name]) => String(name));
   // coalesce: the values of a null in DuckDB's vectors are undefined.
   const select = names.map((name) => `coalesce(CAST("${name}" AS DOUBLE), 'nan') AS "${name}"`);
   const last = names.map(() => `'-inf'::DOUBLE`);
-  const result = await connection.stream(
-    `SELECT ${select.join(', ')} FROM (${sql}) UNION ALL SELECT ${last.join(', ')}`,
-  );
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (!chunk || chunk.rowCount === 0) break;
-    const columns: Columns = {};
-    names.forEach((name, c) => {
-      columns[name] = doubles(chunk, c);
-    });
-    const rows = chunk.rowCount;
-    if (columns[names[0]!]![rows - 1] === end) {
-      if (rows > 1) yield { rows: rows - 1, columns };
-      return;
+  for (let seen = 0; ;) {
+    try {
+      const rest = seen === 0 ? sql : `SELECT * FROM (${sql}) OFFSET ${seen}`;
+      const result = await connection.stream(
+        `SELECT ${select.join(', ')} FROM (${rest}) UNION ALL SELECT ${last.join(', ')}`,
+      );
+      for (;;) {
+        const chunk = await result.fetchChunk();
+        if (!chunk || chunk.rowCount === 0) break;
+        const columns: Columns = {};
+        names.forEach((name, c) => {
+          columns[name] = doubles(chunk, c);
+        });
+        const whole = columns[names[0]!]![chunk.rowCount - 1] === end;
+        const rows = whole ? chunk.rowCount - 1 : chunk.rowCount;
+        seen += rows;
+        if (rows > 0) yield { rows, columns };
+        if (whole) return;
+      }
+      await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
+      throw new Error(`the rows of a statement ended before its last: ${sql}`);
+    } catch (error) {
+      if (!(await more(error))) throw error;
     }
-    yield { rows, columns };
   }
-  await connection.run(`SELECT max(COLUMNS(*)) FROM (${sql})`);
-  throw new Error(`the rows of a statement ended before its last: ${sql}`);
 }
 
 /**

@@ -114,3 +114,28 @@ test('a statement that fails in the middle of its rows is told', async () => {
   expect(seen).toBeGreaterThan(0);
   await session.abandon();
 });
+
+test('statements that need more memory at one time than there is get it, in the middle of their rows too', async () => {
+  const { session } = await writer();
+  const { workbench } = session;
+  await workbench.limit({ memory_bytes: 16 * 2 ** 20 });
+  // A list cannot be spilled: 24 MB of it.
+  const list = 'SELECT list(range) AS l FROM range(3000000)';
+  await workbench.run(`CREATE TABLE lengths AS SELECT len(l) AS n FROM (${list})`);
+  expect(await workbench.query('SELECT n FROM lengths')).toEqual([{ n: 3_000_000 }]);
+  const limit = () => workbench.query("SELECT current_setting('memory_limit') AS is");
+  expect(await limit()).not.toEqual([{ is: '16.0 MiB' }]);
+
+  await workbench.limit({ memory_bytes: 16 * 2 ** 20 });
+  // The rows before it are on their way when the one that needs the list is reached.
+  const late = `SELECT range AS i FROM range(3000000) UNION ALL SELECT len(l) FROM (${list})`;
+  let [count, sum] = [0, 0];
+  for await (const { rows: n, columns } of workbench.scan(late)) {
+    for (let r = 0; r < n; r++) sum += columns['i']![r]!;
+    count += n;
+  }
+  expect(await limit()).not.toEqual([{ is: '16.0 MiB' }]);
+  expect(count).toBe(3_000_001);
+  expect(sum).toBe((3_000_000 * 2_999_999) / 2 + 3_000_000);
+  await session.abandon();
+});

@@ -2,6 +2,7 @@ import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/n
 import type * as DuckDB from '@duckdb/node-api';
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import { messageOf } from '../model/errors.js';
 import { type TableName, tables } from '../model/tables.js';
 import type { Batch, BulkWriter, FileScan, HeldColumns, KeptColumn } from '../model/workbench.js';
 import type { KeptWriter, RowTaker, Workbench } from '../model/workbench.js';
@@ -20,6 +21,9 @@ const chunkRows = 2048;
 
 /** Fewer rows are read before a thread has started. */
 const scanThreadFromRows = 500_000;
+
+/** Times the memory it was given that the database may come to have. */
+const mostRaised = 4;
 
 export interface OpenWorkbench extends Workbench {
   /** What `keep` has written. */
@@ -66,6 +70,35 @@ export function createWorkbench(
       running.delete(statement);
     }
   }
+  /** Of the database; null: as it was opened. */
+  let memoryBytes: number | null = null;
+  let raised = 1;
+  /**
+   * DuckDB spills, and can need more at one time all the same: rather a few megabytes than a capture that is not read.
+   * @returns whether there is more now
+   */
+  async function moreMemory(error: unknown): Promise<boolean> {
+    if (
+      memoryBytes === null ||
+      raised >= mostRaised ||
+      !/Out of Memory|ended before its last/.test(messageOf(error))
+    )
+      return false;
+    raised *= 1.25;
+    await setMemory(memoryBytes * raised);
+    return true;
+  }
+  const setMemory = (bytes: number) =>
+    connection.run(`SET memory_limit = '${Math.round(bytes / 2 ** 20)}MiB'`);
+  async function withMemory<T>(statement: () => Promise<T>): Promise<T> {
+    for (;;) {
+      try {
+        return await untilDone(statement());
+      } catch (error) {
+        if (!(await moreMemory(error))) throw error;
+      }
+    }
+  }
   /** On a connection of their own: a stream ends when another statement runs on the one it came from. */
   async function* apart(rows: (own: DuckDBConnection) => AsyncIterable<Batch>): AsyncGenerator<Batch> {
     const own = await instance.connect();
@@ -85,10 +118,10 @@ export function createWorkbench(
       connection.closeSync();
     },
     async run(sql) {
-      await untilDone(connection.run(sql));
+      await withMemory(() => connection.run(sql));
     },
-    query: <T extends object>(sql: string) => untilDone(queryRows<T>(connection, sql, [])),
-    scan: (sql) => apart((own) => scan(own, sql)),
+    query: <T extends object>(sql: string) => withMemory(() => queryRows<T>(connection, sql, [])),
+    scan: (sql) => apart((own) => scan(own, sql, moreMemory)),
     async scanFiles<T, R>(files: FileScan<T>, taker: (input: T) => RowTaker<R>) {
       if (files.rows >= scanThreadFromRows) {
         const thread = startScanThread(files);
@@ -158,7 +191,11 @@ export function createWorkbench(
     },
     async limit({ threads, memory_bytes: bytes, return_pages: returned }) {
       if (threads !== undefined) await connection.run(`SET threads = ${threads}`);
-      if (bytes !== undefined) await connection.run(`SET memory_limit = '${Math.round(bytes / 2 ** 20)}MiB'`);
+      if (bytes !== undefined) {
+        memoryBytes = bytes;
+        raised = 1;
+        await setMemory(bytes);
+      }
       if (returned !== undefined) await connection.run(`SET allocator_background_threads = ${returned}`);
     },
   };

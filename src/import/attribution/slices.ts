@@ -4,7 +4,7 @@ import type { Workbench } from '../../model/workbench.js';
  * Joined or sorted at once. Of a larger table a join builds, and a sort holds, more than the database may have: it
  * spills, and fails all the same when it cannot keep what it needs at one time.
  */
-export const sliceRows = 300_000;
+export const sliceRows = 150_000;
 
 /** Rows of a table that lie together, and the range of a key in them; null where no row has one. */
 export interface Slice {
