@@ -26,7 +26,7 @@ export function workloadModel(workload: Workload): WorkloadModel | MissingFigure
     if (!workload.engine.name.startsWith('onnx') && model.quantization === null && isFloat(stored)) {
       return { architecture, storage: floatStorage(stored) };
     }
-    return { architecture, storage: storageOf(model, architecture) };
+    return { architecture, storage: embeddedStorage(model, architecture) };
   } catch (error) {
     if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
     throw error;
@@ -40,7 +40,10 @@ const isFloat = (dtype: DType | undefined): dtype is DType =>
  * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and
  * multiplied in int8. Exports of other quantisations count their file's bytes, spread over their parameters.
  */
-function storageOf(model: NonNullable<Workload['model']>, architecture: Architecture): Storage {
+export function embeddedStorage(
+  model: Pick<NonNullable<Workload['model']>, 'dtype' | 'weight_bytes'>,
+  architecture: Architecture,
+): Storage {
   const float32 = floatStorage('float32');
   if (model.dtype === 'float32') return float32;
   if (model.dtype === 'int4') {

@@ -88,6 +88,17 @@ export const vllmContext: Readonly<Record<string, MemoryConstant>> = {
 };
 
 /**
+ * What a group's worker holds before vLLM counts, beside the context: it sets up NCCL first ("This ensures NCCL buffers are
+ * allocated before we measure", init_device in v1/worker/gpu_worker.py, 0.26), so they are outside its share of the GPU.
+ */
+export const vllmGroupBuffers: MemoryConstant = {
+  bytes: 932 * mib,
+  confidence: 'medium',
+  source:
+    'NCCL before vLLM counts: 1459 MiB on each of two H200s less the context of one; vLLM 0.26, NCCL 2.28.9, without custom all-reduce',
+};
+
+/**
  * Memory outside torch beside the context: what vLLM's log calls non-torch memory. On an H200 with vLLM 0.26 the same 230 to
  * 231 MiB in four runs of two models, eager and compiled. Public logs of 0.7 to 0.9 on other GPUs have 0.01 to 0.33 GiB.
  */
@@ -98,6 +109,13 @@ export const vllmNonTorch = {
     source: 'code loaded while it profiles: 230 MiB on an H200, vLLM 0.26',
   },
   group: {
+    bytes: 72 * mib,
+    confidence: 'medium',
+    source:
+      'code loaded while it profiles: 0.07 GiB on each of two H200s, vLLM 0.26; NCCL’s buffers are there before',
+  },
+  /** Versions that counted before they set NCCL up: up to 0.11, whose log of two H200s has 1.38 GiB. */
+  groupEarlier: {
     bytes: 0.55 * gib,
     confidence: 'medium',
     source: 'public vLLM logs at tensor parallel 2: NCCL’s buffers',
@@ -132,6 +150,16 @@ export const vllmGraphBytes: MemoryConstant = {
   bytes: 0.133 * mib,
   confidence: 'low',
   source: 'fitted to one run on an H200, vLLM 0.26',
+};
+
+/**
+ * What a captured NCCL call adds, on each GPU: 1403 MiB of Qwen2.5 7B on two H200s without custom all-reduce, less the 606
+ * that the same formula makes without calls, over 51 sizes × 2 × 57 all-reduces.
+ */
+export const vllmGraphCollective: MemoryConstant = {
+  bytes: 0.137 * mib,
+  confidence: 'low',
+  source: 'fitted to one run on two H200s, vLLM 0.26 with NCCL 2.28.9',
 };
 
 /** Level-2 cache, by architecture: of the H200 as nsys recorded it, else of an A100. */

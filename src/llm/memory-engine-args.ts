@@ -5,6 +5,7 @@ type OfArguments = Pick<
   | 'attention'
   | 'cache'
   | 'cudaGraphs'
+  | 'customAllReduce'
   | 'gpuMemoryUtilization'
   | 'maxModelLen'
   | 'maxNumBatchedTokens'
@@ -29,6 +30,7 @@ export function requestOfArguments(
     cudaGraphs: vllm ? !isTrue(args['enforce_eager']) : mode === 'cudagraph',
     ...(vllm
       ? {
+          customAllReduce: !isTrue(args['disable_custom_all_reduce']),
           ...countIn(args, 'gpu_memory_utilization', 'gpuMemoryUtilization'),
           ...countIn(args, 'max_model_len', 'maxModelLen'),
           ...countIn(args, 'max_num_batched_tokens', 'maxNumBatchedTokens'),

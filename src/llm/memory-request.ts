@@ -57,6 +57,8 @@ export interface MemoryRequest {
   /** Windowed layers keep only their window. Default: as the engine does it. */
   hybridCache?: boolean;
   cudaGraphs?: boolean;
+  /** vLLM: all-reduces of a step are its own kernels' (the default on GPUs that reach each other), not NCCL's. */
+  customAllReduce?: boolean;
   /** How torch's reserve is reckoned. simulated: allocation by allocation (tens of ms); share: a fitted share. */
   reserve?: 'simulated' | 'share';
   /** random: weights are made on the GPU, where a tied lm_head is a matrix of its own until it is tied. */
@@ -108,6 +110,7 @@ export function withDefaults(a: Architecture, request: MemoryRequest): ResolvedR
     attention: request.attention ?? 'fused',
     hybridCache: request.hybridCache ?? engine !== 'onnx',
     cudaGraphs: request.cudaGraphs ?? engine === 'vllm',
+    customAllReduce: request.customAllReduce ?? true,
     reserve: request.reserve ?? 'simulated',
     loading: request.loading ?? 'checkpoint',
     device: request.device ?? 'gpu',

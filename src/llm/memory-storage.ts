@@ -58,7 +58,12 @@ export function storageOf(config: Record<string, unknown>, wish: StorageWish): S
   const isFloat = asked === 'float32' || asked === 'float16' || asked === 'bfloat16';
   const float = isFloat ? asked : (declaredDType(config) ?? 'float16');
   const kvCache = wish.kvCacheDtype ?? float;
-  if (scheme !== undefined) return { weights: quantizedWeights(scheme, float), activations: float, kvCache };
+  if (scheme !== undefined) {
+    const weights = quantizedWeights(scheme, float);
+    // A checkpoint that is quantised already says so.
+    const loads = wish.quantization && !('quantization_config' in config) ? { loadedIn: float } : {};
+    return { weights, activations: float, kvCache, ...loads };
+  }
   const declared = asked === undefined ? declaredWeights(config) : null;
   return { weights: declared ?? floatStorage(float).weights, activations: float, kvCache };
 }

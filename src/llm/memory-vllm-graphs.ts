@@ -1,10 +1,16 @@
 import { bytesPerElement } from '../model/dtype.js';
 import type { Architecture } from './architecture.js';
-import { byArchitecture, cublasWorkspace, vllmGraphBytes, vllmGraphs } from './memory-constants.js';
+import {
+  byArchitecture,
+  cublasWorkspace,
+  vllmGraphBytes,
+  vllmGraphCollective,
+  vllmGraphs,
+} from './memory-constants.js';
 import type { Part } from './memory-place.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
-import { onSecondRunner } from './memory-vllm-profile.js';
+import { onCublas, onSecondRunner } from './memory-vllm-profile.js';
 
 const mib = 2 ** 20;
 /** `flash_attn_max_num_splits_for_cuda_graph`, vllm/config/attention.py (0.26). */
@@ -29,8 +35,11 @@ export function captureSizes({
  *   captured on a stream of its own, and blocks of torch's allocator belong to a stream;
  * - FlashAttention 3's sums of split attention in float32, 32 × heads × M × head dim, twice: warm-up and capture of the whole
  *   step (v1/attention/backends/flash_attn.py: "intermediate buffers of size [num_splits, num_heads, num_tokens, head_size]");
- * - cuBLAS's workspace for the two streams;
- * - what the driver keeps of a graph: layers + 1 pieces and the whole step for each size, of a size fitted to one run.
+ * - cuBLAS's workspace for the two streams, but not where layers compute in FP8: those kernels are CUTLASS's, and lm_head is
+ *   outside the graphs;
+ * - what the driver keeps of a graph: layers + 1 pieces and the whole step for each size, of a size fitted to one run;
+ * - where NCCL reduces in a group, the calls: two a layer and one of the embedding, in the pieces and in the whole step, of a
+ *   size fitted to one run.
  *
  * Elsewhere a constant of public logs.
  */
@@ -53,11 +62,19 @@ export function vllmGraphPart(a: Architecture, device: Device, request: Resolved
         : 0,
     ),
   );
-  const workspaces = 2 * byArchitecture(cublasWorkspace, gpu.architecture).bytes;
+  const workspaces = onCublas(request) ? 2 : 0;
+  const workspaceBytes = byArchitecture(cublasWorkspace, gpu.architecture).bytes;
+  const calls =
+    parallel.tensor > 1 && !request.customAllReduce ? sizes.length * 2 * (2 * device.layers.length + 1) : 0;
   const graphs = sizes.length * (device.layers.length + 2);
   return {
-    bytes: tensors + 2 * splits + workspaces + graphs * vllmGraphBytes.bytes,
-    formula: `3 steps of ${largest} tokens + 2 × ${attentionSplits} splits of attention in float32 + 2 workspaces + ${graphs} graphs × ${Math.round((vllmGraphBytes.bytes / mib) * 1024)} KiB (${vllmGraphBytes.source})`,
+    bytes:
+      tensors +
+      2 * splits +
+      workspaces * workspaceBytes +
+      graphs * vllmGraphBytes.bytes +
+      calls * vllmGraphCollective.bytes,
+    formula: `3 steps of ${largest} tokens + 2 × ${attentionSplits} splits of attention in float32 + ${workspaces} workspaces + ${graphs} graphs × ${Math.round((vllmGraphBytes.bytes / mib) * 1024)} KiB (${vllmGraphBytes.source})${calls === 0 ? '' : ` + ${calls} NCCL calls × ${Math.round((vllmGraphCollective.bytes / mib) * 1024)} KiB (${vllmGraphCollective.source})`}`,
     confidence: vllmGraphBytes.confidence,
   };
 }

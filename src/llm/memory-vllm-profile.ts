@@ -12,6 +12,8 @@ export interface VllmProfileShape {
   compiled: boolean;
   /** cuBLAS's workspace, which torch allocates with the first product. */
   workspaceBytes: number;
+  /** Of `onCublas`: where layers are not, lm_head is the first product, after the MLP. */
+  cublasLayers: boolean;
   /** Of `onSecondRunner`. */
   secondRunner: boolean;
   /** The GPU's L2: Inductor empties it between two timings of a kernel, with a tensor of its size. */
@@ -46,6 +48,11 @@ export function onSecondRunner(
   return a.layers.every(({ mlp }) => mlp.kind === 'dense') || expertsOnSecondRunner.has(a.modelType);
 }
 
+/** Whether linear layers are cuBLAS's: FP8 ones are CUTLASS's or DeepGEMM's ("Selected CutlassFP8ScaledMMLinearKernel", 0.26). */
+export function onCublas({ storage }: Pick<ResolvedRequest, 'storage'>): boolean {
+  return storage.weights.compute !== 'float8';
+}
+
 /** From 0.22 on, or not known: logs of 0.4 to 0.9 show the earlier rules, one of 0.22 and 0.26's sources these. */
 export function isRecentVllm(version: string | null): boolean {
   const found = /^v?(\d+)\.(\d+)/.exec(version ?? '');
@@ -62,10 +69,10 @@ export function isRecentVllm(version: string | null): boolean {
  * - Compiled, a tensor of the L2's size: Inductor times its kernels at their first call, which is this run.
  * - Sampler: T·b·D + S·b·(D + V) and 12 bytes for each 1024 logits, S = min(max_num_seqs, T): logits are changed in place.
  *   The first model runner copies them instead, in float32 and sorted: 9.7·4·S·V, a fit to public logs.
- * - and cuBLAS's workspace.
+ * - and cuBLAS's workspace, in the MLP only where its products are cuBLAS's.
  */
 export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): ActivationEstimate {
-  const { maxNumBatchedTokens: T, maxNumSeqs, compiled, workspaceBytes, l2Bytes } = shape;
+  const { maxNumBatchedTokens: T, maxNumSeqs, compiled, workspaceBytes, cublasLayers, l2Bytes } = shape;
   const b = bytesPerElement[shape.activations];
   const D = a.hiddenSize;
   const inner = Math.max(
@@ -77,19 +84,20 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
   );
   const dense = a.layers.every(({ mlp }) => mlp.kind === 'dense');
   const widths = !compiled && dense && keepsGateUp.has(a.modelType) ? 4 : 3;
-  const mlp = T * b * (widths * D + inner) + (compiled ? l2Bytes : 0);
+  const mlp = T * b * (widths * D + inner) + (compiled ? l2Bytes : 0) + (cublasLayers ? workspaceBytes : 0);
   const S = Math.min(maxNumSeqs, T);
   const second = shape.secondRunner;
-  const sampler = second
+  const logits = second
     ? T * b * D + S * b * (D + a.vocabSize) + S * 12 * Math.ceil(a.vocabSize / 1024)
     : 9.7 * 4 * S * a.vocabSize;
+  const sampler = logits + workspaceBytes;
   const largest = mlp >= sampler ? 'mlp' : 'sampler';
   return {
-    bytes: Math.max(mlp, sampler) + workspaceBytes,
+    bytes: Math.max(mlp, sampler),
     confidence: 'medium',
     source:
       largest === 'mlp'
-        ? `${T} tokens × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''} + cuBLAS’s workspace`
+        ? `${T} tokens × ${b} × (${widths} × ${D} + ${inner}) in the MLP${compiled ? ' + L2 (Inductor’s timings)' : ''}${cublasLayers ? ' + cuBLAS’s workspace' : ''}`
         : second
           ? `${T} tokens × ${b} × ${D} + logits of ${S} sequences + cuBLAS’s workspace`
           : `logits of ${S} sequences × 9.7 × 4 (a fit to public logs) + cuBLAS’s workspace`,

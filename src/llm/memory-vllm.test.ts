@@ -161,6 +161,7 @@ describe('the profiling run', () => {
     maxNumSeqs: 256,
     compiled: true,
     workspaceBytes: 0,
+    cublasLayers: true,
     secondRunner: true,
     l2Bytes: 0,
   } as const;

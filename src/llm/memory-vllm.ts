@@ -5,6 +5,7 @@ import {
   cublasWorkspace,
   l2Cache,
   vllmContext,
+  vllmGroupBuffers,
   vllmNonTorch,
   vllmOnCpu,
   type MemoryConstant,
@@ -13,7 +14,13 @@ import { kvFormula, kvOf, sequencesOf, type Part, type Place } from './memory-pl
 import type { ResolvedRequest } from './memory-request.js';
 import { deviceCount, type Device } from './memory-shards.js';
 import { vllmGraphPart } from './memory-vllm-graphs.js';
-import { isRecentVllm, onSecondRunner, runnerBuffers, vllmActivationPeak } from './memory-vllm-profile.js';
+import {
+  isRecentVllm,
+  onCublas,
+  onSecondRunner,
+  runnerBuffers,
+  vllmActivationPeak,
+} from './memory-vllm-profile.js';
 import { loadedRest } from './memory-vllm-weights.js';
 
 /**
@@ -35,10 +42,11 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
       compiled: request.device === 'gpu' && request.cudaGraphs,
       secondRunner: onSecondRunner(a, request),
       workspaceBytes: onGpu(cublasWorkspace),
+      cublasLayers: onCublas(request),
       l2Bytes: onGpu(l2Cache),
     },
   );
-  const nonTorch = deviceCount(parallel) > 1 ? vllmNonTorch.group : vllmNonTorch.single;
+  const nonTorch = vllmNonTorch[nonTorchKind(request)];
   const sequences = sequencesOf(request);
   const tokens = request.inputLen + request.outputLen;
   const kvNeeded = kvOf(a, device, request, sequences, tokens);
@@ -70,6 +78,15 @@ export function vllmPlace(a: Architecture, device: Device, request: ResolvedRequ
   };
 }
 
+/** Which constant the non-torch memory is: in a group it depends on whether NCCL is there before vLLM counts. */
+export function nonTorchKind({
+  parallel,
+  engineVersion,
+}: Pick<ResolvedRequest, 'parallel' | 'engineVersion'>): keyof typeof vllmNonTorch {
+  if (deviceCount(parallel) === 1) return 'single';
+  return isRecentVllm(engineVersion) ? 'group' : 'groupEarlier';
+}
+
 /** Weights as loaded: with what the allocator rounds them up by. */
 function loadedWeights(device: Device, { storage, engineVersion }: ResolvedRequest, matrices: Part): Part {
   const rest = isRecentVllm(engineVersion) ? loadedRest(device.tensors, storage) : 0;
@@ -98,7 +115,7 @@ function besideOnGpu(
   nonTorch: MemoryConstant,
   request: ResolvedRequest,
 ): Place['parts'] {
-  const { cudaGraphs, gpu, maxNumSeqs } = request;
+  const { cudaGraphs, maxNumSeqs } = request;
   const part = ({ bytes, source, confidence }: MemoryConstant): Part => ({
     bytes,
     formula: source,
@@ -108,7 +125,7 @@ function besideOnGpu(
   return {
     framework_overhead: part(nonTorch),
     ...(cudaGraphs ? { cuda_graphs: vllmGraphPart(a, device, request) } : {}),
-    cuda_context: part(byArchitecture(vllmContext, gpu?.architecture)),
+    cuda_context: contextPart(request),
     ...(buffers > 0
       ? {
           allocator_reserve: {
@@ -118,6 +135,17 @@ function besideOnGpu(
           },
         }
       : {}),
+  };
+}
+
+/** What is there when vLLM counts: the context, and in a group NCCL's buffers. */
+function contextPart({ gpu, parallel, engineVersion }: ResolvedRequest): Part {
+  const { bytes, source, confidence } = byArchitecture(vllmContext, gpu?.architecture);
+  if (nonTorchKind({ parallel, engineVersion }) !== 'group') return { bytes, formula: source, confidence };
+  return {
+    bytes: bytes + vllmGroupBuffers.bytes,
+    formula: `${source} + ${vllmGroupBuffers.source}`,
+    confidence,
   };
 }
 

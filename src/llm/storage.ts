@@ -30,6 +30,8 @@ export interface Storage {
   weights: WeightFormat;
   activations: DType;
   kvCache: DType;
+  /** Where an engine quantises while it loads: what a matrix is loaded in before. */
+  loadedIn?: DType;
 }
 
 export function unquantized(dtype: DType): BlockFormat {
@@ -64,7 +66,8 @@ export function averageBytesPerWeight({ bytesPerWeight, scale }: BlockFormat): n
   return bytesPerWeight + (scale ? scale.bytes / (scale.rows * scale.columns) : 0);
 }
 
-function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
+/** How a matrix is stored under a format. */
+export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
   if (t.component === 'lm_head') return weights.lmHead;
   if (t.component === 'embedding') return weights.embedding;
   return isQuantizable(t) ? weights.linear : unquantized(weights.rest);

@@ -3,7 +3,8 @@
  * settings, one stream): a request is rounded to 512 bytes and served by the smallest free block that holds it, else by a
  * new segment: 2 MiB for up to 1 MiB, 20 MiB for less than 10 MiB, else its own size rounded up to 2 MiB. What is left of a
  * block is split off when it is over 1 MiB (512 bytes in the small pool); freed neighbours of a segment become one block.
- * Segments are never given back.
+ * Segments are never given back. With `maxSplitBytes` (max_split_size_mb) blocks from that size on are neither split nor
+ * lent to smaller requests, and larger requests take none that is 20 MiB too large.
  */
 export interface TorchAllocator {
   /** @returns the block, for `free` */
@@ -24,7 +25,7 @@ export interface Block {
 
 const mib = 2 ** 20;
 
-export function torchAllocator(): TorchAllocator {
+export function torchAllocator(maxSplitBytes = Infinity): TorchAllocator {
   let reserved = 0;
   let allocated = 0;
   /** Free blocks, by size. */
@@ -64,6 +65,9 @@ export function torchAllocator(): TorchAllocator {
       const pool = small ? pools.small : pools.large;
       const at = firstAtLeast(pool, size);
       let block = pool[at];
+      const oversize = size >= maxSplitBytes;
+      if (block && (oversize ? block.size >= size + 20 * mib : block.size >= maxSplitBytes))
+        block = undefined;
       if (block) pool.splice(at, 1);
       else {
         const segment = small ? 2 * mib : size < 10 * mib ? 20 * mib : Math.ceil(size / (2 * mib)) * 2 * mib;
@@ -72,7 +76,7 @@ export function torchAllocator(): TorchAllocator {
         reserved += segment;
       }
       const rest = block.size - size;
-      if (small ? rest >= 512 : rest > mib) {
+      if (small ? rest >= 512 : rest > mib && !oversize) {
         const left: Block = {
           size: rest,
           address: block.address + size,

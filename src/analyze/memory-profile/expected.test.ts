@@ -1,8 +1,12 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readArchitecture } from '../../llm/architecture.js';
 import type { Workload } from '../../model/manifest.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { tinyConfig } from '../test-session.js';
+import { estimateProfile } from '../validate/estimate-profile.js';
+import { profileFieldsSchema } from '../validate/profile-fields.js';
 import { dtypesOfRun } from './dtypes.js';
 import { engineType } from './engine-type.js';
 import { expectedMemory } from './expected.js';
@@ -94,6 +98,38 @@ describe('vLLM on a GPU: arguments as it ran', () => {
       gpuMemoryUtilization: 0.5,
     });
   });
+});
+
+test('vLLM in FP8: the same figures beside the measurement as by validate of its file', () => {
+  const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', 'tiny-fp8.json'), 'utf8');
+  const profile = profileFieldsSchema.parse(JSON.parse(text));
+  const config = profile.model_info.config!;
+  const made = estimateProfile(profile);
+  if (typeof made === 'string') throw new Error(made);
+  const workload = run({
+    model: { ...run().model!, config, quantization: 'fp8' },
+    device: 'cuda',
+    engine: {
+      name: 'vllm',
+      version: '0.26.0',
+      options: { gpu_memory_utilization: '0.4', max_model_len: '2048', quantization: 'fp8' },
+    },
+  });
+  const plan = planOf({
+    engine: 'vllm',
+    gpus: [{ gpu: 0, name: 'NVIDIA H200', total_bytes: 150_754_820_096 }],
+    config: {
+      ...planOf().config,
+      batch_size: 8,
+      input_len: 512,
+      output_len: 64,
+      quantization: 'fp8',
+      gpu_memory_utilization: 0.4,
+      max_model_len: 2048,
+    },
+  });
+  const facts = { architecture: readArchitecture(config), gpus: [0], log: null, pool: null };
+  expect(expectedMemory(workload, plan, facts)!.lines).toEqual(made.estimate.lines);
 });
 
 describe('a server behind a URL', () => {

@@ -1,14 +1,13 @@
-import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { Architecture } from '../../llm/architecture.js';
-import { requestOfArguments } from '../../llm/memory-engine-args.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
-import { memoryEngines, type MemoryRequest } from '../../llm/memory-request.js';
+import { memoryEngines } from '../../llm/memory-request.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { workloadModel } from '../model-work.js';
 import type { KvPool } from './kv-pool.js';
+import { requestOfRun } from './run-request.js';
 
 export interface ExpectedFacts {
   architecture: Architecture | null;
@@ -24,34 +23,38 @@ export function expectedMemory(
   { architecture, gpus, log, pool }: ExpectedFacts,
 ): MemoryEstimate | null {
   if (!workload || !architecture) return null;
-  const known = workloadModel(workload);
-  if (!('architecture' in known)) return null;
+  const { model } = workload;
+  if (!model || !('architecture' in workloadModel(workload))) return null;
   const name = workload.engine.name.toLowerCase();
   const engine = memoryEngines.find((one) => name.startsWith(one)) ?? 'transformers';
   const { batch_size, input_len, output_len, gpu_memory_utilization, max_model_len } = plan.config;
   const first = plan.gpus.find(({ gpu }) => gpu === gpus[0]);
-  const sheet = first?.name ? gpuSheet(first.name) : null;
   const onCpu = gpus.length === 0 && plan.where !== 'url';
-  const request: MemoryRequest = {
-    engine,
-    batchSize: batch_size,
-    inputLen: input_len,
-    outputLen: output_len,
-    storage: known.storage,
-    parallel: { tensor: workload.tensor_parallel_size },
-    device: onCpu ? 'cpu' : 'gpu',
-    gpu: first
-      ? { name: first.name, totalBytes: first.total_bytes, architecture: sheet?.architecture ?? null }
-      : null,
-    loading: workload.model?.weights === 'random' ? 'random' : 'checkpoint',
-    // The engine wrapper makes an LLM of its own; what a URL answers is a server.
-    usage: plan.where === 'url' ? 'server' : 'library',
-    engineVersion: workload.engine.version ?? null,
-    ...(gpu_memory_utilization === null ? {} : { gpuMemoryUtilization: gpu_memory_utilization }),
-    ...(max_model_len === null ? {} : { maxModelLen: max_model_len }),
-    ...requestOfArguments(engine, workload.engine.options),
-  };
+  const { quantization, kv_cache_dtype } = plan.config;
+  const told = log?.kv_cache_dtype?.value ?? workload.engine.options['kv_cache_dtype'];
   try {
+    const request = requestOfRun({
+      engine,
+      architecture,
+      config: model.config,
+      dtypes: [log?.dtype?.value, model.dtype],
+      quantization: model.quantization ?? quantization,
+      kvCacheDtype: kv_cache_dtype ?? (typeof told === 'string' ? told : null),
+      weightBytes: model.weight_bytes,
+      batchSize: batch_size,
+      inputLen: input_len,
+      outputLen: output_len,
+      tensorParallelSize: workload.tensor_parallel_size,
+      gpu: first ? { name: first.name, totalBytes: first.total_bytes } : null,
+      onCpu,
+      randomWeights: model.weights === 'random',
+      // The engine wrapper makes an LLM of its own; what a URL answers is a server.
+      usage: plan.where === 'url' ? 'server' : 'library',
+      engineVersion: workload.engine.version,
+      gpuMemoryUtilization: gpu_memory_utilization,
+      maxModelLen: max_model_len,
+      engineArgs: workload.engine.options,
+    });
     const made = estimateMemory(architecture, request);
     if (engine !== 'vllm') return made;
     const given =

@@ -1,12 +1,9 @@
-import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { readArchitecture, type Architecture } from '../../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
-import { requestOfArguments } from '../../llm/memory-engine-args.js';
-import { memoryEngines, type MemoryEngine, type MemoryRequest } from '../../llm/memory-request.js';
-import { kvDTypeNamed, schemeNamed, storageOf } from '../../llm/memory-storage.js';
+import { memoryEngines, type MemoryEngine } from '../../llm/memory-request.js';
 import { findPreset } from '../../llm/presets.js';
-import { dtypes } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
+import { requestOfRun } from '../memory-profile/run-request.js';
 import { measuredOf, type ProfileFields } from './profile-fields.js';
 
 export interface ProfileEstimate {
@@ -44,22 +41,33 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   const args = profile.engine_metadata?.engine_args ?? {};
   try {
     const architecture = readArchitecture(config);
-    const request: MemoryRequest = {
+    const gpu = measuredOf(profile);
+    const number = (value: unknown): number | null => (typeof value === 'number' ? value : null);
+    const request = requestOfRun({
       engine,
+      architecture,
+      config,
+      // "auto" says nothing.
+      dtypes: [model.dtype, asked.dtype],
+      quantization: model.quantization ?? asked.quantization ?? null,
+      kvCacheDtype: asked.kv_cache_dtype ?? null,
+      weightBytes: null,
       batchSize,
       inputLen,
       outputLen,
-      storage: storageFor(profile, config),
-      parallel: { tensor: tensorParallelOf(profile) },
-      gpu: gpuOf(profile) ?? null,
-      device: onCpu ? 'cpu' : 'gpu',
-      loading: model['weights'] === 'random' ? 'random' : 'checkpoint',
+      tensorParallelSize: tensorParallelOf(profile),
+      gpu:
+        gpu.gpuName === null && gpu.gpuBytes === null
+          ? null
+          : { name: gpu.gpuName, totalBytes: gpu.gpuBytes },
+      onCpu,
+      randomWeights: model['weights'] === 'random',
       usage: 'library',
       engineVersion: profile.engine_metadata?.engine_version ?? null,
-      ...numberIn(asked.gpu_memory_utilization, 'gpuMemoryUtilization'),
-      ...numberIn(asked.max_model_len, 'maxModelLen'),
-      ...requestOfArguments(engine, args),
-    };
+      gpuMemoryUtilization: number(asked.gpu_memory_utilization),
+      maxModelLen: number(asked.max_model_len),
+      engineArgs: args,
+    });
     return { architecture, estimate: estimateMemory(architecture, request) };
   } catch (error) {
     if (error instanceof InferscopeError) return `${error.parts.what}: ${error.parts.why}`;
@@ -69,32 +77,4 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
 
 export function tensorParallelOf({ metadata, model_info }: ProfileFields): number {
   return model_info.tensor_parallel_size ?? metadata?.config?.tensor_parallel_size ?? 1;
-}
-
-/** The dtype that ran goes before the one that was asked for: "auto" says nothing. */
-function storageFor({ metadata, model_info }: ProfileFields, config: Record<string, unknown>) {
-  const asked = metadata?.config ?? {};
-  const dtype = [model_info.dtype, asked.dtype]
-    .map((name) => name?.replace(/^torch\./, ''))
-    .map((name) => dtypes.find((one) => one === name))
-    .find((one) => one !== undefined);
-  const quantization = model_info.quantization ?? asked.quantization ?? null;
-  return storageOf(config, {
-    dtype,
-    quantization: quantization === null ? null : schemeNamed(quantization),
-    kvCacheDtype: asked.kv_cache_dtype ? kvDTypeNamed(asked.kv_cache_dtype) : null,
-  });
-}
-
-function gpuOf(profile: ProfileFields): MemoryRequest['gpu'] {
-  const { gpuName: name, gpuBytes: totalBytes } = measuredOf(profile);
-  if (name === null && totalBytes === null) return null;
-  const sheet = name === null ? null : gpuSheet(name);
-  return { name, totalBytes, architecture: sheet?.architecture ?? null };
-}
-
-type Count = 'gpuMemoryUtilization' | 'maxModelLen';
-
-function numberIn(value: unknown, key: Count): { [key in Count]?: number } {
-  return typeof value === 'number' ? { [key]: value } : {};
 }

@@ -9,6 +9,7 @@ import {
   vllmNonTorch,
   type MemoryConstant,
 } from '../../llm/memory-constants.js';
+import { nonTorchKind } from '../../llm/memory-vllm.js';
 import type { Recommendation } from '../../model/documents/validate.js';
 import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import type { HeldProfile } from './validate-profile.js';
@@ -99,7 +100,7 @@ function observations({ row, measured, estimate }: HeldProfile): Observation[] {
   const added = Math.max(0, estimated('cuda_context') - context.bytes);
   const common = constantOf(`cudaContext.${key}`, context, held === null ? null : held - added);
   if (row.engine === 'vllm') {
-    const name = gpus > 1 ? 'group' : 'single';
+    const name = nonTorchKind(estimate.request);
     return [
       ...common,
       ...constantOf(`vllmNonTorch.${name}`, vllmNonTorch[name], of('framework_overhead')),

@@ -8,9 +8,9 @@ interface Profile {
   memory_breakdown: { total_measured_bytes: number; components: { component: string; bytes: number }[] };
 }
 
-// Of the 7B's the formulas were derived, the others are predictions.
-it.each(['7b-eager', '7b-graph', 'tiny-eager', 'tiny-graph'])(
-  'vLLM 0.26 on an H200, %s: total within 0.5 %, each component within 10 % or 64 MiB',
+// Of the 7B's the formulas were derived (of 7b-tp2 the group's three constants), the others are predictions.
+it.each(['7b-eager', '7b-graph', '7b-tp2', 'tiny-eager', 'tiny-graph', 'tiny-fp8'])(
+  'vLLM 0.26 on an H200, %s: total within 0.5 % (FP8 0.7), each component within 10 % or 64 MiB',
   (name) => {
     const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', `${name}.json`), 'utf8');
     const { memory_breakdown: measured } = JSON.parse(text) as Profile;
@@ -25,6 +25,21 @@ it.each(['7b-eager', '7b-graph', 'tiny-eager', 'tiny-graph'])(
       expect(Math.abs(ours - bytes), `${component}: ${ours} against ${bytes}`).toBeLessThan(slack);
     }
     const total = measured.total_measured_bytes;
-    expect(Math.abs(totalBytes / total - 1), `${totalBytes} against ${total}`).toBeLessThan(0.005);
+    // What is set aside for the activation peak is not all held after it: of a pool of 0.4 of the GPU that is more.
+    const share = name === 'tiny-fp8' ? 0.007 : 0.005;
+    expect(Math.abs(totalBytes / total - 1), `${totalBytes} against ${total}`).toBeLessThan(share);
   },
 );
+
+it('FP8 while loading: layers in FP8, embedding and lm_head in 16 bits, within 1 %', () => {
+  const text = readFileSync(join('test', 'fixtures', 'memory-vllm-h200', 'tiny-fp8.json'), 'utf8');
+  const made = estimateProfile(profileFieldsSchema.parse(JSON.parse(text)));
+  if (typeof made === 'string') throw new Error(made);
+  const ours = made.estimate.lines.find(({ component }) => component === 'model_weights')!.bytes;
+  // 22 × (2560 + 2048) × 2048 + 22 × 3 × 2048 × 5632 in a byte; 2 × 32000 × 2048 and 45 norms of 2048 in two.
+  const layers = 22 * (2560 + 2048) * 2048 + 22 * 3 * 2048 * 5632;
+  const others = 2 * (2 * 32_000 * 2048 + 45 * 2048);
+  expect(layers + others).toBe(1_231_212_544);
+  // What vLLM printed, 1.15 GiB.
+  for (const bytes of [layers + others, 1_234_803_098]) expect(Math.abs(ours / bytes - 1)).toBeLessThan(0.01);
+});
