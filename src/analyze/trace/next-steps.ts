@@ -1,9 +1,22 @@
 import type { TraceResult } from '../../model/documents/trace.js';
 
-type Parts = Pick<TraceResult, 'session' | 'phases' | 'classes' | 'operators' | 'launches' | 'source'>;
+type Parts = Pick<
+  TraceResult,
+  'session' | 'phases' | 'classes' | 'operators' | 'launches' | 'source' | 'kernels'
+>;
+
+/** Kernels of vLLM's own, which every model of it runs: vllm::reshape_and_cache_flash_kernel, vllm::act_and_mul_kernel. */
+const ofVllm = /\bvllm::/;
 
 /** What to type next, from what this capture shows and lacks. */
-export function nextSteps({ session, phases, classes, operators, source }: Parts): TraceResult['next_steps'] {
+export function nextSteps({
+  session,
+  phases,
+  classes,
+  operators,
+  source,
+  kernels,
+}: Parts): TraceResult['next_steps'] {
   const steps: TraceResult['next_steps'] = [];
   if (!source.gpu_used) {
     return [
@@ -40,7 +53,14 @@ export function nextSteps({ session, phases, classes, operators, source }: Parts
       why: 'tells why the hottest kernels take as long as they do',
     });
   }
-  if (!source.timing) {
+  if (!source.timing && kernels.some(({ name }) => ofVllm.test(name))) {
+    // Its stages are ranges that only a profiler records: a clean run of the program has none.
+    steps.push({
+      command:
+        'inferscope bench latency --engine vllm --model <model> --batch-size <n> --input-len <n> --output-len <n>',
+      why: 'times the steps of vLLM without a profiler, which a clean run of this program does not tell: what the profiler added',
+    });
+  } else if (!source.timing) {
     steps.push({
       command: 'inferscope run --evaluator none,nsys -- <command>',
       why: 'a run without a profiler beside it tells what the profiler added',
