@@ -124,7 +124,6 @@ function sampledBusyMs(
 ): number | null {
   const { gpu_utilization_percent: used } = machine;
   if (kind !== 'decode' || used.value === null || (decodeShare ?? 0) < mostlyDecode) return null;
-  if (used.source.includes('shorter than')) return null;
   const text = `the device's sampled utilisation, ${used.value.toPrecision(3)} %: the share of time in which some kernel ran`;
   for (const id of ['inefficiency.kernels', 'kernels.kernels']) notes.set(id, text);
   return (measuredMs * Math.min(100, used.value)) / 100;
