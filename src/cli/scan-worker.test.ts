@@ -22,12 +22,17 @@ const target = (rows: number): EventTarget => ({
   limit_ns: 2 ** 53,
 });
 
-test('a thread of its own reads a file into shared arrays as this thread does', async () => {
+async function eventsInFile() {
   const home = homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') });
   const session = await createSession({ kind: 'import', label: 'scan', home });
   const { workbench } = session;
   const file = join(session.scratch, 'events.parquet');
   await workbench.run(`COPY (${events}) TO '${file}' (FORMAT parquet)`);
+  return { session, workbench, file };
+}
+
+test('a thread of its own reads a file into shared arrays as this thread does', async () => {
+  const { session, workbench, file } = await eventsInFile();
   const sql = `SELECT * FROM read_parquet('${file}')`;
   const [apart, here] = [target(many + 2), target(many + 2)];
   const read = await workbench.scanFiles({ sql, rows: many, input: apart }, takeEvents);
@@ -60,11 +65,7 @@ test('a thread of its own reads a file into shared arrays as this thread does', 
 });
 
 test('closing waits for no rows, and leaves no statement running', async () => {
-  const home = homeFolders({ INFERSCOPE_HOME: join(testFolder(), 'home') });
-  const session = await createSession({ kind: 'import', label: 'scan', home });
-  const { workbench } = session;
-  const file = join(session.scratch, 'events.parquet');
-  await workbench.run(`COPY (${events}) TO '${file}' (FORMAT parquet)`);
+  const { session, workbench, file } = await eventsInFile();
   const sql = `SELECT a.* FROM read_parquet('${file}') a, range(1000)`;
   const reading = workbench.scanFiles({ sql, rows: many, input: target(10 * many) }, takeEvents);
   const running = workbench.run(

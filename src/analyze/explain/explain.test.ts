@@ -7,7 +7,14 @@ import { gpuWorkload, planOf } from '../bench/test-bench.js';
 import { analyzeProfile } from '../profile.js';
 import { wholeRows } from '../test-rows.js';
 import { repetitions, sessionOf } from '../test-session.js';
-import { gap, kernel, sessionOf as traceSessionOf, stage, us } from '../trace/test-hand.js';
+import {
+  gap,
+  kernel,
+  type Rows as TraceRows,
+  sessionOf as traceSessionOf,
+  stage,
+  us,
+} from '../trace/test-hand.js';
 import { explainSession } from './explain.js';
 
 const home = testHome();
@@ -119,11 +126,7 @@ describe('a timeline', () => {
       gaps: [{ ...gap(50, { host: 40 + slower }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
     const [first, second] = [ofRank(0, 0), ofRank(1, 20)];
-    const session = await traceSessionOf({
-      stages: [...first.stages, ...second.stages],
-      kernels: [...first.kernels, ...second.kernels],
-      gaps: [...first.gaps, ...second.gaps],
-    });
+    const session = await traceSessionOf(together(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({
       measured_ms: { value: 0.12 },
@@ -152,11 +155,7 @@ describe('a timeline', () => {
       gaps: [{ ...gap(50, { host }), rank, device: rank, stage_id: 10 * rank + 1 }],
     });
     const [first, second] = [ofRank(0, 0, 102), ofRank(1, 38, 100)];
-    const session = await traceSessionOf({
-      stages: [...first.stages, ...second.stages],
-      kernels: [...first.kernels, ...second.kernels],
-      gaps: [...first.gaps, ...second.gaps],
-    });
+    const session = await traceSessionOf(together(first, second));
     const { data } = await explainSession(session);
     expect(data.stages[0]).toMatchObject({
       measured_ms: { value: 0.1 },
@@ -200,3 +199,14 @@ test('where the profiler added a part of the time, the first sentence says both'
   const { sentences } = (await explainSession(session)).data;
   expect(sentences[0]).toContain('A decode step takes 0.06 ms, under the profiler 0.10 ms (n = 1)');
 });
+
+type RankRows = Required<Pick<TraceRows, 'stages' | 'kernels' | 'gaps'>>;
+
+/** Rows of two ranks in one session. */
+function together(first: RankRows, second: RankRows): RankRows {
+  return {
+    stages: [...first.stages, ...second.stages],
+    kernels: [...first.kernels, ...second.kernels],
+    gaps: [...first.gaps, ...second.gaps],
+  };
+}

@@ -7,6 +7,7 @@ import type { ScopeOptions } from '../trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { nextSteps } from './next-steps.js';
 import { sentences } from './sentences.js';
+import { sessionIdentity } from '../session-identity.js';
 
 /**
  * Where the time between the hardware's limit and the measurement went, why, and what to change: the waterfall of every
@@ -25,14 +26,7 @@ export async function explainSession(
     const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
     const found = await findings(await findingContext(session, database, scope, judgedStages(stages)));
     const result: ExplainResult = {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: manifest.title,
-        kind: manifest.kind,
-        started_at: manifest.started_at,
-        status: manifest.status,
-      },
+      session: sessionIdentity(session),
       workload: manifest.workload,
       sentences: sentences(stages, without, found.findings, awaited),
       stages,

@@ -23,6 +23,7 @@ import { shortKernels } from './short-kernels.js';
 import { telemetry } from './telemetry.js';
 import { timeline } from './timeline.js';
 import { makeWindows } from './windows.js';
+import { sessionIdentity } from '../session-identity.js';
 
 /**
  * What a GPU timeline tells: of one rank and device of one capture of one execution, never a sum over several.
@@ -56,14 +57,7 @@ async function documentOf(
   const found = await phases(scope, clocks);
   await makeKernelCells(scope);
   const utilization = await utilizationOfTrace(session, scope, clocks);
-  const identity: TraceResult['session'] = {
-    id: session.id,
-    name: session.user.name,
-    title: manifest.title,
-    kind: manifest.kind,
-    started_at: manifest.started_at,
-    status: manifest.status,
-  };
+  const identity: TraceResult['session'] = sessionIdentity(session);
   const rest = {
     idle: await idle(scope),
     overlap: await overlap(scope),

@@ -11,6 +11,7 @@ import { withCudaGraph, withoutSync, withPinnedCopies } from './launch-changes.j
 import { type Effect, measuredSpread, type StageState, sumOf } from './stage-state.js';
 import { type Change, parseChanges } from './words.js';
 import { withBatch, withContext, withDtype, withGpu } from './work-changes.js';
+import { sessionIdentity } from '../session-identity.js';
 
 type StageResult = WhatIfResult['stages'][number];
 
@@ -26,7 +27,6 @@ export async function whatIf(
   options: ScopeOptions = {},
 ): Promise<Document<WhatIfResult>> {
   const changes = parseChanges(texts);
-  const { manifest } = session;
   const database = await session.connect();
   try {
     const { scope, stages, without } = await sessionWaterfalls(session, database, options);
@@ -38,14 +38,7 @@ export async function whatIf(
     const found = asked ? (await findings(context)).findings : [];
     const states = await initialStates(session, context, found);
     const result: WhatIfResult = {
-      session: {
-        id: session.id,
-        name: session.user.name,
-        title: manifest.title,
-        kind: manifest.kind,
-        started_at: manifest.started_at,
-        status: manifest.status,
-      },
+      session: sessionIdentity(session),
       change: changes.map(({ text }) => text).join(', '),
       stages: states.map((state) => changed(state, changes)),
     };

@@ -1,0 +1,111 @@
+import { describe, expect, test } from 'vitest';
+import type { Row } from '../../model/tables.js';
+import { gap, kernel, type Rows, sessionOf, stage, us } from './test-hand.js';
+import { analyzeTrace } from './trace.js';
+
+describe('what the reader is told', () => {
+  test('a capture without ranges: its kernels count, in the phase and in the sentences', async () => {
+    const rows: Rows = {
+      kernels: [kernel(null, 0, 10), kernel(null, 20, 10), kernel(null, 40, 10, { class: 'attention' })],
+      gaps: [gap(10, { host: 10 }), gap(30, { launch_overhead: 10 })],
+    };
+    const { phases, classes, headlines } = (await analyzeTrace(await sessionOf(rows))).data;
+    expect(phases).toHaveLength(1);
+    expect(phases[0]).toMatchObject({ kind: 'outside', kernels: 3, launches: 3, kernel_ns: 30 * us });
+    expect(phases[0]).toMatchObject({ busy_ns: 30 * us, idle_ns: 20 * us });
+    expect(classes.find(({ kind }) => kind === 'outside')!.rows.map(({ count }) => count)).toEqual([2, 1]);
+    expect(headlines.find(({ id }) => id === 'class_shares')!.text).toMatch(
+      /^Of 30\.0 µs in kernels, GEMM takes 67 %/,
+    );
+  });
+
+  test('sampling beside its step, not in it, is one instance', async () => {
+    const rows: Rows = {
+      stages: [stage(1, 'decode', 0, 100), stage(2, 'sampling', 110, 130)],
+      kernels: [kernel(1, 10, 20), kernel(2, 115, 5, { class: 'sampling' })],
+    };
+    const { phases, kernels } = (await analyzeTrace(await sessionOf(rows))).data;
+    expect(phases.map(({ kind, instances, kernels: count }) => [kind, instances, count])).toEqual([
+      ['decode', 1, 1],
+      ['sampling', 1, 1],
+    ]);
+    expect(kernels[0]!.phases.map(({ kind, per_instance }) => [kind, per_instance])).toEqual([
+      ['decode', 1],
+      ['sampling', 1],
+    ]);
+  });
+
+  /** Steps of 1 ms: 200 kernels of 1 µs, one every 5 µs, the host at fault for 3 of the 4 µs between them. */
+  const eager = (steps: number, more: (step: number) => Row<'stages'>): Rows => {
+    const stages: Row<'stages'>[] = [];
+    const kernels: Row<'kernels'>[] = [];
+    const gaps: Row<'gaps'>[] = [];
+    for (let step = 0; step < steps; step++) {
+      stages.push(
+        stage(step + 1, 'decode', 1000 * step, 1000 * step + 1000, { step_index: step, ...more(step) }),
+      );
+      for (let i = 0; i < 200; i++) {
+        const at = 1000 * step + 5 * i;
+        kernels.push(kernel(step + 1, at + 4, 1));
+        gaps.push(gap(at, { host: 3, launch_overhead: 1 }));
+      }
+    }
+    return { stages, kernels, gaps };
+  };
+
+  test('an idle step of many launches is called launch-bound, with what the idle time is made of', async () => {
+    const { headlines } = (await analyzeTrace(await sessionOf(eager(2, () => ({}))))).data;
+    const textOf = (id: string) => headlines.find((one) => one.id === id)?.text;
+    expect(textOf('idle')).toBe(
+      'A decode step is launch-bound: the GPU works 0.200 ms of 1.00 ms and is idle for 80 %, waiting for the host to launch the next kernel.',
+    );
+    expect(textOf('idle_causes')).toMatch(
+      /75 % passes before the host begins the next launch .* and 25 % inside launch calls\.$/,
+    );
+    expect(textOf('launches_per_layer')).toMatch(
+      /200 kernels from 200 launches: one every 5\.00 µs, while a kernel takes 1\.00 µs/,
+    );
+  });
+
+  test('batch sizes are kept apart, also where only the record of the same execution tells them', async () => {
+    const own = eager(4, (step) => ({ batch_size: step < 2 ? 1 : 8 }));
+    const told = (await analyzeTrace(await sessionOf(own))).data;
+    const recorded: Rows = {
+      ...eager(4, () => ({})),
+    };
+    recorded.stages!.push(
+      ...[1, 1, 8, 8].map((batch_size, step) =>
+        stage(step + 1, 'decode', 1000 * step, 1000 * step + 900, { capture_id: 'record', batch_size }),
+      ),
+    );
+    const joined = (await analyzeTrace(await sessionOf(recorded))).data;
+    // A record of two launches, the capture of one: the process, iteration and step say which is which.
+    const launched: Rows = { ...eager(4, () => ({ pid: 7 })) };
+    for (const [pid, sizes] of [
+      [9, [64, 64, 64, 64]],
+      [7, [1, 1, 8, 8]],
+    ] as const) {
+      launched.stages!.push(
+        ...sizes.map((batch_size, step_index) => {
+          const keys = { capture_id: 'record', pid, step_index, batch_size };
+          return stage(10 * pid + step_index, 'decode', 1000 * step_index, 1000 * step_index + 900, keys);
+        }),
+      );
+    }
+    const ofLaunch = (await analyzeTrace(await sessionOf(launched))).data;
+    for (const { phases, headlines } of [told, joined, ofLaunch]) {
+      const [decode] = phases;
+      expect(decode).toMatchObject({ kind: 'decode', instances: 4 });
+      expect(
+        decode!.by_batch.map((one) => [one.batch_size, one.wall.count, one.kernels, one.idle_ns]),
+      ).toEqual([
+        [1, 2, 200, 800 * us],
+        [8, 2, 200, 800 * us],
+      ]);
+      expect(headlines.find(({ id }) => id === 'batch_sizes')!.text).toContain('batch 8 1.00 ms (80 % idle)');
+    }
+    expect(
+      (await analyzeTrace(await sessionOf(eager(2, () => ({ batch_size: 4 }))))).data.phases[0]!.by_batch,
+    ).toEqual([]);
+  });
+});
