@@ -91,7 +91,8 @@ async function columnsOf(
     );
     return new Map(described.map((column) => [column.column_name, column.column_type]));
   } catch (error) {
-    throw damaged(folder, `${table}.parquet is no whole Parquet file (${messageOf(error)}).`, error);
+    const [first] = messageOf(error).split('\n');
+    throw damaged(folder, `${table}.parquet is no whole Parquet file (${first}).`, error);
   }
 }
 
