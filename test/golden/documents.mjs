@@ -1,0 +1,268 @@
+// Golden documents: every document that the built binary makes of the fixtures, as lines `path = value`, so that two commits can be
+// compared by `diff`. Prose, times and paths are masked: a rewrite of words changes nothing here, a changed number does.
+//
+//   node test/golden/documents.mjs make DIR [--cli dist/cli.js] [--archives DIR] [--only TEXT]
+//   node test/golden/documents.mjs compare BEFORE AFTER
+//
+// To compare with another commit: check it out in a second folder, `npm ci && npm run build` there, and pass its dist/cli.js as --cli.
+// --archives adds exported sessions (.tgz), for example those of an older version; a profile of the embedded engine has no fixture.
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, join, resolve } from 'node:path';
+import process from 'node:process';
+import { parseArgs } from 'node:util';
+import { DuckDBInstance } from '@duckdb/node-api';
+
+const fixtures = resolve(import.meta.dirname, '../fixtures');
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    cli: { type: 'string', default: resolve(import.meta.dirname, '../../dist/cli.js') },
+    archives: { type: 'string' },
+    only: { type: 'string', default: '' },
+  },
+});
+
+const [verb, ...folders] = positionals;
+if (verb === 'make' && folders.length === 1) await make(folders[0]);
+else if (verb === 'compare' && folders.length === 2) compare(folders[0], folders[1]);
+else {
+  process.stderr.write(
+    'usage: documents.mjs make DIR [--cli FILE] [--archives DIR] [--only TEXT] | compare BEFORE AFTER\n',
+  );
+  process.exitCode = 2;
+}
+
+/** Writes one `.txt` per document into `folder`. */
+async function make(folder) {
+  mkdirSync(folder, { recursive: true });
+  const home = mkdtempSync(join(tmpdir(), 'inferscope-golden-'));
+  const cli = (...args) =>
+    spawnSync(process.execPath, [resolve(values.cli), ...args], {
+      encoding: 'utf8',
+      maxBuffer: 2 ** 30,
+      cwd: home,
+      env: { ...process.env, INFERSCOPE_HOME: home, NO_COLOR: '1', TZ: 'UTC', COLUMNS: '80' },
+    });
+  const write = (name, text) =>
+    writeFileSync(join(folder, `${name.replaceAll(/[^A-Za-z0-9._-]+/g, '-')}.txt`), text);
+  const document = (name, ...args) => {
+    const { status, stdout, stderr } = cli(...args);
+    let lines;
+    try {
+      lines = flatten(JSON.parse(stdout));
+    } catch {
+      lines = [`not JSON: ${mask(stdout.trim().slice(0, 200))}`];
+    }
+    write(name, [`exit = ${status}`, ...(status === 70 ? [stderr] : []), ...lines.sort(), ''].join('\n'));
+  };
+  try {
+    for (const session of sessions()) {
+      if (!session.name.includes(values.only)) continue;
+      process.stderr.write(`${session.name}\n`);
+      const before = new Set(sessionFolders(home));
+      const made = cli(...session.make);
+      const id = sessionFolders(home).find((one) => !before.has(one));
+      if (id === undefined) {
+        write(session.name, `exit = ${made.status}\nno session was made\n`);
+        continue;
+      }
+      cli('session', 'rename', id, session.name);
+      write(`${session.name}.tables`, await tableSums(join(home, 'sessions', id)));
+      for (const question of [
+        ['report'],
+        ['explain'],
+        ['session', 'show'],
+        ['session', 'utilization'],
+        ['gemm'],
+      ])
+        document(`${session.name}.${question.join('-')}`, ...question, id, '--json');
+    }
+    for (const [name, ...args] of comparisons()) if (name.includes(values.only)) document(name, ...args);
+  } finally {
+    rmSync(home, { recursive: true, force: true });
+  }
+}
+
+/** What makes one session each: fixtures that are imported, and archives that are brought in. */
+function sessions() {
+  const file = (path) => join(fixtures, path);
+  const imports = [
+    ['nsys-tiny', 'nsys-2025.3.1-h200/tiny-nsys.sqlite'],
+    ['nsys-graph', 'nsys-2025.3.1-h200/tiny-graph.sqlite'],
+    ['nsys-graph-opaque', 'nsys-2025.3.1-h200/tiny-graph-opaque.sqlite'],
+    ['nsys-whole', 'nsys-2025.3.1-h200/tiny-whole.sqlite'],
+    ['nsys-parquet', 'nsys-2025.3.1-h200/tiny-nsys.parquetdir'],
+    ['nsys-llm', 'nsys-2025.3.1-h200/tiny-llm-b1.parquetdir'],
+    ['kineto-cpu', 'kineto-torch2.11-cpu/layer.json.gz'],
+    ['kineto-gpu', 'kineto-torch2.11-h200/kineto-tiny.json.gz'],
+    ['kineto-stack', 'kineto-torch2.11-h200/kineto-tiny-stack.json.gz'],
+    ['ncu-tiny', 'ncu-2025.3.1-h200/ncu-tiny.raw.csv'],
+    ['ncu-kernels', 'ncu-2025.3.1-h200/ncu-kernels.raw.csv'],
+    ['cublas', 'cublas-cuda13.0-h200/cublas.log'],
+    ['cublaslt', 'cublas-cuda13.0-h200/cublaslt-tiny-llm.log'],
+    [
+      'joined',
+      'nsys-2025.3.1-h200/tiny-nsys.sqlite',
+      'ncu-2025.3.1-h200/ncu-tiny.raw.csv',
+      'cublas-cuda13.0-h200/cublaslt.log',
+    ],
+  ].map(([name, ...paths]) => ({ name, make: ['import', ...paths.map(file), '--quiet'] }));
+  const results = [
+    'benchmark-results-recorded',
+    'benchmark-results-from-schema',
+    'nvidia-smi-580-h200',
+  ].flatMap((folder) =>
+    readdirSync(file(folder))
+      .filter((one) => !one.endsWith('.md') || one.startsWith('llama-bench'))
+      .map((one) => ({ name: `${folder}.${one}`, make: ['import', file(join(folder, one)), '--quiet'] })),
+  );
+  return [
+    ...imports,
+    ...results,
+    ...archives().map((path) => ({ name: archiveName(path), make: ['session', 'import', path] })),
+  ];
+}
+
+function archives() {
+  const folders = ['diagnosis', 'kineto-torch2.11-h200', 'monitor-0.1-h200', 'vllm-0.26-h200'].map((one) =>
+    join(fixtures, one),
+  );
+  if (values.archives !== undefined) folders.push(resolve(values.archives));
+  return folders.flatMap((folder) =>
+    readdirSync(folder)
+      .filter((one) => /\.(tgz|tar\.gz)$/.test(one))
+      .map((one) => join(folder, one)),
+  );
+}
+
+function archiveName(path) {
+  return `${basename(join(path, '..'))}.${basename(path).replace(/\.(tgz|tar\.gz)$/, '')}`;
+}
+
+/** Documents over two sessions, and those that need none. */
+function comparisons() {
+  const faults = readdirSync(join(fixtures, 'diagnosis'))
+    .filter((one) => one.endsWith('-fault.tgz'))
+    .map((one) => one.replace('-fault.tgz', ''));
+  const models = [
+    'llama-3.1-8b',
+    'qwen2.5-7b',
+    'mixtral-8x7b',
+    'deepseek-v3',
+    'gemma-3-27b',
+    'tinyllama-1.1b',
+  ];
+  return [
+    ...faults.flatMap((one) => [
+      [`compare.${one}`, 'session', 'compare', `diagnosis.${one}-fault`, `diagnosis.${one}-fixed`, '--json'],
+      [`verify.${one}`, 'explain', `diagnosis.${one}-fault`, '--verify', `diagnosis.${one}-fixed`, '--json'],
+    ]),
+    ['compare.nsys', 'session', 'compare', 'nsys-tiny', 'nsys-graph', '--json'],
+    ['what-if.vllm', 'explain', 'vllm-0.26-h200.run-in-process', '--what-if', 'int4,batch-size=32', '--json'],
+    ['validate', 'validate', join(fixtures, 'memory-profiles-h200'), '--json'],
+    ...models.flatMap((one) => [
+      [`estimate.${one}`, 'estimate', '--model', one, '--json'],
+      [`predict.${one}`, 'predict', '--model', one, '--gpu', 'H200', '--json'],
+    ]),
+  ];
+}
+
+function sessionFolders(home) {
+  try {
+    return readdirSync(join(home, 'sessions'));
+  } catch {
+    return [];
+  }
+}
+
+/** One line per column of every Parquet file of a session: rows, and the sum of the hashes of its values. */
+async function tableSums(folder) {
+  const files = readdirSync(join(folder, 'tables'), { recursive: true })
+    .filter((one) => one.endsWith('.parquet'))
+    .sort();
+  const instance = await DuckDBInstance.create();
+  const connection = await instance.connect();
+  const lines = [];
+  for (const one of files) {
+    const from = `read_parquet('${join(folder, 'tables', one).replaceAll("'", "''")}')`;
+    const columns = (await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${from}`))
+      .getRows()
+      .map(([name]) => name);
+    const sums = columns.map((name) => `sum(hash("${name}")::HUGEINT)::VARCHAR`);
+    const [row] = (
+      await connection.runAndReadAll(`SELECT count(*)::VARCHAR, ${sums.join(', ')} FROM ${from}`)
+    ).getRows();
+    lines.push(
+      `${one} rows = ${row[0]}`,
+      ...columns.map((name, index) => `${one} ${name} = ${row[index + 1]}`),
+    );
+  }
+  connection.closeSync();
+  instance.closeSync();
+  return `${lines.join('\n')}\n`;
+}
+
+/** A JSON value as lines; what stands in a list is named by its id where it has one, so that an insertion moves nothing else. */
+function flatten(value, path = '') {
+  if (Array.isArray(value)) {
+    const ids = value.map((one, index) => idOf(one) ?? String(index));
+    const seen = new Map();
+    return value.flatMap((one, index) => {
+      const nth = seen.get(ids[index]) ?? 0;
+      seen.set(ids[index], nth + 1);
+      return flatten(one, `${path}[${ids[index]}${nth === 0 ? '' : `#${nth}`}]`);
+    });
+  }
+  if (value !== null && typeof value === 'object')
+    return Object.entries(value).flatMap(([key, one]) =>
+      varies(key) ? [] : flatten(one, path === '' ? key : `${path}.${key}`),
+    );
+  return [`${path} = ${typeof value === 'string' ? mask(value) : JSON.stringify(value)}`];
+}
+
+function idOf(value) {
+  if (value === null || typeof value !== 'object') return null;
+  for (const key of ['id', 'rule', 'bar', 'kind', 'class', 'metric', 'code', 'short_name', 'name', 'stage'])
+    if (typeof value[key] === 'string') return mask(value[key]);
+  return null;
+}
+
+/** What differs between two runs of one commit: when and where it ran, and what was installed there. */
+function varies(key) {
+  return /^(started_at|ended_at|created_at|captured_at|imported_at|session|sessions|session_id|path|sha256|command|tool_version|schema)$/.test(
+    key,
+  );
+}
+
+/** Ids, codes and names stay; prose, paths and dates become a mark. */
+function mask(text) {
+  if (text.length > 120 || /\s/.test(text)) return '<text>';
+  if (/^\d{4}-\d\d-\d\d|^\d{8}-\d{6}/.test(text)) return '<time>';
+  return text.startsWith('/') ? '<path>' : JSON.stringify(text);
+}
+
+/** Prints what differs, document by document; exit code 1 where anything does. */
+function compare(before, after) {
+  const names = [...new Set([...readdirSync(before), ...readdirSync(after)])].sort();
+  let changed = 0;
+  for (const name of names) {
+    const [left, right] = [before, after].map((folder) => {
+      try {
+        return readFileSync(join(folder, name), 'utf8').split('\n');
+      } catch {
+        return [];
+      }
+    });
+    const gone = left.filter((line) => !right.includes(line));
+    const come = right.filter((line) => !left.includes(line));
+    if (gone.length + come.length === 0) continue;
+    changed += 1;
+    process.stdout.write(`${name}: ${gone.length} lines gone, ${come.length} new\n`);
+    for (const line of gone.slice(0, 12)) process.stdout.write(`  - ${line}\n`);
+    for (const line of come.slice(0, 12)) process.stdout.write(`  + ${line}\n`);
+  }
+  process.stdout.write(`${names.length} documents, ${changed} differ\n`);
+  if (changed > 0) process.exitCode = 1;
+}
