@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { proposedCapture } from './agent.js';
-import { asking, smallSession } from './test-ask.js';
+import { asking, contextOf, smallSession } from './test-ask.js';
 import { type Reply, testServer, type TestServer } from './test-server.js';
 
 let server: TestServer | null = null;
@@ -113,6 +113,74 @@ describe('an answer', () => {
       headers: { 'x-api-key': 'sk-test-0123456789abcdef' },
     });
     expect(seen[0]!.body.tools!.map(({ name }) => name)).toContain('model_arithmetic');
+  });
+});
+
+describe('bounds, whatever the server answers', () => {
+  test('eight calls of a reply are run, two at a time, and the rest is dropped', async () => {
+    const calls = Array.from({ length: 2000 }, (_, i) => ({
+      name: 'sql',
+      arguments: JSON.stringify({ query: `SELECT ${i} AS one` }),
+    }));
+    const { url, seen } = await scripted({ calls }, { text: 'Done.' });
+    const notes: string[] = [];
+    const context = contextOf(session);
+    let running = 0;
+    let most = 0;
+    const query: typeof context.query = async (text) => {
+      most = Math.max(most, ++running);
+      const rows = await context.query(text);
+      running--;
+      return rows;
+    };
+    const { queries, answer } = await asking(session, url, {
+      context: { ...context, query },
+      onNote: (note) => notes.push(note),
+    });
+    expect([answer, queries.length, most, notes.length]).toEqual(['Done.', 1 + 8, 2, 1]);
+    expect(notes[0]).toContain('1992');
+    // Neither the calls nor their results are in the conversation.
+    expect(seen[1]!.body.messages.filter(({ role }) => role === 'tool').length).toBe(8);
+  });
+
+  test('a reply longer than the limit is not read', async () => {
+    const { code, parts } = await failure({ text: 'word '.repeat(2000) }, { limits: { replyBytes: 4096 } });
+    expect([code, parts.what]).toEqual(['E_SERVER_RESPONSE', expect.stringContaining('longer than')]);
+    expect(server!.seen.length).toBe(1);
+  });
+
+  test.each([{ tokens: 100 }, { bytes: 1000 }, { seconds: 0 }])(
+    'after a budget of %o the next reply is the answer, although the model asks on',
+    async (limits) => {
+      const { url, seen } = await scripted(sql('SELECT 1 AS n'));
+      const notes: string[] = [];
+      await asking(session, url, { limits, onNote: (note) => notes.push(note) });
+      expect(notes).toEqual([expect.stringContaining('its limit')]);
+      expect(seen.at(-1)!.body.tool_choice).toBe('none');
+      expect(seen.length).toBe(limits.seconds === 0 ? 1 : 2);
+    },
+  );
+
+  test('an answer is cut to its limit, and that is reported', async () => {
+    const { url } = await scripted({ text: 'x'.repeat(500) });
+    const notes: string[] = [];
+    const { answer } = await asking(session, url, {
+      limits: { answerCharacters: 100 },
+      onNote: (note) => notes.push(note),
+    });
+    expect([answer.length, notes.length]).toEqual([100, 1]);
+  });
+
+  test('a redirect is not followed: nothing reaches the other server', async () => {
+    const other = await testServer([{ text: 'thank you for the key' }]);
+    try {
+      const headers = { location: `${other.url}/chat/completions` };
+      const { code, parts } = await failure({ status: 307, message: '', headers });
+      expect([code, other.seen.length]).toEqual(['E_SERVER_RESPONSE', 0]);
+      expect(parts.what).toContain(new URL(other.url).host);
+    } finally {
+      await other.close();
+    }
   });
 });
 

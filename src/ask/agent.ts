@@ -1,6 +1,7 @@
-import type { ModelMessage } from 'ai';
+import type { LanguageModelUsage, ModelMessage } from 'ai';
 import type { AnalyzeResult } from '../model/documents/analyze.js';
 import { figure, type Figure, missing } from '../model/figure.js';
+import { AskBudget, type AskLimits } from './budget.js';
 import { checkClaims } from './check-claims.js';
 import { evidenceOf } from './evidence.js';
 import { languageModel } from './language-model.js';
@@ -22,6 +23,8 @@ export interface AskOptions {
   context: ToolContext;
   redact: Redactor;
   signal: AbortSignal;
+  /** Instead of the default ones. */
+  limits?: Partial<AskLimits>;
   /** The conversation that is continued. */
   before?: { messages: ModelMessage[]; queries: RecordedQuery[] };
   onQuery?: (query: RecordedQuery) => void;
@@ -46,9 +49,11 @@ export async function ask(options: AskOptions): Promise<Asked> {
   const { settings, mode, redact, signal, before } = options;
   requireKey(settings);
   const question = redact.text(options.question);
+  const budget = new AskBudget(options.limits);
   const record = recorder(
     options.context,
     redact,
+    budget.limits.callsAtOnce,
     (before?.queries ?? []).filter(({ id }) => id !== 'q0').length,
   );
   const opening = redact.json(options.opening);
@@ -57,12 +62,15 @@ export async function ask(options: AskOptions): Promise<Asked> {
     content: before ? question : firstMessage(question, opening),
   };
   const steps = Math.max(1, settings.maxSteps ?? defaultSteps[mode]);
-  const result = await replies(options, user, record, steps);
+  const result = await replies(options, user, record, steps, budget);
   const given: RecordedQuery[] = before ? [] : [givenQuery(mode, opening)];
   const asked = [...(before?.queries ?? []), ...given, ...record.queries];
   const names = (await Promise.all(options.context.sessions.map(tellingNames))).flat();
   const known = evidenceOf(asked, question, [...new Set([...names, ...names.map(redact.text)])]);
-  const said = result.text.trim();
+  const whole = result.text.trim();
+  const said = whole.slice(0, budget.limits.answerCharacters);
+  if (said.length < whole.length)
+    options.onNote?.(`the answer was cut from ${whole.length} to ${said.length} characters`);
   const { text, claims } = checkClaims(said, known, question, new Set(asked.map(({ id }) => id)));
   signal.throwIfAborted();
   return {
@@ -95,11 +103,19 @@ async function replies(
   user: ModelMessage,
   record: ReturnType<typeof recorder>,
   steps: number,
+  budget: AskBudget,
 ) {
   const { generateText, stepCountIs } = await import('ai');
-  let told = 0;
+  let reported = 0;
+  let mustAnswer = false;
+  const { callsPerReply } = budget.limits;
   const request = {
-    model: await languageModel(settings),
+    model: await languageModel(settings, budget, {
+      onDropped: (calls) =>
+        onNote?.(
+          `${calls} more tool calls of one reply were dropped: the limit is ${callsPerReply} per reply`,
+        ),
+    }),
     system: systemPrompt(mode),
     messages: [...(before?.messages ?? []), user],
     abortSignal: signal,
@@ -108,13 +124,18 @@ async function replies(
     return await generateText({
       ...request,
       tools: await toolSet(tools, record),
-      stopWhen: stepCountIs(steps),
-      // The last reply is for the answer.
-      prepareStep: ({ stepNumber }) => (stepNumber === steps - 1 ? { toolChoice: 'none' } : {}),
+      stopWhen: [stepCountIs(steps), () => mustAnswer],
+      prepareStep({ stepNumber, steps: before }) {
+        const usedUp = budget.usedUp(tokensOf(before));
+        if (usedUp !== null)
+          onNote?.(`this question has used ${usedUp}, its limit: the next reply is the answer`);
+        mustAnswer = usedUp !== null || stepNumber === steps - 1;
+        return mustAnswer ? { toolChoice: 'none' } : {};
+      },
       onStepFinish: ({ toolCalls }) => {
         for (const call of toolCalls)
           if (call.invalid) record.refused(call.toolName, call.input, call.error ?? 'not understood');
-        for (; told < record.queries.length; told++) onQuery?.(record.queries[told]!);
+        for (; reported < record.queries.length; reported++) onQuery?.(record.queries[reported]!);
       },
     });
   } catch (error) {
@@ -127,6 +148,10 @@ async function replies(
     throw await modelFailure(error, settings, signal.aborted);
   }
 }
+
+/** As the provider counts them; 0 where it does not. */
+const tokensOf = (steps: readonly { usage: LanguageModelUsage }[]): number =>
+  steps.reduce((sum, { usage }) => sum + (usage.inputTokens ?? 0) + (usage.outputTokens ?? 0), 0);
 
 /** Of the tokens that the provider counted, at the configured prices. */
 function costOf(settings: ModelSettings, input: number | undefined, output: number | undefined): Figure {

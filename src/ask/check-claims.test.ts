@@ -173,3 +173,43 @@ describe('claims', () => {
     expect(claims).toMatchObject([{ text: '32', verified: true, how: 'question' }]);
   });
 });
+
+// At the square of its length 100 kB took 41 s, and each of these is twice that: a far longer time than a test has.
+describe('a long text is checked in time proportional to its length', () => {
+  const cited = Array.from(
+    { length: 30 },
+    (_, i) => ({ value: i * 1.37, dimension: 'time', query: 'q1' }) as const,
+  );
+  test.each<[string, string, number | null]>([
+    ['numbers of one sentence', Array.from({ length: 10_000 }, (_, i) => `${i}.${i} ms`).join(' '), 10_000],
+    [
+      'one with a citation',
+      `${Array.from({ length: 10_000 }, (_, i) => `${i}.${i} ms`).join(' ')} [q1]`,
+      10_000,
+    ],
+    [
+      'numbers of a line each',
+      Array.from({ length: 10_000 }, (_, i) => `${i}.${i} ms [q${i}]`).join('\n'),
+      null,
+    ],
+    ['numbers in code', '`12 ms` '.repeat(12_000), 12_000],
+    ['a long row of digits', `${'1'.repeat(200_000)}x`, 0],
+    ['a row of groups', `${'111 '.repeat(50_000)}111x`, null],
+    ['a row of versions', '1.'.repeat(100_000), 0],
+    ['numbers in words', `${'one '.repeat(50_000)}two`, 0],
+    ['brackets', '[q1 '.repeat(50_000), 0],
+    ['unfinished code', '`1 ms'.repeat(20_000), null],
+  ])('%s', (_, text, count) => {
+    const { claims } = checkClaims(text, cited, '', new Set(['q1']));
+    if (count !== null) expect(claims.length).toBe(count);
+  });
+
+  test('against many values', () => {
+    const many = Array.from(
+      { length: 200_000 },
+      (_, i) => ({ value: i * 7.13, dimension: 'time', query: `q${i % 80}` }) as const,
+    );
+    const text = Array.from({ length: 2000 }, (_, i) => `${i}.${i} ms [q${i % 80}].`).join(' ');
+    expect(checkClaims(text, many, '').claims.length).toBe(2000);
+  });
+});

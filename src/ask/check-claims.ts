@@ -1,4 +1,6 @@
 import type { Claim } from '../model/documents/analyze.js';
+import type { Dimension } from './units.js';
+import { anyWithin, firstFrom, stepsTaken, ValueIndex } from './value-index.js';
 import { type KnownValue, valuesOf } from './values.js';
 import { numbersIn, type WrittenNumber } from './written-numbers.js';
 
@@ -28,6 +30,7 @@ export interface CheckedAnswer {
  * that its sentence cites, in its unit and to the digits shown, or the ratio, difference, sum or relative change of two of
  * them; without a citation, and for what is worked out, only where it would hardly agree by chance: with hundreds of values
  * some number fits anything. A value of no known unit answers for no unit. Numbers of the question itself are no claims.
+ * Takes time in proportion to the answer: values are looked up, sentences and pairs of values are made once.
  * @param queries ids that can be cited; null for those of the values
  */
 export function checkClaims(
@@ -36,18 +39,22 @@ export function checkClaims(
   question: string,
   queries: ReadonlySet<string> | null = null,
 ): CheckedAnswer {
-  const asked = valuesOf(question, 'question');
-  const there = queries ?? new Set(known.map(({ query }) => query));
+  const index = new ValueIndex(known);
+  const asked = new ValueIndex(valuesOf(question, 'question'));
+  const there = queries ?? new Set(index.queries);
+  const cited = citations(answer, index);
   const marks: { at: number; mark: string; claim: Claim | null }[] = [];
   for (const number of numbersIn(answer)) {
     if (isOrdinal(answer, number)) continue;
-    const claim = claimOf(number, known, asked, citedAround(answer, number));
+    const claim = claimOf(number, index, asked, cited(number));
     marks.push({ at: number.end, mark: claim.verified ? '' : ' (unverified)', claim });
   }
-  for (const { index, 0: id } of answer.matchAll(/(?<=\[[^\]\n]*)\bq\d+\b(?=[^[\n]*\])/g)) {
-    if (there.has(id)) continue;
-    const claim: Claim = { text: id, verified: false, queries: [], how: null };
-    marks.push({ at: index + id.length, mark: ' (no such query)', claim });
+  for (const { index: bracket, 0: inside } of answer.matchAll(/\[[^[\]\n]*\]/g)) {
+    for (const { index: at, 0: id } of inside.matchAll(/\bq\d+\b/g)) {
+      if (there.has(id)) continue;
+      const claim: Claim = { text: id, verified: false, queries: [], how: null };
+      marks.push({ at: bracket + at + id.length, mark: ' (no such query)', claim });
+    }
   }
   let text = '';
   let from = 0;
@@ -58,57 +65,85 @@ export function checkClaims(
   return { text: text + answer.slice(from), claims: marks.flatMap(({ claim }) => claim ?? []) };
 }
 
-/** Units that values of a dimension are told in. */
-const usualScales: Partial<Record<KnownValue['dimension'], readonly number[]>> = {
+/** Units that values of a dimension are written in. */
+const usualScales: Partial<Record<Dimension, readonly number[]>> = {
   time: [1, 1e3, 1e6, 1e9],
   ratio: [1, 0.01],
   bytes: [1, 1e6, 1e9, 2 ** 20, 2 ** 30],
   bytes_rate: [1, 1e9, 1e12],
   flop_rate: [1, 1e9, 1e12],
 };
+const dimensions: readonly Dimension[] = [
+  ...(Object.keys(usualScales) as Dimension[]),
+  ...(['flop', 'rate', 'frequency', 'power', 'energy', 'temperature', 'money', 'plain', 'unknown'] as const),
+];
 
-/** Whether a bare number is one of the values in some unit that values are told in, and would hardly be by chance. */
-export function agreesWith(value: number, known: readonly KnownValue[], question: string): boolean {
+/** Whether a bare number is one of the values in some unit that values are written in, and would hardly be by chance. */
+export function agreesWith(value: number, known: ValueIndex, question: readonly KnownValue[]): boolean {
   const digits = /^[\d.]+/.exec(String(value))?.[0] ?? '';
   const rounding = 0.5 * 10 ** -(digits.split('.')[1]?.length ?? 0);
-  if (valuesOf(question, 'question').some((one) => Math.abs(one.value - value) <= rounding * slack))
-    return true;
-  const all = known.flatMap(({ value: own, dimension }) =>
-    (usualScales[dimension] ?? [1]).map((scale) => Math.abs(own) / scale),
+  if (question.some((one) => Math.abs(one.value - value) <= rounding * slack)) return true;
+  const scaled = dimensions.flatMap((dimension) => {
+    const lists = known.magnitudes(known.queries, [dimension]).map(({ list }) => list);
+    return (usualScales[dimension] ?? [1]).map((scale) => ({ scale, lists }));
+  });
+  const near = scaled.filter(({ scale, lists }) =>
+    lists.some((list) => anyWithin(list, ...span(value, rounding * slack, scale))),
   );
-  return (
-    all.some((one) => Math.abs(one - value) <= rounding * slack) &&
-    chance(value, rounding, all) <= byChance.elsewhere
+  if (near.length === 0) return false;
+  const most = byChance.elsewhere;
+  const steps = scaled.reduce(
+    (sum, { scale, lists }) => sum + takenNearby(lists, value, rounding, scale, most),
+    0,
   );
+  return steps / stepsNearby(value, rounding) <= most;
 }
 
 /** "1." or "2)" at the beginning of a line. */
 function isOrdinal(answer: string, { start, end, unit }: WrittenNumber): boolean {
-  const line = answer.slice(answer.lastIndexOf('\n', start - 1) + 1, start);
-  return unit === null && /^\s*(?:[-*#]+\s*)?$/.test(line) && /^[.)]\s/.test(answer.slice(end, end + 2));
+  if (unit !== null || !/^[.)]\s/.test(answer.slice(end, end + 2))) return false;
+  // List marks are short; what stands further from the line's beginning is text.
+  const before = answer.slice(Math.max(0, start - 40), start);
+  const line = before.lastIndexOf('\n');
+  return (line >= 0 || start <= 40) && /^\s*(?:[-*#]+\s*)?$/.test(before.slice(line + 1));
 }
 
-/** [q1], [q2, q3] in the same sentence. */
-function citedAround(answer: string, { start, end }: WrittenNumber): Set<string> {
-  const before = answer.slice(0, start);
-  const from = Math.max(
-    before.lastIndexOf('\n'),
-    ...[...before.matchAll(/[.!?]\s/g)].map(({ index }) => index),
-  );
-  const after = /[.!?](?:\s|$)|\n/.exec(answer.slice(end));
-  const sentence = answer.slice(from + 1, after ? end + after.index + 1 : answer.length);
-  // A citation may stand behind the full stop.
-  const behind =
-    /^\s*(?:\[q[^\]]*\]\s*)+/.exec(answer.slice(after ? end + after.index + 1 : answer.length))?.[0] ?? '';
-  return new Set([...`${sentence}${behind}`.matchAll(/\bq\d+\b/g)].map(([id]) => id));
+/** What a sentence cites, and what can be worked out of that. */
+interface Citation {
+  queries: string[];
+  others: string[];
+  worked: Map<Dimension, WorkedValues>;
 }
 
-function claimOf(
-  number: WrittenNumber,
-  known: readonly KnownValue[],
-  asked: readonly KnownValue[],
-  cited: ReadonlySet<string>,
-): Claim {
+/** [q1], [q2, q3] in the sentence of a number, or right behind its full stop. */
+function citations(answer: string, index: ValueIndex): (number: WrittenNumber) => Citation {
+  const ends = [...answer.matchAll(/[.!?](?=\s|$)|\n/g)].map(({ index: at }) => at);
+  const bySentence = new Map<string, Citation>();
+  const byQueries = new Map<string, Citation>();
+  return ({ start, end }) => {
+    const from = (ends[firstFrom(ends, start) - 1] ?? -1) + 1;
+    const to = ends[firstFrom(ends, end)] ?? answer.length;
+    const sentence = `${from}-${to}`;
+    const known = bySentence.get(sentence);
+    if (known) return known;
+    const behind = /^\s{0,8}(?:\[q[^\]\n]{0,200}\]\s?)+/.exec(answer.slice(to + 1, to + 1000))?.[0] ?? '';
+    const text = `${answer.slice(from, to)}${behind}`;
+    const queries = [...new Set([...text.matchAll(/\bq\d+\b/g)].map(([id]) => id))].sort();
+    const key = queries.join(' ');
+    const citation = byQueries.get(key) ?? citationOf(queries, index);
+    byQueries.set(key, citation);
+    bySentence.set(sentence, citation);
+    return citation;
+  };
+}
+
+const citationOf = (queries: string[], index: ValueIndex): Citation => ({
+  queries,
+  others: index.queries.filter((query) => !queries.includes(query)),
+  worked: workedOf(distinct(index.of(queries))),
+});
+
+function claimOf(number: WrittenNumber, known: ValueIndex, asked: ValueIndex, cited: Citation): Claim {
   const { text, value, unit } = number;
   const claim = (how: Claim['how'], queries: string[]): Claim => ({
     text,
@@ -116,28 +151,48 @@ function claimOf(
     queries: [...new Set(queries)],
     how,
   });
-  const own = known.filter(({ query }) => cited.has(query));
-  const here = returnedBy(number, own, byChance.cited);
-  if (here) return claim('returned', [here.query]);
-  if (asked.some((one) => holds(number, one)) || (unit === null && trivial.has(value)))
+  const here = returnedBy(number, known, cited.queries, byChance.cited);
+  if (here !== null) return claim('returned', [here]);
+  if (holdsIn(number, asked, asked.queries) !== null || (unit === null && trivial.has(value)))
     return claim('question', []);
-  const elsewhere = returnedBy(
-    number,
-    known.filter(({ query }) => !cited.has(query)),
-    byChance.elsewhere,
-  );
-  if (elsewhere) return claim('returned', [elsewhere.query]);
-  const worked = workedOut(number, distinct(own));
+  const elsewhere = returnedBy(number, known, cited.others, byChance.elsewhere);
+  if (elsewhere !== null) return claim('returned', [elsewhere]);
+  const worked = workedOut(number, cited.worked);
   return worked ? claim(worked.how, worked.queries) : claim(null, []);
 }
 
-/** The value that it is, unless there are so many that one of them had to fit. */
-function returnedBy(number: WrittenNumber, values: readonly KnownValue[], most: number): KnownValue | null {
-  const found = values.find((one) => holds(number, one)) ?? null;
-  if (!found) return null;
+/** What may answer for a number: values of its dimension; without a unit what is counted, and shares. */
+const dimensionsOf = ({ unit }: WrittenNumber): readonly Dimension[] =>
+  unit === null ? ['plain', 'unknown', 'ratio'] : [unit.dimension];
+
+/** From and to, in base units. */
+const span = (value: number, around: number, scale: number): [number, number] => [
+  (Math.abs(value) - around) * scale,
+  (Math.abs(value) + around) * scale,
+];
+
+/** The first query with a value that the number may be a rounding of. */
+function holdsIn(number: WrittenNumber, known: ValueIndex, queries: readonly string[]): string | null {
+  const within = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
+  const found = known
+    .magnitudes(queries, dimensionsOf(number))
+    .find(({ list }) => anyWithin(list, ...within));
+  return found?.query ?? null;
+}
+
+/** The query whose value it is, unless there are so many that one of them had to fit. */
+function returnedBy(
+  number: WrittenNumber,
+  known: ValueIndex,
+  queries: readonly string[],
+  most: number,
+): string | null {
+  const found = holdsIn(number, known, queries);
+  if (found === null) return null;
   const tooCoarse = stepsNearby(Math.abs(number.value), number.rounding) < fewestSteps;
   if (most === byChance.cited && (isSmallCount(number) || tooCoarse)) return found;
-  return chanceOf(number, values) <= most ? found : null;
+  const lists = known.magnitudes(queries, dimensionsOf(number)).map(({ list }) => list);
+  return agreesByChance(number, lists, most) ? null : found;
 }
 
 const isSmallCount = ({ value, unit }: WrittenNumber): boolean =>
@@ -146,31 +201,52 @@ const isSmallCount = ({ value, unit }: WrittenNumber): boolean =>
 interface Worked {
   how: 'ratio' | 'difference' | 'sum';
   queries: string[];
-  value: KnownValue;
+  magnitude: number;
 }
 
-/** Ratio, difference, sum or relative change of two values of one dimension. */
-function workedOut(number: WrittenNumber, values: readonly KnownValue[]): Worked | null {
-  if (values.length > mostForPairs) return null;
-  const pairs: Worked[] = [];
+interface WorkedValues {
+  all: Worked[];
+  /** Theirs, ascending. */
+  magnitudes: number[];
+}
+
+/** Ratios, differences, sums and relative changes of two values of one dimension, by dimension and magnitude. */
+function workedOf(values: readonly KnownValue[]): Map<Dimension, WorkedValues> {
+  const all = new Map<Dimension, Worked[]>();
+  if (values.length > mostForPairs) return new Map();
   for (const a of values) {
     for (const b of values) {
       if (a === b || a.dimension !== b.dimension) continue;
       const queries = [a.query, b.query];
-      const add = (how: Worked['how'], value: Partial<KnownValue>) =>
-        pairs.push({ how, queries, value: { ...a, ...value } });
+      const add = (how: Worked['how'], dimension: Dimension, value: number) => {
+        const own = all.get(dimension) ?? [];
+        own.push({ how, queries, magnitude: Math.abs(value) });
+        all.set(dimension, own);
+      };
       if (b.value !== 0) {
-        add('ratio', { value: a.value / b.value, dimension: 'ratio' });
-        add('ratio', { value: 1 - a.value / b.value, dimension: 'ratio' });
+        add('ratio', 'ratio', a.value / b.value);
+        add('ratio', 'ratio', 1 - a.value / b.value);
       }
-      add('difference', { value: a.value - b.value });
-      add('sum', { value: a.value + b.value });
+      add('difference', a.dimension, a.value - b.value);
+      add('sum', a.dimension, a.value + b.value);
     }
   }
-  const found = pairs.find(({ value }) => holds(number, value));
+  return new Map(
+    [...all].map(([dimension, own]) => {
+      own.sort((a, b) => a.magnitude - b.magnitude);
+      return [dimension, { all: own, magnitudes: own.map(({ magnitude }) => magnitude) }];
+    }),
+  );
+}
+
+function workedOut(number: WrittenNumber, worked: ReadonlyMap<Dimension, WorkedValues>): Worked | null {
+  const [low, high] = span(number.value, number.rounding * slack, number.unit?.scale ?? 1);
+  const own = dimensionsOf(number).flatMap((dimension) => worked.get(dimension) ?? []);
+  const found = own.find(({ magnitudes }) => anyWithin(magnitudes, low, high));
   if (!found) return null;
-  const all = pairs.map(({ value }) => value);
-  return chanceOf(number, all) <= byChance.elsewhere ? found : null;
+  const lists = own.map(({ magnitudes }) => magnitudes);
+  if (agreesByChance(number, lists, byChance.elsewhere)) return null;
+  return found.all[firstFrom(found.magnitudes, low)]!;
 }
 
 function distinct(values: readonly KnownValue[]): KnownValue[] {
@@ -178,35 +254,24 @@ function distinct(values: readonly KnownValue[]): KnownValue[] {
   return [...seen.values()];
 }
 
-const chanceOf = (number: WrittenNumber, values: readonly KnownValue[]): number =>
-  chance(
-    Math.abs(number.value),
-    number.rounding,
-    values.filter((one) => fits(number, one)).map((one) => Math.abs(one.value) / (number.unit?.scale ?? 1)),
-  );
+/** Whether more than this share of the numbers of its size and digits agree with one of the values. */
+function agreesByChance(number: WrittenNumber, lists: readonly (readonly number[])[], most: number): boolean {
+  const { rounding, unit } = number;
+  const value = Math.abs(number.value);
+  return takenNearby(lists, value, rounding, unit?.scale ?? 1, most) / stepsNearby(value, rounding) > most;
+}
 
-/**
- * The share of the numbers of this size and these digits that agree with one of the values, over the steps of the last
- * digit nearby. 1 and more: whatever is written agrees.
- */
-function chance(value: number, rounding: number, values: readonly number[]): number {
-  const step = 2 * rounding * slack;
-  const near = values.filter((one) => one >= value / nearby && one <= nearby * value);
-  const steps = new Set(near.map((one) => Math.round(one / step)));
-  return steps.size / stepsNearby(value, rounding);
+/** Steps of the last digit nearby that some value takes. */
+function takenNearby(
+  lists: readonly (readonly number[])[],
+  value: number,
+  rounding: number,
+  scale: number,
+  most: number,
+): number {
+  const range = [(value / nearby) * scale, nearby * value * scale] as const;
+  return stepsTaken(lists, range, 2 * rounding * slack * scale, most * stepsNearby(value, rounding));
 }
 
 const stepsNearby = (value: number, rounding: number): number =>
   Math.max(1, ((nearby - 1 / nearby) * value) / (2 * rounding * slack));
-
-/** Whether a value may answer for a number: the same dimension; without a unit what is counted, and shares. */
-function fits({ unit }: WrittenNumber, { dimension }: KnownValue): boolean {
-  if (unit === null) return dimension === 'plain' || dimension === 'unknown' || dimension === 'ratio';
-  return dimension === unit.dimension;
-}
-
-function holds(number: WrittenNumber, known: KnownValue): boolean {
-  if (!fits(number, known)) return false;
-  const { value, unit, rounding } = number;
-  return Math.abs(Math.abs(known.value) / (unit?.scale ?? 1) - Math.abs(value)) <= rounding * slack;
-}

@@ -1,5 +1,6 @@
 import { agreesWith } from './check-claims.js';
 import type { RecordedQuery } from './recorder.js';
+import { ValueIndex } from './value-index.js';
 import { sqlUnits, withoutTexts } from './sql-units.js';
 import { type KnownValue, valuesOf } from './values.js';
 
@@ -17,11 +18,12 @@ export function evidenceOf(
   question: string,
   names: readonly string[] = [],
 ): KnownValue[] {
-  const known: KnownValue[] = [];
+  const known = new ValueIndex();
+  const asked = valuesOf(question, 'question');
   for (const { id, tool, input, error, data } of queries) {
     if (error !== null) continue;
     if (tool !== 'sql') {
-      known.push(...valuesOf(data, id, { texts: tellingTools.has(tool), names }));
+      known.add(valuesOf(data, id, { texts: tellingTools.has(tool), names }));
       continue;
     }
     // 2**30 and 10^6 are numbers of their own.
@@ -29,18 +31,18 @@ export function evidenceOf(
       /\b(?:2|10)\s*(?:\*\*|\^)\s*\d+|\bpow(?:er)?\(\s*(?:2|10)\s*,\s*\d+\s*\)/gi,
       '1024',
     );
-    const isKnown = (value: number) => agreesWith(value, known, question);
+    const isKnown = (value: number) => agreesWith(value, known, asked);
     if (calculatedWith(sql).some((value) => !isConversion(value) && !isKnown(value))) continue;
     const own = new Set(literals(sql).filter((value) => !isKnown(value)));
-    known.push(
-      ...valuesOf(data, id, {
+    known.add(
+      valuesOf(data, id, {
         texts: false,
         unitOf: sqlUnits(input ?? ''),
         without: (value) => own.has(value),
       }),
     );
   }
-  return known;
+  return known.of(known.queries);
 }
 
 /** Changing a unit: powers of ten, of 1024, seconds of a minute and an hour, bits of a byte. */

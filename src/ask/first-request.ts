@@ -1,4 +1,5 @@
 import type { ModelMessage } from 'ai';
+import { AskBudget } from './budget.js';
 import { languageModel } from './language-model.js';
 import type { ModelSettings } from './model-settings.js';
 import { type AskMode, firstMessage, systemPrompt } from './prompt.js';
@@ -37,11 +38,12 @@ export async function firstRequest(
   };
   // Some providers refuse to build a request without a key.
   const keyed = { ...settings, apiKey: settings.apiKey ?? 'none' };
+  const budget = new AskBudget();
   await generateText({
-    model: await languageModel(keyed, catching),
+    model: await languageModel(keyed, budget, { send: catching }),
     system: systemPrompt(mode),
     messages: [...(before?.messages ?? []), user],
-    tools: await toolSet(options.tools, recorder(options.context, redact, 0)),
+    tools: await toolSet(options.tools, recorder(options.context, redact, budget.limits.callsAtOnce, 0)),
     maxRetries: 0,
   }).catch((error: unknown) => {
     if (caught === null) throw error;

@@ -1,31 +1,25 @@
-import type { LanguageModel } from 'ai';
-import { systemErrorCode } from '../model/errors.js';
+import type { LanguageModel, LanguageModelMiddleware } from 'ai';
+import { boundedFetch, type Fetch } from './bounded-fetch.js';
+import type { AskBudget } from './budget.js';
 import type { ModelSettings } from './model-settings.js';
 
-type Fetch = typeof globalThis.fetch;
-
-/** Trying again does not help; the SDK tries again after any TypeError of fetch. */
-function nobodyThere(error: unknown): boolean {
-  const { cause } = error as { cause?: unknown };
-  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(systemErrorCode(cause) ?? '');
-}
-
-/** The configured model as the `ai` SDK takes it; each reply has its time limit. Loads the provider's package. */
+/**
+ * The configured model as the `ai` SDK takes it, within the limits of the budget. Loads the provider's package.
+ * @param onDropped number of tool calls of a reply beyond callsPerReply; neither run nor sent back
+ */
 export async function languageModel(
-  { provider, baseUrl: baseURL, apiKey, model, timeoutMs }: ModelSettings,
-  send: Fetch = globalThis.fetch,
+  settings: ModelSettings,
+  budget: AskBudget,
+  { send = globalThis.fetch, onDropped }: { send?: Fetch; onDropped?: (calls: number) => void } = {},
 ): Promise<LanguageModel> {
   // The SDK writes what it thinks of a request to stdout.
   (globalThis as { AI_SDK_LOG_WARNINGS?: boolean }).AI_SDK_LOG_WARNINGS = false;
-  const fetch: Fetch = async (input, init) => {
-    const limit = AbortSignal.timeout(timeoutMs);
-    const signal = init?.signal ? AbortSignal.any([init.signal, limit]) : limit;
-    try {
-      return await send(input, { ...init, signal });
-    } catch (error) {
-      throw nobodyThere(error) ? new Error('the connection failed', { cause: error }) : error;
-    }
-  };
+  const fetch = boundedFetch(send, settings.timeoutMs, budget);
+  const [model, { wrapLanguageModel }] = await Promise.all([providerModel(settings, fetch), import('ai')]);
+  return wrapLanguageModel({ model, middleware: fewerCalls(budget.limits.callsPerReply, onDropped) });
+}
+
+async function providerModel({ provider, baseUrl: baseURL, apiKey, model }: ModelSettings, fetch: Fetch) {
   if (provider === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic');
     return createAnthropic({ baseURL, apiKey: apiKey ?? '', fetch })(model);
@@ -38,4 +32,22 @@ export async function languageModel(
     ...(apiKey === null ? {} : { apiKey }),
   });
   return named.chatModel(model);
+}
+
+function fewerCalls(
+  callsPerReply: number,
+  onDropped: ((calls: number) => void) | undefined,
+): LanguageModelMiddleware {
+  return {
+    specificationVersion: 'v3',
+    async wrapGenerate({ doGenerate, params }) {
+      const reply = await doGenerate();
+      // Some servers let the model call tools all the same.
+      const most = params.toolChoice?.type === 'none' ? 0 : callsPerReply;
+      let calls = 0;
+      const content = reply.content.filter(({ type }) => type !== 'tool-call' || ++calls <= most);
+      if (most > 0 && calls > most) onDropped?.(calls - most);
+      return { ...reply, content };
+    },
+  };
 }

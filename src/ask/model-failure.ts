@@ -18,7 +18,9 @@ export async function modelFailure(
   const { baseUrl, model, timeoutMs, apiKeyEnv, apiKey } = settings;
   const { host } = new URL(baseUrl);
   const last = RetryError.isInstance(error) ? error.lastError : error;
-  if (last instanceof InferscopeError) return last;
+  // The SDK wraps what reading a reply throws.
+  const ours = causes(last).find((one) => one instanceof InferscopeError);
+  if (ours) return ours;
   if (interrupted) {
     return new InferscopeError('E_INTERRUPTED', {
       what: 'interrupted before the answer was complete',

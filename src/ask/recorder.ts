@@ -1,6 +1,7 @@
 import type { ToolSet } from 'ai';
 import type { AskedQuery } from '../model/documents/analyze.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { atMost } from './budget.js';
 import { wrapped } from './prompt.js';
 import type { Redactor } from './redactor.js';
 import type { AskTool, ToolContext } from './tools/tool.js';
@@ -21,8 +22,17 @@ export interface Recorder {
   refused(tool: string, input: unknown, error: unknown): void;
 }
 
-/** @param before number of queries of the conversation so far */
-export function recorder(context: ToolContext, redact: Redactor, before: number): Recorder {
+/**
+ * @param callsAtOnce every call of SQL is a process
+ * @param before number of queries of the conversation so far
+ */
+export function recorder(
+  context: ToolContext,
+  redact: Redactor,
+  callsAtOnce: number,
+  before: number,
+): Recorder {
+  const inTurn = atMost(callsAtOnce);
   const queries: RecordedQuery[] = [];
   const add = (query: Omit<RecordedQuery, 'id'>): RecordedQuery => {
     const made = { id: `q${before + queries.length + 1}`, ...query };
@@ -35,7 +45,7 @@ export function recorder(context: ToolContext, redact: Redactor, before: number)
       const asked = redact.text(tool.asked(input as never) ?? '') || null;
       const query = add({ tool: tool.name, input: asked, rows: null, error: null, data: null });
       try {
-        const { data, rows } = await tool.run(input as never, context);
+        const { data, rows } = await inTurn(() => tool.run(input as never, context));
         query.data = cut(redact.json(data));
         query.rows = rows;
       } catch (error) {

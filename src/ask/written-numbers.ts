@@ -1,3 +1,4 @@
+import { firstFrom } from './value-index.js';
 import { type Unit, unitOf, unitPattern } from './units.js';
 
 export interface WrittenNumber {
@@ -18,9 +19,10 @@ const short: Readonly<Record<string, number>> = { k: 1e3, K: 1e3, M: 1e6, G: 1e9
 /**
  * Not inside names (float16, H200, sm_90, 4096x4096 goes number by number), not [q1], not versions. A hyphen before it is
  * a range's ("10-23 ms") where a digit stands before, a name's ("GPT-2") where a letter does. [3] is a footnote.
+ * Its digits are bounded: nobody writes more, and trying every end of a long run takes time with the square of its length.
  */
 const numberPattern = new RegExp(
-  String.raw`(?<![\p{L}\p{Nd}_.])(?<![\p{L}_][-/])(?<!\[(?=\d+\]))([-−+]?)(\d{1,3}(?:[ ,'\u00a0\u2009\u202f]\d{3})+(?!\d)|\d+)(\.\d+)?(e[+-]?\d+)?(?![\d.]*\.\d)` +
+  String.raw`(?<![\p{L}\p{Nd}_.])(?<![\p{L}_][-/])(?<!\[(?=\d+\]))([-−+]?)(\d{1,3}(?:[ ,'\u00a0\u2009\u202f]\d{3}){1,8}(?!\d)|\d{1,40})(?!\d)(\.\d{1,40}(?!\d))?(e[+-]?\d{1,4})?(?![\d.]{0,80}\.\d)` +
     String.raw`(?:([kKMG])(?![\p{L}\p{Nd}_/])|[\s\u00a0\u202f-]?(${unitPattern})(?![\p{L}\p{Nd}_]))?(?=$|[^\p{L}\p{Nd}_]|x\d|×)`,
   'giu',
 );
@@ -28,8 +30,9 @@ const numberPattern = new RegExp(
 /** Numbers of a text. In code (backticks) only those that carry a unit: the others are arguments, sizes and indices. */
 export function numbersIn(text: string): WrittenNumber[] {
   const plain = asciiDigits(text).replaceAll(moments, (moment) => ' '.repeat(moment.length));
-  const code = [...plain.matchAll(/`[^`]*`/g)].map(({ index, 0: span }) => [index, index + span.length]);
-  const inCode = (at: number) => code.some(([from, to]) => at >= from! && at < to!);
+  // An odd number of backticks before it.
+  const ticks = [...plain.matchAll(/`/g)].map(({ index }) => index);
+  const inCode = (at: number) => firstFrom(ticks, at) % 2 === 1 && at < (ticks.at(-1) ?? 0);
   const found = [...[...plain.matchAll(numberPattern)].map(digitsOf), ...wordsOf(plain)]
     .toSorted((a, b) => a.start - b.start)
     .map((one) => ({ ...one, text: text.slice(one.start, one.end) }));
@@ -82,7 +85,7 @@ const tens = 'twenty thirty forty fifty sixty seventy eighty ninety'.split(' ');
 const numeral = [...small, ...tens, 'hundred'].join('|');
 /** "twenty-three milliseconds", "ten times": a number in words that measures something. */
 const wordPattern = new RegExp(
-  String.raw`(?<![\p{L}\p{Nd}_-])((?:${numeral})(?:[\s-](?:and[\s-])?(?:${numeral}))*)[\s\u00a0-](${unitPattern}|times)(?![\p{L}\p{Nd}_])`,
+  String.raw`(?<![\p{L}\p{Nd}_-])((?:${numeral})(?:[\s-](?:and[\s-])?(?:${numeral})){0,7})[\s\u00a0-](${unitPattern}|times)(?![\p{L}\p{Nd}_])`,
   'giu',
 );
 

@@ -1,0 +1,67 @@
+import { InferscopeError, systemErrorCode } from '../model/errors.js';
+import type { AskBudget } from './budget.js';
+
+export type Fetch = typeof globalThis.fetch;
+
+/** Trying again does not help; the SDK tries again after any TypeError of fetch. */
+function nobodyThere(error: unknown): boolean {
+  const { cause } = error as { cause?: unknown };
+  return ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN'].includes(systemErrorCode(cause) ?? '');
+}
+
+/**
+ * A fetch with a time limit per reply, bodies counted and bounded, and redirects refused: the request holds the key and
+ * the session's data, which are for the configured server only.
+ * @throws E_SERVER_RESPONSE for a redirect; reading a longer body than replyBytes fails with the same
+ */
+export function boundedFetch(send: Fetch, timeoutMs: number, budget: AskBudget): Fetch {
+  return async (input, init) => {
+    const limit = AbortSignal.timeout(timeoutMs);
+    const signal = init?.signal ? AbortSignal.any([init.signal, limit]) : limit;
+    budget.bytes += typeof init?.body === 'string' ? Buffer.byteLength(init.body) : 0;
+    let reply: Response;
+    try {
+      reply = await send(input, { ...init, signal, redirect: 'manual' });
+    } catch (error) {
+      throw nobodyThere(error) ? new Error('the connection failed', { cause: error }) : error;
+    }
+    const { status, headers, body } = reply;
+    if (status >= 300 && status < 400) {
+      await body?.cancel();
+      throw redirected(new URL(input instanceof Request ? input.url : input), headers.get('location'));
+    }
+    if (body === null) return reply;
+    return new Response(body.pipeThrough(counted(budget)), { status, headers });
+  };
+}
+
+function counted(budget: AskBudget): TransformStream<Uint8Array, Uint8Array> {
+  const { replyBytes } = budget.limits;
+  let left = replyBytes;
+  return new TransformStream({
+    transform(chunk, controller) {
+      left -= chunk.length;
+      budget.bytes += chunk.length;
+      if (left >= 0) controller.enqueue(chunk);
+      else controller.error(tooLong(replyBytes));
+    },
+  });
+}
+
+const tooLong = (bytes: number): InferscopeError =>
+  new InferscopeError('E_SERVER_RESPONSE', {
+    what: `a reply of the model's server is longer than ${bytes / 2 ** 20} MiB`,
+    why: 'No answer is that long, so the rest was not read.',
+    fix: 'Check the URL and the model (INFERSCOPE_AI_URL, ai: base_url); --model none answers from the session alone.',
+  });
+
+function redirected(from: URL, location: string | null): InferscopeError {
+  const to = location !== null && URL.canParse(location, from.href) ? new URL(location, from) : null;
+  return new InferscopeError('E_SERVER_RESPONSE', {
+    what: `${from.host} redirects to ${to ? to.host : 'no valid URL'}`,
+    why: 'Redirects are not followed: the key and the data are for the configured server. Nothing was sent to another one.',
+    fix: to
+      ? `If you trust ${to.host}, configure the URL that it redirects to (${to.origin}${to.pathname}, without the last part): INFERSCOPE_AI_URL, or ai: base_url`
+      : 'Check the URL (INFERSCOPE_AI_URL, ai: base_url).',
+  });
+}

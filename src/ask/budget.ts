@@ -1,0 +1,61 @@
+/** Bounds of one question to a language model, whatever the server answers. */
+export interface AskLimits {
+  /** Tool calls taken from one reply. */
+  callsPerReply: number;
+  callsAtOnce: number;
+  /** Of one reply, decompressed. 128k tokens of text are about 0.5 MB. */
+  replyBytes: number;
+  /** Of the answer. */
+  answerCharacters: number;
+  /** Once one of these is used up, the next reply must be the answer. */
+  seconds: number;
+  tokens: number;
+  /** Sent and received. */
+  bytes: number;
+}
+
+export const defaultAskLimits: AskLimits = {
+  callsPerReply: 8,
+  callsAtOnce: 2,
+  replyBytes: 4 * 2 ** 20,
+  answerCharacters: 50_000,
+  seconds: 600,
+  tokens: 1_000_000,
+  bytes: 32 * 2 ** 20,
+};
+
+/** What a question has used so far. */
+export class AskBudget {
+  bytes = 0;
+  readonly limits: AskLimits;
+  readonly #started = performance.now();
+
+  constructor(limits: Partial<AskLimits> = {}) {
+    this.limits = { ...defaultAskLimits, ...limits };
+  }
+
+  /** Which budget is used up, for a person; null while there is some of each. */
+  usedUp(tokens: number): string | null {
+    const { seconds, tokens: mostTokens, bytes } = this.limits;
+    if (performance.now() - this.#started >= seconds * 1000) return `${seconds} s`;
+    if (tokens >= mostTokens) return `${mostTokens} tokens`;
+    return this.bytes >= bytes ? `${bytes / 2 ** 20} MiB` : null;
+  }
+}
+
+/** Runs at most `most` of the tasks at a time; the others wait for their turn. */
+export function atMost(most: number): <T>(task: () => Promise<T>) => Promise<T> {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async (task) => {
+    if (running < most) running++;
+    else await new Promise<void>((resolve) => waiting.push(resolve));
+    try {
+      return await task();
+    } finally {
+      const next = waiting.shift();
+      if (next) next();
+      else running--;
+    }
+  };
+}

@@ -1,0 +1,95 @@
+import type { Dimension } from './units.js';
+import type { KnownValue } from './values.js';
+
+/** Magnitudes of one query and dimension, ascending, without repeats. */
+export interface Magnitudes {
+  query: string;
+  list: readonly number[];
+}
+
+interface OfQuery {
+  values: KnownValue[];
+  sorted: Map<Dimension, number[]> | null;
+}
+
+/** Known values by query and dimension, so that looking one up does not read all of them. */
+export class ValueIndex {
+  readonly #byQuery = new Map<string, OfQuery>();
+
+  constructor(values: readonly KnownValue[] = []) {
+    this.add(values);
+  }
+
+  add(values: readonly KnownValue[]): void {
+    for (const value of values) {
+      const own = this.#byQuery.get(value.query) ?? { values: [], sorted: null };
+      own.values.push(value);
+      own.sorted = null;
+      this.#byQuery.set(value.query, own);
+    }
+  }
+
+  get queries(): string[] {
+    return [...this.#byQuery.keys()];
+  }
+
+  of(queries: readonly string[]): KnownValue[] {
+    return queries.flatMap((query) => this.#byQuery.get(query)?.values ?? []);
+  }
+
+  magnitudes(queries: readonly string[], dimensions: readonly Dimension[]): Magnitudes[] {
+    return queries.flatMap((query) => {
+      const own = this.#byQuery.get(query);
+      if (!own) return [];
+      own.sorted ??= sortedByDimension(own.values);
+      const { sorted } = own;
+      return dimensions.flatMap((dimension) => {
+        const list = sorted.get(dimension);
+        return list ? [{ query, list }] : [];
+      });
+    });
+  }
+}
+
+function sortedByDimension(values: readonly KnownValue[]): Map<Dimension, number[]> {
+  const sets = new Map<Dimension, Set<number>>();
+  for (const { dimension, value } of values)
+    sets.set(dimension, (sets.get(dimension) ?? new Set()).add(Math.abs(value)));
+  return new Map([...sets].map(([dimension, own]) => [dimension, [...own].sort((a, b) => a - b)]));
+}
+
+/** Index of the first element of an ascending list that is not below the value; its length where all are. */
+export function firstFrom(list: readonly number[], value: number): number {
+  let low = 0;
+  let high = list.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (list[middle]! < value) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+export function anyWithin(list: readonly number[], low: number, high: number): boolean {
+  const found = list[firstFrom(list, low)];
+  return found !== undefined && found <= high;
+}
+
+/** Number of different multiples of `step` that the elements from low to high round to; counting stops above `enough`. */
+export function stepsTaken(
+  lists: readonly (readonly number[])[],
+  [low, high]: readonly [number, number],
+  step: number,
+  enough: number,
+): number {
+  const steps = new Set<number>();
+  for (const list of lists) {
+    let at = firstFrom(list, low);
+    while (at < list.length && list[at]! <= high && steps.size <= enough) {
+      const taken = Math.round(list[at]! / step);
+      steps.add(taken);
+      at = Math.max(at + 1, firstFrom(list, (taken + 0.5) * step));
+    }
+  }
+  return steps.size;
+}
