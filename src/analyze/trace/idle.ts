@@ -1,4 +1,5 @@
 import type { Idle, PhaseKind } from '../../model/documents/trace.js';
+import { gapParts } from './phases.js';
 import { placeKey, type TraceScope } from './scope.js';
 
 const waitsShown = 40;
@@ -22,8 +23,8 @@ interface EndedGap {
 const ofCalls: ReadonlySet<string | null> = new Set(['host', 'launch_overhead', 'synchronization']);
 
 /**
- * Which gaps of the device cost most: by phase, cause, and the operator or API call that ended them; and the longest
- * single ones. Whole gaps, by the phase of the activity that ends them; a phase's own share of them is in its split.
+ * What the device's gaps consist of: their parts by phase, cause, and the operator or API call that ended the gap; and the
+ * longest single gaps. The phase is that of the activity that ends the gap; time that lies in a phase is in its split.
  */
 export async function idle({ database }: TraceScope): Promise<Idle> {
   // Even an empty table to join costs as much as the rest.
@@ -32,14 +33,20 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
     operators.length === 0
       ? 'focus_gaps g, (SELECT NULL::VARCHAR AS name) o'
       : 'focus_gaps g LEFT JOIN (SELECT op_id, name FROM own_ops) o ON o.op_id = g.before_op_id';
-  // The call is told by the longest gaps of a group: joining all of them to their calls would take longer than all else.
-  // Gaps of a device do not overlap: a begin stands for a gap.
+  // The call is that of the longest gaps of a group: joining all of them to their calls would take longer than all else.
+  // Gaps of a device do not overlap, so its start identifies a gap.
+  const sums = gapParts.map((part) => {
+    const there = `FILTER (${part}_ns > 0)`;
+    const begins = ofCalls.has(part) ? `max_by(start_ns, ${part}_ns, ${callsAsked}) ${there}` : 'NULL';
+    return `{cause: '${part}', count: count(*) ${there}, total_ns: sum(${part}_ns)::DOUBLE, longest_ns: max(${part}_ns), begins: ${begins}::DOUBLE[]}`;
+  });
   const waits = await database.query<
-    GapRow & { count: number; total_ns: number; longest_ns: number; begins: readonly number[] }
+    GapRow & { count: number; total_ns: number; longest_ns: number; begins: readonly number[] | null }
   >(
-    `SELECT g.phase, g.cause, o.name AS operator, count(*) AS count, sum(g.dur_ns)::DOUBLE AS total_ns, max(g.dur_ns) AS longest_ns,
-            max_by(g.start_ns, g.dur_ns, ${callsAsked})::DOUBLE[] AS begins
-     FROM ${operator} GROUP BY ALL ORDER BY total_ns DESC LIMIT ${waitsShown}`,
+    `SELECT phase, operator, part.cause, part.count, part.total_ns, part.longest_ns, part.begins FROM (
+       SELECT phase, operator, unnest(parts) AS part FROM (
+         SELECT g.phase, o.name AS operator, [${sums.join(', ')}] AS parts FROM ${operator} GROUP BY g.phase, o.name))
+     WHERE part.count > 0 ORDER BY part.total_ns DESC, phase, part.cause, operator LIMIT ${waitsShown}`,
   );
   const longest = await database.query<GapRow & EndedGap & { dur_ns: number }>(
     `WITH longest AS (SELECT start_ns, dur_ns, stage_id, cause, before_op_id, pid, correlation FROM own_gaps ORDER BY dur_ns DESC, start_ns LIMIT ${longestShown})
@@ -47,7 +54,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
      FROM longest g JOIN place_of p ON p.stage_id = ${placeKey('g')} LEFT JOIN own_ops o ON o.op_id = g.before_op_id
      GROUP BY ALL ORDER BY g.dur_ns DESC, g.start_ns`,
   );
-  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? begins : []));
+  const asked = waits.flatMap(({ cause, begins }) => (ofCalls.has(cause) ? (begins ?? []) : []));
   const ended = await gapsAt(database, asked);
   const names = await callNames(database, [...ended.values(), ...longest]);
   const nameOf = (gap: EndedGap | undefined): string[] =>
@@ -58,7 +65,7 @@ export async function idle({ database }: TraceScope): Promise<Idle> {
       cause: row.cause ?? 'unattributed',
       operator: row.operator,
       api_name: ofCalls.has(row.cause)
-        ? mostOften(begins.flatMap((start_ns) => nameOf(ended.get(start_ns))))
+        ? mostOften((begins ?? []).flatMap((start_ns) => nameOf(ended.get(start_ns))))
         : null,
       count: row.count,
       total_ns: row.total_ns,

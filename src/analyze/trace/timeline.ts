@@ -1,5 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { PhaseKind, TraceTimeline } from '../../model/documents/trace.js';
+import { gapParts } from './phases.js';
 import type { TraceScope } from './scope.js';
 
 const decodeStepsShown = 3;
@@ -35,14 +36,14 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   const found = await database.query<EventRow & { beyond: number }>(
     ['kernels', 'copies', 'api', 'idle']
       .map((what) => {
-        const [table, lane, name, opClass] = {
+        const [rows, lane, name, opClass] = {
           kernels: ['own_kernels', "'stream ' || coalesce(stream::VARCHAR, '?')", 'short_name', 'class'],
           copies: ['own_copies', "'copies, stream ' || coalesce(stream::VARCHAR, '?')", 'kind', 'NULL'],
           api: ['own_api', "'API calls, thread ' || coalesce(tid::VARCHAR, '?')", 'name', 'NULL'],
-          idle: ['own_gaps', "'idle'", 'cause', 'NULL'],
+          idle: [`(${gapPartRows(inside)})`, "'idle'", 'cause', 'NULL'],
         }[what]!;
         return `(SELECT '${what}' AS what, ${lane} AS lane, ${name} AS name, ${opClass} AS class, start_ns, dur_ns,
-          greatest(0, count(*) OVER () - ${eventsShown}) AS beyond FROM ${table} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
+          greatest(0, count(*) OVER () - ${eventsShown}) AS beyond FROM ${rows} WHERE ${inside} ORDER BY start_ns LIMIT ${eventsShown})`;
       })
       .join(' UNION ALL '),
   );
@@ -82,6 +83,15 @@ export async function timeline(scope: TraceScope): Promise<TraceTimeline | null>
   };
 }
 
+/** SQL of the parts of gaps, one row each, in the order in which they follow each other. */
+function gapPartRows(inside: string): string {
+  const parts = gapParts.map((part, index) => {
+    const before = gapParts.slice(0, index).map((earlier) => `coalesce(${earlier}_ns, 0)`);
+    return `SELECT '${part}' AS cause, ${['start_ns', ...before].join(' + ')} AS start_ns, ${part}_ns AS dur_ns FROM gaps_inside WHERE ${part}_ns > 0`;
+  });
+  return `WITH gaps_inside AS (SELECT * FROM own_gaps WHERE ${inside}) ${parts.join(' UNION ALL ')}`;
+}
+
 /** Where the first kind of event that was cut ends: a lane that stops early would look idle. */
 function wholeUntil(rows: (EventRow & { beyond: number })[], end_ns: number): number {
   const last = new Map<string, number>();
@@ -113,10 +123,19 @@ async function density(
   { start_ns, end_ns }: TraceScope['source'],
 ): Promise<TraceTimeline['density']> {
   const bin = Math.max(1, Math.ceil((end_ns - start_ns) / bins));
+  // Exclusive time of an activity is spread evenly over it, and so over the bins that it covers.
+  const work = (name: string, table: string) =>
+    `SELECT ${name} AS class, start_ns - ${start_ns} AS begin_ns, start_ns - ${start_ns} + dur_ns AS end_ns,
+       coalesce(exclusive_ns, dur_ns)::DOUBLE AS ns FROM ${table}`;
   const rows = await database.query<{ class: OpClass | 'copies'; bin: number; ns: number }>(
-    `SELECT class, bin, sum(ns)::DOUBLE AS ns FROM (
-       SELECT coalesce(class, 'other') AS class, (start_ns - ${start_ns}) // ${bin} AS bin, coalesce(exclusive_ns, dur_ns) AS ns FROM own_kernels
-       UNION ALL SELECT 'copies', (start_ns - ${start_ns}) // ${bin}, coalesce(exclusive_ns, dur_ns) FROM own_copies)
+    `WITH work AS (
+       SELECT *, begin_ns // ${bin} AS first, greatest(begin_ns, end_ns - 1) // ${bin} AS last
+       FROM (${work("coalesce(class, 'other')", 'own_kernels')} UNION ALL ${work("'copies'", 'own_copies')}))
+     SELECT class, bin, sum(ns)::DOUBLE AS ns FROM (
+       SELECT class, first AS bin, ns FROM work WHERE first = last
+       UNION ALL
+       SELECT class, bin, ns * (least(end_ns, (bin + 1) * ${bin}) - greatest(begin_ns, bin * ${bin})) / (end_ns - begin_ns)
+       FROM (SELECT *, unnest(range(greatest(first, 0), least(last, ${bins - 1}) + 1)) AS bin FROM work WHERE first < last))
      WHERE bin BETWEEN 0 AND ${bins - 1} GROUP BY class, bin`,
   );
   const classes = [...new Set(rows.map((row) => row.class))].sort();

@@ -8,6 +8,7 @@ export const idleSchema = z.object({
   waits: z.array(
     z.object({
       phase: phaseKindSchema,
+      /** A part of gaps: each gap counts under every cause that it has a part of, with that part's time. */
       cause: z.string(),
       /** Operator that ended the gaps; null where the capture has none. */
       operator: z.string().nullable(),
@@ -46,9 +47,11 @@ export const overlapSchema = z.object({
   compute_ns: z.number(),
   /** Compute kernels that ran beside other compute kernels: Σ durations − time at least one ran. */
   compute_beside_compute_ns: z.number(),
+  /** Time in which communication ran, each instant once. */
   comm_ns: z.number(),
-  /** Communication hidden behind computation. */
+  /** Of it, hidden behind computation. */
   comm_hidden_ns: z.number(),
+  /** Time in which copies ran, each instant once. */
   copy_ns: z.number(),
   copy_hidden_ns: z.number(),
   /** Several streams carry kernels and yet hardly two run at once (under 1 % of kernel time). */

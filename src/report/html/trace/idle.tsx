@@ -58,8 +58,8 @@ export const idleSection: TraceSection = {
     return (
       <>
         <p>
-          A gap is time in which no kernel or copy ran; its cause is what the host and the queue did
-          meanwhile. One gap can have parts of several causes.
+          A gap is time in which no kernel or copy ran. It is split by what the host and the queue did in it:
+          one gap can count under several causes, each with its part of the time.
         </p>
         {table('By cause and what ended the gap', waits.slice(0, atOnce))}
         {waits.length > atOnce && (

@@ -1,0 +1,248 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { compareDocumentSchema } from '../../model/documents/compare.js';
+import type { TraceResult } from '../../model/documents/trace.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession, type Session } from '../../session/open.js';
+import type { SessionDatabase } from '../../session/query.js';
+import { testHome } from '../../session/test-folder.js';
+import { compareSessions } from '../compare/compare.js';
+import { kernel, sessionOf } from './test-hand.js';
+import { fixture, imported } from './test-import.js';
+import { analyzeTrace } from './trace.js';
+
+/** Whatever a chart or a table shows as a share, against SQL over the same rows of real captures. */
+
+const home = testHome();
+const archived = async (path: string): Promise<Session> =>
+  openSession((await importSession(fixture(path), home)).id, home);
+const sessions: Record<string, () => Promise<Session>> = {
+  // Two decode steps, with loading and warm-up.
+  nsys: () => imported(home, 'nsys-sqlite', fixture('nsys-2025.3.1-h200/tiny-whole.sqlite')),
+  // CUDA graphs, 96 steps, telemetry.
+  vllm: () => archived('vllm-0.26-h200/run-in-process.tgz'),
+  // NCCL of two ranks next to compute.
+  nccl: () => archived('diagnosis/exposed_communication-fault.tgz'),
+  // Operators.
+  kineto: () => archived('kineto-torch2.11-h200/tiny-llm-b1-session.tgz'),
+};
+
+/** Length of the union of intervals inside [from, to]. */
+const covered = (intervals: string, from: number, to: number): string =>
+  `(SELECT coalesce(sum(e - greatest(s, coalesce(before, s))) FILTER (e > coalesce(before, s)), 0)::DOUBLE FROM (
+     SELECT s, e, max(e) OVER (ORDER BY s, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM (
+       SELECT greatest(start_ns, ${from}) AS s, least(start_ns + dur_ns, ${to}) AS e FROM (${intervals})
+       WHERE start_ns < ${to} AND start_ns + dur_ns > ${from})))`;
+
+describe.each(Object.keys(sessions))('%s', (name) => {
+  let session: Session;
+  let data: TraceResult;
+  let database: SessionDatabase;
+  let own: string;
+  const query = <T extends object>(sql: string) => database.query<T>(sql);
+
+  beforeAll(async () => {
+    session = await sessions[name]!();
+    ({ data } = await analyzeTrace(session));
+    database = await session.connect();
+    const { attribution, focus } = data.source;
+    own = `capture_id = '${attribution.capture_id}' AND execution_id = '${attribution.execution_id}' AND rank IS NOT DISTINCT FROM ${focus.rank} AND device IS NOT DISTINCT FROM ${focus.device}`;
+  }, 60_000);
+  afterAll(() => database.close());
+
+  test('kernels, their classes, short ones, and what is classified', async () => {
+    const [all] = await query<{ n: number; ns: number; short: number; short_ns: number; other_ns: number }>(
+      `SELECT count(*) AS n, sum(dur_ns)::DOUBLE AS ns, count_if(dur_ns < 10000) AS short, sum(dur_ns) FILTER (dur_ns < 10000)::DOUBLE AS short_ns,
+              coalesce(sum(dur_ns) FILTER (class IN ('other', 'graph')), 0)::DOUBLE AS other_ns FROM kernels WHERE ${own}`,
+    );
+    expect(data.kernels_total).toMatchObject({ count: all!.n, total_ns: all!.ns });
+    expect(data.attribution.classified_share.value).toBeCloseTo(1 - all!.other_ns / all!.ns, 9);
+    expect(data.short_kernels.phases[0]).toMatchObject({ kernels: all!.n, short: all!.short });
+    expect(data.short_kernels.phases[0]!.time_share).toBeCloseTo(all!.short_ns / all!.ns, 9);
+    for (const { name: kernelName, share } of data.kernels.slice(0, 5)) {
+      const [row] = await database.query<{ ns: number }>(
+        `SELECT sum(dur_ns)::DOUBLE AS ns FROM kernels WHERE ${own} AND name = $1`,
+        [kernelName],
+      );
+      expect(share).toBeCloseTo(row!.ns / all!.ns, 9);
+    }
+    const rows = await query<{ phase: string; class: string; ns: number; share: number }>(
+      `SELECT phase, class, sum(dur_ns)::DOUBLE AS ns, (sum(dur_ns) / sum(sum(dur_ns)) OVER (PARTITION BY phase))::DOUBLE AS share FROM (
+         SELECT CASE WHEN p.warmup THEN 'warmup' ELSE coalesce(p.kind, 'outside') END AS phase, coalesce(k.class, 'other') AS class, k.dur_ns
+         FROM (SELECT * FROM kernels WHERE ${own}) k LEFT JOIN stages s ON s.capture_id = k.capture_id AND s.stage_id = k.stage_id
+         LEFT JOIN stages p ON p.capture_id = s.capture_id AND p.stage_id = s.phase_id) GROUP BY phase, class`,
+    );
+    const told = data.classes.filter(({ kind }) => kind !== null);
+    expect(told.flatMap((one) => one.rows)).toHaveLength(rows.length);
+    for (const { phase, class: opClass, ns, share } of rows) {
+      const row = told.find(({ kind }) => kind === phase)!.rows.find((one) => one.class === opClass)!;
+      expect([phase, opClass, row.total_ns]).toEqual([phase, opClass, ns]);
+      expect(row.share).toBeCloseTo(share, 9);
+    }
+  });
+
+  test('each bin of the whole capture', async () => {
+    const { start_ns: origin, bin_ns: bin, classes } = data.timeline!.density;
+    const bins = await query<{ class: string; bin: number; share: number }>(
+      `WITH work AS (
+         SELECT coalesce(class, 'other') AS class, start_ns - ${origin} AS s, start_ns + dur_ns - ${origin} AS e, coalesce(exclusive_ns, dur_ns) AS ns FROM kernels WHERE ${own}
+         UNION ALL SELECT 'copies', start_ns - ${origin}, start_ns + dur_ns - ${origin}, coalesce(exclusive_ns, dur_ns) FROM copies WHERE ${own})
+       SELECT class, bin, (sum(ns / (e - s) * (least(e, (bin + 1) * ${bin}) - greatest(s, bin * ${bin}))) / ${bin})::DOUBLE AS share
+       FROM work JOIN (SELECT unnest(range(400)) AS bin) b ON s < (bin + 1) * ${bin} AND e > bin * ${bin} GROUP BY ALL`,
+    );
+    for (const { class: opClass, bin: at, share } of bins)
+      expect(classes.find((one) => one.class === opClass)!.share[at]).toBeCloseTo(share, 3.9);
+    const [whole] = await query<{ ns: number }>(
+      `SELECT (SELECT coalesce(sum(exclusive_ns), 0) FROM kernels WHERE ${own})::DOUBLE + (SELECT coalesce(sum(exclusive_ns), 0) FROM copies WHERE ${own})::DOUBLE AS ns`,
+    );
+    const drawn = classes.flatMap(({ share }) => share).reduce((sum, share) => sum + share * bin, 0);
+    expect(drawn / whole!.ns).toBeCloseTo(1, 2);
+  });
+
+  test('why the device was idle: parts of gaps, in the table and in the row of the timeline', async () => {
+    const parts = [
+      'synchronization',
+      'host',
+      'launch_overhead',
+      'launch_latency',
+      'device_dependency',
+      'unattributed',
+    ];
+    const sums = (of: (part: string) => string) =>
+      parts.map((part) => `coalesce(${of(`${part}_ns`)}, 0)::DOUBLE AS ${part}`).join(', ');
+    const [whole] = await query<Record<string, number>>(
+      `SELECT ${sums((part) => `sum(${part})`)}, sum(dur_ns)::DOUBLE AS dur FROM gaps WHERE ${own}`,
+    );
+    const { waits } = data.idle;
+    const total = waits.reduce((sum, { total_ns }) => sum + total_ns, 0);
+    // At most 40 rows are shown.
+    if (waits.length < 40) {
+      expect(total).toBe(whole!['dur']);
+      for (const part of parts) {
+        const told = waits.filter(({ cause }) => cause === part).reduce((sum, one) => sum + one.total_ns, 0);
+        expect([part, told]).toEqual([part, whole![part]]);
+      }
+    }
+    expect(total).toBeGreaterThan(0.95 * whole!['dur']!);
+    const { origin_ns, dur_ns, lanes, names, events } = data.timeline!;
+    const drawn = events.filter(({ lane }) => lanes[lane]!.what === 'idle');
+    const inside = drawn.filter((one) => one.start_ns >= 0 && one.start_ns + one.dur_ns <= dur_ns);
+    const gaps = await query<Record<string, number>>(
+      `SELECT start_ns, ${sums((part) => part)} FROM gaps WHERE ${own} AND start_ns < ${origin_ns + dur_ns} AND start_ns + dur_ns > ${origin_ns}`,
+    );
+    for (const part of parts) {
+      let expected = 0;
+      for (const gap of gaps) {
+        const from =
+          gap['start_ns']! + parts.slice(0, parts.indexOf(part)).reduce((sum, one) => sum + gap[one]!, 0);
+        if (from >= origin_ns && from + gap[part]! <= origin_ns + dur_ns) expected += gap[part]!;
+      }
+      const told = inside.filter((one) => names[one.name] === part);
+      expect([part, told.reduce((sum, one) => sum + one.dur_ns, 0)]).toEqual([part, expected]);
+    }
+  });
+
+  test('busy, idle, exposed communication and copies of each window', async () => {
+    const table = (from: string, where = 'true') =>
+      `SELECT start_ns, dur_ns FROM ${from} WHERE ${own} AND ${where}`;
+    const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
+    const kernels = table('kernels');
+    const all = `${kernels} UNION ALL ${table('copies')}`;
+    for (const phase of data.phases) {
+      const causes = phase.idle_by_cause.reduce((sum, { share }) => sum + share, 0);
+      expect(causes).toBeCloseTo(phase.idle_share, 6);
+      const means = { busy_ns: 0, idle_ns: 0 };
+      for (const row of phase.rows) {
+        for (const key of ['busy_ns', 'idle_ns'] as const) means[key] += row[key] / phase.rows.length;
+        if (row !== phase.rows[0] && row !== phase.rows.at(-1)) continue;
+        const [from, to] = [row.start_ns, row.start_ns + row.wall_ns];
+        const [found] = await query<Record<string, number>>(
+          `SELECT ${covered(all, from, to)} AS busy, ${covered(kernels, from, to)} AS kernels, ${covered(compute, from, to)} AS compute`,
+        );
+        const close = (one: number, other: number) =>
+          expect(Math.abs(one - other)).toBeLessThan(1e-4 * row.wall_ns + 2);
+        close(row.busy_ns, found!['busy']!);
+        close(row.idle_share * row.wall_ns, row.wall_ns - found!['busy']!);
+        close(row.compute_ns, found!['compute']!);
+        close(row.exposed_comm_ns, found!['kernels']! - found!['compute']!);
+        close(row.exposed_copy_ns, found!['busy']! - found!['kernels']!);
+      }
+      if (phase.rows.length < phase.instances) continue;
+      expect(means.busy_ns / phase.busy_ns).toBeCloseTo(1, 6);
+      expect(means.idle_ns / phase.idle_ns).toBeCloseTo(1, 6);
+    }
+  });
+
+  test('what was hidden: communication by computation, copies by kernels', async () => {
+    const { start_ns: from, end_ns: to } = data.source;
+    const table = (of: string, where = 'true') =>
+      `SELECT start_ns, dur_ns FROM ${of} WHERE ${own} AND ${where}`;
+    const comm = table('kernels', `class = 'communication'`);
+    const compute = table('kernels', `class IS DISTINCT FROM 'communication'`);
+    const copies = table('copies');
+    const [found] = await query<Record<string, number>>(
+      `SELECT ${covered(comm, from, to)} AS comm, ${covered(compute, from, to)} AS compute, ${covered(table('kernels'), from, to)} AS kernels,
+        ${covered(copies, from, to)} AS copies, ${covered(`${copies} UNION ALL ${table('kernels')}`, from, to)} AS busy`,
+    );
+    const {
+      comm: own_comm,
+      compute: own_compute,
+      kernels,
+      copies: own_copies,
+      busy,
+    } = found! as Record<'comm' | 'compute' | 'kernels' | 'copies' | 'busy', number>;
+    const close = (one: number, other: number) => expect(Math.abs(one - other)).toBeLessThan(1000);
+    close(data.overlap.comm_hidden_ns, own_comm + own_compute - kernels);
+    close(data.overlap.copy_hidden_ns, own_copies + kernels - busy);
+  });
+
+  test('API calls, and telemetry by phase', async () => {
+    const { capture_id, execution_id } = data.source.attribution;
+    const rank = `capture_id = '${capture_id}' AND rank IS NOT DISTINCT FROM ${data.source.focus.rank}`;
+    const calls = await query<{ name: string; share: number }>(
+      `SELECT name, (sum(dur_ns) / sum(sum(dur_ns)) OVER ())::DOUBLE AS share FROM api_calls WHERE ${rank} GROUP BY name`,
+    );
+    for (const { name: call, share } of calls) {
+      const row = data.api_calls.find((one) => one.name === call);
+      if (row) expect(row.share).toBeCloseTo(share, 9);
+    }
+    for (const { scope, metric, mean, phases } of data.telemetry?.series ?? []) {
+      const samples = `(SELECT t_ns, value FROM telemetry WHERE execution_id = '${execution_id}' AND scope = '${scope}' AND metric = '${metric}' AND value IS NOT NULL)`;
+      const [row] = await query<{ mean: number }>(`SELECT avg(value) AS mean FROM ${samples}`);
+      expect(mean).toBeCloseTo(row!.mean, 6);
+      for (const { kind, samples: n, mean: ofPhase } of phases) {
+        const { rows, instances } = data.phases.find((one) => one.kind === kind)!;
+        if (rows.length < instances) continue;
+        const inside = rows.map(
+          ({ start_ns, wall_ns }) => `(t_ns >= ${start_ns} AND t_ns < ${start_ns + wall_ns})`,
+        );
+        const [sampled] = await query<{ n: number; mean: number }>(
+          `SELECT count(*) AS n, avg(value) AS mean FROM ${samples} WHERE ${inside.join(' OR ')}`,
+        );
+        expect(n).toBe(sampled!.n);
+        expect(ofPhase).toBeCloseTo(sampled!.mean, 6);
+      }
+    }
+  });
+
+  test('a comparison: classes of each phase', async () => {
+    const found = compareDocumentSchema.parse(await compareSessions([session, session])).data;
+    for (const { phase, class: opClass, values } of found.classes) {
+      const told = data.classes.find(({ kind }) => kind === phase)!;
+      const row = told.rows.find((one) => one.class === opClass)!;
+      expect(values[0]!.share).toBeCloseTo(row.share, 9);
+      expect(values[0]!.ms).toBeCloseTo(row.per_instance_ns / 1e6, 6);
+    }
+  });
+});
+
+test('a kernel that runs for most of the capture fills the bins it covers', async () => {
+  const { data } = await analyzeTrace(
+    await sessionOf({ kernels: [kernel(null, 0, 7900), kernel(null, 9900, 100, { class: 'norm' })] }),
+  );
+  const mean = (name: string) => {
+    const { share } = data.timeline!.density.classes.find((one) => one.class === name)!;
+    return share.reduce((sum, one) => sum + one, 0) / share.length;
+  };
+  expect(mean('gemm')).toBeCloseTo(0.79, 6);
+  expect(mean('norm')).toBeCloseTo(0.01, 6);
+});
