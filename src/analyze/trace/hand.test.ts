@@ -209,6 +209,18 @@ test('what overlaps is what exclusive time leaves out; two streams in turn are s
     comm_hidden_ns: 5 * us,
     copy_hidden_ns: 2 * us,
   });
+  // Two collectives at once, 0 to 10 and 5 to 15, and compute from 12 to 17: 3 of 15 µs are hidden, not 8 of 20.
+  const collectives = await sessionOf({
+    kernels: [
+      kernel(null, 0, 10, { class: 'communication', exclusive_ns: 7.5 * us }),
+      kernel(null, 5, 10, { class: 'communication', exclusive_ns: 4.5 * us, stream: 2 }),
+      kernel(null, 12, 5, { exclusive_ns: 5 * us, stream: 3 }),
+    ],
+  });
+  expect((await analyzeTrace(collectives)).data.overlap).toMatchObject({
+    comm_ns: 15 * us,
+    comm_hidden_ns: 3 * us,
+  });
   // 8000 bytes in 4 µs.
   expect(copies[0]).toMatchObject({ kind: 'HtoD', memory: 'pinned', bandwidth_bytes_per_s: { value: 2e9 } });
 });

@@ -6,7 +6,8 @@ const hardlyAny = 0.01;
 
 /**
  * What ran at the same time. exclusive_ns counts each instant once, compute before communication before copies
- * (docs/measurement.md), so the difference from the plain durations is what was hidden. Needs `kernel_cells`.
+ * (docs/measurement.md). So communication was hidden behind compute in the time in which any communication ran, less its
+ * exclusive time: two collectives at once do not hide each other. Likewise copies behind kernels. Needs `kernel_cells`.
  */
 export async function overlap({ database }: TraceScope): Promise<Overlap> {
   const streams = await database.query<Overlap['streams'][number]>(
@@ -22,12 +23,16 @@ export async function overlap({ database }: TraceScope): Promise<Overlap> {
             coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone
      FROM kernel_cells GROUP BY 1`,
   );
-  const [copies] = await database.query<{ dur: number | null; alone: number | null }>(
-    `SELECT sum(dur_ns)::DOUBLE AS dur, coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM own_copies`,
+  const [copies] = await database.query<{ alone: number | null }>(
+    'SELECT coalesce(sum(exclusive_ns), sum(dur_ns))::DOUBLE AS alone FROM own_copies',
   );
   const compute = kernels.find(({ comm }) => !comm) ?? { dur: 0, alone: 0 };
   const comm = kernels.find(({ comm }) => comm) ?? { dur: 0, alone: 0 };
   const beside = Math.max(0, compute.dur - compute.alone);
+  const commNs = comm.dur > 0 ? await timeOf(database, "own_kernels WHERE class = 'communication'") : 0;
+  const copyNs = await timeOf(database, 'own_copies');
+  const hiddenComm = Math.max(0, commNs - comm.alone);
+  const hiddenCopies = Math.max(0, copyNs - (copies?.alone ?? 0));
   const withKernels = streams.filter(({ kernels: own }) => own > 0);
   const serialised = withKernels.length > 1 && beside + (comm.dur - comm.alone) < hardlyAny * compute.dur;
   const percent = (part: number, whole: number) => Math.round((100 * part) / Math.max(1, whole));
@@ -38,24 +43,28 @@ export async function overlap({ database }: TraceScope): Promise<Overlap> {
         ? `Kernels ran on ${withKernels.length} streams, but one after the other: the streams gained no concurrency.`
         : `Kernels ran on ${withKernels.length} streams; ${percent(beside, compute.dur)} % of compute time was beside another kernel.`,
   ];
-  if (comm.dur > 0) {
-    texts.push(
-      `${percent(comm.dur - comm.alone, comm.dur)} % of communication was hidden behind computation.`,
-    );
-  }
-  const copyNs = copies?.dur ?? 0;
-  if (copyNs > 0) {
-    texts.push(`${percent(copyNs - (copies?.alone ?? 0), copyNs)} % of copy time was hidden behind kernels.`);
-  }
+  if (commNs > 0)
+    texts.push(`${percent(hiddenComm, commNs)} % of communication was hidden behind computation.`);
+  if (copyNs > 0) texts.push(`${percent(hiddenCopies, copyNs)} % of copy time was hidden behind kernels.`);
   return {
     streams,
     compute_ns: compute.dur,
     compute_beside_compute_ns: beside,
-    comm_ns: comm.dur,
-    comm_hidden_ns: Math.max(0, comm.dur - comm.alone),
+    comm_ns: commNs,
+    comm_hidden_ns: hiddenComm,
     copy_ns: copyNs,
-    copy_hidden_ns: Math.max(0, copyNs - (copies?.alone ?? 0)),
+    copy_hidden_ns: hiddenCopies,
     serialised,
     text: texts.join(' '),
   };
+}
+
+/** How long at least one of some activities ran. */
+async function timeOf(database: TraceScope['database'], activities: string): Promise<number> {
+  const [row] = await database.query<{ ns: number }>(
+    `SELECT coalesce(sum(greatest(0, end_ns - greatest(start_ns, before_ns))), 0)::DOUBLE AS ns FROM (
+       SELECT start_ns, end_ns, coalesce(max(end_ns) OVER (ORDER BY start_ns ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), start_ns) AS before_ns
+       FROM (SELECT start_ns, start_ns + dur_ns AS end_ns FROM ${activities}))`,
+  );
+  return row!.ns;
 }
