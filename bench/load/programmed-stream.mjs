@@ -40,7 +40,27 @@ const refusals = {
   unstreamed: (socket, plain) => plain(socket, 200, { choices: [{ text: 'all at once' }] }),
   hang: () => {},
   reset: (socket) => socket.destroy(),
+  endless: (socket) => flood(socket, event({ choices: [{ index: 0, text: 'x' }] }).repeat(200)),
+  endless_event: (socket) => flood(socket, frame('A'.repeat(50_000)), frame('data: {"choices":[{"text":"')),
   no_http: (socket) => socket.end('SSH-2.0-OpenSSH_9.6\r\n'),
+};
+
+/** Writes the piece until the client leaves. */
+function flood(socket, piece, first = '') {
+  socket.write(streamHead + first);
+  const more = () => {
+    while (!socket.destroyed && socket.write(piece));
+    if (!socket.destroyed) socket.once('drain', more);
+  };
+  more();
+}
+
+/** Faults of the data of one event; the stream goes on and is complete. */
+const oddEvents = {
+  null_event: 'null',
+  huge_usage: { choices: [], usage: { prompt_tokens: 5, completion_tokens: 1e15 } },
+  negative_usage: { choices: [], usage: { prompt_tokens: -5, completion_tokens: 8 } },
+  deep_error: `${'{"error":'.repeat(20_000)}1${'}'.repeat(20_000)}`,
 };
 
 function chunk(chat, delta, text, reason) {
@@ -138,6 +158,7 @@ export function answer(socket, request, chat, readNs, plain) {
     // The connection stays open and nothing comes any more.
     if (fault === 'stall' && sent >= wanted / 2) return;
     if (fault === 'malformed' && sent === 1) socket.write(event('{"choices": [{"te'));
+    if (oddEvents[fault] && sent === 1) socket.write(event(oddEvents[fault]));
     if (fault === 'error_event' && sent === 1)
       socket.write(event({ error: { message: 'out of KV blocks', code: 500 } }));
     if (sent < wanted) {

@@ -24,7 +24,7 @@ export interface Exchange {
   text: string;
   usage: StreamUsage | null;
   finish_reason: string | null;
-  /** ok, or the kind of failure: http_429, connect, tls, timeout, stream_cut, malformed, … */
+  /** ok, or the kind of failure: http_429, connect, tls, timeout, stream_cut, malformed, too_large, … */
   status: string;
   error: string | null;
   requested_input_tokens: number | null;
@@ -89,6 +89,7 @@ export function exchange(
     }
     take(seen, event);
     if (event.error) fail(event.error.kind, event.error.text);
+    if (event.error?.kind === 'too_large') giveUp(atNs);
   });
   const parse = (bytes: Buffer, from: number, to: number, at: number) => {
     atNs = at;
@@ -110,6 +111,13 @@ export function exchange(
     }
   }
 
+  const mostBytes = mostAnswerBytes(request.output_tokens);
+  let received = 0;
+  function giveUp(at: number): void {
+    drop();
+    close(at, () => undefined);
+  }
+
   const drop = connections.send(encode(request), {
     onSend: (at) => {
       seen.sent_ns = at;
@@ -120,7 +128,11 @@ export function exchange(
       streamed = code === 200 && (headers.get('content-type') ?? '').includes('text/event-stream');
     },
     onBody(bytes, from, to, at) {
-      if (streamed) arrivals.put(parse, bytes, from, to, at);
+      received += to - from;
+      if (received > mostBytes) {
+        fail('too_large', `The answer is longer than ${Math.round(mostBytes / 2 ** 20)} MiB.`);
+        giveUp(at);
+      } else if (streamed) arrivals.put(parse, bytes, from, to, at);
       else if (body.length < mostBodyPieces) body.push(Buffer.from(bytes.subarray(from, to)));
     },
     onEnd: (at) => close(at, judgeAnswer),
@@ -150,6 +162,11 @@ function failureText(error: (NodeJS.ErrnoException & { reason?: string }) | null
   if (error === null) return 'The server closed the connection.';
   if (error.reason !== undefined && error.code !== undefined) return `${error.reason} (${error.code})`;
   return error.message || error.code || error.name;
+}
+
+/** An event of a token has some hundred bytes, with many logprobs some thousand. */
+function mostAnswerBytes(outputTokens: number): number {
+  return 8 * 2 ** 20 + outputTokens * 16_384;
 }
 
 /** Error pages are shown in part; a server that sends more than that is not asked for it. */

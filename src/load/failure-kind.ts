@@ -24,6 +24,7 @@ const words: Record<string, string> = {
   stream_cut: 'stream cut off',
   stream_error: 'error inside the stream',
   malformed: 'malformed stream',
+  too_large: 'more bytes than an answer has',
   empty: 'no generated text',
   not_streamed: 'answered without streaming',
   cancelled: 'stopped by us',

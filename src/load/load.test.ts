@@ -7,7 +7,7 @@ import type { Exchange } from './exchange.js';
 import { makePrompt } from './prompts.js';
 import { partSeed, seededRandom } from './random.js';
 import { readServerMetrics } from './server-metrics.js';
-import { eventReader, type StreamEvent } from './sse.js';
+import { eventReader, readEvent, type StreamEvent } from './sse.js';
 import { shares } from './threads.js';
 import { tokenTimes } from './token-times.js';
 import { parseTraceFile } from './trace-file.js';
@@ -98,6 +98,29 @@ test('an event stream cut at every byte reads the same', () => {
   for (const size of [1, 2, 3, 7, 64]) expect(read(size)).toEqual(whole);
 });
 
+test('data of an event that is not a chunk is a failure of that request; an event has a bound', () => {
+  const of = (data: string) => readEvent(data);
+  for (const data of ['null', '[]', '5', '"x"', '{'])
+    expect(of(data)).toMatchObject({ text: '', error: { kind: 'malformed', text: data } });
+  for (const data of ['{"choices":null}', '{"choices":[null]}', '{"choices":[{"text":5}]}', '{"usage":7}'])
+    expect(of(data)).toMatchObject({ text: '', usage: null, error: null });
+  expect(
+    of('{"choices":[{"delta":{"content":{},"tool_calls":[null,{"function":{"arguments":"{}"}}]}}]}').text,
+  ).toBe('{}');
+  for (const usage of [
+    '{"completion_tokens":1e15}',
+    '{"prompt_tokens":-8}',
+    '{"completion_tokens":1.5}',
+    '{"prompt_tokens":"9"}',
+  ])
+    expect(of(`{"choices":[],"usage":${usage}}`).error?.kind).toBe('malformed');
+  const errors: (string | undefined)[] = [];
+  const reader = eventReader(({ error }) => errors.push(error?.kind));
+  const mebibyte = Buffer.alloc(2 ** 20, 'A');
+  for (let sent = 0; sent < 8; sent++) reader.feed(mebibyte, 0, mebibyte.length);
+  expect(errors).toEqual(['too_large']);
+});
+
 const seen: Exchange = {
   index: 0,
   warmup: false,
@@ -132,6 +155,8 @@ test('TTFT, TPOT and ITL by hand; a chunk is not a token', () => {
     itl_ns: [5000, 5000, 10_000, 10_000, 10_000],
     itl_split: true,
   });
+  // A running total that shrinks is none.
+  expect(tokenTimes({ ...six, chunk_totals: [1, 6, 3] }, null)).toMatchObject({ itl_ns: null });
   // No usage: a tokenizer counts, and without one nothing is guessed.
   const bare = { ...seen, usage: null };
   expect(tokenTimes(bare, (text) => text.split(' ').length)).toMatchObject({

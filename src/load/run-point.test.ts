@@ -71,6 +71,12 @@ test.each([
   ['unstreamed', 'not_streamed', ''],
   ['reset', 'disconnected', ''],
   ['no_http', 'malformed', 'SSH-2.0'],
+  ['null_event', 'malformed', 'null'],
+  ['huge_usage', 'malformed', '1000000000000000'],
+  ['negative_usage', 'malformed', '-5'],
+  ['deep_error', 'stream_error', 'nested too deep'],
+  ['endless', 'too_large', '8 MiB'],
+  ['endless_event', 'too_large', 'MiB'],
 ])('%s is counted as %s', async (fault, status, text) => {
   const { exchanges } = await run(testTarget(server, { fault }), {});
   expect(exchanges).toHaveLength(1);

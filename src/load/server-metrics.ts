@@ -104,7 +104,8 @@ function series(text: string): Map<string, number[]> {
     if (line === '' || line.startsWith('#')) continue;
     const match = /^([A-Za-z_:][\w:]*)(?:\{.*\})?\s+(\S+)/.exec(line);
     const value = Number(match?.[2]);
-    if (!match || !Number.isFinite(value)) continue;
+    // Counts, seconds and shares: what is below 0 or beyond whole numbers is damage, and is no reading.
+    if (!match || !(value >= 0 && value <= Number.MAX_SAFE_INTEGER)) continue;
     const values = found.get(match[1]!) ?? [];
     values.push(value);
     found.set(match[1]!, values);

@@ -1,3 +1,4 @@
+import { smallPage } from '../model/small-page.js';
 import { monotonicNs } from './clock.js';
 import { readServerMetrics, type ServerReading } from './server-metrics.js';
 
@@ -12,14 +13,12 @@ const scrapeTimeoutMs = 2000;
 export async function scrapeServer(
   url: string,
 ): Promise<{ t_ns: number; server: string | null; reading: ServerReading } | null> {
-  const { request } = await import('undici');
   const began = monotonicNs();
   try {
     const signal = AbortSignal.timeout(scrapeTimeoutMs);
-    const { statusCode, body } = await request(url, { signal });
-    const text = await body.text();
+    const { status, text } = await smallPage(url, { signal });
     const t_ns = Math.round((began + monotonicNs()) / 2);
-    if (statusCode !== 200) return null;
+    if (status !== 200) return null;
     const { server, reading } = readServerMetrics(text);
     return Object.keys(reading).length === 0 ? null : { t_ns, server, reading };
   } catch {

@@ -8,8 +8,8 @@ export interface StreamEvent {
   usage: StreamUsage | null;
   finishReason: string | null;
   done: boolean;
-  /** A streamed error, or an event that is not JSON. */
-  error: { kind: 'stream_error' | 'malformed'; text: string } | null;
+  /** A streamed error, an event that is not JSON or not a chunk, or one without an end: then nothing follows. */
+  error: { kind: 'stream_error' | 'malformed' | 'too_large'; text: string } | null;
 }
 
 export interface StreamUsage {
@@ -18,26 +18,10 @@ export interface StreamUsage {
   cached_tokens: number | null;
 }
 
-interface OpenAiChunk {
-  choices?: {
-    text?: string | null;
-    delta?: {
-      content?: string | null;
-      reasoning_content?: string | null;
-      reasoning?: string | null;
-      tool_calls?: { function?: { name?: string; arguments?: string } }[];
-    };
-    finish_reason?: string | null;
-  }[];
-  usage?: {
-    prompt_tokens?: number;
-    completion_tokens?: number;
-    prompt_tokens_details?: { cached_tokens?: number } | null;
-  } | null;
-  error?: unknown;
-  object?: string;
-  message?: string;
-}
+/** An event longer than this is not a token: a server that never ends one would fill the memory. */
+const mostEventChars = 4 * 2 ** 20;
+/** The longest context and the longest answer that a model is known to have, rounded up: usage beyond is not a count. */
+const mostTokens = { prompt: 2 ** 24, completion: 2 ** 20 };
 
 /** Feeds the bytes of an event stream, split anywhere, and calls back once an event. */
 export function eventReader(onEvent: (event: StreamEvent) => void): {
@@ -46,9 +30,16 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
   const decoder = new StringDecoder('utf8');
   /** The piece before ended in the middle of a character. */
   let split = false;
+  let ended = false;
   const parser = createParser({
+    maxBufferSize: mostEventChars,
     onEvent: ({ data, event }) => onEvent(readEvent(data, event)),
     onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') {
+        ended = true;
+        onEvent(failed('too_large', `an event is longer than ${mostEventChars / 2 ** 20} MiB`));
+        return;
+      }
       // An unknown field is allowed by the standard, except that plain text in place of events is one long such field.
       if (error.type === 'unknown-field' && !error.line?.startsWith('{')) return;
       onEvent(failed('malformed', error.line ?? error.message));
@@ -56,6 +47,7 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
   });
   return {
     feed(bytes, from, to) {
+      if (ended) return;
       const before = split;
       split = to > from && bytes[to - 1]! >= 0x80;
       parser.feed(
@@ -67,54 +59,101 @@ export function eventReader(onEvent: (event: StreamEvent) => void): {
 
 const nothing: StreamEvent = { text: '', usage: null, finishReason: null, done: false, error: null };
 
-function failed(kind: 'stream_error' | 'malformed', text: string): StreamEvent {
+function failed(kind: NonNullable<StreamEvent['error']>['kind'], text: string): StreamEvent {
   return { ...nothing, error: { kind, text: text.slice(0, 500) } };
 }
 
 /** One event of /v1/completions or /v1/chat/completions, as vLLM, SGLang, TGI, llama.cpp, Ollama and OpenAI send them. */
 export function readEvent(data: string, event?: string): StreamEvent {
   if (data === '[DONE]') return { ...nothing, done: true };
-  let chunk: OpenAiChunk;
+  let parsed: unknown;
   try {
-    chunk = JSON.parse(data) as OpenAiChunk;
+    parsed = JSON.parse(data);
   } catch {
     return failed('malformed', data);
   }
-  if (event === 'error' || (chunk.error !== undefined && chunk.error !== null) || chunk.object === 'error') {
+  const chunk = objectOf(parsed);
+  if (chunk === null) return failed('malformed', data);
+  if (event === 'error' || (chunk['error'] ?? null) !== null || chunk['object'] === 'error') {
     return failed('stream_error', errorText(chunk));
   }
-  const choice = chunk.choices?.[0];
-  const { usage } = chunk;
+  const choices = chunk['choices'];
+  const choice = Array.isArray(choices) ? objectOf(choices[0]) : null;
+  const usage = objectOf(chunk['usage']);
+  const wrong = usage === null ? null : wrongCount(usage);
+  if (wrong !== null) return failed('malformed', wrong);
   return {
     text: choice ? choiceText(choice) : '',
-    usage: usage
-      ? {
-          input_tokens: usage.prompt_tokens ?? null,
-          output_tokens: usage.completion_tokens ?? null,
-          cached_tokens: usage.prompt_tokens_details?.cached_tokens ?? null,
-        }
-      : null,
-    finishReason: choice?.finish_reason ?? null,
+    usage: usage && {
+      input_tokens: countOf(usage['prompt_tokens']),
+      output_tokens: countOf(usage['completion_tokens']),
+      cached_tokens: countOf(objectOf(usage['prompt_tokens_details'])?.['cached_tokens']),
+    },
+    finishReason: textOf(choice?.['finish_reason']) || null,
     done: false,
     error: null,
   };
 }
 
-function choiceText({ text, delta }: NonNullable<OpenAiChunk['choices']>[number]): string {
-  if (typeof text === 'string') return text;
+/** What of a usage object cannot be a number of tokens; null when all can, or are absent. */
+function wrongCount(usage: Record<string, unknown>): string | null {
+  const counts: [name: string, value: unknown, most: number][] = [
+    ['prompt_tokens', usage['prompt_tokens'], mostTokens.prompt],
+    ['completion_tokens', usage['completion_tokens'], mostTokens.completion],
+    ['cached_tokens', objectOf(usage['prompt_tokens_details'])?.['cached_tokens'], mostTokens.prompt],
+  ];
+  const wrong = counts.find(
+    ([, value, most]) =>
+      (value ?? null) !== null && !(Number.isInteger(value) && Number(value) >= 0 && Number(value) <= most),
+  );
+  return wrong ? `usage.${wrong[0]} is not a number of tokens: ${shortJson(wrong[1])}` : null;
+}
+
+const countOf = (value: unknown) => (typeof value === 'number' ? value : null);
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
+
+function objectOf(value: unknown): Record<string, unknown> | null {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? (value as Record<string, unknown>)
+    : null;
+}
+
+function choiceText(choice: Record<string, unknown>): string {
+  if (typeof choice['text'] === 'string') return choice['text'];
+  const delta = objectOf(choice['delta']);
   if (!delta) return '';
   // vLLM and SGLang: reasoning_content; newer vLLM and Ollama: reasoning.
-  const said = (delta.reasoning_content ?? delta.reasoning ?? '') + (delta.content ?? '');
-  const calls = delta.tool_calls?.map(
-    (call) => (call.function?.name ?? '') + (call.function?.arguments ?? ''),
-  );
-  return calls ? said + calls.join('') : said;
+  const said = textOf(delta['reasoning_content'] ?? delta['reasoning']) + textOf(delta['content']);
+  const calls = delta['tool_calls'];
+  if (!Array.isArray(calls)) return said;
+  return said + calls.map((call) => callText(objectOf(objectOf(call)?.['function']))).join('');
 }
+
+function callText(call: Record<string, unknown> | null): string {
+  return textOf(call?.['name']) + textOf(call?.['arguments']);
+}
+
+/** OpenAI nests one error, gateways one or two more. */
+const mostNested = 4;
 
 /** The message of an OpenAI error object, whatever its nesting. */
 export function errorText(body: unknown): string {
-  const { error, message } = (body ?? {}) as { error?: unknown; message?: unknown };
-  if (typeof error === 'string') return error;
-  if (typeof error === 'object' && error !== null) return errorText(error) || JSON.stringify(error);
-  return typeof message === 'string' ? message : JSON.stringify(body);
+  let inner = body;
+  for (let depth = 0; depth < mostNested; depth++) {
+    const { error, message } = objectOf(inner) ?? {};
+    if (typeof error === 'string') return error;
+    if (objectOf(error) === null) return typeof message === 'string' ? message : shortJson(inner);
+    inner = error;
+  }
+  return shortJson(inner);
+}
+
+function shortJson(value: unknown): string {
+  try {
+    return (JSON.stringify(value) ?? '').slice(0, 500);
+  } catch {
+    // Nested deeper than the stack.
+    return 'an object nested too deep to be shown';
+  }
 }

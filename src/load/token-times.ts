@@ -43,7 +43,9 @@ function tokensPerChunk(
   output: number | null,
 ): number[] | null {
   if (totals !== null && totals.length === chunks.length) {
-    return totals.map((total, index) => total - (totals[index - 1] ?? 0));
+    const counts = totals.map((total, index) => total - (totals[index - 1] ?? 0));
+    // A running total does not shrink: then it is none.
+    return counts.every((tokens) => tokens >= 0) ? counts : null;
   }
   return output === chunks.length ? chunks.map(() => 1) : null;
 }

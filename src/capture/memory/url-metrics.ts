@@ -1,4 +1,5 @@
 import { readServerMetrics } from '../../load/server-metrics.js';
+import { smallPage } from '../../model/small-page.js';
 import type { Row } from '../../model/tables.js';
 import { monotonicNs } from '../record-writer.js';
 import type { MemorySource } from './where.js';
@@ -55,11 +56,9 @@ export function startedWith(config: CacheConfig | null): Record<string, string> 
 
 /** The page as it is; null where there is none. */
 export async function metricsPage(url: string): Promise<string | null> {
-  const { request } = await import('undici');
   try {
-    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(2000) });
-    const text = await body.text();
-    return statusCode === 200 ? text : null;
+    const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(2000) });
+    return status === 200 ? text : null;
   } catch {
     return null;
   }

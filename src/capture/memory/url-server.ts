@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join } from 'node:path';
+import { smallPage } from '../../model/small-page.js';
 
 /** What a vLLM server tells of itself beside its metrics; null where it does not. */
 export interface ServerSelf {
@@ -24,11 +25,9 @@ export async function serverSelf(base: URL, model: string, here: boolean): Promi
 }
 
 async function page(url: string): Promise<Record<string, unknown> | null> {
-  const { request } = await import('undici');
   try {
-    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(2000) });
-    const text = await body.text();
-    return statusCode === 200 ? objectOf(JSON.parse(text)) : null;
+    const { status, text } = await smallPage(url, { signal: AbortSignal.timeout(2000) });
+    return status === 200 ? objectOf(JSON.parse(text)) : null;
   } catch {
     return null;
   }

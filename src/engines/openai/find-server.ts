@@ -1,5 +1,6 @@
 import process from 'node:process';
 import { InferscopeError, messageOf } from '../../model/errors.js';
+import { smallPage } from '../../model/small-page.js';
 
 export interface ServedModel {
   id: string;
@@ -51,16 +52,13 @@ export async function servedModels(
   { headers = {}, signal }: Asking = {},
 ): Promise<ServedModel[] | null> {
   const url = `${baseUrl}/models`;
-  const { request } = await import('undici');
   let status: number;
   let text: string;
   try {
-    const answered = await request(url, {
+    ({ status, text } = await smallPage(url, {
       headers: { ...(apiKey === null ? {} : { authorization: `Bearer ${apiKey}` }), ...headers },
       signal: AbortSignal.any([...(signal ? [signal] : []), AbortSignal.timeout(10_000)]),
-    });
-    status = answered.statusCode;
-    text = await answered.body.text();
+    }));
   } catch (error) {
     signal?.throwIfAborted();
     throw new InferscopeError(

@@ -1,10 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
 import type { z } from 'zod';
 import { messageOf } from '../../../model/errors.js';
 import type { TextTokenizer } from '../tokenizer.js';
 import type { Generated, GenerationQueue, GenerationRequest } from './generation-queue.js';
 import { prometheusText } from './prometheus.js';
+import { requestGuard } from './request-guard.js';
 import {
   chatPrompt,
   chatSchema,
@@ -16,6 +18,8 @@ import {
 
 export interface ServedModel {
   name: string;
+  /** What the server listens on, as typed. */
+  host: string;
   contextLen: number;
   vocabSize: number;
   tokenizer: TextTokenizer;
@@ -25,10 +29,20 @@ export interface ServedModel {
 /** max_tokens of a request that names none, as OpenAI's completions have it. */
 const defaultMaxTokens = 16;
 
+/** More than a prompt of the longest context takes, as text or as token ids. */
+const mostBodyBytes = 8 * 2 ** 20;
+
 /** OpenAI's completions and chat completions over one model; /v1/models, /health, /metrics. */
 export function servedApp(model: ServedModel, draining: () => boolean): Hono {
   const app = new Hono();
   const created = Math.floor(Date.now() / 1000);
+  app.use(requestGuard(model.host, ({ status, message }) => refuse(status, message)));
+  app.use(
+    bodyLimit({
+      maxSize: mostBodyBytes,
+      onError: () => refuse(413, `The body is larger than ${mostBodyBytes / 2 ** 20} MiB.`),
+    }),
+  );
   app.get('/health', (context) => (draining() ? context.text('draining', 503) : context.text('ok')));
   app.get('/metrics', (context) =>
     context.text(prometheusText(model.queue.metrics, model.name, model.contextLen), 200, {

@@ -42,7 +42,7 @@ export async function serveModel(model: OnnxModel, options: ServeOptions): Promi
     const queue = generationQueue(decoder, tokenizer, eos);
     let draining = false;
     const app = servedApp(
-      { name: model.name, contextLen: options.contextLen, vocabSize, tokenizer, queue },
+      { name: model.name, host: options.host, contextLen: options.contextLen, vocabSize, tokenizer, queue },
       () => draining,
     );
     const server = (await new Promise<ServerType>((resolve, reject) => {

@@ -1,5 +1,7 @@
 import { writeFileSync } from 'node:fs';
+import { request } from 'node:http';
 import { join } from 'node:path';
+import { Hono } from 'hono';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testFolder } from '../../../session/test-folder.js';
 import { openDecoder } from '../decoder.js';
@@ -7,6 +9,7 @@ import { resolveModel } from '../model-source.js';
 import type { OnnxModel } from '../onnx-model.js';
 import { argmax } from '../sampling.js';
 import { detokenizer } from './detokenizer.js';
+import { requestGuard } from './request-guard.js';
 import { serveModel, type RunningServer } from './serve-model.js';
 import { wordCodec } from './word-codec.js';
 
@@ -100,6 +103,7 @@ test('streams: one event a token, usage, [DONE]; requests of one moment run one 
     const body = { prompt: 'a b', max_tokens: 5, stream: true, stream_options: { include_usage: true } };
     const response = await fetch(`${url}/v1/completions`, {
       method: 'POST',
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ temperature: 0, ignore_eos: true, ...body }),
     });
     expect(response.headers.get('content-type')).toContain('text/event-stream');
@@ -146,10 +150,77 @@ test('what it cannot do is refused, not ignored', async () => {
   expect(await (await fetch(`${url}/health`)).text()).toBe('ok');
 });
 
+/** Sends these headers as they are; fetch sets Host and Content-Length itself. @param body null sends none */
+function raw(
+  method: string,
+  headers: Record<string, string>,
+  body: Buffer | null,
+): Promise<{ status: number }> {
+  return new Promise((resolve, reject) => {
+    const path = method === 'POST' ? '/v1/completions' : '/v1/models';
+    const sent = request({ host: '127.0.0.1', port: server.port, method, path, headers, agent: false });
+    sent.on('response', (answer) => {
+      resolve({ status: answer.statusCode! });
+      sent.destroy();
+    });
+    sent.on('error', reject);
+    if (body === null) sent.flushHeaders();
+    else sent.end(body);
+  });
+}
+
+test('a body larger than any prompt is refused, declared or streamed', async () => {
+  const json = { 'content-type': 'application/json' };
+  const declared = await raw('POST', { ...json, 'content-length': '1500000000' }, null);
+  expect(declared.status).toBe(413);
+  const streamed = await raw(
+    'POST',
+    { ...json, 'transfer-encoding': 'chunked' },
+    Buffer.alloc(9 * 2 ** 20, 'a'),
+  );
+  expect(streamed.status).toBe(413);
+  expect((await post('/v1/completions', { prompt: 'a', max_tokens: 1 })).status).toBe(200);
+});
+
+test('requests that a page of another site makes in a browser are refused', async () => {
+  const get = async (host: string, more: object = {}) => (await raw('GET', { host, ...more }, null)).status;
+  const [own, other] = [`127.0.0.1:${server.port}`, 'evil.example'];
+  expect(await Promise.all([get(own), get('localhost'), get('[::1]:80'), get('127.9.9.9')])).toEqual(
+    Array(4).fill(200),
+  );
+  expect(await Promise.all([get(other), get('127.0.0.1.evil.example'), get('169.254.169.254')])).toEqual(
+    Array(3).fill(403),
+  );
+  expect(await get(own, { origin: `http://${own}` })).toBe(200);
+  expect(await get(own, { origin: `http://${other}` })).toBe(403);
+  expect(await get(own, { origin: 'null' })).toBe(403);
+  const body = Buffer.from(JSON.stringify({ prompt: 'a', max_tokens: 1 }));
+  const posted = async (type: string) => (await raw('POST', { 'content-type': type }, body)).status;
+  expect(await posted('text/plain')).toBe(415);
+  expect(await posted('application/x-www-form-urlencoded')).toBe(415);
+  expect(await posted('application/json; charset=utf-8')).toBe(200);
+});
+
+test('on all interfaces addresses are served, foreign names are not', async () => {
+  const guard = async (host: string, asked: string) => {
+    const app = new Hono();
+    app.use(requestGuard(host, ({ status }) => new Response(null, { status })));
+    app.get('/', (context) => context.text('ok'));
+    return (await app.request(`http://${asked}/`)).status;
+  };
+  expect(
+    await Promise.all(['192.0.2.7:8000', '[fd00::7]', 'localhost'].map((asked) => guard('0.0.0.0', asked))),
+  ).toEqual([200, 200, 200]);
+  expect(await guard('0.0.0.0', 'evil.example')).toBe(403);
+  expect(await guard('gpu-box.lan', 'gpu-box.lan:8000')).toBe(200);
+  expect(await guard('192.0.2.7', '192.0.2.8')).toBe(403);
+});
+
 test('a client that goes away stops its generation', async () => {
   const controller = new AbortController();
   const response = await fetch(`${url}/v1/completions`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ prompt: 'a', max_tokens: 120, stream: true, ignore_eos: true, temperature: 0 }),
     signal: controller.signal,
   });
@@ -164,6 +235,7 @@ test('draining finishes what runs and takes nothing new', async () => {
   const own = await serveModel(model, { host: '127.0.0.1', port: 0, threads: 1, contextLen: 128 });
   const running = fetch(`http://127.0.0.1:${own.port}/v1/completions`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ prompt: 'a', max_tokens: 100, ignore_eos: true, temperature: 0 }),
   }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
   while (own.pending() === 0) await new Promise((resolve) => setTimeout(resolve, 1));

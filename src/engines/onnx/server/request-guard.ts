@@ -1,0 +1,57 @@
+import { isIP } from 'node:net';
+import { hostname } from 'node:os';
+import type { MiddlewareHandler } from 'hono';
+
+/** Why a request is refused before it is read. */
+export interface Refusal {
+  status: 403 | 415;
+  message: string;
+}
+
+/**
+ * Requests that a page in a browser could have made for someone else are refused: a Host that this server does not have
+ * (DNS rebinding: the page's own name was pointed at this address), an Origin of another site, and a body that is not
+ * declared as JSON, which a browser sends to any site without asking it first.
+ * @param host what the server listens on, as typed
+ */
+export function requestGuard(host: string, refuse: (refusal: Refusal) => Response): MiddlewareHandler {
+  return async (context, next) => {
+    const asked = new URL(context.req.url);
+    if (!servesName(asked.hostname, host)) {
+      return refuse({
+        status: 403,
+        message: `Host ${asked.host} is not served; use http://${exampleOf(host)}.`,
+      });
+    }
+    const origin = context.req.header('origin');
+    if (origin !== undefined && hostOf(origin) !== asked.host) {
+      return refuse({ status: 403, message: 'Cross-origin requests are not served.' });
+    }
+    if (context.req.method === 'POST' && !isJson(context.req.header('content-type'))) {
+      return refuse({ status: 415, message: 'Send the body as content-type: application/json.' });
+    }
+    return next();
+  };
+}
+
+/** Loopback names and what --host says. On all interfaces any address: no name can be rebound to being an address. */
+function servesName(asked: string, host: string): boolean {
+  const name = asked.replace(/^\[|\]$/g, '').toLowerCase();
+  const bound = host.toLowerCase();
+  if (name === bound || name === 'localhost' || name === '::1' || /^127(?:\.\d+){3}$/.test(name)) return true;
+  if (bound !== '0.0.0.0' && bound !== '::') return false;
+  return isIP(name) !== 0 || name === hostname().toLowerCase();
+}
+
+function exampleOf(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'ADDRESS';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+function hostOf(origin: string): string | null {
+  return URL.canParse(origin) ? new URL(origin).host : null;
+}
+
+function isJson(type: string | undefined): boolean {
+  return /^application\/(?:[\w.+-]+\+)?json\b/i.test(type ?? '');
+}
