@@ -1,6 +1,3 @@
-import { mkdtempSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { analyzeMonitor } from '../analyze/monitor/monitor.js';
@@ -8,8 +5,9 @@ import type { DeviceRows } from '../capture/run/device-sampler.js';
 import type { Document, Issue } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import { createSession, type SessionSummary, type SessionWriter } from '../session/create.js';
-import { homeFolders, type Home } from '../session/home.js';
+import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
+import { createScratchFolder } from '../session/scratch-folder.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import type { MonitorCommandOptions } from './monitor.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
@@ -29,13 +27,12 @@ export async function openMonitorSession(
   options: MonitorCommandOptions,
 ): Promise<MonitorSession> {
   const kept = options.record === true || options.name !== undefined || options.tag.length > 0;
-  const home = kept ? homeFolders() : temporaryHome();
-  const removeHome = async () => {
-    if (!kept) await rm(home.root, { recursive: true, force: true });
-  };
+  const temporary = kept ? null : createScratchFolder();
+  const home = temporary ? homeFolders({ ...process.env, INFERSCOPE_HOME: temporary.path }) : homeFolders();
+  const removeHome = () => temporary?.remove();
   const settings = { label, kind: 'monitor', name: options.name ?? null, tags: options.tag, home };
-  const writer = await createSession(settings).catch(async (error: unknown) => {
-    await removeHome();
+  const writer = await createSession(settings).catch((error: unknown) => {
+    removeHome();
     throw error;
   });
   return {
@@ -61,19 +58,14 @@ export async function openMonitorSession(
       } catch (error) {
         throw asStorageFailure(error, { path: home.root, doing: 'keep the recording', home: kept });
       } finally {
-        await removeHome();
+        removeHome();
       }
     },
     async abandon() {
       await writer.abandon();
-      await removeHome();
+      removeHome();
     },
   };
-}
-
-function temporaryHome(): Home {
-  const root = mkdtempSync(join(tmpdir(), 'inferscope-monitor-'));
-  return homeFolders({ ...process.env, INFERSCOPE_HOME: root });
 }
 
 async function show(document: Document<MonitorResult>, json: boolean): Promise<void> {

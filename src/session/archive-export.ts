@@ -1,12 +1,12 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { createReadStream, createWriteStream, existsSync, readdirSync, statSync } from 'node:fs';
-import { mkdir, mkdtemp, rename, rm, symlink } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rename, rm, symlink } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Artifact, ManifestData } from '../model/manifest.js';
+import { removeAbandoned, scratchName } from '../model/scratch.js';
 import type { SessionFolder } from './folders.js';
 import { flushToDisk } from './kept-file.js';
 import {
@@ -17,11 +17,14 @@ import {
   readManifest,
   writeManifest,
 } from './manifest-file.js';
+import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from './storage-failure.js';
 import { userFileName } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
 
 export const archiveSuffix = '.inferscope.tar.gz';
+/** Of the file that is being written, next to the archive. */
+const partPrefix = '.inferscope-part';
 
 export interface ExportOptions {
   /** File to write; <id>.inferscope.tar.gz in the current folder by default. */
@@ -80,19 +83,20 @@ export async function exportSession(
   const without = raw_reports.length > 0 && !options.raw;
   const artifacts = without ? whole.data.artifacts.filter((one) => !isRaw(one)) : whole.data.artifacts;
   const files = archivedFiles(session, { ...whole.data, artifacts }, options.derived ?? false);
-  const partial = join(dirname(path), `.${session.id}.${randomBytes(4).toString('hex')}.part`);
-  const staging = without ? await mkdtemp(join(tmpdir(), 'inferscope-export-')) : null;
+  removeAbandoned(dirname(path), partPrefix);
+  const partial = join(dirname(path), scratchName(partPrefix));
+  const staging = without ? createScratchFolder() : null;
   try {
     if (staging) {
       await writeManifest(
-        staging,
+        staging.path,
         { ...whole.data, artifacts },
         [...whole.issues, leftOut(raw_reports)],
         whole.toolVersion,
       );
-      await stage(session.folder, staging, files);
+      await stage(session.folder, staging.path, files);
     }
-    await pack(session.id, staging ?? session.folder, files, partial);
+    await pack(session.id, staging?.path ?? session.folder, files, partial);
     await flushToDisk(partial);
     await rename(partial, path);
   } catch (error) {
@@ -100,7 +104,7 @@ export async function exportSession(
     const neededBytes = files.reduce((sum, file) => sum + statSync(join(session.folder, file)).size, 0);
     throw asStorageFailure(error, { path: dirname(path), doing: `write ${path}`, neededBytes });
   } finally {
-    if (staging) await rm(staging, { recursive: true, force: true });
+    staging?.remove();
   }
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) hash.update(chunk);

@@ -1,8 +1,7 @@
 import type { DuckDBConnection, DuckDBInstance } from '@duckdb/node-api';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, freemem, tmpdir, totalmem } from 'node:os';
-import { join } from 'node:path';
+import { availableParallelism, freemem, totalmem } from 'node:os';
 import { duckdb } from './duckdb.js';
+import { createScratchFolder } from './scratch-folder.js';
 
 export interface Database {
   instance: DuckDBInstance;
@@ -41,14 +40,14 @@ export function quote(text: string): string {
 /** An in-memory DuckDB that never fetches extensions. Loaded here, so that commands without it start fast. */
 export async function openDatabase(options: DatabaseOptions = {}): Promise<Database> {
   const { DuckDBInstance } = duckdb();
-  const own = options.spillFolder ? null : await mkdtemp(join(tmpdir(), 'inferscope-duckdb-'));
+  const own = options.spillFolder ? null : createScratchFolder();
   const limit = Math.round((options.memoryLimitBytes ?? defaultMemoryLimitBytes()) / 2 ** 20);
   const instance = await DuckDBInstance.create(':memory:', {
     autoinstall_known_extensions: 'false',
     autoload_known_extensions: 'false',
     memory_limit: `${limit}MiB`,
     threads: String(Math.min(options.threads ?? mostThreads, availableParallelism())),
-    temp_directory: options.spillFolder ?? own ?? '',
+    temp_directory: options.spillFolder ?? own?.path ?? '',
   });
   const connection = await instance.connect();
   return {
@@ -57,7 +56,7 @@ export async function openDatabase(options: DatabaseOptions = {}): Promise<Datab
     close: async () => {
       connection.closeSync();
       instance.closeSync();
-      if (own) await rm(own, { recursive: true, force: true });
+      own?.remove();
     },
   };
 }

@@ -17,9 +17,8 @@ import { createViews } from './views.js';
  */
 async function main(): Promise<void> {
   const request = JSON.parse(await text(process.stdin)) as SqlRequest;
-  // The parent kills us at its time limit; this is for a parent that was killed itself.
-  const parent = process.ppid;
-  setInterval(() => parent === process.ppid || process.exit(1), 1000).unref();
+  // The parent kills us at its time limit; this is for one that does not come to it. exit() would wait for the query.
+  setTimeout(() => process.kill(process.pid, 'SIGKILL'), (request.timeoutS + 10) * 1000).unref();
   const database = await openDatabase({
     memoryLimitBytes: request.memoryLimitBytes,
     spillFolder: request.spillFolder,

@@ -1,10 +1,10 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { readFileSync } from 'node:fs';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
+import { endWithUs } from '../model/end-with-us.js';
 import { InferscopeError } from '../model/errors.js';
+import { createScratchFolder } from './scratch-folder.js';
 import type { SqlColumn, SqlMessage, SqlRequest, SqlValue } from './sql-message.js';
 import { formatBytes } from './storage-failure.js';
 import type { SessionTables } from './views.js';
@@ -38,13 +38,22 @@ export async function runSql(
   sql: string,
   limits: SqlLimits,
 ): Promise<SqlResult> {
-  const spillFolder = await mkdtemp(join(tmpdir(), 'inferscope-sql-'));
+  const spill = createScratchFolder();
   // The child needs nothing of our environment, and a query could show what is in it.
   const child = spawn(process.execPath, ['--max-old-space-size=1024', childEntry], {
     env: { PATH: process.env['PATH'] ?? '', TZ: 'UTC' },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  endWithUs(child);
   let timedOut = false;
+  let overBytes = 0;
+  const allowedBytes = processLimitBytes(limits.memoryLimitBytes);
+  const watch = setInterval(() => {
+    const bytes = anonymousBytes(child.pid);
+    if (bytes === null || bytes <= allowedBytes) return;
+    overBytes = bytes;
+    child.kill('SIGKILL');
+  }, watchMs);
   const timer = setTimeout(() => {
     timedOut = true;
     child.kill('SIGKILL');
@@ -54,7 +63,7 @@ export async function runSql(
   });
   const talk: Buffer[] = [];
   child.stderr.on('data', (chunk: Buffer) => talk.push(chunk));
-  const request: SqlRequest = { ...limits, sql, sessions, maxBytes: maxResultBytes, spillFolder };
+  const request: SqlRequest = { ...limits, sql, sessions, maxBytes: maxResultBytes, spillFolder: spill.path };
   // A child that dies early closes the pipe; its end is reported below.
   child.stdin.on('error', () => {});
   child.stdin.end(JSON.stringify(request));
@@ -76,13 +85,33 @@ export async function runSql(
       }
     }
     await ended;
+    if (overBytes > 0) throw tooMuchMemory(`its process held ${formatBytes(overBytes)}`, limits);
     if (timedOut) throw tooSlow(limits.timeoutS);
     if (!finished) throw endedEarly(Buffer.concat(talk).toString('utf8'), child.signalCode);
     return result;
   } finally {
+    clearInterval(watch);
     clearTimeout(timer);
     child.kill('SIGKILL');
-    await rm(spillFolder, { recursive: true, force: true });
+    spill.remove();
+  }
+}
+
+/** Lists and other values that DuckDB's limit does not count grow by some hundred MB in this time. */
+const watchMs = 50;
+
+/** What DuckDB does not count of an ordinary query (Node, vectors, Parquet pages) is less than half its limit and 512 MiB. */
+function processLimitBytes(memoryLimitBytes: number): number {
+  return 1.5 * memoryLimitBytes + 512 * 2 ** 20;
+}
+
+/** Memory of a process that is backed by no file. Null where it has exited, or where there is no /proc. */
+function anonymousBytes(pid: number | undefined): number | null {
+  try {
+    const kb = /^RssAnon:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1'))?.[1];
+    return kb === undefined ? null : Number(kb) * 1024;
+  } catch {
+    return null;
   }
 }
 
@@ -99,6 +128,14 @@ function tooSlow(seconds: number): InferscopeError {
     what: `sql: the query was stopped after ${seconds} s`,
     why: 'That is its time limit.',
     fix: `Aggregate or filter more, or raise it: --timeout-s ${seconds * 10}`,
+  });
+}
+
+function tooMuchMemory(why: string, { memoryLimitBytes }: SqlLimits): InferscopeError {
+  return new InferscopeError('E_SQL_LIMIT', {
+    what: 'sql: the query needs more memory than it may have',
+    why: `${why}; the limit is ${formatBytes(memoryLimitBytes)} and what Node and DuckDB need around it.`,
+    fix: `Select fewer columns, aggregate before joining, or raise it: --memory-limit ${formatBytes(4 * memoryLimitBytes).replace(' ', '')}`,
   });
 }
 

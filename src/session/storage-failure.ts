@@ -10,6 +10,8 @@ export interface StorageContext {
   neededBytes?: number | null;
   /** The folder is inferscope's own home, not a path the user typed for output. */
   home?: boolean;
+  /** What to type, where it is neither of the usual two. */
+  fix?: string;
 }
 
 const unwritable = new Set([
@@ -77,9 +79,11 @@ export function asStorageFailure(error: unknown, context: StorageContext): unkno
     {
       what: `cannot ${context.doing}: ${context.path} is not ${context.doing.startsWith('read') ? 'readable' : 'writable'}`,
       why: `The system answers ${code}: ${messageOf(error)}.`,
-      fix: context.home
-        ? 'Choose another folder: INFERSCOPE_HOME=/a/writable/folder inferscope …'
-        : 'Give a path in a folder that you may write to.',
+      fix:
+        context.fix ??
+        (context.home
+          ? 'Choose another folder: INFERSCOPE_HOME=/a/writable/folder inferscope …'
+          : 'Give a path in a folder that you may write to.'),
     },
     { cause: error },
   );

@@ -1,70 +1,27 @@
-import { createHash, randomBytes } from 'node:crypto';
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  readlinkSync,
-  renameSync,
-  rmSync,
-  statSync,
-  utimesSync,
-} from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utimesSync } from 'node:fs';
 import { rename } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import process from 'node:process';
 import { systemErrorCode } from '../model/errors.js';
+import { ownerIsGone, ownerPattern, ownerTag } from '../model/owner.js';
 import type { Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
 
 /**
  * Folders of ours below sessions/ that are not sessions: .tmp- (being written), .trash- (being removed),
  * .swap- (the previous state of session <id> while its new state takes the name). The name says who made it,
- * so that what a killed process left can be told from what another one is writing:
- * .tmp-<pid>-<process start>-<boot and pid namespace>-<host>-<random>[+<id>]
+ * (owner.ts): .tmp-<owner>-<host>-<random>[+<id>]
  */
 type Purpose = 'tmp' | 'trash' | 'swap';
-const namePattern = /^\.(tmp|trash|swap)-(\d+)-(\d+)-([0-9a-f]{8})-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$/;
+const namePattern = new RegExp(
+  String.raw`^\.(tmp|trash|swap)-${ownerPattern}-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$`,
+);
 
 /** A folder of another machine or container is left alone until nothing touched it for this long. */
 const foreignStaleMs = 24 * 3600 * 1000;
 const heartbeatMs = 10 * 60 * 1000;
-
-/** Clock ticks from boot to the process's start: tells a process from a later one with the same pid. */
-function processStart(pid: number): string | null {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // Field 22; the command in field 2 may hold spaces and brackets, so count from its closing bracket.
-    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
-  } catch {
-    return null;
-  }
-}
-
-function readOr(read: () => string, otherwise: string): string {
-  try {
-    return read().trim();
-  } catch {
-    return otherwise;
-  }
-}
-
-/** Equal for two processes only when they see each other's process ids. */
-function pidSpace(): string {
-  const boot = readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'), 'no-boot-id');
-  const namespace = readOr(() => readlinkSync('/proc/self/ns/pid'), 'no-namespace');
-  return createHash('sha256').update(`${boot} ${namespace} ${hostname()}`).digest('hex').slice(0, 8);
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) === 'EPERM';
-  }
-}
 
 function ownName(purpose: Purpose, id?: string): string {
   const host =
@@ -73,8 +30,7 @@ function ownName(purpose: Purpose, id?: string): string {
       .replaceAll(/[^a-z0-9]/g, '')
       .slice(0, 20) || 'host';
   const random = randomBytes(4).toString('hex');
-  const start = processStart(process.pid) ?? '0';
-  return `.${purpose}-${process.pid}-${start}-${pidSpace()}-${host}-${random}${id ? `+${id}` : ''}`;
+  return `.${purpose}-${ownerTag()}-${host}-${random}${id ? `+${id}` : ''}`;
 }
 
 /** A path for moving a session out of the way; nothing is created. */
@@ -123,11 +79,8 @@ function isStale(home: Home, name: string, now: number): boolean {
   const match = namePattern.exec(name);
   if (!match) return false;
   const [, , pid, start, space] = match;
-  if (space === pidSpace()) {
-    if (!isAlive(Number(pid))) return true;
-    const running = processStart(Number(pid));
-    return running !== null && start !== '0' && running !== start;
-  }
+  const gone = ownerIsGone(pid!, start!, space!);
+  if (gone !== null) return gone;
   return now - statSync(join(home.sessions, name)).mtimeMs > foreignStaleMs;
 }
 

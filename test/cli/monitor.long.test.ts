@@ -34,7 +34,7 @@ describe('this machine', () => {
       expect(ran.stderr).toContain('only the host is watched');
       expect(data.devices).toEqual([]);
     }
-    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-monitor-'));
+    const after = readdirSync(tmpdir()).filter((name) => name.startsWith('inferscope-scratch-'));
     expect(after.filter((name) => !before.has(name))).toEqual([]);
     expect(sessions(at)).toEqual([]);
   });

@@ -157,3 +157,12 @@ test('--help has two examples; nothing is left in the temporary folder', () => {
   expect(own.status).toBe(0);
   expect(readdirSync(scratch).sort()).toEqual(['home', 'secret.csv']);
 });
+
+test.runIf(process.platform === 'linux')(
+  'a list, which the memory limit of DuckDB does not count, is stopped too',
+  () => {
+    // 2 GB in one value; without the watch it is made, and its length is the answer.
+    const { status, stderr } = sql('--memory-limit', '64MiB', 'SELECT len(range(250000000))');
+    expect([status, stderr.match(/E_\w+/)?.[0]], stderr).toEqual([2, 'E_SQL_LIMIT']);
+  },
+);

@@ -1,4 +1,6 @@
 import { execa } from 'execa';
+import { endWithUs } from '../../model/end-with-us.js';
+import { noTelemetry } from '../../model/no-telemetry.js';
 
 export interface ToolRun {
   ok: boolean;
@@ -19,14 +21,17 @@ export async function runTool(
   args: string[],
   options: { timeoutMs: number; cwd?: string },
 ): Promise<ToolRun> {
-  const result = await execa(file, args, {
+  const child = execa(file, args, {
     reject: false,
     stdin: 'ignore',
     timeout: options.timeoutMs,
     forceKillAfterDelay: 500,
     maxBuffer: 4 * 2 ** 20,
+    env: noTelemetry,
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   });
+  endWithUs(child);
+  const result = await child;
   return {
     ok: !result.failed,
     stdout: result.stdout,

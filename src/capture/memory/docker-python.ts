@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { execa } from 'execa';
 import { z } from 'zod';
 import { packageVersionScript } from '../../engines/transformers/interpreter.js';
+import { endWithUs } from '../../model/end-with-us.js';
 import type { EngineName } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
@@ -168,6 +169,7 @@ export function followRecord(
     // Ctrl-C of the terminal is for the engine, by way of its own stop.
     detached: true,
   });
+  endWithUs(child);
   const read = async () => {
     for await (const line of child.iterable({ from: 'stdout' })) {
       const pid = /^#pid (\d+)$/.exec(line)?.[1];

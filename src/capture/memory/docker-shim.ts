@@ -1,4 +1,5 @@
 import { chmodSync, writeFileSync } from 'node:fs';
+import { noTelemetry } from '../../model/no-telemetry.js';
 
 /** Where things of this machine are in the container. */
 export interface ContainerPlaces {
@@ -18,8 +19,7 @@ export interface ContainerPlaces {
  * Variables that go along, by name: docker takes their values from its own environment, so that no secret stands in a
  * command line. Where the container keeps its models (HF_HOME, HF_HUB_CACHE) is its own business.
  */
-export const passedOn =
-  'HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE';
+export const passedOn = `HF_TOKEN|HUGGING_FACE_HUB_TOKEN|HF_ENDPOINT|HF_HUB_OFFLINE|HF_HUB_DOWNLOAD_TIMEOUT|TRANSFORMERS_OFFLINE|VLLM_[A-Z0-9_]*|NCCL_[A-Z0-9_]*|PYTORCH_[A-Z0-9_]*|OMP_NUM_THREADS|INFERSCOPE_EXECUTION_ID|INFERSCOPE_[A-Z_]*MEMORY[A-Z_]*|PYTHONDONTWRITEBYTECODE|${Object.keys(noTelemetry).join('|')}`;
 
 /**
  * A program that engines in Python take for a Python of this machine: it starts the one in the container. A launch's

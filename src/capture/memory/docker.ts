@@ -1,5 +1,6 @@
 import process from 'node:process';
 import { execa } from 'execa';
+import { endWithUs } from '../../model/end-with-us.js';
 import { dockerFailure } from './docker-failures.js';
 
 /** Docker's own command line, or another one that speaks as it does: INFERSCOPE_DOCKER=podman. */
@@ -24,13 +25,15 @@ export async function docker(
   args: readonly string[],
   { timeout = timeoutMs, input }: { timeout?: number; input?: string } = {},
 ): Promise<DockerAnswer> {
-  const run = await execa(dockerCommand(), args, {
+  const child = execa(dockerCommand(), args, {
     reject: false,
     timeout,
     ...(input === undefined ? { stdin: 'ignore' as const } : { input }),
     forceKillAfterDelay: 500,
     maxBuffer: 16 * 2 ** 20,
   });
+  endWithUs(child);
+  const run = await child;
   return {
     stdout: run.stdout,
     stderr: run.stderr,

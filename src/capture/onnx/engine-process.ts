@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import process from 'node:process';
 import { execaNode } from 'execa';
+import { endWithUs } from '../../model/end-with-us.js';
 import {
   exitCodeOf,
   InferscopeError,
@@ -52,7 +53,7 @@ export function startEngineProcess<Plan, Progress, Result>(
     reject: false,
     maxBuffer: 1 << 20,
   });
-  const child = subprocess as unknown as ChildProcess;
+  const child = endWithUs(subprocess as unknown as ChildProcess);
   const send = (order: Order<Plan>) => child.connected && child.send(order, () => {});
   const stop = () => send({ type: 'stop' });
   options.signal.addEventListener('abort', stop);
@@ -93,7 +94,6 @@ export function serveEngineProcess<Plan, Progress, Result>(
   // The terminal sends Ctrl-C, and that it was closed, to both processes; the parent decides and asks us to stop.
   process.on('SIGINT', () => {});
   process.on('SIGHUP', () => {});
-  process.on('disconnect', () => process.exit(exitCodeOf.E_INTERRUPTED));
   process.on('message', (order: Order<Plan>) => {
     if (order.type === 'stop') {
       stopped = true;

@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat, writeFile } from 'node:fs/promises';
 import os from 'node:os';
-import process from 'node:process';
 import { join } from 'node:path';
 import type { Measurement } from '../../engines/onnx/microbenchmark.js';
 import type { CpuCache } from '../../hardware/caches.js';
@@ -13,7 +12,7 @@ import {
   type MachineRoofline,
   machineRooflineSchema,
 } from '../../model/documents/roofline.js';
-import { systemErrorCode } from '../../model/errors.js';
+import { createScratch } from '../../model/scratch.js';
 import type { Row } from '../../model/tables.js';
 import { startHostSampler } from '../telemetry.js';
 import { startEngineProcess } from './engine-process.js';
@@ -125,33 +124,14 @@ async function readCached(path: string): Promise<CachedRoofline | null> {
   }
 }
 
-/** Temporary models of a measurement that was killed; those of a running process stay. */
-async function sweepScratch(folder: string): Promise<void> {
-  for (const name of await readdir(folder)) {
-    const pid = /^scratch-(\d+)-/.exec(name)?.[1];
-    if (pid !== undefined && !isRunning(Number(pid)))
-      await rm(join(folder, name), { recursive: true, force: true });
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0);
-    return true;
-  } catch (error) {
-    return systemErrorCode(error) !== 'ESRCH';
-  }
-}
-
 async function measure(folder: string, options: RooflineOptions): Promise<MachineRoofline> {
   const started = Date.now();
-  await sweepScratch(folder);
-  const scratch = await mkdtemp(join(folder, `scratch-${process.pid}-`));
+  const scratch = createScratch(folder, 'scratch');
   try {
     const cpu = detectCpu();
     const plan: RooflinePlan = {
       threads: options.threads,
-      scratch,
+      scratch: scratch.path,
       // Weights, their file in the page cache and the runtime's packed copy must fit beside everything else.
       maxBytes: Math.max(4 * 2 ** 20, Math.min(os.freemem(), cpu.memoryLimitBytes ?? Infinity) / 8),
       lastLevelCacheBytes: lastLevelCache(cpu, options.threads),
@@ -167,7 +147,7 @@ async function measure(folder: string, options: RooflineOptions): Promise<Machin
     if (outcome[0].status === 'rejected') throw outcome[0].reason;
     return rooflineOf(outcome[0].value, options.threads, started, otherCoresMean);
   } finally {
-    await rm(scratch, { recursive: true, force: true });
+    scratch.remove();
   }
 }
 

@@ -1,6 +1,5 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import type { Issue } from '../../model/document.js';
 import type { GpuRoofline, MeasuredGpu } from '../../model/documents/gpu-roofline.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -9,6 +8,7 @@ import { migInstance } from '../../hardware/mig.js';
 import { pciIdOf } from '../../hardware/pci-id.js';
 import type { KernelCase, KernelDevice } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
+import { createScratch } from '../../model/scratch.js';
 import type { Row } from '../../model/tables.js';
 import type { KernelCapture } from '../kernels/capture.js';
 import { measureCases } from '../kernels/measure-cases.js';
@@ -82,11 +82,11 @@ async function inScratch<T>(
   if (scratch !== null) return measure(scratch);
   const folder = rooflineFolder(cacheDir);
   await mkdir(folder, { recursive: true });
-  const temporary = await mkdtemp(join(folder, `scratch-${process.pid}-`));
+  const temporary = createScratch(folder, 'scratch');
   try {
-    return await measure(temporary);
+    return await measure(temporary.path);
   } finally {
-    await rm(temporary, { recursive: true, force: true });
+    temporary.remove();
   }
 }
 

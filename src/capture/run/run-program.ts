@@ -1,6 +1,7 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { constants as system } from 'node:os';
 import process from 'node:process';
+import { endWithUs } from '../../model/end-with-us.js';
 import { systemErrorCode } from '../../model/errors.js';
 import { processTree } from '../process-tree.js';
 import { monotonicNs } from '../record-writer.js';
@@ -67,6 +68,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const start_ns = monotonicNs();
   const apart = options.tool === recordsToTheEnd && process.platform === 'linux';
   const child = spawn(file, args, { env, stdio: ['inherit', 'pipe', 'pipe'], detached: apart });
+  endWithUs(child);
   const outputs = [
     teeOutput(child.stdout, options.stdoutPath, options.stdout, options.secrets, options.tool),
     teeOutput(child.stderr, options.stderrPath, options.stderr, options.secrets, options.tool),

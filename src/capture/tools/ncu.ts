@@ -3,6 +3,7 @@ import { stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { execa } from 'execa';
+import { endWithUs } from '../../model/end-with-us.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { ToolFacts } from '../doctor/facts.js';
 import { findNcu } from './nsight.js';
@@ -47,6 +48,7 @@ async function printPage(ncu: ToolFacts, report: string, page: string, folder: s
     buffer: { stdout: false, stderr: true },
     timeout: exportMs,
   });
+  endWithUs(child);
   try {
     await Promise.all([pipeline(child.stdout, createWriteStream(path)), child]);
     if ((await stat(path)).size > 0) return path;

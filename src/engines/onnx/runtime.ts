@@ -1,5 +1,7 @@
+import process from 'node:process';
 import type * as Ort from 'onnxruntime-node';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { noTelemetry } from '../../model/no-telemetry.js';
 
 export type OnnxRuntime = typeof Ort;
 
@@ -8,6 +10,8 @@ export type OnnxRuntime = typeof Ort;
  * @throws E_ENGINE_MISSING when it is not installed or its library does not load here
  */
 export async function loadOnnxRuntime(): Promise<OnnxRuntime> {
+  // The library reads it when it is loaded, from the process's own environment, which this sets.
+  process.env['ORT_DISABLE_TELEMETRY'] = noTelemetry.ORT_DISABLE_TELEMETRY;
   return importRuntime(() => import('onnxruntime-node'));
 }
 

@@ -1,7 +1,9 @@
 import process from 'node:process';
 import { execa } from 'execa';
 import { z } from 'zod';
+import { endWithUs } from '../../model/end-with-us.js';
 import { InferscopeError } from '../../model/errors.js';
+import { noTelemetry } from '../../model/no-telemetry.js';
 
 /** Python's side of an engine, as a short process saw it. */
 export interface PythonEnvironment {
@@ -151,15 +153,17 @@ async function probePython(
   probe: string,
   hubId: string | null,
 ): Promise<PythonEnvironment | string> {
-  const run = await execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
+  const child = execa(command, ['-B', '-c', script, probe, hubId ?? '', ...packageNames], {
     reject: false,
     stdin: 'ignore',
     // Of a run around this command: what is asked here is no part of what it watches.
-    env: { INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
+    env: { ...noTelemetry, INFERSCOPE_TORCH_TRACE: undefined, INFERSCOPE_EVALUATOR: undefined },
     timeout: timeoutMs,
     forceKillAfterDelay: 500,
     maxBuffer: 4 * 2 ** 20,
   });
+  endWithUs(child);
+  const run = await child;
   const told = toldSchema.safeParse(lastJson(run.stdout));
   if (told.success) return { command, ...told.data };
   if (run.code === 'ENOENT') return 'there is no such program';

@@ -3,7 +3,9 @@ import { join } from 'node:path';
 import process from 'node:process';
 import { createInterface } from 'node:readline';
 import { execa } from 'execa';
+import { endWithUs } from '../../model/end-with-us.js';
 import type { EngineLaunch, LaunchControl } from '../../model/engine.js';
+import { noTelemetry } from '../../model/no-telemetry.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
 import { processFailure, recordedError } from './process-failure.js';
 
@@ -40,8 +42,14 @@ export function startPython(
     buffer: false,
     stdin: 'ignore',
     detached: ownGroup && process.platform !== 'win32',
-    env: { ...env, INFERSCOPE_RECORD: recordPath, INFERSCOPE_EXECUTION_ID: order.execution_id },
+    env: {
+      ...env,
+      ...noTelemetry,
+      INFERSCOPE_RECORD: recordPath,
+      INFERSCOPE_EXECUTION_ID: order.execution_id,
+    },
   });
+  endWithUs(child);
   const pid = child.pid ?? null;
   const end = () => (ownGroup ? killGroup(pid) : child.kill('SIGKILL'));
   let kill: NodeJS.Timeout | undefined;
@@ -51,8 +59,6 @@ export function startPython(
   };
   if (signal.aborted) stop();
   else signal.addEventListener('abort', stop, { once: true });
-  // A group of its own is out of the terminal's, and would outlive us.
-  if (ownGroup) process.once('exit', end);
 
   let log = '';
   child.stderr.setEncoding('utf8');
@@ -70,7 +76,6 @@ export function startPython(
     await told;
     clearTimeout(kill);
     signal.removeEventListener('abort', stop);
-    process.removeListener('exit', end);
     const words = redactText(log, secretsOfEnvironment(process.env));
     const failure = processFailure(
       {

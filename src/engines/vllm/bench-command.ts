@@ -3,8 +3,10 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import { execa } from 'execa';
 import type { BenchOrder, BenchPoint, PointOutcome } from '../../model/bench.js';
+import { endWithUs } from '../../model/end-with-us.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
 import { messageOf } from '../../model/errors.js';
+import { noTelemetry } from '../../model/no-telemetry.js';
 import { appendRecord, type RecordBody } from '../record-lines.js';
 import { rootCause, tooLittleMemory } from './root-cause.js';
 import type { RecordLineInput } from '../../model/record.js';
@@ -171,12 +173,14 @@ export function launchBench(target: BenchTarget, order: BenchOrder, control: Lau
     const args = benchArguments(verb, point, order, { model, weights, tokenizer, output });
     const child = execa(target.python, [...(target.interpreterArgs ?? []), '-B', target.command, ...args], {
       stdin: 'ignore',
+      env: noTelemetry,
       all: true,
       reject: false,
       maxBuffer: 1 << 20,
       // A process group of its own: its engine core outlives a front end that is killed, and holds the log's pipe.
       detached: true,
     });
+    endWithUs(child);
     pid = child.pid ?? null;
     const stopped = stopWith(child.pid, control.signal);
     const exit = await child;

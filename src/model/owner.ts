@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { readFileSync, readlinkSync } from 'node:fs';
+import { hostname } from 'node:os';
+import process from 'node:process';
+import { systemErrorCode } from './errors.js';
+
+/**
+ * Names of temporary folders say which process made them, so that what a killed process left can be distinguished from
+ * what another one is writing: <pid>-<process start>-<boot and pid namespace>.
+ */
+export const ownerPattern = String.raw`(\d+)-(\d+)-([0-9a-f]{8})`;
+
+export function ownerTag(): string {
+  return `${process.pid}-${processStart(process.pid) ?? '0'}-${pidSpace()}`;
+}
+
+/** Whether the process of a tag has exited; null for one of another machine, boot or container. */
+export function ownerIsGone(pid: string, start: string, space: string): boolean | null {
+  if (space !== pidSpace()) return null;
+  if (!isAlive(Number(pid))) return true;
+  const running = processStart(Number(pid));
+  return running !== null && start !== '0' && running !== start;
+}
+
+/** Clock ticks from boot to the process's start: distinguishes a process from a later one with the same pid. */
+function processStart(pid: number): string | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // Field 22; the command in field 2 may hold spaces and brackets, so count from its closing bracket.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function readOr(read: () => string, otherwise: string): string {
+  try {
+    return read().trim();
+  } catch {
+    return otherwise;
+  }
+}
+
+/** Equal for two processes only when they see each other's process ids. */
+function pidSpace(): string {
+  const boot = readOr(() => readFileSync('/proc/sys/kernel/random/boot_id', 'latin1'), 'no-boot-id');
+  const namespace = readOr(() => readlinkSync('/proc/self/ns/pid'), 'no-namespace');
+  return createHash('sha256').update(`${boot} ${namespace} ${hostname()}`).digest('hex').slice(0, 8);
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemErrorCode(error) === 'EPERM';
+  }
+}

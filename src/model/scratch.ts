@@ -1,0 +1,56 @@
+import { randomBytes } from 'node:crypto';
+import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { ownerIsGone, ownerPattern, ownerTag } from './owner.js';
+
+export interface ScratchFolder {
+  path: string;
+  remove(): void;
+}
+
+/** A name that says which process made it: <prefix>-<owner>-<random>. */
+export function scratchName(prefix: string): string {
+  return `${prefix}-${ownerTag()}-${randomBytes(4).toString('hex')}`;
+}
+
+/**
+ * Removes files and folders with such names below `folder` whose process has exited, where they are this user's; those of
+ * another machine, boot or container stay. What cannot be removed is left for the next one.
+ */
+export function removeAbandoned(folder: string, prefix: string): void {
+  const pattern = new RegExp(`^${prefix.replaceAll('.', '\\.')}-${ownerPattern}-[0-9a-f]+$`);
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const [, pid, start, space] = pattern.exec(name) ?? [];
+    if (pid === undefined || ownerIsGone(pid, start!, space!) !== true) continue;
+    try {
+      const path = join(folder, name);
+      const { uid } = lstatSync(path);
+      if (uid === (process.getuid?.() ?? uid)) rmSync(path, { recursive: true, force: true });
+    } catch {
+      // Another process was faster.
+    }
+  }
+}
+
+/**
+ * A new empty folder below `folder`, removed by `remove` and when this process exits. What killed processes left there goes
+ * first. @throws the system's error, e.g. ENOENT
+ */
+export function createScratch(folder: string, prefix: string): ScratchFolder {
+  removeAbandoned(folder, prefix);
+  const path = join(folder, scratchName(prefix));
+  mkdirSync(path, { mode: 0o700 });
+  const remove = () => {
+    process.off('exit', remove);
+    rmSync(path, { recursive: true, force: true });
+  };
+  process.once('exit', remove);
+  return { path, remove };
+}

@@ -1,0 +1,113 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { processTree } from '../../src/capture/process-tree.js';
+import { keepSession } from '../../src/session/test-session.js';
+import { homeFolders } from '../../src/session/home.js';
+import { testFolder } from '../../src/session/test-folder.js';
+import {
+  cli,
+  environment,
+  expectFailure,
+  inferscope,
+  place,
+  start,
+  tinyArgs,
+  untilDead,
+} from './profile-cli.js';
+
+const traced = spawnSync('strace', ['-V']).status === 0;
+
+/** Lines of strace that reach for another machine: a socket that is no Unix or netlink one. */
+const outgoing = /connect\(.*AF_INET|sendto\(.*AF_INET/;
+
+/** A user who has never run anything: HOME and TMPDIR are empty. */
+function freshUser() {
+  const at = place();
+  const [user, temporary] = [join(at.scratch, 'user'), join(at.scratch, 'tmp')];
+  mkdirSync(user);
+  mkdirSync(temporary);
+  const env = { ...environment(at), HOME: user, TMPDIR: temporary };
+  for (const name of Object.keys(env))
+    if (name.startsWith('XDG_') || name === 'ORT_DISABLE_TELEMETRY') delete env[name as keyof typeof env];
+  return { at, env, written: () => [user, temporary].map((folder) => readdirSync(folder)) };
+}
+
+test.each([
+  ['doctor', () => ['doctor']],
+  ['profile', (at: { tiny: string }) => tinyArgs(at)],
+])('%s writes nothing in HOME and TMPDIR, and connects to nothing', (_, argumentsOf) => {
+  const { at, env, written } = freshUser();
+  const log = join(at.scratch, 'strace.log');
+  const command = [process.execPath, cli, ...argumentsOf(at)];
+  const strace = ['strace', '-f', '-qq', '--seccomp-bpf', '-e', 'trace=connect,sendto', '-o', log];
+  const [file, ...args] = traced ? [...strace, ...command] : command;
+  const ran = spawnSync(file!, args, { env, cwd: at.scratch, encoding: 'utf8' });
+  expect([0, 1, 3], ran.stderr).toContain(ran.status);
+  expect(written()).toEqual([[], []]);
+  if (traced)
+    expect(
+      readFileSync(log, 'utf8')
+        .split('\n')
+        .filter((line) => outgoing.test(line)),
+    ).toEqual([]);
+});
+
+test.runIf(process.platform === 'linux')('processes end with the command that started them', async () => {
+  const at = place();
+  await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
+  const endless = [
+    ['sql', 'SELECT count(*) FROM range(100000000000) a, range(1000)'],
+    // A program that ignores SIGTERM, with one below it.
+    ['run', '--evaluator', 'none', '--', 'sh', '-c', 'trap "" TERM; sleep 600 & wait; sleep 600'],
+    [
+      'profile',
+      '--model',
+      at.slow,
+      '--threads',
+      '1',
+      '--input-len',
+      '8',
+      '--output-len',
+      '100',
+      '--repeats',
+      '500',
+    ],
+  ];
+  for (const args of endless) {
+    const { child, ended } = start(at, args);
+    const below = () =>
+      processTree(child.pid!)
+        .slice(1)
+        .filter((pid) => !isWatcher(pid));
+    for (let tries = 0; below().length === 0 && tries < 3000; tries++) await sleep(10);
+    await sleep(300);
+    const pids = below();
+    expect(pids.length, `${args[0]}: processes below it`).toBeGreaterThan(0);
+    process.kill(child.pid!, 'SIGKILL');
+    for (const pid of pids) await untilDead(pid);
+    await ended;
+  }
+});
+
+/** The shell that ends the others; it ends itself two seconds later. */
+function isWatcher(pid: number): boolean {
+  const path = `/proc/${pid}/cmdline`;
+  return existsSync(path) && readFileSync(path, 'utf8').includes('while read -r verb pid');
+}
+
+test('a TMPDIR that does not exist is said', async () => {
+  const at = place();
+  await keepSession(homeFolders({ INFERSCOPE_HOME: at.home }), {});
+  const missing = join(testFolder(), 'none');
+  const { what, fix } = expectFailure(
+    inferscope(at, ['sql', 'SELECT 1', '--json'], { TMPDIR: missing }),
+    3,
+    'E_HOME_UNWRITABLE',
+  );
+  expect(what).toContain(missing);
+  expect(fix).toContain('TMPDIR');
+});
