@@ -17,6 +17,8 @@ const ended = checks.map(
     }),
 );
 for await (const { name, code, text } of ended) {
-  process.stdout.write(`${name}: ${code === 0 ? 'ok' : 'FAILED'}\n${code === 0 ? '' : text}`);
-  if (code !== 0) process.exitCode = 1;
+  // The demo builds first, and its first lines are to be the demo's own.
+  const failed = code !== 0 || (name === 'build' && text.trim() !== '');
+  process.stdout.write(`${name}: ${failed ? 'FAILED' : 'ok'}\n${failed ? text : ''}`);
+  if (failed) process.exitCode = 1;
 }

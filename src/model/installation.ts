@@ -1,6 +1,10 @@
 import { existsSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import packageJson from '../../package.json' with { type: 'json' };
+
+const dependencies: Readonly<Record<string, string>> = packageJson.dependencies;
+const optionalDependencies: Readonly<Record<string, string>> = packageJson.optionalDependencies;
 
 /** Folder of the installed package: the nearest package.json above this module, in dist/ as in src/. */
 export function packageRoot(): string {
@@ -18,3 +22,21 @@ export function packageRoot(): string {
 export function childEntry(name: string): string {
   return join(packageRoot(), 'dist', `${name}.js`);
 }
+
+/**
+ * The command that adds a missing package where this installation looks for it: a checkout, a project's node_modules, or the
+ * global one. Without install scripts: onnxruntime-node's downloads CUDA libraries from outside the registry, and npm drops
+ * an optional package silently when its script fails.
+ */
+export function installCommand(name: string): string {
+  const root = packageRoot();
+  const folder = dirname(dirname(root));
+  if (basename(dirname(root)) !== 'node_modules')
+    return `npm ci --prefix ${shellWord(root)} --ignore-scripts`;
+  const spec = `${name}@${{ ...optionalDependencies, ...dependencies }[name] ?? 'latest'}`;
+  const where = existsSync(join(folder, 'package.json')) ? `--prefix ${shellWord(folder)}` : '--global';
+  return `npm install ${where} --ignore-scripts --save-exact ${spec}`;
+}
+
+const shellWord = (path: string): string =>
+  /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;

@@ -20,6 +20,8 @@ export interface Place {
   home: string;
   tiny: string;
   slow: string;
+  /** Another installation than the checkout. */
+  cli?: string;
 }
 
 /**
@@ -70,7 +72,7 @@ export function environment({ scratch, home }: Place): NodeJS.ProcessEnv {
 }
 
 export function inferscope(at: Place, args: string[], env: NodeJS.ProcessEnv = {}, cwd = at.scratch): Ran {
-  const { status, stdout, stderr } = spawnSync(process.execPath, [cli, ...args], {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [at.cli ?? cli, ...args], {
     encoding: 'utf8',
     cwd,
     env: { ...environment(at), ...env },

@@ -1,3 +1,4 @@
+import { installCommand } from '../../model/installation.js';
 import type { DoctorFacts, PackageCheck } from './facts.js';
 import type { Verdict } from './row.js';
 import { gib, mib, rowsOf } from './row.js';
@@ -38,12 +39,7 @@ function node(version: string): Verdict {
 function nativePackage(id: string, label: string, name: string, check: PackageCheck): Verdict {
   if (check.works) return ok(id, label, `${name} ${check.version}, ${check.detail}`);
   if (check.version === null) {
-    return missing(
-      id,
-      label,
-      `${name} is not installed`,
-      'npm ci --include=optional   (in the folder of inferscope)',
-    );
+    return missing(id, label, `${name} is not installed`, installCommand(name));
   }
   const found = `${name} ${check.version} does not work: ${check.detail}`;
   return missing(

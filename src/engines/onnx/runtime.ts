@@ -1,6 +1,7 @@
 import process from 'node:process';
 import type * as Ort from 'onnxruntime-node';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { installCommand } from '../../model/installation.js';
 import { noTelemetry } from '../../model/no-telemetry.js';
 
 export type OnnxRuntime = typeof Ort;
@@ -30,11 +31,11 @@ export async function importRuntime(load: () => Promise<unknown>): Promise<OnnxR
           ? 'the embedded engine (onnxruntime-node) is not installed'
           : 'the embedded engine (onnxruntime-node) does not load on this machine',
         why: missing
-          ? 'It is an optional dependency: an installation with --omit=optional leaves it out.'
+          ? 'It is an optional dependency, and npm leaves it out silently when its install script fails: the script downloads CUDA libraries that inferscope does not use.'
           : `${process.platform}-${process.arch}, Node ${process.versions.node}: ${messageOf(error)}`,
         fix: missing
-          ? 'Run: npm install onnxruntime-node@1.30.0 --ignore-scripts'
-          : 'Reinstall it (npm install onnxruntime-node@1.30.0 --ignore-scripts), or profile another engine with: inferscope run -- <program>',
+          ? installCommand('onnxruntime-node')
+          : `Reinstall it (${installCommand('onnxruntime-node')}), or profile another engine with: inferscope run -- <program>`,
       },
       { cause: error },
     );

@@ -1,0 +1,54 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { packageRoot } from '../../src/model/installation.js';
+import { expectFailure, inferscope, place, tinyArgs } from './profile-cli.js';
+
+/** The package as a user gets it: packed, installed into an empty folder outside of the checkout. Needs npm's registry. */
+const at = place();
+const folder = join(at.scratch, 'a project');
+const installed = { ...at, cli: join(folder, 'node_modules', 'inferscope', 'dist', 'cli.js') };
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+function npm(line: string, cwd: string): string {
+  // As typed into a shell: what we print must work as it is. The checkout's own npm settings stay out of it.
+  const env = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !/^npm_/i.test(name) && name !== 'INIT_CWD'),
+  );
+  const ran = spawnSync(line, { cwd, env, shell: true, encoding: 'utf8' });
+  expect(ran.status, `${line}\n${ran.stderr}`).toBe(0);
+  return ran.stdout;
+}
+
+beforeAll(() => {
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{"name":"empty","private":true}');
+  const packed = npm(`npm pack --silent --pack-destination "${at.scratch}"`, packageRoot()).trim();
+  // What is left where the engine's install script fails.
+  npm(
+    `npm install --no-audit --no-fund --ignore-scripts --omit=optional "${join(at.scratch, packed)}"`,
+    folder,
+  );
+}, 300_000);
+
+const profile = tinyArgs(at, '--json');
+
+test('without the engine `profile` names the command that adds it, and that command does', () => {
+  const failure = expectFailure(inferscope(installed, profile), 3, 'E_ENGINE_MISSING');
+  npm(failure.fix, at.scratch);
+  const ran = inferscope(installed, profile);
+  expect(ran.status, ran.stderr).toBe(0);
+  expect(JSON.parse(ran.stdout)).toMatchObject({
+    schema: expect.stringContaining('inferscope/profile') as string,
+  });
+}, 300_000);
+
+test('source maps are not shipped', () => {
+  const files = readdirSync(join(folder, 'node_modules', 'inferscope'), {
+    recursive: true,
+    encoding: 'utf8',
+  });
+  expect(files.filter((file) => file.endsWith('.map'))).toEqual([]);
+});
