@@ -30,24 +30,12 @@ export interface ForwardConfig {
 
 type Vector = Float64Array;
 
-/** Rounds what enters an int4 product to int8 in blocks of 32, x ≈ q · max|x|/127: what accuracy_level 4 permits. */
-export type ActivationRounding = 'none' | 'int8';
-
 /** @returns logits [tokens][vocab] */
-export function llamaForward(
-  config: ForwardConfig,
-  weights: Weights,
-  tokens: readonly number[],
-  rounding: ActivationRounding = 'none',
-): Vector[] {
+export function llamaForward(config: ForwardConfig, weights: Weights, tokens: readonly number[]): Vector[] {
   const product = (name: string, bias: boolean): ((x: Vector) => Vector) => {
     const matrix = weights.matrix(`${name}.weight`);
     const offset = bias ? weights.vector(`${name}.bias`) : null;
-    const round = rounding === 'int8' && weights.isInt4(`${name}.weight`);
-    return (x) => {
-      const input = round ? roundToInt8(x) : x;
-      return Float64Array.from(matrix, (row, i) => dot(row, input) + (offset ? offset[i]! : 0));
-    };
+    return (x) => Float64Array.from(matrix, (row, i) => dot(row, x) + (offset ? offset[i]! : 0));
   };
   const embedding = weights.matrix('model.embed_tokens.weight');
   let states: Vector[] = tokens.map((token) => embedding[token]!.slice());
@@ -165,16 +153,6 @@ function dot(a: Vector, b: Vector): number {
 
 function add(a: Vector, b: Vector): Vector {
   return a.map((value, i) => value + b[i]!);
-}
-
-function roundToInt8(x: Vector): Vector {
-  const y = new Float64Array(x.length);
-  for (let from = 0; from < x.length; from += 32) {
-    const block = x.subarray(from, from + 32);
-    const step = block.reduce((max, value) => Math.max(max, Math.abs(value)), 0) / 127;
-    block.forEach((value, i) => (y[from + i] = step > 0 ? Math.round(value / step) * step : 0));
-  }
-  return y;
 }
 
 /** max|Δ| / max|reference| over two lists of vectors of one shape. */

@@ -1,0 +1,80 @@
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { readOnnx, weightsOf } from '../../../test/oracle/onnx-weights.js';
+import { testFolder } from '../../session/test-folder.js';
+import { graphBuilder } from './graph-builder.js';
+import { linear } from './linear.js';
+import type { LlamaConfig } from './llama-config.js';
+import { writeOnnx } from './onnx-file.js';
+import { loadOnnxRuntime } from './runtime.js';
+
+const [rows, inputs, outputs] = [16, 176, 96];
+
+/** One int4 product through the runtime, next to the same in float64 of its dequantised weights. */
+async function product(computeInt4: 'int8' | 'float32') {
+  const options = { dtype: 'int4', seed: 3, logits: 'all', computeInt4 } as const;
+  const { b, nodes, tensors } = graphBuilder({} as LlamaConfig, options);
+  const y = linear(b, 'x', '/layer', 'layer', inputs, outputs, false);
+  const folder = testFolder();
+  await writeOnnx(folder, 'model.onnx', {
+    name: 'product',
+    nodes,
+    tensors,
+    inputs: [{ name: 'x', type: 'float32', shape: [rows, inputs] }],
+    outputs: [{ name: y, type: 'float32', shape: [rows, outputs] }],
+    metadata: {},
+  });
+  const path = join(folder, 'model.onnx');
+  // Activations as they come out of a gated MLP: most small, some large.
+  const x = Float32Array.from(
+    { length: rows * inputs },
+    (_, i) => Math.sin(i * 1.7) * Math.sin(i * 0.31) ** 3,
+  );
+  const ort = await loadOnnxRuntime();
+  const session = await ort.InferenceSession.create(path, { executionProviders: ['cpu'] });
+  const found = await session.run({ x: new ort.Tensor('float32', x, [rows, inputs]) });
+  await session.release();
+  const actual = found[y]!.data as Float32Array;
+  const weights = weightsOf(readOnnx(path).tensors).matrix('layer.weight');
+  return Array.from({ length: rows }, (_, row) => {
+    const a = x.subarray(row * inputs, (row + 1) * inputs);
+    const largest = a.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    return weights.map((w, column) => {
+      const terms = Array.from(a, (value, k) => value * w[k]!);
+      const exact = terms.reduce((sum, term) => sum + term, 0);
+      return {
+        error: Math.abs(actual[row * outputs + column]! - exact),
+        /** Σ|w·a| and Σ|w|, Σw² */
+        magnitude: terms.reduce((sum, term) => sum + Math.abs(term), 0),
+        weight: w.reduce((sum, value) => sum + Math.abs(value), 0),
+        weightSquares: w.reduce((sum, value) => sum + value * value, 0),
+        largest,
+      };
+    });
+  }).flat();
+}
+
+describe('int4 products', () => {
+  it('in float32 are those of the dequantised weights, to the rounding of float32 sums', async () => {
+    // n·u·Σ|w·a|: n = 176 terms, u = 2^-24 (Higham, Accuracy and Stability of Numerical Algorithms, 3.1); two more for w.
+    for (const { error, magnitude } of await product('float32'))
+      expect(error).toBeLessThan((inputs + 2) * 2 ** -24 * magnitude);
+  });
+
+  /**
+   * accuracy_level 4 permits int8 and promises no scheme. ONNX Runtime's kernels differ by CPU: blocks of 32 with
+   * max|a|/127 a step (AVX2, AVX-512, VNNI), whole rows with (max − min)/255 and a rounded zero point (KleidiAI on arm64),
+   * scales as bfloat16 there, or float32 where neither is built in. No step is larger than the row's max|a|/127; a value
+   * moves by half a step, by one where the zero point was rounded.
+   */
+  it('in int8 differ from them by no more than the coarsest int8 rounding of activations', async () => {
+    const found = await product('int8');
+    for (const { error, magnitude, weight, largest } of found)
+      expect(error).toBeLessThan((largest / 127) * weight + 2 ** -8 * magnitude);
+    // Independent roundings add as squares: a step²/12 a term. Twice that holds a zero point and bfloat16 scales too.
+    const squares = found.map(
+      ({ error, weightSquares, largest }) => error ** 2 / (((largest / 127) ** 2 * weightSquares) / 12),
+    );
+    expect(squares.reduce((sum, one) => sum + one, 0) / squares.length).toBeLessThan(2);
+  });
+});
