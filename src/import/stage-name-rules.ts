@@ -48,7 +48,7 @@ export const stageNameRules: readonly StageNameRule[] = [
     sample: 'step[MIXED bs=9 toks=2048]',
   },
   {
-    pattern: /ProfilerStep#\d+/,
+    pattern: /ProfilerStep#(?<step_index>\d+)/,
     kind: 'other',
     source: 'torch.profiler schedule',
     sample: 'ProfilerStep#3',

@@ -37,7 +37,7 @@ test.each([
   ['warmup', { kind: 'warmup' }],
   ['load_model', { kind: 'load' }],
   ['sampling', { kind: 'sampling' }],
-  ['ProfilerStep#3', { kind: 'other' }],
+  ['ProfilerStep#3', { kind: 'other', step_index: 3 }],
   ['NCCL:ncclAllReduce', { kind: 'other' }],
   ['cuDNN:load', { kind: 'other' }],
   ['TensorRT:model.decode', { kind: 'other' }],

@@ -88,6 +88,7 @@ export const stageNames: Partial<Record<WaterfallKind, string>> = {
   decode: 'decode step',
   mixed: 'mixed step',
   prefill: 'prefill',
+  other: 'step',
   outside: 'whole capture',
   request: 'request',
   sampling: 'sampling',

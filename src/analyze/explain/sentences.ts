@@ -3,7 +3,7 @@ import type { AwaitedRank } from '../waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
 
 /** The stage that is told first: what a served model does all day. */
-export const leadOrder = ['decode', 'mixed', 'prefill', 'outside'] as const;
+export const leadOrder = ['decode', 'mixed', 'prefill', 'outside', 'other'] as const;
 
 export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | null {
   for (const kind of leadOrder) {

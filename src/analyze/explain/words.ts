@@ -4,6 +4,7 @@ const instances: Partial<Record<WaterfallKind, string>> = {
   decode: 'a decode step',
   mixed: 'a mixed step',
   prefill: 'a prefill',
+  other: 'a step',
   outside: 'the whole capture',
   request: 'a request',
   load: 'loading',

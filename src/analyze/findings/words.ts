@@ -10,6 +10,7 @@ export const part = (of: number, whole: number): string => formatShare(whole > 0
 /** "a decode step", "a prefill", "the capture". */
 export function aStage(kind: PhaseKind): string {
   if (kind === 'outside') return 'the capture';
+  if (kind === 'other') return 'a step';
   return kind === 'decode' || kind === 'mixed' ? `a ${kind} step` : `a ${kind}`;
 }
 

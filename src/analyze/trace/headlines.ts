@@ -42,16 +42,20 @@ export function isLaunchBound({ idle_share, idle_ns, idle_by_cause, launches }: 
 }
 
 const named = (kind: string): string =>
-  ({ decode: 'a decode step', mixed: 'a mixed step', prefill: 'a prefill', outside: 'the whole capture' })[
-    kind
-  ] ?? kind;
+  ({
+    decode: 'a decode step',
+    mixed: 'a mixed step',
+    prefill: 'a prefill',
+    other: 'a step',
+    outside: 'the whole capture',
+  })[kind] ?? kind;
 
 const capital = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
 /** Sentences for someone in a hurry: launches against layers, shares of the classes, idle time and its cause (A9). */
 export function headlines(parts: Parts): Headline[] {
   if (!parts.source.gpu_used) return [...cpuLines(parts), ...operatorLine(parts)];
-  const told = parts.phases.filter(({ kind }) => ['decode', 'mixed', 'prefill', 'outside'].includes(kind));
+  const told = parts.phases.filter(({ kind }) => toldPhases.includes(kind));
   // A decode step is what a served model does all day: it comes first.
   const ordered = told.toSorted((a, b) => rank(a) - rank(b));
   return [
@@ -80,7 +84,8 @@ function cpuLines({ phases }: Parts): Headline[] {
   ];
 }
 
-const rank = ({ kind }: TracePhase): number => ['decode', 'mixed', 'prefill', 'outside'].indexOf(kind);
+const toldPhases: readonly string[] = ['decode', 'mixed', 'prefill', 'other', 'outside'];
+const rank = ({ kind }: TracePhase): number => toldPhases.indexOf(kind);
 
 function line(id: string, phase: Headline['phase'], text: string, atStakeNs: number | null = null): Headline {
   return { id, phase, text, at_stake_ms: atStakeNs === null ? null : atStakeNs / 1e6 };

@@ -7,7 +7,9 @@ export interface PhaseClock {
   why: string;
 }
 
-const stepKinds = "('prefill', 'decode', 'mixed')";
+/** Phases that follow one another; `other` are numbered steps whose kind is not known (ProfilerStep#3). */
+const steps: readonly PhaseKind[] = ['prefill', 'decode', 'mixed', 'other'];
+const stepKinds = `(${steps.map((kind) => `'${kind}'`).join(', ')})`;
 
 /** One row a phase instance, with its ends by the host and by the device; needs focus_stages and phase_of. */
 export const instancesSql = `WITH own AS (
@@ -23,7 +25,7 @@ export const instancesSql = `WITH own AS (
      SELECT own.*, CASE WHEN followed THEN next_ns ELSE end_ns END AS host_end_ns,
             CASE WHEN followed THEN device_next_ns ELSE device_end_ns END AS device_until_ns
      FROM (SELECT own.*, next_ns, device_next_ns,
-                  coalesce(kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
+                  coalesce((kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed') OR kind = 'other' AND next_kind = 'other')
                     AND next_iteration IS NOT DISTINCT FROM iteration, false) AS followed
            FROM own LEFT JOIN steps USING (stage_id)) own`;
 
@@ -53,7 +55,7 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
      FROM instances GROUP BY kind ORDER BY kind`,
   );
   const clocks = kinds.map(({ kind, n, late, silent }): PhaseClock => {
-    const runsAhead = late > 0 && ['prefill', 'decode', 'mixed'].includes(kind);
+    const runsAhead = late > 0 && steps.includes(kind);
     if (!runsAhead) {
       return { kind, clock: 'host', why: 'the device was done before the range ended, in every instance' };
     }
@@ -62,7 +64,7 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
       : { kind, clock: 'device', why: `in ${late} of ${n} instances the device worked on after its range` };
   });
   // A prefill's end and the first decode step's begin must be told by one clock, or they would overlap.
-  const shared = clocks.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
+  const shared = clocks.filter(({ kind }) => steps.includes(kind));
   const ahead = shared.find(({ clock }) => clock === 'device');
   const blocked = shared.some(({ why }) => why.includes('launched nothing'));
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });

@@ -28,6 +28,7 @@ const stepKinds: ReadonlySet<PhaseKind> = new Set([
   'load',
   'warmup',
   'outside',
+  'other',
 ]);
 
 /**

@@ -221,6 +221,69 @@ test('steps are numbered, warm-up is inherited, calls that leave their range bel
   await database.close();
 });
 
+test('nested ranges of one kind are one stage: the outer bounds, the inner sizes', async () => {
+  const { database } = await capture({
+    trace_ranges: [
+      // A user's mark around vLLM's around a layer.
+      range(1, 'prefill', 0, 90),
+      range(2, 'execute_context_2(64)_generation_0(0)', 10, 40),
+      range(3, 'execute_context_2(36)_generation_0(0)', 45, 80),
+      range(4, 'decode', 100, 200),
+      range(5, 'execute_context_0(0)_generation_4(4)', 110, 190),
+      range(6, 'step[DECODE bs=4]', 120, 180),
+      range(7, 'layer', 130, 150),
+      range(8, 'sampling', 160, 170),
+      // A mark around all steps is not a step.
+      range(9, 'decode', 200, 300),
+      range(10, 'decode', 210, 240),
+      range(11, 'decode', 250, 290),
+      range(12, 'between', 240, 245),
+      // A number says that the outer one is the step.
+      range(13, 'inferscope:decode:0:7', 300, 400),
+      range(14, 'decode', 310, 340),
+      range(15, 'decode', 350, 390),
+      // Steps of torch.profiler: of their own, around phases, in a phase.
+      range(16, 'ProfilerStep#5', 400, 500),
+      range(17, 'layer', 410, 420),
+      range(18, 'ProfilerStep#6', 500, 600),
+      range(19, 'prefill', 510, 590),
+      range(20, 'warmup', 600, 700),
+      range(21, 'ProfilerStep#7', 610, 690),
+    ],
+    trace_api: [launch(165, 1, 1)],
+    trace_kernels: [kernel(166, 5, 1)],
+  });
+  const stages = await database.query<Record<string, string | number | null>>(
+    `SELECT stage_id AS id, kind, phase_id AS phase, iteration AS i, step_index AS step, batch_size AS batch, new_tokens AS tokens FROM stages ORDER BY start_ns, end_ns DESC`,
+  );
+  const row = ({ id, kind, phase, i, step, batch, tokens }: (typeof stages)[number]) =>
+    `${id} ${kind} ${phase} ${i} ${step} ${batch} ${tokens}`;
+  expect(stages.map(row)).toEqual([
+    '1 prefill 1 0 0 2 100',
+    '2 other 1 0 null 2 64',
+    '3 other 1 0 null 2 36',
+    '4 decode 4 0 0 4 4',
+    '5 other 4 0 null 4 4',
+    '6 other 4 0 null 4 null',
+    '7 other 4 null null null null',
+    '8 sampling 8 0 0 null null',
+    '9 other null 0 null null null',
+    '10 decode 10 0 1 null null',
+    '11 other null null null null null',
+    '12 decode 12 0 2 null null',
+    '13 decode 13 0 7 null null',
+    '14 other 13 0 null null null',
+    '15 other 13 0 null null null',
+    '16 other 16 null 5 null null',
+    '17 other 16 null null null null',
+    '18 other null null null null null',
+    '19 prefill 19 1 0 null null',
+    '20 warmup 20 null null null null',
+    '21 other 20 null 7 null null',
+  ]);
+  await database.close();
+});
+
 test('operators nest, have their own time, and the device time of what they call', async () => {
   const op = (op_id: number, name: string, start_ns: number, dur_ns: number) => ({
     op_id,

@@ -8,7 +8,7 @@ import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
 import { attributionIssues, deviceCounts } from './issues.js';
-import { callsSql, copiesSql, keeper, kernelsSql, stagesSql } from './kept-tables.js';
+import { callsSql, copiesSql, keeper, kernelsSql, stagesSql, writeFolded } from './kept-tables.js';
 import { keepGaps } from './keep-gaps.js';
 import { keepOps } from './keep-ops.js';
 import { joinCalls, joinLaunches, sortByStart } from './launches.js';
@@ -56,7 +56,7 @@ async function attributeTables(
   const keep = keeper(workbench, context);
   await textTable(workbench, 'attr_call_names', 'SELECT DISTINCT name AS code FROM trace_api');
   await sortByStart(workbench, 'trace_api');
-  const { host, counts, containers, stages } = await sweepHost(workbench, {
+  const { host, counts, folded, stages } = await sweepHost(workbench, {
     stage: await stageNames(workbench, context),
     synchronizing: await synchronizingCodes(workbench),
     calls: workbench.scan('SELECT start_ns, dur_ns, pid, tid, name FROM trace_api'),
@@ -94,7 +94,8 @@ async function attributeTables(
   await keep('copies', copiesSql(times.overlapping));
   proceed(0.9);
   await rollUpStages(workbench);
-  await keep('stages', stagesSql(containers));
+  await writeFolded(workbench, folded);
+  await keep('stages', stagesSql);
   await rollUpOps(workbench);
   await keepOps(workbench, context);
   await workbench.written();
@@ -143,7 +144,7 @@ const scratchTables = [
     'attr_outer',
     'attr_sorted',
   ],
-  ['attr_kernel_labels', 'attr_short'],
+  ['attr_kernel_labels', 'attr_short', 'attr_folded', 'attr_taken'],
 );
 const textTables = ['attr_kernel_names', 'attr_call_names', 'attr_short_names', 'attr_dims'].concat([
   'attr_copy_texts',

@@ -14,6 +14,7 @@ import {
   type Thread,
   threadOf,
 } from './host-threads.js';
+import { type FoldedStages, foldStages } from './nested-stages.js';
 import { openRange, type OpenedRanges } from './open-range.js';
 import type { OpenStage } from './open-stage.js';
 import { openRows, type RowWriter } from './row-writer.js';
@@ -43,13 +44,12 @@ export interface HostInput {
 /**
  * One sweep in order of time over ranges, operators and API calls of all threads, each with its stack. Writes
  * attr_ops (op_id, parent_op_id, stage_id, self_dur_ns, depth).
- * The host that comes back knows how long each thread waited when; `containers` are stages that only hold steps, and
- * have no number of their own; `stages` counts all.
+ * The host that comes back knows how long each thread waited when; `stages` counts all.
  */
 export async function sweepHost(
   workbench: Workbench,
   input: HostInput,
-): Promise<{ host: Host; counts: HostCounts; containers: ReadonlySet<number>; stages: number }> {
+): Promise<{ host: Host; counts: HostCounts; folded: FoldedStages; stages: number }> {
   const marked = await workbench.query<{ pid: number; tid: number }>(
     'SELECT DISTINCT pid, tid FROM trace_ranges WHERE process_wide IS DISTINCT FROM 1 ORDER BY ALL',
   );
@@ -62,7 +62,7 @@ export async function sweepHost(
     host,
     counts,
     names: input,
-    opened: { stages: 0, containers: new Set(), counts },
+    opened: { stages: 0, nested: new Map(), counts },
     last: null,
     stages: input.stages,
     ops: await openRows(workbench, 'attr_ops', opColumns),
@@ -98,7 +98,7 @@ export async function sweepHost(
     if (!left) await refill(cursor);
   }
   closeAll(sweep);
-  return { host, counts, containers: sweep.opened.containers, stages: sweep.opened.stages };
+  return { host, counts, folded: foldStages(sweep.opened.nested), stages: sweep.opened.stages };
 }
 
 export const stageColumns = [

@@ -1,13 +1,13 @@
 import type { StageName } from '../stage-names.js';
 import { containing, type Process, type Thread } from './host-threads.js';
+import { isNested, type NestedStages } from './nested-stages.js';
 import { openStage, type OpenStage, type Range } from './open-stage.js';
 
 /** What opening ranges counts. */
 export interface OpenedRanges {
   /** Stages so far: they are numbered from 1 on. */
   stages: number;
-  /** Stages that only hold steps, and have no number of their own. */
-  containers: Set<number>;
+  nested: NestedStages;
   counts: { overlappingRanges: number };
 }
 
@@ -34,9 +34,12 @@ export function openRange(
     parent ??= containing(process.ranges, endNs);
   }
   const outer = parent?.phase ?? null;
-  const numbered = outer !== null && outer.step !== null;
   const stage = openStage(++opened.stages, range, label, parent, owner.positions);
-  if (numbered && outer.step === null) opened.containers.add(outer.id);
+  if (isNested(stage, outer)) {
+    const inner = opened.nested.get(outer);
+    if (inner) inner.push(stage);
+    else opened.nested.set(outer, [stage]);
+  }
   open.push(stage);
   return stage;
 }

@@ -5,7 +5,7 @@ import type { StageName } from '../stage-names.js';
 export interface OpenStage {
   id: number;
   parent: OpenStage | null;
-  /** Nearest stage whose kind is not other, itself included. */
+  /** Nearest stage that is a phase, itself included: of a kind that is not other, or numbered and in no other phase. */
   phase: OpenStage | null;
   depth: number;
   kind: StageKind;
@@ -47,7 +47,7 @@ export interface Range {
 
 /**
  * Decode steps are numbered from 0 after each prefill; a prefill begins the next iteration. A mark around marks of
- * its own kind (one `decode` around all steps) is a container: it gives its number back and has none.
+ * its own kind gives its number to the first of them (foldStages says what becomes of it).
  */
 export function openStage(
   id: number,
@@ -73,7 +73,8 @@ export function openStage(
     step: label.step_index,
     label,
   };
-  stage.phase = stage.kind === 'other' ? outer : stage;
+  const isPhase = stage.kind !== 'other' || (label.step_index !== null && outer === null);
+  stage.phase = isPhase ? stage : outer;
   number(stage, outer, warmup ? positions.warmup : positions.measured);
   return stage;
 }

@@ -38,7 +38,8 @@ const causeLabels: Record<string, string> = {
   device_dependency: 'queued behind other work',
   unattributed: 'launch was not recorded',
 };
-const phaseLabel = (kind: PhaseKind): string => (kind === 'outside' ? 'no phase' : kind);
+const phaseLabel = (kind: PhaseKind): string =>
+  kind === 'outside' ? 'no phase' : kind === 'other' ? 'step' : kind;
 const right = (head: string) => ({ head, align: 'right' as const });
 const ms = (ns: number): string => formatMs(ns / 1e6);
 
@@ -145,6 +146,7 @@ function classTable({ classes, phases }: TraceResult, width: number): string {
     'sampling',
     'load',
     'warmup',
+    'other',
     'outside',
     null,
   ];

@@ -23,11 +23,15 @@ const names = [
   'HtoD',
   'pinned',
   'device',
+  'decode_step_12',
+  'execute_context_0(0)_generation_4(4)',
+  'execute_context_1(64)_generation_0(0)',
+  'ProfilerStep#3',
 ];
 const nameOf = (text: string) => names.indexOf(text);
 
 /**
- * Whatever can meet: two processes with threads of their own, ranges that nest, overlap, stay open or belong to the
+ * Whatever can meet: two processes with threads of their own, ranges that nest (also in their own kind), overlap, stay open or belong to the
  * process, calls across their ends, ids used twice, two devices and streams that overlap and begin together, graphs, orphans.
  */
 function randomCapture(seed: number): Capture {
@@ -45,7 +49,7 @@ function randomCapture(seed: number): Capture {
       pid: one([7, 8]),
       tid: one([1, 1, 2]),
       rank: 0,
-      name: nameOf(one(['prefill', 'decode', 'decode', 'warmup', 'layer', 'layer'])),
+      name: nameOf(one(['prefill', 'decode', 'decode', 'warmup', 'layer', 'layer', ...names.slice(12)])),
       process_wide: Number(below(12) === 0),
     });
   }

@@ -13,6 +13,7 @@ import {
   type Thread,
   threadOf,
 } from '../host-threads.js';
+import { type FoldedStages, foldStages } from '../nested-stages.js';
 import { openRange, type OpenedRanges } from '../open-range.js';
 import { closeRanges, type HeldRanges, rangeOrder } from './held-ranges.js';
 import { type HeldStages, heldStages } from './held-stages.js';
@@ -24,8 +25,7 @@ export interface HeldHost {
   /** Knows how long each thread waited when. */
   host: Host;
   counts: HostCounts;
-  /** Stages that only hold steps, and have no number of their own. */
-  containers: ReadonlySet<number>;
+  folded: FoldedStages;
   stages: HeldStages;
   /** Of each call. */
   places: Places;
@@ -61,7 +61,7 @@ export function sweepHeldHost(
   const topEnd = new Float64Array(byNumber.length).fill(Number.NEGATIVE_INFINITY);
   const topPlace = new Int32Array(byNumber.length);
   const labels = Array.from(ranges.shapes['name']!, (name) => stage(name));
-  const opened: OpenedRanges = { stages: 0, containers: new Set(), counts };
+  const opened: OpenedRanges = { stages: 0, nested: new Map(), counts };
   const stages = heldStages(ranges.rows, { ...ranges.shapes, ...labelColumns(labels) });
   const order = rangeOrder(ranges);
   const api = attributions.indexOf('api');
@@ -127,7 +127,7 @@ export function sweepHeldHost(
     open(row);
   }
   placeCalls(call, Number.POSITIVE_INFINITY);
-  return { host, counts, containers: opened.containers, stages, places };
+  return { host, counts, folded: foldStages(opened.nested), stages, places };
 }
 
 /** What the names of combinations say that all their stages have. */

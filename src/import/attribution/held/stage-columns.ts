@@ -1,12 +1,12 @@
 import type { HeldColumns } from '../../../model/workbench.js';
-import { computed, direct, ofShapes } from './columns.js';
+import type { FoldedStages } from '../nested-stages.js';
+import { computed, direct, ofShapes, worded } from './columns.js';
 import type { HeldStages } from './held-stages.js';
 import type { StageWork } from './stage-work.js';
 
 export interface StagesInput {
   stages: HeldStages;
-  /** Stages that only hold numbered ones. */
-  containers: ReadonlySet<number>;
+  folded: FoldedStages;
   work: StageWork;
   /** By code. */
   names: readonly string[];
@@ -14,25 +14,50 @@ export interface StagesInput {
   kinds: readonly string[];
 }
 
-export function stageColumns({ stages, containers, work, names, kinds }: StagesInput): HeldColumns {
+export function stageColumns({ stages, folded, work, names, kinds }: StagesInput): HeldColumns {
   const { own, shape, shapes } = stages;
   const ofShape = ofShapes(shape);
+  const { phases, taken } = folded;
+  const other = kinds.indexOf('other');
+  const sizeOf = (name: 'batch_size' | 'new_tokens' | 'context_tokens_sum') =>
+    taken.size === 0
+      ? ofShape(shapes[name])
+      : computed((row) => {
+          const fields = taken.get(row + 1);
+          return fields ? (fields[name] ?? Number.NaN) : shapes[name]![shape[row]!]!;
+        });
   return {
     stage_id: computed((row) => row + 1),
     parent_id: direct(own.parent_id),
-    phase_id: direct(own.phase_id),
-    kind: ofShape(shapes['kind'], kinds),
+    phase_id:
+      phases.size === 0
+        ? direct(own.phase_id)
+        : computed((row) => {
+            const phase = phases.get(own.phase_id[row]!);
+            return phase === undefined ? own.phase_id[row]! : (phase ?? Number.NaN);
+          }),
+    kind:
+      phases.size === 0
+        ? ofShape(shapes['kind'], kinds)
+        : worded(kinds, (row) => (phases.has(row + 1) ? other : shapes['kind']![shape[row]!]!)),
     raw_name: ofShape(shapes['name'], names),
-    step_index: computed((row) => (containers.has(row + 1) ? Number.NaN : own.step_index[row]!)),
-    iteration: direct(own.iteration),
+    step_index: computed((row) => {
+      if (phases.has(row + 1)) return Number.NaN;
+      const fields = taken.get(row + 1);
+      return fields ? (fields.step_index ?? Number.NaN) : own.step_index[row]!;
+    }),
+    iteration: computed((row) => {
+      const fields = taken.get(row + 1);
+      return fields ? (fields.iteration ?? Number.NaN) : own.iteration[row]!;
+    }),
     start_ns: direct(own.start_ns),
     end_ns: direct(own.end_ns),
     pid: ofShape(shapes['pid']),
     tid: ofShape(shapes['tid']),
     rank: ofShape(shapes['rank']),
-    batch_size: ofShape(shapes['batch_size']),
-    new_tokens: ofShape(shapes['new_tokens']),
-    context_tokens_sum: ofShape(shapes['context_tokens_sum']),
+    batch_size: sizeOf('batch_size'),
+    new_tokens: sizeOf('new_tokens'),
+    context_tokens_sum: sizeOf('context_tokens_sum'),
     warmup: direct(own.warmup),
     device: direct(work.device),
     device_start_ns: direct(work.device_start_ns),

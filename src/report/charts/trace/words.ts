@@ -8,6 +8,7 @@ const phaseNames: Partial<Record<PhaseKind, string>> = {
   decode: 'decode step',
   load: 'loading',
   warmup: 'warm-up',
+  other: 'step',
   outside: 'outside phases',
 };
 

@@ -1,0 +1,85 @@
+import type { OpenStage } from './open-stage.js';
+
+/** Phases with the phases directly inside them that they are one with, or that they only hold. Outer ones come first. */
+export type NestedStages = Map<OpenStage, OpenStage[]>;
+
+/** What the outer one of nested stages takes from the inner ones; null: neither says. */
+export interface TakenFields {
+  step_index: number | null;
+  iteration: number | null;
+  batch_size: number | null;
+  new_tokens: number | null;
+  context_tokens_sum: number | null;
+}
+
+/** Stages by id. */
+export interface FoldedStages {
+  /** Not phases after all, of kind other, with the phase that they and what is in them belong to; null: none. */
+  phases: ReadonlyMap<number, number | null>;
+  taken: ReadonlyMap<number, TakenFields>;
+}
+
+/** Whether the phase `stage` must be looked at again once all of what is in `outer` is known. */
+export function isNested(stage: OpenStage, outer: OpenStage | null): outer is OpenStage {
+  return outer !== null && stage.phase === stage && (outer.kind === stage.kind || outer.kind === 'other');
+}
+
+/**
+ * Nested ranges of one kind are one stage: the outer one bounds it, the inner ones say its sizes (a program's `decode` around
+ * an engine's own mark, two marks of one engine). But a `decode` without a number around several is not a step, it only
+ * holds steps; so does a numbered range of kind other (ProfilerStep#3) around phases.
+ */
+export function foldStages(nested: NestedStages): FoldedStages {
+  const phases = new Map<number, number | null>();
+  const taken = new Map<number, TakenFields>();
+  const held = new Map<OpenStage, OpenStage[]>();
+  for (const [outer, direct] of [...nested].toReversed()) {
+    const inner = direct.flatMap((one) => held.get(one) ?? [one]);
+    if (onlyHolds(outer, inner)) {
+      held.set(outer, inner);
+      phases.set(outer.id, outer.parent?.phase?.id ?? null);
+      continue;
+    }
+    for (const one of inner) phases.set(one.id, outer.id);
+    const fields = inner.map((one) => taken.get(one.id) ?? ownFields(one));
+    taken.set(outer.id, takenBy(outer, fields));
+  }
+  for (const [stage, into] of phases) {
+    let phase = into;
+    while (phase !== null && phases.has(phase)) phase = phases.get(phase)!;
+    phases.set(stage, phase);
+  }
+  return { phases, taken };
+}
+
+function onlyHolds({ kind, label }: OpenStage, inner: readonly OpenStage[]): boolean {
+  const isStep = kind === 'decode' || kind === 'mixed';
+  return kind === 'other' || (isStep && label.step_index === null && inner.length > 1);
+}
+
+const ownFields = ({ step, iteration, label }: OpenStage): TakenFields => ({
+  step_index: step,
+  iteration: label.iteration ?? iteration,
+  batch_size: label.batch_size,
+  new_tokens: label.new_tokens,
+  context_tokens_sum: label.context_tokens_sum,
+});
+
+/** Of several inner ones (chunks of a prefill) the new tokens sum up. */
+function takenBy({ step, iteration, label }: OpenStage, inner: readonly TakenFields[]): TakenFields {
+  const first = inner[0]!;
+  const single = inner.length === 1;
+  const tokens = inner.reduce<number | null>(
+    (sum, one) => (sum === null || one.new_tokens === null ? null : sum + one.new_tokens),
+    0,
+  );
+  return {
+    step_index: step ?? first.step_index,
+    iteration: label.iteration ?? first.iteration ?? iteration,
+    batch_size:
+      label.batch_size ??
+      (inner.every((one) => one.batch_size === first.batch_size) ? first.batch_size : null),
+    new_tokens: label.new_tokens ?? tokens,
+    context_tokens_sum: label.context_tokens_sum ?? (single ? first.context_tokens_sum : null),
+  };
+}
