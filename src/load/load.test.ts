@@ -4,6 +4,7 @@ import { packageRoot } from '../model/installation.js';
 import { arrivals } from './arrivals.js';
 import { clientVerdict } from './client-verdict.js';
 import type { Exchange } from './exchange.js';
+import { allFaster } from './probe.js';
 import { makePrompt } from './prompts.js';
 import { partSeed, seededRandom } from './random.js';
 import { readServerMetrics } from './server-metrics.js';
@@ -209,6 +210,15 @@ vllm:prefix_cache_queries_total{engine="0",model_name="m{x}"} 1.2e+03
     server: 'llama.cpp',
     reading: { requests_running: 1 },
   });
+});
+
+test('a prefix cache is claimed only when all repeats were faster than all fresh prompts', () => {
+  expect(allFaster([20], [100])).toBe(true);
+  // A fresh prompt that was slow once.
+  expect(allFaster([90, 95], [400, 100])).toBe(false);
+  expect(allFaster([20, 60, 22], [100, 105, 98])).toBe(false);
+  // 4 ms are noise of a connection.
+  expect(allFaster([1], [5])).toBe(false);
 });
 
 test('threads share users and requests without losing any', () => {

@@ -10,10 +10,15 @@ import type { LoadTarget } from './target.js';
 
 /** A repeat this much faster than a fresh prompt of its length came from a prefix cache. */
 const cachedBelow = 0.5;
+/** Differences below are noise of the connection. */
+const cachedMs = 5;
+/** Fresh prompts and repeats that must all agree: one slow answer is noise. */
+const pairs = 3;
 
 /**
- * Three requests before any load: a fresh prompt (warms connection and server), another one, and that one again. Shows
- * that the server answers as asked, and whether it caches prefixes.
+ * Requests before any load: a fresh prompt (warms connection and server), then another one and that one again. Shows that
+ * the server answers as asked. Where the repeat was faster, the pair is repeated: a prefix cache is claimed only when all
+ * repeats were faster than all fresh prompts, or usage counts cached tokens.
  * @throws E_SERVER_UNREACHABLE, E_SERVER_RESPONSE, E_INTERRUPTED when the first request fails
  */
 export async function probeServer(
@@ -23,11 +28,10 @@ export async function probeServer(
   tokenizer: PromptTokenizer | undefined,
   signal: AbortSignal,
 ): Promise<Probe> {
-  const [warm, fresh] = [0, 1].map(() => makePrompt(shape.inputLen, random, tokenizer));
-  const seen: Exchange[] = [];
-  for (const [index, prompt] of [warm!, fresh!, fresh!].entries()) {
+  let index = 0;
+  async function ask(prompt: ReturnType<typeof makePrompt>): Promise<Exchange> {
     const request = {
-      index,
+      index: index++,
       prompt: prompt.text,
       input_tokens: prompt.tokens,
       output_tokens: Math.min(shape.outputLen, 4),
@@ -42,20 +46,38 @@ export async function probeServer(
     const one = exchanges[0];
     if (one === undefined) throw stoppedEarly();
     if (one.status !== 'ok') throw probeFailure(one, target);
-    seen.push(one);
+    return one;
   }
+  const made = () => makePrompt(shape.inputLen, random, tokenizer);
   const ttft = (one: Exchange) => (one.chunk_ns[0]! - one.sent_ns!) / 1e6;
-  const [first, again] = [ttft(seen[1]!), ttft(seen[2]!)];
-  const cached = seen[2]!.usage?.cached_tokens ?? null;
+  const { usage } = await ask(made());
+  const fresh: number[] = [];
+  const again: number[] = [];
+  let cached: number | null = null;
+  do {
+    const prompt = made();
+    fresh.push(ttft(await ask(prompt)));
+    const repeat = await ask(prompt);
+    again.push(ttft(repeat));
+    cached = repeat.usage?.cached_tokens ?? null;
+  } while ((cached ?? 0) === 0 && again.length < pairs && allFaster(again, fresh));
   return {
-    ttft_ms: first,
-    repeated_ttft_ms: again,
+    ttft_ms: median(fresh),
+    repeated_ttft_ms: median(again),
     repeated_cached_tokens: cached,
-    // A few ms of difference is noise of the connection.
-    caches_prefixes: (cached ?? 0) > 0 || (again < first * cachedBelow && first - again > 5),
-    usage: seen[0]!.usage?.output_tokens !== null && seen[0]!.usage !== null,
+    caches_prefixes: (cached ?? 0) > 0 || allFaster(again, fresh),
+    usage: usage !== null && usage.output_tokens !== null,
   };
 }
+
+/** Whether the slowest repeat was clearly faster than the fastest fresh prompt. */
+export function allFaster(again: readonly number[], fresh: readonly number[]): boolean {
+  const [slowest, fastest] = [Math.max(...again), Math.min(...fresh)];
+  return slowest < fastest * cachedBelow && fastest - slowest > cachedMs;
+}
+
+const median = (values: readonly number[]) =>
+  values.toSorted((x, y) => x - y)[Math.floor(values.length / 2)]!;
 
 export function stoppedEarly(): InferscopeError {
   return new InferscopeError('E_INTERRUPTED', {

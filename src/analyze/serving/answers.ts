@@ -1,5 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import type { LoadPlan, ServingPoint, ServingResult, Slo } from '../../model/documents/serving.js';
+import { queueing, unloadedTtft } from './queueing.js';
 
 /** Users of a closed loop, requests per second of an open one. */
 export function level({ load }: Pick<ServingPoint, 'load'>): number {
@@ -15,34 +16,65 @@ function short(value: number): string {
   return value >= 100 ? value.toFixed(0) : String(Number(value.toPrecision(3)));
 }
 
-/** Less gain than this for a higher load is none. */
-const gain = 0.05;
+/** Less gain than this for twice the load is none. */
+const gainPerDoubling = 0.1;
+/** A server that completes less than this share of what was offered falls behind. */
+const keepsUp = 0.95;
 
 /**
- * Where more load stops giving more: the lowest load within 5 % of the best output rate, when a higher one was tried.
- * Of an open loop: the first that the server completes at less than 95 % of what was offered.
+ * Where more load stops giving more: the lowest load from which no higher one gave 10 % more output per doubling; else the
+ * first in which requests mostly queue. In an open loop: the first that the server completes at less than 95 % of what
+ * was offered.
  */
-export function saturation(points: readonly ServingPoint[]): ServingResult['saturation'] {
+export function saturation(
+  points: readonly ServingPoint[],
+  probe: LoadPlan['probe'],
+): ServingResult['saturation'] {
   const sorted = [...points].sort((x, y) => level(x) - level(y));
   if (sorted.length > 0 && sorted.every(({ load }) => load.kind !== 'closed')) return fallsBehind(sorted);
   const rates = sorted.map((point) => point.throughput.output_tokens_per_s.value);
   if (sorted.length < 2 || rates.some((rate) => rate === null)) {
+    const queue = firstQueue(sorted, probe);
+    if (queue) return queue;
     const why = sorted.length < 2 ? 'one load was tried' : 'not every load has an output rate';
     return { execution_id: null, text: `Where it saturates is not known: ${why}.` };
   }
-  const best = Math.max(...rates.map(Number));
-  const knee = rates.findIndex((rate) => rate! >= best * (1 - gain));
+  const knee = sorted.findIndex((point, at) =>
+    sorted.slice(at + 1).every((higher, next) => {
+      const doublings = Math.log2(level(higher) / level(point));
+      return rates[at + 1 + next]! < rates[at]! * (1 + gainPerDoubling) ** doublings;
+    }),
+  );
   const point = sorted[knee]!;
   if (knee === sorted.length - 1)
-    return {
-      execution_id: null,
-      text: `It is not saturated: ${levelWords(point)} still gave more than the load before.`,
-    };
+    return (
+      firstQueue(sorted, probe) ?? {
+        execution_id: null,
+        text: `It is not saturated: ${levelWords(point)} still gave more than the load before.`,
+      }
+    );
   const limit = point.client.bound ? ' The client was the limit there, not the server.' : '';
   return {
     execution_id: point.execution_id,
-    text: `It saturates at ${levelWords(point)} with ${short(rates[knee]!)} output tokens/s: more load gives less than 5 % more and only waits.${limit}`,
+    text: `It saturates at ${levelWords(point)} with ${short(rates[knee]!)} output tokens/s: twice the load gives less than 10 % more and only waits.${limit}`,
   };
+}
+
+/** The lowest load in which requests mostly wait for others; null where none does. */
+function firstQueue(
+  sorted: readonly ServingPoint[],
+  probe: LoadPlan['probe'],
+): ServingResult['saturation'] | null {
+  const unloaded = unloadedTtft(sorted, probe);
+  for (const point of sorted) {
+    const queue = queueing(point, unloaded);
+    if (queue?.queues)
+      return {
+        execution_id: point.execution_id,
+        text: `It is saturated at ${levelWords(point)} or below: ${Math.round(100 * queue.share)} % of a request's time is waiting for its first token.`,
+      };
+  }
+  return null;
 }
 
 function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation'] {
@@ -52,7 +84,7 @@ function fallsBehind(sorted: readonly ServingPoint[]): ServingResult['saturation
     if (done.value === null || offered.value === null || !('p50' in e2e)) return false;
     // The last answer takes its time after the last arrival: that is no backlog.
     const completed = (done.value * point.seconds) / Math.max(1e-9, point.seconds - e2e.p50 / 1000);
-    return completed < offered.value * (1 - gain);
+    return completed < offered.value * keepsUp;
   });
   if (!behind) {
     const text = `It keeps up with ${sorted.length === 1 ? 'this load' : 'every load tried'}: it is not saturated.`;

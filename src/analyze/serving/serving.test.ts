@@ -3,6 +3,7 @@ import type { LoadPlan } from '../../model/documents/serving.js';
 import { bestUnderSlo, saturation, servingIssues } from './answers.js';
 import { distribution } from './distribution.js';
 import { keepsSlo, servingPoint } from './point.js';
+import { queueing, unloadedTtft } from './queueing.js';
 import type { RequestRow } from './requests.js';
 
 const client = {
@@ -113,12 +114,12 @@ test('saturation and the highest load under an SLO, in words', () => {
     );
   // 16 tokens in 3 + 20 + 30 ms are 302 a second, 32 in 7 + 20 + 63 are 356: still more.
   const points = [at(4, 10), at(8, 21)];
-  expect(saturation(points)).toMatchObject({ execution_id: null });
+  expect(saturation(points, null)).toMatchObject({ execution_id: null });
   const full = [at(4, 10), at(8, 10), at(16, 25)];
   const rates = full.map((point) => point.throughput.output_tokens_per_s.value!);
   expect(rates[2]!).toBeLessThan(rates[1]! * 1.05);
-  expect(saturation(full)).toMatchObject({ execution_id: 'load-8' });
-  expect(saturation([points[0]!]).execution_id).toBeNull();
+  expect(saturation(full, null)).toMatchObject({ execution_id: 'load-8' });
+  expect(saturation([points[0]!], null).execution_id).toBeNull();
   expect(bestUnderSlo(full, slo)).toEqual({
     execution_id: 'load-8',
     text: '8 users is the highest load with TTFT ≤ 50 ms and TPOT ≤ 12 ms for 60 % of requests.',
@@ -137,9 +138,9 @@ test('an open loop that cannot keep up falls behind', () => {
     return servingPoint({ ...facts(1), load }, rows, slo, new Map());
   };
   expect(open(10).throughput.offered_requests_per_s.value).toBeCloseTo(10, 9);
-  expect(saturation([open(10)])).toMatchObject({ execution_id: null });
+  expect(saturation([open(10)], null)).toMatchObject({ execution_id: null });
   // 200 ms each: 5 a second of 10 that are due.
-  expect(saturation([open(50)]).text).toContain('completes 5 requests/s');
+  expect(saturation([open(50)], null).text).toContain('completes 5 requests/s');
 });
 
 test('prefix-cache carry-over is found in usage and in the server’s counters', () => {
@@ -171,4 +172,65 @@ test('the interval is over ten consecutive batches: a drift widens it, as it sho
   expect(drifting.ci95![0]).toBeCloseTo(9.5 - 4.3318, 3);
   expect(drifting.ci95![1]).toBeCloseTo(9.5 + 4.3318, 3);
   expect(distribution([1, 2], 'ms', 's', '')).toMatchObject({ ci95: null, p99: 1.99 });
+});
+
+/**
+ * A closed loop in arithmetic: `users` ask again at once, `slots` requests are computed at a time, each for `prefill` ms and
+ * 3 gaps of `gap` ms; the machine is `slower` by the k-th request.
+ */
+function closedLoop(
+  users: number,
+  slots: number,
+  [prefill, gap]: [number, number],
+  slower: (nth: number) => number = () => 1,
+) {
+  const free = Array<number>(slots).fill(0);
+  const asks = Array<number>(users).fill(0);
+  const rows: RequestRow[] = [];
+  for (let k = 0; k < 8 * users; k++) {
+    const user = asks.indexOf(Math.min(...asks));
+    const slot = free.indexOf(Math.min(...free));
+    const began = Math.max(asks[user]!, free[slot]!);
+    const [first, step] = [prefill * slower(k), gap * slower(k)];
+    rows.push(row(asks[user]!, began - asks[user]! + first, step));
+    free[slot] = asks[user] = began + first + 3 * step;
+  }
+  return servingPoint(facts(users), rows, null, new Map());
+}
+
+test('queueing is told from the waiting share: one at a time, four at a time, and as many as ask', () => {
+  // One at a time takes 100 + 3 · 100 ms: with N users a request waits (N − 1) · 400 ms of N · 400.
+  const one = [1, 2, 4, 8].map((users) => closedLoop(users, 1, [100, 100]));
+  const shares = (points: typeof one) =>
+    points.map((point) => queueing(point, unloadedTtft(points, null))!.share);
+  shares(one).forEach((share, at) => expect(share).toBeCloseTo(1 - 1 / 2 ** at, 1));
+  expect(saturation(one, null)).toMatchObject({ execution_id: 'load-1' });
+  // A machine that gets 6 % faster from load to load is as serial as before.
+  const drifting = [1, 2, 4, 8].map((users, at) => closedLoop(users, 1, [100, 100], () => 0.94 ** at));
+  expect(saturation(drifting, null)).toMatchObject({ execution_id: 'load-1' });
+
+  const four = [1, 2, 4, 8, 16].map((users) => closedLoop(users, 4, [100, 100]));
+  expect(saturation(four, null)).toMatchObject({ execution_id: 'load-4' });
+  expect(four.map((point) => queueing(point, unloadedTtft(four, null))!.queues)).toEqual([
+    false,
+    false,
+    false,
+    false,
+    true,
+  ]);
+  const many = [1, 2, 4, 8].map((users) => closedLoop(users, 8, [100, 100]));
+  expect(saturation(many, null).execution_id).toBeNull();
+  for (const share of shares(many)) expect(share).toBe(0);
+
+  // A single load has the probe's TTFT to be held against.
+  const probe = {
+    ttft_ms: 100,
+    repeated_ttft_ms: 100,
+    repeated_cached_tokens: null,
+    caches_prefixes: false,
+    usage: true,
+  };
+  const overloaded = [closedLoop(64, 1, [100, 100])];
+  expect(saturation(overloaded, probe)).toMatchObject({ execution_id: 'load-64' });
+  expect(saturation(overloaded, null).execution_id).toBeNull();
 });

@@ -37,7 +37,7 @@ export async function analyzeServing(session: Session): Promise<Document<Serving
         slo: plan.slo,
         probe: plan.probe,
         points,
-        saturation: saturation(points),
+        saturation: saturation(points, plan.probe),
         best_under_slo: bestUnderSlo(points, plan.slo),
       },
       [...session.issues, ...servingIssues(points, plan)],

@@ -13,6 +13,7 @@ import { hostCopies } from './host-copies.js';
 import { logitsToHost } from './logits-to-host.js';
 import { allocatorChurn } from './allocator-churn.js';
 import { recompilation } from './recompilation.js';
+import { requestsQueue } from './requests-queue.js';
 import { gpuIdleBetweenRequests } from './gpu-idle-between-requests.js';
 import { serialisedStreams } from './serialised-streams.js';
 import { exposedCommunication } from './exposed-communication.js';
@@ -47,6 +48,7 @@ export const rules: readonly Rule[] = [
   exposedCommunication,
   serialisedStreams,
   gpuIdleBetweenRequests,
+  requestsQueue,
   recompilation,
   allocatorChurn,
   logitsToHost,

@@ -17,6 +17,7 @@ import { benchmarkFlags } from './benchmark-flags.js';
 import { clientBound } from './client-bound.js';
 import { fewRepeats } from './few-repeats.js';
 import { prefixCacheArtefact } from './prefix-cache-artefact.js';
+import { requestsQueue } from './requests-queue.js';
 import { profileObservations } from './profile-observations.js';
 import { profilerOverhead } from './profiler-overhead.js';
 
@@ -172,12 +173,23 @@ const client: LoadPlan['points'][number]['client'] = {
   reasons: [],
 };
 
-function served(bound: boolean, cached: number, status = 'ok'): Promise<Session> {
+function served(
+  bound: boolean,
+  cached: number,
+  status = 'ok',
+  { slo = null, ttftMs = 50 }: { slo?: LoadPlan['slo']; ttftMs?: number } = {},
+): Promise<Session> {
   const plan: LoadPlan = {
     target: { url: 'http://h', api: 'completions', model: 'm', server: null, metrics_url: null },
     prompts: { seed: 1, seed_used_before: false, input_len: 100, output_len: 4, tokenizer: null },
-    slo: null,
-    probe: null,
+    slo,
+    probe: {
+      ttft_ms: 40,
+      repeated_ttft_ms: 40,
+      repeated_cached_tokens: null,
+      caches_prefixes: false,
+      usage: true,
+    },
     points: [
       {
         execution_id: 'load',
@@ -201,9 +213,10 @@ function served(bound: boolean, cached: number, status = 'ok'): Promise<Session>
     request_id: String(i),
     scheduled_ns: i * 1e6,
     sent_ns: i * 1e6,
-    first_token_ns: 50e6,
-    end_ns: 90e6,
-    ttft_ns: 50e6,
+    first_token_ns: ttftMs * 1e6,
+    end_ns: (ttftMs + 40) * 1e6,
+    ttft_ns: ttftMs * 1e6,
+    tpot_ns: 13e6,
     input_tokens: 100,
     output_tokens: 4,
     cached_tokens: cached,
@@ -230,6 +243,18 @@ test("a load test's own doubts become findings, in its words", async () => {
   const none = await sessionOf(home, {}, { kind: 'run', workload: null, roofline: null });
   for (const rule of [clientBound, answersNotAsAsked, benchmarkFlags, profileObservations])
     expect(await outcome(rule, none)).toMatchObject({ outcome: 'not_applicable' });
+});
+
+test('an overloaded server is a finding: how long requests queue, or that no load kept the SLO', async () => {
+  // 30 s to the first token where a request alone takes 40 ms; sent at 0 and 1 ms.
+  const overloaded = await served(false, 0, 'ok', { ttftMs: 30_000 });
+  const [queue] = fired(await outcome(requestsQueue, overloaded));
+  expect(queue!.at_stake_ms).toBe(29_960);
+  expect(queue!.share).toBeCloseTo(29_960 / 30_039.5, 9);
+  const slo = { ttft_ms: null, tpot_ms: 10, e2e_ms: null, share: 0.9 };
+  const [missed] = fired(await outcome(requestsQueue, await served(false, 0, 'ok', { slo })));
+  expect(missed).toMatchObject({ share: 1, at_stake_ms: 3 });
+  expect(await outcome(requestsQueue, await served(false, 0))).toMatchObject({ outcome: 'not_fired' });
 });
 
 test("an embedded engine's observations keep their words and take their bars", async () => {

@@ -1,0 +1,42 @@
+import type { LoadPlan, ServingPoint } from '../../model/documents/serving.js';
+
+/** Where most of a request's time is waiting, it waits for other requests. */
+const mostly = 0.5;
+/** Batched prefill makes a first token later as well: less growth than this is not called queueing. */
+const leastGrowth = 3;
+
+/** How long the mean request of a load waits for its first token because of other requests. */
+export interface Queueing {
+  ttft_ms: number;
+  /** TTFT of a request alone. */
+  unloaded_ms: number;
+  wait_ms: number;
+  /** Of its end-to-end time. By Little's law also the share of the requests in flight that wait. */
+  share: number;
+  /** Most of the time is waiting. */
+  queues: boolean;
+}
+
+/** TTFT of a request alone: the probe's, or the lowest median of a load. Null where neither is known. */
+export function unloadedTtft(points: readonly ServingPoint[], probe: LoadPlan['probe']): number | null {
+  const medians = points.flatMap(({ latency: { ttft } }) => ('p50' in ttft ? [ttft.p50] : []));
+  const known = [probe?.ttft_ms ?? null, ...medians].filter((one) => one !== null);
+  return known.length === 0 ? null : Math.min(...known);
+}
+
+/** In an open loop latencies count from when a request was due: who waits for a slot waits for the server. */
+export function queueing({ load, latency }: ServingPoint, unloadedMs: number | null): Queueing | null {
+  const open = load.kind !== 'closed';
+  const ttft = open ? latency.ttft_from_schedule : latency.ttft;
+  const e2e = open ? latency.e2e_from_schedule : latency.e2e;
+  if (unloadedMs === null || !('mean' in ttft) || !('mean' in e2e) || e2e.mean <= 0) return null;
+  const wait_ms = Math.max(0, ttft.mean - unloadedMs);
+  const share = wait_ms / e2e.mean;
+  return {
+    ttft_ms: ttft.mean,
+    unloaded_ms: unloadedMs,
+    wait_ms,
+    share,
+    queues: share >= mostly && ttft.mean >= leastGrowth * unloadedMs,
+  };
+}
