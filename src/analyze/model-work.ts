@@ -1,11 +1,12 @@
 import { type Architecture, readArchitecture } from '../llm/architecture.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
-import { quantizedWeights } from '../llm/quantization.js';
+import { kvDTypeNamed, schemeNamed, storageOf } from '../llm/memory-storage.js';
+import { declaredDType, declaredWeights, quantizedWeights } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
 import { blocks, floatStorage, type Storage } from '../llm/storage.js';
 import { stageWork } from '../llm/work.js';
-import { type DType, dtypes } from '../model/dtype.js';
+import { bytesPerElement, type DType, dtypes } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { missing, type MissingFigure } from '../model/figure.js';
 import type { Workload } from '../model/manifest.js';
@@ -15,26 +16,58 @@ export interface WorkloadModel {
   storage: Storage;
 }
 
-/** Architecture and storage of the session's model; missing, with the reason, when its arithmetic is not known. */
-export function workloadModel(workload: Workload): WorkloadModel | MissingFigure {
-  const { model } = workload;
+/** Dimensions of the session's model; missing, with the reason, when the family is not known. */
+export function workloadArchitecture({ model }: Workload): Architecture | MissingFigure {
   if (!model) return missing('no_model', 'the workload did not say which model it ran');
   try {
-    const architecture = readArchitecture(model.config);
-    const stored = dtypes.find((one) => one === model.dtype);
-    // ONNX Runtime on the CPU computes float16 exports in float32; other engines compute in what they store.
-    if (!workload.engine.name.startsWith('onnx') && model.quantization === null && isFloat(stored)) {
-      return { architecture, storage: floatStorage(stored) };
-    }
-    return { architecture, storage: embeddedStorage(model, architecture) };
+    return readArchitecture(model.config);
   } catch (error) {
     if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
     throw error;
   }
 }
 
-const isFloat = (dtype: DType | undefined): dtype is DType =>
-  dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
+/**
+ * Architecture and storage of the session's model; missing, with the reason, when its arithmetic is not known.
+ * ONNX Runtime on the CPU computes float16 exports in float32; other engines compute in what they store.
+ */
+export function workloadModel(workload: Workload): WorkloadModel | MissingFigure {
+  const architecture = workloadArchitecture(workload);
+  if ('reason' in architecture) return architecture;
+  const storage = workload.engine.name.startsWith('onnx')
+    ? embeddedStorage(workload.model!, architecture)
+    : engineStorage(workload);
+  return 'reason' in storage ? storage : { architecture, storage };
+}
+
+/**
+ * What vLLM, transformers and other engines on float activations store: the checkpoint's own `quantization_config`, else
+ * the scheme that the engine was asked to quantise to, else the dtype that ran. The KV cache as `kv_cache_dtype` has it.
+ */
+function engineStorage({ model, engine }: Workload): Storage | MissingFigure {
+  const { config, quantization } = model!;
+  const ran = dtypes.find((one) => one === model!.dtype) ?? declaredDType(config);
+  if (ran === null) return missing('no_dtype', `nothing says which dtype the model ran in (${model!.dtype})`);
+  const cache = engine.options['kv_cache_dtype'];
+  const unknown = (what: string) =>
+    missing('unknown_storage', `how this engine stores and computes ${what} is not known`);
+  const declares = 'quantization_config' in config;
+  const quantized = isFloat(ran) ? declaredWeights({ ...config, torch_dtype: ran }) : null;
+  if (declares && isFloat(ran) && quantized === null) return unknown("the config's quantization_config");
+  try {
+    const storage = storageOf(config, {
+      dtype: ran,
+      quantization: declares || quantization === null ? null : schemeNamed(quantization),
+      kvCacheDtype: typeof cache === 'string' ? kvDTypeNamed(cache) : null,
+    });
+    return declares && quantized !== null ? { ...storage, weights: quantized } : storage;
+  } catch (error) {
+    if (error instanceof InferscopeError) return unknown(quantization ?? String(cache));
+    throw error;
+  }
+}
+
+const isFloat = (dtype: DType): boolean => dtype === 'float32' || dtype === 'float16' || dtype === 'bfloat16';
 
 /**
  * What the embedded engine computes with: activations, norms and KV cache in float32; int4 weights in blocks of 32 and
@@ -50,7 +83,9 @@ export function embeddedStorage(
     return { ...float32, weights: { ...quantizedWeights('matmulnbits-int4', 'float32'), compute: 'int8' } };
   }
   const parameters = countParameters(architecture).total;
-  const bytesPerWeight = model.weight_bytes === null ? 1 : model.weight_bytes / parameters;
+  const named = dtypes.find((one) => one === model.dtype);
+  const bytesPerWeight =
+    model.weight_bytes === null ? bytesPerElement[named ?? 'int8'] : model.weight_bytes / parameters;
   const format = { ...blocks(bytesPerWeight, Infinity, 0), scale: null };
   return {
     ...float32,
@@ -67,5 +102,5 @@ export function embeddedStorage(
 
 /** Necessary operations of a stage; sampling has a stage of its own. */
 export function necessaryOps({ architecture, storage }: WorkloadModel, shape: StageShape): NecessaryOp[] {
-  return stageWork(architecture, shape, storage).filter((op) => op.class !== 'sampling');
+  return stageWork(architecture, shape, storage);
 }

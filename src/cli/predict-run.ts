@@ -7,9 +7,9 @@ import { pointsOf } from '../analyze/predict/points.js';
 import { predict, type PredictPoint } from '../analyze/predict/predict.js';
 import { workloadModel } from '../analyze/model-work.js';
 import { type Architecture, readArchitecture } from '../llm/architecture.js';
+import { storageOf } from '../llm/memory-storage.js';
 import { countParameters } from '../llm/parameters.js';
-import { declaredDType, quantizedWeights } from '../llm/quantization.js';
-import { floatStorage, type Storage } from '../llm/storage.js';
+import type { Storage } from '../llm/storage.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import type { PredictAssumption, PredictResult } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
@@ -42,7 +42,11 @@ interface PredictedModel {
   storage: Storage;
 }
 
-async function predicted(typed: PredictTyped): Promise<Document<PredictResult>> {
+/**
+ * What `inferscope predict` prints.
+ * @throws E_USAGE without a model or a known device, E_DTYPE, E_LENGTHS
+ */
+export async function predicted(typed: PredictTyped): Promise<Document<PredictResult>> {
   const session = typed.session === undefined ? null : await openSession(typed.session);
   const tables: Session[] = [];
   for (const one of typed.kernels) tables.push(await openSession(one));
@@ -122,7 +126,8 @@ function sessionModel(session: Session, dtype: DType | undefined): PredictedMode
   const { workload } = session.manifest;
   const found = workload ? workloadModel(workload) : null;
   if (!workload?.model || !found || !('architecture' in found)) throw noModel(session.id);
-  const storage = dtype === undefined ? found.storage : storageOf(dtype, found.storage.activations);
+  const storage =
+    dtype === undefined ? found.storage : storageOf({ torch_dtype: found.storage.activations }, { dtype });
   return { name: workload.model.name, architecture: found.architecture, storage };
 }
 
@@ -131,19 +136,12 @@ function configModel(
   dtype: DType | undefined,
   roofs: DeviceRoofs,
 ): { architecture: Architecture; storage: Storage } {
-  const declared = declaredDType(config) ?? 'float16';
-  const float = roofs.kind === 'cpu' ? 'float32' : declared;
-  const storage = storageOf(dtype ?? float, float);
+  const architecture = readArchitecture(config);
+  if (roofs.kind === 'gpu') return { architecture, storage: storageOf(config, { dtype }) };
+  const storage = storageOf({ torch_dtype: 'float32' }, { dtype });
   // The embedded engine multiplies int4 weights in int8 (docs/llm-arithmetic.md).
-  if (roofs.kind === 'cpu' && dtype === 'int4') storage.weights = { ...storage.weights, compute: 'int8' };
-  return { architecture: readArchitecture(config), storage };
-}
-
-/** Quantised weights as `estimate` and `profile` have them; activations and cache stay in a float dtype. */
-function storageOf(dtype: DType, float: DType): Storage {
-  const schemes = { int4: 'matmulnbits-int4', int8: 'int8-row', float8: 'fp8-row' } as const;
-  if (dtype !== 'int4' && dtype !== 'int8' && dtype !== 'float8') return floatStorage(dtype);
-  return { ...floatStorage(float), weights: quantizedWeights(schemes[dtype], float) };
+  if (dtype === 'int4') storage.weights = { ...storage.weights, compute: 'int8' };
+  return { architecture, storage };
 }
 
 function checkLengths(points: readonly PredictPoint[], { name, architecture }: PredictedModel): void {

@@ -89,7 +89,8 @@ test('the operations of Llama 3.1 8B are those listed by hand', () => {
     const byCase = new Map(cases.map((one) => [one.case, one]));
     const products = ops.filter(({ case: id }) => /^(gemm|attention) /.test(id ?? ''));
     expect(products.reduce((sum, op) => sum + op.count * byCase.get(op.case!)!.flops, 0)).toBe(total.flops);
-    expect(ops.reduce((sum, op) => sum + op.count, 0)).toBe(total.ops);
+    // And the sampling, which is outside the model.
+    expect(ops.reduce((sum, op) => sum + op.count, 0)).toBe(total.ops + 1);
   }
 });
 

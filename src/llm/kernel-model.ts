@@ -5,7 +5,7 @@ import { kernelCase } from './kernel-work.js';
 import type { NecessaryOp } from './necessary-op.js';
 import type { StageShape } from './shape.js';
 import type { Storage } from './storage.js';
-import { stageWork } from './work.js';
+import { samplingOp, stageWork } from './work.js';
 import { bytesOf } from './work-totals.js';
 
 /** An operation of a step and the case that measures it, or why none does. */
@@ -77,7 +77,7 @@ function stepOf(
   cases: Map<string, KernelCase>,
 ): ModelStep {
   const ops = new Map<string, StepOp>();
-  for (const op of stageWork(a, shape, storage)) {
+  for (const op of [...stageWork(a, shape, storage), samplingOp(a, shape, storage)]) {
     const found = measuredBy(a, op, shape);
     if (found.case !== null) cases.set(found.case.case, found.case);
     const told = { case: found.case?.case ?? null, reason: found.reason };

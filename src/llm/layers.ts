@@ -44,7 +44,7 @@ export interface LayerTable {
   shape: StageShape;
   /** One row a module, in the order they run. */
   rows: ModuleRow[];
-  /** Rows outside the layers: embedding, final norm, lm_head, sampling. */
+  /** Rows outside the layers: embedding, final norm, lm_head. */
   outside: ModuleRow[];
   groups: LayerGroup[];
   total: ModuleSizes;

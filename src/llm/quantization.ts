@@ -14,7 +14,8 @@ interface Scheme {
 /**
  * Bytes a weight of each scheme, from the formats' definitions: weight + scale + zero point.
  * - GPTQ, AWQ: 4-bit weights, per group a 16-bit scale and a 4-bit zero point.
- * - fp8: one float32 scale a row, or one a 128 × 128 block (DeepSeek V3). int8: one float32 scale a row.
+ * - fp8: one float32 scale a row, one a 128 × 128 block (DeepSeek V3), or one a tensor, which is left out. int8: one
+ *   float32 scale a row.
  * - mxfp4: an 8-bit exponent for 32 (OCP MX 1.0). nvfp4: an fp8 scale for 16; its one float32 a tensor is left out.
  * - bnb-nf4: a float32 absmax for 64; double-quantised: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
  * - matmulnbits: ONNX Runtime's com.microsoft.MatMulNBits, block 32 with a float32 scale, 4-bit zero point if present.
@@ -25,6 +26,7 @@ const schemes = {
   'gptq-int4-g32': { linear: blocks(0.5, 32, 2 + 0.5) },
   'awq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
   'fp8-row': { linear: blocks(1, Infinity, 4), compute: 'float8' },
+  'fp8-tensor': { linear: unquantized('float8'), compute: 'float8' },
   'fp8-block128': {
     linear: { bytesPerWeight: 1, scale: { rows: 128, columns: 128, bytes: 4 } },
     compute: 'float8',
@@ -116,5 +118,25 @@ function declaredScheme(q: Record<string, unknown>): SchemeName | null {
   if (method === 'bitsandbytes' && q['load_in_4bit'] === true && q['bnb_4bit_quant_type'] === 'nf4') {
     return q['bnb_4bit_use_double_quant'] === true ? 'bnb-nf4-double' : 'bnb-nf4';
   }
+  if (method === 'modelopt') {
+    return q['quant_algo'] === 'NVFP4' ? 'nvfp4' : q['quant_algo'] === 'FP8' ? 'fp8-tensor' : null;
+  }
+  if (method === 'compressed-tensors') return compressedScheme(q['config_groups']);
   return method === 'mxfp4' ? 'mxfp4' : null;
 }
+
+/** What llm-compressor writes and vLLM reads: one group for all linear layers; several groups are several formats. */
+function compressedScheme(groups: unknown): SchemeName | null {
+  const [only, ...more] = Object.values(record(groups));
+  if (only === undefined || more.length > 0) return null;
+  const { weights, input_activations: inputs } = record(only);
+  const { num_bits: bits, type, strategy, group_size: group } = record(weights);
+  if (type === 'float' && bits === 8) {
+    return strategy === 'channel' ? 'fp8-row' : strategy === 'tensor' ? 'fp8-tensor' : null;
+  }
+  if (type === 'float' && bits === 4) return group === 16 ? 'nvfp4' : group === 32 ? 'mxfp4' : null;
+  return type === 'int' && bits === 8 && strategy === 'channel' && inputs ? 'int8-row' : null;
+}
+
+const record = (value: unknown): Record<string, unknown> =>
+  typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};

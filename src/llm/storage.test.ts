@@ -57,6 +57,12 @@ describe('bytes a weight', () => {
   });
 });
 
+/** As llm-compressor writes it into config.json. */
+function compressed(weights: Record<string, unknown>): Record<string, unknown> {
+  const group = { targets: ['Linear'], weights, input_activations: { num_bits: 8, dynamic: true } };
+  return { quant_method: 'compressed-tensors', config_groups: { group_0: group }, ignore: ['lm_head'] };
+}
+
 describe('weightBytes', () => {
   it.each(presets.map(({ id }) => id))('%s in bfloat16 takes two bytes a parameter', (id) => {
     const a = presetArchitecture(id);
@@ -137,6 +143,12 @@ describe('what a config.json declares', () => {
     [{ quant_method: 'awq', bits: 4, group_size: 128, zero_point: true }, 'awq-int4-g128'],
     [{ quant_method: 'bitsandbytes', load_in_4bit: true, bnb_4bit_quant_type: 'nf4' }, 'bnb-nf4'],
     [{ quant_method: 'fp8', weight_block_size: [128, 128] }, 'fp8-block128'],
+    [{ quant_method: 'modelopt', quant_algo: 'NVFP4' }, 'nvfp4'],
+    [{ quant_method: 'modelopt', quant_algo: 'FP8' }, 'fp8-tensor'],
+    [compressed({ num_bits: 8, type: 'float', strategy: 'channel' }), 'fp8-row'],
+    [compressed({ num_bits: 4, type: 'float', strategy: 'tensor_group', group_size: 16 }), 'nvfp4'],
+    [compressed({ num_bits: 8, type: 'int', strategy: 'channel' }), 'int8-row'],
+    [compressed({ num_bits: 3, type: 'int', strategy: 'group', group_size: 128 }), undefined],
     [{ quant_method: 'something-new' }, undefined],
     [{ quant_method: 'gptq', bits: 3, group_size: 128 }, undefined],
   ])('%j', (quantization_config, name) => {

@@ -23,7 +23,10 @@ function denseOps(stage: Stage, layer: number, mlp: DenseMlp, tensor: Named): Ne
   ];
 }
 
-/** Experts that at least one of `tokens` is sent to, expected, when the router chooses evenly: E·(1 − (1 − k/E)^tokens). */
+/**
+ * Experts that at least one of `tokens` is sent to, expected, when the router chooses evenly: E·(1 − (1 − k/E)^tokens).
+ * Source: a token misses an expert with probability 1 − k/E, and expectations add (occupancy problem, Feller, vol. 1, IV).
+ */
 export function expectedDistinctExperts(experts: number, perToken: number, tokens: number): number {
   return experts * (1 - (1 - perToken / experts) ** tokens);
 }

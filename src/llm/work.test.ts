@@ -7,7 +7,7 @@ import { countParameters } from './parameters.js';
 import { presetArchitecture, presets } from './presets.js';
 import type { StageShape } from './shape.js';
 import { floatStorage } from './storage.js';
-import { stageWork } from './work.js';
+import { samplingOp, stageWork } from './work.js';
 import { expectedDistinctExperts } from './work-mlp.js';
 import { bytesOf, totalWork, workByClass, workByLayer } from './work-totals.js';
 
@@ -137,7 +137,8 @@ describe('bytes', () => {
 
   it('of a tiny Llama by hand, decode, batch 2, 5 tokens cached, float32', () => {
     const a = readArchitecture(tiny);
-    const ops = stageWork(a, { phase: 'decode', batchSize: 2, newTokens: 1, contextTokens: 5 }, f32);
+    const shape: StageShape = { phase: 'decode', batchSize: 2, newTokens: 1, contextTokens: 5 };
+    const ops = [...stageWork(a, shape, f32), samplingOp(a, shape, f32)];
     const [D, I, V, N, kv] = [8, 12, 20, 2, 4]; // kv: 2 heads × 2
     // name: weights, KV read, KV written, activations in, out, in elements
     const layer = (first: boolean): [string, number[]][] => [

@@ -7,15 +7,32 @@ import { attentionOps } from './work-attention.js';
 import { mlpOps } from './work-mlp.js';
 
 /**
- * The necessary operations of one stage, in the order they run: weights read once, KV cache read once, activations in and
- * out once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary, attention). After the last
- * layer only the sampled token of each sequence is computed. docs/llm-arithmetic.md has every formula with its source.
+ * The necessary operations of the model in one stage, in the order they run: weights read once, KV cache read once,
+ * activations in and out once, fused where a fused kernel is standard (QKV, norm + residual, SwiGLU, rotary, attention).
+ * After the last layer only the sampled token of each sequence is computed. Every FLOP and byte count of a stage is the
+ * sum over these; choosing the next token happens outside the model (`samplingOp`). docs/llm-arithmetic.md has every
+ * formula with its source.
  * @throws E_LENGTHS for an impossible shape
  */
 export function stageWork(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp[] {
-  checkShape(shape);
-  const stage: Stage = { a, shape, storage, tokens: shape.batchSize * shape.newTokens };
+  const stage = stageOf(a, shape, storage);
   return [...inputOps(stage), ...a.layers.flatMap((layer) => layerOps(stage, layer)), ...outputOps(stage)];
+}
+
+/**
+ * Choosing the next token of each sequence: reads the logits, writes a token id (8 bytes).
+ * @throws E_LENGTHS for an impossible shape
+ */
+export function samplingOp(a: Architecture, shape: StageShape, storage: Storage): NecessaryOp {
+  const sampled = shape.batchSize;
+  const op = operation(stageOf(a, shape, storage), 'sample', 'sampling', null, sampled * a.vocabSize, 0);
+  op.bytes.activations_out = sampled * 8;
+  return op;
+}
+
+function stageOf(a: Architecture, shape: StageShape, storage: Storage): Stage {
+  checkShape(shape);
+  return { a, shape, storage, tokens: shape.batchSize * shape.newTokens };
 }
 
 function lookup(tensors: Tensor[]): (name: string) => Tensor {
@@ -58,10 +75,6 @@ function outputOps(stage: Stage): NecessaryOp[] {
     ops.push(linearOp(stage, 'project_out', [tensor('project_out')], sampled));
   }
   ops.push(lmHeadOp(stage, sampled));
-  // Reads the logits, writes a token id (8 bytes).
-  const sampling = operation(stage, 'sample', 'sampling', null, sampled * a.vocabSize, 0);
-  sampling.bytes.activations_out = sampled * 8;
-  ops.push(sampling);
   return ops;
 }
 

@@ -7,7 +7,7 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { deviceOf } from '../device.js';
-import type { WorkloadModel } from '../model-work.js';
+import { workloadModel, type WorkloadModel } from '../model-work.js';
 import { storedGpuRoofline } from '../roofs.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
 import { benchAnswers } from './answers.js';
@@ -16,7 +16,7 @@ import { variantFlags } from './flags.js';
 import { onCpu } from './machine.js';
 import { benchPlanOf } from './plan.js';
 import { pointResult } from './point.js';
-import { benchModel, roofsOf, usesGraphs } from './roof.js';
+import { roofsOf, usesGraphs } from './roof.js';
 import { benchRows } from './rows.js';
 import { benchTelemetry } from './sampled.js';
 import { benchSeries } from './series.js';
@@ -49,7 +49,7 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
   }
   const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
   const roofs = roofsOf({ workload, hardware: manifest.hardware }, rooflines);
-  const context: Context = { session, plan, workload, model: benchModel(workload), roofs };
+  const context: Context = { session, plan, workload, model: workloadModel(workload), roofs };
   const database = await session.connect();
   try {
     const variants: BenchVariant[] = [];

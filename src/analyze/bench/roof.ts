@@ -7,7 +7,7 @@ import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
-import { necessaryOps, workloadModel, type WorkloadModel } from '../model-work.js';
+import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { neededPeaks, utilizationRoofs, type UtilizationRoofs } from '../utilization/roofs.js';
 import { stageShares, workingSetBytes } from '../utilization/stage.js';
 import { onCpu, remote } from './machine.js';
@@ -38,15 +38,6 @@ export function usesGraphs(workload: Workload, engineArgs: Record<string, string
   const { name } = workload.engine;
   if (name === 'vllm') return !/^(true|1)$/i.test(engineArgs['enforce_eager'] ?? 'false');
   return engineArgs['mode'] === 'cudagraph';
-}
-
-/** The model's arithmetic; missing also where a quantised format's computing is not known. */
-export function benchModel(workload: Workload): WorkloadModel | MissingFigure {
-  const quantization = workload.model?.quantization ?? null;
-  if (quantization !== null && !workload.engine.name.startsWith('onnx')) {
-    return missing('unknown_storage', `how this engine stores and computes ${quantization} is not known`);
-  }
-  return workloadModel(workload);
 }
 
 type Utilization = Pick<BenchPointResult, 'model_utilization' | 'expected'>;

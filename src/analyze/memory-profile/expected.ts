@@ -5,7 +5,6 @@ import { InferscopeError } from '../../model/errors.js';
 import type { Workload } from '../../model/manifest.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
-import { workloadModel } from '../model-work.js';
 import type { KvPool } from './kv-pool.js';
 import { requestOfRun } from './run-request.js';
 
@@ -24,7 +23,7 @@ export function expectedMemory(
 ): MemoryEstimate | null {
   if (!workload || !architecture) return null;
   const { model } = workload;
-  if (!model || !('architecture' in workloadModel(workload))) return null;
+  if (!model) return null;
   const name = workload.engine.name.toLowerCase();
   const engine = memoryEngines.find((one) => name.startsWith(one)) ?? 'transformers';
   const { batch_size, input_len, output_len, gpu_memory_utilization, max_model_len } = plan.config;

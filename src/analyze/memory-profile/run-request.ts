@@ -4,8 +4,7 @@ import { requestOfArguments } from '../../llm/memory-engine-args.js';
 import type { MemoryEngine, MemoryRequest } from '../../llm/memory-request.js';
 import { kvDTypeNamed, schemeNamed, storageOf } from '../../llm/memory-storage.js';
 import type { Storage } from '../../llm/storage.js';
-import { countParameters } from '../../llm/parameters.js';
-import { bytesPerElement, dtypes, type DType } from '../../model/dtype.js';
+import { dtypes, type DType } from '../../model/dtype.js';
 import { embeddedStorage } from '../model-work.js';
 
 /** What a session or a profile file tells of a run, in the engines' own words; null where it does not. */
@@ -64,8 +63,7 @@ function storageOfRun({ engine, architecture, config, ...facts }: RunFacts): Sto
     .map((name) => dtypes.find((one) => one === name?.replace(/^torch\./, '')))
     .find((one): one is DType => one !== undefined);
   if (engine === 'onnx' && dtype !== undefined) {
-    const weight_bytes = facts.weightBytes ?? countParameters(architecture).total * bytesPerElement[dtype];
-    return embeddedStorage({ dtype, weight_bytes }, architecture);
+    return embeddedStorage({ dtype, weight_bytes: facts.weightBytes }, architecture);
   }
   const { quantization, kvCacheDtype } = facts;
   return storageOf(config, {

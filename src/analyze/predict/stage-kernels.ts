@@ -1,5 +1,5 @@
 import type { NecessaryOp } from '../../llm/necessary-op.js';
-import { stageWork } from '../../llm/work.js';
+import { samplingOp, stageWork } from '../../llm/work.js';
 import { fusedKernel, type StageKernel, type StageModel, type StagePlan } from './fused-kernel.js';
 import { unfusedKernels } from './unfused-kernels.js';
 
@@ -16,12 +16,13 @@ export function separateOps(
   return fusion === 'full' ? ops.filter((op) => !fusable(op)) : ops;
 }
 
-/** The kernels of a stage, equal ones counted together, in the order in which they first run. */
+/** The kernels of a stage and of its sampling, equal ones counted together, in the order in which they first run. */
 export function stageKernels(model: StageModel, plan: StagePlan): StageKernel[] {
-  const ops = separateOps(model, plan);
+  const { architecture, storage } = model;
+  const ops = [...separateOps(model, plan), samplingOp(architecture, plan.shape, storage)];
   const kernels = ops.flatMap((op) => {
     // Outside the layers any layer's dimensions serve none of the kernels.
-    const layer = model.architecture.layers[op.layer ?? 0];
+    const layer = architecture.layers[op.layer ?? 0];
     if (!layer) return [];
     return plan.fusion === 'none'
       ? unfusedKernels(op, layer, model, plan)

@@ -1,7 +1,7 @@
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { LaunchKernel, Launches, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import type { Workload } from '../../model/manifest.js';
-import { workloadModel } from '../model-work.js';
+import { workloadArchitecture } from '../model-work.js';
 import type { LaunchedRow, Spreads } from './kernel-spreads.js';
 import type { TraceScope } from './scope.js';
 import { spreadOf } from './spread.js';
@@ -71,9 +71,9 @@ export async function launches(
 /** Decoder layers of the workload's model. */
 export function decoderLayers(workload: Workload | null): Figure {
   if (!workload) return missing('no_model', 'the session does not say which model ran');
-  const model = workloadModel(workload);
-  if (!('architecture' in model)) return model;
-  return figure(model.architecture.layers.length, 'layers', "the model's config.json");
+  const architecture = workloadArchitecture(workload);
+  if ('reason' in architecture) return architecture;
+  return figure(architecture.layers.length, 'layers', "the model's config.json");
 }
 
 /** One launch tells the name of the call for all of its kind. */

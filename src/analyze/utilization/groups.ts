@@ -1,11 +1,9 @@
-import { stageWork } from '../../llm/work.js';
 import type { StageShape } from '../../llm/shape.js';
-import type { NecessaryOp } from '../../llm/necessary-op.js';
 import { bytesOf, type Work } from '../../llm/work-totals.js';
 import type { NecessaryWork, UtilizationStage, UtilizationStep } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
-import type { WorkloadModel } from '../model-work.js';
+import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { mean, meanOverLaunches } from '../statistics.js';
 import type { Executed } from './executed.js';
 import { executedWork } from './executed-work.js';
@@ -151,10 +149,6 @@ function setOf(model: WorkloadModel, { batch_size }: SizedStep, attended: number
 
 const meanOf = (group: readonly SizedStep[], value: (step: SizedStep) => number | null): number | null =>
   group.some((step) => value(step) === null) ? null : mean(group.map((step) => value(step)!));
-
-/** Sampling runs outside the model, as in every other document. */
-const necessaryOps = (model: WorkloadModel, shape: StageShape): NecessaryOp[] =>
-  stageWork(model.architecture, shape, model.storage).filter((op) => op.class !== 'sampling');
 
 /** Operations of a mean step by name. */
 function meanOps(group: readonly SizedStep[], model: WorkloadModel): NecessaryWork[] | MissingFigure {

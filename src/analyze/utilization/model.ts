@@ -1,7 +1,5 @@
-import { readArchitecture } from '../../llm/architecture.js';
-import { declaredDType, declaredWeights } from '../../llm/quantization.js';
+import { declaredDType } from '../../llm/quantization.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
-import { InferscopeError } from '../../model/errors.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -41,43 +39,20 @@ export async function sessionModel(
   if (dtype === null) {
     return missing('no_dtype', 'nothing says in which dtype the model computed (--dtype names it)');
   }
-  const from = `${said}; dtype by ${whose}`;
-  if (
-    named.model === undefined &&
-    named.dtype === undefined &&
-    own &&
-    workload?.engine.name.startsWith('onnx')
-  ) {
-    const model = workloadModel(workload);
-    return 'reason' in model ? model : { name, dtype, from, model };
-  }
-  try {
-    const architecture = readArchitecture(config);
-    const quantized = own?.quantization ?? null;
-    const weights = named.dtype === undefined ? declaredWeights({ ...config, torch_dtype: dtype }) : null;
-    if (quantized !== null && !('quantization_config' in config)) {
-      return missing('unknown_storage', `how this engine stores and computes ${quantized} is not known`);
-    }
-    if ('quantization_config' in config && named.dtype === undefined && weights === null) {
-      return missing('unknown_storage', "the config's quantization_config is of no scheme that is known");
-    }
-    const plain = workloadModel(floating(workload, name, config, dtype));
-    if ('reason' in plain) return plain;
-    const storage = weights === null ? plain.storage : { ...plain.storage, weights };
-    return { name, dtype, from, model: { architecture, storage } };
-  } catch (error) {
-    if (error instanceof InferscopeError) return missing('unknown_architecture', error.parts.what);
-    throw error;
-  }
+  const model = workloadModel(runOf(workload, { name, config, dtype }, named));
+  return 'reason' in model ? model : { name, dtype, from: `${said}; dtype by ${whose}`, model };
 }
 
-/** The workload with its model unquantised, as engines other than ONNX Runtime compute. */
-function floating(
+/** The workload with the model that was named; a dtype that was named is all that is known of how it was stored. */
+function runOf(
   workload: Workload | null,
-  name: string,
-  config: Record<string, unknown>,
-  dtype: DType,
+  { name, config, dtype }: { name: string; config: Record<string, unknown>; dtype: DType },
+  named: { model?: NamedModel | undefined; dtype?: DType | undefined },
 ): Workload {
+  const own = workload?.model ?? null;
+  const asRecorded = named.model === undefined && named.dtype === undefined;
+  const embedded = workload?.engine.name.startsWith('onnx') === true;
+  const { quantization_config: _, ...plain } = config;
   return {
     device: 'cuda',
     threads: null,
@@ -85,16 +60,17 @@ function floating(
     input_len: null,
     output_len: null,
     tensor_parallel_size: 1,
-    ...workload,
     engine: { name: 'unknown', version: null, options: {} },
+    ...workload,
     model: {
       name,
-      config,
-      dtype,
-      quantization: null,
-      weights: 'unknown',
+      config: named.dtype === undefined ? config : plain,
+      // Exports have dtypes of their own, whose bytes are the file's.
+      dtype: asRecorded && own && embedded ? own.dtype : dtype,
+      quantization: named.dtype === undefined ? (own?.quantization ?? null) : null,
+      weights: own?.weights ?? 'unknown',
       num_parameters: null,
-      weight_bytes: null,
+      weight_bytes: asRecorded ? (own?.weight_bytes ?? null) : null,
     },
   };
 }

@@ -8,9 +8,9 @@ import { storedRoofline } from '../artifact.js';
 import { analyzeBench } from '../bench/bench.js';
 import { meanOf } from '../bench/point.js';
 import { onCpu } from '../bench/machine.js';
-import { benchModel, roofsOf, usesGraphs } from '../bench/roof.js';
+import { roofsOf, usesGraphs } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
-import type { WorkloadModel } from '../model-work.js';
+import { workloadModel, type WorkloadModel } from '../model-work.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import { literal } from '../trace/scope.js';
 import type { UtilizationRoofs } from '../utilization/roofs.js';
@@ -38,7 +38,11 @@ export async function benchWaterfalls(session: Session): Promise<StageWaterfall[
   const { data } = await analyzeBench(session);
   if (!workload) return [];
   const rooflines = { cpu: await storedRoofline(session), gpu: await storedGpuRoofline(session) };
-  const facts = { workload, model: benchModel(workload), roofs: roofsOf({ workload, hardware }, rooflines) };
+  const facts = {
+    workload,
+    model: workloadModel(workload),
+    roofs: roofsOf({ workload, hardware }, rooflines),
+  };
   const database = await session.connect();
   try {
     const found: StageWaterfall[] = [];

@@ -1,4 +1,4 @@
-import { stageWork } from '../../llm/work.js';
+import { samplingOp } from '../../llm/work.js';
 import { bytesOf } from '../../llm/work-totals.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
@@ -62,11 +62,8 @@ export function necessaryOfSampling(
 ): Necessary | MissingFigure {
   if (batch === null) return missing('unknown_sizes', 'nothing tells how many sequences are sampled');
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
-  const one = stageWork(
-    architecture,
-    { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 },
-    storage,
-  ).find((op) => op.class === 'sampling')!;
+  const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
+  const one = samplingOp(architecture, shape, storage);
   const bytes = bytesOf(one) * batch;
   const ms = (bytes / peaks.bandwidth.value) * 1e3;
   // Kernels are classed by their names: an argmax is a reduction to most of them.

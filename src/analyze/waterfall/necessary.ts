@@ -2,7 +2,7 @@ import type { NecessaryOp } from '../../llm/necessary-op.js';
 import { rooflineTime } from '../../llm/roofline-time.js';
 import type { StageShape } from '../../llm/shape.js';
 import { bytesOf } from '../../llm/work-totals.js';
-import { stageWork } from '../../llm/work.js';
+import { samplingOp, stageWork } from '../../llm/work.js';
 import type { OpClass } from '../../model/classes.js';
 import type { DType } from '../../model/dtype.js';
 import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
@@ -50,19 +50,16 @@ export function necessaryOf(
   );
   if ('reason' in flops) return flops;
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
-  const whole = rooflineTime(
-    ops.filter((op) => op.class !== 'sampling'),
-    flops,
-    peaks.bandwidth.value,
-  );
-  const all = rooflineTime(ops, flops, peaks.bandwidth.value);
+  const withSampling = [...ops, samplingOp(architecture, shape, storage)];
+  const whole = rooflineTime(ops, flops, peaks.bandwidth.value);
+  const all = rooflineTime(withSampling, flops, peaks.bandwidth.value);
   if ('reason' in whole) return whole;
   if ('reason' in all) return all;
   return {
     rooflineMs: whole.roofline_s * 1e3,
     byClass: new Map(all.by_class.map((one) => [one.class, one.seconds * 1e3])),
-    flopsByClass: sums(ops, ({ flops: own }) => own),
-    bytesByClass: sums(ops, bytesOf),
+    flopsByClass: sums(withSampling, ({ flops: own }) => own),
+    bytesByClass: sums(withSampling, bytesOf),
     bound: whole.bound,
   };
 }

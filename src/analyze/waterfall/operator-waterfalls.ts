@@ -4,7 +4,8 @@ import { figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
-import { benchModel, roofsOf } from '../bench/roof.js';
+import { roofsOf } from '../bench/roof.js';
+import { workloadModel } from '../model-work.js';
 import { studentT975 } from '../statistics.js';
 import type { TraceScope } from '../trace/scope.js';
 import { makeWindows, type PhaseClock } from '../trace/windows.js';
@@ -62,7 +63,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
   }
   const [first] = steps;
   if (!first) return none(missing('no_stage', 'nothing tells what the stage must compute'));
-  const model = benchModel(workload);
+  const model = workloadModel(workload);
   if ('reason' in model) return none(model);
   const cpu = await storedRoofline(session);
   const roofs = roofsOf({ workload: { ...workload, device: 'cpu' }, hardware }, { cpu, gpu: null });

@@ -4,11 +4,10 @@ import type { StageShape } from '../../llm/shape.js';
 import type { Session } from '../../session/open.js';
 import { storedRoofline } from '../artifact.js';
 import { onCpu } from '../bench/machine.js';
-import { benchModel } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
 import type { FindingContext } from '../findings/rule.js';
 import { stageFacts, type StageFacts } from '../findings/stage-facts.js';
-import type { WorkloadModel } from '../model-work.js';
+import { workloadModel, type WorkloadModel } from '../model-work.js';
 import { roofsOfCpu } from '../predict/device-roofs.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
@@ -102,7 +101,7 @@ async function ofPlan(
   const roofs = cpu
     ? null
     : gpuRoofs(name, await storedGpuRoofline(session), { devices: workload.tensor_parallel_size });
-  const model = benchModel(workload);
+  const model = workloadModel(workload);
   const cpuRoofs = roofline && roofsOfCpu(roofline);
   const peaksFor = (shape: StageShape | MissingFigure): Peaks | MissingFigure => {
     if (roofs) return gpuPeaks(roofs);
