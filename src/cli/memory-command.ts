@@ -5,7 +5,7 @@ import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import type { MemoryTyped } from './memory-options.js';
 import { defaultProfilePath, ensureFile, writeProfile } from './memory-output.js';
-import { print, reportError, talk, terminalWidth, warn } from './output.js';
+import { print, printJson, reportError, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath } from './report-file.js';
 import { explanationOf, writeAnalysed } from './session-summary.js';
@@ -27,7 +27,7 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const report = reportPath(kept.folder);
   const explain = await explanationOf(session, { kind: 'memory' });
   await writeAnalysed({ kind: 'memory', document }, report, explain);
-  if (typed.json) print(JSON.stringify(document.data.profile, null, 2));
+  if (typed.json) printJson(document.data.profile);
   else {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
     print(memorySummary(document, Math.min(100, terminalWidth()), explain));

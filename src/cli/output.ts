@@ -1,5 +1,6 @@
 import process from 'node:process';
-import { talkColour } from '../report/terminal/colour.js';
+import { safeJson, safeText } from '../report/safe-text.js';
+import { colour, talkColour } from '../report/terminal/colour.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { Document } from '../model/document.js';
 import { redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
@@ -7,16 +8,28 @@ import { toolVersion } from '../model/version.js';
 
 /** stdout is data: one JSON document, or the text the user asked for. */
 export function printDocument(document: Document<unknown>): void {
-  print(JSON.stringify(document, null, 2));
+  printJson(document);
+}
+
+export function printJson(value: unknown): void {
+  printData(`${safeJson(JSON.stringify(value, null, 2))}\n`);
+}
+
+/** What another program reads, byte for byte; on a terminal as text. */
+export function printData(text: string): void {
+  if (process.stdout.isTTY) print(text);
+  else process.stdout.write(text);
 }
 
 export function print(text: string): void {
-  process.stdout.write(text.endsWith('\n') ? text : `${text}\n`);
+  const safe = safeText(text, { colours: colour.isColorSupported });
+  process.stdout.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
 /** stderr is talk: progress, notes, warnings. */
 export function talk(text: string): void {
-  process.stderr.write(text.endsWith('\n') ? text : `${text}\n`);
+  const safe = safeText(text, { colours: talkColour.isColorSupported });
+  process.stderr.write(safe.endsWith('\n') ? safe : `${safe}\n`);
 }
 
 export function warn(text: string): void {
@@ -36,7 +49,7 @@ export function reportError(error: unknown, json: boolean): number {
   const known = error instanceof InferscopeError ? error : null;
   const code = known?.code ?? 'E_INTERNAL';
   const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(process.argv)];
-  const clean = (text: string) => printable(redactText(text, secrets));
+  const clean = (text: string) => safeText(redactText(text, secrets));
   const { what, why, fix } = known?.parts ?? {
     what: `inferscope failed: ${messageOf(error)}`,
     why: 'This is a fault of inferscope, not of your input.',
@@ -48,23 +61,12 @@ export function reportError(error: unknown, json: boolean): number {
   for (const line of `${parts.why}\n${parts.fix}`.split('\n')) talk(`  ${line}`);
   const exitCode = known?.exitCode ?? 70;
   if (json) {
-    print(
-      JSON.stringify(
-        {
-          schema: 'inferscope/error/1.0',
-          tool_version: toolVersion,
-          data: { code, exit_code: exitCode, ...parts },
-          issues: [],
-        },
-        null,
-        2,
-      ),
-    );
+    printJson({
+      schema: 'inferscope/error/1.0',
+      tool_version: toolVersion,
+      data: { code, exit_code: exitCode, ...parts },
+      issues: [],
+    });
   }
   return exitCode;
-}
-
-/** Names of files and quotes from them must not steer the terminal. */
-function printable(text: string): string {
-  return text.replaceAll(/(?!\n)\p{Cc}/gu, '\uFFFD');
 }

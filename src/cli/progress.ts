@@ -1,5 +1,6 @@
 import process from 'node:process';
 import { talkColour } from '../report/terminal/colour.js';
+import { inert } from '../report/terminal/text.js';
 
 export interface Progress {
   /** Replaces the current line on a terminal; elsewhere prints a line when `text` begins something new. */
@@ -25,7 +26,7 @@ export function startProgress(quiet: boolean): Progress {
       if (quiet) return;
       if (live) {
         clear();
-        process.stderr.write(clip(`  ${step} ${detail}`));
+        process.stderr.write(clip(inert(`  ${step} ${detail}`)));
         open = true;
       } else if (step !== lastStep) process.stderr.write(`  ${step} …\n`);
       lastStep = step;
@@ -34,7 +35,7 @@ export function startProgress(quiet: boolean): Progress {
       if (quiet) return;
       clear();
       process.stderr.write(
-        `${talkColour.green('✓')} ${step}${detail ? `  ${talkColour.dim(detail)}` : ''}\n`,
+        `${talkColour.green('✓')} ${inert(step)}${detail ? `  ${talkColour.dim(inert(detail))}` : ''}\n`,
       );
     },
     end: clear,

@@ -1,11 +1,12 @@
 import { colour } from '../report/terminal/colour.js';
+import { inert } from '../report/terminal/text.js';
 import type { ListedSession } from '../session/list.js';
 import type { Session } from '../session/open.js';
 import { formatBytes } from '../session/storage-failure.js';
 
 /** Cuts at the end with an ellipsis; control characters of a title must not reach the terminal. */
 export function fit(text: string, width: number): string {
-  const plain = text.replaceAll(/\p{Cc}+/gu, ' ');
+  const plain = inert(text);
   if (plain.length <= width) return plain;
   return width <= 1 ? plain.slice(0, width) : `${plain.slice(0, width - 1)}…`;
 }
@@ -99,7 +100,7 @@ export function showText(session: Session, bytes: number, width: number): string
 /** Long values go on, indented under their beginning; a path or hash is one word and never cut. */
 export function fold(text: string, width: number, indent = 13): string {
   const lines: string[] = [];
-  for (const word of text.replaceAll(/\p{Cc}+/gu, ' ').split(' ')) {
+  for (const word of inert(text).split(' ')) {
     const last = lines.at(-1);
     if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
     else lines.push(word);

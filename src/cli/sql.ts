@@ -3,7 +3,7 @@ import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import { examples } from './examples.js';
-import { print, printDocument, talk, terminalWidth } from './output.js';
+import { print, printData, printDocument, talk, terminalWidth } from './output.js';
 
 interface SqlOptions {
   session: string[];
@@ -72,7 +72,8 @@ async function runQuery(
     printDocument(document('sql', '1.0', { sessions: [...sessions.keys()], ...result }));
   } else {
     const { csvText, tableText } = await import('./sql-text.js');
-    print(chosen === 'csv' ? csvText(result) : tableText(result, terminalWidth()));
+    if (chosen === 'csv') printData(csvText(result));
+    else print(tableText(result, terminalWidth()));
   }
   if (result.truncated) talk(`cut after ${options.maxRows} rows: --max-rows takes more`);
 }
@@ -88,7 +89,7 @@ async function printSchema(chosen: SqlOptions['format']): Promise<void> {
     const rows = tables.flatMap((table) =>
       table.columns.map(({ name, type, doc }) => [table.name, name, type, doc]),
     );
-    print(csvText({ columns, rows, truncated: false }));
+    printData(csvText({ columns, rows, truncated: false }));
   }
 }
 

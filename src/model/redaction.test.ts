@@ -52,6 +52,22 @@ test.each([
     ['x', '***'],
   ],
   [
+    ['az', 'https://h/x?se=2026&sig=aB%2Bc%3D&sp=r', 'https://s3/x?X-Amz-Date=1&X-Amz-Signature=0af3#top'],
+    ['az', 'https://h/x?se=2026&sig=***&sp=r', 'https://s3/x?X-Amz-Date=1&X-Amz-Signature=***#top'],
+  ],
+  [
+    ['env', 'STORE=DefaultEndpointsProtocol=https;AccountName=me;AccountKey=aBcD12==;EndpointSuffix=x'],
+    ['env', 'STORE=DefaultEndpointsProtocol=https;AccountName=me;AccountKey=***;EndpointSuffix=x'],
+  ],
+  [
+    ['env', 'A="B=AccountKey=aBcD12=="'],
+    ['env', 'A="B=AccountKey=***"'],
+  ],
+  [
+    ['mysql', '-phunter2X', '-parallel', '-p8080', '-p80:8080', '-p', 'x', '-profile=Fast12'],
+    ['mysql', '-p***', '-parallel', '-p8080', '-p80:8080', '-p', 'x', '-profile=Fast12'],
+  ],
+  [
     ['x', '--password', '--verbose'],
     ['x', '--password', '--verbose'],
   ],

@@ -33,10 +33,14 @@ const literals: RegExp[] = [
 const header =
   /\b((?:proxy-)?authorization|x-api-key|api-key|x-auth-token|cookie)(["']?\s*[:=]\s*["']?)((?:bearer|basic|token)\s+)?[^\s"',;]+/gi;
 const bearer = /\b(bearer\s+)[A-Za-z0-9._~+/=-]{8,}/gi;
+/** `&sig=…`, `X-Amz-Signature=…`: who has a signed URL has what it leads to. */
+const signature =
+  /([?&;](?:amp;)?(?:sig|signature|x-(?:amz|goog|oss|cos|tos)-(?:signature|credential|security-token))=)[^\s&"'#<>]+/gi;
 /** `https://user:password@host` */
 const urlCredentials = /\b([a-z][a-z0-9+.-]*:\/\/)[^\s/@'"]+@/gi;
 /** `HF_TOKEN=abc`, `--api-key=abc`, `&api_key=abc` inside a longer text. */
-const assignment = /([A-Za-z][\w.-]*)=("[^"]*"|'[^']*'|[^\s&'",;]+)/g;
+const assignedName = /([A-Za-z][\w.-]*)=/g;
+const assignedValue = /"[^"]*"|'[^']*'|[^\s&'",;]+/y;
 
 /** Something that one of the patterns above may match. */
 const suspicious =
@@ -64,9 +68,19 @@ export function redactCommand(argv: readonly string[], secrets: readonly string[
     }
     const option = /^(--?[A-Za-z][\w.-]*|[A-Za-z_]\w*)=(.*)$/s.exec(word);
     if (option && isSecretName(option[1]!)) return `${option[1]}=${redacted}`;
+    const password = attachedPassword(word);
+    if (password !== null) return `-p${redacted}`;
     hideNext = /^--?[A-Za-z][\w.-]*$/.test(word) && isSecretName(word);
     return redactText(word, secrets);
   });
+}
+
+/**
+ * `-pSECRET`, as mysql, sshpass and 7z take a password. Words (`-parallel`), ports (`-p8080:80`) and numbers are not.
+ */
+function attachedPassword(word: string): string | null {
+  const value = /^-p([^\s=:/.,-]{6,})$/.exec(word)?.[1];
+  return value !== undefined && /[A-Z0-9]/.test(value) && /[A-Za-z]/.test(value) ? value : null;
 }
 
 /**
@@ -87,8 +101,9 @@ export function secretsOfCommand(argv: readonly string[]): string[] {
           ? value
           : undefined;
     const password = /\b[a-z][a-z0-9+.-]*:\/\/[^\s/@:]*:([^\s/@]+)@/i.exec(word)?.[1];
-    for (const secret of [given, password])
-      if (secret !== undefined && secret.length >= 8 && !secret.startsWith('/')) found.add(secret);
+    for (const secret of [given, password, attachedPassword(word)])
+      if (secret !== undefined && secret !== null && secret.length >= 8 && !secret.startsWith('/'))
+        found.add(secret);
   });
   return [...found].sort((a, b) => b.length - a.length);
 }
@@ -106,9 +121,26 @@ export function redactText(text: string, secrets: readonly string[] = []): strin
     )
     .replace(bearer, `$1${redacted}`)
     .replace(urlCredentials, `$1${redacted}@`)
-    .replace(assignment, (whole, name: string) => (isSecretName(name) ? `${name}=${redacted}` : whole));
+    .replace(signature, `$1${redacted}`);
+  result = withoutAssignments(result);
   for (const literal of literals) result = result.replace(literal, redacted);
   return result;
+}
+
+/** What is assigned may be assignments itself (`STORE=AccountName=x;AccountKey=y`), so each `name=` is looked at. */
+function withoutAssignments(text: string): string {
+  let result = '';
+  let copied = 0;
+  for (const match of text.matchAll(assignedName)) {
+    const at = match.index + match[0].length;
+    if (match.index < copied || !isSecretName(match[1]!)) continue;
+    assignedValue.lastIndex = at;
+    const value = assignedValue.exec(text)?.[0];
+    if (value === undefined) continue;
+    result += text.slice(copied, at) + redacted;
+    copied = at + value.length;
+  }
+  return result + text.slice(copied);
 }
 
 /**

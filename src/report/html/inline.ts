@@ -1,12 +1,13 @@
 import { createHash } from 'node:crypto';
+import { safeJson } from '../safe-text.js';
 
 /**
- * JSON for a `<script type="application/json">`: the characters that could end the element, open a comment or break a line
- * in old parsers are escaped as JSON allows, so that it parses to the same value.
+ * JSON for a `<script type="application/json">`: the characters that could end the element, open a comment or steer are
+ * escaped as JSON allows, so that it parses to the same value.
  */
 export function inlineJson(value: unknown): string {
-  return JSON.stringify(value).replaceAll(
-    /[<>&\u2028\u2029]/g,
+  return safeJson(JSON.stringify(value)).replaceAll(
+    /[<>&]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 }

@@ -1,5 +1,6 @@
 import type { Child, FC, PropsWithChildren } from 'hono/jsx';
 import { raw } from 'hono/html';
+import { safeText } from '../safe-text.js';
 import { inlineJson, inlineScript } from './inline.js';
 import { style } from './style.js';
 
@@ -45,7 +46,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({ title, contents, data, 
         <meta name="color-scheme" content="light dark" />
         <meta name="referrer" content="no-referrer" />
         <link rel="icon" href="data:," />
-        <title>{title}</title>
+        <title>{safeText(title)}</title>
         <style>{raw(style)}</style>
       </head>
       <body>
@@ -54,7 +55,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({ title, contents, data, 
         </a>
         <div class="layout">
           <Contents entries={contents} />
-          <main id="report">{children}</main>
+          <main id="report">{raw(safeText(String(<>{children}</>)))}</main>
         </div>
         <script type="application/json" id="profile-data">
           {raw(inlineJson(data))}

@@ -1,4 +1,5 @@
 import type { AnalyzeResult } from '../../model/documents/analyze.js';
+import { safeText } from '../safe-text.js';
 import { formatCount, unbroken } from '../format.js';
 import { colour } from './colour.js';
 import { hanging, inert, withPlainSpaces } from './text.js';
@@ -93,7 +94,7 @@ export function requestText({ url, body }: { url: string; body: Record<string, u
     ...(system === undefined ? [] : [{ role: 'system', content: system }]),
     ...(Array.isArray(messages) ? (messages as { role?: unknown; content?: unknown }[]) : []),
   ];
-  const part = (title: string, text: string) => `${colour.bold(`--- ${title}`)}\n${printable(text)}`;
+  const part = (title: string, text: string) => `${colour.bold(`--- ${title}`)}\n${safeText(text)}`;
   return [
     part('to', `POST ${url}`),
     part('settings', JSON.stringify(rest, null, 2)),
@@ -118,5 +119,3 @@ function textOf(content: unknown): string {
     )
     .join('\n');
 }
-
-const printable = (text: string): string => text.replaceAll(/(?![\n\t])\p{Cc}/gu, '\uFFFD');

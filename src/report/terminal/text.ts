@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { nbsp } from '../format.js';
+import { safeText } from '../safe-text.js';
 
 /** Cells that `text` takes on a terminal; colour codes take none. */
 export function textWidth(text: string): number {
@@ -34,9 +35,9 @@ export function hanging(first: string, text: string, width: number): string[] {
   return wrap(text, width - textWidth(first)).map((line, index) => `${index === 0 ? first : indent}${line}`);
 }
 
-/** `text` without anything that could steer a terminal: model and operator names come from files. */
+/** A name on one line, without anything that could steer a terminal. */
 export function inert(text: string): string {
-  return stripVTControlCharacters(text).replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
+  return safeText(text).replaceAll(/[\p{Cc}\p{Cf}\uFFFD]+/gu, ' ');
 }
 
 /** Non-breaking spaces did their work in `wrap`; what is printed can be grepped. */

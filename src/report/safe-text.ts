@@ -1,0 +1,32 @@
+/**
+ * Names come from files and devices. Whatever is printed or written goes through one of these, where it leaves: `safeText`
+ * for terminals, Markdown and pages, `safeJson` for documents. `inert` (terminal/text.ts) makes one line of a name before
+ * it is measured.
+ */
+
+/** Colours that we paint ourselves (picocolors). */
+const ownColour = String.raw`\u001b\[(?:[0-4]|[79]|2[2-9]|3[0-79]|4[0-79]|9[0-7]|10[0-7])m`;
+/** CSI, then OSC and other strings, as far as they are whole. */
+const sequence = String.raw`[\u001b][[][0-?]*[ -/]*[@-~]|\u009b[0-?]*[ -/]*[@-~]|\u001b[\]PX^_][^\u0007\u001b]*(?:\u0007|\u001b\\)`;
+/** Control characters, and marks that change the direction of a text or end its line. */
+const steering = String.raw`(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]`;
+
+const unsafe = new RegExp(`(${ownColour})|(${sequence})|${steering}`, 'gu');
+const suspicious = /(?![\n\t])\p{Cc}|[\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u;
+
+/** `text` without anything that steers a terminal or reorders a line. @param colours keeps our own */
+export function safeText(text: string, { colours = false }: { colours?: boolean } = {}): string {
+  if (!suspicious.test(text)) return text;
+  return text.replaceAll(unsafe, (_, own?: string, foreign?: string) =>
+    own !== undefined && colours ? own : own !== undefined || foreign !== undefined ? '' : '\uFFFD',
+  );
+}
+
+/** JSON that parses to the same value and can be shown on a terminal. */
+export function safeJson(json: string): string {
+  if (!suspicious.test(json)) return json;
+  return json.replaceAll(
+    new RegExp(steering, 'gu'),
+    (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
