@@ -10,7 +10,7 @@ import { InferscopeError, messageOf } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import type { Session } from '../session/open.js';
 import { abortable } from './analyze-interrupt.js';
-import { noModel } from './analyze-run.js';
+import { howToSet } from './analyze-run.js';
 import { configuredModel } from './analyze-settings.js';
 import { talk, terminalWidth, warn } from './output.js';
 
@@ -43,11 +43,11 @@ export async function narrativeLines(result: AnalyzeResult): Promise<string> {
   return analyzeText(result, terminalWidth(), { sql: false });
 }
 
-/** The model for `session compare --ai`. @throws E_USAGE that says what to set */
-export async function comparisonModel(): Promise<ModelSettings> {
+/** The model for `session compare --ai`; null, with a warning that says what to set, where none is configured. */
+export async function comparisonModel(): Promise<ModelSettings | null> {
   const settings = await configuredModel();
-  if (settings) return settings;
-  throw noModel('session compare --ai has nobody to ask');
+  if (settings === null) warn(`no narrative: no model is configured; ${howToSet}`);
+  return settings;
 }
 
 /** A narrative of a comparison; null, with a warning, when the model fails. */

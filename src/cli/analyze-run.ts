@@ -42,15 +42,15 @@ function requireNoModelOptions({ dryRun: dry, continue: goOn }: AnalyzeOptions):
   throw noModel(dry ? '--dry-run has nothing to show' : '--continue has nobody to talk to');
 }
 
-export function noModel(what: string, howTo = howToSet): InferscopeError {
+function noModel(what: string): InferscopeError {
   return new InferscopeError('E_USAGE', {
     what: `${what}: no model is configured`,
     why: 'Neither the environment nor inferscope.yaml names one.',
-    fix: howTo,
+    fix: howToSet,
   });
 }
 
-const howToSet =
+export const howToSet =
   'export INFERSCOPE_AI_MODEL=<model> and its key (OPENAI_API_KEY), or INFERSCOPE_AI_URL=http://host:port/v1 for a server of your own, or INFERSCOPE_AI_PROVIDER=anthropic with ANTHROPIC_API_KEY; or the section ai: in inferscope.yaml (docs/analyze.md).';
 
 async function prepared(session: Session, options: AnalyzeOptions) {

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { document } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
+import { nearest } from '../model/nearest.js';
 import { examples } from './examples.js';
 import { print, printData, printDocument, talk, terminalWidth } from './output.js';
 
@@ -12,11 +13,12 @@ interface SqlOptions {
   timeoutS: number;
   maxRows: number;
   memoryLimit: number;
-  schema?: boolean;
+  schema?: string | true;
 }
 
 export function define(command: Command): void {
   command
+    .argument('[session]', 'id or its unique beginning, name, @last, @last~1; may be left out')
     .argument('[query]', 'one SELECT statement; every table begins with a session_id column')
     .option('-s, --session <session>', 'id, name, @last; may be repeated', collect, [])
     .option('--format <format>', 'table, csv or json', format, 'table')
@@ -24,13 +26,13 @@ export function define(command: Command): void {
     .option('--timeout-s <seconds>', 'stop the query after this time', number('--timeout-s', 86_400), 30)
     .option('--max-rows <n>', 'cut the result after this many rows', number('--max-rows', 1e9), 100_000)
     .option('--memory-limit <size>', "DuckDB's memory before it spills, e.g. 4GiB", size, 2 ** 30)
-    .option('--schema', 'print the tables and their columns')
+    .option('--schema [table]', 'print the tables and their columns, or those of one table')
     .addHelpText(
       'after',
       examples(
         [
-          'inferscope sql "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY ALL"',
-          'time by operator class in the newest session',
+          'inferscope sql llm-b1 "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY ALL"',
+          'time by operator class in one session; the newest where none is named',
         ],
         [
           'inferscope sql -s llm-b1 -s @last --format csv "SELECT * FROM iterations"',
@@ -38,10 +40,16 @@ export function define(command: Command): void {
         ],
       ),
     )
-    .action(async (query: string | undefined, options: SqlOptions) => {
+    .action(async (first: string | undefined, second: string | undefined, options: SqlOptions) => {
       const chosen = options.json ? 'json' : options.format;
-      if (options.schema) await printSchema(chosen);
-      else await runQuery(query, options, chosen);
+      if (options.schema !== undefined) {
+        await printSchema(options.schema === true ? first : options.schema, chosen);
+        return;
+      }
+      // One argument is the query; of two the first is the session.
+      const [selectors, query] =
+        second === undefined ? [options.session, first] : [[first!, ...options.session], second];
+      await runQuery(query, { ...options, session: selectors }, chosen);
     });
 }
 
@@ -75,12 +83,23 @@ async function runQuery(
     if (chosen === 'csv') printData(csvText(result));
     else print(tableText(result, terminalWidth()));
   }
+  if (result.rows.length === 0) talk(`no rows in ${[...sessions.keys()].join(', ')}`);
   if (result.truncated) talk(`cut after ${options.maxRows} rows: --max-rows takes more`);
 }
 
-async function printSchema(chosen: SqlOptions['format']): Promise<void> {
+async function printSchema(table: string | undefined, chosen: SqlOptions['format']): Promise<void> {
   const { describedTables } = await import('../session/table-schema.js');
-  const tables = describedTables();
+  const all = describedTables();
+  const tables = table === undefined ? all : all.filter(({ name }) => name === table);
+  if (tables.length === 0) {
+    const names = all.map(({ name }) => name);
+    const near = nearest(table ?? '', names);
+    throw new InferscopeError('E_USAGE', {
+      what: `there is no table ${table}`,
+      why: `The tables are ${names.join(', ')}.`,
+      fix: near === null ? 'inferscope sql --schema' : `inferscope sql --schema ${near}`,
+    });
+  }
   const { schemaText, csvText } = await import('./sql-text.js');
   if (chosen === 'json') printDocument(document('sql-schema', '1.0', { tables }));
   else if (chosen === 'table') print(schemaText(tables, terminalWidth()));

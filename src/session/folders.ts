@@ -12,7 +12,7 @@ export interface SessionFolder {
 }
 
 /**
- * Every session folder, oldest first. A session whose new state is just taking its name is read from the folder
+ * Every session folder, the one made or imported last at the end. A session whose new state is just taking its name is read from the folder
  * it was moved to. Nothing is opened: a broken session is listed too.
  */
 export function sessionFolders(home: Home): SessionFolder[] {
@@ -31,22 +31,12 @@ export function sessionFolders(home: Home): SessionFolder[] {
     const id = swappedOutId(name);
     if (id && !folders.has(id)) folders.set(id, join(home.sessions, name));
   }
-  const changed = new Map<string, number>();
-  const changedMs = (folder: string): number => {
-    const known = changed.get(folder);
-    if (known !== undefined) return known;
-    const read = statSync(join(folder, 'session.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;
-    changed.set(folder, read);
-    return read;
-  };
-  return [...folders].map(([id, folder]) => ({ id, folder })).sort((a, b) => byTime(a, b, changedMs));
+  // An archive's session came here when it was imported, whenever it was measured: its manifest was written then.
+  return [...folders]
+    .map(([id, folder]) => ({ id, folder, at: manifestWrittenMs(folder) }))
+    .sort((a, b) => a.at - b.at || (a.id < b.id ? -1 : 1))
+    .map(({ id, folder: path }) => ({ id, folder: path }));
 }
 
-/** Ids begin with their second; sessions of one second are ordered by the time their manifest was written. */
-function byTime(a: SessionFolder, b: SessionFolder, changedMs: (folder: string) => number): number {
-  const [stampA, stampB] = [a.id.slice(0, 15), b.id.slice(0, 15)];
-  if (stampA !== stampB) return stampA < stampB ? -1 : 1;
-  const difference = changedMs(a.folder) - changedMs(b.folder);
-  if (difference !== 0) return difference;
-  return a.id < b.id ? -1 : 1;
-}
+const manifestWrittenMs = (folder: string): number =>
+  statSync(join(folder, 'session.json'), { throwIfNoEntry: false })?.mtimeMs ?? 0;

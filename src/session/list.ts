@@ -20,7 +20,7 @@ export interface ListedSession {
 }
 
 /**
- * Every session, oldest first, without loading DuckDB or zod: a thousand are listed in well under half a second.
+ * Every session, the one made or imported last at the end, without loading DuckDB or zod: a thousand are listed in well under half a second.
  * A broken session is an entry with its reason. Checksums of tables are left to opening and `verify`.
  */
 export function listSessions(home: Home = homeFolders()): ListedSession[] {

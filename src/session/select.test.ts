@@ -1,4 +1,4 @@
-import { renameSync } from 'node:fs';
+import { renameSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { deleteSession } from './delete.js';
@@ -68,6 +68,19 @@ test('id, unique prefix, name, @last and @last~n select; everything else says wh
   expect(failure('')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('../sessions')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('@first')).toMatchObject({ code: 'E_USAGE' });
+});
+
+test('@last is the session that was made or imported last, whenever it was measured', async () => {
+  const home = testHome();
+  const make = (day: number, label: string) =>
+    keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+  const today = await make(20, 'today');
+  const older = await make(2, 'older');
+  // Session folders of one millisecond would be ordered by id.
+  const written = new Date(Date.now() + 5000);
+  utimesSync(join(older.folder, 'session.json'), written, written);
+  expect([selectSession('@last', home).id, selectSession('@last~1', home).id]).toEqual([older.id, today.id]);
+  expect(listSessions(home).map(({ id }) => id)).toEqual([today.id, older.id]);
 });
 
 test('names are unique, tags are a set, notes keep their time; the name moves on when it is given up', async () => {

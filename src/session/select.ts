@@ -5,7 +5,8 @@ import { homeFolders, type Home } from './home.js';
 import { readUser } from './user-file.js';
 
 /**
- * The session that a selector means: an id or a unique prefix of one, a name, @last, @last~1 (the one before).
+ * The session that a selector means: an id or a unique prefix of one, a name, @last (made or imported
+ * last), @last~1 (the one before).
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE for an @word that is not @last
  */
 export function selectSession(selector: string, home: Home = homeFolders()): SessionFolder {

@@ -73,6 +73,21 @@ test('--schema lists every table', () => {
   for (const line of sql('--schema').stdout.split('\n')) expect(line.length).toBeLessThanOrEqual(80);
 });
 
+test('--schema TABLE prints one; an unknown one names the nearest', () => {
+  const { data } = sqlSchemaDocumentSchema.parse(JSON.parse(sql('--schema', 'ops', '--json').stdout));
+  expect(data.tables.map(({ name }) => name)).toEqual(['ops']);
+  const unknown = sql('--schema', 'kernel');
+  expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('--schema kernels')]);
+});
+
+test('the session may come first; one that holds no such row is named', () => {
+  const count = ['base', 'SELECT session_id, count(*) FROM ops GROUP BY ALL'];
+  const { data } = sqlDocumentSchema.parse(JSON.parse(sql('--json', ...count).stdout));
+  expect(data).toMatchObject({ sessions: [first], rows: [[first, 3]] });
+  const none = sql('base', 'SELECT * FROM ops WHERE dur_ns < 0');
+  expect([none.status, none.stderr]).toEqual([0, expect.stringContaining(first)]);
+});
+
 const attacks: [string, string][] = [
   [`COPY ops TO '${scratch}/out.csv'`, 'E_SQL_STATEMENT'],
   [`COPY (SELECT 1) TO '${scratch}/out.csv'`, 'E_SQL_STATEMENT'],

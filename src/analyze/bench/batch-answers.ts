@@ -88,6 +88,7 @@ function kneeAnswer(rates: readonly Rate[], fits: readonly BenchFit[]): BenchAns
   return { id: 'batch_knee', question: kneeQuestion, answer: sentences.join(' '), figures };
 }
 
+/** Factors only: where scaling slows is the knee's answer, of which there is one. */
 function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
   const [first] = rates as [Rate, ...Rate[]];
   const figures: Record<string, Figure> = {};
@@ -106,17 +107,10 @@ function scalingAnswer(rates: readonly Rate[]): BenchAnswer {
     );
     return `${number(factor)} times at batch ${batch} (${formatShare(efficiency)} of ideal)`;
   });
-  const slow = rates.slice(1).find(({ batch, output }, i) => {
-    const from = rates[i]!;
-    return perDoubling(output / from.output, from.batch, batch) < kneeGain;
-  });
-  const where = slow
-    ? ` It slows from batch ${rates[rates.indexOf(slow) - 1]!.batch} to ${slow.batch}, where a doubling gives less than ${kneeGain} times.`
-    : '';
   return {
     id: 'scaling',
     question: 'How does throughput scale with the batch?',
-    answer: `Output tokens/s against batch ${first.batch} (${number(first.output)} tok/s): ${listed(told)}.${where}`,
+    answer: `Output tokens/s against batch ${first.batch} (${number(first.output)} tok/s): ${listed(told)}.`,
     figures,
   };
 }

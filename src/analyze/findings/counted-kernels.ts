@@ -1,3 +1,4 @@
+import { bareKernelName } from '../../model/kernel-name.js';
 import type { CountersResult, KernelCounters } from '../../model/documents/counters.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
@@ -130,6 +131,6 @@ export const placeWords = ({ stage }: StageSaving): string =>
 
 /** A kernel's name as a line bears it. */
 export const shortName = (name: string): string => {
-  const plain = name.replace(/^void /, '').replace(/[<(].*$/s, '');
+  const plain = bareKernelName(name);
   return plain.length > 60 ? `${plain.slice(0, 59)}…` : plain;
 };

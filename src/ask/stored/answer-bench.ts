@@ -1,3 +1,4 @@
+import type { BenchAnswer } from '../../model/documents/bench.js';
 import type { Distribution, ServingPoint } from '../../model/documents/serving.js';
 import {
   cannot,
@@ -11,7 +12,20 @@ import {
 } from './stored-facts.js';
 import { msOf, overlap } from './words.js';
 
-const latencyWords = /\bttft\b|\btpot\b|\bitl\b|\blatenc\w*|\bfirst token\b/i;
+/** What asks for an answer of a benchmark, by its id; the words that a question happens to share come after that. */
+const asksFor: readonly (readonly [id: BenchAnswer['id'], asks: RegExp])[] = [
+  ['latency', /\bttft\b|\btpot\b|\bitl\b|\blatenc\w*|\bfirst token\b/i],
+  [
+    'batch_knee',
+    /\bknee\b|\b(?:slow\w*|stop\w*|plateau\w*|flatten\w*)\b.*\bscal\w*|\bscal\w*\b.*\b(?:slow\w*|stop\w*|plateau\w*|flatten\w*)|\b(?:which|what) batch\b|\bstops? growing\b/i,
+  ],
+  ['utilization', /\butili[sz]\w*/i],
+  ['prompt_cost', /\bprompt\b|\binput (?:len\w*|tokens?)\b|\bprefill\b.*\bscal\w*/i],
+  ['output_cost', /\boutput (?:len\w*|tokens? cost)|\bthe output\b|\bdecode\b.*\bscal\w*/i],
+  ['scaling', /\bscal(?:e|es|ing)\b/i],
+  ['idle', /\bidle\b|\bbusy\b/i],
+  ['bound', /\b(?:memory|compute)[- ]?bound\b/i],
+];
 
 /** Questions that a benchmark answers itself: knee, scaling, variants, what prompt and output cost. */
 export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | null> {
@@ -25,12 +39,14 @@ export async function benchAnswers(facts: StoredFacts): Promise<TopicAnswer | nu
     ),
     ...answers.map((answer) => ({ answer, label: '' })),
   ];
-  const { tokens } = facts.question;
+  const { tokens, text } = facts.question;
+  const wanted = asksFor.flatMap(([id, asks]) => (asks.test(text) ? [id] : []));
   const parts = all
     .map((one) => ({
       ...one,
       score:
-        3 * Number(one.answer.id === 'latency' && latencyWords.test(facts.question.text)) +
+        9 * Number(wanted.includes(one.answer.id)) +
+        9 * Number(wanted[0] === one.answer.id) +
         3 * overlap(tokens, one.answer.id.replaceAll('_', ' ')) +
         2 * overlap(tokens, one.answer.question) +
         overlap(tokens, one.answer.answer),
@@ -90,6 +106,21 @@ const spreadOf = (of: Distribution): string =>
 
 const inUnit = (value: number, unit: string): string =>
   unit === 'ms' ? msOf(value) : unit === 's' ? msOf(1000 * value) : `${Number(value.toPrecision(3))} ${unit}`;
+
+/** "How does output length compare?", "what does twice the prompt cost?", "does batching raise utilisation?": what was measured. */
+export async function measuredGrowth(facts: StoredFacts): Promise<TopicAnswer | null> {
+  const found = hasArtifact(facts, 'bench-plan') ? await benchAnswers(facts) : null;
+  if (found || hasArtifact(facts, 'load-plan')) return found;
+  const { text } = facts.question;
+  if (/\butili[sz]/i.test(text))
+    return cannot(
+      'Whether a larger batch raises utilisation is not known: the session measured one batch size.',
+      capture.bench,
+    );
+  return /\boutput\b/i.test(text)
+    ? cannot('How output lengths compare is not known: the session measured one.', capture.sequence)
+    : null;
+}
 
 /** Percentiles of requests, goodput, queues: a session without requests does not hold them. */
 export async function requestsAsked(facts: StoredFacts): Promise<TopicAnswer | null> {

@@ -1,9 +1,12 @@
 import { leadOrder } from '../../analyze/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { type Figure } from '../../model/figure.js';
+import { busyTime } from './answer-idle.js';
+import { sampledMetric } from './answer-machine.js';
 import {
   cannot,
   capture,
+  hasTable,
   lacksStage,
   orNull,
   partFrom,
@@ -18,6 +21,8 @@ import { capital, msOf, percentOf, withoutEnd } from './words.js';
 
 interface Utilized {
   kind: string;
+  /** Of a benchmark. */
+  point: string | null;
   where: string;
   mfu: Figure;
   mbu: Figure;
@@ -32,7 +37,7 @@ async function utilized(facts: StoredFacts): Promise<Utilized[]> {
     const { stages } = (await analyzeProfile(session)).data;
     return stages
       .filter(({ kind }) => of(kind) && kind !== 'sampling')
-      .map(({ kind, mfu, mbu, bound }) => ({ kind, where: kind, mfu, mbu, bound }));
+      .map(({ kind, mfu, mbu, bound }) => ({ kind, point: null, where: kind, mfu, mbu, bound }));
   }
   const { analyzeUtilization } = await import('../../analyze/utilization/utilization.js');
   const found = await orNull(() => analyzeUtilization(session));
@@ -41,6 +46,7 @@ async function utilized(facts: StoredFacts): Promise<Utilized[]> {
 
 const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: UtilizationStage): Utilized => ({
   kind,
+  point,
   where: [kind, point ?? (batch === null ? '' : `batch ${batch}`)].filter(Boolean).join(' at '),
   mfu,
   mbu,
@@ -66,6 +72,22 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
     ? told(first, rest)
     : (lacksStage(facts) ??
         cannot('The session has no stages whose work and time are both known.', capture.timeline));
+}
+
+/** "Is the GPU fully utilized?": busy time of a timeline or samples, then MFU and MBU. */
+export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
+  const measured = await utilization(facts);
+  const busy = busyTime(facts) ?? (await sampledUse(facts)) ?? [];
+  const [first, ...rest] = busy;
+  if (!first) return measured;
+  return told(first, [...rest, ...(measured.direct ? [measured.direct] : []), ...measured.evidence]);
+}
+
+async function sampledUse(facts: StoredFacts): Promise<StoredPart[] | null> {
+  if (!hasTable(facts, 'telemetry')) return null;
+  const question = { ...facts.question, text: 'utilization' };
+  const found = await sampledMetric({ ...facts, question });
+  return found?.direct?.text.startsWith('gpu') === true ? [found.direct] : null;
 }
 
 /** How near the roofline each stage is. */
@@ -107,13 +129,13 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     : /\b(?:memory|bandwidth)[- ]?bound\b/i.test(text)
       ? 'memory'
       : null;
-  const parts = stages.map(({ where, kind, bound, mfu, mbu }) => {
+  const parts = stages.map(({ where, kind, point, bound, mfu, mbu }) => {
     const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? 'Yes: ' : 'No: ';
     const used = bound === 'memory' ? mbu : mfu;
     const name = bound === 'memory' ? 'MBU' : 'MFU';
     const far =
       used.value !== null && used.value < 0.5
-        ? `, but at ${name} ${percentOf(used.value)} far from it: ${largestCause(facts, kind)}`
+        ? `, but at ${name} ${percentOf(used.value)} far from it${largestCause(facts, kind, point)}`
         : used.value === null
           ? ''
           : `, at ${name} ${percentOf(used.value)}`;
@@ -122,14 +144,13 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   return told(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
 }
 
-function largestCause({ explained }: StoredFacts, kind: string): string {
-  const stage = explained.stages.find((one) => one.kind === kind);
-  const largest = (stage?.bars ?? [])
+/** ": most of …" of that very point; nothing where the session has no bars of it, or several and does not say which. */
+function largestCause({ explained }: StoredFacts, kind: string, point: string | null): string {
+  const own = explained.stages.filter((one) => one.kind === kind && (point === null || one.point === point));
+  const largest = (own.length === 1 ? own[0]!.bars : [])
     .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
-  return largest
-    ? `the most of its time goes to ${largest.label} (${msOf(largest.ms)})`
-    : 'other things take its time';
+  return largest ? `: most of its time goes to ${largest.label} (${msOf(largest.ms)})` : '';
 }
 
 /** "At which batch does decode become compute-bound?" */

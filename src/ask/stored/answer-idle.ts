@@ -43,12 +43,35 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   ]);
 }
 
-function idleOf(stage: StageWaterfall, isYesNo: boolean): StoredPart {
-  const measured = stage.measured_ms.value ?? 0;
+/** Busy time of the stages asked about; null where no timeline of a GPU shows it. */
+export function busyTime(facts: StoredFacts): StoredPart[] | null {
+  const own = stagesAsked(facts).filter(({ source, measured_ms: time }) => source === 'trace' && time.value);
+  if (own.length === 0) return null;
+  return own.map((stage) => {
+    const { measured, idle, added } = idleShare(stage);
+    const busy = measured - idle - added;
+    const share = busy / measured;
+    const word = facts.question.isYesNo ? (share >= 0.95 ? 'Yes: ' : 'No: ') : '';
+    return partFrom(
+      'waterfall',
+      `${word}the GPU is busy for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(busy)} of ${msOf(measured)}${added > 0.02 * measured && measured > added ? `; without the profiler ${percentOf(busy / (measured - added))} of ${msOf(measured - added)}` : ''}).`,
+      stage.bars.length,
+    );
+  });
+}
+
+function idleShare(stage: StageWaterfall): { measured: number; idle: number; added: number } {
   const sum = (pick: (id: string) => boolean) =>
     stage.bars.reduce((total, { id, ms }) => total + (pick(id) ? Math.max(0, ms) : 0), 0);
-  const added = sum((id) => id === 'profiler_overhead');
-  const idle = sum((id) => idleBars.some((one) => id.startsWith(one)));
+  return {
+    measured: stage.measured_ms.value ?? 0,
+    idle: sum((id) => idleBars.some((one) => id.startsWith(one))),
+    added: sum((id) => id === 'profiler_overhead'),
+  };
+}
+
+function idleOf(stage: StageWaterfall, isYesNo: boolean): StoredPart {
+  const { measured, idle, added } = idleShare(stage);
   const under = idle + added;
   const share = measured > 0 ? under / measured : 0;
   const word = !isYesNo ? '' : share >= 0.1 ? 'Yes: ' : share >= 0.02 ? 'A little: ' : 'No: ';

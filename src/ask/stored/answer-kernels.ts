@@ -1,5 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
+import { bareKernelName } from '../../model/kernel-name.js';
 import { ofOneCapture } from './answer-idle.js';
 import { ruleAnswer, type RuleTopic } from './answer-rules.js';
 import { barsTold } from './finding-parts.js';
@@ -77,50 +78,55 @@ const classWords: readonly [RegExp, OpClass][] = [
   [/\bsampling\b|\bargmax\b|\btop-?k\b/i, 'sampling'],
 ];
 
-export const classAsked = (text: string): OpClass | null =>
-  classWords.find(([words]) => words.test(text))?.[1] ?? null;
+export const classesAsked = (text: string): OpClass[] =>
+  classWords.flatMap(([words, name]) => (words.test(text) ? [name] : []));
 
-/** "How much is attention?": a class of kernels in a mean instance of the stages. */
+/** "How much is attention?", "GEMM share and attention share": classes of kernels in a mean instance of the stages. */
 export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | null> {
-  const name = classAsked(facts.question.text);
-  if (name === null) return null;
+  const names = classesAsked(facts.question.text);
+  if (names.length === 0) return null;
   const { trace } = await facts.captures();
-  if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? ofOperators(facts, name) : null;
+  if (!trace?.data.source.gpu_used) return hasTable(facts, 'ops') ? ofOperators(facts, names) : null;
   const stages = stagesAsked(facts);
   const found = stages.flatMap((stage) => {
     const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
     const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
     if (!classes || !phase) return [];
-    const row = classes.rows.find((one) => one.class === name);
-    if (!row) return [partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0)];
     const wall = phase.wall.mean_ns;
-    return [
-      partFrom(
+    return names.map((name) => {
+      const row = classes.rows.find((one) => one.class === name);
+      if (!row) return partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0);
+      return partFrom(
         'trace',
         `${capital(name)} takes ${msOf(row.per_instance_ns / 1e6)} of ${instanceOf(stage)}: ${percentOf(row.share)} of its kernel time, ${percentOf(row.per_instance_ns / wall)} of its ${msOf(wall / 1e6)}, in ${row.per_instance.toFixed(0)} kernels.`,
-      ),
-    ];
+      );
+    });
   });
   const [first, ...rest] = found;
   if (!first) return null;
   const bars = stages.flatMap((stage) =>
-    barsTold(stage, [`inefficiency.${name}`, `nonessential.${name}`], 2),
+    barsTold(
+      stage,
+      names.flatMap((name) => [`inefficiency.${name}`, `nonessential.${name}`]),
+      2,
+    ),
   );
   const { evidence } = await longestKernels({
     ...facts,
-    question: { ...facts.question, tokens: new Set([name]) },
+    question: { ...facts.question, tokens: new Set(names) },
   });
   return told(first, [...rest, ...bars, ...evidence.slice(0, 1)]);
 }
 
 interface ClassRow extends Record<string, unknown> {
   kind: string;
+  class: OpClass;
   ms: number;
   share: number;
   calls: number;
 }
 
-async function ofOperators(facts: StoredFacts, name: OpClass): Promise<TopicAnswer> {
+async function ofOperators(facts: StoredFacts, names: readonly OpClass[]): Promise<TopicAnswer> {
   // Stages may be another capture's of the same execution: the record's, where the operators are the trace's.
   const sql = `WITH marked AS (SELECT DISTINCT execution_id, capture_id, stage_id, kind FROM stages WHERE NOT coalesce(warmup, false)),
 own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
@@ -128,15 +134,18 @@ own AS (SELECT coalesce(s.kind, e.kind) AS kind, o.class, o.dur_ns FROM ops o
   LEFT JOIN (SELECT execution_id, stage_id, min(kind) AS kind FROM marked GROUP BY ALL) e
     ON e.execution_id = o.execution_id AND e.stage_id = o.stage_id),
 total AS (SELECT kind, sum(dur_ns) AS all_ns FROM own GROUP BY kind)
-SELECT kind, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS share, count(*) AS calls
-FROM own JOIN total USING (kind) WHERE class = '${name}' GROUP BY kind ORDER BY ms DESC`;
+SELECT kind, class, sum(dur_ns) / 1e6 AS ms, sum(dur_ns) / any_value(all_ns) AS share, count(*) AS calls
+FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}'`).join(', ')}) GROUP BY kind, class ORDER BY ms DESC, kind`;
   const rows = await facts.database.query<ClassRow>(sql);
   const { stages } = facts.question;
   const own = rows.filter(({ kind }) => stages.length === 0 || stages.includes(kind));
   if (own.length === 0)
-    return cannot(`No operator of class ${name} was recorded in these stages.`, capture.operators);
+    return cannot(
+      `No operator of class ${names.join(' or ')} was recorded in these stages.`,
+      capture.operators,
+    );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
-  const [first, ...rest] = own.map(({ kind, ms, share, calls }) =>
+  const [first, ...rest] = own.map(({ kind, class: name, ms, share, calls }) =>
     part(
       `${capital(name)} takes ${percentOf(share)} of the operators' time in ${kind} (${msOf(ms)} in ${calls} calls).`,
     ),
@@ -144,47 +153,53 @@ FROM own JOIN total USING (kind) WHERE class = '${name}' GROUP BY kind ORDER BY 
   return told(first!, rest);
 }
 
-/** "Which kernel is memory-bound?": by the hardware's counters. */
+const sides = ['memory', 'compute', 'latency'] as const;
+const sideWords = {
+  memory: /\b(?:memory|bandwidth)[- ]?bound\b/i,
+  compute: /\bcompute[- ]?bound\b/i,
+  latency: /\blatency[- ]?bound\b/i,
+};
+
+/** "Which kernel is memory-bound?", "memory-bound vs compute-bound?": by the hardware's counters, every side that is asked. */
 export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | null> {
   const { counters } = await facts.captures();
-  const by = /\bcompute[- ]?bound\b/i.test(facts.question.text)
-    ? ('compute' as const)
-    : /\blatency[- ]?bound\b/i.test(facts.question.text)
-      ? ('latency' as const)
-      : ('memory' as const);
+  const asked = sides.filter((side) => sideWords[side].test(facts.question.text));
+  const what = asked.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
     return cannot(
-      `Which kernels are ${by}-bound cannot be told: no hardware counters were recorded.`,
+      `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,
     );
   }
-  const { kernels } = counters.data;
-  const own = kernels.filter(({ bound }) => bound.by === by);
-  const judged = kernels.filter(({ bound }) => bound.by !== null);
+  const judged = counters.data.kernels.filter(({ bound }) => bound.by !== null);
   if (judged.length === 0)
-    return cannot('The counters that tell what bounds a kernel were not collected.', capture.counters);
-  const part = (text: string) => partFrom('counters', text, own.length);
+    return cannot('The counters that show what bounds a kernel were not collected.', capture.counters);
   const line = (one: KernelCounters) => `- ${named(one)}: ${withoutEnd(one.bound.text)}`;
-  const others = judged.filter((one) => !own.includes(one));
-  if (own.length === 0)
-    return told(part(`None of the ${judged.length} kernels that counters were recorded of is ${by}-bound.`), [
-      part(
-        `They are:\n${others
-          .slice(0, 5)
-          .map((one) => `- ${named(one)}: ${one.bound.by}-bound; ${withoutEnd(one.bound.text)}`)
-          .join('\n')}`,
-      ),
-    ]);
+  const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
+  const shown = found.filter(({ side }) => asked.includes(side));
+  const count = shown.map(
+    ({ side, own }) => `${own.length} ${own.length === 1 ? 'is' : 'are'} ${side}-bound`,
+  );
+  const longest = shown.flatMap(({ own }) => own.slice(0, 1)).map(named);
+  const none = shown.every(({ own }) => own.length === 0);
+  const lists = (none ? found : shown)
+    .filter(({ own }) => own.length > 0)
+    .map(({ side, own }) =>
+      partFrom('counters', `${capital(side)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`, own.length),
+    );
+  const first = longest.length > 0 ? `; the longest: ${longest.join(', ')}` : '';
   return told(
-    part(
-      `${own.length} of ${judged.length} kernels ${own.length === 1 ? 'is' : 'are'} ${by}-bound; the one that takes longest is ${named(own[0]!)} (${withoutEnd(own[0]!.bound.text)}).`,
+    partFrom(
+      'counters',
+      `Of ${judged.length} ${judged.length === 1 ? 'kernel' : 'kernels'} with counters ${count.join(', ')}${first}.`,
+      judged.length,
     ),
-    [part(`${capital(by)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`)],
+    lists,
   );
 }
 
 const named = ({ name, stage }: KernelCounters): string =>
-  `${shortened(name.replace(/^void /, '').split(/[<(]/)[0] ?? name)}${stage === null ? '' : ` (${stage})`}`;
+  `${shortened(bareKernelName(name))}${stage === null ? '' : ` (${stage})`}`;
 
 const metrics: readonly {
   asks: RegExp;
@@ -213,11 +228,8 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const { counters } = await facts.captures();
   const what = metric?.what ?? 'stall reasons';
   if (!counters) {
-    const why = `The ${what} cannot be told: no hardware counters were recorded.`;
-    // Of tensor cores dtypes and shapes tell something without them.
-    const rules = ['half_precision', 'gemm_shape'];
-    const { direct } = ruleAnswer(facts, { id: 'tensor_cores', asks: /^/, rules, needs: capture.counters });
-    return cannot(why, capture.counters, direct && /tensor/i.test(what) ? [direct] : []);
+    // Names of kernels say which instructions they were built for, not what ran.
+    return cannot(`The ${what} is not known: no hardware counters were recorded.`, capture.counters);
   }
   const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
     if (!metric) {
@@ -240,7 +252,10 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   });
   const [first, ...rest] = lines;
   if (first === undefined)
-    return cannot(`The ${what} was not among the counters that were collected.`, capture.counters);
+    return cannot(
+      `The ${what} is not known: it was not among the counters that were collected.`,
+      capture.counters,
+    );
   return told(
     partFrom('counters', `${capital(what)} of the kernel that takes longest: ${first}.`, lines.length),
     rest.length > 0

@@ -15,8 +15,7 @@ export interface AskedQuestion {
 
 const stageWords: Record<string, RegExp> = {
   prefill: /\b(prefill\w*|ttft|(first|1st) token|prompt processing|process\w* (the |a )?prompt)\b/i,
-  decode:
-    /\b(decod\w*|tpot|itl|inter[- ]?token|per (output )?token|each token|token generation|generation step)\b/i,
+  decode: /\b(decod\w*|tpot|itl|inter[- ]?token|per (output )?token|each token|generation)\b/i,
   load: /\b(load(s|ing)?|start[- ]?up|download\w*)\b(?! (test|generator|balanc\w*))/i,
   warmup: /\bwarm(s|ing)?[- ]?up\b/i,
   request: /\b(end[- ]to[- ]end|e2e|(whole|entire|per|each|a|one) request)\b/i,

@@ -122,7 +122,7 @@ test('counters of ncu', async () => {
   const { answer } = await asking(counters);
   expect(direct((await answer('What limits occupancy?')).answer)).toMatch(/6\.1 %.*limited by shared memory/);
   expect(direct((await answer('Which kernel is latency-bound?')).answer)).toMatch(
-    /^1 of 1 kernels is latency-bound/,
+    /^Of 1 kernel with counters 1 is latency-bound/,
   );
   const none = await answer('Would fp8 help?');
   expect([none.answered_by, none.next_capture]).toEqual([

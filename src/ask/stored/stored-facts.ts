@@ -65,6 +65,7 @@ export const capture = {
   operators: 'inferscope run --evaluator torch -- <command>',
   memory: 'inferscope memory --model <model>',
   bench: 'inferscope bench throughput --model <model> --batch-size 1,4,8,16,32',
+  sequence: 'inferscope bench sequence --model <model>',
   latency: 'inferscope bench latency --model <model> --runs 20',
   serve: 'inferscope bench serve <http://host:port>',
   monitor: 'inferscope monitor --record --while -- <command>',

@@ -82,6 +82,12 @@ test.each<[question: string, topic: string]>([
   ['how often is the prefix cache hit', 'prefix_cache'],
   ['are requests preempted', 'kv_pool'],
   ['Which model ran on which GPU?', 'what_ran'],
+  ['Is the GPU fully utilized during generation?', 'gpu_utilized'],
+  ['How does output length compare?', 'measured_growth'],
+  ['Does increasing batch size improve utilization?', 'measured_growth'],
+  ['Which kernels are memory-bound vs compute-bound?', 'bound_kernels'],
+  ['What are the GEMM share and the elementwise overhead?', 'class_share'],
+  ['Is throughput stable across runs?', 'certainty'],
 ])('%s → %s', (text, topic) => {
   const { question, workload } = read(text);
   expect(topicsOf(question, workload).map(({ id }) => id)[0]).toBe(topic);

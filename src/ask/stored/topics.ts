@@ -1,5 +1,5 @@
-import { benchAnswers, requestsAsked } from './answer-bench.js';
-import { boundStage, turningBatch, utilization } from './answer-bound.js';
+import { benchAnswers, measuredGrowth, requestsAsked } from './answer-bench.js';
+import { boundStage, gpuUtilized, turningBatch, utilization } from './answer-bound.js';
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
@@ -7,7 +7,7 @@ import { idleTime, launchCounts } from './answer-idle.js';
 import {
   attentionKind,
   boundKernels,
-  classAsked,
+  classesAsked,
   counterOf,
   longestKernels,
   shareOfClass,
@@ -44,6 +44,8 @@ const by =
   ({ text }: AskedQuestion): boolean =>
     pattern.test(text);
 
+const shareWords = /\b(?:share|percent\w*|how much|fraction|proportion)\b/i;
+
 /** In the order in which they are tried: a question for a prediction before its subject, the particular before the general. */
 export const topics: readonly Topic[] = [
   {
@@ -69,6 +71,14 @@ export const topics: readonly Topic[] = [
       /\b(?:which|what) batch\b.*\b(?:compute|memory|turn\w*|bound|saturat\w*)\b|\bbatch\b.*\bbecomes?\b/i,
     ),
     answer: async (facts) => (await benchAnswers(facts)) ?? turningBatch(facts),
+  },
+  {
+    id: 'measured_growth',
+    example: null,
+    asks: by(
+      /\b(?:twice|double|doubling)\b.*\b(?:prompt|output|input)\b.*\bcosts?\b|\b(?:prompt|input|output) (?:len\w*|tokens?)\b.*\bcompare\w*|\bcompare\w*\b.*\b(?:prompt|input|output) (?:len\w*|tokens?)\b|\bbatch\w*\b.*\butili[sz]\w*|\butili[sz]\w*\b.*\bbatch\w*/i,
+    ),
+    answer: measuredGrowth,
   },
   {
     id: 'what_if',
@@ -107,6 +117,12 @@ export const topics: readonly Topic[] = [
       /\b(?:memory|compute|bandwidth)[- ]?(?:bound|limited)\b|\bwhat (?:bounds|limits)\b(?!.*\boccupancy\b)|\barithmetic intensity\b/i,
     ),
     answer: boundStage,
+  },
+  {
+    id: 'gpu_utilized',
+    example: 'is the GPU fully utilized during generation?',
+    asks: by(/\b(?:gpu|device)\b.*\butili[sz]ed\b|\b(?:fully|well|badly|poorly) utili[sz]ed\b/i),
+    answer: gpuUtilized,
   },
   {
     id: 'utilization',
@@ -153,9 +169,16 @@ export const topics: readonly Topic[] = [
     id: 'certainty',
     example: null,
     asks: by(
-      /\bnois\w*|\bvarian\w*|\bvariab\w*|\breliab\w*|\btrust\w*|\bjitter\w*|\bsignifican\w*|\bconfiden\w*|\brepeatab\w*|\breproduc\w*|\bspread\b|\bhow (?:sure|certain|exact|accurate)\b|\benough (?:repeats|runs|samples)\b/i,
+      /\bnois\w*|\bvarian\w*|\bvariab\w*|\breliab\w*|\btrust\w*|\bjitter\w*|\bsignifican\w*|\bconfiden\w*|\brepeatab\w*|\breproduc\w*|\bspread\b|\bhow (?:sure|certain|exact|accurate)\b|\benough (?:repeats|runs|samples)\b|\bstab(?:le|ility)\b|\bconsisten\w*/i,
     ),
     answer: howSure,
+  },
+  {
+    id: 'class_share',
+    example: 'how much of a decode step is attention?',
+    asks: ({ text }) =>
+      classesAsked(text).length > 1 || (classesAsked(text).length === 1 && shareWords.test(text)),
+    answer: shareOfClass,
   },
   ...ruleTopics
     .filter(({ id }) => id !== 'host')
@@ -169,9 +192,9 @@ export const topics: readonly Topic[] = [
           : ((topic.id === 'profiler' ? profilerAdds(facts) : null) ?? ruleAnswer(facts, topic)),
     })),
   {
-    id: 'class_share',
-    example: 'how much of a decode step is attention?',
-    asks: ({ text }) => classAsked(text) !== null && !/\bwhich\b.*\bkernels?\b/i.test(text),
+    id: 'class',
+    example: null,
+    asks: ({ text }) => classesAsked(text).length > 0 && !/\bwhich\b.*\bkernels?\b/i.test(text),
     answer: shareOfClass,
   },
   {

@@ -1,0 +1,173 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import { gpuWorkload, planOf } from '../../analyze/bench/test-bench.js';
+import { repetitions, sessionOf } from '../../analyze/test-session.js';
+import { benchPoint } from '../../model/bench.js';
+import { importSession } from '../../session/archive-import.js';
+import { openSession, type Session } from '../../session/open.js';
+import { testHome } from '../../session/test-folder.js';
+import { answerer } from './stored-answer.js';
+
+/** The requirements' own questions, without a model; each number is checked against SQL over the rows, or by hand. */
+const home = testHome();
+const open = async (file: string) =>
+  openSession((await importSession(`test/fixtures/${file}.tgz`, home)).id, home);
+const closing: (() => Promise<void>)[] = [];
+afterAll(() => Promise.all(closing.map((close) => close())));
+
+async function asking(session: Session) {
+  const { answer, close } = await answerer(session);
+  const database = await session.connect();
+  closing.push(close, () => database.close());
+  return {
+    answer,
+    direct: async (question: string) => (await answer(question)).answer.split('\n')[0]!,
+    one: async <T>(sql: string) => (await database.query<T & Record<string, unknown>>(sql))[0]!,
+  };
+}
+const numberIn = (text: string, pattern: RegExp): number => Number(pattern.exec(text)?.[1]);
+
+describe('a decode step on an H200, launched kernel by kernel', async () => {
+  const { answer, direct, one } = await asking(await open('diagnosis/launch_bound_decode-fault'));
+  const steps = `FROM stages s WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`;
+  const ofSteps = `FROM kernels k JOIN stages s USING (execution_id, capture_id, stage_id)
+    WHERE s.kind = 'decode' AND NOT coalesce(s.warmup, false)`;
+
+  test('E6: Is the GPU fully utilized during generation?', async () => {
+    const text = await direct('Is the GPU fully utilized during generation?');
+    // One stream, so that kernels and copies do not overlap.
+    const { share } = await one<{ share: number }>(
+      `SELECT (SELECT sum(k.dur_ns) ${ofSteps}) / (SELECT sum(end_ns - start_ns) ${steps}
+         AND (execution_id, capture_id) IN (SELECT DISTINCT (execution_id, capture_id) FROM kernels)) AS share`,
+    );
+    expect(text).toMatch(/^No: /);
+    expect(Math.abs(numberIn(text, /busy for ([\d.]+) %/) - 100 * share)).toBeLessThan(1);
+  });
+
+  test('A9: launches against layers', async () => {
+    const text = await direct('How many kernels are launched per decode step, against layers?');
+    const { kernels } = await one<{ kernels: number }>(
+      `SELECT count(*) / count(DISTINCT (s.execution_id, s.stage_id)) AS kernels ${ofSteps}`,
+    );
+    expect(numberIn(text, /runs ([\d.]+) kernels/)).toBeCloseTo(kernels, 0);
+    expect(text).toContain('40 layers');
+    expect(numberIn(text, /: ([\d.]+) for each/)).toBeCloseTo(kernels / 40, 0);
+  });
+
+  test('A9: GEMM share, attention share, elementwise overhead', async () => {
+    const found = await answer('What are the GEMM share, the attention share and the elementwise overhead?');
+    for (const name of ['gemm', 'attention', 'elementwise']) {
+      const { share } = await one<{ share: number }>(
+        `SELECT sum(k.dur_ns) FILTER (k.class = '${name}') / sum(k.dur_ns) AS share ${ofSteps}`,
+      );
+      const told = numberIn(found.answer, new RegExp(`^${name} takes .*?: ([\\d.]+) % of its kernel`, 'im'));
+      expect(Math.abs(told - 100 * share), name).toBeLessThan(0.6);
+    }
+  });
+
+  test('E7: Are tensor cores used? Not known without counters, and no kernel name answers it', async () => {
+    for (const question of ['Are tensor cores used?', 'Which kernels are memory-bound vs compute-bound?']) {
+      const found = await answer(question);
+      expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringContaining('ncu')]);
+      expect(found.queries).toEqual([]);
+    }
+  });
+
+  test('D2, D3: what one point does not show names the benchmark that does', async () => {
+    for (const [question, bench] of [
+      ['Does increasing batch size improve utilization?', 'bench throughput'],
+      ['How does output length compare?', 'bench sequence'],
+      ['Where does batch scaling slow?', 'bench throughput'],
+    ] as const) {
+      const found = await answer(question);
+      expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringContaining(bench)]);
+    }
+  });
+});
+
+test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the counters', async () => {
+  const { answer, one } = await asking(await open('diagnosis/uncoalesced-fault'));
+  const found = await answer('Which kernels are memory-bound vs compute-bound?');
+  expect(found.answer).toMatch(/^Of 1 kernel with counters 1 is memory-bound, 0 are compute-bound.*row_sums/);
+  const { value } = await one<{ value: number }>(
+    `SELECT max(value) AS value FROM counters WHERE metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed'`,
+  );
+  expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.06);
+});
+
+test('E9: Is the GPU throttled? How much power does it draw?', async () => {
+  const { answer, direct, one } = await asking(await open('vllm-0.26-h200/run-in-process'));
+  expect((await answer('Is the GPU throttled?')).answered_by).toBe('stored');
+  const { metric, mean } = await one<{ metric: string; mean: number }>(
+    `SELECT metric, avg(value) AS mean FROM telemetry WHERE metric LIKE 'utilization%' AND scope LIKE 'gpu%' GROUP BY metric`,
+  );
+  expect(metric).toBe('utilization_percent');
+  const text = await direct('What is the utilization over the run?');
+  expect(Math.abs(numberIn(text, /utilised ([\d.]+) % on average/) - mean)).toBeLessThanOrEqual(0.5);
+});
+
+describe('a benchmark of batches, prompts and outputs', async () => {
+  // Decode steps of 10, 10, 12 and 24 ms: 100, 200, 333 and 333 tok/s. Longer prompts and outputs at batch 1.
+  const shapes = [
+    { point: benchPoint(['throughput'], 1, 4, 3), prefill: 9, step: 10 },
+    { point: benchPoint(['throughput'], 2, 4, 3), prefill: 9, step: 10 },
+    { point: benchPoint(['throughput'], 4, 4, 3), prefill: 9, step: 12 },
+    { point: benchPoint(['throughput'], 8, 4, 3), prefill: 9, step: 24 },
+    { point: benchPoint(['sequence'], 1, 8, 3), prefill: 18, step: 10 },
+    { point: benchPoint(['sequence'], 1, 4, 5), prefill: 9, step: 10 },
+  ];
+  const rows = repetitions(
+    shapes.flatMap(({ point, prefill, step }, i) =>
+      [0, 1].map((iteration) => {
+        const decodeMs = Array.from({ length: point.output_len - 1 }, () => step);
+        return {
+          point: point.point,
+          batch: point.batch_size,
+          inputLen: point.input_len,
+          samplingMs: [0, ...decodeMs.map(() => 0)],
+          loopMs: 0,
+          pid: 1,
+          launch: 0,
+          iteration,
+          at: 1000 * (2 * i + iteration),
+          prefillMs: prefill,
+          decodeMs,
+        };
+      }),
+    ),
+  );
+  const { answer, direct } = await asking(
+    await sessionOf(home, rows, {
+      workload: gpuWorkload(),
+      roofline: null,
+      kind: 'bench',
+      artifacts: {
+        'bench-plan': planOf(
+          shapes.map(({ point }) => point),
+          { parts: ['throughput', 'sequence'] },
+        ),
+      },
+    }),
+  );
+
+  test('D6: where batch scaling slows has one answer', async () => {
+    for (const question of [
+      'Where does batch scaling slow?',
+      'From which batch size does throughput stop scaling?',
+    ]) {
+      expect(await direct(question)).toMatch(/^Up to batch 4: from 4 to 8 .* 1 times/);
+      // Of the other answers none names another place.
+      expect((await answer(question)).answer.match(/slows/g)).toBeNull();
+    }
+  });
+
+  test('D3: How does output length compare? What does twice the prompt cost?', async () => {
+    // End to end 9 + 2 × 10 and 9 + 4 × 10 ms; TTFT 9 and 18 ms.
+    expect(await direct('How does output length compare?')).toMatch(/3 → 5: 29(\.0)? ms → 49(\.0)? ms/);
+    expect(await direct('What does twice the prompt cost?')).toMatch(/4 → 8: 9(\.0+)? ms → 18(\.0)? ms \(2/);
+  });
+
+  test('D2: Does increasing batch size improve utilization?', async () => {
+    const found = await answer('Does increasing batch size improve utilization?');
+    expect(found.queries.map(({ tool }) => tool)[0]).toBe('bench answer utilization');
+  });
+});
