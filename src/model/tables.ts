@@ -123,7 +123,7 @@ export const tables = {
       output_shapes: text('JSON'),
       input_types: text('JSON, e.g. ["float","float"]'),
       device_dur_ns: big('time on the device; null for host operators'),
-      self_dur_ns: big('duration without children'),
+      self_dur_ns: big('duration without the operators and API calls inside it'),
       allocated_bytes: big('bytes its own code allocated on the device, where the profiler tells'),
       output_bytes: big('bytes of its outputs, where the engine tells'),
       parameter_bytes: big('bytes of constant inputs, where the engine tells'),

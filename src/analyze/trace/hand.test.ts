@@ -249,10 +249,12 @@ test('operators: own host time, device time, allocator calls, verdict and call p
     ops: [
       op(1, 'aten::linear', 0, 100, 60),
       op(2, 'aten::mm', 20, 40, 40, { parent_op_id: 1 }),
-      op(3, 'aten::empty', 200, 90, 90, { allocated_bytes: 512 }),
+      op(3, 'aten::empty', 200, 90, 10, { allocated_bytes: 512 }),
       op(4, 'module: forward', 0, 500, 1, { op_type: 'python_function' }),
     ],
-    api_calls: [{ name: 'cudaMalloc', op_id: 3, stage_id: 1, start_ns: 205 * us, dur_ns: 80 * us }],
+    api_calls: [
+      { name: 'cudaMalloc', api: 'runtime', op_id: 3, stage_id: 1, start_ns: 205 * us, dur_ns: 80 * us },
+    ],
     kernels: [kernel(1, 70, 70, { op_id: 2 })],
   });
   const { operators } = (await analyzeTrace(session)).data;
@@ -265,11 +267,11 @@ test('operators: own host time, device time, allocator calls, verdict and call p
   ]);
   expect(told).toEqual([
     ['aten::mm', 40, 70, 'kernels'],
-    ['aten::empty', 90, 0, 'allocation'],
     ['aten::linear', 60, 0, 'scheduling'],
+    ['aten::empty', 10, 0, 'allocation'],
   ]);
   expect(operators!.rows[0]!.call_path).toEqual(['aten::linear']);
-  expect(operators!.rows[1]).toMatchObject({ allocated_bytes: 512, allocation_ns: 80 * us });
+  expect(operators!.rows[2]).toMatchObject({ allocated_bytes: 512, allocation_ns: 80 * us });
   // Host 60 + 40 + 10, kernels 70, allocation 80.
   expect(operators).toMatchObject({ verdict: 'scheduling' });
 });

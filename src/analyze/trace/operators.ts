@@ -20,12 +20,14 @@ interface OperatorRow {
   device_ns: number;
   kernels: number;
   allocated_bytes: number | null;
+  /** In API calls, allocator calls included; driver calls lie inside runtime calls where there are both. */
+  called_ns: number;
   allocation_ns: number;
   sample_op_id: number;
 }
 
 /**
- * Operators of one phase (decode where there is one; everything otherwise): host time with and without what they call,
+ * Operators of one phase (decode where there is one; everything otherwise): host time with and without the operators and API calls inside them,
  * time of the kernels and copies they launched themselves, shapes, allocations, and what costs in each. Null without
  * operators.
  *
@@ -51,21 +53,23 @@ export async function operators(
        SELECT op_id, sum(dur_ns) AS device_ns, sum(kernels) AS kernels FROM (
          SELECT op_id, dur_ns, 1 AS kernels FROM focus_kernels WHERE op_id IS NOT NULL
          UNION ALL SELECT op_id, dur_ns, 0 FROM focus_copies WHERE op_id IS NOT NULL) GROUP BY op_id),
-     allocations AS (SELECT op_id, sum(dur_ns) AS ns FROM focus_api WHERE op_id IS NOT NULL AND ${allocatorCalls} GROUP BY op_id),
+     called AS (
+       SELECT op_id, coalesce(sum(dur_ns) FILTER (api = 'runtime'), sum(dur_ns)) AS called_ns, coalesce(sum(dur_ns) FILTER (${allocatorCalls}), 0) AS allocation_ns
+       FROM focus_api WHERE op_id IS NOT NULL GROUP BY op_id),
      calls AS (
        SELECT o.op_id, o.name, o.op_type, o.input_shapes, o.dur_ns, coalesce(o.self_dur_ns, o.dur_ns) AS self_ns,
-              coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.ns, 0) AS allocation_ns
+              coalesce(l.device_ns, 0) AS device_ns, coalesce(l.kernels, 0) AS kernels, o.allocated_bytes, coalesce(a.called_ns, 0) AS called_ns, coalesce(a.allocation_ns, 0) AS allocation_ns
        FROM (SELECT * FROM focus_ops WHERE ${inPhase} AND op_type IS DISTINCT FROM 'python_function') o
-       LEFT JOIN launched l USING (op_id) LEFT JOIN allocations a USING (op_id))
+       LEFT JOIN launched l USING (op_id) LEFT JOIN called a USING (op_id))
      SELECT name, input_shapes, any_value(op_type) AS op_type, count(*) AS count, sum(dur_ns) AS cpu_ns, sum(self_ns) AS self_ns,
-            sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(allocation_ns) AS allocation_ns,
+            sum(device_ns) AS device_ns, sum(kernels) AS kernels, sum(allocated_bytes) AS allocated_bytes, sum(called_ns) AS called_ns, sum(allocation_ns) AS allocation_ns,
             arg_max(op_id, self_ns + device_ns) AS sample_op_id, max(self_ns + device_ns) AS sample_ns
      FROM calls GROUP BY name, input_shapes`,
   );
   const rows = await database.query<OperatorRow>(
     `SELECT name, any_value(op_type) AS op_type, sum(count)::BIGINT AS count, sum(cpu_ns)::DOUBLE AS cpu_ns, sum(self_ns)::DOUBLE AS self_cpu_ns,
             sum(device_ns)::DOUBLE AS device_ns, sum(kernels)::BIGINT AS kernels, sum(allocated_bytes)::DOUBLE AS allocated_bytes,
-            sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(sample_op_id, sample_ns) AS sample_op_id
+            sum(called_ns)::DOUBLE AS called_ns, sum(allocation_ns)::DOUBLE AS allocation_ns, arg_max(sample_op_id, sample_ns) AS sample_op_id
      FROM op_costs GROUP BY name ORDER BY sum(device_ns) + sum(self_ns) DESC, name LIMIT ${rowsShown}`,
   );
   const shapes = await database.query<{
@@ -83,17 +87,17 @@ export async function operators(
     database,
     rows.map((row) => row.sample_op_id),
   );
-  const made = rows.map(({ sample_op_id, ...row }): Operator => ({
+  const made = rows.map(({ sample_op_id, called_ns, ...row }): Operator => ({
     ...row,
     shapes: shapes
       .filter(({ name }) => name === row.name)
       .map(({ input_shapes, count, device_ns }) => ({ input_shapes, count, device_ns })),
     call_path: paths.get(sample_op_id) ?? [],
-    verdict: source.gpu_used ? verdictOf(row) : ('cpu' as const),
+    verdict: source.gpu_used ? verdictOf({ ...row, called_ns }) : ('cpu' as const),
   }));
-  const [all] = await database.query<Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>>(
+  const [all] = await database.query<Costs>(
     `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
-            coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
+            coalesce(sum(called_ns), 0)::DOUBLE AS called_ns, coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
   );
   if (!source.gpu_used && all)
     return {
@@ -115,19 +119,22 @@ function cpuText(rows: readonly Operator[], total: number, phase: string | null)
   return `The operators${where} take ${formatNs(total)} of CPU time of their own: ${told.join(', ')}.`;
 }
 
-type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'allocation_ns'>;
+type Costs = Pick<OperatorRow, 'self_cpu_ns' | 'device_ns' | 'called_ns' | 'allocation_ns'>;
 
-function verdictOf({ self_cpu_ns, device_ns, allocation_ns }: Costs): Exclude<Operator['verdict'], 'cpu'> {
-  const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
+/** The host's time in and around calls, those of the allocator apart. */
+const schedulingOf = ({ self_cpu_ns, called_ns, allocation_ns }: Costs): number =>
+  self_cpu_ns + Math.max(0, called_ns - allocation_ns);
+
+function verdictOf(costs: Costs): Exclude<Operator['verdict'], 'cpu'> {
+  const { device_ns, allocation_ns } = costs;
+  const scheduling = schedulingOf(costs);
   if (allocation_ns > Math.max(scheduling, device_ns)) return 'allocation';
   return device_ns >= scheduling ? 'kernels' : 'scheduling';
 }
 
-function verdictText(
-  verdict: Exclude<Operator['verdict'], 'cpu'>,
-  { self_cpu_ns, device_ns, allocation_ns }: Costs,
-): string {
-  const scheduling = Math.max(0, self_cpu_ns - allocation_ns);
+function verdictText(verdict: Exclude<Operator['verdict'], 'cpu'>, costs: Costs): string {
+  const { device_ns, allocation_ns } = costs;
+  const scheduling = schedulingOf(costs);
   const sum = scheduling + device_ns + allocation_ns;
   const parts = `host ${formatShare(scheduling / sum)}, kernels ${formatShare(device_ns / sum)}, allocation ${formatShare(allocation_ns / sum)}`;
   const said = {

@@ -1,5 +1,8 @@
+import { readFileSync } from 'node:fs';
+import { gunzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import type { SessionDatabase } from '../../session/query.js';
+import { kinetoImporter } from '../kineto/importer.js';
 import { nsysParquetdirImporter, nsysSqliteImporter } from '../nsys/importers.js';
 import { nsysStats } from '../nsys/test-nsys-stats.js';
 import { importedBy } from './test-import.js';
@@ -140,4 +143,63 @@ test('work of unmarked threads is found by the rules that nsys does not have, an
   );
   expect(causes).toEqual([{ cause: 'host' }]);
   await database.close();
+});
+
+interface KeyAverage {
+  key: string;
+  count: number;
+  self_cpu_time_us: number;
+  cpu_time_us: number;
+  device_type?: string;
+}
+
+interface TraceEvent {
+  cat?: string;
+  name: string;
+  ts: number;
+  dur: number;
+}
+
+/** What the profiler itself did inside operators, ns: torch takes it off, the trace does not say in which thread it was. */
+function profilerOverhead(path: string): Map<string, number> {
+  const { traceEvents } = JSON.parse(gunzipSync(readFileSync(path)).toString()) as {
+    traceEvents: TraceEvent[];
+  };
+  const found = new Map<string, number>();
+  for (const { cat, ts, dur } of traceEvents) {
+    if (cat !== 'overhead') continue;
+    const around = traceEvents
+      .filter((one) => /^(?:cpu_op|cuda_runtime|cuda_driver)$/.test(one.cat ?? ''))
+      .filter((one) => one.ts <= ts && one.ts + one.dur >= ts + dur)
+      .toSorted((a, b) => b.ts - a.ts)[0];
+    if (around?.cat === 'cpu_op')
+      found.set(around.name, (found.get(around.name) ?? 0) + Math.round(1000 * dur));
+  }
+  return found;
+}
+
+test.each([
+  'kineto-torch2.11-h200/kineto-tiny',
+  'kineto-torch2.11-h200/kineto-tiny-stack',
+  'kineto-torch2.11-cpu/layer',
+])('operators of %s have the CPU time of their own that torch says in key_averages()', async (name) => {
+  const { database } = await importedBy((target, context) =>
+    kinetoImporter.load(`test/fixtures/${name}.json.gz`, target, context),
+  );
+  const ours = await database.query<{ name: string; n: number; total: number; self: number }>(
+    `SELECT name, count(*) AS n, sum(dur_ns)::DOUBLE AS total, sum(self_dur_ns)::DOUBLE AS self FROM ops WHERE op_type = 'cpu_op' GROUP BY name ORDER BY name`,
+  );
+  await database.close();
+  const torch = JSON.parse(readFileSync(`test/fixtures/${name}.key_averages.json`, 'utf8')) as KeyAverage[];
+  const overhead = profilerOverhead(`test/fixtures/${name}.json.gz`);
+  const expected = ours.map((own) => {
+    const row = torch.find(
+      ({ key, device_type }) => key === own.name && (device_type ?? 'DeviceType.CPU') === 'DeviceType.CPU',
+    )!;
+    const ns = (us: number) => Math.round(1000 * us);
+    const self = ns(row.self_cpu_time_us) + (overhead.get(own.name) ?? 0);
+    return { name: own.name, n: row.count, total: ns(row.cpu_time_us), self };
+  });
+  expect(ours.length).toBeGreaterThan(15);
+  expect(ours).toEqual(expected);
 });

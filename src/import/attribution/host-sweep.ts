@@ -218,10 +218,13 @@ function takeCall(sweep: Sweep, { columns, row }: Cursor): void {
   const stage = around(sweep, thread, startNs, endNs);
   const { ranges } = thread;
   if (ranges.length > 0 && stage !== ranges.at(-1)) sweep.counts.clippedCalls++;
-  sweep.calls.add(
-    stage ? stage.id * attributions.length + sweep.found.by : Number.NaN,
-    containing(ops, endNs)?.id ?? Number.NaN,
-  );
+  const op = containing(ops, endNs);
+  // A driver call inside a runtime call is part of it.
+  if (startNs >= thread.callEndNs) {
+    if (op) op.selfNs -= endNs - startNs;
+    thread.callEndNs = endNs;
+  }
+  sweep.calls.add(stage ? stage.id * attributions.length + sweep.found.by : Number.NaN, op?.id ?? Number.NaN);
 }
 
 /** Ranges that ended before go first: what is left on the stack is open, or overlaps what is. */

@@ -16,6 +16,8 @@ export interface Thread {
   /** Push/pop ranges, outermost first. */
   ranges: OpenStage[];
   ops: OpenOp[];
+  /** End of the last API call that is in no other one. */
+  callEndNs: number;
   /** Whether it has a range anywhere in the capture: then the marks of other threads do not speak for it. */
   marked: boolean;
   positions: Positions;
@@ -62,6 +64,7 @@ export function threadOf(host: Host, pid: number, tid: number): Thread {
       process,
       ranges: [],
       ops: [],
+      callEndNs: Number.NEGATIVE_INFINITY,
       marked: false,
       positions: freshPositions(),
       waiting: waiting(),
