@@ -81,6 +81,12 @@ export const traceTables = {
   ],
 } as const satisfies Record<string, readonly string[]>;
 
+/** What an event is called whose name the capture lost: every event has one, and such events are counted. */
+export const noName = '(no name)';
+
+/** More bytes than any copy moves: 256 TiB. */
+export const mostCopyBytes = 2 ** 48;
+
 export type TraceTable = keyof typeof traceTables;
 
 /** Creates the tables and writers for them; `trace_names` is made by the reader when it knows all names. */

@@ -49,6 +49,10 @@ function baseName(name: string): string {
   return base.split('::').at(-1) ?? base;
 }
 
+/** Names are matched and shown up to here: longer ones repeat template arguments, or are no names. */
+const matchedLetters = 1500;
+const shownLetters = 160;
+
 /**
  * "elementwise silu", "reduce mean", "nvjet 64x8_64x16_4x1_v_splitK_TNT", "cudnn sdpa flash_fprop 64x64x64"; any other
  * kernel by its name without templates and namespaces.
@@ -56,7 +60,13 @@ function baseName(name: string): string {
  * @param tile added where the name has no digits that tell it
  */
 export function kernelLabel(name: string, tile: string | null = null): string {
-  const base = baseName(name);
+  return cutMiddle(
+    wholeLabel(name.slice(0, matchedLetters), baseName(name).slice(0, matchedLetters), tile),
+    shownLetters,
+  );
+}
+
+function wholeLabel(name: string, base: string, tile: string | null): string {
   const template = templates.find(([pattern]) => pattern.test(base));
   const operation = template && operations.map((pattern) => pattern.exec(name)?.[1]).find(Boolean);
   if (template && operation) {

@@ -66,7 +66,7 @@ export async function makeWindows({ database, source }: TraceScope): Promise<Pha
   // A prefill's end and the first decode step's begin must be told by one clock, or they would overlap.
   const shared = clocks.filter(({ kind }) => steps.includes(kind));
   const ahead = shared.find(({ clock }) => clock === 'device');
-  const blocked = shared.some(({ why }) => why.includes('launched nothing'));
+  const blocked = kinds.some(({ kind, silent }) => steps.includes(kind) && silent > 0);
   if (ahead && !blocked) for (const one of shared) Object.assign(one, { clock: 'device', why: ahead.why });
   await database.query(`CREATE TEMP TABLE windows AS ${windowsSql(clocks)}`);
   if (clocks.length > 0) return clocks;

@@ -7,6 +7,7 @@ import { sweepDevices } from './devices.js';
 import { stageColumns, sweepHost } from './host-sweep.js';
 import { attributeHeld } from './held/attribute-held.js';
 import type { HeldTrace } from './held/held-trace.js';
+import { dropBeforeLaunch, dropRepeated, isLaunch, nothingImpossible } from './impossible.js';
 import { attributionIssues, deviceCounts } from './issues.js';
 import { callsSql, copiesSql, keeper, kernelsSql, stagesSql, writeFolded } from './kept-tables.js';
 import { keepGaps } from './keep-gaps.js';
@@ -68,9 +69,12 @@ async function attributeTables(
   await keep('api_calls', callsSql(await apis(workbench)));
   proceed(0.45);
 
-  await sortByStart(workbench, 'trace_kernels');
-  await sortByStart(workbench, 'trace_copies');
+  const impossible = nothingImpossible();
+  for (const table of ['trace_kernels', 'trace_copies'] as const)
+    if (await sortByStart(workbench, table)) impossible.repeated += await dropRepeated(workbench, table);
   const shared = await joinLaunches(workbench);
+  await dropBeforeLaunch(workbench, impossible);
+  const launches = await unansweredLaunches(workbench);
   for (const used of ['attr_api', 'trace_kernels', 'trace_copies']) await workbench.run(`DROP TABLE ${used}`);
   const orphans = await attributeOrphans(workbench);
   const unique = await kernelNames(workbench);
@@ -101,7 +105,17 @@ async function attributeTables(
   await workbench.written();
 
   const device = await deviceCounts(workbench);
-  return attributionIssues({ counts, orphans, shared, times, device, stages });
+  return attributionIssues({ counts, orphans, shared, impossible, times, device, stages, launches });
+}
+
+/** Calls that launch kernels, in a capture without any; null where it has kernels. */
+async function unansweredLaunches(workbench: Workbench): Promise<number | null> {
+  const [kernels] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM attr_kernels');
+  if (kernels!.n > 0) return null;
+  const calls = await workbench.query<{ text: string; n: number }>(
+    'SELECT text, count(*) AS n FROM attr_api JOIN trace_names ON code = name GROUP BY text',
+  );
+  return calls.reduce((sum, { text, n }) => sum + (isLaunch(text) ? n : 0), 0);
 }
 
 async function apis(workbench: Workbench) {

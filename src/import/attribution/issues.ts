@@ -2,16 +2,21 @@ import type { Issue } from '../../model/document.js';
 import type { Workbench } from '../../model/workbench.js';
 import type { DeviceTimes } from './devices.js';
 import type { HostCounts } from './host-sweep.js';
+import type { ImpossibleCounts } from './impossible.js';
+import { noKernelsIssue } from '../importer.js';
 import type { OrphanCounts } from './orphans.js';
 
 export interface AttributionCounts {
   counts: HostCounts;
   orphans: OrphanCounts;
-  /** Calls that shared a correlation id with another. */
+  /** Calls that have the correlation id of another one. */
   shared: number;
+  impossible: ImpossibleCounts;
   times: DeviceTimes;
   device: DeviceCounts;
   stages: number;
+  /** Calls that launch kernels, where there are no kernels; null where there are. */
+  launches: number | null;
 }
 
 /** Kernels and copies, by what became of them. */
@@ -38,9 +43,35 @@ export async function deviceCounts(workbench: Workbench): Promise<DeviceCounts> 
 /** Everything attribution had to guess, cut or leave out, counted. */
 export function attributionIssues(found: AttributionCounts): Issue[] {
   const { activities, opaque, by_process: byProcess, by_thread: byThread, unstaged } = found.device;
-  const { counts, orphans, shared, times, stages } = found;
+  const { counts, orphans, shared, impossible, times, stages, launches } = found;
   const of = ` of ${activities} kernels and copies`;
   const issues: (Issue & { count: number })[] = [
+    issue(
+      noKernelsIssue,
+      'warning',
+      launches ?? 0,
+      (n) => `${n} API calls launch kernels, and the capture has no kernel: its kernels were lost.`,
+    ),
+    issue(
+      'activities_repeated',
+      'warning',
+      impossible.repeated,
+      (n) => `${n} kernels and copies were recorded more than once; each counts once.`,
+    ),
+    issue(
+      'activities_before_launch',
+      'warning',
+      impossible.beforeLaunch,
+      (n) =>
+        `${n} kernels and copies begin more than a second before the call that launched them; they are left out.`,
+    ),
+    issue(
+      'clocks_disagree',
+      impossible.skewed * 100 > activities ? 'warning' : 'info',
+      impossible.skewed,
+      (n) =>
+        `${n}${of} begin before the call that launched them, by up to ${Math.round(impossible.mostSkewNs / 1000)} us: the clocks of host and device disagree, so causes of idle time are uncertain.`,
+    ),
     issue(
       'ranges_unclosed',
       'warning',
@@ -63,10 +94,11 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
     ),
     issue(
       'correlation_shared',
-      'info',
+      // A runtime call holds one driver call: more share an id in a damaged file only.
+      shared > activities ? 'warning' : 'info',
       shared,
       (n) =>
-        `${n} API calls share the correlation id of another (a runtime call and the driver call inside it); the outer one counts.`,
+        `${n} API calls have the correlation id of another one (a runtime call and the driver call inside it); the first one counts.`,
     ),
     issue(
       'orphans',

@@ -3,15 +3,25 @@ import { attributions } from './host-threads.js';
 import { slicesOf, within } from './slices.js';
 import { integer, integersOf } from './texts.js';
 
-/** Makes the table's rows follow in order of start_ns; most profilers write them so already. */
-export async function sortByStart(workbench: Workbench, table: string): Promise<void> {
-  const [found] = await workbench.query<{ n: number }>(
-    `SELECT count(*) AS n FROM (SELECT start_ns < lag(start_ns) OVER () AS back FROM ${table}) WHERE back`,
-  );
-  if (found!.n === 0) return;
+/**
+ * Makes the table's rows follow in order of start_ns; most profilers write them so already.
+ * @returns whether some begin together
+ */
+export async function sortByStart(workbench: Workbench, table: string): Promise<boolean> {
+  const { back, together } = await neighbours(workbench, table);
+  if (back === 0) return together > 0;
   await workbench.run(`CREATE TABLE attr_sorted AS SELECT * FROM ${table} ORDER BY start_ns`);
   await workbench.run(`DROP TABLE ${table}`);
   await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
+  return (await neighbours(workbench, table)).together > 0;
+}
+
+async function neighbours(workbench: Workbench, table: string): Promise<{ back: number; together: number }> {
+  const [found] = await workbench.query<{ back: number; together: number }>(
+    `SELECT count(*) FILTER (start_ns < before) AS back, count(*) FILTER (start_ns = before) AS together
+     FROM (SELECT start_ns, lag(start_ns) OVER () AS before FROM ${table})`,
+  );
+  return found!;
 }
 
 /** trace_api and what the host sweep found for each of its rows become attr_api; both are dropped. */
@@ -34,23 +44,34 @@ export async function joinCalls(workbench: Workbench): Promise<void> {
  * Kernels and copies with the call that launched them: attr_kernels and attr_copies, whose `activity` numbers
  * the rows. Joined by (pid, correlation): a correlation id alone is unique only within a process. A runtime call and
  * the driver call inside it may share one id: the outer one, which began first, counts.
- * @returns calls that shared an id
+ * @returns calls that have the id of another one
  */
 export async function joinLaunches(workbench: Workbench): Promise<number> {
-  const rows = await countRows(workbench);
-  for (const table of launchTables) await joinLaunch(workbench, table, 'attr_api');
-  const shared = (await countJoined(workbench)) - rows;
-  if (shared === 0) return 0;
-  await workbench.run(
-    `CREATE TABLE attr_outer AS SELECT DISTINCT ON (pid, correlation) * FROM attr_api
-     WHERE correlation IS NOT NULL ORDER BY pid, correlation, start_ns, dur_ns DESC`,
-  );
-  for (const table of launchTables) {
-    await workbench.run(`DROP TABLE attr_${table}`);
-    await joinLaunch(workbench, table, 'attr_outer');
-  }
-  await workbench.run('DROP TABLE attr_outer');
+  const shared = await sharedIds(workbench);
+  if (shared > 0)
+    await workbench.run(
+      `CREATE TABLE attr_outer AS SELECT DISTINCT ON (pid, correlation) * FROM attr_api
+       WHERE correlation IS NOT NULL ORDER BY pid, correlation, start_ns, dur_ns DESC`,
+    );
+  for (const table of launchTables)
+    await joinLaunch(workbench, table, shared > 0 ? 'attr_outer' : 'attr_api');
+  if (shared > 0) await workbench.run('DROP TABLE attr_outer');
   return shared;
+}
+
+/** Known before anything is joined: where all calls have one id, a join of all with all would not end. */
+async function sharedIds(workbench: Workbench): Promise<number> {
+  // One thread that launches everything numbers its calls in order: then none is there twice.
+  const [order] = await workbench.query<{ n: number }>(
+    `SELECT count(*) AS n FROM (SELECT correlation <= lag(correlation) OVER () OR pid <> lag(pid) OVER () AS broken
+     FROM attr_api WHERE correlation IS NOT NULL) WHERE broken`,
+  );
+  if (order!.n === 0) return 0;
+  const [found] = await workbench.query<{ n: number }>(
+    `SELECT coalesce(sum(n - 1), 0)::BIGINT AS n FROM
+       (SELECT count(*) AS n FROM attr_api WHERE correlation IS NOT NULL GROUP BY pid, correlation HAVING count(*) > 1)`,
+  );
+  return found!.n;
 }
 
 const launchTables = ['kernels', 'copies'] as const;
@@ -81,18 +102,4 @@ async function joinLaunch(
   await workbench.run(`CREATE TABLE attr_${table} AS ${select('false', 'false')}`);
   for (const slice of await slicesOf(workbench, `trace_${table}`, "nullif(correlation, 'nan'::DOUBLE)"))
     await workbench.run(`INSERT INTO attr_${table} ${select(slice.rows, within('correlation', slice))}`);
-}
-
-async function countRows(workbench: Workbench): Promise<number> {
-  const [row] = await workbench.query<{ n: number }>(
-    'SELECT (SELECT count(*) FROM trace_kernels) + (SELECT count(*) FROM trace_copies) AS n',
-  );
-  return row!.n;
-}
-
-async function countJoined(workbench: Workbench): Promise<number> {
-  const [row] = await workbench.query<{ n: number }>(
-    'SELECT (SELECT count(*) FROM attr_kernels) + (SELECT count(*) FROM attr_copies) AS n',
-  );
-  return row!.n;
 }

@@ -50,6 +50,10 @@ export interface Batch {
   damaged: number;
   /** Events without a time or an end where they need one. */
   untimed: number;
+  /** Copies of a size that cannot be; they have none. */
+  oversized: number;
+  /** Shapes with a dimension that is not a size. */
+  oddShapes: number;
   /** Bytes used; what follows is the beginning of an event that is not whole. */
   consumed: number;
   /** The array of events ended there. */

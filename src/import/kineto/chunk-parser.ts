@@ -1,6 +1,7 @@
 import { type Batch, batchTables, type BatchTable, type ColumnStore, createColumns } from './batch.js';
 import { type CategoryKind, categoryKind, categoryKinds } from './categories.js';
 import { type EventFields, freshFields, readEvent } from './event-fields.js';
+import { mostCopyBytes } from '../trace-tables.js';
 import { createInterner, spanKinds } from './interner.js';
 import { closeBracket, comma, incomplete, openBrace, skipSpace } from './json-bytes.js';
 import { nextEvent } from './split.js';
@@ -34,6 +35,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   let counts: number[] = [];
   const fields = freshFields();
   let untimed = 0;
+  let oversized = 0;
 
   function kindOf(bytes: Uint8Array, f: EventFields): CategoryKind {
     if (f.catTo === 0) return categoryKinds.ignored;
@@ -132,11 +134,15 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     c[1]![row] = dur;
     keepDeviceEvent(c, row, bytes, f);
     c[9]![row] = f.bytes;
+    if (f.bytes === f.bytes && !(f.bytes >= 0 && f.bytes <= mostCopyBytes)) {
+      c[9]![row] = none;
+      oversized++;
+    }
   }
 
   /** [memory]: the caching allocator gave out (Bytes > 0) or took back. */
   function keepMemory(f: EventFields, t: number): void {
-    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || f.bytes !== f.bytes) return;
+    if (!(Math.abs(t - offsetNs) <= Number.MAX_SAFE_INTEGER) || !(Math.abs(f.bytes) <= mostCopyBytes)) return;
     const { row, columns: c } = next('memory');
     c[0]![row] = t;
     c[1]![row] = f.pid;
@@ -151,7 +157,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   return {
     parse(bytes, from, end, last) {
       counts = [];
-      untimed = 0;
+      untimed = oversized = 0;
       let damaged = 0;
       let closed = false;
       let p = from;
@@ -180,7 +186,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
           break;
         }
       }
-      const { texts, repaired } = names.fresh();
+      const { texts, repaired, oddShapes } = names.fresh();
       const tables = {} as Batch['tables'];
       for (const table of batchTables) tables[table] = stores[table].pack();
       return {
@@ -189,6 +195,8 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         repaired,
         damaged,
         untimed,
+        oversized,
+        oddShapes,
         categories: Object.fromEntries(categoryNames.map((text, code) => [text, counts[code] ?? 0])),
         consumed: p,
         closed,

@@ -158,7 +158,7 @@ function keepArg(b: Uint8Array, key: number, length: number, from: number, to: n
       break;
     case 5: // block, bytes / Bytes
       if (first === 0x62) {
-        if ((b[key + 1]! | 0x20) === 0x79) f.bytes = number(b, from, to);
+        if ((b[key + 1]! | 0x20) === 0x79) f.bytes = size(b, from, to);
         else if (b[from] === openBracket) {
           f.blockFrom = from;
           f.blockTo = to;
@@ -250,6 +250,13 @@ function micros(b: Uint8Array, from: number, to: number): number {
   }
   fraction = negative ? -ns : ns;
   return negative ? -whole : whole;
+}
+
+/** As `number`; more digits than that are Infinity, so that they can be counted. */
+function size(b: Uint8Array, from: number, to: number): number {
+  const value = number(b, from, to);
+  const digit = b[from]! - 48;
+  return value !== value && digit >= 0 && digit <= 9 ? Number.POSITIVE_INFINITY : value;
 }
 
 /** Integers to 2^53, a decimal's whole part; a quoted number is read too. Anything else, and more digits: NaN. */

@@ -1,5 +1,5 @@
 import type { BulkWriter, Columns, Workbench } from '../../model/workbench.js';
-import { createTraceTables, type TraceTable } from '../trace-tables.js';
+import { createTraceTables, noName, type TraceTable } from '../trace-tables.js';
 import { type Batch, type BatchTable, batchColumns } from './batch.js';
 import { copyKind } from './copy-kind.js';
 import { createIdSet } from './id-set.js';
@@ -12,6 +12,8 @@ export interface Filled {
   rows: Record<BatchTable, number>;
   /** Operators whose External id another one has too; they got ids of our own. */
   sharedIds: number;
+  /** Events without a name. */
+  unnamed: number;
 }
 
 export interface TraceFill {
@@ -46,6 +48,7 @@ export async function createTraceFill(
   let ownIds = 0;
   let sharedIds = 0;
   let rangeIds = 0;
+  let unnamed = 0;
   let hostPid = Number.NaN;
   let withoutPid = false;
 
@@ -64,6 +67,15 @@ export async function createTraceFill(
     for (let i = 0; i < column.length; i++) {
       const code = column[i]!;
       if (code === code) column[i] = map[code]!;
+    }
+  }
+
+  function recodeNames(column: Float64Array, map: number[]): void {
+    recode(column, map);
+    for (let i = 0; i < column.length; i++) {
+      if (column[i] === column[i]) continue;
+      column[i] = codeOf(noName);
+      unnamed++;
     }
   }
 
@@ -110,7 +122,7 @@ export async function createTraceFill(
       const copies = view(batch, 'copies');
       if (hostPid !== hostPid && kernels.rows + copies.rows > 0) withoutPid = true;
       for (const { columns, rows: n } of [kernels, copies]) {
-        recode(columns['name']!, map);
+        recodeNames(columns['name']!, map);
         noteExternals(columns['external']!);
         columns['op_id'] = columns['external']!;
         columns['pid'] = constant(hostPid, n);
@@ -127,18 +139,19 @@ export async function createTraceFill(
         copies.columns[field] = Float64Array.from(kinds, (kind) => kind[field]);
       }
 
-      recode(api.columns['name']!, map);
+      recodeNames(api.columns['name']!, map);
       api.columns['rank'] = constant(rank, api.rows);
       api.columns['api'] = api.columns['driver']!.map((driver, i) =>
         isHip(api.columns['name']![i]!) ? apis.hip : driver === 1 ? apis.driver : apis.runtime,
       );
 
-      recode(ranges.columns['name']!, map);
+      recodeNames(ranges.columns['name']!, map);
       ranges.columns['rank'] = constant(rank, ranges.rows);
       ranges.columns['range_id'] = constant(0, ranges.rows).map(() => rangeIds++);
       ranges.columns['process_wide'] = constant(0, ranges.rows);
 
-      for (const column of ['name', 'input_shapes', 'input_types']) recode(ops.columns[column]!, map);
+      recodeNames(ops.columns['name']!, map);
+      for (const column of ['input_shapes', 'input_types']) recode(ops.columns[column]!, map);
       ops.columns['rank'] = constant(rank, ops.rows);
       ops.columns['op_type'] = ops.columns['python']!.map((flag) => (flag === 1 ? python : cpuOp));
       ops.columns['op_id'] = ops.columns['external']!.map(opId);
@@ -159,7 +172,7 @@ export async function createTraceFill(
           await workbench.run(`UPDATE ${table} SET pid = ${hostPid} WHERE isnan(pid)`);
       }
       await forgetUnknownOps(workbench, wanted.without(known));
-      return { rows, sharedIds };
+      return { rows, sharedIds, unnamed };
     },
     abandon() {
       for (const writer of [...Object.values(writers), memory]) writer.close();

@@ -12,7 +12,7 @@ import { damagedTrace, readFailure } from './damage.js';
 import { kinetoFacts, rankOf, realtimeOrigin } from './facts.js';
 import { createTraceFill, type Filled } from './fill.js';
 import { readHead } from './head.js';
-import { lossIssues, type Losses, noLosses } from './issues.js';
+import { kernelEvents, lossIssues, type Losses, noLosses } from './issues.js';
 import { openLanes } from './lanes.js';
 import { attributeAllocations, keepAllocatorTotals } from './memory.js';
 import { NotSplittable, type Reading, readOnOneThread, readWithWorkers } from './read-events.js';
@@ -106,6 +106,9 @@ export async function fillTraceTables(
       'None of its events is one of PyTorch’s profiler (cpu_op, kernel, cuda_runtime, …).',
     );
   }
+  const kernels = kernelEvents(losses);
+  if (kernels > 0 && rows.kernels === 0)
+    throw damagedTrace(path, `None of its ${kernels} kernels has a time and a duration that can be.`);
   for (const [key, value] of head.facts) if (!facts.has(key)) facts.set(key, value);
   await move(workbench, offsetNs(path, facts, head.originUs, context) - clock.offsetNs);
   const lateRank = rankOf(facts);
@@ -143,6 +146,7 @@ async function readEvents(
         losses.add(batch);
         fill.add(batch, lane);
       },
+      trailing: (bytes) => (losses.trailingBytes += bytes),
       progress: (share) => context.progress?.(0.6 * share),
       signal: context.signal,
     };

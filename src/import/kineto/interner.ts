@@ -8,7 +8,7 @@ export interface Interner {
   /** @returns the code of the bytes [from, to) taken as `kind`; the same bytes have the same code */
   code(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number;
   /** Texts of codes given since the last call, in order. */
-  fresh(): { texts: string[]; repaired: number };
+  fresh(): { texts: string[]; repaired: number; oddShapes: number };
 }
 
 /** All bytes of a short span are hashed, this many of a long one: names of kernels run to kilobytes. */
@@ -25,6 +25,7 @@ export function createInterner(): Interner {
   offsets[0] = 0;
   let texts: string[] = [];
   let repaired = 0;
+  let oddShapes = 0;
 
   function hash(bytes: Uint8Array, from: number, to: number, kind: SpanKind): number {
     const length = to - from;
@@ -66,10 +67,18 @@ export function createInterner(): Interner {
     if (kind === spanKinds.name) return decodeString(text, () => repaired++);
     if (kind === spanKinds.dims) return text.replaceAll(/[[\]\s]/g, '');
     try {
-      return JSON.stringify(JSON.parse(text));
+      let odd = 0;
+      const value = JSON.stringify(
+        JSON.parse(text, (_, one: unknown) =>
+          typeof one === 'number' && !(Number.isSafeInteger(one) && one >= 0) ? (odd++, null) : one,
+        ),
+      );
+      oddShapes += Math.min(odd, 1);
+      return value;
     } catch {
-      repaired++;
-      return text.replaceAll(/\s+/g, ' ');
+      // Not JSON, or arrays too deep for the parser: the shape is not known.
+      oddShapes++;
+      return '[]';
     }
   }
 
@@ -100,9 +109,9 @@ export function createInterner(): Interner {
       return entry;
     },
     fresh() {
-      const result = { texts, repaired };
+      const result = { texts, repaired, oddShapes };
       texts = [];
-      repaired = 0;
+      repaired = oddShapes = 0;
       return result;
     },
   };

@@ -1,6 +1,7 @@
 import type { Issue } from '../../model/document.js';
 import type { Batch } from './batch.js';
 import { categoryKind, categoryKinds } from './categories.js';
+import { copyBytesImpossible, namesMissing, trailingBytes } from '../capture-issues.js';
 import type { Filled } from './fill.js';
 
 /** What reading lost, doubted or repaired, counted. */
@@ -9,6 +10,10 @@ export interface Losses {
   repaired: number;
   damaged: number;
   untimed: number;
+  oversized: number;
+  oddShapes: number;
+  /** Text after the end of the trace, which nothing reads. */
+  trailingBytes: number;
   allocationsOutside: number;
   add(batch: Batch): void;
 }
@@ -19,8 +24,13 @@ export function noLosses(): Losses {
     repaired: 0,
     damaged: 0,
     untimed: 0,
+    oversized: 0,
+    oddShapes: 0,
+    trailingBytes: 0,
     allocationsOutside: 0,
-    add({ categories, repaired, damaged, untimed }) {
+    add({ categories, repaired, damaged, untimed, oversized, oddShapes }) {
+      losses.oversized += oversized;
+      losses.oddShapes += oddShapes;
       losses.repaired += repaired;
       losses.damaged += damaged;
       losses.untimed += untimed;
@@ -32,7 +42,13 @@ export function noLosses(): Losses {
   return losses;
 }
 
-export function lossIssues(losses: Losses, { rows, sharedIds }: Filled): Issue[] {
+/** Events of kernels that were read, whether or not they could be used. */
+export function kernelEvents({ categories }: Losses): number {
+  const kernels = [...categories].filter(([name]) => categoryKind(name) === categoryKinds.kernel);
+  return kernels.reduce((sum, [, count]) => sum + count, 0);
+}
+
+export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled): Issue[] {
   const issues: Issue[] = [];
   const warn = (code: string, count: number, text: string, severity: Issue['severity'] = 'warning') => {
     if (count > 0) issues.push({ code, severity, text, count });
@@ -49,6 +65,13 @@ export function lossIssues(losses: Losses, { rows, sharedIds }: Filled): Issue[]
     'Names with control characters or escapes that JSON does not know were read as they stand.',
     'info',
   );
+  issues.push(...namesMissing(unnamed), ...copyBytesImpossible(losses.oversized));
+  warn(
+    'shapes_impossible',
+    losses.oddShapes,
+    'Shapes of operators have dimensions that are not sizes; these were left out.',
+  );
+  if (losses.trailingBytes > 0) issues.push(trailingBytes(losses.trailingBytes));
   const unknown = [...losses.categories].filter(([name]) => categoryKind(name) === categoryKinds.unknown);
   warn(
     'categories_unknown',

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { createSession } from '../../session/create.js';
 import { homeFolders } from '../../session/home.js';
 import { testFolder } from '../../session/test-folder.js';
+import { importedBy } from '../attribution/test-import.js';
 import type { ImportContext } from '../importer.js';
 import { fillTraceTables, kinetoImporter, type KinetoOptions } from './importer.js';
 
@@ -243,4 +244,86 @@ test.each([
   );
   expect(failure?.code).toBe('E_TRACE_FILE');
   expect(failure?.parts.why).toMatch(why);
+});
+
+describe('a trace that is wrong without being broken', () => {
+  type Event = Record<string, unknown> & { args: Record<string, unknown> };
+  const changed = (change: (events: Event[]) => void, after = '') => {
+    const trace = events(tiny);
+    change(trace.traceEvents as Event[]);
+    return file(JSON.stringify(trace) + after);
+  };
+  const of = (list: Event[], cat: string) => list.filter((event) => event['cat'] === cat);
+  const issuesOf = async (path: string) =>
+    Object.fromEntries((await fill(path)).issues.map(({ code, count }) => [code, count]));
+
+  test('names, sizes and shapes that cannot be, and text after its end, are counted', async () => {
+    const path = changed((list) => {
+      for (const [i, kernel] of of(list, 'kernel').slice(0, 3).entries()) kernel['name'] = [null, 42, {}][i];
+      for (const copy of of(list, 'gpu_memcpy').slice(0, 2)) copy.args['bytes'] = 2 ** 63;
+      for (const op of of(list, 'cpu_op').slice(0, 4)) op.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
+    }, '\n{"traceEvents": []}');
+    expect(await issuesOf(path)).toMatchObject({
+      names_missing: 3,
+      copy_bytes_impossible: 2,
+      // One shape, however many operators have it.
+      shapes_impossible: 1,
+      trailing_bytes: 19,
+    });
+    const { query } = await fill(path);
+    expect(
+      await query(
+        "SELECT count(*)::INTEGER AS n FROM trace_kernels JOIN trace_names ON code = name WHERE text = '(no name)'",
+      ),
+    ).toEqual([{ n: 3 }]);
+    expect(
+      await query(
+        "SELECT DISTINCT text FROM trace_ops JOIN trace_names ON code = input_shapes WHERE text LIKE '%null%'",
+      ),
+    ).toEqual([{ text: '[[null,null,null],"x",{}]' }]);
+  });
+
+  test('no kernel with a duration that can be is an error, and so is not an empty trace', async () => {
+    const path = changed((list) => {
+      for (const kernel of of(list, 'kernel')) kernel['dur'] = -5.5;
+    });
+    await expect(fill(path)).rejects.toMatchObject({
+      code: 'E_TRACE_FILE',
+      parts: { why: expect.stringContaining('None of its 740 kernels') },
+    });
+  });
+
+  test('every event twice, all calls with one id, kernels an hour early: each kernel counts once', async () => {
+    const load = async (path: string) => {
+      const { database, issues } = await importedBy((target, context) =>
+        kinetoImporter.load(path, target, context),
+      );
+      const [row] = await database.query<{ n: number; ns: number }>(
+        'SELECT count(*)::INTEGER AS n, sum(dur_ns)::DOUBLE AS ns FROM kernels',
+      );
+      await database.close();
+      return { ...row, issues: Object.fromEntries(issues.map(({ code, count }) => [code, count])) };
+    };
+    const kernels = of(events(tiny).traceEvents as Event[], 'kernel');
+    const ns = kernels.reduce((sum, { dur }) => sum + Math.round((dur as number) * 1000), 0);
+    const twice = await load(changed((list) => void list.push(...list)));
+    expect(twice).toMatchObject({ n: kernels.length, ns });
+    expect(twice.issues['activities_repeated']).toBeGreaterThanOrEqual(kernels.length);
+
+    const shared = await load(
+      changed((list) => {
+        for (const { args } of list) if (args && 'correlation' in args) args['correlation'] = 1;
+      }),
+    );
+    expect(shared).toMatchObject({ n: kernels.length, ns });
+    expect(shared.issues['correlation_shared']).toBeGreaterThan(kernels.length);
+
+    const early = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100))
+          kernel['ts'] = (kernel['ts'] as number) - 3.6e9;
+      }),
+    );
+    expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
+  });
 });

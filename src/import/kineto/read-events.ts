@@ -1,7 +1,7 @@
 import type { Batch } from './batch.js';
 import { createChunkParser, type TraceClock } from './chunk-parser.js';
 import { cutOff, damagedTrace, interrupted } from './damage.js';
-import { sentinelBytes } from './json-bytes.js';
+import { sentinelBytes, skipSpace } from './json-bytes.js';
 import type { Lanes, ParsedChunk } from './lanes.js';
 import type { Source } from './source.js';
 import { lastEventStart } from './split.js';
@@ -21,6 +21,8 @@ export interface Reading {
   /** Values of the outermost object's keys, filled while reading. */
   facts: Map<string, unknown>;
   take(batch: Batch, lane: number): void;
+  /** Text after the end of the trace, in bytes. */
+  trailing(bytes: number): void;
   progress(share: number): void;
   signal?: AbortSignal | undefined;
 }
@@ -73,6 +75,8 @@ export async function readOnOneThread(reading: Reading, clock: TraceClock): Prom
   function step(last: boolean): void {
     for (;;) {
       if (state === 'end') {
+        const more = skipSpace(window.bytes, window.at);
+        if (more < window.end) reading.trailing(window.end - more);
         window.at = window.end;
         return;
       }
@@ -174,6 +178,8 @@ export async function readWithWorkers(reading: Reading, lanes: Lanes): Promise<v
   if (top.state === 'events') throw new NotSplittable();
   if (top.state === 'malformed') throw damagedTrace(path, 'What stands after its events is not JSON.');
   if (top.state !== 'end') throw cutOff(path);
+  const more = skipSpace(buffer, top.at);
+  if (more < end) reading.trailing(end - more);
 }
 
 function checkSignal(signal: AbortSignal | undefined): void {

@@ -1,5 +1,6 @@
 import Database from 'libsql';
 import {
+  appendFileSync,
   copyFileSync,
   cpSync,
   mkdirSync,
@@ -175,6 +176,33 @@ const cases: [string, string, () => string, RegExp][] = [
     /row|value/,
   ],
   [
+    'a capture whose kernels all end before they begin',
+    'E_TRACE_FILE',
+    () => edited('backwards.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET end = start - 1000'),
+    /None of its 922 kernels/,
+  ],
+  [
+    'a kernel table that is another one',
+    'E_TRACE_FILE',
+    () =>
+      edited(
+        'foreign.sqlite',
+        `DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL;
+         CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL AS SELECT * FROM NVTX_EVENTS`,
+      ),
+    /CUPTI_ACTIVITY_KIND_KERNEL has no column deviceId, streamId, gridX/,
+  ],
+  [
+    'strings that are another table',
+    'E_TRACE_FILE',
+    () =>
+      edited(
+        'strings.sqlite',
+        'DROP TABLE StringIds; CREATE TABLE StringIds AS SELECT start, end FROM NVTX_EVENTS',
+      ),
+    /StringIds has no column id, value/,
+  ],
+  [
     'changes that wait beside it',
     'E_TRACE_FILE',
     () => changed('waiting.sqlite', (path) => writeFileSync(`${path}-wal`, 'frames')),
@@ -200,6 +228,48 @@ test('impossible times and names that are missing are counted, and the rest is r
   expect(counts).toMatchObject({ impossible_times: 4, names_missing: 4 });
 });
 
+/** Of the issues of a capture, as codes. */
+async function counted(path: string): Promise<Record<string, number | undefined>> {
+  const { issues } = await load(path);
+  return Object.fromEntries(issues.map(({ code, count }) => [code, count]));
+}
+
+const answer = (sql: string): number => {
+  const database = new Database(whole, { readonly: true });
+  const row = database.prepare(sql).get() as { n: number };
+  database.close();
+  return row.n;
+};
+const launchedKernels = (where: string) =>
+  answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_KERNEL k WHERE ${where} AND EXISTS
+    (SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId)`);
+
+test('launches without kernels, kernels twice, kernels before their launch and impossible copies are counted', async () => {
+  const kernel = 'CUPTI_ACTIVITY_KIND_KERNEL';
+  const launches = answer(`SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_RUNTIME JOIN StringIds ON id = nameId
+    WHERE value LIKE '%LaunchKernel%'`);
+  expect(launches).toBeGreaterThan(900);
+  expect(await counted(edited('nokernels.sqlite', `DELETE FROM ${kernel}`))).toMatchObject({
+    no_kernels: launches,
+  });
+  expect(
+    await counted(edited('twice.sqlite', `INSERT INTO ${kernel} SELECT * FROM ${kernel}`)),
+  ).toMatchObject({ activities_repeated: 922 });
+  const early = edited(
+    'early.sqlite',
+    `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,
+  );
+  expect(await counted(early)).toMatchObject({ activities_before_launch: launchedKernels('rowid % 2 = 0') });
+  const copies = answer('SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_MEMCPY');
+  expect(
+    await counted(
+      edited('bytes.sqlite', 'UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 9223372036854775807'),
+    ),
+  ).toMatchObject({ copy_bytes_impossible: copies });
+  const junk = changed('junk.sqlite', (path) => appendFileSync(path, 'x'.repeat(5000)));
+  expect(await counted(junk)).toMatchObject({ trailing_bytes: 5000 });
+});
+
 test('a capture with neither kernels nor NVTX is an empty one', async () => {
   const path = edited(
     'none.sqlite',
@@ -215,6 +285,12 @@ test('a folder with a cut Parquet file, or without the strings', async () => {
   await expect(load(cut)).rejects.toEqual(
     failure('E_TRACE_FILE', /CUPTI_ACTIVITY_KIND_KERNEL.parquet is no whole Parquet/),
   );
+  const from = (table: string) => `${fixtures}/tiny-nsys.parquetdir/${table}.parquet`;
+  copyFileSync(from('NVTX_EVENTS'), join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'));
+  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /KERNEL has no column deviceId/));
+  copyFileSync(from('CUPTI_ACTIVITY_KIND_KERNEL'), join(cut, 'CUPTI_ACTIVITY_KIND_KERNEL.parquet'));
+  copyFileSync(from('NVTX_EVENTS'), join(cut, 'StringIds.parquet'));
+  await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /StringIds has no column id, value/));
   rmSync(join(cut, 'StringIds.parquet'));
   await expect(load(cut)).rejects.toEqual(failure('E_TRACE_FILE', /no StringIds.parquet/));
 });

@@ -1,4 +1,4 @@
-import { InferscopeError } from '../../model/errors.js';
+import { InferscopeError, messageOf } from '../../model/errors.js';
 
 /** A file that is not what its name says, or no longer whole. */
 export function damaged(path: string, why: string, cause?: unknown): InferscopeError {
@@ -11,4 +11,24 @@ export function damaged(path: string, why: string, cause?: unknown): InferscopeE
     },
     { cause },
   );
+}
+
+/** Rows that the file announces and that cannot be had, or that contradict each other. */
+export class UnreadableRows extends Error {}
+
+/** What DuckDB says of data that is not what it should be, in contrast to a lack of memory or disk. */
+const ofData =
+  /^(?:Binder|Conversion|Invalid Input|Invalid|Out of Range|Serialization|IO) Error|TProtocol|[Pp]arquet/;
+
+/** @throws E_TRACE_FILE for what `load` failed with because of the file's content */
+export async function unlessDamaged<T>(path: string, load: () => Promise<T>): Promise<T> {
+  try {
+    return await load();
+  } catch (error) {
+    if (error instanceof InferscopeError) throw error;
+    const message = messageOf(error);
+    if (error instanceof UnreadableRows || message.includes(path) || ofData.test(message))
+      throw damaged(path, message.split('\n')[0]!, error);
+    throw error;
+  }
 }

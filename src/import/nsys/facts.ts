@@ -37,7 +37,7 @@ export async function nsysFacts(path: string, read: ReadTable): Promise<CaptureF
   const epoch = start?.[0];
   return {
     tool: { name: 'nsys', version },
-    realtime_zero_ns: typeof epoch === 'number' || typeof epoch === 'bigint' ? BigInt(epoch) : null,
+    realtime_zero_ns: typeof epoch === 'bigint' || Number.isInteger(epoch) ? BigInt(epoch as number) : null,
     command: await command(read),
     hardware: await hardware(read),
     software: {

@@ -1,5 +1,6 @@
 import type { Columns, Workbench } from '../../model/workbench.js';
 import type { HeldRanges } from '../attribution/held/held-ranges.js';
+import { UnreadableRows } from './damage.js';
 import { shapeCodes, type ShapeCodes } from './shape-codes.js';
 import type { NsysTables } from './tables.js';
 import { latest } from './trace.js';
@@ -63,7 +64,7 @@ export async function readRanges(
   if (seen === capacity) return read;
   // Of rows that cannot be read a scan says nothing, but a query does.
   await workbench.query(`SELECT max(COLUMNS(*)) FROM (${each})`);
-  throw new Error(`only ${seen} of ${capacity} NVTX events could be read`);
+  throw new UnreadableRows(`Only ${seen} of ${capacity} NVTX events could be read.`);
 }
 
 function take(read: RangeRows, columns: Columns, count: number, offset_ns: number): void {

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { InferscopeError, messageOf } from '../../model/errors.js';
+import { InferscopeError } from '../../model/errors.js';
 import {
   noKernelsIssue,
   type CaptureFacts,
@@ -9,13 +9,14 @@ import {
 } from '../importer.js';
 import type { ImportTarget } from '../../model/workbench.js';
 import { attribute } from '../attribution/attribute.js';
-import { damaged } from './damage.js';
+import { trailingBytes } from '../capture-issues.js';
+import { damaged, unlessDamaged } from './damage.js';
 import { collectionIssues, nsysFacts, nsysSecrets, type ReadTable } from './facts.js';
 import { openParquetFacts } from './parquet-facts.js';
 import { openParquetdir } from './parquetdir.js';
 import { openSqlite, readRows, type SqliteFile } from './sqlite-file.js';
 import { loadSqlite } from './sqlite-load.js';
-import { bulkTables, type NsysTables } from './tables.js';
+import { bulkTables, checkColumns, identifying, type NsysTables } from './tables.js';
 import { dropTraceTables } from '../trace-tables.js';
 import { createTrace } from './trace.js';
 import { holdTrace } from './trace-held.js';
@@ -28,8 +29,6 @@ const heldBytes = 768 * 2 ** 20;
 /** Events of a parquetdir. */
 const heldEvents = 13_000_000;
 
-const kernelKinds = ['kernel', 'graph'] as const;
-
 /** `nsys export --type sqlite`. */
 export const nsysSqliteImporter: Importer = {
   name: 'nsys-sqlite',
@@ -37,16 +36,20 @@ export const nsysSqliteImporter: Importer = {
   facts: (path) => withSqlite(path, (file) => nsysFacts(path, readerOf(file))),
   secrets: (path) => withSqlite(path, (file) => nsysSecrets(readerOf(file))),
   load: (path, target, context) =>
-    withSqlite(path, async (file) => {
-      const read = readerOf(file);
-      const facts = await nsysFacts(path, read);
-      const tables = await loadSqlite(file, target.workbench, {
-        hold: statSync(path).size <= heldBytes,
-        ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
-        ...(context.signal && { signal: context.signal }),
-      });
-      return finish(tables, facts, await collectionIssues(read), target, context);
-    }),
+    unlessDamaged(path, () =>
+      withSqlite(path, async (file) => {
+        const read = readerOf(file);
+        const facts = await nsysFacts(path, read);
+        const tables = await loadSqlite(file, target.workbench, {
+          hold: statSync(path).size <= heldBytes,
+          ...(context.progress && { progress: (share: number) => context.progress!(share * readShare) }),
+          ...(context.signal && { signal: context.signal }),
+        });
+        const found = await collectionIssues(read);
+        if (file.trailing > 0) found.push(trailingBytes(file.trailing));
+        return finish(path, tables, facts, found, target, context);
+      }),
+    ),
 };
 
 /** `nsys export --type parquetdir`: a folder with a Parquet file a table. */
@@ -56,19 +59,15 @@ export const nsysParquetdirImporter: Importer = {
   facts: (path) => withParquet(path, (read) => nsysFacts(path, read)),
   secrets: (path) => withParquet(path, nsysSecrets),
   load: (path, target, context) =>
-    withParquet(path, async (read) => {
-      try {
+    unlessDamaged(path, () =>
+      withParquet(path, async (read) => {
         const [facts, tables] = await Promise.all([
           nsysFacts(path, read),
           openParquetdir(path, target.workbench),
         ]);
-        return await finish(tables, facts, await collectionIssues(read), target, context);
-      } catch (error) {
-        // DuckDB names the file that is not whole.
-        if (error instanceof InferscopeError || !messageOf(error).includes(path)) throw error;
-        throw damaged(path, messageOf(error).split('\n')[0]!, error);
-      }
-    }),
+        return finish(path, tables, facts, await collectionIssues(read), target, context);
+      }),
+    ),
 };
 
 /** A report as nsys writes it, which only nsys can read: it is exported (src/capture/tools) and the export is read. */
@@ -88,6 +87,7 @@ function notExported(path: string): InferscopeError {
 }
 
 async function finish(
+  path: string,
   tables: NsysTables,
   facts: CaptureFacts,
   found: ImportOutcome['issues'],
@@ -100,16 +100,16 @@ async function finish(
   const offset_ns = shared ? Number(own - zero) : 0;
   const events = Object.values(tables.counts).reduce((sum, count) => sum + count, 0);
   const inTables = Object.entries(tables.rows).some(([kind, rows]) => kind !== 'nvtx' && rows !== null);
-  const { issues: lost, held } =
-    inTables && (events === 0 || events > heldEvents)
-      ? { issues: await createTrace(workbench, tables, offset_ns), held: null }
-      : await holdTrace(workbench, tables, offset_ns, context.signal);
+  const {
+    issues: lost,
+    held,
+    kernels,
+  } = inTables && (events === 0 || events > heldEvents)
+    ? { ...(await createTrace(workbench, tables, offset_ns)), held: null }
+    : await holdTrace(workbench, tables, offset_ns, context.signal);
+  if (kernels.read > 0 && kernels.kept === 0)
+    throw damaged(path, `None of its ${kernels.read} kernels has a begin and an end that can be.`);
   const issues = [...found, ...lost];
-  // Of tables that are in a SQLite file still there are no counts.
-  if (kernelKinds.every((kind) => tables.counts[kind] === 0 && (events > 0 || tables.rows[kind] === null))) {
-    const text = 'nsys recorded no kernel: no process that it could follow launched one.';
-    issues.push({ code: noKernelsIssue, severity: 'info', text });
-  }
   const { progress } = context;
   const attributed = await attribute(
     workbench,
@@ -120,6 +120,10 @@ async function finish(
     held,
   );
   await dropTraceTables(workbench);
+  if (kernels.read === 0 && !attributed.issues.some(({ code }) => code === noKernelsIssue)) {
+    const text = 'nsys recorded no kernel: no process that it could follow launched one.';
+    issues.push({ code: noKernelsIssue, severity: 'info', text });
+  }
   return {
     clock: {
       name: 'Nsight Systems session, ns',
@@ -141,6 +145,8 @@ async function withSqlite<T>(path: string, use: (file: SqliteFile) => Promise<T>
     ];
     if (!file.tables.has('StringIds') || !known.some((table) => file.tables.has(table)))
       throw damaged(path, 'It is a SQLite database, but not one that nsys export wrote: the tables differ.');
+    for (const { table, columns } of identifying)
+      checkColumns(path, table, columns, file.tables.get(table)?.columns);
     return await use(file);
   } finally {
     file.close();

@@ -4,7 +4,15 @@ import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
 import { damaged } from './damage.js';
 import { globalColumns } from './sqlite-bulk.js';
-import { bulkTables, type EventKind, type Kind, kinds, type NsysTables } from './tables.js';
+import {
+  bulkTables,
+  checkColumns,
+  type EventKind,
+  identifying,
+  type Kind,
+  kinds,
+  type NsysTables,
+} from './tables.js';
 import { takeEvents } from './take-events.js';
 
 /** SQL over one table of the folder; null when the folder has none. `nsys` writes `<table>.parquet`. */
@@ -43,6 +51,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
     const source = parquetTable(folder, table);
     if (!source) continue;
     const columns = await columnsOf(workbench, folder, table, source);
+    checkTable(folder, table, columns);
     const list = (names: readonly string[]) => names.flatMap((name) => selected(name, columns)).join(', ');
     if (kind === 'nvtx') {
       rows[kind] = `(SELECT ${list([...each, 'text'])} FROM ${source})`;
@@ -60,6 +69,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
   }
   const strings = parquetTable(folder, 'StringIds');
   if (!strings) throw damaged(folder, 'StringIds.parquet is empty.');
+  checkTable(folder, 'StringIds', await columnsOf(workbench, folder, 'StringIds', strings));
   return {
     rows,
     shapes,
@@ -71,12 +81,18 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
       const where = firstRows ? ` WHERE file_row_number IN (${firstRows.join(', ') || 'NULL'})` : '';
       await workbench.run(combinations[kind]!(where));
     },
-    strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(value AS VARCHAR) AS value FROM ${strings})`,
+    // An id that is there twice must not double the kernels that have it.
+    strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(first(value) AS VARCHAR) AS value FROM ${strings} GROUP BY ALL)`,
     drop: async () => {
       for (const table of Object.values(shapes))
         if (table) await workbench.run(`DROP TABLE IF EXISTS ${table}`);
     },
   };
+}
+
+function checkTable(folder: string, table: string, present: ReadonlyMap<string, string>): void {
+  const wanted = identifying.find((one) => one.table === table)!.columns;
+  checkColumns(folder, table, wanted, [...present.keys()]);
 }
 
 async function columnsOf(

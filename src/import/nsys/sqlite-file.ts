@@ -16,6 +16,8 @@ export interface SqliteFile {
   /** Page size less what extensions reserve at its end. */
   usable: number;
   pages: number;
+  /** Bytes behind the pages that its header counts. */
+  trailing: number;
   tables: Map<string, SqliteTable>;
   close(): void;
 }
@@ -79,6 +81,7 @@ function describe(path: string, fd: number): SqliteFile {
     pageSize,
     usable,
     pages,
+    trailing: stated > 0 ? size - stated * pageSize : 0,
     tables: new Map(),
     close: () => closeSync(fd),
   };

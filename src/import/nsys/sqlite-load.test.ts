@@ -52,7 +52,7 @@ const read = (path: string, options: LoadOptions) =>
   withSession(async (workbench) => {
     const file = openSqlite(path);
     try {
-      const issues = await createTrace(workbench, await loadSqlite(file, workbench, options), 0);
+      const { issues } = await createTrace(workbench, await loadSqlite(file, workbench, options), 0);
       const rows = await workbench.query(sums);
       await dropTraceTables(workbench);
       return { issues, rows };

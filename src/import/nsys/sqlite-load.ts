@@ -141,8 +141,11 @@ function store(
 async function createStrings(file: SqliteFile, workbench: Workbench): Promise<void> {
   const ids: number[] = [];
   const values: string[] = [];
+  const known = new Set<number>();
   for (const [id, value] of readRows(file, 'StringIds', ['id', 'value'])) {
-    if (typeof id !== 'number' || typeof value !== 'string' || value.includes('\0')) continue;
+    if (typeof id !== 'number' || typeof value !== 'string' || value.includes('\0') || known.has(id))
+      continue;
+    known.add(id);
     ids.push(id);
     values.push(value);
   }

@@ -1,3 +1,4 @@
+import { damaged } from './damage.js';
 import type { BulkTable } from './sqlite-bulk.js';
 import type { EventsRead, EventTarget } from './take-events.js';
 
@@ -62,6 +63,32 @@ export const bulkTables = {
     text: 'text',
   },
 } as const satisfies Record<string, BulkTable>;
+
+/** Columns that every export of nsys has in a table: one without them is another table, or damaged. */
+export const identifying: readonly { table: string; columns: readonly string[] }[] = [
+  { table: bulkTables.kernel.table, columns: ['start', 'end', 'deviceId', 'streamId', 'gridX'] },
+  { table: bulkTables.graph.table, columns: ['start', 'end', 'deviceId', 'graphId'] },
+  { table: bulkTables.memcpy.table, columns: ['start', 'end', 'bytes', 'copyKind'] },
+  { table: bulkTables.memset.table, columns: ['start', 'end', 'bytes'] },
+  { table: bulkTables.api.table, columns: ['start', 'end', 'globalTid', 'nameId'] },
+  { table: bulkTables.nvtx.table, columns: ['start', 'end', 'globalTid', 'eventType'] },
+  { table: 'StringIds', columns: ['id', 'value'] },
+];
+
+/** @param present of the table; undefined: the capture has none. @throws E_TRACE_FILE */
+export function checkColumns(
+  path: string,
+  table: string,
+  columns: readonly string[],
+  present: readonly string[] | undefined,
+): void {
+  const lacking = present ? columns.filter((column) => !present.includes(column)) : [];
+  if (lacking.length === 0) return;
+  throw damaged(
+    path,
+    `${table} has no column ${lacking.join(', ')}: it is damaged, or another table under this name.`,
+  );
+}
 
 export type Kind = keyof typeof bulkTables;
 export type EventKind = Exclude<Kind, 'nvtx'>;

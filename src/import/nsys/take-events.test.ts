@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { eventArrays, heldEvents } from '../attribution/held/held-trace.js';
+import { UnreadableRows } from './damage.js';
 import { takeEvents } from './take-events.js';
 
 const column = (...values: number[]) => Float64Array.from(values);
@@ -33,6 +34,7 @@ test('two kinds go one after the other into the same arrays; unsound rows are co
   expect(copies).toEqual({
     rows: 2,
     unsound: 3,
+    oversized: 0,
     sorted: true,
     keys: column(2 ** 52, 7, 8),
     first_rows: column(0, 1, 3),
@@ -47,17 +49,23 @@ test('two kinds go one after the other into the same arrays; unsound rows are co
       end: column(9, 41, 35),
       correlationId: column(5, 6, 7),
       shape: column(7, 7, 9),
-      bytes: column(1, 2, 3),
+      bytes: column(-1, 2 ** 63, 3),
     },
   });
-  expect(second.taken()).toMatchObject({ rows: 3, unsound: 0, sorted: false, keys: column(7, 9) });
+  expect(second.taken()).toMatchObject({
+    rows: 3,
+    unsound: 0,
+    oversized: 2,
+    sorted: false,
+    keys: column(7, 9),
+  });
   expect(heldEvents(into, 5, false, {})).toEqual({
     rows: 5,
     start_ns: column(109, 110, 125, 130, 140),
     dur_ns: column(0, 5, 10, 0, 1),
     correlation: column(5, 1, 7, Number.NaN, 6),
     shape: Int32Array.of(3, 0, 4, 0, 3),
-    bytes: column(1, 64, 3, 66, 2),
+    bytes: column(Number.NaN, 64, 3, 66, Number.NaN),
     shapes: {},
   });
 });
@@ -72,5 +80,5 @@ test('more rows than the arrays hold are an error', () => {
   });
   const two = column(1, 2);
   const columns = { start: two, end: two, correlationId: two, shape: two };
-  expect(() => events.take({ rows: 2, columns })).toThrow('more rows than were counted');
+  expect(() => events.take({ rows: 2, columns })).toThrow(UnreadableRows);
 });

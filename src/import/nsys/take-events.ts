@@ -1,5 +1,7 @@
 import type { Batch, RowTaker } from '../../model/workbench.js';
 import type { EventArrays } from '../attribution/held/held-trace.js';
+import { UnreadableRows } from './damage.js';
+import { mostCopyBytes } from '../trace-tables.js';
 import { shapeCodes } from './shape-codes.js';
 
 /** Where the rows of one kind go. */
@@ -21,6 +23,8 @@ export interface EventsRead {
   rows: number;
   /** Rows left out: they end before they begin, or at no time of a capture. */
   unsound: number;
+  /** Copies of a size that cannot be, which have none. */
+  oversized: number;
   /** None of the rows in the arrays begins before the one before it. */
   sorted: boolean;
   /** Of each combination, in the order of their codes: what it is known by, its first row, and its rows (unsound ones count). */
@@ -45,6 +49,7 @@ export function takeEvents({
   let seen = 0;
   let row = first_row;
   let unsound = 0;
+  let oversized = 0;
   let sorted = true;
   let latest_ns = Number.NEGATIVE_INFINITY;
 
@@ -59,9 +64,10 @@ export function takeEvents({
 
   return {
     take({ rows, columns }: Batch) {
-      if (row + rows > capacity) throw new Error('a table has more rows than were counted');
+      if (row + rows > capacity) throw new UnreadableRows('A table has more rows than its file says.');
       const [start, end, id] = [columns['start']!, columns['end']!, columns['correlationId']!];
       const key = columns['shape']!;
+      const bytes = columns['bytes'];
       for (let r = 0; r < rows; r++) {
         let code = codes.get(key[r]!);
         if (code < 0) code = meet(key[r]!, seen + r);
@@ -78,7 +84,12 @@ export function takeEvents({
         into.dur_ns[row] = to - from;
         into.correlation[row] = id[r]!;
         into.shape[row] = code;
-        if (into.bytes) into.bytes[row] = columns['bytes'] ? columns['bytes'][r]! : 0;
+        if (into.bytes) {
+          const size = bytes ? bytes[r]! : Number.NaN;
+          const possible = size >= 0 && size <= mostCopyBytes;
+          if (!possible && size === size) oversized++;
+          into.bytes[row] = possible ? size : Number.NaN;
+        }
         row++;
       }
       seen += rows;
@@ -86,6 +97,7 @@ export function takeEvents({
     taken: () => ({
       rows: row - first_row,
       unsound,
+      oversized,
       sorted,
       keys: Float64Array.from(keys),
       first_rows: Float64Array.from(firstRows),

@@ -1,4 +1,5 @@
-import { cpSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
+import Database from 'libsql';
+import { copyFileSync, cpSync, mkdtempSync, readdirSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, expect, test } from 'vitest';
@@ -21,7 +22,7 @@ function imported(path: string, hold: boolean): Promise<Imported> {
     // An offset, as a capture beside others has.
     const { issues, held } = hold
       ? await holdTrace(workbench, tables, 12_345)
-      : { issues: await createTrace(workbench, tables, 12_345), held: null };
+      : { ...(await createTrace(workbench, tables, 12_345)), held: null };
     const attributed = await attribute(workbench, context, held);
     await dropTraceTables(workbench);
     file?.close();
@@ -87,4 +88,26 @@ test('a capture out of order, with impossible rows, graphs beside kernels and a 
   expect(held).toMatchObject({
     issues: expect.arrayContaining([expect.objectContaining({ code: 'impossible_times' })]),
   });
+});
+
+test('kernels twice, kernels an hour early and copies of 2^62 bytes are left out: the same, and what is left', async () => {
+  const path = join(folder, 'impossible.sqlite');
+  copyFileSync(`${fixtures}/tiny-nsys.sqlite`, path);
+  const database = new Database(path);
+  database.exec(`UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET start = start - 3600000000000, end = end - 3600000000000
+      WHERE correlationId % 3 = 0;
+    UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET bytes = 1 << 62 WHERE rowid % 2 = 0;
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL SELECT * FROM CUPTI_ACTIVITY_KIND_KERNEL;
+    INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY SELECT * FROM CUPTI_ACTIVITY_KIND_MEMCPY;`);
+  const [kernels] = database
+    .prepare(
+      `SELECT count(*) AS n, sum(end - start) AS ns FROM (SELECT DISTINCT * FROM CUPTI_ACTIVITY_KIND_KERNEL k
+       WHERE correlationId % 3 <> 0 OR NOT EXISTS (SELECT 1 FROM CUPTI_ACTIVITY_KIND_RUNTIME r WHERE r.correlationId = k.correlationId))`,
+    )
+    .all() as { n: number; ns: number }[];
+  database.close();
+  const held = await everything(await imported(path, true));
+  expect(held).toEqual(await everything(await imported(path, false)));
+  const rows = held['kernels'] as { dur_ns: number }[];
+  expect({ n: rows.length, ns: rows.reduce((sum, { dur_ns }) => sum + Number(dur_ns), 0) }).toEqual(kernels);
 });

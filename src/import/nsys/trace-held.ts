@@ -9,9 +9,11 @@ import {
 } from '../attribution/held/held-trace.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
 import { finishRanges, readRanges } from './held-ranges.js';
+import { UnreadableRows } from './damage.js';
 import { type EventKind, eventKinds, type NsysTables } from './tables.js';
 import type { EventsRead } from './take-events.js';
-import { impossibleTimes, latest, named, namesMissing, rankOf } from './trace.js';
+import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
+import { impossibleTimes, type KernelRows, latest, named, rankOf, unnamed } from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
 
@@ -25,8 +27,8 @@ export async function holdTrace(
   tables: NsysTables,
   offset_ns: number,
   signal?: AbortSignal,
-): Promise<{ issues: Issue[]; held: HeldTrace }> {
-  const losses: Losses = { unsound: 0, unnamed: 0 };
+): Promise<{ issues: Issue[]; held: HeldTrace; kernels: KernelRows }> {
+  const losses: Losses = { unsound: 0, unnamed: 0, oversized: 0 };
   const reading = Promise.all([
     readTables(tables, offset_ns, losses),
     readRanges(workbench, tables, offset_ns),
@@ -47,14 +49,23 @@ export async function holdTrace(
   await dropShapes(workbench);
   await tables.drop();
   return {
-    issues: [...impossibleTimes(losses.unsound + rangeRows.unsound), ...namesMissing(losses.unnamed)],
+    issues: [
+      ...impossibleTimes(losses.unsound + rangeRows.unsound),
+      ...namesMissing(losses.unnamed),
+      ...copyBytesImpossible(losses.oversized),
+    ],
     held,
+    kernels: {
+      read: parts.trace_kernels.kinds.reduce((sum, { rows, unsound }) => sum + rows + unsound, 0),
+      kept: held.kernels.rows,
+    },
   };
 }
 
 interface Losses {
   unsound: number;
   unnamed: number;
+  oversized: number;
 }
 
 /** All kinds of rows of one trace table. */
@@ -95,6 +106,7 @@ async function readTable(
     found.sorted &&= read.sorted && (read.rows === 0 || joined);
     found.rows += read.rows;
     losses.unsound += read.unsound;
+    losses.oversized += read.oversized;
     found.kinds.push({ ...read, kind, first_code });
     first_code += read.keys.length;
   }
@@ -126,7 +138,8 @@ async function finish(
       known++;
       for (const name of names) shapes[name]![first_code + code] = shape[name] ?? Number.NaN;
     }
-    if (known < keys.length) throw new Error(`${keys.length - known} combinations of ${kind} were lost`);
+    if (known < keys.length)
+      throw new UnreadableRows(`${keys.length - known} combinations of ${kind} cannot be read again.`);
     for (const key of await unnamedShapes(workbench, tables, kind))
       losses.unnamed += counts[codes.get(key) ?? -1] ?? 0;
   }
@@ -140,10 +153,10 @@ async function unnamedShapes(
   { shapes, strings }: NsysTables,
   kind: EventKind,
 ): Promise<number[]> {
-  const id = named.find(([of]) => of === kind)?.[1];
-  if (!id) return [];
+  const ids = named.find(([of]) => of === kind)?.[1];
+  if (!ids) return [];
   const found = await workbench.query<{ shape: number }>(
-    `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${id} IS NULL OR ${id} NOT IN (SELECT id FROM ${strings})`,
+    `SELECT CAST(shape AS DOUBLE) AS shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)}`,
   );
   return found.map(({ shape }) => shape);
 }

@@ -1,3 +1,4 @@
+import { noName } from '../trace-tables.js';
 import type { NsysTables } from './tables.js';
 
 /** cudaMemcpyKind as CUPTI has it (ENUM_CUDA_MEMCPY_OPER); arrays count as device memory, 11 to 13 are unified memory. */
@@ -51,8 +52,8 @@ export function eventTexts({ shapes, strings }: NsysTables): Texts[] {
       from: `${shapes.kernel} u LEFT JOIN ${string} full_name ON full_name.id = coalesce(u.demangledName, u.shortName)
         LEFT JOIN ${string} short ON short.id = coalesce(u.shortName, u.demangledName)`,
       columns: {
-        name: 'full_name.value',
-        short_name: 'short.value',
+        name: `coalesce(full_name.value, short.value, '${noName}')`,
+        short_name: `coalesce(short.value, full_name.value, '${noName}')`,
         grid: dims('gridX', 'gridY', 'gridZ'),
         block: dims('blockX', 'blockY', 'blockZ'),
       },
@@ -81,7 +82,10 @@ export function eventTexts({ shapes, strings }: NsysTables): Texts[] {
       kind: 'api',
       from: `${shapes.api} u LEFT JOIN ${string} call ON call.id = u.nameId`,
       // cudaLaunchKernel_v7000 and cudaGraphLaunch_v10000
-      columns: { name: "regexp_replace(call.value, '_v[0-9]+$', '')", api: worded('eventClass', apiKinds) },
+      columns: {
+        name: `regexp_replace(coalesce(call.value, '${noName}'), '_v[0-9]+$', '')`,
+        api: worded('eventClass', apiKinds),
+      },
     });
   return texts;
 }

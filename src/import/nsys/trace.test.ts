@@ -27,7 +27,7 @@ async function withTrace<T>(path: string, use: (workbench: Workbench) => Promise
     const { workbench } = session;
     const file = path.endsWith('.sqlite') ? openSqlite(path) : null;
     const tables = file ? await loadSqlite(file, workbench) : await openParquetdir(path, workbench);
-    expect(await createTrace(workbench, tables, 0)).toEqual([]);
+    expect((await createTrace(workbench, tables, 0)).issues).toEqual([]);
     const result = await use(workbench);
     await dropTraceTables(workbench);
     file?.close();

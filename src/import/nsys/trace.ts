@@ -1,13 +1,20 @@
 import type { Issue } from '../../model/document.js';
 import type { Workbench } from '../../model/workbench.js';
-import { traceTables } from '../trace-tables.js';
+import { mostCopyBytes, traceTables } from '../trace-tables.js';
 import { createRanges } from './trace-ranges.js';
 import { createNames, createShapes, dropShapes, fromShape } from './trace-shapes.js';
+import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
 import { eventKinds, type NsysTables } from './tables.js';
 
 /** Times of a trace are exact as doubles only to here; more is no time of a capture. */
 export const latest = 2 ** 53;
 const sound = `"end" >= start AND start > -${latest} AND "end" < ${latest}`;
+
+/** Rows of kernels and of whole graphs, those of the file and those with possible times. */
+export interface KernelRows {
+  read: number;
+  kept: number;
+}
 
 /**
  * Makes the trace tables from nsys's own, which are used up. What rows have in common is put together once for each
@@ -20,11 +27,16 @@ export async function createTrace(
   workbench: Workbench,
   tables: NsysTables,
   offset_ns: number,
-): Promise<Issue[]> {
+): Promise<{ issues: Issue[]; kernels: KernelRows }> {
   for (const kind of eventKinds) if (tables.shapes[kind]) await tables.combine(kind, null);
+  const { kernel, graph } = tables.rows;
+  let read = 0;
+  for (const rows of [kernel, graph])
+    if (rows) read += (await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM ${rows}`))[0]!.n;
   const issues = [
     ...impossibleTimes(await unsoundRows(workbench, tables.rows)),
     ...(await unnamedRows(workbench, tables)),
+    ...copyBytesImpossible(await oversizedRows(workbench, tables)),
   ];
   const rank = await rankOf(workbench, tables);
   await createRanges(workbench, tables, offset_ns);
@@ -38,7 +50,7 @@ export async function createTrace(
         if (column === 'start_ns') return `CAST(start + ${offset_ns} AS BIGINT) AS start_ns`;
         if (column === 'dur_ns') return 'CAST("end" - start AS BIGINT) AS dur_ns';
         if (column === 'correlation') return `CAST(correlationId AS BIGINT) AS correlation`;
-        if (column === 'bytes') return 'CAST(bytes AS BIGINT) AS bytes';
+        if (column === 'bytes') return `CASE WHEN ${possibleBytes} THEN CAST(bytes AS BIGINT) END AS bytes`;
         return `s.${column}`;
       });
       parts.push(
@@ -52,7 +64,8 @@ export async function createTrace(
   await workbench.run(`CREATE TABLE trace_ops (${ops.join(', ')})`);
   await dropShapes(workbench);
   await tables.drop();
-  return issues;
+  const [kept] = await workbench.query<{ n: number }>('SELECT count(*) AS n FROM trace_kernels');
+  return { issues, kernels: { read, kept: kept!.n } };
 }
 
 /**
@@ -90,27 +103,40 @@ export function impossibleTimes(count: number): Issue[] {
   return [{ code: 'impossible_times', severity: 'warning', text, count }];
 }
 
+const possibleBytes = `bytes BETWEEN 0 AND ${mostCopyBytes}`;
+
+async function oversizedRows(workbench: Workbench, { rows }: NsysTables): Promise<number> {
+  let count = 0;
+  for (const kind of ['memcpy', 'memset'] as const) {
+    if (!rows[kind]) continue;
+    const [row] = await workbench.query<{ n: number }>(
+      `SELECT count(*) AS n FROM ${rows[kind]} WHERE ${sound} AND NOT (${possibleBytes})`,
+    );
+    count += row!.n;
+  }
+  return count;
+}
+
 /** What a row of a kind is named by. */
 export const named = [
-  ['kernel', 'coalesce(demangledName, shortName)'],
-  ['api', 'nameId'],
+  ['kernel', ['demangledName', 'shortName']],
+  ['api', ['nameId']],
 ] as const;
+
+/** SQL for a combination none of whose names the file holds. */
+export function unnamed(ids: readonly string[], strings: string): string {
+  return ids.map((id) => `(${id} IN (SELECT id FROM ${strings})) IS NOT TRUE`).join(' AND ');
+}
 
 async function unnamedRows(workbench: Workbench, { rows, shapes, strings }: NsysTables): Promise<Issue[]> {
   let count = 0;
-  for (const [kind, id] of named) {
+  for (const [kind, ids] of named) {
     if (!shapes[kind]) continue;
     const [row] = await workbench.query<{ n: number }>(
-      `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${id} IS NULL OR ${id} NOT IN (SELECT id FROM ${strings}))
+      `WITH missing AS (SELECT shape FROM ${shapes[kind]} WHERE ${unnamed(ids, strings)})
        SELECT CASE WHEN EXISTS (FROM missing) THEN (SELECT count(*) FROM ${rows[kind]} SEMI JOIN missing USING (shape)) ELSE 0 END AS n`,
     );
     count += row!.n;
   }
   return namesMissing(count);
-}
-
-export function namesMissing(count: number): Issue[] {
-  if (count === 0) return [];
-  const text = `${count} kernels or API calls refer to names that the file does not hold; they have none here.`;
-  return [{ code: 'names_missing', severity: 'warning', text, count }];
 }

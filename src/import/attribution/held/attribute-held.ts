@@ -4,6 +4,7 @@ import type { TableName } from '../../../model/tables.js';
 import type { HeldColumns, HeldPart, HeldWriter, Workbench } from '../../../model/workbench.js';
 import type { ImportContext } from '../../importer.js';
 import { stageNameReader } from '../../stage-names.js';
+import { isLaunch, nothingImpossible } from '../impossible.js';
 import { attributionIssues } from '../issues.js';
 import type { OrphanCounts } from '../orphans.js';
 import { isSynchronizing } from '../synchronizing-calls.js';
@@ -11,9 +12,10 @@ import { correlate } from './correlate.js';
 import { sweepHeldHost } from './held-host.js';
 import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
-import type { HeldTrace } from './held-trace.js';
+import type { HeldEvents, HeldTrace } from './held-trace.js';
 import { labelShapes } from './kernel-labels.js';
 import { launched } from './launched.js';
+import { leaveOut } from './leave-out.js';
 import { stageWork } from './stage-work.js';
 
 /** As `attribute`, by the same rules, for a capture that is held. Needs the table trace_names. */
@@ -26,15 +28,21 @@ export async function attributeHeld(
   const { calls } = trace;
   const names = await namesByCode(workbench);
   const labels = labelShapes(trace.kernels, names);
+  const related = correlate(calls, trace.kernels, trace.copies);
+  const impossible = nothingImpossible();
+  const real = {
+    kernels: leaveOut(trace.kernels, related.kernels, calls, impossible),
+    copies: leaveOut(trace.copies, related.copies, calls, impossible),
+  };
   const tables = {
     calls: await open(workbench, context, 'api_calls', calls.rows),
-    kernels: await open(workbench, context, 'kernels', trace.kernels.rows),
-    copies: await open(workbench, context, 'copies', trace.copies.rows),
+    kernels: await open(workbench, context, 'kernels', real.kernels.events.rows),
+    copies: await open(workbench, context, 'copies', real.copies.events.rows),
   };
   // Another thread encodes what the capture says while this one finds what belongs to what.
   tables.calls.add(part('apiCalls', { calls, names }));
-  tables.kernels.add(part('kernels', { events: trace.kernels, names, labels }));
-  tables.copies.add(part('copies', { events: trace.copies, names }));
+  tables.kernels.add(part('kernels', { events: real.kernels.events, names, labels }));
+  tables.copies.add(part('copies', { events: real.copies.events, names }));
 
   const read = stageNameReader(context.stageNames);
   const waits = [...new Set(calls.shapes['name'])].filter(
@@ -50,10 +58,9 @@ export async function attributeHeld(
   tables.calls.add(part('callStages', { places }));
   tables.calls.close();
 
-  const related = correlate(calls, trace.kernels, trace.copies);
   const orphans: OrphanCounts = { orphans: 0, byTime: 0 };
-  const kernels = await launched(stages, trace.kernels, related.kernels, places, orphans);
-  const copies = await launched(stages, trace.copies, related.copies, places, orphans);
+  const kernels = await launched(stages, real.kernels, places, orphans);
+  const copies = await launched(stages, real.copies, places, orphans);
   for (const [table, activities] of [
     [tables.kernels, kernels],
     [tables.copies, copies],
@@ -74,7 +81,23 @@ export async function attributeHeld(
   for (const table of [tables.kernels, tables.copies, gapTable, stageTable, none]) table.close();
   proceed(0.7);
   await workbench.written();
-  return attributionIssues({ counts, orphans, shared: related.shared, times, device, stages: stages.rows });
+  return attributionIssues({
+    counts,
+    orphans,
+    shared: related.shared,
+    impossible,
+    times,
+    device,
+    stages: stages.rows,
+    launches: kernels.events.rows > 0 ? null : launchCalls(calls, names),
+  });
+}
+
+function launchCalls({ rows, shape, shapes }: HeldEvents, names: readonly string[]): number {
+  const launches = Uint8Array.from(shapes['name'] ?? [], (name) => Number(isLaunch(names[name] ?? '')));
+  let count = 0;
+  for (let i = 0; i < rows; i++) count += launches[shape[i]!]!;
+  return count;
 }
 
 function open(

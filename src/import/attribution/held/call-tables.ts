@@ -9,8 +9,8 @@ export interface CallTable {
   dense: Int32Array;
   /** The same by id, where `dense` is empty. */
   sparse: Map<number, number>;
-  /** How many more calls than one have an id. */
-  others: Map<number, number>;
+  /** Calls that have the id of another one. */
+  shared: number;
 }
 
 /** Ids are counted up by CUPTI: a table over all of them is small unless a damaged file makes them up. */
@@ -55,7 +55,7 @@ export function emptyTable(): CallTable {
     count: 0,
     dense: new Int32Array(),
     sparse: new Map(),
-    others: new Map(),
+    shared: 0,
   };
 }
 
@@ -63,7 +63,7 @@ export function emptyTable(): CallTable {
 function put(table: CallTable, { start_ns, dur_ns }: HeldEvents, id: number, row: number): void {
   const known = callOf(table, id);
   if (known >= 0) {
-    table.others.set(id, (table.others.get(id) ?? 0) + 1);
+    table.shared++;
     // Rows are in order of start: only of two that begin together the later one may be the outer one.
     if (start_ns[row] !== start_ns[known] || dur_ns[row]! <= dur_ns[known]!) return;
   }

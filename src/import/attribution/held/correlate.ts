@@ -6,7 +6,7 @@ export interface Correlated {
   /** Row of the call that launched it; −1: none. */
   kernels: Int32Array;
   copies: Int32Array;
-  /** Calls that share the id of another, counted once for each activity they could have launched. */
+  /** Calls that have the id of another one, which counts. */
   shared: number;
 }
 
@@ -21,12 +21,8 @@ export function correlate(calls: HeldEvents, kernels: HeldEvents, copies: HeldEv
     return { kernels: findInOrder(ids, pid, kernels), copies: findInOrder(ids, pid, copies), shared: 0 };
   }
   const tables = callTables(calls);
-  const found = { kernels: find(tables, kernels), copies: find(tables, copies) };
-  return {
-    kernels: found.kernels.rows,
-    copies: found.copies.rows,
-    shared: found.kernels.shared + found.copies.shared,
-  };
+  const shared = [...tables.values()].reduce((sum, table) => sum + table.shared, 0);
+  return { kernels: find(tables, kernels), copies: find(tables, copies), shared };
 }
 
 /** Null when there are several. */
@@ -91,19 +87,10 @@ function firstNotBelow(ids: Float64Array, id: number, from: number): number {
   return low;
 }
 
-function find(
-  tables: Map<number, CallTable>,
-  { rows, correlation, shape, shapes }: HeldEvents,
-): { rows: Int32Array; shared: number } {
+function find(tables: Map<number, CallTable>, { rows, correlation, shape, shapes }: HeldEvents): Int32Array {
   const found = sharedInts(rows);
   const none = emptyTable();
   const tableOf = Array.from(shapes['pid'] ?? [], (pid) => tables.get(pid) ?? none);
-  let shared = 0;
-  for (let i = 0; i < rows; i++) {
-    const table = tableOf[shape[i]!]!;
-    const id = correlation[i]!;
-    found[i] = callOf(table, id);
-    if (table.others.size > 0) shared += table.others.get(id) ?? 0;
-  }
-  return { rows: found, shared };
+  for (let i = 0; i < rows; i++) found[i] = callOf(tableOf[shape[i]!]!, correlation[i]!);
+  return found;
 }

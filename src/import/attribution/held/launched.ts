@@ -18,8 +18,7 @@ export interface Launched {
 /** Orphans get the stage that is open when they begin. */
 export async function launched(
   stages: HeldStages,
-  events: HeldEvents,
-  call: Int32Array,
+  { events, call }: Pick<Launched, 'events' | 'call'>,
   places: Places,
   counts: OrphanCounts,
 ): Promise<Launched> {

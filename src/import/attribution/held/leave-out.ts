@@ -1,0 +1,77 @@
+import { type ImpossibleCounts, impossibleLeadNs, skewNs } from '../impossible.js';
+import type { HeldEvents } from './held-trace.js';
+import { sharedFloats, sharedInts } from './shared-arrays.js';
+
+/** Of activities that begin together, as many are compared with each. */
+const comparedRows = 64;
+
+/**
+ * By the rules of ../impossible.ts, in one pass over kernels or copies.
+ * @param call row of the call that launched each; −1: none
+ * @returns both without what is left out; the same arrays where nothing is
+ */
+export function leaveOut(
+  events: HeldEvents,
+  call: Int32Array,
+  calls: HeldEvents,
+  counts: ImpossibleCounts,
+): { events: HeldEvents; call: Int32Array } {
+  const { rows, start_ns } = events;
+  const callStart = calls.start_ns;
+  let out: Uint8Array | null = null;
+  let together = 0;
+  for (let i = 0; i < rows; i++) {
+    const start = start_ns[i]!;
+    if (i === 0 || start !== start_ns[i - 1]) together = i;
+    else if (isRepeated(events, i, Math.max(together, i - comparedRows))) {
+      (out ??= new Uint8Array(rows))[i] = 1;
+      counts.repeated++;
+      continue;
+    }
+    const from = call[i]!;
+    const leadNs = from < 0 ? 0 : callStart[from]! - start;
+    if (leadNs <= skewNs) continue;
+    if (leadNs > impossibleLeadNs) {
+      (out ??= new Uint8Array(rows))[i] = 1;
+      counts.beforeLaunch++;
+    } else {
+      counts.skewed++;
+      counts.mostSkewNs = Math.max(counts.mostSkewNs, leadNs);
+    }
+  }
+  return out === null ? { events, call } : without(events, call, out);
+}
+
+/** Whether one of the rows from `from` on, all of which begin with row `at`, is the same in everything. */
+function isRepeated({ dur_ns, shape, correlation, bytes }: HeldEvents, at: number, from: number): boolean {
+  for (let i = at - 1; i >= from; i--) {
+    if (
+      dur_ns[i] === dur_ns[at] &&
+      shape[i] === shape[at] &&
+      Object.is(correlation[i], correlation[at]) &&
+      (bytes === null || Object.is(bytes[i], bytes[at]))
+    )
+      return true;
+  }
+  return false;
+}
+
+function without(events: HeldEvents, call: Int32Array, out: Uint8Array): ReturnType<typeof leaveOut> {
+  const rows = out.reduce((left, one) => left + 1 - one, 0);
+  const moved = <T extends Float64Array | Int32Array>(from: T, into: T): T => {
+    for (let i = 0, row = 0; i < out.length; i++) if (out[i] === 0) into[row++] = from[i]!;
+    return into;
+  };
+  return {
+    events: {
+      rows,
+      start_ns: moved(events.start_ns, sharedFloats(rows)),
+      dur_ns: moved(events.dur_ns, sharedFloats(rows)),
+      correlation: moved(events.correlation, sharedFloats(rows)),
+      shape: moved(events.shape, sharedInts(rows)),
+      bytes: events.bytes && moved(events.bytes, sharedFloats(rows)),
+      shapes: events.shapes,
+    },
+    call: moved(call, sharedInts(rows)),
+  };
+}

@@ -1,0 +1,72 @@
+import type { Workbench } from '../../model/workbench.js';
+import { traceTables } from '../trace-tables.js';
+
+/** Kernels and copies that cannot have run as they were recorded, and clocks that disagree. */
+export interface ImpossibleCounts {
+  /** Recorded more than once; left out but for the first. */
+  repeated: number;
+  /** They begin so long before the call that launched them that no clock explains it; left out. */
+  beforeLaunch: number;
+  /** They begin before that call all the same, by more than `skewNs`. */
+  skewed: number;
+  /** The most of these. */
+  mostSkewNs: number;
+}
+
+/** Clocks of host and device are aligned to some µs; less than this is no news. */
+export const skewNs = 20_000;
+/** A kernel that begins this long before its launch says that its time is wrong, whatever clocks do. */
+export const impossibleLeadNs = 1_000_000_000;
+
+export const nothingImpossible = (): ImpossibleCounts => ({
+  repeated: 0,
+  beforeLaunch: 0,
+  skewed: 0,
+  mostSkewNs: 0,
+});
+
+/** Calls that put kernels onto a device. */
+const launchCall = /^(?:cuda|cu|hip)(?:\w*Launch\w*Kernel|GraphLaunch)/;
+
+export const isLaunch = (name: string): boolean => launchCall.test(name);
+
+/**
+ * Leaves rows out of a trace table that are there more than once: two activities of one stream that are the same in
+ * everything did not both run.
+ * @param table sorted by start_ns, some rows of which begin together
+ */
+export async function dropRepeated(
+  workbench: Workbench,
+  table: 'trace_kernels' | 'trace_copies',
+): Promise<number> {
+  // The launching operator may be known for one of them only.
+  const same = traceTables[table].filter((column) => column !== 'op_id').map((column) => `"${column}"`);
+  const repeated = `SELECT row FROM (
+      SELECT rowid AS row, row_number() OVER (PARTITION BY ${same.join(', ')} ORDER BY rowid) AS n FROM ${table}
+      WHERE start_ns IN (SELECT start_ns FROM ${table} GROUP BY start_ns HAVING count(*) > 1)) WHERE n > 1`;
+  const [found] = await workbench.query<{ n: number }>(`SELECT count(*) AS n FROM (${repeated})`);
+  if (found!.n === 0) return 0;
+  await workbench.run(
+    `CREATE TABLE attr_sorted AS SELECT * FROM ${table} WHERE rowid NOT IN (${repeated}) ORDER BY start_ns`,
+  );
+  await workbench.run(`DROP TABLE ${table}`);
+  await workbench.run(`ALTER TABLE attr_sorted RENAME TO ${table}`);
+  return found!.n;
+}
+
+/** Of attr_kernels and attr_copies: leaves out what begins long before its launch, and counts what begins before it. */
+export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
+  const lead = 'api_start_ns - start_ns';
+  for (const table of ['attr_kernels', 'attr_copies']) {
+    const [found] = await workbench.query<{ far: number; near: number; most: number | null }>(
+      `SELECT count(*) FILTER (${lead} > ${impossibleLeadNs}) AS far,
+         count(*) FILTER (${lead} > ${skewNs} AND ${lead} <= ${impossibleLeadNs}) AS near,
+         max(${lead}) FILTER (${lead} <= ${impossibleLeadNs}) AS most FROM ${table}`,
+    );
+    const { far, near, most } = found!;
+    counts.beforeLaunch += far;
+    counts.skewed += near;
+    if (near > 0) counts.mostSkewNs = Math.max(counts.mostSkewNs, most ?? 0);
+    if (far > 0) await workbench.run(`DELETE FROM ${table} WHERE ${lead} > ${impossibleLeadNs}`);
+  }
+}
