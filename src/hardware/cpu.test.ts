@@ -167,7 +167,12 @@ describe.runIf(process.platform === 'linux')('this machine against lscpu', () =>
     let report: { field: string; data: string }[];
     try {
       report = (
-        JSON.parse(execFileSync('lscpu', ['--json', '--bytes'], { encoding: 'utf8' })) as {
+        JSON.parse(
+          execFileSync('lscpu', ['--json', '--bytes'], {
+            encoding: 'utf8',
+            env: { ...process.env, LC_ALL: 'C' },
+          }),
+        ) as {
           lscpu: { field: string; data: string }[];
         }
       ).lscpu;

@@ -26,7 +26,7 @@ const literals: RegExp[] = [
   /\bxox[abprs]-[A-Za-z0-9-]{10,}/g, // Slack
   /\bAKIA[0-9A-Z]{16}\b/g, // AWS access key id
   /\bAIza[A-Za-z0-9_-]{30,}/g, // Google
-  /\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g, // JSON Web Token
+  /\beyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}/g, // JSON Web Token; its payload need not be JSON
 ];
 
 /** `Authorization: Bearer abc` and `X-Api-Key: abc`; the header's name stays. */

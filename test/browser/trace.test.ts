@@ -47,10 +47,8 @@ afterAll(async () => {
 });
 
 describe('the report of a GPU session in Chromium', () => {
-  it('opens within 2 s, draws every chart, complains about nothing, asks for nothing, is under 5 MB', async () => {
+  it('draws every chart, complains about nothing, asks for nothing, is under 5 MB', async () => {
     const { page, complaints, requests } = await open(browser, whole);
-    // Since its navigation began.
-    expect(await page.evaluate<number>('performance.now()')).toBeLessThan(2000);
     const names = await page.$$eval('[data-chart]', (boxes) =>
       boxes.map((box) => box.getAttribute('data-chart')),
     );

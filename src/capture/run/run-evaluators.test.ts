@@ -144,7 +144,7 @@ function state(pid: number): string {
 
 test('a timeout interrupts, says so, and keeps the output', async () => {
   const { executions } = await runEvaluators(
-    options(['python3', '-c', 'import time; print("begun", flush=True); time.sleep(60)'], {
+    options(['sh', '-c', 'echo begun; exec sleep 50'], {
       timeoutMs: 1500,
     }),
   );
@@ -152,13 +152,15 @@ test('a timeout interrupts, says so, and keeps the output', async () => {
   expect(clean!.failure?.code).toBe('E_TIMEOUT');
   expect(clean!.timedOut).toBe(true);
   expect(read(clean!.files, 'stdout')).toBe('begun\n');
-  expect(clean!.end_ns - clean!.start_ns).toBeLessThan(8e9);
+  // It was stopped: by itself it takes 50 s.
+  expect(clean!.end_ns - clean!.start_ns).toBeLessThan(45e9);
 });
 
 test('a background process that holds the pipes does not hold us', async () => {
   const began = Date.now();
-  const { executions } = await runEvaluators(options(['sh', '-c', 'sleep 8 & echo done']));
-  expect(Date.now() - began).toBeLessThan(6_000);
+  const { executions } = await runEvaluators(options(['sh', '-c', 'sleep 40 & echo done']));
+  // Sooner than the background process ends.
+  expect(Date.now() - began).toBeLessThan(35_000);
   expect(read(executions[0]!.files, 'stdout')).toBe('done\n');
 });
 
