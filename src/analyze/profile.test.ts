@@ -1,5 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Document } from '../model/document.js';
+import { explainSession } from './explain/explain.js';
+import { whatIf } from './what-if/what-if.js';
 import { profileDocumentSchema, type Breakdown, type ProfileResult } from '../model/documents/profile.js';
 import type { Row } from '../model/tables.js';
 import { testHome } from '../session/test-folder.js';
@@ -266,27 +268,56 @@ describe('what would help', () => {
     bytes_per_s: 1e9,
     reached_by: 'MatMul',
   });
-  const suggest = async (streams: ReturnType<typeof stream>[]) =>
-    (
-      await analyzeProfile(
-        await sessionOf(home, wholeRows(), { roofline: { ...handRoofline(), weight_streams: streams } }),
-      )
-    ).data.suggestions;
+  /** @param slower memory: the roofline is so much more of a step */
+  const streaming = (streams: ReturnType<typeof stream>[], slower = 1) => {
+    const roofline = handRoofline();
+    const bandwidth = roofline.bandwidth.map((one) => ({
+      ...one,
+      bytes_per_s: one.bytes_per_s / slower,
+    }));
+    return sessionOf(home, wholeRows(), { roofline: { ...roofline, bandwidth, weight_streams: streams } });
+  };
 
-  test('the products are replaced by measured streams, the rest stays or grows with the batch', async () => {
-    const found = await suggest([stream('int4', 2, 1.25), stream('float32', 8, 8), stream('int4', 8, 1)]);
-    // Profiled operators take 10 ms, 7 of them products; a clean step of 7.75 holds at most 7 / 10 of itself of them.
-    const rest = (7.75 * 3) / 10;
+  test('the products follow the measured streams, everything else its necessary work', async () => {
+    const streams = [stream('float32', 2, 5), stream('int4', 2, 1.25), stream('float32', 8, 8)];
+    const session = await streaming(streams, 500);
+    const { suggestions: found, stages } = (await analyzeProfile(session)).data;
     expect(found).toMatchObject([
-      { stage: 'decode', flag: '--dtype int4', per: 'instance' },
-      { stage: 'decode', flag: '--batch-size 8', per: 'token' },
+      { stage: 'decode', flag: '--dtype int4', per: 'instance', before_ms: 7.75 },
+      { stage: 'decode', flag: '--batch-size 8', per: 'token', before_ms: 7.75 / 2 },
     ]);
-    close(found[0]!.expected_ms, rest + 1.25);
-    close(found[1]!.expected_ms, (8 + 4 * rest) / 8);
+    // Profiled operators take 10 ms, 7 of them products; the clean step of 7.75 holds them at a share of that.
+    const host = stages
+      .find(({ kind }) => kind === 'decode')!
+      .bars.reduce((sum, { id, ms }) => sum + (id.startsWith('host.') ? ms : 0), 0);
+    const share = (7.75 - host) / 10;
+    close(found[0]!.expected_ms, host + share * (3 + 7 / 4));
+    // Four times the sequences: products 8 / 5, the rest up to four times as long.
+    expect(8 * found[1]!.expected_ms).toBeGreaterThan(host + share * (3 + (7 * 8) / 5));
+    expect(8 * found[1]!.expected_ms).toBeLessThan(host + share * (4 * 3 + (7 * 8) / 5) + 1e-9);
+    // One change has one expectation: the what-if and the finding say what the suggestion says.
+    for (const one of found) {
+      const { data } = await whatIf(session, [one.what_if]);
+      const stage = data.stages.find(({ kind }) => kind === 'decode')!;
+      const per = one.per === 'token' ? 8 : 1;
+      close(stage.after_ms.value! / per, one.expected_ms);
+      const { after_ms: after } = stage;
+      const [low, high] = after.value === null ? [NaN, NaN] : after.ci95!;
+      expect(low / per).toBeCloseTo(one.low_ms, 9);
+      expect(Math.min(high / per, one.before_ms)).toBeCloseTo(one.high_ms, 9);
+    }
+    const advice = (await explainSession(session)).data.findings.find(
+      ({ gain }) => gain?.what_if === 'int4',
+    )!;
+    close(advice.gain!.expected_ms, found[0]!.before_ms - found[0]!.expected_ms);
+    close(advice.gain!.after_ms, found[0]!.expected_ms);
+    expect(advice.gain!.low_ms).toBeCloseTo(found[0]!.before_ms - found[0]!.high_ms, 9);
+    close(advice.gain!.high_ms, found[0]!.before_ms - found[0]!.low_ms);
   });
 
   test('a gain under a tenth, or no stream, is not worth a line', async () => {
-    expect(await suggest([stream('int4', 2, 6.5), stream('float32', 8, 26)])).toEqual([]);
-    expect(await suggest([])).toEqual([]);
+    const small = [stream('float32', 2, 7), stream('int4', 2, 6.5), stream('float32', 8, 29)];
+    expect((await analyzeProfile(await streaming(small))).data.suggestions).toEqual([]);
+    expect((await analyzeProfile(await streaming([]))).data.suggestions).toEqual([]);
   });
 });

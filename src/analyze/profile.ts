@@ -11,6 +11,8 @@ import { stages } from './stages.js';
 import { suggestions } from './suggestions.js';
 import { telemetry } from './telemetry.js';
 import { timeline } from './timeline.js';
+import { waterfallOf } from './waterfall/profile-waterfalls.js';
+import { plannedStates } from './what-if/initial-state.js';
 
 /**
  * The answer of `inferscope profile`: where time and memory of a transformer go on this machine, and how far that is
@@ -49,7 +51,7 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       telemetry: await telemetry(database),
       timeline: await timeline(database),
       roofline,
-      suggestions: suggestions(workload, found, roofline),
+      suggestions: suggestions(await decodeState(session, found)),
       diagnosis: diagnosis({ ...parts, usableCores: typeof usableCores === 'number' ? usableCores : null }),
       environment: environment(manifest),
     };
@@ -57,6 +59,12 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
   } finally {
     await database.close();
   }
+}
+
+async function decodeState(session: Session, found: readonly StageResult[]) {
+  const decode = found.find(({ kind, bars }) => kind === 'decode' && bars.length > 0);
+  const [state] = decode ? await plannedStates(session, [waterfallOf(decode)], []) : [];
+  return state ?? null;
 }
 
 function attributionIssues(found: readonly StageResult[]): Issue[] {

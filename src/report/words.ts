@@ -171,16 +171,19 @@ export function stageSentence(stage: StageResult): string {
   return `${stage.kind}: ${time}; MFU${nbsp}${formatUtilization(stage.mfu)}, MBU${nbsp}${formatUtilization(stage.mbu)}, ${boundWords(stage)}`;
 }
 
-/** "int4 weights: 2.53 ms per step expected instead of 7.82 ms (try --dtype int4)". */
-export function suggestionSentence(suggestion: Suggestion, result: ProfileResult): string {
-  const perToken = suggestion.per === 'token';
-  const per = perToken ? ' per token' : suggestion.stage === 'decode' ? ' per step' : '';
-  const now = stageNamed(result, suggestion.stage)?.duration_ms.value ?? null;
-  // A decode step makes one token for every sequence of the batch.
-  const batch = perToken ? (result.workload.batch_size ?? 1) : 1;
-  const instead = now === null ? '' : ` instead of ${formatMs(now / batch)}`;
-  const flag = suggestion.flag ? ` (try ${suggestion.flag.replaceAll(' ', nbsp)})` : '';
-  return `${suggestion.change}: ${formatMs(suggestion.expected_ms)}${per} expected${instead}${flag}`;
+/** "int4 weights: 2.53 ms per step expected (2.1 to 3.0 ms) instead of 7.82 ms (try --dtype int4)". */
+export function suggestionSentence({
+  change,
+  stage,
+  flag,
+  per,
+  before_ms,
+  expected_ms,
+  low_ms,
+  high_ms,
+}: Suggestion): string {
+  const unit = per === 'token' ? ' per token' : stage === 'decode' ? ' per step' : '';
+  return `${change}: ${formatMs(expected_ms)}${unit} expected (${formatMs(low_ms)} to ${formatMs(high_ms)}) instead of ${formatMs(before_ms)} (try ${flag.replaceAll(' ', nbsp)})`;
 }
 
 /** Reasons of the missing figures among `named`, one line a reason: "MFU, MBU: no roofline was measured". */

@@ -5,7 +5,7 @@ import { onCpu, remote } from '../bench/machine.js';
 import { usesGraphs } from '../bench/roof.js';
 import { deviceOf } from '../device.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
-import { graphNode, nodeGapNs, slowNodeGapNs } from './idle-causes.js';
+import { graphNode, nodeGapNs, slowNodeGapNs, staticCacheShare } from './idle-causes.js';
 import { launchTogether } from './launch-changes.js';
 import { benchStepSql } from './queries/bench-queries.js';
 import type { FindingContext, FoundDraft, RuleOutcome } from './rule.js';
@@ -17,12 +17,6 @@ import { aStage, count, everyStage, ms, part, plural } from './words.js';
 const leastKernels = 20;
 /** Of a step: a device that is busy for more gains nothing that another run would show. */
 const mostBusy = 0.9;
-/**
- * A graph needs a static KV cache behind a mask, which costs kernels time: of TinyLlama's eager steps on an H200 17 % at batch 1
- * and 74 % at batch 32 (2.73 → 4.74 ms; docs/gpu-tour.md, Benchmarks on an H200).
- */
-export const staticCacheShare = 0.75;
-
 export interface StepLaunches {
   /** Of a mean step: W, time in which the device has work, and idle time in which the host computes, ms. */
   step_ms: number;

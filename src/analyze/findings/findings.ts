@@ -11,7 +11,8 @@ import type { TraceScope } from '../trace/scope.js';
 import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { standaloneSql } from '../waterfall/standalone.js';
 import { makeWindowSums } from '../waterfall/window-sums.js';
-import { ranked } from './ranking.js';
+import { withExpectedGains } from '../what-if/expected-gains.js';
+import { type Found, ranked } from './ranking.js';
 import type { FindingContext, Rule } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
@@ -95,15 +96,12 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/**
- * Runs every rule over the session and ranks what they find: by ms at stake over the whole run, gains clamped to the
- * bars they name, findings that another hides marked. An empty list is an answer.
- */
-export async function findings(
+/** What every rule came to, and what those that fired found: gains are the rules' own still. */
+export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
-): Promise<{ findings: Finding[]; rules: ExplainResult['rules'] }> {
-  const found = [];
+): Promise<{ found: Found[]; outcomes: ExplainResult['rules'] }> {
+  const found: Found[] = [];
   const outcomes: ExplainResult['rules'] = [];
   for (const rule of rules) {
     const result = await rule.find(context);
@@ -116,5 +114,19 @@ export async function findings(
       why: result.outcome === 'fired' ? drafts.map(({ title }) => title).join('; ') : result.why,
     });
   }
-  return { findings: ranked(found, await stageTimes(context)), rules: outcomes };
+  return { found, outcomes };
+}
+
+/**
+ * Runs every rule over the session and ranks what they find: by ms at stake over the whole run. The gain of a change that
+ * `--what-if` has a word for is what that expects; others are at most the bars they name. Findings that another hides are
+ * marked. An empty list is an answer.
+ */
+export async function findings(
+  context: FindingContext,
+  rules: readonly Rule[] = allRules,
+): Promise<{ findings: Finding[]; rules: ExplainResult['rules'] }> {
+  const { found, outcomes } = await firedRules(context, rules);
+  const expected = await withExpectedGains(context, found);
+  return { findings: ranked(expected, await stageTimes(context)), rules: outcomes };
 }

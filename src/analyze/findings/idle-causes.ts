@@ -10,6 +10,12 @@ export const nodeGapNs = 450;
 export const slowNodeGapNs = 1500;
 
 /**
+ * A graph needs a static KV cache behind a mask, which costs kernels time: of TinyLlama's eager steps on an H200 17 % at batch 1
+ * and 74 % at batch 32 (2.73 → 4.74 ms; docs/gpu-tour.md, Benchmarks on an H200).
+ */
+export const staticCacheShare = 0.75;
+
+/**
  * From one node of a graph to the next on this GPU: the measured period of empty nodes, else what was seen on an H200.
  * @returns least_ns what every gap keeps anyway (idleCauses.floor), and words after "follow each other"
  */

@@ -23,9 +23,9 @@ interface Ranked {
 }
 
 /**
- * Findings of all rules, the largest stake over the whole run first. A gain is at most the bars its finding names; bars
- * that two findings name stay with the larger one, and the other says hidden_by unless half of its gain is left. So gains
- * that are not hidden never sum to more than the stage's time.
+ * Findings of all rules, the largest stake over the whole run first. A gain that no what-if computes is at most the bars
+ * its finding names; bars that two findings name stay with the larger one, and the other says hidden_by unless half of its
+ * gain is left. So such gains that are not hidden never sum to more than the stage's time.
  */
 export function ranked(found: readonly Found[], stages: readonly StageTime[]): Finding[] {
   const all = found
@@ -100,8 +100,8 @@ function clamped(
   ceiling: number,
   stage: StageTime | undefined,
 ): NonNullable<Finding['gain']> {
-  // Of a token: the stage's bars do not shrink by it.
-  if (gain.per === 'token') return gain;
+  // Of a token: the stage's bars do not shrink by it. Of a what-if: the bars were computed anew, the roofline's too.
+  if (gain.per === 'token' || gain.what_if !== null) return gain;
   const expected_ms = Math.max(0, Math.min(gain.expected_ms, stake, ceiling));
   return {
     ...gain,

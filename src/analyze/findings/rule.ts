@@ -45,7 +45,7 @@ export type FoundDraft = Omit<
   'id' | 'rule' | 'severity' | 'at_stake_share' | 'hidden_by' | 'references' | 'gain'
 > & {
   /** Of a mean instance of the stage, unless it says otherwise. */
-  gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'token' }) | null;
+  gain: (Omit<NonNullable<Finding['gain']>, 'per'> & { per?: 'stage' | 'token' }) | null;
   stage: WaterfallKind | null;
   /** At stake over the whole run, ms, where that is not at_stake_ms of every instance of the stage. */
   run_ms?: number;

@@ -126,7 +126,8 @@ const samplingSql = (rooflineMs: number): string =>
     WHERE s.execution_id = 'clean' AND s.kind = 'sampling' AND NOT s.warmup GROUP BY ALL) GROUP BY launch)
 UNION ALL SELECT '(roofline)', NULL, ${-rooflineMs}`;
 
-function waterfallOf(stage: StageResult): StageWaterfall {
+/** The same stage as a waterfall. */
+export function waterfallOf(stage: StageResult): StageWaterfall {
   const measured = stage.duration_ms.value ?? 0;
   const total = stage.bars.reduce((sum, { ms }) => sum + ms, 0);
   const { bandwidth_bytes_per_s: bandwidth } = stage;

@@ -31,8 +31,8 @@ export interface Scaling {
   after: StageNeeds;
   /** Factor for classes without necessary work: their bytes grow or shrink by it. */
   other: (name: string) => number;
-  /** Factors known better than by necessary work. */
-  known?: ReadonlyMap<string, number>;
+  /** Factors of classes with necessary work that are known better than by it: measured ones. */
+  known?: ReadonlyMap<string, number> | undefined;
   /** Factor for copies between host and device. */
   copies?: number;
   how: (name: string, factor: number) => string;

@@ -1,6 +1,5 @@
-import type { Finding } from '../../model/documents/explain.js';
 import { withHostLimit } from './host-limit.js';
-import { type Effect, type StageState, unchanged } from './stage-state.js';
+import { type ComputedGain, type Effect, type StageState, unchanged } from './stage-state.js';
 
 /** What a gain is known to at best. */
 const leastError = 0.05;
@@ -22,7 +21,7 @@ export function fromFindings(state: StageState, word: 'fused-attention' | 'fused
   return word === 'fused-elementwise' ? fusedElementwise(state) : unchanged(state, nothingFound[word]);
 }
 
-function gained(state: StageState, { gain, bars: ids, title }: Finding): Effect {
+function gained(state: StageState, { gain, bars: ids, title }: ComputedGain): Effect {
   const { expected_ms: expected, low_ms: low, high_ms: high, assumption } = gain!;
   const own = ids.filter((id) => (state.bars.get(id) ?? 0) > 0);
   const held = own.reduce((sum, id) => sum + state.bars.get(id)!, 0);

@@ -1,4 +1,4 @@
-import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import type { StageWaterfall } from '../../model/documents/explain.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Session } from '../../session/open.js';
@@ -16,20 +16,20 @@ import { gpuPeaks, type Peaks } from '../waterfall/necessary.js';
 import { peaksUsed, waterfallFacts } from '../waterfall/waterfall.js';
 import { launchIdleMs } from './launch-changes.js';
 import { plannedShape, tracedShapes } from './stage-needs.js';
-import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
+import { classOfBar, type ComputedGain, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
 
 /** Every stage of a session as it was measured, with all that changes reckon with. */
 export async function initialStates(
   session: Session,
   context: FindingContext,
-  findings: readonly Finding[],
+  findings: readonly ComputedGain[],
 ): Promise<StageState[]> {
   const stages = context.waterfalls.filter(
     ({ kind, measured_ms: time }) => changeable.has(kind) && time.value !== null,
   );
   return context.scope
     ? ofTrace(session, context, context.scope, stages, findings)
-    : ofPlan(session, stages, findings);
+    : plannedStates(session, stages, findings);
 }
 
 const changeable = new Set(['prefill', 'decode', 'mixed', 'outside']);
@@ -39,7 +39,7 @@ async function ofTrace(
   context: FindingContext,
   scope: TraceScope,
   stages: readonly StageWaterfall[],
-  findings: readonly Finding[],
+  findings: readonly ComputedGain[],
 ): Promise<StageState[]> {
   const facts = await stageFacts(context);
   const { model, roofs } = await waterfallFacts(session, context.database, scope);
@@ -86,10 +86,11 @@ async function hostTimes({ database }: TraceScope): Promise<Map<string, number>>
   return new Map(rows.map(({ kind, ms }) => [kind, ms]));
 }
 
-async function ofPlan(
+/** Stages whose sizes the run planned: of the embedded engine and of benchmarks. */
+export async function plannedStates(
   session: Session,
   stages: readonly StageWaterfall[],
-  findings: readonly Finding[],
+  findings: readonly ComputedGain[],
 ): Promise<StageState[]> {
   const { manifest } = session;
   const { workload } = manifest;
@@ -131,6 +132,7 @@ async function ofPlan(
       nodeNs: roofs?.graphNodeNs.value ?? null,
       gpuName: roofs?.name ?? null,
       onCpu: cpu,
+      weightStreams: roofline?.weight_streams ?? [],
     });
   });
 }
@@ -144,7 +146,7 @@ const needsOf = (
 
 function stateOf(
   waterfall: StageWaterfall,
-  findings: readonly Finding[],
+  findings: readonly ComputedGain[],
   needs: StageNeeds | MissingFigure,
 ): StageState {
   const bars = waterfall.bars.filter(({ id }) => id !== 'profiler_overhead');
@@ -168,6 +170,7 @@ function stateOf(
     findings,
     gpuName: null,
     onCpu: false,
+    weightStreams: [],
   };
 }
 

@@ -1,10 +1,10 @@
 import { gpuHostLink } from '../../hardware/gpu-peaks.js';
-import { staticCacheShare } from '../findings/bench-launches.js';
 import {
   type IdleCauses,
   idleCauses,
   nodeGapNs,
   slowNodeGapNs,
+  staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';

@@ -1,5 +1,6 @@
 import type { StageShape } from '../../llm/shape.js';
 import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import type { WeightStream } from '../../model/documents/roofline.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { StageFacts } from '../findings/stage-facts.js';
 import type { WorkloadModel } from '../model-work.js';
@@ -12,6 +13,11 @@ export interface StageNeeds {
   shape: StageShape;
   peaks: Peaks;
 }
+
+/** What a change needs of a rule's finding. */
+export type ComputedGain = Pick<Finding, 'stage' | 'title' | 'bars'> & {
+  gain: Omit<NonNullable<Finding['gain']>, 'per'> | null;
+};
 
 /** A stage between two changes. Every change takes one and gives the next; nothing here is ever modified. */
 export interface StageState {
@@ -36,10 +42,12 @@ export interface StageState {
   launchIdleMs: number;
   /** Measured period from node to node of a replayed graph, ns; null where none was measured. */
   nodeNs: number | null;
-  /** Of the session, for changes that a rule already reckons. */
-  findings: readonly Finding[];
+  /** Found in the session, for changes whose gain a rule computes. */
+  findings: readonly ComputedGain[];
   gpuName: string | null;
   onCpu: boolean;
+  /** Measured rates at which this CPU's matrix products stream weights, by format and batch; empty on a GPU. */
+  weightStreams: readonly WeightStream[];
 }
 
 /** What a change does to a stage. */

@@ -8,7 +8,7 @@ import { gpuRoofs } from '../roofs.js';
 import { gpuPeaks, necessaryOf } from '../waterfall/necessary.js';
 import { launchIdleMs } from './launch-changes.js';
 import { isIdleBar, type StageState } from './stage-state.js';
-import { changed } from './what-if.js';
+import { changed } from './changed.js';
 import { parseChanges } from './words.js';
 
 /**
@@ -94,6 +94,7 @@ function tour(): StageState {
     findings: [],
     gpuName: 'NVIDIA H200',
     onCpu: false,
+    weightStreams: [],
   };
   return { ...state, launchIdleMs: launchIdleMs(state) };
 }

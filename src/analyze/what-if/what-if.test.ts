@@ -11,7 +11,7 @@ import { gpuRoofs } from '../roofs.js';
 import { tinyConfig } from '../test-session.js';
 import { gpuPeaks, necessaryOf, type Peaks } from '../waterfall/necessary.js';
 import { classOfBar, isIdleBar, type StageNeeds, type StageState } from './stage-state.js';
-import { changed } from './what-if.js';
+import { changed } from './changed.js';
 import { changeWords, parseChanges } from './words.js';
 
 describe('the words', () => {
@@ -106,6 +106,7 @@ function stateOf(bars: Record<string, number>, change: Partial<StageState> = {})
     findings: [],
     gpuName: 'NVIDIA H200',
     onCpu: false,
+    weightStreams: [],
     ...change,
   };
 }

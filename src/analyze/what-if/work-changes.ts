@@ -6,14 +6,29 @@ import { bytesPerElement, type DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
 import { gpuRoofs } from '../roofs.js';
-import { rebased, scaledKernels } from './class-times.js';
+import { rebased, type Scaling, scaledKernels } from './class-times.js';
 import { type Effect, type StageNeeds, type StageState, unchanged } from './stage-state.js';
+import { streamFactor } from './weight-streams.js';
 
 /**
  * Fused attention in 16 bits over the one in float32, which uses no tensor cores: seen a fifth on an H200 (the half_precision
  * rule's figure), however far the peaks are apart.
  */
 const halfAttention = 0.2;
+
+/** Matrix products by the measured weight streams of a CPU, where both sides have one. */
+function streamed(
+  state: StageState,
+  before: StageNeeds,
+  after: StageNeeds,
+): { known: Scaling['known']; how: string[] } {
+  const factor = streamFactor(state, before, after);
+  if (factor === null) return { known: undefined, how: [] };
+  return {
+    known: new Map([['gemm', factor]]),
+    how: [`matrix products ${times(factor)}, as the weight streams measured on this machine`],
+  };
+}
 
 const times = (factor: number) => `× ${Number(factor.toPrecision(3))}`;
 
@@ -22,13 +37,17 @@ export function withBatch(state: StageState, batchSize: number): Effect | Missin
   const { needs } = state;
   if ('reason' in needs) return needs;
   const factor = batchSize / needs.shape.batchSize;
+  const after = { ...needs, shape: { ...needs.shape, batchSize } };
+  const products = streamed(state, needs, after);
   return scaledKernels(state, {
-    after: { ...needs, shape: { ...needs.shape, batchSize } },
+    after,
     other: () => factor,
+    ...streamed(state, needs, after),
     copies: factor,
     how: (name, by) =>
       `${name} ${times(by)}: weights once a step, everything else for each of ${batchSize} sequences`,
     assumptions: [
+      ...products.how,
       `${batchSize} sequences of the same length instead of ${needs.shape.batchSize}; launches and host stay, sampling included`,
       'memory is not checked: inferscope estimate says whether they fit',
     ],
@@ -77,15 +96,17 @@ export function withDtype(state: StageState, dtype: DType): Effect | MissingFigu
   const weights = averageBytesPerWeight(storage.weights.linear);
   const before = needs.model.storage;
   const elements = bytesPerElement[storage.activations] / bytesPerElement[before.activations];
+  const after = { ...needs, model: { ...needs.model, storage } };
+  const products = streamed(state, needs, after);
+  const halved = before.activations === 'float32' && elements < 1 && !onCpu;
   return scaledKernels(state, {
-    after: { ...needs, model: { ...needs.model, storage } },
+    after,
     other: () => elements,
     copies: elements,
-    ...(before.activations === 'float32' && elements < 1 && !onCpu
-      ? { known: new Map([['attention', halfAttention]]) }
-      : {}),
+    known: halved ? new Map([['attention', halfAttention]]) : products.known,
     how: (name, by) => `${name} ${times(by)}: bytes and peak of ${storage.weights.name}`,
     assumptions: [
+      ...products.how,
       `${storage.weights.name}: ${Number(weights.toPrecision(3))} bytes a weight instead of ${Number(averageBytesPerWeight(before.weights.linear).toPrecision(3))}, multiplied in ${computed}, activations in ${storage.activations}`,
       ...(storage.weights.compute === null && storage.weights.linear.scale !== null
         ? ['weights are unpacked inside the products, at no extra time']

@@ -184,13 +184,19 @@ export const timelineSchema = z.object({
   ),
 });
 
-/** A change worth trying, with the gain that arithmetic and this machine's measured roofs let one expect. */
+/** A change worth trying, with the time that `explain --what-if` expects after it. */
 export const suggestionSchema = z.object({
   stage: z.enum(['prefill', 'decode']),
   change: z.string(),
   flag: z.string(),
-  /** ms per stage instance, or per token where `per` says so. */
+  /** The same change as `explain --what-if` takes it. */
+  what_if: z.string(),
+  /** Before and after the change, ms per stage instance, or per token where `per` says so. */
+  before_ms: z.number(),
   expected_ms: z.number(),
+  /** Interval of expected_ms. */
+  low_ms: z.number(),
+  high_ms: z.number(),
   per: z.enum(['instance', 'token']),
   assumption: z.string(),
 });

@@ -72,6 +72,7 @@ export const rooflineDocumentSchema = documentSchema(
 );
 
 export type MachineRoofline = z.infer<typeof machineRooflineSchema>;
+export type WeightStream = z.infer<typeof weightStreamSchema>;
 export type BandwidthPoint = z.infer<typeof bandwidthPointSchema>;
 type Data = z.infer<typeof rooflineDocumentSchema>['data'];
 type GpuFields = 'gpu' | 'gpu_cached' | 'gpu_age_s';

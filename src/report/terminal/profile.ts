@@ -209,7 +209,7 @@ export function profileSummary(
   if (data.suggestions.length > 0) {
     lines.push('', `  ${colour.bold('What would help')}`);
     for (const suggestion of data.suggestions) {
-      lines.push(...hanging('    ', suggestionSentence(suggestion, data), width));
+      lines.push(...hanging('    ', suggestionSentence(suggestion), width));
     }
   }
   const said = noticeLines(document, width);

@@ -6,7 +6,8 @@ import { profileOf } from '../session-analyses.js';
 
 /** What the observations of an embedded engine's profile (src/analyze/observations.ts) mean in bars of its waterfall. */
 const barsOf: Record<string, string[]> = {
-  weights_per_step: ['roofline'],
+  // Smaller weights shorten what products take over the roofline as well.
+  weights_per_step: ['roofline', 'serial', 'inefficiency.gemm'],
   prefill_near_peak: ['roofline'],
   prefill_far_from_peak: ['serial', 'inefficiency.gemm'],
   kv_cache_copied: ['nonessential.copy'],
@@ -57,20 +58,20 @@ async function finding(
     evidence: [evidence],
     check: 'inferscope profile with the change, then: inferscope session compare @last~1 @last',
   };
-  const useful = id === 'weights_per_step' && suggestion !== undefined && measured !== null;
-  if (useful) {
-    const expected = measured - suggestion.expected_ms;
+  if (id === 'weights_per_step' && suggestion !== undefined) {
+    const { before_ms, expected_ms, low_ms, high_ms, change, flag, what_if, assumption } = suggestion;
+    const expected = before_ms - expected_ms;
     return {
       ...about,
-      at_stake_ms: atStake,
-      change: { kind: 'flag', text: `Take ${suggestion.change}.`, example: suggestion.flag },
+      at_stake_ms: Math.max(expected, atStake ?? 0),
+      change: { kind: 'flag', text: `Take ${change}.`, example: flag },
       gain: {
         expected_ms: expected,
-        low_ms: expected * 0.7,
-        high_ms: Math.min(measured, expected * 1.3),
-        after_ms: suggestion.expected_ms,
-        assumption: suggestion.assumption,
-        what_if: suggestion.flag === '--dtype int4' ? 'dtype=int4' : null,
+        low_ms: Math.max(0, before_ms - high_ms),
+        high_ms: before_ms - low_ms,
+        after_ms: expected_ms,
+        assumption,
+        what_if,
       },
     };
   }

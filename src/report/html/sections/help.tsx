@@ -15,8 +15,8 @@ export const helpSection: Section = {
       <ol class="help">
         {data.suggestions.map((suggestion) => (
           <li>
-            <strong>{suggestion.stage}</strong>: {suggestionSentence(suggestion, data)}
-            <small>Assumes that {suggestion.assumption}.</small>
+            <strong>{suggestion.stage}</strong>: {suggestionSentence(suggestion)}
+            <small>{suggestion.assumption}</small>
           </li>
         ))}
       </ol>

@@ -133,7 +133,7 @@ export const Summary: FC<{
             <dt>
               <a href="#help">Try</a>
             </dt>
-            <dd>{sentence(suggestionSentence(suggestion, data))}</dd>
+            <dd>{sentence(suggestionSentence(suggestion))}</dd>
           </div>
         )}
       </dl>

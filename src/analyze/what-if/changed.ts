@@ -1,0 +1,113 @@
+import type { WhatIfResult } from '../../model/documents/explain.js';
+import { figure, type MissingFigure } from '../../model/figure.js';
+import { fromFindings } from './finding-changes.js';
+import { withCudaGraph, withoutSync, withPinnedCopies } from './launch-changes.js';
+import { type Effect, measuredSpread, type StageState, sumOf } from './stage-state.js';
+import type { Change } from './words.js';
+import { withBatch, withContext, withDtype, withGpu } from './work-changes.js';
+
+export type StageResult = WhatIfResult['stages'][number];
+
+const apply = (state: StageState, change: Change): Effect | MissingFigure => {
+  switch (change.word) {
+    case 'cudagraph':
+      return withCudaGraph(state);
+    case 'no-sync':
+      return withoutSync(state);
+    case 'pinned-copies':
+      return withPinnedCopies(state);
+    case 'fused-attention':
+    case 'fused-elementwise':
+      return fromFindings(state, change.word);
+    case 'batch-size':
+      return withBatch(state, change.batchSize);
+    case 'context-len':
+      return withContext(state, change.contextLen);
+    case 'dtype':
+      return withDtype(state, change.dtype);
+    case 'gpu':
+      return withGpu(state, change.name);
+  }
+};
+
+/** One stage after all changes. Errors of the changes add up; the spread of what was measured is independent of them. */
+export function changed(before: StageState, changes: readonly Change[]): StageResult {
+  let state = before;
+  const how = new Map<string, string>();
+  const assumptions: string[] = [];
+  let less = 0;
+  let more = 0;
+  for (const change of changes) {
+    const effect = apply(state, change);
+    if ('reason' in effect) return unknown(before, effect);
+    for (const [id, text] of effect.how) how.set(id, text);
+    assumptions.push(...effect.assumptions);
+    less += effect.lessMs;
+    more += effect.moreMs;
+    state = effect.state;
+  }
+  const beforeMs = sumOf(before.bars);
+  const afterMs = sumOf(state.bars);
+  const measured = measuredSpread(before.waterfall) * afterMs;
+  const low = Math.max(0, afterMs - Math.hypot(measured, less));
+  const high = afterMs + Math.hypot(measured, more);
+  const { batch_before, batch_after } = batches(before, state);
+  const perToken = batch_before !== batch_after && before.waterfall.kind !== 'prefill';
+  return {
+    kind: before.waterfall.kind,
+    point: before.waterfall.point,
+    before_ms: beforeFigure(before, beforeMs),
+    after_ms: figure(afterMs, 'ms', `bars after ${changes.map(({ text }) => text).join(', ')}`, {
+      ci95: [low, high],
+    }),
+    per_token_before_ms: perToken && batch_before ? beforeMs / batch_before : null,
+    per_token_after_ms: perToken && batch_after ? afterMs / batch_after : null,
+    bars: barsOf(before, state, how),
+    assumptions: [...new Set(assumptions)],
+  };
+}
+
+const batches = (before: StageState, after: StageState) => ({
+  batch_before: 'shape' in before.needs ? before.needs.shape.batchSize : null,
+  batch_after: 'shape' in after.needs ? after.needs.shape.batchSize : null,
+});
+
+/** The clean time where there is one: bars sum to it. */
+function beforeFigure({ waterfall }: StageState, ms: number): StageResult['before_ms'] {
+  const { clean_ms: clean, measured_ms: measured } = waterfall;
+  const told = clean.value !== null && Math.abs(clean.value - ms) <= 0.01 * ms ? clean : measured;
+  if (told.value !== null && Math.abs(told.value - ms) <= 0.01 * ms) return told;
+  return figure(ms, 'ms', 'bars without what the profiler added');
+}
+
+function unknown(before: StageState, why: MissingFigure): StageResult {
+  return {
+    kind: before.waterfall.kind,
+    point: before.waterfall.point,
+    before_ms: beforeFigure(before, sumOf(before.bars)),
+    after_ms: why,
+    per_token_before_ms: null,
+    per_token_after_ms: null,
+    bars: [],
+    assumptions: [],
+  };
+}
+
+function barsOf(
+  before: StageState,
+  after: StageState,
+  how: ReadonlyMap<string, string>,
+): StageResult['bars'] {
+  const ids = [...new Set([...before.bars.keys(), ...after.bars.keys()])];
+  return ids.flatMap((id) => {
+    const from = before.bars.get(id) ?? 0;
+    const to = after.bars.get(id) ?? 0;
+    if (Math.abs(to - from) <= 1e-9) return [];
+    const why =
+      how.get(id) ??
+      (after.idleBars.has(id) || before.idleBars.has(id)
+        ? 'what the device waits for the host: the host itself needs as long as before'
+        : 'follows from the others');
+    return [{ id, before_ms: from, after_ms: to, how: why }];
+  });
+}

@@ -1,0 +1,77 @@
+import type { Found } from '../findings/ranking.js';
+import type { FindingContext, FoundDraft } from '../findings/rule.js';
+import { InferscopeError } from '../../model/errors.js';
+import { changed, type StageResult } from './changed.js';
+import { initialStates } from './initial-state.js';
+import type { StageState } from './stage-state.js';
+import { parseChanges } from './words.js';
+
+/** What a change is expected to save of a mean instance of a stage, or of a token where it makes no step shorter. */
+export interface ExpectedGain {
+  per: 'stage' | 'token';
+  before_ms: number;
+  expected_ms: number;
+  low_ms: number;
+  high_ms: number;
+  after_ms: number;
+  assumption: string;
+}
+
+/**
+ * The one expectation of a change that `--what-if` has a word for: findings, suggestions and the check afterwards have it
+ * from here, so that one change has one gain and one interval.
+ * @param word as `--what-if` takes it: int4, batch-size=8
+ * @returns null where the stage lacks what a prediction needs
+ */
+export function expectedGain(state: StageState, word: string): ExpectedGain | null {
+  const result = resultOf(state, word);
+  if (result === null) return null;
+  const { before_ms: before, after_ms: after, per_token_before_ms: tokenBefore } = result;
+  if (before.value === null || after.value === null) return null;
+  const perToken = tokenBefore !== null && result.per_token_after_ms !== null;
+  const tokens = perToken ? after.value / result.per_token_after_ms! : 1;
+  const from = perToken ? tokenBefore : before.value;
+  const [low, high] = after.ci95 ?? [after.value, after.value];
+  return {
+    per: perToken ? 'token' : 'stage',
+    before_ms: from,
+    expected_ms: from - after.value / tokens,
+    low_ms: Math.max(0, from - high / tokens),
+    high_ms: from - low / tokens,
+    after_ms: after.value / tokens,
+    assumption: sentence(result),
+  };
+}
+
+function resultOf(state: StageState, word: string): StageResult | null {
+  try {
+    return changed(state, parseChanges([word]));
+  } catch (error) {
+    // A device without a peak in the dtype: nothing is expected of it.
+    if (error instanceof InferscopeError && error.code === 'E_DTYPE') return null;
+    throw error;
+  }
+}
+
+const sentence = ({ assumptions }: StageResult): string => {
+  const text = assumptions.join('; ');
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+};
+
+/** Gains of drafts that name a change of `--what-if`, as that computes them; where it cannot, the rule's own gain stays. */
+export async function withExpectedGains(context: FindingContext, found: readonly Found[]): Promise<Found[]> {
+  if (!found.some(({ draft }) => draft.gain?.what_if)) return [...found];
+  const drafts = found.map(({ draft }) => draft);
+  const states = await initialStates(context.session, context, drafts);
+  return found.map((one) => ({ ...one, draft: withExpectedGain(one.draft, states) }));
+}
+
+function withExpectedGain(draft: FoundDraft, states: readonly StageState[]): FoundDraft {
+  const { gain, stage } = draft;
+  if (!gain?.what_if) return draft;
+  const state = states.find(({ waterfall }) => waterfall.kind === stage);
+  const expected = state ? expectedGain(state, gain.what_if) : null;
+  if (!state || expected === null) return { ...draft, gain: { ...gain, what_if: null } };
+  const { before_ms: _before, ...numbers } = expected;
+  return { ...draft, gain: { ...numbers, what_if: gain.what_if } };
+}

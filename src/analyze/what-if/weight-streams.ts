@@ -1,0 +1,35 @@
+import type { Storage } from '../../llm/storage.js';
+import type { WeightStream } from '../../model/documents/roofline.js';
+import type { StageNeeds, StageState } from './stage-state.js';
+
+/** How the roofline names the format in which weights are streamed; null for one that it does not measure. */
+export function streamFormat({ weights }: Storage): string | null {
+  if (weights.name === 'float32') return 'float32';
+  return weights.linear.bytesPerWeight === 0.5 && weights.compute === 'int8' ? 'int4' : null;
+}
+
+/** Weights per second of the measured stream; null where this format was not measured at this batch. */
+export function streamRate(
+  streams: readonly WeightStream[],
+  format: string | null,
+  batchSize: number,
+): number | null {
+  const stream = streams.find((one) => one.format === format && one.batch_size === batchSize);
+  return stream?.weights_per_s ?? null;
+}
+
+/**
+ * Time of a decode step's matrix products after a change over the time before, by the weight streams that were measured on
+ * this CPU: kernels of other formats and batches reach other shares of the roof. Null where one of the two was not measured.
+ */
+export function streamFactor(
+  { weightStreams }: StageState,
+  before: StageNeeds,
+  after: StageNeeds,
+): number | null {
+  if (before.shape.phase !== 'decode') return null;
+  const rateOf = ({ model, shape }: StageNeeds) =>
+    streamRate(weightStreams, streamFormat(model.storage), shape.batchSize);
+  const [from, to] = [rateOf(before), rateOf(after)];
+  return from === null || to === null ? null : from / to;
+}
