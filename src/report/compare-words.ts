@@ -41,3 +41,8 @@ export const statusWords: Record<KernelChange, string> = {
 export function countWords(count: number): string {
   return Number.isInteger(count) || count >= 100 ? formatCount(Math.round(count)) : count.toFixed(1);
 }
+
+/** Of a class without a value: the phase ran and its kernels or operators were not recorded, or there is no such phase. */
+export function notRecorded(stages: CompareResult['stages'], phase: string, session: number): string {
+  return stages.find((stage) => stage.phase === phase)?.values[session] ? 'not recorded' : noValue;
+}

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { compareDocumentSchema, type CompareResult } from '../../model/documents/compare.js';
-import type { Document } from '../../model/document.js';
+import { compareDocumentSchema, type CompareResult, compareVersion } from '../../model/documents/compare.js';
+import { document, type Document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { compareReport } from '../../report/html/compare.js';
 import { compareSummary } from '../../report/terminal/compare.js';
@@ -88,6 +88,7 @@ async function side(
   half: number,
   kernels: Partial<SideKernel>[],
   tiles: string[],
+  tokens = 1,
 ): Promise<Side> {
   const session = await sessionOf(home, {}, { kind: 'import', roofline: null });
   return {
@@ -105,8 +106,10 @@ async function side(
           main_cause: 'host',
           kernels: 3,
           launches: 3,
-          tokens_per_s: { value: null, reason: { code: 'x', text: 'x' } },
+          tokens,
+          mfu: figure((0.01 * tokens) / ms, 'ratio', 'hand'),
         },
+        mfu_ms: ms,
       },
     ],
     kernels: kernels.map((one) => ({
@@ -174,6 +177,33 @@ test('status of kernels, significance of stages, tiles by place, a matrix of thr
   );
   expect(matrix.gemm_tiles.every((row) => row.matched_by === 'share')).toBe(true);
   expect(matrix.headlines[0]!.text).toContain('2.0 times slower');
+});
+
+test('across batch sizes: throughput, time per token, scaling and MFU, not the time of a step', async () => {
+  // 1 token in 10 ms against 256 in 17.3 ms: 100 and 14798 tok/s.
+  const one = await side(10, 0.3, [{ name: 'a', count: 7 }], ['64x8x64'], 1);
+  const many = await side(17.3, 0.3, [{ name: 'b', count: 7 }], ['128x256x64'], 256);
+  const { stages, headlines } = compareSides('trace', [one, many]);
+  const [from, to] = stages[0]!.values;
+  expect([from!.tokens_per_s.value, from!.ms_per_token.value]).toEqual([100, 10]);
+  expect(to!.tokens_per_s.value).toBeCloseTo(14_797.7, 1);
+  expect(to!.ms_per_token.value).toBeCloseTo(0.067_58, 5);
+  expect(to!.mfu.value).toBeCloseTo(0.148, 3);
+  const [stage] = headlines;
+  for (const told of ['148x', '58 % of linear scaling', 'MFU', '1 → 256 tokens'])
+    expect(stage!.text).toContain(told);
+  expect(stage!.text).not.toMatch(/slower|faster/);
+  const gemms = headlines.find(({ id }) => id === 'gemm_tiles')!.text;
+  for (const told of ['7 GEMMs', '64x8x64 → 128x256x64']) expect(gemms).toContain(told);
+});
+
+test('what a session did not record is not 0 ms, not new and not gone', async () => {
+  const whole = await side(10, 0.3, [{ name: 'a' }], []);
+  const bare = await side(10, 0.3, [], []);
+  const data = compareSides('profile', [whole, bare]);
+  expect(data.classes.map(({ values, changes }) => [values[1], changes[1]])).toEqual([[null, null]]);
+  expect(data.kernels).toEqual([]);
+  expect(compareSummary(document('compare', compareVersion, data, []), 80)).toContain('not recorded');
 });
 
 test('profiles of the embedded engine compare by operators, with the interval of the clean execution', async () => {

@@ -1,8 +1,8 @@
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { Change, CompareResult, KernelChange } from '../../model/documents/compare.js';
+import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
-import type { Figure } from '../../model/figure.js';
+import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { attentionOf } from './attention.js';
 import { environmentDifferences } from './environment.js';
@@ -51,7 +51,11 @@ export async function compareSessions(sessions: readonly Session[]): Promise<Doc
       .filter(({ severity }) => severity !== 'info')
       .map((issue) => ({ ...issue, text: `${id}: ${issue.text}` })),
   );
-  return document('compare', compareVersion, compareSides(what!, sides), [...timingIssues(sides), ...issues]);
+  return document('compare', compareVersion, compareSides(what!, sides), [
+    ...timingIssues(sides),
+    ...recordingIssues(what!, sides),
+    ...issues,
+  ]);
 }
 
 /** The comparison itself: no database, no files. */
@@ -89,9 +93,7 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
     // A time without a profiler against one under it would compare the profiler.
     const profiled = own.some((one) => one?.is_clean === false);
     const values = own.map((one) =>
-      one
-        ? { ...one.value, duration_ms: (profiled ? one.profiled_ms : null) ?? one.value.duration_ms }
-        : null,
+      one ? stageValue(one, (profiled ? one.profiled_ms : null) ?? one.value.duration_ms) : null,
     );
     const first = values[0]?.duration_ms ?? null;
     return {
@@ -101,6 +103,28 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
     };
   });
 }
+
+/** Rates of the time that is compared. */
+function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure): NonNullable<StageValue> {
+  const { tokens, mfu, ...rest } = value;
+  const unknown = missing('no_tokens', 'how many tokens the stage computes is not known');
+  const rate = (unit: string, source: string, of: (ms: number) => number) =>
+    tokens ? mapFigure(duration, unit, source, of) : unknown;
+  return {
+    ...rest,
+    duration_ms: duration,
+    tokens,
+    tokens_per_s: rate('tok/s', 'tokens / time', (ms) => (1e3 * tokens!) / ms),
+    ms_per_token: rate('ms', 'time / tokens', (ms) => ms / tokens!),
+    mfu:
+      mfu_ms === null || mfu.value === null || duration.value === null
+        ? mfu
+        : { ...mfu, value: (mfu.value * mfu_ms) / duration.value },
+  };
+}
+
+/** Whether the session recorded what ran in a phase: a profile without an operator pass did not. */
+const recorded = ({ kernels }: Side, phase: string): boolean => kernels.some((one) => one.phase === phase);
 
 /** What the times are of, where that is not the same for all, and phases whose mean is over several batch sizes. */
 function timingIssues(sides: readonly Side[]): Issue[] {
@@ -119,6 +143,16 @@ function timingIssues(sides: readonly Side[]): Issue[] {
     list.push({ code: 'several_batch_sizes', severity: 'warning', text });
   }
   return list;
+}
+
+function recordingIssues(what: CompareResult['what'], sides: readonly Side[]): Issue[] {
+  return sides
+    .filter(({ kernels }) => kernels.length === 0)
+    .map(({ session }) => ({
+      code: 'operators_not_recorded',
+      severity: 'info',
+      text: `${session.user.name ?? session.id} recorded no ${what === 'trace' ? 'kernels' : 'operators'}: its classes are not recorded, and the ${what === 'trace' ? 'kernels' : 'operators'} of the others are compared with nothing.`,
+    }));
 }
 
 /** Intervals are independent: the difference's half width is the root of the sum of squares. */
@@ -143,9 +177,9 @@ function classRows(sides: readonly Side[]): CompareResult['classes'] {
     sides.flatMap(({ kernels }) => kernels.map((kernel) => [keyed(kernel), kernel] as const)),
   );
   const rows = [...keys].map(([key, { phase, class: opClass }]) => {
-    const values = sides.map(({ kernels, stages }) => {
-      if (!stages.some((stage) => stage.phase === phase) && !kernels.some((one) => one.phase === phase))
-        return null;
+    const values = sides.map((side) => {
+      if (!recorded(side, phase)) return null;
+      const { kernels } = side;
       const own = kernels.filter((kernel) => keyed(kernel) === key);
       const whole = kernels.filter((kernel) => kernel.phase === phase).reduce((sum, { ms }) => sum + ms, 0);
       const ms = own.reduce((sum, kernel) => sum + kernel.ms, 0);
@@ -172,20 +206,25 @@ function kernelRows(sides: readonly Side[]): CompareResult['kernels'] {
   const keyed = (kernel: SideKernel) => `${kernel.phase}\n${kernel.name}`;
   const maps = sides.map(({ kernels }) => new Map(kernels.map((kernel) => [keyed(kernel), kernel])));
   const keys = unique(maps.flatMap((map) => [...map.keys()]));
-  const rows = keys.map((key) => {
+  const [first, last] = [sides[0]!, sides.at(-1)!];
+  const rows = keys.flatMap((key) => {
     const own = maps.map((map) => map.get(key));
     const { phase, name, short_name, class: opClass } = own.find((one) => one !== undefined)!;
+    // What a session did not record is neither new nor gone.
+    if (!recorded(first, phase) || !recorded(last, phase)) return [];
     const values = own.map((one) => (one ? { count: one.count, ms: one.ms, mean_ns: one.mean_ns } : null));
     const ms = values.map((value) => value?.ms ?? 0);
-    return {
-      phase,
-      name,
-      short_name,
-      class: opClass,
-      values,
-      changes: ms.map((value, i) => (i === 0 ? null : change(ms[0]!, value))),
-      status: statusOf(values[0] ?? null, values.at(-1) ?? null),
-    };
+    return [
+      {
+        phase,
+        name,
+        short_name,
+        class: opClass,
+        values,
+        changes: ms.map((value, i) => (i === 0 ? null : change(ms[0]!, value))),
+        status: statusOf(values[0] ?? null, values.at(-1) ?? null),
+      },
+    ];
   });
   const moved = (row: (typeof rows)[number]) =>
     Math.max(...row.changes.map((one) => Math.abs(one?.delta_ms ?? 0)));

@@ -1,4 +1,4 @@
-import type { CompareResult } from '../../model/documents/compare.js';
+import type { CompareResult, StageValue } from '../../model/documents/compare.js';
 import { formatNs, formatRate, formatShare } from '../trace/words.js';
 
 type Parts = Omit<CompareResult, 'headlines'>;
@@ -12,7 +12,7 @@ export function compareHeadlines(parts: Parts): CompareResult['headlines'] {
     ...parts.attention
       .filter(({ switched }) => switched)
       .map(({ text }) => ({ id: 'attention_switched', text })),
-    ...tileLines(parts),
+    ...gemmLines(parts, last),
     ...kernelLine(parts),
     ...environmentLine(parts),
   ];
@@ -24,15 +24,21 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
     .flatMap(({ phase, values, changes }) => {
       const [from, to, change] = [values[0], values[last], changes[last]];
       if (!from || !to || !change || change.ratio === null) return [];
-      const faster = change.delta_ms < 0;
-      const factor = faster ? 1 / change.ratio : change.ratio;
-      const by = factor >= 1.995 ? `${factor.toFixed(1)} times` : formatShare(Math.abs(change.ratio - 1));
       const sure = { true: '', false: ', within the spread of both', null: ', spread not known' }[
         String(change.significant)
       ];
-      const texts = [
-        `${phase}: ${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}, ${by} ${faster ? 'faster' : 'slower'}${sure}`,
-      ];
+      const times = `${formatNs(1e6 * (from.duration_ms.value ?? 0))} → ${formatNs(1e6 * (to.duration_ms.value ?? 0))}`;
+      const rates = rateTexts(from, to);
+      // Steps of other sizes are not the same work: what they compute per second is compared, not how long they take.
+      const texts =
+        rates !== null && from.tokens !== to.tokens
+          ? [
+              `${phase}: ${rates.join(', ')}${sure}`,
+              `per step ${times} for ${formatRate(from.tokens!)} → ${formatRate(to.tokens!)} tokens`,
+            ]
+          : [`${phase}: ${times}, ${speedWords(change.ratio)}${sure}`, ...(rates?.slice(1) ?? [])];
+      if (from.mfu.value !== null && to.mfu.value !== null)
+        texts.push(`MFU ${formatShare(from.mfu.value)} → ${formatShare(to.mfu.value)}`);
       if (from.idle_share !== null && to.idle_share !== null) {
         texts.push(`idle ${formatShare(from.idle_share)} → ${formatShare(to.idle_share)}`);
       }
@@ -43,20 +49,57 @@ function stageLines({ stages }: Parts, last: number): CompareResult['headlines']
     });
 }
 
-function tileLines({ gemm_tiles }: Parts): CompareResult['headlines'] {
-  const phases = [...new Set(gemm_tiles.map(({ phase }) => phase))];
-  return phases.map((phase) => {
+type Stage = NonNullable<StageValue>;
+
+/** "2.0 times faster", "12 % slower" of a ratio of times. */
+function speedWords(ratio: number): string {
+  const factor = ratio < 1 ? 1 / ratio : ratio;
+  const by = factor >= 1.995 ? `${factor.toFixed(1)} times` : formatShare(Math.abs(ratio - 1));
+  return `${by} ${ratio < 1 ? 'faster' : 'slower'}`;
+}
+
+/** Throughput first, then what it is per token and of linear scaling; null where tokens are not known. */
+function rateTexts(from: Stage, to: Stage): string[] | null {
+  const [before, after] = [from.tokens_per_s.value, to.tokens_per_s.value];
+  if (before === null || after === null || !from.tokens || !to.tokens) return null;
+  const ratio = after / before;
+  const by =
+    ratio >= 1.995 || ratio <= 0.5
+      ? `${ratio.toPrecision(3)}x`
+      : `${ratio > 1 ? '+' : ''}${formatShare(ratio - 1)}`;
+  const throughput = `${formatRate(before)} → ${formatRate(after)} tok/s (${by})`;
+  const more = to.tokens / from.tokens;
+  if (more === 1) return [throughput];
+  const perToken = `per token ${formatNs((1e6 * from.duration_ms.value!) / from.tokens)} → ${formatNs((1e6 * to.duration_ms.value!) / to.tokens)}`;
+  return [throughput, perToken, `${formatShare(ratio / more)} of linear scaling`];
+}
+
+/** How many GEMMs an instance runs, and with which tiles. */
+function gemmLines({ classes, gemm_tiles }: Parts, last: number): CompareResult['headlines'] {
+  const counted = classes.filter((row) => row.class === 'gemm' && row.values[0] && row.values[last]);
+  const phases = [...new Set([...counted, ...gemm_tiles].map(({ phase }) => phase))];
+  return phases.flatMap((phase) => {
+    const counts = counted.find((row) => row.phase === phase)?.values;
+    const [from, to] = [counts?.[0]?.count, counts?.[last]?.count];
     const rows = gemm_tiles.filter((row) => row.phase === phase);
-    const [first] = rows;
+    const invoked =
+      from === undefined || to === undefined
+        ? []
+        : [
+            from === to
+              ? `${formatRate(from)} GEMMs in each`
+              : `${formatRate(from)} → ${formatRate(to)} GEMMs`,
+          ];
+    if (rows.length === 0 && from === to) return [];
+    const tiles = rows.slice(0, 4).map((row) => row.tiles.join(' → '));
     const changed = rows.reduce((sum, { count }) => sum + count, 0);
-    const text =
-      first!.matched_by === 'place'
-        ? `${changed} GEMMs of a ${phase} instance run with another tile; most often ${first!.tiles.join(' → ')}.`
-        : `A ${phase} instance has another number of GEMMs: ${rows
-            .slice(0, 4)
-            .map(({ tiles }) => tiles.join(' → '))
-            .join(', ')}.`;
-    return { id: 'gemm_tiles', text };
+    const told =
+      rows.length === 0
+        ? []
+        : rows[0]!.matched_by === 'place'
+          ? [`${changed} with another tile, most often ${tiles[0]}`]
+          : [`by tile: ${tiles.join(', ')}`];
+    return [{ id: 'gemm_tiles', text: `GEMMs of a ${phase} instance: ${[...invoked, ...told].join('; ')}.` }];
   });
 }
 

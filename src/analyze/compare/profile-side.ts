@@ -40,8 +40,10 @@ export async function profileSide(session: Session): Promise<Side> {
           main_cause: null,
           kernels: null,
           launches: null,
-          tokens_per_s: stage.tokens_per_s,
+          tokens: tokensOf(stage.tokens_per_s.value, stage.duration_ms.value),
+          mfu: stage.mfu,
         },
+        mfu_ms: stage.duration_ms.value,
       })),
       kernels: rows.map((row): SideKernel => ({
         phase: row.phase,
@@ -60,4 +62,8 @@ export async function profileSide(session: Session): Promise<Side> {
   } finally {
     await database.close();
   }
+}
+
+function tokensOf(perSecond: number | null, ms: number | null): number | null {
+  return perSecond === null || ms === null ? null : Math.round((perSecond * ms) / 1e3);
 }

@@ -21,7 +21,9 @@ export interface Side {
   source: string;
   stages: {
     phase: string;
-    value: NonNullable<StageValue>;
+    value: Omit<NonNullable<StageValue>, 'tokens_per_s' | 'ms_per_token'>;
+    /** The time that `mfu` is of, ms. */
+    mfu_ms: number | null;
     /** Of a timeline: whether duration_ms is of an execution without a profiler, and the time under it in any case. */
     is_clean?: boolean;
     profiled_ms?: Figure;

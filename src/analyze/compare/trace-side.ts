@@ -1,12 +1,14 @@
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
 import type { TracePhase } from '../../model/documents/trace.js';
+import type { UtilizationStage } from '../../model/documents/utilization.js';
 import type { Session } from '../../session/open.js';
 import { phases } from '../trace/phases.js';
 import { type TraceScope, traceScope } from '../trace/scope.js';
 import { telemetry } from '../trace/telemetry.js';
 import { makeWindows } from '../trace/windows.js';
 import { studentT975 } from '../statistics.js';
+import { utilizationOfTrace } from '../utilization/utilization.js';
 import type { Side, SideKernel } from './side.js';
 
 /** Warm-up and loading differ by chance; they are compared as stages only. */
@@ -17,7 +19,9 @@ export async function traceSide(session: Session): Promise<Side> {
   const database = await session.connect();
   try {
     const scope = await traceScope(database, session.manifest);
-    const found = await phases(scope, await makeWindows(scope));
+    const clocks = await makeWindows(scope);
+    const found = await phases(scope, clocks);
+    const utilization = await utilizationOfTrace(session, scope, clocks);
     const { attribution, focus } = scope.source;
     const operators = await database.query<{ name: string }>(
       `SELECT DISTINCT name FROM focus_ops WHERE name LIKE '%attention%'`,
@@ -27,7 +31,7 @@ export async function traceSide(session: Session): Promise<Side> {
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
       stages: found.map((phase) => ({
         phase: phase.kind,
-        value: stageValue(phase),
+        ...stageValue(phase, utilization?.stages.filter(({ kind }) => kind === phase.kind) ?? []),
         is_clean: phase.clean_ms.value !== null,
         profiled_ms: profiledTime(phase),
         batch_sizes: phase.by_batch.map(({ batch_size }) => batch_size),
@@ -53,8 +57,13 @@ function profiledTime(phase: TracePhase): Figure {
   });
 }
 
-function stageValue(phase: TracePhase): Side['stages'][number]['value'] {
-  return {
+/** @param sized of its kind, one for each batch size */
+function stageValue(
+  phase: TracePhase,
+  sized: readonly UtilizationStage[],
+): Pick<Side['stages'][number], 'value' | 'mfu_ms'> {
+  const only = sized.length === 1 ? sized[0]! : null;
+  const value = {
     instances: phase.instances,
     duration_ms: phase.clean_ms.value === null ? profiledTime(phase) : phase.clean_ms,
     busy_ms: phase.busy_ns / 1e6,
@@ -63,8 +72,15 @@ function stageValue(phase: TracePhase): Side['stages'][number]['value'] {
     main_cause: phase.main_cause,
     kernels: phase.kernels,
     launches: phase.launches,
-    tokens_per_s: missing('not_computed', 'a timeline does not tell the tokens of a stage'),
+    tokens: only?.new_tokens ?? null,
+    mfu:
+      only?.mfu ??
+      missing(
+        sized.length > 1 ? 'several_batch_sizes' : 'no_sizes',
+        sized.length > 1 ? 'the stage ran with several batch sizes' : 'the tokens of the stage are not known',
+      ),
   };
+  return { value, mfu_ms: only?.time_ms.value ?? null };
 }
 
 async function kernelsOf({ database }: TraceScope, found: readonly TracePhase[]): Promise<SideKernel[]> {

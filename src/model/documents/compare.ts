@@ -42,10 +42,16 @@ export const stageValueSchema = z
     main_cause: z.string().nullable(),
     kernels: z.number().nullable(),
     launches: z.number().nullable(),
+    /** Computed in a mean instance over the batch (1.2); null where not known. */
+    tokens: z.number().nullable(),
     tokens_per_s: figureSchema,
+    /** duration_ms / tokens: what compares across batch sizes (1.2). */
+    ms_per_token: figureSchema,
+    mfu: figureSchema,
   })
   .nullable();
 
+/** Null: the session has no such phase, or recorded no kernels or operators of it. */
 export const classValueSchema = z.object({ ms: z.number(), count: z.number(), share: z.number() }).nullable();
 
 /** A kernel in a mean instance of its phase; an operator of the embedded engine likewise. */
@@ -115,7 +121,7 @@ export const compareResultSchema = z.object({
   narrative: analyzeResultSchema.optional(),
 });
 
-export const compareVersion = '1.1';
+export const compareVersion = '1.2';
 export const compareDocumentSchema = documentSchema('compare', compareVersion, compareResultSchema);
 
 export type CompareResult = z.infer<typeof compareResultSchema>;

@@ -1,7 +1,7 @@
 import type { Child } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
-import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
+import { changeWords, countWords, letter, notRecorded, sessionLine, statusWords } from '../compare-words.js';
 import { formatMs, formatPercent, noValue } from '../format.js';
 import { Page } from './page.js';
 import { DataTable, FigureText, Notices, Swatch, type Column } from './parts.js';
@@ -73,6 +73,24 @@ function stages(data: CompareResult): Part {
       ...values.map((value) => (value ? <FigureText figure={value.duration_ms} /> : noValue)),
       ...changes.slice(1).map(changeWords),
     ],
+    ...(
+      [
+        ['tok/s', 'tokens_per_s'],
+        ['per token', 'ms_per_token'],
+        ['MFU', 'mfu'],
+      ] as const
+    ).flatMap(([label, key]) =>
+      values.some((value) => (value?.[key].value ?? null) !== null)
+        ? [
+            [
+              '',
+              label,
+              ...values.map((value) => (value ? <FigureText figure={value[key]} /> : noValue)),
+              ...changes.slice(1).map(() => ''),
+            ],
+          ]
+        : [],
+    ),
     ...(['idle_share', 'kernels', 'launches'] as const).flatMap((key) =>
       values.some((value) => value?.[key] !== null && value !== null)
         ? [
@@ -106,7 +124,9 @@ function classes(data: CompareResult): Part {
     rows: data.classes.map(({ phase, class: opClass, values, changes }) => [
       phase,
       <Swatch class={opClass} />,
-      ...values.map((value) => (value ? `${formatMs(value.ms)} (${countWords(value.count)})` : noValue)),
+      ...values.map((value, i) =>
+        value ? `${formatMs(value.ms)} (${countWords(value.count)})` : notRecorded(data.stages, phase, i),
+      ),
       ...changes.slice(1).map(changeWords),
     ]),
   };

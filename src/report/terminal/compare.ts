@@ -1,6 +1,14 @@
 import type { Document } from '../../model/document.js';
 import type { CompareResult } from '../../model/documents/compare.js';
-import { changeWords, countWords, letter, sessionLine, statusWords } from '../compare-words.js';
+import {
+  changeWords,
+  countWords,
+  letter,
+  notRecorded,
+  ratioWords,
+  sessionLine,
+  statusWords,
+} from '../compare-words.js';
 import { formatFigureWithInterval, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { classNames } from '../names.js';
@@ -59,16 +67,40 @@ function stageTable({ stages, sessions }: CompareResult, width: number, pair: bo
     const row = (label: string, cells: string[], change = '') => [label, ...cells, ...(pair ? [change] : [])];
     const times = values.map((value) => (value ? formatFigureWithInterval(value.duration_ms) : noValue));
     const made = [row(phase, times, changeWords(changes[1] ?? null))];
-    const told = (label: string, of: (value: NonNullable<(typeof values)[number]>) => string | null) => {
+    const told = (
+      label: string,
+      of: (value: NonNullable<(typeof values)[number]>) => string | null,
+      changed = '',
+    ) => {
       const cells = values.map((value) => (value ? of(value) : null));
       if (cells.some((cell) => cell !== null))
         made.push(
           row(
             `  ${label}`,
             cells.map((cell) => cell ?? noValue),
+            changed,
           ),
         );
     };
+    const change = (of: (value: NonNullable<(typeof values)[number]>) => number | null): string => {
+      const [from, to] = [values[0], values[1]].map((value) => (value ? of(value) : null));
+      return from && to ? ratioWords(to / from) : '';
+    };
+    const sizes = new Set(values.map((value) => value?.tokens ?? null));
+    if (sizes.size > 1) {
+      told('tokens', ({ tokens }) => (tokens === null ? null : countWords(tokens)));
+      told(
+        'per token',
+        ({ ms_per_token: one }) => (one.value === null ? null : formatMs(one.value)),
+        change(({ ms_per_token: one }) => one.value),
+      );
+    }
+    told(
+      'tok/s',
+      ({ tokens_per_s: one }) => (one.value === null ? null : countWords(one.value)),
+      change(({ tokens_per_s: one }) => one.value),
+    );
+    told('MFU', ({ mfu }) => (mfu.value === null ? null : formatPercent(mfu.value)));
     told('idle', ({ idle_share }) => (idle_share === null ? null : formatPercent(idle_share)));
     told('kernels', ({ kernels }) => (kernels === null ? null : countWords(kernels)));
     told('launches', ({ launches }) => (launches === null ? null : countWords(launches)));
@@ -81,13 +113,13 @@ function stageTable({ stages, sessions }: CompareResult, width: number, pair: bo
   });
 }
 
-function classTable({ classes, sessions }: CompareResult, width: number, pair: boolean): string {
+function classTable({ classes, sessions, stages }: CompareResult, width: number, pair: boolean): string {
   const shown = classes.filter(({ values }) => values.some((value) => (value?.share ?? 0) >= 0.005));
   let last = '';
   const rows = shown.map(({ phase, class: opClass, values, changes }) => {
     const head = phase === last ? '' : phase;
     last = phase;
-    const cells = values.map((value) => (value ? formatMs(value.ms) : noValue));
+    const cells = values.map((value, i) => (value ? formatMs(value.ms) : notRecorded(stages, phase, i)));
     return [head, classNames[opClass], ...cells, ...(pair ? [changeWords(changes[1] ?? null)] : [])];
   });
   if (rows.length === 0) return '';
