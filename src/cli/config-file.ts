@@ -46,6 +46,7 @@ export const configSchema = z.strictObject({
       output_len: count.optional(),
       threads: count.optional(),
       launches: count.optional(),
+      runs: count.optional(),
       repeats: count.optional(),
     })
     .optional(),

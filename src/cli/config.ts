@@ -39,7 +39,9 @@ export async function applyConfig(command: Command): Promise<void> {
     const section = sectionOf(config, pathOf(command));
     if (section === null) continue;
     for (const [key, value] of Object.entries(section)) {
-      const option = command.options.find((o) => o.long === `--${key.replaceAll('_', '-')}`);
+      // `repeats` is the older name of `runs`.
+      const named = key === 'repeats' ? 'runs' : key;
+      const option = command.options.find((o) => o.long === `--${named.replaceAll('_', '-')}`);
       if (!option || value === undefined) continue;
       const name = option.attributeName();
       const source = command.getOptionValueSource(name);

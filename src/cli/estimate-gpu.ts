@@ -1,9 +1,11 @@
-import { gpuSheet, type GpuSheet } from '../hardware/gpu-peaks.js';
+import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
+import type { GpuSheet } from '../hardware/gpu-peaks.js';
 import { gpuSheets } from '../hardware/gpu-sheets.js';
 import { allocatableGib, allocatableShare } from '../llm/memory-constants.js';
 import type { GpuRoom } from '../llm/memory-request.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
+import { talk } from './output.js';
 
 export interface KnownGpu extends GpuRoom {
   totalBytes: number;
@@ -12,11 +14,10 @@ export interface KnownGpu extends GpuRoom {
 }
 
 const gib = 2 ** 30;
-const vendorWords = new Set(['nvidia', 'tesla', 'geforce', 'amd', 'instinct', 'rtx', 'generation']);
 
 /**
- * A GPU as people type it (A10G, h100-pcie, "RTX 4090", the driver's name) or a size (24GB, 24GiB). A name that
- * several sheets answer to is taken when their memory is the same.
+ * A GPU as people type it (A10G, h100-pcie, "RTX 4090", the driver's name) or a size (24GB, 24GiB). A name of several
+ * is the common form (H100: SXM), which is printed.
  * @throws E_USAGE for an unknown or ambiguous name
  */
 export function findGpu(typed: string): KnownGpu {
@@ -25,16 +26,11 @@ export function findGpu(typed: string): KnownGpu {
     const unit = size[2]!.toLowerCase() === 'gib' ? gib : 1e9;
     return { name: null, totalBytes: Math.round(Number(size[1]) * unit), source: 'as given' };
   }
-  const exact = gpuSheet(typed);
-  if (exact) return roomOf(exact, typed.trim());
-  const wanted = words(typed);
-  const found = gpuSheets.filter((sheet) => sheet.names.some((name) => holds(words(name), wanted)));
-  const same = found.filter((sheet) => sheet.names.some((name) => words(name).length === wanted.length));
-  const candidates = same.length > 0 ? same : found;
-  const [first] = candidates;
-  if (first && candidates.every(({ memoryGb }) => memoryGb === first.memoryGb))
-    return roomOf(first, first.names[0]!);
-  throw candidates.length > 0 ? ambiguous(typed, candidates) : unknown(typed);
+  const found = findGpuSheet(typed);
+  if (Array.isArray(found)) throw found.length > 0 ? ambiguous(typed, found) : unknown(typed);
+  const chosen = chosenGpuWords(typed, found);
+  if (chosen !== null) talk(`--gpu ${chosen}`);
+  return roomOf(found.sheet, found.name);
 }
 
 function roomOf(sheet: GpuSheet, name: string): KnownGpu {
@@ -48,19 +44,6 @@ function roomOf(sheet: GpuSheet, name: string): KnownGpu {
         ? `${allocatableShare * 100} % of the ${sheet.memoryGb} GB of its data sheet`
         : 'what torch reports as its capacity',
   };
-}
-
-function words(name: string): string[] {
-  const all = name
-    .toLowerCase()
-    .split(/[\s_-]+/)
-    .filter((word) => word !== '');
-  const own = all.filter((word) => !vendorWords.has(word));
-  return own.length > 0 ? own : all;
-}
-
-function holds(name: readonly string[], wanted: readonly string[]): boolean {
-  return wanted.length > 0 && wanted.every((word) => name.includes(word));
 }
 
 function ambiguous(typed: string, candidates: readonly GpuSheet[]): InferscopeError {

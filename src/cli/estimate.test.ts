@@ -233,12 +233,14 @@ describe('--gpu', () => {
     ['h100-pcie', 'NVIDIA H100 PCIe'],
     ['MI300X', 'AMD Instinct MI300X'],
     ['a100-80gb', 'NVIDIA A100-SXM4-80GB'],
+    ['H100', 'NVIDIA H100 80GB HBM3'],
+    ['A100', 'NVIDIA A100-SXM4-80GB'],
   ])('%s is %s', (typed, name) => {
     expect(findGpu(typed).name).toBe(name);
   });
 
   it('refuses what is several GPUs or none', () => {
-    expect(() => findGpu('A100')).toThrow('several');
+    expect(() => findGpu('V100')).toThrow('several');
     expect(() => findGpu('Voodoo 2')).toThrow('no GPU');
     expect(findGpu('24GB').totalBytes).toBe(24e9);
   });

@@ -6,6 +6,7 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { commands } from './commands.js';
 import { leaveUnlessHandled } from './interrupt.js';
 import { reportError } from './output.js';
+import { aliasRepeats } from './runs-option.js';
 import { usageError } from './usage-error.js';
 
 /** Where output goes that the user sent elsewhere: > file, on a disk that may be full. */
@@ -63,6 +64,7 @@ function typedCommand(program: Command, own: readonly string[]): Command | undef
 /** Subcommands do not inherit these when they are defined after their parent was configured. */
 function applyToAll(command: Command): void {
   command.exitOverride().configureOutput({ writeErr: () => {} });
+  if (command.options.some(({ long }) => long === '--runs')) aliasRepeats(command);
   for (const child of command.commands) applyToAll(child);
 }
 

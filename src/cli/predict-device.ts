@@ -3,7 +3,7 @@ import { storedRoofline } from '../analyze/artifact.js';
 import { deviceOf } from '../analyze/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
 import { storedGpuRoofline } from '../analyze/roofs.js';
-import { gpuSheets } from '../hardware/gpu-sheets.js';
+import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
@@ -12,6 +12,7 @@ import { ensureWritable, homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import type { PredictTyped } from './predict.js';
+import { talk } from './output.js';
 import { startProgress } from './progress.js';
 
 interface Found {
@@ -47,27 +48,18 @@ export async function predictDevice(
 }
 
 /** What makers put before the name of a device. */
-const brands = /\b(?:nvidia|tesla|geforce|amd|instinct)\b/g;
-const bare = (name: string): string =>
-  name
-    .toLowerCase()
-    .replaceAll(brands, '')
-    .replaceAll(/[\s_-]+/g, ' ')
-    .trim();
-
 /**
- * The name that the driver reports, of one typed without its maker: "H200". Only where one device is called so: an H100 may
- * be three.
+ * The name that the driver reports, of one typed in short: "H200". Of several the common form, which is printed; a name that
+ * no data sheet has is left as it is.
  */
 export function reportedName(typed: string, measured: GpuRoofline | null = null): string {
   const wanted = typed.trim();
-  const devices = [
-    ...gpuSheets.map(({ names }) => names),
-    ...(measured?.gpus.map(({ name }) => [name]) ?? []),
-  ];
-  if (devices.flat().includes(wanted)) return wanted;
-  const found = devices.flatMap((names) => names.find((name) => bare(name) === bare(wanted)) ?? []);
-  return new Set(found).size === 1 ? found[0]! : wanted;
+  if (measured?.gpus.some(({ name }) => name === wanted)) return wanted;
+  const found = findGpuSheet(wanted);
+  if (Array.isArray(found)) return wanted;
+  const chosen = chosenGpuWords(wanted, found);
+  if (chosen !== null) talk(`--gpu ${chosen}`);
+  return found.name;
 }
 
 async function firstOf<T>(

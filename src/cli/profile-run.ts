@@ -35,7 +35,7 @@ export interface ProfileCommandOptions {
   outputLen: number;
   threads?: number;
   launches: number;
-  repeats: number;
+  runs: number;
   seed: number;
   name?: string;
   tag: string[];
@@ -152,7 +152,7 @@ async function measureAndKeep(
       outputLen: options.outputLen,
       seed: options.seed,
       launches: options.launches,
-      repeats: options.repeats,
+      repeats: options.runs,
       scratch: session.scratch,
       host: 'localhost',
       signal,

@@ -30,7 +30,7 @@ export function define(command: Command): void {
       wholeNumber('--launches', 1, 5),
       5,
     )
-    .option('--repeats <n>', 'timed repeats in each launch', wholeNumber('--repeats', 1, 3), 3)
+    .option('--runs <n>', 'timed runs in each launch', wholeNumber('--runs', 1, 3), 3)
     .option('--seed <n>', 'of weights and prompts', wholeNumber('--seed', 0, 1), 0)
     .option('--name <name>', 'name the session')
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))

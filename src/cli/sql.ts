@@ -31,8 +31,8 @@ export function define(command: Command): void {
       'after',
       examples(
         [
-          'inferscope sql llm-b1 "SELECT class, sum(dur_ns) / 1e6 AS ms FROM ops GROUP BY ALL"',
-          'time by operator class in one session; the newest where none is named',
+          'inferscope sql llm-b1 "SELECT class, sum(dur_ns) FROM ops GROUP BY ALL"',
+          'ns by operator class in one session; the newest where none is named',
         ],
         [
           'inferscope sql -s llm-b1 -s @last --format csv "SELECT * FROM iterations"',

@@ -57,6 +57,7 @@ describe('options', () => {
     ['--batch-size', '1e400'],
     ['--threads', '0'],
     ['--launches', '0'],
+    ['--runs', '-1'],
     ['--repeats', '-1'],
     ['--seed', '-1'],
   ])('%s %s is impossible', (flag, value) => {

@@ -83,7 +83,7 @@ export function inferscope(at: Place, args: string[], env: NodeJS.ProcessEnv = {
 
 /** The shortest whole profile there is. */
 export function tinyArgs({ tiny }: Pick<Place, 'tiny'>, ...more: string[]): string[] {
-  const sizes = ['--launches', '1', '--repeats', '1', '--input-len', '8', '--output-len', '4'];
+  const sizes = ['--launches', '1', '--runs', '1', '--input-len', '8', '--output-len', '4'];
   return ['profile', '--model', tiny, '--threads', '1', ...sizes, ...more];
 }
 

@@ -1,3 +1,4 @@
+import { findGpuSheet } from '../../hardware/find-gpu.js';
 import { gpuSheets } from '../../hardware/gpu-sheets.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -86,16 +87,13 @@ function wholeNumber(text: string, value: string | null): number {
   });
 }
 
-/** The reported name of a GPU whose data sheet is known: as typed, else the first sheet that has the word in its name. */
+/** The reported name of a GPU whose data sheet is known; of several that are called so, the common form. */
 function gpuNamed(text: string): string {
-  const names = gpuSheets.flatMap((sheet) => sheet.names);
-  const wanted = text.trim().toLowerCase();
-  const exact = names.find((name) => name.toLowerCase() === wanted);
-  const word = new RegExp(`\\b${wanted.replaceAll(/[^a-z0-9 ]/g, '.')}\\b`, 'i');
-  const found = exact ?? (wanted === '' ? undefined : names.find((name) => word.test(name)));
-  if (found !== undefined) return found;
+  const found = findGpuSheet(text);
+  if (!Array.isArray(found)) return found.name;
+  const names = (found.length > 0 ? found : gpuSheets).flatMap((sheet) => sheet.names);
   throw new InferscopeError('E_USAGE', {
-    what: `no data sheet is known of a GPU "${text}"`,
+    what: found.length > 0 ? `"${text}" is several GPUs` : `no data sheet is known of a GPU "${text}"`,
     why: `Known: ${names.join(', ')}.`,
     fix: 'Take one of these, for example --what-if gpu=H100.',
   });

@@ -1,0 +1,12 @@
+import { type Command, Option } from 'commander';
+
+/** `--repeats <n>` for `--runs <n>`, which is the name everywhere; help leaves it out. @param command has --runs */
+export function aliasRepeats(command: Command): Command {
+  const runs = command.options.find(({ long }) => long === '--runs')!;
+  return command
+    .addOption(new Option('--repeats <n>', 'the same as --runs').hideHelp())
+    .on('option:repeats', (text: string) => {
+      const value: unknown = runs.parseArg ? runs.parseArg(text, undefined) : text;
+      command.setOptionValueWithSource('runs', value, 'cli');
+    });
+}
