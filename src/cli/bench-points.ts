@@ -1,3 +1,4 @@
+import { checkGrid } from '../model/grid.js';
 import { benchPoint, type BenchPart, type BenchPoint } from '../model/bench.js';
 
 /** Lists as typed; undefined takes the verb's own. */
@@ -14,7 +15,10 @@ const batches = [1, 4, 8, 16, 32];
 const prompts = { list: [10, 50, 200, 1000], output: 50 };
 const outputs = { list: [50, 100, 200], prompt: 200 };
 
-/** The shapes a verb measures: every shape once, with all the questions it serves. */
+/**
+ * The shapes a verb measures: every shape once, with all the questions it serves.
+ * @throws E_USAGE for more shapes than one command measures
+ */
 export function pointsOf(verb: BenchPart | 'suite', sizes: TypedSizes): BenchPoint[] {
   const sequenceOnly = verb === 'sequence';
   const parts: BenchPoint[] = [];
@@ -62,6 +66,12 @@ function product(
   inputLens: readonly number[],
   outputLens: readonly number[],
 ): BenchPoint[] {
+  const sizes = {
+    '--batch-size': batchSizes.length,
+    '--input-len': inputLens.length,
+    '--output-len': outputLens.length,
+  };
+  checkGrid(sizes, 'points');
   return batchSizes.flatMap((batch) =>
     inputLens.flatMap((input) => outputLens.map((output) => benchPoint(parts, batch, input, output))),
   );

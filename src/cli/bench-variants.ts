@@ -1,4 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
+import { checkGrid } from '../model/grid.js';
 
 export interface Variant {
   execution_id: string;
@@ -37,16 +38,14 @@ export function expandVariants(typed: readonly string[]): Variant[] {
     }
     keys.set(key, [...new Set(values)]);
   }
+  checkGrid(
+    Object.fromEntries([...keys].map(([key, { length }]) => [key, length])),
+    'variants',
+    mostVariants,
+  );
   let grid: Record<string, string>[] = [{}];
   for (const [key, values] of keys)
     grid = grid.flatMap((args) => values.map((value) => ({ ...args, [key]: value })));
-  if (grid.length > mostVariants) {
-    throw new InferscopeError('E_USAGE', {
-      what: `these engine arguments make ${grid.length} variants`,
-      why: `More than ${mostVariants} take too long to be meant.`,
-      fix: 'Sweep fewer values at once.',
-    });
-  }
   const swept = [...keys].filter(([, values]) => values.length > 1).map(([key]) => key);
   const named = swept.length > 0 ? swept : [...keys.keys()];
   return grid.map((engine_args, index) => ({

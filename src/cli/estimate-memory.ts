@@ -6,6 +6,7 @@ import { quantizedWeights, type SchemeName } from '../llm/quantization.js';
 import type { Storage } from '../llm/storage.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
 import { bytesPerElement } from '../model/dtype.js';
+import { checkGrid } from '../model/grid.js';
 import { InferscopeError } from '../model/errors.js';
 import { findGpu, type KnownGpu } from './estimate-gpu.js';
 import type { EstimateOptions } from './estimate-run.js';
@@ -86,16 +87,20 @@ function headerBytes(
 type Shape = Pick<MemoryRequest, 'batchSize' | 'inputLen' | 'outputLen'>;
 
 function shapes({ batchSize, inputLen, outputLen, contextLen }: EstimateOptions): Shape[] {
+  checkGrid(
+    {
+      '--batch-size': batchSize.length,
+      ...(contextLen
+        ? { '--context-len': contextLen.length }
+        : { '--input-len': inputLen.length, '--output-len': outputLen.length }),
+    },
+    'combinations of batch and lengths',
+    mostPoints,
+  );
   const lengths =
     contextLen?.map((tokens) => ({ inputLen: tokens, outputLen: 0 })) ??
     inputLen.flatMap((input) => outputLen.map((output) => ({ inputLen: input, outputLen: output })));
-  const all = batchSize.flatMap((batch) => lengths.map((length) => ({ batchSize: batch, ...length })));
-  if (all.length <= mostPoints) return all;
-  throw new InferscopeError('E_USAGE', {
-    what: `${all.length} combinations of batch and lengths`,
-    why: `A table of more than ${mostPoints} tells nothing.`,
-    fix: 'Give shorter lists.',
-  });
+  return batchSize.flatMap((batch) => lengths.map((length) => ({ batchSize: batch, ...length })));
 }
 
 function pointOf(

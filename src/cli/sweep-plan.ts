@@ -10,10 +10,11 @@ import {
   type SweepConfig,
 } from '../capture/sweep/config.js';
 import { parseAxis, planGrid, type GridAxis } from '../capture/sweep/plan-grid.js';
-import { planMemory } from '../capture/sweep/plan-memory.js';
+import { checkRuns, planMemory } from '../capture/sweep/plan-memory.js';
 import { runKey, withoutRepeats, type SweepPlan } from '../capture/sweep/plan.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
+import { checkGrid } from '../model/grid.js';
 import { readText } from './config.js';
 import { durationMs } from './durations.js';
 import { parameterCount } from './memory-options.js';
@@ -89,6 +90,7 @@ function memorySweep(
   targets: MemoryTargets,
   refuse?: Parameters<typeof planMemory>[2],
 ): Pick<AskedSweep, 'plan' | 'dimensions'> {
+  checkRuns(entries);
   for (const [index, entry] of entries.entries()) checkEntry(entry, index, refuse);
   const plans = entries.map((entry, index) =>
     planMemory([entry], targets, refuse && ((_, what, fix) => refuse(index, what, fix))),
@@ -135,11 +137,23 @@ function entriesOf(typed: SweepTyped): ModelEntry[] {
     gpu_memory_utilization: typed.gpuMemoryUtilization,
     max_model_len: typed.maxModelLen,
   };
-  return typed.model!.flatMap((model_id) =>
-    (typed.dtype ?? [undefined]).flatMap((dtype) =>
-      (typed.tensorParallelSize ?? [undefined]).map((tensor_parallel_size) => ({
+  const { model, dtype, tensorParallelSize } = typed;
+  checkGrid(
+    {
+      '--model': model!.length,
+      '--dtype': dtype?.length ?? 1,
+      '--tensor-parallel-size': tensorParallelSize?.length ?? 1,
+      '--input-len': rest.input_lengths.length,
+      '--output-len': rest.output_lengths.length,
+      '--batch-size': rest.batch_sizes.length,
+    },
+    'runs',
+  );
+  return model!.flatMap((model_id) =>
+    (dtype ?? [undefined]).flatMap((one) =>
+      (tensorParallelSize ?? [undefined]).map((tensor_parallel_size) => ({
         model_id,
-        dtype,
+        dtype: one,
         tensor_parallel_size,
         ...rest,
       })),

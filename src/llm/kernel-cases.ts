@@ -1,3 +1,4 @@
+import { checkGrid } from '../model/grid.js';
 import type { KernelCase, KernelName } from '../model/kernels.js';
 import { kernelCase } from './kernel-work.js';
 
@@ -107,8 +108,20 @@ const indifferent: Partial<Record<KernelName, readonly ('seq_len' | 'hidden_size
 /**
  * Cases of the kernels over every combination of the sweep, each once: a size that a kernel does not have does not
  * multiply it. Combinations of kernel and dtype that do not exist are left out.
+ * @throws E_USAGE for more combinations than one command measures
  */
 export function sweepCases(names: readonly KernelName[], sweep: KernelSweep, vocab: number): SweptCases {
+  checkGrid(
+    {
+      kernels: names.length,
+      '--dtype': sweep.dtypes.length,
+      '--hidden-size': sweep.hiddenSizes.length,
+      '--seq-len': sweep.seqLens.length,
+      '--batch-size': sweep.batchSizes.length,
+      '--backend': sweep.backends.length,
+    },
+    'cases',
+  );
   const cases = new Map<string, KernelCase>();
   const points = new Map<string, SweepPoint>();
   for (const at of combinations(names, sweep)) {

@@ -1,4 +1,5 @@
 import { bytesPerElement } from '../model/dtype.js';
+import { checkGrid } from '../model/grid.js';
 import type { KernelCase, KernelName } from '../model/kernels.js';
 import type { Architecture, Layer } from './architecture.js';
 import { kernelCase } from './kernel-work.js';
@@ -40,7 +41,7 @@ export interface ModelCases {
 /**
  * The operations of prefill (a prompt of each context length) and decode (one token after it) of a model, by stageWork,
  * each measured once however often it runs. What no kernel of the suite stands for says so.
- * @throws E_LENGTHS for an impossible size
+ * @throws E_LENGTHS for an impossible size, E_USAGE for more shapes than one command measures
  */
 export function modelCases(
   a: Architecture,
@@ -51,6 +52,7 @@ export function modelCases(
     backend = null,
   }: { batchSizes: readonly number[]; contextLens: readonly number[]; backend?: string | null },
 ): ModelCases {
+  checkGrid({ '--context-len': contextLens.length, '--batch-size': batchSizes.length }, 'shapes', 1000);
   const cases = new Map<string, KernelCase>();
   const steps = contextLens.flatMap((context) =>
     batchSizes.flatMap((batchSize) =>

@@ -1,4 +1,5 @@
 import type { Fusion, Launch } from '../../model/documents/predict.js';
+import { checkGrid } from '../../model/grid.js';
 import type { MeasuredStageTime } from './measured.js';
 import type { PredictPoint } from './predict.js';
 
@@ -46,6 +47,11 @@ export function pointsOf(
     [...points.values()].some((one) => one.batchSize === batch && one.contextLen === context);
   const asked = typed.batchSizes !== null || typed.contextLens !== null || points.size === 0;
   if (asked) {
+    const sizes = {
+      '--batch-size': typed.batchSizes?.length ?? 1,
+      '--context-len': typed.contextLens?.length ?? 1,
+    };
+    checkGrid(sizes, 'points', 1000);
     for (const batchSize of typed.batchSizes ?? [usual.batchSize]) {
       for (const contextLen of typed.contextLens ?? [usual.contextLen]) {
         if (has(batchSize, contextLen)) continue;

@@ -1,4 +1,5 @@
 import { InferscopeError } from '../../model/errors.js';
+import { checkGrid } from '../../model/grid.js';
 import { variedOf, type PlannedRun, type SweepPlan } from './plan.js';
 
 export interface GridAxis {
@@ -15,11 +16,12 @@ const writesFolder = (command: readonly string[]): boolean =>
 /**
  * A command over a grid, the last axis running fastest. `{name}` inside the command is replaced by the axis' value;
  * other axes are added as `--name value`, in front of a program's own command line behind `--`.
- * @throws E_USAGE for axes that contradict the command
+ * @throws E_USAGE for axes that contradict the command, and for more runs than a sweep takes
  */
 export function planGrid(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
   const words = command[0] === 'inferscope' ? command.slice(1) : [...command];
   refuseContradictions(words, axes);
+  checkGrid(Object.fromEntries(axes.map(({ name, values }) => [name, values.length])), 'runs');
   const points = axes.reduce<[string, string | number | boolean][][]>(
     (before, { name, values }) =>
       before.flatMap((point) => values.map((value) => [...point, [name, value] as [string, typeof value]])),

@@ -1,4 +1,5 @@
 import { InferscopeError } from '../../model/errors.js';
+import { checkGrid } from '../../model/grid.js';
 import { entryDefaults, type MemoryTargets, type ModelEntry } from './config.js';
 import { modelSlug, variedOf, type PlannedRun, type SweepPlan } from './plan.js';
 
@@ -47,6 +48,15 @@ export function planMemory(
     return runsOf(entry, container, targets);
   });
   return { kind: 'memory', runs, varied: variedOf(runs) };
+}
+
+/** Before anything is expanded: all combinations of all entries. @throws E_USAGE with their count */
+export function checkRuns(entries: readonly ModelEntry[]): void {
+  const lengths = ['input_lengths', 'output_lengths', 'batch_sizes'] as const;
+  const sizes = entries.map((entry) =>
+    lengths.reduce((product, key) => product * listOf<number>(entry[key] ?? 1).length, 1),
+  );
+  checkGrid({ 'models, lengths and batch sizes': sizes.reduce((sum, size) => sum + size, 0) }, 'runs');
 }
 
 function runsOf(entry: ModelEntry, container: string | null, targets: MemoryTargets): PlannedRun[] {

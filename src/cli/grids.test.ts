@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { pointsOf as predictPoints } from '../analyze/predict/points.js';
+import { planGrid } from '../capture/sweep/plan-grid.js';
+import { checkRuns } from '../capture/sweep/plan-memory.js';
+import { pointsOf } from './bench-points.js';
+import { expandVariants } from './bench-variants.js';
+import { sweepCases } from '../llm/kernel-cases.js';
+import { modelCases } from '../llm/kernel-model.js';
+import { presetArchitecture } from '../llm/presets.js';
+import { floatStorage } from '../llm/storage.js';
+import { InferscopeError } from '../model/errors.js';
+
+const list = (length: number) => Array.from({ length }, (_, index) => index + 1);
+
+/** What the error says of the grid. */
+function refusal(expand: () => unknown): string {
+  try {
+    expand();
+  } catch (error) {
+    if (error instanceof InferscopeError) return `${error.code} ${error.parts.what}`;
+    throw error;
+  }
+  return 'expanded';
+}
+
+test('a grid that is too large is refused with its count before it is expanded', () => {
+  const [long, half] = [list(9000), list(100)];
+  const refusals = [
+    () =>
+      planGrid(
+        ['estimate'],
+        [
+          { name: 'a', values: long },
+          { name: 'b', values: list(10_000) },
+        ],
+      ),
+    () => checkRuns([{ model_id: 'm', input_lengths: long, output_lengths: list(100), batch_sizes: half }]),
+    () =>
+      sweepCases(
+        ['gemm'],
+        { batchSizes: long, seqLens: half, hiddenSizes: half, dtypes: ['float32'], backends: [null] },
+        100,
+      ),
+    () =>
+      modelCases(presetArchitecture('gpt2'), floatStorage('float32'), {
+        batchSizes: long,
+        contextLens: half,
+      }),
+    () => pointsOf('sequence', { batchSize: half, inputLen: long, outputLen: half, grid: true }),
+    () => expandVariants(['a', 'b', 'c', 'd'].map((key) => `${key}=${half.join(',')}`)),
+    () =>
+      predictPoints(
+        { batchSizes: long, contextLens: half, outputLen: null, launch: null, fusion: null },
+        [],
+        { launch: 'eager', fusion: 'none' },
+      ),
+  ].map(refusal);
+  expect(refusals).toEqual([
+    'E_USAGE the grid has 90000000 runs',
+    'E_USAGE the grid has 90000000 runs',
+    'E_USAGE the grid has 90000000 cases',
+    'E_USAGE the grid has 900000 shapes',
+    'E_USAGE the grid has 90000000 points',
+    'E_USAGE the grid has 100000000 variants',
+    'E_USAGE the grid has 900000 points',
+  ]);
+});
