@@ -52,6 +52,11 @@ function rowOf({ session, plan }: KernelsResult, one: KernelResult | null): Reco
     teraflops_per_s: measured(({ flops_per_s: rate }) => (rate === null ? null : rate / 1e12)),
     intensity_flop_per_byte: measured(({ intensity }) => intensity),
     roof_ns: value(one?.roof_ns),
+    roof_level: measured(({ roof_level }) => roof_level),
+    roof_gigabytes_per_s: measured(({ roof_bytes_per_s: { value: rate } }) =>
+      rate === null ? null : rate / 1e9,
+    ),
+    working_set_bytes: measured(({ working_set_bytes }) => working_set_bytes),
     roof_share: value(one?.roof_share),
     bound: measured(({ bound }) => bound),
     peak_memory_bytes: value(one?.peak_memory_bytes),

@@ -84,12 +84,24 @@ export function protocolWords({ plan, cases: all }: KernelsResult): string {
   return `${runs} runs or more until ± ${100 * narrow} %, ${seconds} s at most${how}; ${check ? 'checked against float64' : 'not checked'}`;
 }
 
-/** Whose word the roofs are. */
+/** "L3 13.4 to 42.9 GB/s" */
+function levelWords({ level, low_bytes_per_s: low, high_bytes_per_s: high }: Level): string {
+  const most = formatQuantity(high, 'B/s');
+  return low < 0.99 * high ? `${level} ${formatQuantity(low, 'B/s')} to ${most}` : `${level} ${most}`;
+}
+
+type Level = KernelsResult['roofs']['levels'][number];
+
+/** Where the roofs are from. */
 export function roofWords({ roofs }: KernelsResult): string {
-  const { bytes_per_s: bandwidth, compute } = roofs;
+  const { bytes_per_s: bandwidth, compute, levels } = roofs;
   if (bandwidth.value === null) return bandwidth.reason.text;
   const peaks = compute.flatMap(({ dtype, flops_per_s: peak }) =>
     peak.value === null ? [] : [`${dtype} ${formatQuantity(peak.value, 'FLOP/s')}`],
   );
-  return `${[formatQuantity(bandwidth.value, 'B/s'), ...peaks].join(', ')}: ${bandwidth.source}`;
+  const [first] = compute.flatMap(({ flops_per_s: peak }) => (peak.value === null ? [] : [peak.source]));
+  if (levels.length === 0) {
+    return `${[formatQuantity(bandwidth.value, 'B/s'), ...peaks].join(', ')}: ${bandwidth.source}`;
+  }
+  return `${[...levels.map(levelWords), ...peaks].join(', ')}: ${first ?? bandwidth.source}; each operation is judged by the level that holds its working set`;
 }

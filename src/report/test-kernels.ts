@@ -29,6 +29,9 @@ export function kernelResult(change: Partial<KernelResult> = {}): KernelResult {
     flops_per_s: 19.157e12,
     intensity: 7.98,
     roof_ns: figure(49_043, 'ns', 'bytes / bandwidth'),
+    working_set_bytes: 2 ** 30,
+    roof_level: null,
+    roof_bytes_per_s: figure(4.8e12, 'B/s', 'measured'),
     roof_share: figure(0.5, 'ratio', 'bytes / bandwidth; over the median'),
     bound: 'memory',
     method: 'graph',
@@ -105,6 +108,7 @@ export function kernelsDocument(change: Partial<KernelsResult> = {}): Document<K
       compute: [
         { dtype: 'bfloat16', flops_per_s: figure(780e12, 'FLOP/s', 'measured on NVIDIA H200, 2026-11-21') },
       ],
+      levels: [],
       bytes_per_s: figure(4.3e12, 'B/s', 'measured on NVIDIA H200, 2026-11-21'),
       launch_ns: figure(2500, 'ns', 'measured on NVIDIA H200, 2026-11-21'),
     },

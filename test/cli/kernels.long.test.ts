@@ -44,13 +44,14 @@ test('two kernels swept: one document, session, files that DuckDB reads, report 
   const csv = join(at.scratch, 'results', 'kernel_results.csv');
   const database = await (await DuckDBInstance.create(':memory:')).connect();
   const found = await database.runAndReadAll(
-    `SELECT kernel, count(*)::INT AS n, min(median_ns) > 0 AS timed, sum(flops)::DOUBLE AS flops
+    `SELECT kernel, count(*)::INT AS n, min(median_ns) > 0 AS timed, sum(flops)::DOUBLE AS flops,
+            count(roof_level)::INT AS judged
      FROM read_csv('${csv}', header = true) GROUP BY kernel ORDER BY kernel`,
   );
   // gemm: 2·m·64·64 of m = 4, 8, 16; rmsnorm: 5·m·64.
   expect(found.getRowObjects()).toEqual([
-    { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64 },
-    { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64 },
+    { kernel: 'gemm', n: 3, timed: true, flops: 2 * 28 * 64 * 64, judged: 3 },
+    { kernel: 'rmsnorm', n: 3, timed: true, flops: 5 * 28 * 64, judged: 3 },
   ]);
   const json: unknown = JSON.parse(readFileSync(join(at.scratch, 'results', 'kernel_results.json'), 'utf8'));
   expect(kernelsDocumentSchema.parse(json).data.session.id).toBe(data.session.id);

@@ -30,7 +30,7 @@ const classes: Record<string, OpClass> = {
 /** Figures of one case; rates are of its median. */
 export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext): KernelResult {
   const { case_id, name, median_ns: median, params } = row;
-  const { roof_ns, bound } = roofOf({ ...row, kernel: name }, roofs);
+  const { bound, ...roof } = roofOf({ ...row, kernel: name }, roofs);
   const rate = (work: number) =>
     median === null || median === 0 || work === 0 ? null : (work / median) * 1e9;
   return {
@@ -55,9 +55,9 @@ export function resultOf(row: CaseRow, { plan, roofs, conditions }: CaseContext)
     bytes_per_s: rate(row.bytes),
     flops_per_s: rate(row.flops),
     intensity: row.flops === 0 ? null : row.flops / row.bytes,
-    roof_ns,
-    roof_share: shareOf(roof_ns, median),
-    bound: boundOf(row, bound, roof_ns, roofs),
+    ...roof,
+    roof_share: shareOf(roof.roof_ns, median),
+    bound: boundOf(row, bound, roof.roof_ns, roofs),
     method: row.runs === 0 ? null : row.method,
     per_sample: row.runs === 0 ? null : row.per_sample,
     rotated_bytes: row.rotated_bytes,

@@ -124,6 +124,41 @@ test('rates, roofs and bounds of a CPU, by hand', async () => {
   });
 });
 
+test('a CPU case is judged by the level that holds its working set, which is named', async () => {
+  const norm = (tokens: number) => kernelCase('rmsnorm', 'float32', { tokens, hidden: 1000, residual: 0 });
+  // The hand roofline: 1 MiB L2 100 GB/s, 4 MiB L3 40, 16 MiB L3 20, 64 MiB DRAM 10.
+  const sets: [number, number, string][] = [
+    [100, 1, 'L2'],
+    [101, 16, 'L3'],
+    [102, 64, 'DRAM'],
+  ];
+  const session = await sessionOf(
+    testHome(),
+    {
+      microbenchmarks: sets.map(([tokens, mib]) =>
+        row(norm(tokens), 1e6, { rotated_bytes: mib * 2 ** 20, method: 'graph' }),
+      ),
+    },
+    { kind: 'kernels', artifacts: { 'kernel-plan': { ...onCpu, protocol: { ...protocol, runs: 100 } } } },
+  );
+  const made = await analyzeKernels(session);
+  const { cases, roofs } = made.data;
+  expect(cases.map(({ roof_level, roof_bytes_per_s: rate }) => [roof_level, rate.value])).toEqual([
+    ['L2', 100e9],
+    ['L3', 20e9],
+    ['DRAM', 10e9],
+  ]);
+  for (const one of cases) {
+    expect(one.roof_ns.value).toBeCloseTo((one.bytes / one.roof_bytes_per_s.value!) * 1e9, 6);
+  }
+  expect(roofs.levels.map(({ level }) => level)).toEqual(['L2', 'L3', 'DRAM']);
+  // 3 runs of 100 that were asked for.
+  expect(made.issues.find(({ code }) => code === 'runs_cut')).toMatchObject({
+    severity: 'warning',
+    count: 3,
+  });
+});
+
 test('a GPU without a measured roofline is held against its data sheet; throttling is said', async () => {
   const one = kernelCase('gemm', 'bfloat16', { m: 4096, n: 4096, k: 4096 });
   const facts = { name: 'NVIDIA H200', device: 'cuda:0', framework: 'torch', driver: null };

@@ -46,7 +46,8 @@ export async function analyzeKernels(session: Session): Promise<Document<Kernels
       model: model && { name: model.name, dtype: model.dtype },
       roofs: {
         compute: dtypes.map((dtype) => ({ dtype, flops_per_s: roofs.flopsPerS(dtype) })),
-        bytes_per_s: roofs.bytesPerS(null),
+        bytes_per_s: roofs.bytesPerS(null).rate,
+        levels: levelsOf(cases),
         launch_ns: roofs.launchNs,
       },
       cases,
@@ -64,7 +65,18 @@ async function roofsFor(session: Session, plan: KernelPlan): Promise<CaseRoofs> 
   return roofsOfGpu(plan.device_facts?.name ?? null, plan.device, await storedGpuRoofline(session));
 }
 
-function issuesOf({ cases, roofs }: KernelsResult): Issue[] {
+/** The levels that hold the cases' working sets, fastest first. */
+function levelsOf(cases: KernelsResult['cases']): KernelsResult['roofs']['levels'] {
+  const rates = new Map<string, number[]>();
+  for (const { roof_level: level, roof_bytes_per_s: rate } of cases) {
+    if (level !== null && rate.value !== null) rates.set(level, [...(rates.get(level) ?? []), rate.value]);
+  }
+  return [...rates]
+    .map(([level, of]) => ({ level, low_bytes_per_s: Math.min(...of), high_bytes_per_s: Math.max(...of) }))
+    .toSorted((a, b) => b.high_bytes_per_s - a.high_bytes_per_s);
+}
+
+function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
   const issues: Issue[] = [];
   const tell = (code: string, severity: Issue['severity'], count: number, text: string) => {
     if (count > 0) issues.push({ code, severity, text, count });
@@ -77,6 +89,15 @@ function issuesOf({ cases, roofs }: KernelsResult): Issue[] {
     'warning',
     throttled.length,
     `Clocks were held down (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
+  );
+  const { runs: wanted, max_seconds: seconds } = plan.protocol;
+  const cut = some(({ runs }) => runs > 0 && runs < wanted);
+  const fewest = Math.min(...cut.map(({ runs }) => runs));
+  tell(
+    'runs_cut',
+    'warning',
+    cut.length,
+    `${cut.length} of ${cases.length} cases reached the time limit before ${wanted} runs (${fewest} runs at least): --max-seconds ${seconds} is the limit per case.`,
   );
   const wrong = some(({ outcome }) => outcome === 'wrong');
   tell(

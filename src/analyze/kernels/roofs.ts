@@ -1,6 +1,7 @@
 import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import { isProduct } from '../../llm/kernel-work.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
+import type { KernelResult } from '../../model/documents/kernels.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { DType } from '../../model/dtype.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
@@ -9,8 +10,8 @@ import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
 /** What a case's time is held against. */
 export interface CaseRoofs {
   flopsPerS(dtype: string): Figure;
-  /** At a working set: on a CPU a small one is read from a cache. */
-  bytesPerS(workingSetBytes: number | null): Figure;
+  /** At a working set, and the level that holds it: on a CPU a small one is read from a cache. Null: the memory itself. */
+  bytesPerS(workingSetBytes: number | null): { rate: Figure; level: string | null };
   launchNs: Figure;
   graphNodeNs: Figure;
 }
@@ -21,7 +22,7 @@ export function roofsOfGpu(name: string | null, device: string, roofline: GpuRoo
   const roofs = gpuRoofs(name, roofline, { index });
   return {
     flopsPerS: (dtype) => roofs.roofFlops(dtype as PeakDType),
-    bytesPerS: () => roofs.roofBandwidth,
+    bytesPerS: () => ({ rate: roofs.roofBandwidth, level: null }),
     launchNs: roofs.launchNs,
     graphNodeNs: roofs.graphNodeNs,
   };
@@ -35,7 +36,12 @@ export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | n
       'no_roofline',
       `this CPU's roofs are not measured: inferscope roofline${threads === null ? '' : ` --threads ${threads}`} does it once`,
     );
-    return { flopsPerS: () => none, bytesPerS: () => none, launchNs: nothing, graphNodeNs: nothing };
+    return {
+      flopsPerS: () => none,
+      bytesPerS: () => ({ rate: none, level: null }),
+      launchNs: nothing,
+      graphNodeNs: nothing,
+    };
   }
   const how = `measured ${roofline.measured_at.slice(0, 10)} (${roofline.engine})`;
   const peaks = computePeaks(roofline);
@@ -52,17 +58,19 @@ export function roofsOfCpu(roofline: MachineRoofline | null, threads: number | n
         workingSet === null
           ? { bytesPerS: last.bytes_per_s, level: last.level }
           : bandwidthAt(roofline, workingSet);
-      return figure(at.bytesPerS, 'B/s', `${how}, ${at.level}`);
+      return { rate: figure(at.bytesPerS, 'B/s', `${how}, ${at.level}`), level: at.level };
     },
     launchNs: nothing,
     graphNodeNs: nothing,
   };
 }
 
-export interface CaseRoof {
-  roof_ns: Figure;
+export type CaseRoof = Pick<
+  KernelResult,
+  'roof_ns' | 'working_set_bytes' | 'roof_level' | 'roof_bytes_per_s'
+> & {
   bound: 'memory' | 'compute' | null;
-}
+};
 
 /**
  * max(FLOPs / peak, bytes / bandwidth). Kernels without matrix products run on vector units, whose peak nothing here
@@ -72,15 +80,17 @@ export function roofOf(
   one: { kernel: string; dtype: string; flops: number; bytes: number; rotated_bytes: number | null },
   roofs: CaseRoofs,
 ): CaseRoof {
-  const bandwidth = roofs.bytesPerS(one.rotated_bytes ?? one.bytes);
-  if (bandwidth.value === null) return { roof_ns: bandwidth, bound: null };
-  const memoryNs = (one.bytes / bandwidth.value) * 1e9;
-  if (!isProduct(one.kernel))
-    return { roof_ns: figure(memoryNs, 'ns', `bytes / bandwidth, ${bandwidth.source}`), bound: 'memory' };
+  const workingSet = one.rotated_bytes ?? one.bytes;
+  const { rate, level } = roofs.bytesPerS(workingSet);
+  const held = { working_set_bytes: workingSet, roof_level: level, roof_bytes_per_s: rate };
+  if (rate.value === null) return { ...held, roof_ns: rate, bound: null };
+  const memoryNs = (one.bytes / rate.value) * 1e9;
+  const moved = figure(memoryNs, 'ns', `bytes / bandwidth, ${rate.source}`);
+  if (!isProduct(one.kernel)) return { ...held, roof_ns: moved, bound: 'memory' };
   const peak = roofs.flopsPerS(one.dtype);
-  if (peak.value === null) return { roof_ns: peak, bound: null };
+  if (peak.value === null) return { ...held, roof_ns: peak, bound: null };
   const computeNs = (one.flops / peak.value) * 1e9;
   return computeNs > memoryNs
-    ? { roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`), bound: 'compute' }
-    : { roof_ns: figure(memoryNs, 'ns', `bytes / bandwidth, ${bandwidth.source}`), bound: 'memory' };
+    ? { ...held, roof_ns: figure(computeNs, 'ns', `FLOPs / peak, ${peak.source}`), bound: 'compute' }
+    : { ...held, roof_ns: moved, bound: 'memory' };
 }

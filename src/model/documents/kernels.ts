@@ -100,6 +100,11 @@ export const kernelCaseSchema = z.object({
   intensity: z.number().nullable(),
   /** Least time the roofs allow: max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes alone. */
   roof_ns: figureSchema,
+  /** Bytes that its copies hold together, and the level of the memory hierarchy that holds them; null on a GPU (1.2). */
+  working_set_bytes: z.number(),
+  roof_level: z.string().nullable(),
+  /** Bandwidth of that level at this working set: the roof of every kernel that moves bytes (1.2). */
+  roof_bytes_per_s: figureSchema,
   /** roof_ns / median. */
   roof_share: figureSchema,
   /** What limits it: memory, compute, or latency: the roofs allow less time than one launch takes. */
@@ -172,8 +177,12 @@ export const kernelsSchema = z.object({
   /** Roofs the shares are of; `source` names the measurement or the data sheet. */
   roofs: z.object({
     compute: z.array(z.object({ dtype: z.string(), flops_per_s: figureSchema })),
-    /** Of the memory; on a CPU a case's own working set has its own, its roof_ns says which. */
+    /** Of the memory; on a CPU each case has its own level's (roof_level, roof_bytes_per_s). */
     bytes_per_s: figureSchema,
+    /** Levels that hold the cases' working sets, with the bandwidths they are judged by; empty on a GPU (1.2). */
+    levels: z.array(
+      z.object({ level: z.string(), low_bytes_per_s: z.number(), high_bytes_per_s: z.number() }),
+    ),
     launch_ns: figureSchema,
   }),
   cases: z.array(kernelCaseSchema),
@@ -181,7 +190,7 @@ export const kernelsSchema = z.object({
   steps: z.array(kernelStepSchema),
 });
 
-export const kernelsVersion = '1.1';
+export const kernelsVersion = '1.2';
 export const kernelsDocumentSchema = documentSchema('kernels', kernelsVersion, kernelsSchema);
 
 export type KernelPlan = z.infer<typeof kernelPlanSchema>;

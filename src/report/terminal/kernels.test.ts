@@ -22,6 +22,17 @@ test('operations of a GPU: time, rate, share, bound, and why one is missing, in 
   expect(text).not.toContain('\u00a0');
 });
 
+test('a CPU: the level that holds a working set, and how the runs are spread, in 80 columns', () => {
+  const level = { level: 'L3', low_bytes_per_s: 20e9, high_bytes_per_s: 40e9 };
+  const { roofs } = kernelsDocument().data;
+  const one = kernelResult({ roof_level: 'L3', runs: 3 });
+  const text = kernelsText(kernelsDocument({ cases: [one], roofs: { ...roofs, levels: [level] } }), 80);
+  expect(text).toMatch(/memory \(L3\)/);
+  expect(text).toContain('L3 20.0 GB/s to 40.0 GB/s');
+  expect(text).toMatch(/gemm 8×28672×4096 +3 +98\.0 µs +1\.00 µs +97\.0 µs +0\.101 ms/);
+  for (const line of lines(text)) expect([...line].length).toBeLessThanOrEqual(80);
+});
+
 test('what runs behind a traced case: its kernels by time, cut to the line', () => {
   const kernel =
     'cudnn_generated_fort_native_sdpa_sm90_flash_fprop_wgmma_f16_knob_7_64x128x128_4x1x1_kernel0_0';

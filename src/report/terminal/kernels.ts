@@ -57,7 +57,7 @@ export function kernelsText(
 function caseLines(data: KernelsResult, width: number): string[] {
   const more = data.cases.length - casesShown;
   const rest = more > 0 ? [`  … and ${formatCount(more)} more in the report and the files`] : [];
-  return [caseTable(data, width), ...rest];
+  return [caseTable(data, width), '', spreadTable(data, width), ...rest];
 }
 
 function caseTable({ cases }: KernelsResult, width: number): string {
@@ -74,12 +74,43 @@ function caseTable({ cases }: KernelsResult, width: number): string {
     ],
     shown.map((one) => [
       `${inert(caseLabel(one, several))}${one.outcome === 'wrong' ? ' (wrong)' : ''}`,
-      one.median_ns === null ? noValue : formatQuantity(one.median_ns, 'ns'),
+      nsOf(one.median_ns),
       intervalShare(one) ?? noValue,
       reached(one),
       formatFigure(one.roof_share),
-      one.bound ?? noValue,
+      one.bound === 'memory' && one.roof_level !== null
+        ? `memory (${inert(one.roof_level)})`
+        : (one.bound ?? noValue),
     ]),
+    { width },
+  );
+}
+
+const nsOf = (ns: number | null): string => (ns === null ? noValue : formatQuantity(ns, 'ns'));
+
+/** How the runs of each case are spread; rates and shares are of the median. */
+function spreadTable({ cases }: KernelsResult, width: number): string {
+  const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
+  return textTable(
+    [
+      { head: 'time of one', flexible: true },
+      right('runs'),
+      right('mean'),
+      right('sd'),
+      right('min'),
+      right('max'),
+    ],
+    cases
+      .filter(({ runs }) => runs > 0)
+      .slice(0, casesShown)
+      .map((one) => [
+        inert(caseLabel(one, several)),
+        formatCount(one.runs),
+        formatFigure(one.mean_ns),
+        nsOf(one.sd_ns),
+        nsOf(one.min_ns),
+        nsOf(one.max_ns),
+      ]),
     { width },
   );
 }
