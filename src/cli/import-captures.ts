@@ -116,6 +116,7 @@ export async function importCaptures(
     if (found) known.push(found);
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
+  for (const one of known) imported.issues.push(...clockIssues(one));
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
   );
@@ -175,6 +176,18 @@ export async function importCaptures(
     }
   }
   return imported;
+}
+
+/** Of a wall clock, ns since the epoch: 1970 to 2100. */
+const latestClockNs = 4_102_444_800_000_000_000n;
+
+/** Takes away a clock that shows no time of this century or the last. @returns that it did */
+function clockIssues({ file, facts }: Known): Issue[] {
+  const zero = facts.realtime_zero_ns;
+  if (zero === null || (zero >= 0n && zero < latestClockNs)) return [];
+  facts.realtime_zero_ns = null;
+  const text = `The wall clock of ${basename(file.path)} is not a date (${zero} ns since 1970): it is not used.`;
+  return [{ code: 'clock_impossible', severity: 'warning', text }];
 }
 
 /** The workload's own record is soon read, and tells what the others are about. @throws E_INTERRUPTED */

@@ -33,7 +33,7 @@ export function define(command: Command): void {
     .addOption(new Option('--tag <tag...>', 'tag the session').default([], 'none'))
     .option('--no-raw', 'keep the tables only, not the files themselves')
     .option('--no-analyze', 'only import: no summary, no report')
-    .option('--json', 'print one document: inferscope/trace, counters, gemms or results')
+    .option('--json', 'print one document: inferscope/trace, counters, gemms, results or session-show')
     .option('--quiet', 'no progress on stderr')
     .addHelpText(
       'after',
@@ -50,8 +50,10 @@ export function define(command: Command): void {
           fix: `Name it with: inferscope session rename ${options.session} ${options.name ?? 'NAME'}`,
         });
       }
+      const { importApart, wholeFolders } = await import('./import-apart.js');
+      const paths = wholeFolders(files.map((file) => resolve(file)));
+      if (await importApart(paths)) return;
       const { runImport } = await import('./import-run.js');
-      const paths = files.map((file) => resolve(file));
       const id = await interruptible((signal) => runImport(paths, options, signal));
       const { showSession } = await import('./session-summary.js');
       await showSession(id, options);

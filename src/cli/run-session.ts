@@ -166,9 +166,11 @@ async function conclude({ id, capture, interrupted }: Kept, options: RunCommandO
     if (options.exitCode === 'child') process.exitCode = child ?? process.exitCode;
     return;
   }
+  // First why it failed: a program that ran out of memory recorded little, which is not the news.
+  const exitCode = failure?.failure ? reportError(withSession(failure.failure, id, capture), false) : null;
   const measured = capture.executions.some(({ exit_code }) => exit_code !== null);
-  if (measured) await showSession(id, options);
-  if (failure?.failure) process.exitCode = reportError(withSession(failure.failure, id, capture), false);
+  if (measured) await showSession(id, options, exitCode !== null);
+  if (exitCode !== null) process.exitCode = exitCode;
   if (interrupted) {
     warn(`interrupted: session ${id} holds what was recorded until then`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import type { CapturesResult } from '../analyze/captures.js';
+import { noKernelsIssue } from '../import/importer.js';
 import type { Document } from '../model/document.js';
 import type { BenchResult } from '../model/documents/bench.js';
 import type { ExplainResult } from '../model/documents/explain.js';
@@ -196,25 +197,33 @@ export async function keepReport(
   return { path, explain };
 }
 
-/** Ends `import` and `run`: the summary in the terminal or one document, and the report in the session's folder. */
+/** Without a summary: the session's id, or what it holds as a document. */
+async function printSession(session: Session, json: boolean | undefined): Promise<void> {
+  if (!json) return print(session.id);
+  const { sessionShowDocument } = await import('./session-show.js');
+  printDocument(sessionShowDocument(session));
+}
+
+/**
+ * Ends `import` and `run`: the summary in the terminal or one document, and the report in the session's folder.
+ * @param failed the program did, and it is known why: that nothing was recorded is no news then
+ */
 export async function showSession(
   id: string,
   { analyze, json }: { analyze: boolean; json?: boolean },
+  failed = false,
 ): Promise<void> {
-  if (!analyze) {
-    print(id);
-    return;
-  }
+  if (!analyze && !json) return print(id);
   const session = await openSession(id);
+  if (!analyze) return printSession(session, json);
   // A program that reads the document need not wait for the page.
   const { analysed, explain } = await analyzeAndExplain(session, (summary) => {
     const [document] = documentsOf(summary);
     if (json && document) printDocument(document);
   });
   if (documentsOf(analysed).length === 0) {
-    talk(nothingToSumUp(session));
-    print(id);
-    return;
+    if (!failed) talk(nothingToSumUp(session));
+    return printSession(session, json);
   }
   const path = reportPath(session.folder);
   // On a full disk the page is lost, and the summary is not.
@@ -308,8 +317,9 @@ function nothingToSumUp({ id, manifest, issues }: Session): string {
       .map(([table]) => table)
       .join(', ') || 'no table';
   const alone = manifest.kind === 'run' && manifest.executions.every(({ purpose }) => purpose === 'clean');
+  const lost = issues.find(({ code, severity }) => code === noKernelsIssue && severity === 'warning');
   const why = alone
     ? 'no profiler was around the program: add --evaluator nsys (GPU) or --evaluator torch (PyTorch, CPU too)'
-    : 'no kernels, counters or matrix products were recorded';
+    : (lost?.text ?? 'no kernels, counters or matrix products were recorded');
   return `nothing to sum up: ${why}\n  session ${id} holds ${kept}; inferscope sql reads them`;
 }

@@ -96,16 +96,14 @@ function defineShow(command: Command): void {
       const { totalBytes } = await import('../session/list.js');
       const { keptFiles } = await import('../session/manifest-file.js');
       const session = await openSession(selector);
-      const bytes = totalBytes(keptFiles(session.manifest));
       if (session.userIssue) warn(session.userIssue.text);
       if (options.json) {
-        const { folder, toolVersion: written_by, manifest, user } = session;
-        const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };
-        await printJson('session-show', data, session.userIssue ? [session.userIssue] : []);
+        const { sessionShowDocument } = await import('./session-show.js');
+        printDocument(sessionShowDocument(session));
         return;
       }
       const { showText } = await import('./session-text.js');
-      print(showText(session, bytes, terminalWidth()));
+      print(showText(session, totalBytes(keptFiles(session.manifest)), terminalWidth()));
     });
 }
 

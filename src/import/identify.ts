@@ -21,10 +21,16 @@ export async function identify(path: string): Promise<Importer> {
   throw new InferscopeError('E_FORMAT_UNKNOWN', {
     what: `${path} is in no format inferscope reads`,
     why: `It begins with ${JSON.stringify(head.slice(0, 40))}. Formats: ${importers.map(({ name }) => name).join(', ')}.`,
-    fix: head.includes('<nvidia_smi_log>')
-      ? 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD'
-      : 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).',
+    fix: whatToGive(head),
   });
+}
+
+function whatToGive(head: string): string {
+  if (head.includes('<nvidia_smi_log>'))
+    return 'This is one moment (nvidia-smi -q). Record a run with: inferscope monitor --record, or nvidia-smi dmon -o TD';
+  if (head.startsWith('PAR1'))
+    return 'Parquet files are read as the folder that nsys export --type parquetdir makes, StringIds.parquet included: give the folder.';
+  return 'Give a file as the profiler wrote it (docs/formats.md lists them with the commands that make them).';
 }
 
 /** Somebody meant the files in it, or a session. */

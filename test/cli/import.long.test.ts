@@ -1,4 +1,13 @@
-import { existsSync, mkdirSync, readFileSync, truncateSync, writeFileSync, cpSync, rmSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  truncateSync,
+  writeFileSync,
+  cpSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -244,4 +253,72 @@ test('Ctrl-C in the middle of an import leaves no session', async () => {
   expect(JSON.parse(stdout)).toMatchObject({ data: { code: 'E_INTERRUPTED', exit_code: 130 } });
   expect(sessions(at)).toHaveLength(before);
   expect(leftovers(at)).toEqual([]);
+});
+
+describe('damage', () => {
+  test('launches without a kernel: said with their count, and --json is one document all the same', () => {
+    const path = changedSqlite(
+      join(at.scratch, 'bare'),
+      'bare.sqlite',
+      `DELETE FROM CUPTI_ACTIVITY_KIND_KERNEL; DROP TABLE NVTX_EVENTS;
+       DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY; DELETE FROM CUPTI_ACTIVITY_KIND_MEMSET`,
+    );
+    const ran = run(path, '--json');
+    expect(ran.status, ran.stderr).toBe(0);
+    const { schema, data } = JSON.parse(ran.stdout) as {
+      schema: string;
+      data: { import_issues: { code: string; severity: string; count?: number }[] };
+    };
+    expect(schema).toBe('inferscope/session-show/1.0');
+    const lost = data.import_issues.find(({ code }) => code === 'no_kernels')!;
+    expect(lost.severity).toBe('warning');
+    expect(ran.stderr).toContain(`${lost.count} API calls launch kernels`);
+    expect(JSON.parse(run(captures.kineto, '--json', '--no-analyze').stdout)).toMatchObject({
+      schema: 'inferscope/session-show/1.0',
+    });
+  });
+
+  test('names, ids and shapes of no sense reach the report', () => {
+    const path = changedKineto(join(at.scratch, 'odd'), 'odd.json', ({ traceEvents }) => {
+      for (const [i, event] of traceEvents.entries()) {
+        if (event.cat === 'kernel' && i % 2 === 0) event.name = null as unknown as string;
+        if (event.cat === 'cpu_op' && event.args) event.args['Input Dims'] = [[-1, 1e308, null], 'x', {}];
+        if (event.args && 'correlation' in event.args) event.args['correlation'] = 1;
+        if (typeof event.ts === 'number') event.ts = -event.ts;
+      }
+    });
+    const ran = run(path, '--json');
+    expect(ran.status, ran.stderr).toBe(0);
+    expect(JSON.parse(ran.stdout)).toMatchObject({ schema: expect.stringMatching('^inferscope/trace/') });
+  });
+
+  test('export/*.parquet of a shell is the folder; a Parquet file of another maker is explained', async () => {
+    const files = readdirSync(captures.parquetdir).map((name) => join(captures.parquetdir, name));
+    const ran = run(...files, '--name', 'globbed', '--no-analyze');
+    expect(ran.status, ran.stderr).toBe(0);
+    expect((await shown('globbed')).captures.map(({ importer }) => importer)).toEqual(['nsys-parquetdir']);
+    mkdirSync(join(at.scratch, 'alone'));
+    const alone = join(at.scratch, 'alone', 'part.parquet');
+    cpSync(join(captures.parquetdir, 'StringIds.parquet'), alone);
+    expect(expectFailure(run(alone, '--json'), 5, 'E_FORMAT_UNKNOWN').fix).toContain('give the folder');
+  });
+
+  test('a crash of what reads Parquet is a bad input file, and leaves nothing', async () => {
+    const before = sessions(at).length;
+    const { child, ended } = start(at, ['import', '--json', '--quiet', captures.parquetdir]);
+    const children = () => {
+      try {
+        return readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, 'utf8').trim().split(' ');
+      } catch {
+        return [];
+      }
+    };
+    const reads = (pid: string) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('parquetdir');
+    while (!leftovers(at).some((name) => name.startsWith('.tmp-')) && child.exitCode === null) await sleep(5);
+    for (const pid of children().filter((pid) => pid && reads(pid))) process.kill(Number(pid), 'SIGSEGV');
+    const { status, stdout, stderr } = await ended;
+    expect(expectFailure({ status, stdout, stderr }, 5, 'E_TRACE_FILE').why).toContain('SIGSEGV');
+    expect(sessions(at)).toHaveLength(before);
+    expect(leftovers(at)).toEqual([]);
+  });
 });

@@ -62,6 +62,15 @@ test('a missing program and one that is not executable', () => {
   expect(expectFailure(error(run('plain', plain)), 3, 'E_PERMISSION').fix).toContain('chmod +x');
 });
 
+test('a program that ran out of memory says so first, not that nothing was recorded', () => {
+  const says = 'torch.cuda.OutOfMemoryError: CUDA out of memory. Tried to allocate 22.00 MiB.';
+  const words = ['run', '--evaluator', 'none', '--quiet', '--', 'sh', '-c', `echo "${says}" >&2; exit 1`];
+  const { status, stderr } = inferscope(at, words);
+  expect(status).toBe(4);
+  expect(stderr).toContain('ran out of GPU memory (E_OUT_OF_MEMORY)');
+  expect(stderr).not.toContain('nothing to sum up');
+});
+
 test('a syntax error of Python is quoted, and the log named', () => {
   const { why, fix } = expectFailure(
     error(run('syntax', 'python3', file('broken.py', 'def f(:\n'))),

@@ -236,6 +236,16 @@ const cases: [id: string, code: string, says: RegExp, change: Partial<Ended>][] 
     /ls -l/,
     { output: "PermissionError: [Errno 13] Permission denied: '/dev/nvidia0'" },
   ],
+  ['host_out_of_memory', 'E_OUT_OF_MEMORY', /main memory/, { output: 'Traceback …\nMemoryError\n' }],
+  [
+    'host_out_of_memory',
+    'E_OUT_OF_MEMORY',
+    /allocate 53687091200/,
+    {
+      output:
+        "RuntimeError: [enforce fail at alloc_cpu.cpp:121] . DefaultCPUAllocator: can't allocate memory: you tried to allocate 53687091200 bytes.",
+    },
+  ],
   ['killed_for_memory', 'E_WORKLOAD_FAILED', /memory/, { exit_code: null, signal: 'SIGKILL' }],
 ];
 

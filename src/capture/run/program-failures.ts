@@ -63,6 +63,19 @@ export const programFailures: Recogniser[] = [
           ),
   },
   {
+    id: 'host_out_of_memory',
+    matches: said(
+      /^MemoryError\b|std::bad_alloc|DefaultCPUAllocator: (?:can't|not enough)|Cannot allocate memory|JavaScript heap out of memory/m,
+    ),
+    explain: (ended, match) =>
+      known(
+        'E_OUT_OF_MEMORY',
+        'the program ran out of main memory',
+        line(ended, match),
+        'Lower the batch size, load the weights with less host memory, or raise the memory limit of the job or container.',
+      ),
+  },
+  {
     id: 'module_missing',
     matches: said(/ModuleNotFoundError: No module named '([\w.]+)'/),
     explain: (ended, match) =>

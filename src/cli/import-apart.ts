@@ -1,0 +1,60 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, statSync } from 'node:fs';
+import { basename, dirname, extname, join } from 'node:path';
+import process from 'node:process';
+import { endWithUs } from '../model/end-with-us.js';
+import { InferscopeError } from '../model/errors.js';
+import { homeFolders } from '../session/home.js';
+import { removeStaleFolders } from '../session/temporary-folder.js';
+import { leaveAtOnce, whileStopping } from './interrupt.js';
+
+/** Set in the process that reads. */
+const variable = 'INFERSCOPE_IMPORT_APART';
+
+/** How a process ends that read memory it does not have, or gave up over it. */
+const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGSEGV', 'SIGBUS', 'SIGABRT', 'SIGILL', 'SIGFPE']);
+
+/** `export/*.parquet` as a shell spells it out: the files of one nsys folder stand for the folder, once. */
+export function wholeFolders(paths: readonly string[]): string[] {
+  const folders = paths.map((path) => {
+    const folder = dirname(path);
+    const part = extname(path) === '.parquet' && existsSync(join(folder, 'StringIds.parquet'));
+    return part && statSync(path, { throwIfNoEntry: false })?.isFile() ? folder : path;
+  });
+  return [...new Set(folders)];
+}
+
+/**
+ * DuckDB reads Parquet pages without checksums, and a damaged one may end the process that reads it: folders of Parquet
+ * files are read by a process of their own, which runs the same command.
+ * @returns whether this was done, and `process.exitCode` is that process's
+ * @throws E_TRACE_FILE when it crashed
+ */
+export async function importApart(paths: readonly string[]): Promise<boolean> {
+  const folders = paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory());
+  if (folders.length === 0 || process.env[variable] !== undefined) return false;
+  const argv = [...process.execArgv, ...process.argv.slice(1)];
+  // In a group of its own: Ctrl-C reaches this process, which passes it on, once.
+  const child = spawn(process.execPath, argv, {
+    stdio: 'inherit',
+    detached: true,
+    env: { ...process.env, [variable]: '1' },
+  });
+  endWithUs(child);
+  const [code, signal] = (await whileStopping(
+    (name) => child.kill(name),
+    () => once(child, 'exit'),
+  )) as [number | null, NodeJS.Signals | null];
+  if (signal === null) {
+    process.exitCode = code ?? 0;
+    return true;
+  }
+  removeStaleFolders(homeFolders());
+  if (!crashes.has(signal)) leaveAtOnce(signal);
+  throw new InferscopeError('E_TRACE_FILE', {
+    what: `cannot read ${folders.map((path) => basename(path)).join(', ')}`,
+    why: `The process that read it ended by ${signal}: a Parquet file in it is damaged. Nothing was kept.`,
+    fix: 'Export it again from the report: nsys export --type parquetdir --force-overwrite true REPORT.nsys-rep',
+  });
+}

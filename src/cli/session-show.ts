@@ -1,0 +1,12 @@
+import { document, type Document } from '../model/document.js';
+import { totalBytes } from '../session/list.js';
+import { keptFiles } from '../session/manifest-file.js';
+import type { Session } from '../session/open.js';
+
+/** The document of `session show`, and of commands whose session has nothing to sum up. */
+export function sessionShowDocument(session: Session): Document<unknown> {
+  const { folder, toolVersion: written_by, manifest, user, userIssue } = session;
+  const bytes = totalBytes(keptFiles(manifest));
+  const data = { folder, written_by, bytes, user, manifest, import_issues: session.issues };
+  return document('session-show', '1.0', data, userIssue ? [userIssue] : []);
+}
