@@ -4,18 +4,25 @@ import process from 'node:process';
 /**
  * Children end with this process, also when it is killed (SIGKILL, out of memory) and while a native call blocks its event
  * loop: a shell of 1 MB waits on a pipe that only this process holds. When the pipe closes it ends the processes on its
- * list and all below them, SIGTERM first, SIGKILL 2 s later. The list is kept by lines on the pipe: "+ pid", "- pid".
+ * list and all below them, SIGTERM first, SIGKILL 2 s later. The list is kept by lines on the pipe: "+ pid", "- pid";
+ * "! command" is run too, for what no signal reaches from here (a process in a container).
  * On Windows libuv's job object does this.
  */
-const watch = `
+export const watch = `
 trap '' HUP INT TERM QUIT
 list=
-while read -r verb pid; do
-  if [ "$verb" = + ]; then list="$list $pid"; continue; fi
-  rest=
-  for one in $list; do [ "$one" = "$pid" ] || rest="$rest $one"; done
-  list=$rest
+command=
+while read -r verb what; do
+  case $verb in
+  +) list="$list $what" ;;
+  !) command=$what ;;
+  -)
+    rest=
+    for one in $list; do [ "$one" = "$what" ] || rest="$rest $one"; done
+    list=$rest ;;
+  esac
 done
+[ -z "$command" ] || eval "$command" &
 [ -n "$list" ] || exit 0
 tree() {
   echo "$1"
@@ -37,7 +44,6 @@ function watcher(): NodeJS.WritableStream {
     detached: true,
     stdio: ['pipe', 'ignore', 'ignore'],
     cwd: '/',
-    env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin' },
   });
   // Without a shell (an image without a system) children live on, as they would without this.
   shell.on('error', () => {});
@@ -55,4 +61,15 @@ export function endWithUs<T extends Pick<ChildProcess, 'pid' | 'once'>>(child: T
   watcher().write(`+ ${pid}\n`);
   child.once('exit', () => watcher().write(`- ${pid}\n`));
   return child;
+}
+
+/**
+ * Runs a program when this process ends before `cancel()` is called; one at a time.
+ * @returns cancel
+ */
+export function atOurEnd(argv: readonly string[]): () => void {
+  if (process.platform === 'win32') return () => {};
+  const quoted = argv.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  watcher().write(`! ${quoted}\n`);
+  return () => void watcher().write('! \n');
 }

@@ -6,6 +6,7 @@ import { withRootCause } from '../../engines/vllm/root-cause.js';
 import type { BenchOrder } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';
 import type { EngineLaunch, LaunchControl, PreparedEngine } from '../../model/engine.js';
+import { atOurEnd } from '../../model/end-with-us.js';
 import { InferscopeError } from '../../model/errors.js';
 import { packageRoot } from '../../model/installation.js';
 import { redactText, secretsOfEnvironment } from '../../model/redaction.js';
@@ -32,6 +33,8 @@ interface Place {
   facts: ContainerFacts;
   python: string;
   folder: string;
+  /** Of what is run when this command is killed. */
+  cancel: () => void;
 }
 
 /**
@@ -46,7 +49,9 @@ export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> =
   const { engine, command: python } = await containerPython(container, target.engine, target.request.python);
   refuseOtherWays(target, engine);
   const { folder, others } = await copyProbe(container, python);
-  const place = { container, facts, python, folder };
+  // A killed docker client leaves its process in the container, and with it the GPU's memory.
+  const cancel = atOurEnd([dockerCommand(), ...agentCall(container, python, folder, 'clean')]);
+  const place = { container, facts, python, folder, cancel };
   try {
     if (facts.here) await endLeftovers(place, others);
     const prepared = await prepareIn(place, engine, target);
@@ -182,8 +187,9 @@ function targetOf(
   };
 }
 
-async function clean({ container, python, folder }: Place): Promise<void> {
+async function clean({ container, python, folder, cancel }: Place): Promise<void> {
   await docker(agentCall(container, python, folder, 'clean'));
+  cancel();
 }
 
 function launchIn(

@@ -1,0 +1,62 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import process from 'node:process';
+import { afterAll, expect, test } from 'vitest';
+import { watch } from './end-with-us.js';
+
+const folder = mkdtempSync(join(tmpdir(), 'end-with-us-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** The shell that watches, as a process that is about to be killed holds it. */
+function watcher() {
+  const shell = spawn('/bin/sh', ['-c', watch], { stdio: ['pipe', 'ignore', 'ignore'] });
+  return { shell, ended: new Promise((resolve) => shell.once('exit', resolve)) };
+}
+
+const sleeper = (script: string) => spawn('/bin/sh', ['-c', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+const exitOf = (child: ChildProcess) =>
+  new Promise<NodeJS.Signals | null>((resolve) => child.once('exit', (_, signal) => resolve(signal)));
+const firstLine = (child: ChildProcess) =>
+  new Promise<string>((resolve) => child.stdout!.once('data', (data) => resolve(String(data).trim())));
+
+test.runIf(process.platform !== 'win32')(
+  'when the pipe closes, what is on the list ends with all below it, also what ignores SIGTERM; nothing else does',
+  async () => {
+    const stubborn = sleeper('trap "" TERM; sleep 300 & echo $!; wait; sleep 300');
+    const done = sleeper('echo up; sleep 300');
+    const [below] = await Promise.all([firstLine(stubborn), firstLine(done)]);
+    const { shell, ended } = watcher();
+    const file = join(folder, "it's done");
+    shell.stdin.end(
+      `+ ${stubborn.pid}\n+ ${done.pid}\n- ${done.pid}\n! 'touch' '${file.replaceAll("'", `'\\''`)}'\n`,
+    );
+    expect(await exitOf(stubborn)).toBe('SIGKILL');
+    await ended;
+    expect(isRunning(Number(below))).toBe(false);
+    expect(existsSync(file)).toBe(true);
+    expect(isRunning(done.pid!)).toBe(true);
+    const gone = exitOf(done);
+    done.kill('SIGKILL');
+    await gone;
+  },
+);
+
+test.runIf(process.platform !== 'win32')('a command that was taken back is not run', async () => {
+  const { shell, ended } = watcher();
+  const file = join(folder, 'not done');
+  shell.stdin.end(`! touch '${file}'\n! \n`);
+  await ended;
+  expect(existsSync(file)).toBe(false);
+});
+
+/** A zombie that nobody has waited for has ended. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !existsSync(`/proc/${pid}/stat`) || !/\) Z/.test(readFileSync(`/proc/${pid}/stat`, 'latin1'));
+  } catch {
+    return false;
+  }
+}
