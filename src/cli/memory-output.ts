@@ -5,14 +5,13 @@ import { InferscopeError } from '../model/errors.js';
 import { profileName, stampOf } from '../model/result-names.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { unusedNames } from './results-folder.js';
 
 /** In results/memory-profiles of the working directory. */
 export function defaultProfilePath(model: string, at: Date): string {
-  return join(
-    'results',
-    'memory-profiles',
-    profileName(existsSync(model) ? resolve(model) : model, stampOf(at)),
-  );
+  const folder = join('results', 'memory-profiles');
+  const name = profileName(existsSync(model) ? resolve(model) : model, stampOf(at));
+  return join(folder, unusedNames(folder, [name])[0]!);
 }
 
 /** Tries the place before anything is measured for it. @throws E_USAGE, E_HOME_UNWRITABLE */

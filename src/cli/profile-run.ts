@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import process from 'node:process';
+import { fitsInMemory } from '../capture/onnx/memory-need.js';
 import { analyzeProfile } from '../analyze/profile.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
@@ -21,7 +22,6 @@ import { createSession } from '../session/create.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { fitsInMemory } from './memory-check.js';
 import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath, writeReport } from './report-file.js';

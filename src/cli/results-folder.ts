@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { join, parse, resolve } from 'node:path';
+import process from 'node:process';
 import { InferscopeError } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -27,9 +28,23 @@ export function resultsFolder(folder: string): string {
   return path;
 }
 
+/**
+ * Names under which none of the files exists: as they are, else all with one number (`baseline_metrics-2.json`), so that
+ * files of another session are never replaced and those of one session stay together.
+ */
+export function unusedNames(folder: string, names: readonly string[]): string[] {
+  for (let n = 1; ; n++) {
+    const numbered = names.map((name) => {
+      const { name: stem, ext } = parse(name);
+      return n === 1 ? name : `${stem}-${n}${ext}`;
+    });
+    if (!numbered.some((name) => existsSync(join(folder, name)))) return numbered;
+  }
+}
+
 /** Writes a result file, whole or not at all. @throws E_DISK_FULL, E_HOME_UNWRITABLE */
 export async function writeResult(path: string, text: string): Promise<void> {
-  const temporary = `${path}.tmp`;
+  const temporary = `${path}.${process.pid}.tmp`;
   try {
     await writeFile(temporary, text);
     await rename(temporary, path);

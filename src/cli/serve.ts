@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import type { Command } from 'commander';
+import { fitsInMemory } from '../capture/onnx/memory-need.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
 import { serveModel } from '../engines/onnx/server/serve-model.js';
@@ -10,7 +11,6 @@ import { InferscopeError } from '../model/errors.js';
 import { ensureWritable } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { examples } from './examples.js';
-import { fitsInMemory } from './memory-check.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import { print, talk, warn } from './output.js';
 import { startProgress } from './progress.js';

@@ -4,7 +4,7 @@ import type { Document } from '../model/document.js';
 import { exitCodeOf } from '../model/errors.js';
 import { print, printDocument, talk, warn } from './output.js';
 import { type PageParts, reportPath, writePage } from './report-file.js';
-import { writeResult } from './results-folder.js';
+import { unusedNames, writeResult } from './results-folder.js';
 
 /** What `bench` and `kernels` show of what they measured. */
 export interface Measured {
@@ -32,10 +32,13 @@ export async function showMeasured(
   // takes the files, not them.
   if (!json) print(await text());
   await writePage(report, page);
-  for (const file of files) await writeResult(join(folder, file.name), file.text);
+  const asked = files.map(({ name }) => name);
+  const names = unusedNames(folder, asked);
+  for (const [at, { text: content }] of files.entries()) await writeResult(join(folder, names[at]!), content);
   if (json) printDocument(document);
   if (!quiet) {
-    talk(`${files.map(({ name }) => name).join(', ')} in ${relative(process.cwd(), folder) || '.'}`);
+    const others = names[0] === asked[0] ? '' : ` (${asked[0]} there is of another session)`;
+    talk(`${names.join(', ')} in ${relative(process.cwd(), folder) || '.'}${others}`);
     talk(`report: ${report}`);
   }
   if (kept.interrupted) {

@@ -4,23 +4,29 @@ import type { Journal } from '../capture/sweep/journal.js';
 import { sweepCsv } from '../export/sweep-csv.js';
 import type { Document } from '../model/document.js';
 import type { SweepResult } from '../model/documents/sweep.js';
+import { makeFolder } from '../session/home.js';
 import { sweepText } from '../report/terminal/sweep.js';
 import { writePage } from './report-file.js';
 import { writeResult } from './results-folder.js';
+
+/** Next to the profiles of the sweep (B7). */
+const filesFolder = 'memory-profiles';
 
 /** Columns of the text report. */
 const textWidth = 120;
 
 /**
- * CSV, text report and page of a sweep, beside its journal; written anew each time, for a sweep that is continued.
+ * CSV, text report and page of a sweep, next to its profiles; written anew each time, for a sweep that is continued.
  * @returns their paths
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeSweepFiles(
-  { folder }: Pick<Journal, 'folder'>,
+  { folder: journalFolder }: Pick<Journal, 'folder'>,
   document: Document<SweepResult>,
 ): Promise<string[]> {
   const { stamp } = document.data;
+  const folder = join(journalFolder, filesFolder);
+  makeFolder(folder);
   const csv = join(folder, `batch-bench-results-${stamp}.csv`);
   const text = join(folder, `batch-bench-report-${stamp}.txt`);
   const page = join(folder, `batch-bench-report-${stamp}.html`);

@@ -17,6 +17,7 @@ import { makeFolder } from '../session/home.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { unusedNames } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
 
 export interface ReportFiles {
@@ -98,11 +99,12 @@ async function keep(
  */
 export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
   const stamp = stampOf(at);
-  const files = {
-    summary: join(folder, `batch-summary-${stamp}.txt`),
-    csv: join(folder, `validation-${stamp}.csv`),
-    html: join(folder, `validation-${stamp}.html`),
-  };
+  const [summary, csv, html] = unusedNames(folder, [
+    `batch-summary-${stamp}.txt`,
+    `validation-${stamp}.csv`,
+    `validation-${stamp}.html`,
+  ]).map((name) => join(folder, name)) as [string, string, string];
+  const files = { summary, csv, html };
   const { validateText } = await import('../report/terminal/validate.js');
   try {
     makeFolder(folder);

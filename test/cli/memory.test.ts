@@ -133,6 +133,12 @@ test.each([
   ],
   ['.latency_stats | (.mean_latency_ms > 0), (.tokens_per_second > 0)', [true, true]],
   ['.engine_metadata | .engine_type, (.engine_version | type)', ['onnx', 'string']],
+  ['.memory.total_gb == .memory_breakdown.total_measured_gb, (.memory.total_gb > 0)', [true, true]],
+  [
+    '.memory_breakdown | {weights, kv_cache, activations, overhead, confidence} == {weights: .model_weights_gb, kv_cache: .kv_cache_gb, activations: .activations_gb, overhead: .framework_overhead_gb, confidence: .confidence_levels.overall}',
+    [true],
+  ],
+  ['.memory_breakdown | {weights, kv_cache, activations, overhead, confidence} | length', [5]],
   ['.metadata.status, .units.gb', ['measured', '10^9 bytes']],
 ])('jq: %s', async (filter, wanted) => {
   const told = await jq.raw(text, filter, ['-c']);

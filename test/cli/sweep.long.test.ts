@@ -53,7 +53,9 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
     expect(run.figures[0]!.values['peak_gb']).toBe(profile.memory_measurements.peak.total_gb);
   }
 
-  const files = readdirSync(results()).filter((name) => name.startsWith('batch-bench'));
+  const files = readdirSync(results('results/memory-profiles')).filter((name) =>
+    name.startsWith('batch-bench'),
+  );
   expect(files.toSorted()).toEqual([
     `batch-bench-report-${sweep.stamp}.html`,
     `batch-bench-report-${sweep.stamp}.txt`,
@@ -78,12 +80,15 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
     outcome: 'measured',
   });
   expect(Number(cells['peak_gb'])).toBeCloseTo(sweep.runs[1]!.figures[0]!.values['peak_gb']!, 9);
-  const page = readFileSync(join(results(), `batch-bench-report-${sweep.stamp}.html`), 'utf8');
+  const page = readFileSync(
+    join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.html`),
+    'utf8',
+  );
   expect(page.match(/data-chart="sweep_map"/g)).toHaveLength(3);
   expect(page).not.toMatch(/(?:src|href)="https?:/);
-  expect(readFileSync(join(results(), `batch-bench-report-${sweep.stamp}.txt`), 'utf8')).toContain(
-    '2 measured',
-  );
+  expect(
+    readFileSync(join(results('results/memory-profiles'), `batch-bench-report-${sweep.stamp}.txt`), 'utf8'),
+  ).toContain('2 measured');
 
   // The two profiles against each other: one as a file, one as a session.
   const [base, now] = [sweep.runs[0]!.output!, sweep.runs[1]!.session_id!];
@@ -191,7 +196,7 @@ test('Ctrl-C keeps what is measured and says how to go on', async () => {
   expect(ended.stderr).toMatch(/Go on with: inferscope sweep --resume stopped\/sweep-.*\.json/);
   const { runs, status, stamp } = journal('stopped');
   expect([status, ...runs.map(({ outcome }) => outcome)]).toEqual(['interrupted', 'interrupted', 'pending']);
-  expect(existsSync(join(results('stopped'), `batch-bench-results-${stamp}.csv`))).toBe(true);
+  expect(existsSync(join(results('stopped/memory-profiles'), `batch-bench-results-${stamp}.csv`))).toBe(true);
 }, 60_000);
 
 test('too little disk: nothing is begun, and it says how to go on', () => {

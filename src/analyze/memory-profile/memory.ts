@@ -7,6 +7,7 @@ import { memoryPlanSchema, type MemoryPlan } from '../../model/memory-plan.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import type { Session } from '../../session/open.js';
 import { artifactJson } from '../artifact.js';
+import { withAliases } from './aliases.js';
 import { breakdownOf, type Measured } from './breakdown.js';
 import { dtypesOfRun } from './dtypes.js';
 import { engineType } from './engine-type.js';
@@ -99,6 +100,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   };
   const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
   complete.missing = missingOf(complete, points, why, plan);
+  Object.assign(complete, withAliases(complete));
   return document(
     'memory',
     '1.0',

@@ -134,6 +134,21 @@ describe('a recording made by hand', () => {
     expect(gpu!.memory.peak_bytes.value).toBeNull();
   });
 
+  test('a log without throttle reasons does not say "never", whatever else is 0 in it', async () => {
+    const telemetry = [0, 1, 2, 3].flatMap((t) => [
+      telemetryRow(t, 'utilization_percent', 0),
+      telemetryRow(t, 'fan_speed_percent', 0),
+    ]);
+    const of = async (rows: Row<'telemetry'>[]) =>
+      (await analyzeMonitor(await sessionOf(home, { telemetry: rows }, { roofline: null }))).data.devices[0]!;
+    expect((await of(telemetry)).throttling).toMatchObject({
+      share: { value: null, reason: { code: 'no_throttle_reasons' } },
+      periods: [],
+    });
+    const violations = [0, 1, 2, 3].map((t) => telemetryRow(t, 'power_violation_percent', 0));
+    expect((await of([...telemetry, ...violations])).throttling.share).toMatchObject({ value: 0 });
+  });
+
   test('a pause of the recorder is not bridged: a sample stands for three usual periods at most', async () => {
     const at = [0, 0.1, 0.2, 0.3, 0.4, 10, 10.1, 10.2];
     const telemetry = at.map((t) => telemetryRow(t, 'utilization_percent', 0));

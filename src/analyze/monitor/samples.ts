@@ -33,12 +33,12 @@ export async function layOutSamples(database: SessionDatabase): Promise<void> {
   const named = throttleReasons
     .map(({ bit, name }) => `WHEN metric SIMILAR TO 'clocks_(event|throttle)_reasons_${name}' THEN ${bit}`)
     .join(' ');
+  // Only metrics that name a reason say anything of throttling: a utilisation of 0 does not say "never".
   await database.query(
     `CREATE TEMP TABLE monitor_reasons AS
-     SELECT scope, t_ns, max(held_ns) AS held_ns, max(stretch) AS stretch, bit_or(bits) & ${limitingBits} AS bits FROM (
-       SELECT scope, t_ns, held_ns, stretch, CASE
+     SELECT scope, t_ns, max(held_ns) AS held_ns, max(stretch) AS stretch, bit_or(CASE WHEN value = 0 THEN 0 ELSE bits END) & ${limitingBits} AS bits FROM (
+       SELECT scope, t_ns, held_ns, stretch, value, CASE
            WHEN metric = 'throttle_bits' THEN value::BIGINT
-           WHEN value = 0 THEN 0
            WHEN metric = 'power_violation_percent' THEN 4
            WHEN metric = 'thermal_violation' THEN 32
            ${named} END AS bits

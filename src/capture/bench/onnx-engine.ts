@@ -9,7 +9,7 @@ import type { BenchPoint } from '../../model/bench.js';
 import { parseDType } from '../../model/dtype.js';
 import type { Engine, EngineRequest, PreparedEngine } from '../../model/engine.js';
 import { InferscopeError } from '../../model/errors.js';
-import { exceedsMemory } from '../onnx/memory-need.js';
+import { exceedsMemory, fitsInMemory } from '../onnx/memory-need.js';
 import { copiedCache } from './copied-cache.js';
 import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
 import { launchOnnx } from './onnx-launch.js';
@@ -44,7 +44,11 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
     ...(request.dtype === null ? {} : { dtype: parseDType(request.dtype) }),
     ...(args.computeInt4 === undefined ? {} : { computeInt4: args.computeInt4 }),
     ...(options.onProgress === undefined ? {} : { onProgress: options.onProgress }),
-    accept: (described) => checkWeights(described, request),
+    accept: (described) => {
+      checkWeights(described, request);
+      // No point is smaller: what cannot hold this is refused before gigabytes of weights are written.
+      fitsInMemory(described, { batchSize: 1, inputLen: 1, outputLen: 1 });
+    },
   });
   const threads = args.threads ?? request.threads ?? defaultThreads(detectCpu().usableCores);
   return {

@@ -21,6 +21,21 @@ const latencies = [
 ] as const;
 
 describe('vllm bench serve', () => {
+  test('numbers that nobody can measure are left out and counted', async () => {
+    const file = { ...json('vllm-serve.json'), mean_ttft_ms: -5, p99_tpot_ms: 1e308, request_throughput: -1 };
+    const found = await loaded(written('impossible.json', JSON.stringify(file)));
+    expect(found.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 3 });
+    expect(() => found.value('ttft', 'mean')).toThrow('0 of ttft mean');
+    expect(found.value('ttft', 'median')).toBe(json('vllm-serve.json')['median_ttft_ms']);
+    const line = JSON.parse(
+      readFileSync(fixture('sglang.jsonl'), 'utf8').split('\n')[0]!.replaceAll('Infinity', '0'),
+    ) as object;
+    const sglang = await loaded(
+      written('impossible.jsonl', JSON.stringify({ ...line, mean_e2e_latency_ms: -1e308 })),
+    );
+    expect(sglang.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 1 });
+  });
+
   test('--save-detailed: our figures from the requests equal numpy, beside those of the file', async () => {
     const found = await loaded(fixture('vllm-serve-detailed.json'));
     const file = json('vllm-serve-detailed.json');

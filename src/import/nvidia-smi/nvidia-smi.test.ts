@@ -189,3 +189,13 @@ test('a header alone is an error', async () => {
   const query = 'timestamp, power.draw [W]\n';
   await expect(load(nvidiaSmiQueryImporter, written(query))).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
 });
+
+test('values that no GPU has are left out and counted', async () => {
+  const dmon =
+    '# gpu    pwr  gtemp     sm   pclk\n# Idx      W      C      %    MHz\n  0    -79    -31    101   1980\n  0     80     31     50   9e9\n  0 99999999     31     60   345\n';
+  const { of, issues } = await load(nvidiaSmiDmonImporter, written(dmon));
+  expect(of('power_w')).toEqual([80]);
+  expect(of('temperature_c')).toEqual([-31, 31, 31]);
+  expect(of('utilization_percent')).toEqual([50, 60]);
+  expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 3 });
+});

@@ -47,6 +47,22 @@ export function sampleValue(text: string): number | null {
   return match ? Number(match[1]) : null;
 }
 
+/** Largest values by the unit in a metric's name; a bit mask has 64 bits. */
+const largest: [unit: RegExp, most: number][] = [
+  [/_w$/, 1e6],
+  [/_c$/, 1e3],
+  [/_mhz$/, 1e6],
+  [/_bytes$/, 2 ** 53],
+  [/_mb_per_s$/, 1e9],
+];
+
+/** Shares end at 100 %; only temperatures may be below 0. Power violations are shares of a time and may round up. */
+function possible(name: string, value: number): boolean {
+  if (value < (name.endsWith('_c') ? -273.15 : 0)) return false;
+  if (name.endsWith('utilization_percent')) return value <= 100;
+  return value <= (largest.find(([unit]) => unit.test(name))?.[1] ?? 2 ** 64);
+}
+
 /** Wall clock of a local time. The file has no zone: this machine's is taken. */
 export function localTimeNs(date: string, time: string): bigint | null {
   const day = /^(\d{4})\D?(\d\d)\D?(\d\d)$/.exec(date);
@@ -69,6 +85,7 @@ export interface SampleTime {
 class Samples {
   private readonly missing = new Map<string, number>();
   private readonly present = new Set<string>();
+  private readonly impossible = new Map<string, number>();
   private firstRealtime: bigint | null = null;
   rows = 0;
 
@@ -90,6 +107,10 @@ class Samples {
     const key = `gpu${gpu} ${name}`;
     if (value === null) {
       this.missing.set(key, (this.missing.get(key) ?? 0) + 1);
+      return;
+    }
+    if (!possible(name, value * factor)) {
+      this.impossible.set(key, (this.impossible.get(key) ?? 0) + 1);
       return;
     }
     this.present.add(key);
@@ -114,6 +135,16 @@ class Samples {
     const never = [...this.missing.keys()].filter((key) => !this.present.has(key));
     if (never.length > 0) {
       info('telemetry_missing', `nvidia-smi had no value at all for: ${never.join(', ')}.`, never.length);
+    }
+    if (this.impossible.size > 0) {
+      const count = [...this.impossible.values()].reduce((sum, n) => sum + n, 0);
+      const where = [...this.impossible].map(([key, n]) => `${key} (${n})`).join(', ');
+      issues.push({
+        code: 'telemetry_impossible',
+        severity: 'warning',
+        text: `Values that no GPU has (negative, over 100 %, or beyond any power, clock or size) were left out: ${where}.`,
+        count,
+      });
     }
     if (left.local) {
       info(

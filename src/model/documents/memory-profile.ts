@@ -103,6 +103,8 @@ export const memoryProfileSchema = z.looseObject({
     sources: z.record(z.string(), z.string()),
     family: z.string().nullable(),
   }),
+  /** Aliases that lines of users read: `.memory.total_gb` is memory_breakdown.total_measured_gb. */
+  memory: z.looseObject({ total_gb: gb }).optional(),
   memory_measurements: z.looseObject({
     baseline: memoryPointSchema,
     post_warmup: memoryPointSchema,
@@ -129,6 +131,12 @@ export const memoryProfileSchema = z.looseObject({
     activations_bytes: bytes.optional(),
     framework_overhead_gb: gb,
     framework_overhead_bytes: bytes.optional(),
+    /** Aliases of model_weights_gb, kv_cache_gb, activations_gb, framework_overhead_gb and confidence_levels.overall. */
+    weights: gb.optional(),
+    kv_cache: gb.optional(),
+    activations: gb.optional(),
+    overhead: gb.optional(),
+    confidence: confidence.optional(),
     /** Measured − all components; negative is shown as it is. */
     residual_gb: gb,
     residual_bytes: bytes,

@@ -1,0 +1,18 @@
+import type { MemoryProfile } from '../../model/documents/memory-profile.js';
+
+/** The short names that jq lines of users read, with the values of B6's names. */
+export function withAliases({
+  memory_breakdown: parts,
+}: MemoryProfile): Pick<MemoryProfile, 'memory' | 'memory_breakdown'> {
+  return {
+    memory: { total_gb: parts.total_measured_gb },
+    memory_breakdown: {
+      ...parts,
+      weights: parts.model_weights_gb,
+      kv_cache: parts.kv_cache_gb,
+      activations: parts.activations_gb,
+      overhead: parts.framework_overhead_gb,
+      confidence: parts.confidence_levels.overall,
+    },
+  };
+}

@@ -1,0 +1,46 @@
+import type { Issue } from '../../model/document.js';
+import { type ResultFile, type ResultPoint, warning } from './result-file.js';
+
+/** Times, counts and rates: none is below 0. Others (temperatures, differences) may be. */
+const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tokens', 'requests']);
+/** Times of requests and steps, ns, and counts. */
+const rowsFromZero = ['ttft_ns', 'tpot_ns', 'input_tokens', 'output_tokens', 'cached_tokens'] as const;
+/** Nanoseconds of 300 years: no time, count or rate of a benchmark is larger. */
+const most = 1e19;
+const examples = 3;
+
+const possible = (value: number, fromZero: boolean) => Math.abs(value) <= most && (value >= 0 || !fromZero);
+
+/** Leaves out numbers that no benchmark can measure (negative times, 1e308), and counts them in a warning. */
+export function withoutImpossible(file: ResultFile): ResultFile {
+  const left: string[] = [];
+  const points = file.points.map((point): ResultPoint => {
+    const metrics = point.metrics.filter(({ name, statistic, value, unit }) => {
+      const kept = possible(value, unitsFromZero.has(unit));
+      if (!kept) left.push(`${name} ${statistic} = ${value}`);
+      return kept;
+    });
+    const requests = point.requests.map((row) => {
+      const wrong = rowsFromZero.filter((name) => !possible(row[name] ?? 0, true));
+      for (const name of wrong) left.push(`a request's ${name} = ${row[name]}`);
+      return wrong.length === 0 ? row : { ...row, ...Object.fromEntries(wrong.map((name) => [name, null])) };
+    });
+    const iterations = point.iterations.filter(({ start_ns: start, end_ns: end }) => {
+      const kept = possible((end ?? 0) - (start ?? 0), true);
+      if (!kept) left.push(`a repeat of ${(end ?? 0) - (start ?? 0)} ns`);
+      return kept;
+    });
+    return { ...point, metrics, requests, iterations };
+  });
+  return left.length === 0 ? file : { ...file, points, issues: [...file.issues, impossible(left)] };
+}
+
+function impossible(left: readonly string[]): Issue {
+  const shown = left.slice(0, examples).join(', ');
+  const more = left.length > examples ? ', …' : '';
+  return warning(
+    'impossible_values',
+    `${left.length} number${left.length === 1 ? ' is' : 's are'} negative or too large to be measured and ${left.length === 1 ? 'was' : 'were'} left out: ${shown}${more}.`,
+    left.length,
+  );
+}
