@@ -121,7 +121,7 @@ function graded(
     achieved_ms: achieved.ms,
     error: achieved.ms > 0 ? error : null,
     within_interval: inside,
-    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${inside ? 'inside' : 'outside'} the interval${achieved.note}.`,
+    text: `${verb}: ${ms(gain.expected_ms)} expected (${ms(gain.low_ms)} to ${ms(gain.high_ms)}), ${words}, ${inside ? 'inside' : 'outside'} the interval.`,
   };
 }
 
@@ -129,29 +129,20 @@ const idle = /^(launch_|synchronization|host|device_dependency)/;
 /** What a difference of two means is known to at best, as a share: machines drift between two runs. */
 const drift = 0.05;
 
-/**
- * The stage's gain and to what it is known. Kernels and copies do not show idle time: that is graded on W even where W is
- * unsteady, as long as the difference is well beyond its noise.
- */
+/** The stage's gain and to what it is known; null where kernels and copies are graded, which show no idle time. */
 function achievedOf(
   finding: Finding,
   { verdict, wall }: StagePair,
   together: readonly Finding[],
-): { ms: number; known: number; note: string } | null {
+): { ms: number; known: number } | null {
   const sum = together.reduce((total, one) => total + gainOf(one)!.expected_ms, 0);
   const part = sum > 0 ? gainOf(finding)!.expected_ms / sum : 1;
   const names = together.flatMap(({ bars }) => bars);
-  if (verdict.graded_on === 'gpu' && names.some((id) => idle.test(id))) {
-    if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= 2 * wall.noise_ms) {
-      const known = part * Math.max(wall.noise_ms, drift * Math.abs(wall.gained_ms));
-      const note = `; by W, whose difference is known to ± ${ms(wall.noise_ms)}`;
-      return { ms: part * wall.gained_ms, known, note };
-    }
-    if (names.every((id) => idle.test(id))) return null;
-  }
+  // Kernels and copies alone do not show idle time.
+  if (verdict.graded_on === 'gpu' && names.length > 0 && names.every((id) => idle.test(id))) return null;
   const achieved = verdict.achieved_ms;
   const noise = verdict.graded_on === 'wall' ? (wall.noise_ms ?? 0) : 0;
-  return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)), note: '' };
+  return { ms: part * achieved, known: part * Math.max(noise, drift * Math.abs(achieved)) };
 }
 
 function newFinding({ id, stage, title, at_stake_ms: stake }: Finding): ChangeVerdict {

@@ -1,5 +1,6 @@
 import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
+import { msText } from '../explain/words.js';
 import { halfWidth } from '../half-width.js';
 import { isKernelBar } from '../what-if/stage-state.js';
 
@@ -18,6 +19,9 @@ export interface StagePair {
 
 /** Half of the 95 % interval of W, as a share, up to which W decides. */
 const steadyWall = 0.1;
+
+/** A difference of this many times its own 95 % interval is graded on W however unsteady the two are. */
+const clearOfNoise = 2;
 
 /** Kinds whose time is that of a batch. */
 const perToken: ReadonlySet<string> = new Set(['prefill', 'decode', 'mixed', 'sampling', 'request']);
@@ -63,9 +67,6 @@ function verdictOf(
   if (times === null) return null;
   const [wallBefore, wallAfter] = [times.before, scaled(times.after, scale)];
   const spreads = [times.before, times.after].map(halfWidth);
-  const unsteady = spreads
-    .map((share, i) => [share, i] as const)
-    .find(([share]) => share === null || share > steadyWall);
   const wall = {
     gained_ms: (wallBefore.value ?? 0) - (wallAfter.value ?? 0),
     noise_ms: spreads.some((share) => share === null)
@@ -82,9 +83,15 @@ function verdictOf(
       graded_why: `${why} (${times.of}${perToken})`,
     }),
   });
+  const unsteady = spreads
+    .map((share, i) => [share, i] as const)
+    .find(([share]) => share === null || share > steadyWall);
   if (unsteady === undefined) {
     const [x, y] = spreads.map((share) => `± ${percent(share!)}`);
     return onWall(`its mean is known to ${x} before and ${y} after`);
+  }
+  if (wall.noise_ms !== null && Math.abs(wall.gained_ms) >= clearOfNoise * wall.noise_ms) {
+    return onWall(`the difference is known to ± ${msText(wall.noise_ms)}, far less than it is`);
   }
   const [share, side] = unsteady;
   const which = side === 0 ? 'before' : 'after';
@@ -93,8 +100,9 @@ function verdictOf(
       ? `${which} there is only one instance, so that its spread is not known`
       : `its mean ${which} is known to ± ${percent(share)} only`;
   const gpu = [gpuMs(before), gpuMs(after) * scale];
-  if (gpu[0]! <= 0 || gpu[1]! <= 0)
-    return onWall(`${why}, and kernels are not told apart: a difference may be noise`);
+  // Kernels of a GPU are timed apart from the host; operators of a CPU and bars of other sources share its noise.
+  if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
+    return onWall(`${why}: a difference may be noise`);
   const verdict = result(before, after, scale, {
     before_ms: figure(gpu[0]!, 'ms', 'kernels and copies of a mean instance'),
     after_ms: figure(gpu[1]!, 'ms', 'kernels and copies of a mean instance'),

@@ -204,6 +204,27 @@ test('an unsteady W: kernels are compared; idle time only where the difference s
   expect(noise.text).toContain('too unsteady');
 });
 
+test('a difference far beyond the noise is graded on time, and a CPU never on GPU time', () => {
+  // vLLM eager against graphs on an H200: 12.8 ms known to 19 %, 2.17 ms after; kernels take 2.1 ms in both.
+  const eager = explained(
+    [stageOf({ 'kernels.gemm': 2.12, launch_overhead: 10.68 }, 0.19)],
+    [findingOf('launch_bound', 10.6, ['launch_overhead'])],
+  );
+  const graphs = explained([stageOf({ 'kernels.gemm': 2.1, launch_latency: 0.07 }, 0.01)], []);
+  const found = verified(eager, graphs, alone);
+  expect(found.stages[0]).toMatchObject({ graded_on: 'wall', before_ms: { value: 12.8 } });
+  expect(found.stages[0]!.achieved_ms).toBeCloseTo(12.8 - 2.17, 9);
+  expect(found.changes[0]).toMatchObject({ within_interval: true });
+
+  const onCpu = (ms: number) => ({
+    ...stageOf({ roofline: ms, host: 0.1 }, 0.3),
+    source: 'profile' as const,
+  });
+  const noisy = verified(explained([onCpu(14.8)], []), explained([onCpu(12)], []), alone).stages[0]!;
+  expect(noisy.graded_on).toBe('wall');
+  expect(noisy.achieved_ms).toBeLessThan(14.9);
+});
+
 test('another batch: times of a step are compared a token', () => {
   const before = explained([stageOf({ roofline: 1 })], [findingOf('small_batch', 0.8, ['roofline'])]);
   const after = explained([stageOf({ roofline: 4 })], []);
