@@ -34,8 +34,8 @@ test.runIf(process.platform !== 'win32')(
     );
     expect(await exitOf(stubborn)).toBe('SIGKILL');
     await ended;
-    expect(isRunning(Number(below))).toBe(false);
-    expect(existsSync(file)).toBe(true);
+    await expect.poll(() => isRunning(Number(below)), { timeout: 20_000 }).toBe(false);
+    await expect.poll(() => existsSync(file), { timeout: 20_000 }).toBe(true);
     expect(isRunning(done.pid!)).toBe(true);
     const gone = exitOf(done);
     done.kill('SIGKILL');
