@@ -4,11 +4,37 @@ import type { FindingContext } from './rule.js';
 /** Whose switches a change is told in; null for a program of its own, in PyTorch or without. */
 export type Framework = 'vllm' | 'sglang' | 'tensorrt_llm';
 
-/** Asked in this order: SGLang's and TensorRT-LLM's processes run kernels of vLLM's too. */
-const marks: readonly [framework: Framework, program: RegExp, kernels: RegExp][] = [
-  ['sglang', /\bsglang\b/i, /\bsgl_|sglang|sgl_hip|sgl_kernel/i],
-  ['tensorrt_llm', /trtllm|tensorrt[-_.]?llm/i, /tensorrt_llm/i],
-  ['vllm', /\bvllm\b/i, /vllm::/i],
+interface Marks {
+  framework: Framework;
+  program: RegExp;
+  operators: RegExp;
+  ranges: RegExp;
+  kernels: RegExp;
+}
+
+/** In this order: SGLang runs kernels of vLLM too, and both run kernels in TensorRT-LLM's namespace, through FlashInfer. */
+const marks: readonly Marks[] = [
+  {
+    framework: 'sglang',
+    program: /\bsglang\b/i,
+    operators: /^(?:sgl_kernel|sglang)::/,
+    ranges: /^step\[/,
+    kernels: /\bsgl_|sglang|sgl_hip|sgl_kernel/i,
+  },
+  {
+    framework: 'vllm',
+    program: /\bvllm\b/i,
+    operators: /^(?:vllm|_vllm_\w+|_C_cache_ops|_moe_C)::/,
+    ranges: /^execute_(?:\d+_)?(?:new_)?context_/,
+    kernels: /vllm::/i,
+  },
+  {
+    framework: 'tensorrt_llm',
+    program: /trtllm|tensorrt[-_.]?llm/i,
+    operators: /^(?:trtllm|tensorrt_llm)::/,
+    ranges: /^\[Executor\]/,
+    kernels: /tensorrt_llm/i,
+  },
 ];
 
 /** Kernels that only training runs: gradients, and the optimiser's step. */
@@ -18,8 +44,8 @@ const trainingRanges = /\b(backward|optimizer)\b/i;
 const known = new WeakMap<FindingContext, Promise<{ framework: Framework | null; training: boolean }>>();
 
 /**
- * What the program is made with, and whether it trains: by its command line and engine, else by kernels and ranges. Only
- * the words of a change depend on it, never whether a rule fires.
+ * What the program is made with, and whether it trains: by its command line and engine, else by its operators and ranges,
+ * and by the namespaces of kernels last. Only the words of a change depend on it, never whether a rule fires.
  */
 export function programOf(
   context: FindingContext,
@@ -38,13 +64,20 @@ async function look({ manifest, scope }: FindingContext) {
         'SELECT DISTINCT raw_name AS name FROM focus_stages WHERE raw_name IS NOT NULL LIMIT 1000',
       )
     : [];
+  const operators = scope
+    ? await scope.database.query<{ name: string }>(
+        "SELECT DISTINCT name FROM own_ops WHERE contains(name, '::') AND NOT starts_with(name, 'aten::')",
+      )
+    : [];
   const some = (rows: readonly { name: string | null }[], pattern: RegExp) =>
     rows.some(({ name }) => name !== null && pattern.test(name));
   const told = toldProgram(manifest);
   const found =
-    marks.find(([, program]) => program.test(told)) ?? marks.find(([, , kernels]) => some(names, kernels));
+    marks.find(({ program }) => program.test(told)) ??
+    marks.find((one) => some(operators, one.operators) || some(ranges, one.ranges)) ??
+    marks.find(({ kernels }) => some(names, kernels));
   return {
-    framework: found?.[0] ?? null,
+    framework: found?.framework ?? null,
     training: some(names, trainingKernels) || some(ranges, trainingRanges),
   };
 }

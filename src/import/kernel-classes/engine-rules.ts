@@ -77,7 +77,7 @@ export const engineRules: readonly KernelClassRule[] = [
     class: 'elementwise',
     family: 'PyTorch elementwise',
     sample:
-      'void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::Half>, at::detail::Array<char*, 3> >(int, at::native::CUDAFunctor_add<c10::Half>, at::detail::Array<char*, 3>)',
+      'void at::native::vectorized_elementwise_kernel<4, at::native::sin_kernel_cuda(at::TensorIteratorBase&)::{lambda()#2}::operator()() const::{lambda()#2}, std::array<char*, 2ul> >(int)',
   },
   {
     pattern:

@@ -14,6 +14,7 @@ export interface GemmName {
  * | xmma | sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize96x64x32_stage4_… | tilesize | first of the pair |
  * | cuBLAS | ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn | 128x64, stages_Kxn | before gemm |
  * | cuBLAS | ampere_sgemm_32x32_sliced1x4_tn | 32x32 | letter before gemm |
+ * | TensorRT-LLM | bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128u2_… | t | after the output |
  * | Tensile | Cijk_Ailk_Bljk_HHS_BH_MT64x64x32_… | MT | first letter of the type |
  */
 export function gemmName(name: string): GemmName {
@@ -21,6 +22,8 @@ export function gemmName(name: string): GemmName {
 }
 
 function tile(name: string): string | null {
+  const generated = generatedGemm.exec(name);
+  if (generated) return /_t(\d+x\d+x\d+)/.exec(name)?.[1] ?? null;
   const whole = /_MT(\d+x\d+x\d+)|tilesize(\d+x\d+x\d+)/.exec(name);
   if (whole) return whole[1] ?? whole[2]!;
   const shape = /Shape<(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>/.exec(name);
@@ -75,13 +78,35 @@ const words: Record<string, string> = {
   f64: 'fp64',
   d: 'fp64',
   e4m3: 'fp8',
+  float_e4m3_t: 'fp8',
+  float_e5m2_t: 'fp8',
+  float_e2m1_t: 'fp4',
   e5m2: 'fp8',
   s8: 'int8',
   i8: 'int8',
   int8: 'int8',
 };
 
+/** TensorRT-LLM's generated GEMMs: bmm_<output>_<A><B>_…, Mx with a scale for each block. */
+const generatedGemm = /^(?:bmm|gemm)_[A-Za-z0-9]+_((?:(?:Mx)?(?:E\dm\d|Bfloat16|Fp16|Int\d))+)_/;
+
+/** Of two types the wider one, which sets the rate. */
+function generatedType(inputs: string): string | null {
+  const order = ['Bfloat16', 'Fp16', 'E4m3', 'E5m2', 'E2m1'];
+  const names: Record<string, string> = {
+    Bfloat16: 'bf16',
+    Fp16: 'fp16',
+    E4m3: 'fp8',
+    E5m2: 'fp8',
+    E2m1: 'fp4',
+  };
+  const widest = order.find((type) => inputs.includes(type));
+  return widest === undefined ? null : names[widest]!;
+}
+
 function dtype(name: string): string | null {
+  const generated = generatedGemm.exec(name);
+  if (generated) return generatedType(generated[1]!);
   const nvjet = /^nvjet_(?:sm\d+_)?([a-z])[a-z]{2,4}_/.exec(name);
   if (nvjet) return letters[nvjet[1]!] ?? null;
   const tensile = /Cijk_\w+?_\w+?_(F8|I8|[HBSDX])\w*_/.exec(name);
@@ -97,6 +122,6 @@ function dtype(name: string): string | null {
       name,
     )?.[1] ??
     /gemv\w*<.*?(__half|__nv_bfloat16|half_t|bfloat16_t)/.exec(name)?.[1] ??
-    /cutlass::(half_t|bfloat16_t)/.exec(name)?.[1];
+    /cutlass::(half_t|bfloat16_t|float_e\dm\d_t)/.exec(name)?.[1];
   return word === undefined ? null : (words[word] ?? null);
 }

@@ -1,7 +1,74 @@
 import type { KernelClassRule } from './kernel-class-rule.js';
 
+/**
+ * Functions that a library names in full: tried before the patterns below, which look anywhere in a name and would find
+ * words in its namespaces and template arguments.
+ */
+const functionRules: readonly KernelClassRule[] = [
+  {
+    pattern: /^(?:bmm|gemm)_(?:Mx)?(?:E\dm\d|Bfloat16|Fp16|Fp32|Int\d)_\w*Fp32/,
+    class: 'gemm',
+    family: 'TensorRT-LLM generated GEMMs, also in FlashInfer',
+    sample: 'bmm_Bfloat16_E4m3E4m3_Fp32_t128x16x128u2_s6_et64x16_m64x16x32_c1x1x1_rM_TN_transOut_sm100f',
+  },
+  {
+    pattern:
+      /quantize_with_block_size|cvt_fp\d+_to_fp\d|(?:nv|mx)fp\d_?quantize|QuantInt8Kernel|MeanScaleKernel/i,
+    class: 'quantization',
+    family: 'block scales: TensorRT-LLM, FlashInfer, SageAttention',
+    sample: 'cvt_fp16_to_fp4_sf_major',
+  },
+  {
+    pattern: /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b/,
+    class: 'sampling',
+    family: 'TensorRT-LLM mixture of experts: routing and weighted sum',
+    sample:
+      'void moe::dev::routing::routingDeepSeek::routingMainKernel<moe::dev::routing::routingDeepSeek::KernelParams>',
+  },
+  {
+    pattern: /moe::dev::activation/,
+    class: 'elementwise',
+    family: 'TensorRT-LLM mixture of experts: activation',
+    sample: 'void moe::dev::activation::activationKernel<moe::dev::activation::KernelParams>',
+  },
+  {
+    pattern: /mqa_logits|qk_int\d?_sv_f(?:8|16)|sage_?attn/i,
+    class: 'attention',
+    family: 'DeepGEMM scores of sparse attention, SageAttention',
+    sample: 'void deep_gemm::sm90_fp8_paged_mqa_logits<1u, 64u, 128u>',
+  },
+  {
+    pattern: /deep_gemm::transpose/,
+    class: 'copy',
+    family: 'DeepGEMM',
+    sample: 'void deep_gemm::transpose_fp32<512, 64>(const float *, float *)',
+  },
+  {
+    pattern: /\bDeviceScan(?:Init)?Kernel|\bDeviceReduce(?:SingleTile)?Kernel(?!.*Arg(?:Max|Min))/,
+    class: 'norm',
+    family: 'CUB scans and reductions',
+    sample:
+      'void at_cuda_detail::cub::DeviceScanKernel<at_cuda_detail::cub::DeviceScanPolicy<int>::Policy600>',
+  },
+  {
+    pattern: /::upsample_/,
+    class: 'elementwise',
+    family: 'PyTorch interpolation',
+    sample: 'void at::native::(anonymous namespace)::upsample_bilinear2d_out_frame<c10::Half, float>',
+  },
+  {
+    pattern:
+      /elementwise_kernel<.{0,80}?at::native::(?:CUDAFunctor(?:OnSelf)?_(?!copy)|(?:[AB]Unary|Binary)Functor<)/,
+    class: 'elementwise',
+    family: 'PyTorch elementwise, whatever its arguments are cast from',
+    sample:
+      'void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>, std::array<char*, 3ul>, 4, at::native::memory::LoadWithCast<2>>',
+  },
+];
+
 /** Vendor and kernel libraries, whose names say what they are. Tried first. */
 export const libraryRules: readonly KernelClassRule[] = [
+  ...functionRules,
   {
     pattern:
       /^(?:nccl|rccl)(?:Dev)?Kernel|ncclDevKernel|ncclKernel|nccl_symmetric|ncclSymk|^msccl|mscclKernel/i,
@@ -44,7 +111,7 @@ export const libraryRules: readonly KernelClassRule[] = [
     sample: 'void flashinfer::sampling::TopKTopPSamplingFromProbKernel<1024u, 4u, float, int>(float*, int*)',
   },
   {
-    pattern: /flashinfer::(?:\w+::)*(?:AppendPaged|quantization)/i,
+    pattern: /flashinfer::(?:\w+::)*AppendPaged/i,
     class: 'copy',
     family: 'FlashInfer',
     sample:
