@@ -92,7 +92,8 @@ export async function importCaptures(
   const guarded = async <T>(path: string, work: () => Promise<T>): Promise<T | null> => {
     try {
       return await work();
-    } catch (error) {
+    } catch (thrown) {
+      const error = thrown instanceof RangeError ? tooMuch(path, thrown) : thrown;
       if (!options.tolerant || !(error instanceof InferscopeError) || error.code === 'E_DISK_FULL')
         throw error;
       imported.failures.push({ path, error });
@@ -149,9 +150,12 @@ export async function importCaptures(
       ...(options.signal ? { signal: options.signal } : {}),
       progress: (share) => options.onProgress?.(basename(one.file.path), share),
     };
-    const outcome = await guarded(one.file.path, () => {
+    const outcome = await guarded(one.file.path, async (): Promise<ImportOutcome> => {
       ensureWanted(one.file, options.signal);
-      return one.importer.load(one.readable, target, context);
+      const loaded = await one.importer.load(one.readable, target, context);
+      if (!isRecord(loaded)) return loaded;
+      const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
+      return record;
     });
     if (options.keepRaw) await keepRaw(session, one, captureId, redact);
     if (!outcome) {
@@ -171,11 +175,24 @@ export async function importCaptures(
     Object.assign(imported.hardware, one.facts.hardware);
     Object.assign(imported.software, one.facts.software);
     if (isRecord(outcome)) {
-      imported.model ??= redactJson(outcome.model, redact);
+      imported.model ??= outcome.model;
       imported.sizes ??= outcome.sizes;
     }
   }
   return imported;
+}
+
+/** Arrays within arrays by the thousand, or a length or number that JavaScript refuses. */
+function tooMuch(path: string, cause: RangeError): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    {
+      what: `cannot read ${path}`,
+      why: `It holds values nested too deep or too large to be read (${cause.message}).`,
+      fix: 'Export it again from the profiler.',
+    },
+    { cause },
+  );
 }
 
 /** Of a wall clock, ns since the epoch: 1970 to 2100. */

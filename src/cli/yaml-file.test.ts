@@ -63,6 +63,12 @@ test.each([
   ['retries: -1\n', ':1:1 retries: expected a whole number from 0, found -1 → '],
   ['models: [{model_id: 3}]\n', ':1:11 models[0].model_id: expected a text, found 3 → '],
   ['grid: {a: [1, {}]}\n', ':1:15 grid.a[1]: expected '],
+  ['models: &m [*m]\n', ' An alias stands for something that holds the alias itself'],
+  ['models: *m\n', ' Unresolved alias'],
+  [
+    `a0: &a0 [x, x]\n${Array.from({ length: 20 }, (_, i) => `a${i + 1}: &a${i + 1} [*a${i}, *a${i}]\n`).join('')}`,
+    ' Excessive alias count',
+  ],
   ['a: [1\n', ':2:1 Flow sequence in block collection must be sufficiently indented'],
 ])('%j', (text, first) => {
   expect(faults(text).join('\n')).toContain(first);

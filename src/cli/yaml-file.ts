@@ -40,7 +40,9 @@ export function readYaml<S extends z.ZodType>(
     const fix = 'Mend the YAML there, or remove the file.';
     throw fail([{ where: at(syntax.pos[0]), text: message, fix }]);
   }
-  const raw: unknown = parsed.toJS() ?? {};
+  const raw = plainValue(parsed);
+  if (raw instanceof Error)
+    throw fail([{ where: '', text: raw.message, fix: 'Write out what the alias (*name) stands for.' }]);
   const checked = schema.safeParse(raw);
   const where = (path: Path) => at(offsetOf(parsed, path));
   if (checked.success) return { value: checked.data, where };
@@ -49,6 +51,19 @@ export function readYaml<S extends z.ZodType>(
     .flatMap((issue) => faultsOf(issue, { schema, raw, parsed, at }));
   const inOrder = withoutEchoes(faults).toSorted((a, b) => place(a) - place(b));
   throw fail(inOrder as [YamlFault, ...YamlFault[]]);
+}
+
+/** What the document says, or what is wrong with its aliases: one without an anchor, one that holds itself, or too many. */
+function plainValue(parsed: Document): unknown {
+  try {
+    const value: unknown = parsed.toJS() ?? {};
+    // Schemas and messages go through all of it: JSON.stringify does first, and refuses a circle.
+    JSON.stringify(value);
+    return value;
+  } catch (error) {
+    if (error instanceof ReferenceError) return error;
+    return new Error('An alias stands for something that holds the alias itself.');
+  }
 }
 
 /** A misspelt key is one fault, not also a missing one. */

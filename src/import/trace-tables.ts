@@ -84,6 +84,9 @@ export const traceTables = {
 /** What an event is called whose name the capture lost: every event has one, and such events are counted. */
 export const noName = '(no name)';
 
+/** A name is kept up to here; a longer one is no name, and would fill the memory. */
+export const longestName = 2 ** 16;
+
 /** More bytes than any copy moves: 256 TiB. */
 export const mostCopyBytes = 2 ** 48;
 

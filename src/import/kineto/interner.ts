@@ -1,3 +1,4 @@
+import { longestName } from '../trace-tables.js';
 import { decodeString } from './json-bytes.js';
 
 /** What a span of bytes is: it decides how its text is made. */
@@ -64,7 +65,7 @@ export function createInterner(): Interner {
   }
 
   function decode(text: string, kind: SpanKind): string {
-    if (kind === spanKinds.name) return decodeString(text, () => repaired++);
+    if (kind === spanKinds.name) return decodeString(text, () => repaired++).slice(0, longestName);
     if (kind === spanKinds.dims) return text.replaceAll(/[[\]\s]/g, '');
     try {
       let odd = 0;

@@ -169,6 +169,17 @@ describe('what stands around a page', () => {
     await expect(failure).rejects.toMatchObject({ code: 'E_TRACE_FILE' });
   });
 
+  test('a page twice in a file: each launch counts once, the rest is counted', async () => {
+    for (const name of ['ncu-tiny.raw.csv', 'ncu-tiny.details.csv']) {
+      const text = readFileSync(fixture(name), 'utf8');
+      const path = written(`twice-${name}`, text + text);
+      expect(await load(path)).toEqual(await load(fixture(name)));
+      const { issues } = await ncuCsvImporter.load(path, { sink: { append: () => {} } }, context);
+      const records = issues.find(({ code }) => code === 'ncu_repeated')?.count;
+      expect(records).toBeGreaterThanOrEqual(6);
+    }
+  });
+
   test('a raw page cut off between quotes', async () => {
     const text = readFileSync(fixture('ncu-tiny.raw.csv'), 'utf8');
     const cut = text.slice(0, text.lastIndexOf('","'));

@@ -51,6 +51,7 @@ export const ncuCsvImporter = {
     for await (const { page, fields, line } of kernelRecords(path, () => left.foreign++)) {
       if (context.signal?.aborted) throw interrupted(path);
       const launch = launches.of(page, fields);
+      if (launch === null) continue;
       const keys = rowKeys(page, fields, launch, context);
       const put = (metric: string, value: number | null, unit: string | null) =>
         sink.append('counters', { ...keys, metric, value, unit });
@@ -84,7 +85,7 @@ export const ncuCsvImporter = {
     }
     return {
       clock: { name: 'none', resolution_ns: 1, error_bound_ns: null },
-      issues: issues(launches.count, rules),
+      issues: issues(launches, rules),
     };
   },
 } satisfies Importer;
@@ -156,14 +157,24 @@ interface Launch {
 /** Counts the launches of each kernel name in each process. A launch is one ncu ID; its records follow each other. */
 class Launches {
   count = 0;
+  /** Records of launches that the page had before: two pages in one file. */
+  repeated = 0;
+  private readonly known = new Set<string>();
   private readonly ordinals = new Map<string, number>();
   private id = '';
   private current: Launch | null = null;
 
-  of(page: Page, fields: string[]): Launch {
+  /** Null for a record of a launch that was there before. */
+  of(page: Page, fields: string[]): Launch | null {
     const id = `${fields[0]} ${field(page, fields, 'Process ID')}`;
-    if (this.current && id === this.id) return { ...this.current, isNew: false };
+    // A raw page has one record for a launch.
+    if (this.current && id === this.id && page.kind === 'details') return { ...this.current, isNew: false };
     const key = `${field(page, fields, 'Process ID')} ${field(page, fields, 'Kernel Name')}`;
+    if (this.known.has(`${page.kind} ${fields[0]} ${key}`)) {
+      this.repeated++;
+      return null;
+    }
+    this.known.add(`${page.kind} ${fields[0]} ${key}`);
     const ordinal = this.ordinals.get(key) ?? 0;
     this.ordinals.set(key, ordinal + 1);
     this.count++;
@@ -217,7 +228,7 @@ function launchMetrics(
   given('device__attribute_compute_capability_minor', whole(minor ?? ''));
 }
 
-function issues(launches: number, rules: number): Issue[] {
+function issues({ count: launches, repeated }: Launches, rules: number): Issue[] {
   const list: Issue[] = [
     {
       code: 'ncu_replayed',
@@ -226,6 +237,14 @@ function issues(launches: number, rules: number): Issue[] {
       count: launches,
     },
   ];
+  if (repeated > 0) {
+    list.push({
+      code: 'ncu_repeated',
+      severity: 'warning',
+      text: 'Records of launches that the file had before are left out: it holds a page twice.',
+      count: repeated,
+    });
+  }
   if (rules > 0) {
     list.push({
       code: 'ncu_rules_left_out',

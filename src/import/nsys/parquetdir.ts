@@ -2,6 +2,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { messageOf } from '../../model/errors.js';
 import type { Workbench } from '../../model/workbench.js';
+import { longestName } from '../trace-tables.js';
 import { damaged } from './damage.js';
 import { globalColumns } from './sqlite-bulk.js';
 import {
@@ -82,7 +83,7 @@ export async function openParquetdir(folder: string, workbench: Workbench): Prom
       await workbench.run(combinations[kind]!(where));
     },
     // An id that is there twice must not double the kernels that have it.
-    strings: `(SELECT CAST(id AS BIGINT) AS id, CAST(first(value) AS VARCHAR) AS value FROM ${strings} GROUP BY ALL)`,
+    strings: `(SELECT CAST(id AS BIGINT) AS id, left(CAST(first(value) AS VARCHAR), ${longestName}) AS value FROM ${strings} GROUP BY ALL)`,
     drop: async () => {
       for (const table of Object.values(shapes))
         if (table) await workbench.run(`DROP TABLE IF EXISTS ${table}`);

@@ -3,6 +3,7 @@ import type { Columns } from '../../model/workbench.js';
 import { damaged } from './damage.js';
 import { cellCount, pageStart, readCell, type SqliteFile } from './sqlite-file.js';
 import { createShapes, type Shapes } from './sqlite-shapes.js';
+import { longestName } from '../trace-tables.js';
 import { cursor, halves, readHalves, readNumber, serialSize, varint } from './sqlite-record.js';
 
 /** Which columns of an nsys table are read, and how. A column the table does not have stays null. */
@@ -94,7 +95,7 @@ export function createDecoder(file: SqliteFile, spec: BulkTable): Decoder {
         row[slots[column]!] = (halves.high & 0xffff) * 256 + (halves.low >>> 24);
         row[slots[column]! + 1] = halves.low & 0xffffff;
       } else if (how === text && type >= 13 && type % 2 === 1) {
-        row[slots[column]!] = textCode(bytes.toString('utf8', body, body + size));
+        row[slots[column]!] = textCode(bytes.toString('utf8', body, body + Math.min(size, longestName)));
       }
       body += size;
     }

@@ -1,4 +1,5 @@
 import type { Batch, BulkWriter, Workbench } from '../../model/workbench.js';
+import { longestName } from '../trace-tables.js';
 import { bulkTables, type EventKind, eventKinds, type Kind, kinds, type NsysTables } from './tables.js';
 import { type EventsRead, type EventTarget, takeEvents } from './take-events.js';
 import { interrupted } from './unless-aborted.js';
@@ -147,7 +148,7 @@ async function createStrings(file: SqliteFile, workbench: Workbench): Promise<vo
       continue;
     known.add(id);
     ids.push(id);
-    values.push(value);
+    values.push(value.slice(0, longestName));
   }
   const table = await workbench.createTable('nsys_string_ids', ['id', 'code']);
   table.append(
