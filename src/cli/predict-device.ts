@@ -2,13 +2,15 @@ import { readFile, stat } from 'node:fs/promises';
 import { storedRoofline } from '../analyze/artifact.js';
 import { deviceOf } from '../analyze/device.js';
 import { type DeviceRoofs, roofsOfCpu, roofsOfGpu } from '../analyze/predict/device-roofs.js';
-import { storedGpuRoofline } from '../analyze/roofs.js';
+import { gpuRooflineArtifact, storedGpuRoofline } from '../analyze/roofs.js';
 import { chosenGpuWords, findGpuSheet } from '../hardware/find-gpu.js';
 import type { Issue } from '../model/document.js';
 import { type GpuRoofline, gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
 import { type MachineRoofline, machineRooflineSchema } from '../model/documents/roofline.js';
 import { InferscopeError } from '../model/errors.js';
+import { sessionFolders } from '../session/folders.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
+import { readManifest } from '../session/manifest-file.js';
 import { openSession, type Session } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import type { PredictTyped } from './predict.js';
@@ -22,8 +24,8 @@ interface Found {
 
 /**
  * The device that is predicted for, and whose roofs: --gpu, else the GPU of the roofline, session or kernels given, else
- * this machine's, else its CPU. Roofs are those given, else the session's own, else this machine's cached ones of a GPU
- * of that name, else the data sheet.
+ * this machine's, else its CPU. Roofs are the first that were measured on a GPU of that name: those given, the session's
+ * own, this machine's cached ones, those of a stored session, the newest first; else the data sheet.
  * @throws E_USAGE for a GPU of which nothing is known
  */
 export async function predictDevice(
@@ -37,14 +39,20 @@ export async function predictDevice(
     typed.gpu === undefined &&
     (typed.threads !== undefined || given?.gpu === null || sessions[0]?.manifest.workload?.device === 'cpu');
   if (wantsCpu) return cpu(typed, given?.cpu ?? (await firstOf(sessions, storedRoofline)));
-  const gpu = given?.gpu ?? (await firstOf(sessions, storedGpuRoofline)) ?? (await cachedHere());
+  const known = [
+    given?.gpu ?? null,
+    ...(await Promise.all(sessions.map(storedGpuRoofline))),
+    await cachedHere(),
+  ];
+  const gpu = known.find((one) => one !== null) ?? null;
   const name =
     (typed.gpu === undefined ? undefined : reportedName(typed.gpu, gpu)) ??
     given?.gpu?.gpus[0]?.name ??
     sessions.map(({ manifest }) => deviceOf(manifest).name).find((one) => one !== null) ??
     gpu?.gpus[0]?.name;
   if (name === undefined) return cpu(typed, null);
-  return { roofs: roofsOfGpu(name, gpu), issues: [] };
+  const measured = known.find((one) => one !== null && hasGpu(one, name)) ?? (await measuredElsewhere(name));
+  return { roofs: roofsOfGpu(name, measured), issues: [] };
 }
 
 /** What makers put before the name of a device. */
@@ -69,6 +77,23 @@ async function firstOf<T>(
   for (const session of sessions) {
     const found = await read(session);
     if (found !== null) return found;
+  }
+  return null;
+}
+
+const hasGpu = ({ gpus }: GpuRoofline, name: string): boolean =>
+  gpus.some((one) => one.name === name && one.scope === 'full');
+
+/** Roofs of a GPU of this name that a stored session was measured with; the newest. */
+async function measuredElsewhere(name: string): Promise<GpuRoofline | null> {
+  for (const { id, folder } of sessionFolders(homeFolders()).toReversed()) {
+    try {
+      if (!readManifest(folder, id).data.artifacts.some(({ kind }) => kind === gpuRooflineArtifact)) continue;
+      const found = await storedGpuRoofline(await openSession(id));
+      if (found !== null && hasGpu(found, name)) return found;
+    } catch {
+      // A damaged session says nothing of this GPU; session list names it.
+    }
   }
   return null;
 }

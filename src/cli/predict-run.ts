@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { fusionAssumption, launchCosts, notModelled } from '../analyze/predict/assumptions.js';
+import { calibrationOf } from '../analyze/predict/calibration.js';
 import { checkPeak, type DeviceRoofs } from '../analyze/predict/device-roofs.js';
 import { kernelTable } from '../analyze/predict/kernel-table.js';
 import { measuredStages } from '../analyze/predict/measured.js';
@@ -78,7 +79,10 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
     { launch: roofs.kind === 'cpu' ? 'eager' : 'graph', fusion: 'standard' },
   );
   checkLengths(points, model);
-  const table = tables.length > 0 ? await kernelTable(tables) : null;
+  // A session that measured kernels itself needs no other's.
+  const own = tables.length === 0 && session ? await kernelTable([session]) : [];
+  if (own.length > 0) tables.push(session!);
+  const table = own.length > 0 ? own : tables.length > 0 ? await kernelTable(tables) : null;
   if (table) checkTable(table, typed.kernels);
   const { stages, validation, error } = predict({ model, roofs, points, table });
   const result: PredictResult = {
@@ -103,9 +107,10 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
     assumptions: assumptionsOf(points, roofs),
     not_modelled: [...notModelled],
     stages,
+    calibration: calibrationOf(roofs, points[0]!.fusion),
     error,
   };
-  return document('predict', '1.0', result, [...issues, ...issuesOf(result)]);
+  return document('predict', '1.1', result, [...issues, ...issuesOf(result)]);
 }
 
 function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): PredictAssumption[] {
@@ -176,8 +181,15 @@ function noModel(session?: string): InferscopeError {
   });
 }
 
-function issuesOf({ stages, device }: PredictResult): Issue[] {
+function issuesOf({ stages, device, table, calibration }: PredictResult): Issue[] {
   const issues: Issue[] = [];
+  if (table === null && calibration.status === 'not_calibrated') {
+    issues.push({
+      code: 'not_calibrated',
+      severity: 'warning',
+      text: 'Not calibrated: no measured kernels were given, and no measurement of such an engine on this device is recorded. The launched time is a lower estimate, and its error is not known. inferscope kernels --from-model measures the kernels.',
+    });
+  }
   const above = stages.filter(({ measured }) => measured.some((one) => one.above_measurement));
   if (above.length > 0) {
     issues.push({

@@ -49,7 +49,7 @@ test('on a laptop: the embedded engine’s roofline, beside a profile of the sam
   expect(rows[0]).toContain('roofline_ms');
 
   const text = inferscope(at, ['predict', '--session', '@last']).stdout;
-  expect(text).toContain('Beside the measurement');
+  expect(text).toContain('Predicted and measured');
   expect(Math.max(...text.split('\n').map((line) => [...line].length))).toBeLessThanOrEqual(80);
 }, 60_000);
 

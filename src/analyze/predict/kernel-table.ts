@@ -1,5 +1,6 @@
 import { bytesPerElement } from '../../model/dtype.js';
 import type { Session } from '../../session/open.js';
+import { studentT975 } from '../statistics.js';
 
 /** A measured case of a `kernels` session. */
 export interface MeasuredKernel {
@@ -11,6 +12,8 @@ export interface MeasuredKernel {
   flops: number;
   bytes: number;
   ns: number;
+  /** Half of the 95 % interval of the mean as a share of it; null where runs do not tell. */
+  interval: number | null;
   /** Ran through the embedded engine on the CPU, whose kernels are fused. */
   cpu: boolean;
 }
@@ -26,20 +29,27 @@ async function casesOf(session: Session): Promise<MeasuredKernel[]> {
   const database = await session.connect();
   try {
     const rows = await database.query<
-      Omit<MeasuredKernel, 'params' | 'cpu'> & {
+      Omit<MeasuredKernel, 'params' | 'cpu' | 'interval'> & {
         params: string;
+        mean_ns: number | null;
+        sd_ns: number | null;
+        runs: number | null;
         threads: number | null;
         device: number | null;
       }
     >(
       `SELECT coalesce(case_id, name || ' ' || shape) AS "case", name AS kernel, backend, dtype, params,
-              flops::DOUBLE AS flops, bytes::DOUBLE AS bytes, median_ns AS ns, threads, device
+              flops::DOUBLE AS flops, bytes::DOUBLE AS bytes, median_ns AS ns, mean_ns, sd_ns, runs, threads, device
        FROM microbenchmarks
        WHERE coalesce(outcome, 'measured') = 'measured' AND median_ns > 0 AND params IS NOT NULL
        ORDER BY case_id`,
     );
-    return rows.map(({ threads, device, ...row }) => ({
+    return rows.map(({ threads, device, mean_ns: mean, sd_ns: sd, runs, ...row }) => ({
       ...row,
+      interval:
+        mean === null || sd === null || runs === null || runs < 2
+          ? null
+          : (studentT975(runs - 1) * sd) / Math.sqrt(runs) / mean,
       params: JSON.parse(row.params) as Record<string, number>,
       flops: row.flops ?? 0,
       bytes: row.bytes ?? 0,

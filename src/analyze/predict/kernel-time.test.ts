@@ -19,7 +19,18 @@ function measured(
 ): MeasuredKernel {
   const { flops, bytes } = kernelWork(kernel, 'float16', params);
   const name = `${kernel} ${Object.values(params).join('x')}`;
-  return { case: name, kernel, backend, dtype: 'float16', params, flops, bytes, ns, cpu: false };
+  return {
+    case: name,
+    kernel,
+    backend,
+    dtype: 'float16',
+    params,
+    flops,
+    bytes,
+    ns,
+    cpu: false,
+    interval: null,
+  };
 }
 
 const gemm = (m: number, n: number, k: number, ns = 0) => measured('gemm', { m, n, k }, ns);

@@ -6,6 +6,8 @@ export type How = 'measured' | 'interpolated' | 'extrapolated' | 'assumed';
 export interface KernelTime {
   ns: number;
   how: How;
+  /** Of measured cases: half of their 95 % interval as a share; null where it is not known. */
+  interval?: number | null;
 }
 
 /** A kernel to be predicted. */
@@ -27,6 +29,7 @@ const usualShare = { elementwise: 0.75, strided: 0.22 };
 interface Point {
   at: number[];
   ns: number;
+  interval: number | null;
   roof: number;
 }
 
@@ -55,7 +58,12 @@ export function kernelTime(table: readonly MeasuredKernel[], wanted: Wanted, roo
   const own = families.get(familyKey(wanted.params, axes.family));
   if (own && at) {
     const found = along(pointsOf(own, axes.axes, roof), at);
-    if (found) return { ns: found.beyond ? (found.ns * floor) / found.roof : found.ns, how: found.how };
+    if (found) {
+      const ns = found.beyond ? (found.ns * floor) / found.roof : found.ns;
+      // Beyond the cases their interval says nothing.
+      const { how, interval = null } = found;
+      return how === 'measured' && interval !== null ? { ns, how, interval } : { ns, how };
+    }
   }
   return across([...families.values()], axes.axes, at, floor, roof);
 }
@@ -79,13 +87,14 @@ function coordinates(params: Record<string, number>, axes: readonly string[]): n
 function pointsOf(cases: readonly MeasuredKernel[], axes: readonly string[], roof: Roof): Point[] {
   return cases.flatMap((one) => {
     const at = coordinates(one.params, axes);
-    return at ? [{ at, ns: one.ns, roof: roof(one) }] : [];
+    return at ? [{ at, ns: one.ns, interval: one.interval, roof: roof(one) }] : [];
   });
 }
 
 /** `beyond`: nearest in an axis, not at the size wanted: time and time at the roofs are then of the size that was found. */
 interface Along {
   ns: number;
+  interval?: number | null;
   roof: number;
   how: Exclude<How, 'assumed'>;
   beyond: boolean;
@@ -100,7 +109,9 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   if (points.length === 0) return null;
   if (first === undefined) {
     const [point] = points;
-    return point ? { ns: point.ns, roof: point.roof, how: 'measured', beyond: false } : null;
+    return point
+      ? { ns: point.ns, interval: point.interval, roof: point.roof, how: 'measured', beyond: false }
+      : null;
   }
   const groups = new Map<number, Point[]>();
   for (const point of points) {
@@ -130,7 +141,7 @@ function along(points: readonly Point[], at: readonly number[]): Along | null {
   if (!nearest) return null;
   const far = Math.max(first / nearest.x, nearest.x / first) > nearby;
   const how = far || nearest.found.how === 'extrapolated' ? 'extrapolated' : 'interpolated';
-  return { ...nearest.found, how, beyond: true };
+  return { ...nearest.found, interval: null, how, beyond: true };
 }
 
 /** From other shapes: every family at the wanted size, and a line over the time at the roofs. */
@@ -175,7 +186,8 @@ function elementwiseTime(table: readonly MeasuredKernel[], wanted: Wanted, roof:
   const most = Math.max(...points.map(({ x }) => x));
   // Below the smallest the fixed part is all there is.
   const inside = wanted.bytes <= most && (wanted.bytes >= least || least < 1e6);
-  return { ns: Math.max(floor, value(fit, wanted.bytes)), how: inside ? 'interpolated' : 'extrapolated' };
+  const how = inside ? 'interpolated' : 'extrapolated';
+  return { ns: Math.max(floor, value(fit, wanted.bytes)), how };
 }
 
 export function movePoints(table: readonly MeasuredKernel[], dtype: string): { x: number; y: number }[] {

@@ -42,7 +42,7 @@ function table(
   return modelCases(model.architecture, model.storage, { batchSizes, contextLens }).cases.map((one) => {
     const product = one.kernel === 'gemm' || one.kernel === 'attention';
     const roof = Math.max(product ? one.flops / 989e12 : 0, one.bytes / 4.8e12) * 1e9;
-    return { ...one, ns: 2000 + roof / share, cpu: false };
+    return { ...one, ns: 2000 + roof / share, cpu: false, interval: null };
   });
 }
 
@@ -99,6 +99,19 @@ test('eager takes the longer of host and device, a graph a node for each kernel 
   });
   // Graph: 10 × 1.5 + 5 × 8.
   expect(compose(kernels, costs, 'graph')).toMatchObject({ deviceNs: 55_000, totalNs: 62_000 });
+});
+
+test('the error has the intervals of the measured kernels in it', () => {
+  const one = [point({ batchSize: 1, contextLen: 128 })];
+  const kernels = table(llama, [1], [128]);
+  const errorWith = (interval: number) => {
+    const known = kernels.map((kernel) => ({ ...kernel, interval }));
+    return decode(predict({ model: llama, roofs: h200, points: one, table: known }).stages).predicted_error!;
+  };
+  const growth = errorWith(0.1) - errorWith(0);
+  // Up to a tenth of the step, by the share of its kernels that are measured cases.
+  expect(growth).toBeGreaterThan(0.05);
+  expect(growth).toBeLessThanOrEqual(0.1);
 });
 
 test('by the table: cases of the model itself are measured ones, and no prediction is under the roofline', () => {

@@ -15,6 +15,7 @@ import type {
 import type { DType } from '../../model/dtype.js';
 import { type Figure, figure, missing } from '../../model/figure.js';
 import { launchCosts } from './assumptions.js';
+import { calibrationOf } from './calibration.js';
 import { compose, type Composed } from './compose.js';
 import { crossValidation, median } from './cross-validation.js';
 import type { DeviceRoofs } from './device-roofs.js';
@@ -59,7 +60,7 @@ export function predict(
     const all: ('prefill' | 'decode')[] = point.outputLen > 1 ? ['prefill', 'decode'] : ['prefill'];
     return all.map((phase) => stageOf(phase, point, input, validation));
   });
-  return { stages, validation, error: errorOf(stages) };
+  return { stages, validation, error: errorOf(stages, table ? 'table' : 'launched') };
 }
 
 /** Tokens in the cache before a mean decode step: step i of output − 1 finds context + i. */
@@ -120,7 +121,10 @@ function stageOf(
       )
     : null;
   const launched = compose(
-    kernels.map((kernel) => ({ kernel, time: { ns: roof(kernel), how: 'assumed' as const } })),
+    kernels.map((kernel) => ({
+      kernel,
+      time: { ns: roof(kernel), how: 'assumed' as const },
+    })),
     costs,
     launch,
   );
@@ -131,6 +135,8 @@ function stageOf(
       ? told(limit.roofline_s * 1e3, `max(Σ FLOPs / peak, Σ bytes / bandwidth), ${source}`)
       : limit;
   const predictedMs = composed ? told(composed.totalNs / 1e6, 'measured kernels, composed') : noTable;
+  const launchedMs = told(launched.totalNs / 1e6, 'kernels at the roofs, launched as assumed');
+  const { low_ratio: low, high_ratio: high } = calibrationOf(roofs, point.fusion);
   const own = point.measured.filter((one) => one.phase === phase);
   return {
     phase,
@@ -148,7 +154,9 @@ function stageOf(
       'bound' in limit
         ? told(limit.one_by_one_s * 1e3, `Σ over operations of max(F/P, B/BW), ${source}`)
         : limit,
-    launched_ms: told(launched.totalNs / 1e6, 'kernels at the roofs, launched as assumed'),
+    launched_ms: launchedMs,
+    launched_range_ms:
+      low === null || high === null ? null : [launchedMs.value! * low, launchedMs.value! * high],
     predicted_ms: predictedMs,
     predicted_error: composed ? errorShare(composed, validation) : null,
     device_ms: composed ? told(composed.deviceNs / 1e6, 'Σ kernels') : noTable,
@@ -158,7 +166,13 @@ function stageOf(
     beyond_table_share: composed ? beyondShare(composed) : null,
     limited_by: (composed ?? launched).limitedBy,
     ops: opsOf(kernels, composed, roof),
-    measured: own.map((one) => comparison(one, rooflineMs, predictedMs, composed)),
+    measured: own.map((one) =>
+      comparison(
+        one,
+        { roofline: rooflineMs, predicted: predictedMs, launched: launchedMs },
+        composed ?? launched,
+      ),
+    ),
   };
 }
 
@@ -193,7 +207,7 @@ const assumedError = 0.5;
 
 /**
  * Error of the composition if all kernels erred the same way: each kernel's share of the time × its leave-one-out error,
- * the median where it was interpolated, the worst where extrapolated; measured cases have none.
+ * the median where it was interpolated, the worst where extrapolated; measured cases have the interval of their mean.
  */
 function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossValidation[]): number {
   const sum = kernels.reduce((total, { kernel, time, totalNs: ns }) => {
@@ -202,7 +216,7 @@ function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossVa
       validation.find((one) => one.kernel === 'elementwise');
     const error =
       time.how === 'measured'
-        ? 0
+        ? (time.interval ?? own?.median_error ?? assumedError)
         : time.how === 'interpolated'
           ? (own?.median_error ?? assumedError)
           : time.how === 'extrapolated'
@@ -215,9 +229,8 @@ function errorShare({ kernels, totalNs }: Composed, validation: readonly CrossVa
 
 function comparison(
   one: MeasuredStageTime,
-  roofline: Figure,
-  predicted: Figure,
-  composed: Composed | null,
+  { roofline, predicted, launched }: Record<'roofline' | 'predicted' | 'launched', Figure>,
+  composed: Composed,
 ): MeasuredStage {
   const ratio = (of: Figure): Figure => {
     if (of.value === null) return of;
@@ -229,22 +242,27 @@ function comparison(
     ms: one.ms,
     roofline_ratio: ratio(roofline),
     table_ratio: ratio(predicted),
+    launched_ratio: ratio(launched),
     above_measurement: roofline.value !== null && one.ms.value !== null && roofline.value > one.ms.value,
-    residual: composed ? residual(one, composed) : [],
+    residual: residual(one, composed),
   };
 }
 
-function errorOf(stages: readonly PredictStage[]): PredictResult['error'] {
+function errorOf(stages: readonly PredictStage[], by: 'table' | 'launched'): PredictResult['error'] {
   const errors = (of: readonly PredictStage[]) =>
     of
       .flatMap(({ measured }) =>
-        measured.flatMap(({ table_ratio: { value } }) => (value === null ? [] : [Math.abs(value - 1)])),
+        measured.flatMap((one) => {
+          const { value } = one[`${by}_ratio`];
+          return value === null ? [] : [Math.abs(value - 1)];
+        }),
       )
       .toSorted((a, b) => a - b);
   const all = errors(stages);
   const decode = errors(stages.filter(({ phase }) => phase === 'decode'));
   if (all.length === 0) return null;
   return {
+    of: by,
     stages: all.length,
     median: median(all),
     worst: all.at(-1)!,

@@ -56,6 +56,8 @@ export const measuredStageSchema = z.object({
   /** Prediction / measurement. */
   roofline_ratio: figureSchema,
   table_ratio: figureSchema,
+  /** launched_ms / measurement: the prediction where no kernel table is given (1.1). */
+  launched_ratio: figureSchema,
   /** True when the roofline alone is above the measurement: model, dtype or peaks are wrong. */
   above_measurement: z.boolean(),
   residual: z.array(residualSchema),
@@ -78,9 +80,14 @@ export const predictStageSchema = z.object({
   roofline_serial_ms: figureSchema,
   /** (a) launched as assumed: every kernel at its roof, a node at least in a graph, the host's time where it is longer. */
   launched_ms: figureSchema,
+  /** 95 % of measurements are expected between these, by recorded stages of this engine and device; null: not calibrated (1.1). */
+  launched_range_ms: z.tuple([z.number(), z.number()]).nullable(),
   /** (b) by the measured kernels, composed under the assumptions. */
   predicted_ms: figureSchema,
-  /** Error if all kernels erred the same way: each one's share × its leave-one-out error. Null without a table. */
+  /**
+   * Error if all kernels erred the same way: each one's share × its error, the 95 % interval of a measured case, else the
+   * leave-one-out error. Null without a table.
+   */
   predicted_error: z.number().nullable(),
   device_ms: figureSchema,
   host_ms: figureSchema,
@@ -100,6 +107,15 @@ export const crossValidationSchema = z.object({
   median_error: z.number(),
   worst_error: z.number(),
   worst_case: z.string(),
+});
+
+export const predictCalibrationSchema = z.object({
+  status: z.enum(['recorded', 'not_calibrated']),
+  /** Measured / launched_ms: holds 95 % of measurements with 95 % confidence, by the recorded stages. */
+  low_ratio: z.number().nullable(),
+  high_ratio: z.number().nullable(),
+  stages: z.number().int(),
+  source: z.string().nullable(),
 });
 
 export const predictResultSchema = z.object({
@@ -126,9 +142,12 @@ export const predictResultSchema = z.object({
   assumptions: z.array(predictAssumptionSchema),
   not_modelled: z.array(z.string()),
   stages: z.array(predictStageSchema),
-  /** Over the stages with both: |table prediction / measurement − 1|. */
+  /** How far launched_ms has been from measurements; of every stage without a kernel table (1.1). */
+  calibration: predictCalibrationSchema,
+  /** Over the stages with both: |prediction / measurement − 1|, by the table, without one of launched_ms. */
   error: z
     .object({
+      of: z.enum(['table', 'launched']),
       stages: z.number().int(),
       median: z.number(),
       worst: z.number(),
@@ -138,7 +157,7 @@ export const predictResultSchema = z.object({
     .nullable(),
 });
 
-export const predictDocumentSchema = documentSchema('predict', '1.0', predictResultSchema);
+export const predictDocumentSchema = documentSchema('predict', '1.1', predictResultSchema);
 
 export type PredictAssumption = z.infer<typeof predictAssumptionSchema>;
 export type PredictOp = z.infer<typeof predictOpSchema>;
@@ -146,4 +165,5 @@ export type Residual = z.infer<typeof residualSchema>;
 export type MeasuredStage = z.infer<typeof measuredStageSchema>;
 export type PredictStage = z.infer<typeof predictStageSchema>;
 export type CrossValidation = z.infer<typeof crossValidationSchema>;
+export type PredictCalibration = z.infer<typeof predictCalibrationSchema>;
 export type PredictResult = z.infer<typeof predictResultSchema>;

@@ -19,6 +19,7 @@ const stage: PredictStage = {
   roofline_ms: ms(961),
   roofline_serial_ms: ms(1036),
   launched_ms: ms(1036),
+  launched_range_ms: [990, 2900],
   predicted_ms: ms(1483),
   predicted_error: 1.44,
   device_ms: ms(1483),
@@ -45,6 +46,7 @@ const stage: PredictStage = {
       ms: ms(1200),
       roofline_ratio: figure(961 / 1200, 'ratio', 'test'),
       table_ratio: figure(1483 / 1200, 'ratio', 'test'),
+      launched_ratio: figure(1036 / 1200, 'ratio', 'test'),
       above_measurement: false,
       residual: [{ cause: 'gemm', ms: -283, text: 'shorter' }],
     },
@@ -79,14 +81,33 @@ const result: PredictResult = {
   assumptions: [{ id: 'fusion', text: 'nothing is fused' }],
   not_modelled: ['paged KV cache'],
   stages: [stage, { ...stage, phase: 'decode' }],
-  error: { stages: 2, median: 0.24, worst: 0.24, decode_median: 0.24, decode_worst: 0.24 },
+  calibration: {
+    status: 'recorded',
+    low_ratio: 0.96,
+    high_ratio: 2.8,
+    stages: 35,
+    source: 'recorded stages',
+  },
+  error: { of: 'table', stages: 2, median: 0.24, worst: 0.24, decode_median: 0.24, decode_worst: 0.24 },
 };
 
 test('80 columns, with what is doubtful and what is left over', () => {
-  const text = predictSummary(document('predict', '1.0', result), { width: 200 });
+  const text = predictSummary(document('predict', '1.1', result), { width: 200 });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   expect(text).toContain('1 483 ms ~');
   expect(text).toContain('measured − predicted: gemm −283 ms');
   expect(text).toContain('1.24×');
   expect(text).toContain('paged KV cache');
+});
+
+test('without a kernel table: predicted, measured, ratio and the interval of recorded stages, in 80 columns', () => {
+  const bare = document('predict', '1.1', { ...result, table: null });
+  const text = predictSummary(bare, { width: 80 });
+  for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
+  // 1036 of 1200 ms.
+  expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.86×/);
+  expect(text).toContain('990–2 900 ms');
+  const unknown = { ...stage, launched_range_ms: null };
+  const none = { ...result, table: null, stages: [unknown] };
+  expect(predictSummary(document('predict', '1.1', none), { width: 80 })).toContain('not calibrated');
 });

@@ -1,7 +1,15 @@
 import type { Document } from '../../model/document.js';
 import type { MeasuredStage, PredictResult, PredictStage } from '../../model/documents/predict.js';
 import type { Figure } from '../../model/figure.js';
-import { formatCount, formatFigure, formatMs, formatPercent, nbsp, noValue } from '../format.js';
+import {
+  formatCount,
+  formatFigure,
+  formatMs,
+  formatNumber,
+  formatPercent,
+  nbsp,
+  noValue,
+} from '../format.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
 import { hanging, inert, withPlainSpaces, wrap } from './text.js';
@@ -22,6 +30,10 @@ function byTable({ predicted_ms, predicted_error, beyond_table_share }: PredictS
   ];
 }
 
+/** "1.9–5.5 ms": where measurements are expected, by recorded stages. */
+const range = ({ launched_range_ms: ms }: PredictStage): string =>
+  ms === null ? 'not calibrated' : `${formatNumber(ms[0], 2)}–${formatMs(ms[1])}`;
+
 function stagesTable({ stages, table }: PredictResult, width: number): string {
   return textTable(
     [
@@ -31,7 +43,7 @@ function stagesTable({ stages, table }: PredictResult, width: number): string {
       right('roofline'),
       ...(table ? [] : [right('one by one')]),
       right('launched'),
-      ...(table ? [right('by table'), right('error')] : []),
+      ...(table ? [right('by table'), right('error')] : [right('expected')]),
       { head: 'bound' },
     ],
     stages.map((stage) => [
@@ -40,14 +52,14 @@ function stagesTable({ stages, table }: PredictResult, width: number): string {
       formatFigure(stage.roofline_ms),
       ...(table ? [] : [formatFigure(stage.roofline_serial_ms)]),
       formatFigure(stage.launched_ms),
-      ...(table ? byTable(stage) : []),
+      ...(table ? byTable(stage) : [range(stage)]),
       stage.limited_by === 'host' ? 'host' : (stage.bound ?? noValue),
     ]),
     { width },
   );
 }
 
-function measuredTable({ stages }: PredictResult, width: number): string {
+function measuredTable({ stages, table }: PredictResult, width: number): string {
   const rows = stages.flatMap((stage) => stage.measured.map((one) => ({ stage, one })));
   return textTable(
     [
@@ -55,7 +67,7 @@ function measuredTable({ stages }: PredictResult, width: number): string {
       right('batch'),
       right('context'),
       right('measured'),
-      right('by table'),
+      right(table ? 'by table' : 'launched'),
       right('ratio'),
       right('roofline'),
       right('ratio'),
@@ -65,8 +77,8 @@ function measuredTable({ stages }: PredictResult, width: number): string {
       stage.phase,
       ...shape(stage),
       formatFigure(one.ms),
-      formatFigure(stage.predicted_ms),
-      ratio(one.table_ratio),
+      formatFigure(table ? stage.predicted_ms : stage.launched_ms),
+      ratio(table ? one.table_ratio : one.launched_ratio),
       formatFigure(stage.roofline_ms),
       ratio(one.roofline_ratio),
       inert(one.what),
@@ -101,6 +113,12 @@ function largest({ ops }: PredictStage): string {
     .join(' · ');
 }
 
+function expectedWords({ table, calibration }: PredictResult): string {
+  const { low_ratio: low, high_ratio: high, stages, source } = calibration;
+  if (table || low === null || high === null) return '';
+  return ` Expected: ${low.toFixed(2)} to ${high.toFixed(2)} times that, which holds 95 % of measurements like ${stages} recorded ones (${source ?? ''}).`;
+}
+
 /** What `inferscope predict` prints, at most 80 columns, readable without colour. */
 export function predictSummary(
   { data, issues, tool_version }: Document<PredictResult>,
@@ -127,12 +145,12 @@ export function predictSummary(
     '',
     ...hanging(
       '  ',
-      `roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster.${table ? '' : ' One by one: each operation at its own roof.'} Launched: kernels at their roofs, launched as assumed.${table ? ' By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.' : ''}`,
+      `roofline: max(Σ FLOPs / peak, Σ bytes / bandwidth), nothing is faster.${table ? '' : ' One by one: each operation at its own roof.'} Launched: kernels at their roofs, launched as assumed.${expectedWords(data)}${table ? ' By table: measured kernels, interpolated; ~ more than a tenth of it beyond the table.' : ''}`,
       width,
     ),
   ];
   if (data.stages.some(({ measured }) => measured.length > 0)) {
-    lines.push('', colour.bold('  Beside the measurement'), measuredTable(data, width));
+    lines.push('', colour.bold('  Predicted and measured'), measuredTable(data, width));
     const residuals = data.stages.flatMap((stage) =>
       stage.measured.flatMap((one) => {
         const words = residualWords(one);
@@ -156,7 +174,7 @@ export function predictSummary(
           : `; decode: median ${formatPercent(decode_median)}, worst ${formatPercent(decode_worst)}`;
       lines.push(
         ...hanging(
-          '  error of the table: ',
+          `  error of ${data.error.of === 'table' ? 'the table' : 'the launched time'}: `,
           `median ${formatPercent(median)}, worst ${formatPercent(worst)} over ${stages} stages${decode}`,
           width,
         ),

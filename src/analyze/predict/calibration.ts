@@ -1,0 +1,43 @@
+import type { Fusion, PredictCalibration } from '../../model/documents/predict.js';
+import type { DeviceRoofs } from './device-roofs.js';
+
+/**
+ * Measured time over `launched_ms` (kernels at the data sheet's roofs) of recorded stages: mean and standard deviation of
+ * its natural logarithm. `calibration.test.ts` lists the stages, computes these figures from them, and checks that each
+ * stage lies within the interval of the others, and each model's within that of the other model.
+ */
+export const recordedResiduals = {
+  device: 'NVIDIA H200',
+  fusion: 'none',
+  stages: 36,
+  meanLog: 0.4593,
+  sdLog: 0.2465,
+  source:
+    'stages of a 1.1 B and an 8 B Llama, Hugging Face transformers 5.17, one H200, 2026-11 (bench/predict/README.md, docs/gpu-tour.md)',
+} as const satisfies { fusion: Fusion } & Record<string, unknown>;
+
+/**
+ * Interval that holds 95 % of further values, with 95 % confidence (two-sided tolerance interval of a normal population,
+ * Howe, JASA 64, 1969; χ² by Wilson and Hilferty, 1931). It is wider than a prediction interval: few stages, of one
+ * machine, do not tell the scatter well.
+ */
+export function toleranceInterval(n: number, meanLog: number, sdLog: number): [low: number, high: number] {
+  const z = { share: 1.959_964, confidence: 1.644_854 };
+  const v = n - 1;
+  const chiSquare = v * (1 - 2 / (9 * v) - z.confidence * Math.sqrt(2 / (9 * v))) ** 3;
+  const half = sdLog * z.share * Math.sqrt((v * (1 + 1 / n)) / chiSquare);
+  return [Math.exp(meanLog - half), Math.exp(meanLog + half)];
+}
+
+/**
+ * How far from `launched_ms` measurements of this kind of engine on this device have been. Where nothing was recorded of
+ * them, nothing is claimed.
+ */
+export function calibrationOf(roofs: Pick<DeviceRoofs, 'kind' | 'name'>, fusion: Fusion): PredictCalibration {
+  const { device, fusion: recorded, stages, meanLog, sdLog, source } = recordedResiduals;
+  if (roofs.kind === 'gpu' && roofs.name === device && fusion === recorded) {
+    const [low_ratio, high_ratio] = toleranceInterval(stages, meanLog, sdLog);
+    return { status: 'recorded', low_ratio, high_ratio, stages, source };
+  }
+  return { status: 'not_calibrated', low_ratio: null, high_ratio: null, stages: 0, source: null };
+}
