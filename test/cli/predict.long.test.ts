@@ -78,7 +78,7 @@ test('without the GPU: its data sheet, which is said', () => {
 test.each([
   {
     what: 'a GPU of which nothing is known',
-    args: ['--gpu', 'H100'],
+    args: ['--gpu', 'H9000'],
     code: 'E_USAGE',
     says: 'inferscope roofline',
   },

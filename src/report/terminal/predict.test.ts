@@ -108,6 +108,13 @@ test('without a kernel table: predicted, measured, ratio and the interval of rec
   expect(text).toMatch(/prefill +32 +2 048 +1 200 ms +1 036 ms +0\.86×/);
   expect(text).toContain('990–2 900 ms');
   const unknown = { ...stage, launched_range_ms: null };
-  const none = { ...result, table: null, stages: [unknown] };
+  const calibration = {
+    status: 'not_calibrated',
+    low_ratio: null,
+    high_ratio: null,
+    stages: 0,
+    source: null,
+  } as const;
+  const none = { ...result, table: null, stages: [unknown], calibration };
   expect(predictSummary(document('predict', '1.1', none), { width: 80 })).toContain('not calibrated');
 });

@@ -32,7 +32,7 @@ function byTable({ predicted_ms, predicted_error, beyond_table_share }: PredictS
 
 /** "1.9–5.5 ms": where measurements are expected, by recorded stages. */
 const range = ({ launched_range_ms: ms }: PredictStage): string =>
-  ms === null ? 'not calibrated' : `${formatNumber(ms[0], 2)}–${formatMs(ms[1])}`;
+  ms === null ? noValue : `${formatNumber(ms[0], 2)}–${formatMs(ms[1])}`;
 
 function stagesTable({ stages, table }: PredictResult, width: number): string {
   return textTable(
@@ -115,7 +115,8 @@ function largest({ ops }: PredictStage): string {
 
 function expectedWords({ table, calibration }: PredictResult): string {
   const { low_ratio: low, high_ratio: high, stages, source } = calibration;
-  if (table || low === null || high === null) return '';
+  if (table) return '';
+  if (low === null || high === null) return ' Expected: not calibrated for this engine and device.';
   return ` Expected: ${low.toFixed(2)} to ${high.toFixed(2)} times that, which holds 95 % of measurements like ${stages} recorded ones (${source ?? ''}).`;
 }
 
