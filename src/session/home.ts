@@ -4,6 +4,7 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import { systemErrorCode } from '../model/errors.js';
+import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from './storage-failure.js';
 
 /** Folders below the home: kept sessions, and what can be made again (models, peaks). */
@@ -23,7 +24,7 @@ export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
 }
 
 /**
- * Makes the folders and writes one file, so that a command fails before it measures anything. Looking at the
+ * Makes the folders and writes one file, here and in the system's temporary folder, so that a command fails before it measures anything. Looking at the
  * mode bits is not enough: root passes them, a read-only mount and a folder below a file do not.
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
@@ -41,6 +42,7 @@ export function ensureWritable(home: Home = homeFolders()): Home {
   } catch (error) {
     throw asStorageFailure(error, { path: home.root, doing: 'prepare the folder for sessions', home: true });
   }
+  createScratchFolder().remove();
   return home;
 }
 

@@ -110,4 +110,8 @@ test('a TMPDIR that does not exist is said', async () => {
   );
   expect(what).toContain(missing);
   expect(fix).toContain('TMPDIR');
+  // Before anything is run.
+  const program = ['run', '--evaluator', 'none', '--json', '--', 'touch', join(at.scratch, 'ran')];
+  expectFailure(inferscope(at, program, { TMPDIR: missing }), 3, 'E_HOME_UNWRITABLE');
+  expect(existsSync(join(at.scratch, 'ran'))).toBe(false);
 });
