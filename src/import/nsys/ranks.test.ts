@@ -46,3 +46,22 @@ test('of several processes on GPUs each has the rank of its device; a launcher h
   ]);
   await imported.database.close();
 });
+
+test.each([
+  ['no kernel names its process', 'UPDATE CUPTI_ACTIVITY_KIND_KERNEL SET globalPid = NULL'],
+  ['kernels have no such column', 'ALTER TABLE CUPTI_ACTIVITY_KIND_KERNEL DROP COLUMN globalPid'],
+])('%s: they are launched by the one process with API calls', async (_, change) => {
+  const path = join(testFolder(), 'one.sqlite');
+  copyFileSync(fixture, path);
+  const database = new Database(path);
+  database.exec(change);
+  database.close();
+  const load = (from: string) =>
+    importedBy((target, context) => nsysSqliteImporter.load(from, target, context));
+  const sql =
+    'SELECT pid, rank, stage_id, attributed_by, api_start_ns IS NULL AS orphan, count(*) AS n FROM kernels GROUP BY ALL ORDER BY ALL';
+  const [changed, whole] = [await load(path), await load(fixture)];
+  expect(await changed.database.query(sql)).toEqual(await whole.database.query(sql));
+  await changed.database.close();
+  await whole.database.close();
+});

@@ -62,6 +62,15 @@ export async function createNames(workbench: Workbench, tables: NsysTables, rank
   await workbench.run('DROP TABLE trace_ranges_text');
 }
 
+/** SQL for the process of activities that do not name theirs: the one that made all API calls, where there is but one. */
+async function onlyProcess(workbench: Workbench, { api }: NsysTables['shapes']): Promise<string> {
+  if (!api) return 'NULL';
+  const found = await workbench.query<{ pid: number }>(
+    `SELECT DISTINCT CAST(pid AS BIGINT) AS pid FROM ${api} WHERE pid IS NOT NULL LIMIT 2`,
+  );
+  return found.length === 1 ? String(found[0]!.pid) : 'NULL';
+}
+
 /** nsys_<kind>_trace: for each shape what its rows have in the trace table. @returns the columns besides `shape` */
 export async function createWideShapes(
   workbench: Workbench,
@@ -75,10 +84,11 @@ export async function createWideShapes(
     string
   >;
   Object.assign(codes, { kind: 'kind_text', src_kind: 'src_kind', dst_kind: 'dst_kind', api: 'api' });
+  const only = await onlyProcess(workbench, shapes);
   const joins: string[] = [];
   const given = traceTables[table].flatMap((column) => {
     if (['start_ns', 'dur_ns', 'correlation', 'bytes'].includes(column)) return [];
-    if (column === 'pid') return ['CAST(pid AS BIGINT) AS pid'];
+    if (column === 'pid') return [`CAST(coalesce(pid, ${only}) AS BIGINT) AS pid`];
     if (column === 'rank') return [`${rank} AS rank`];
     if (columns[column]) return [`CAST(${columns[column]} AS BIGINT) AS ${column}`];
     const text = codes[column];

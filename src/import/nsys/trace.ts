@@ -77,7 +77,7 @@ export async function rankOf(workbench: Workbench, { shapes }: NsysTables): Prom
   if (parts.length === 0) return '0';
   const union = parts.map((part) => `SELECT pid, "deviceId" AS device FROM ${part}`).join(' UNION ALL ');
   const processes = await workbench.query<{ pid: number }>(
-    `SELECT CAST(pid AS BIGINT) AS pid FROM (${union}) GROUP BY ALL ORDER BY min(device), pid`,
+    `SELECT CAST(pid AS BIGINT) AS pid FROM (${union}) WHERE pid IS NOT NULL GROUP BY ALL ORDER BY min(device), pid`,
   );
   if (processes.length < 2) return '0';
   return `CASE pid ${processes.map(({ pid }, rank) => `WHEN ${pid} THEN ${rank}`).join(' ')} END::BIGINT`;
