@@ -19,38 +19,54 @@ const textFormats: Record<string, () => Promise<TextExport>> = {
 };
 const folderFormats = ['csv', 'parquet'];
 const formats = [...Object.keys(textFormats), ...folderFormats];
+/** What people call a format. */
+const otherNames: Record<string, string> = { perfetto: 'chrome-trace', chrome: 'chrome-trace' };
+const endings: Record<string, string> = {
+  'chrome-trace': '.trace.json',
+  speedscope: '.speedscope.json',
+  openmetrics: '.metrics.txt',
+  csv: '-csv',
+  parquet: '-parquet',
+};
 
 export function define(command: Command): void {
   command
     .argument('[session]', 'id or its unique beginning, name, @last, @last~1')
     .option('-s, --session <selector>', 'the same', '@last')
-    .option('--format <format>', formats.join(', '))
+    .option('--format <format>', `${formats.join(', ')}; perfetto is chrome-trace`, 'chrome-trace')
     .option(
       '-o, --output <path>',
-      'write it there instead of stdout; csv and parquet need a new or empty folder',
+      'file, or for csv and parquet a new or empty folder; default: <session>.trace.json and the like, or stdout where that is no terminal',
     )
+    .option('--execution <id>', 'only this execution of the session')
     .addHelpText(
       'after',
       examples(
-        ['inferscope export --format chrome-trace --output trace.json', 'open it at ui.perfetto.dev'],
+        ['inferscope export @last', 'a trace file of the newest session: open it at ui.perfetto.dev'],
         ['inferscope export --session llama-b1 --format csv --output tables/', 'one file a table'],
       ),
     )
     .action(
       async (
         selector: string | undefined,
-        options: { session: string; format?: string; output?: string },
+        options: { session: string; format: string; output?: string; execution?: string },
       ) => {
-        const { format, output } = options;
-        if (format === undefined || !formats.includes(format)) throw badFormat(format);
-        const target = output === undefined ? null : resolve(output);
-        if (folderFormats.includes(format)) checkNewFolder(target, format);
-        else if (target !== null) checkFile(target, format);
+        const format = otherNames[options.format] ?? options.format;
+        if (!formats.includes(format)) throw badFormat(format);
+        const isFolder = folderFormats.includes(format);
         const { openSession } = await import('../session/open.js');
-        const session = await openSession(selector ?? options.session);
+        const opened = await openSession(selector ?? options.session);
+        const named = `${opened.user.name ?? opened.id}${endings[format]}`;
+        const toFileOf = options.output ?? (isFolder || process.stdout.isTTY ? named : null);
+        const target = toFileOf === null ? null : resolve(toFileOf);
+        if (isFolder) checkNewFolder(target!, format);
+        else if (target !== null) checkFile(target, format);
+        if (options.execution !== undefined) requireExecution(opened, options.execution, format);
+        const session = options.execution === undefined ? opened : ofExecution(opened, options.execution);
         const database = await session.connect();
         try {
-          if (folderFormats.includes(format)) await writeFolder(session, database, format, target!);
+          if (options.execution !== undefined) await onlyExecution(database, options.execution);
+          if (isFolder) await writeFolder(session, database, format, target!);
           else {
             await requireRows(database, format, session.id);
             const { inChunks } = await import('../export/exporter.js');
@@ -62,29 +78,65 @@ export function define(command: Command): void {
           await database.close();
         }
         if (target !== null) {
-          talk(`${format} of ${session.id} written`);
+          talk(
+            `${format} of ${session.id} written${format === 'chrome-trace' ? ': open it at ui.perfetto.dev' : ''}`,
+          );
           print(target);
         }
       },
     );
 }
 
-function badFormat(format: string | undefined): InferscopeError {
+function badFormat(format: string): InferscopeError {
   return usage(
-    format === undefined ? 'export needs a --format' : `--format ${format} is not one of the formats`,
-    `It is one of: ${formats.join(', ')}.`,
-    'inferscope export --format chrome-trace --output trace.json',
+    `--format ${format} is not one of the formats`,
+    `It is one of: ${formats.join(', ')}, perfetto.`,
+    'inferscope export --format perfetto --output trace.json',
   );
 }
 
-function checkNewFolder(folder: string | null, format: string): void {
-  const fix = `inferscope export --format ${format} --output tables/`;
-  if (folder === null)
+function requireExecution({ id, manifest }: Session, execution: string, format: string): void {
+  const ids = manifest.executions.map(({ execution_id }) => execution_id);
+  if (!ids.includes(execution))
     throw usage(
-      `${format} needs --output <folder>`,
-      'It is one file a table or more, which stdout cannot hold.',
-      fix,
+      `session ${id} has no execution ${execution}`,
+      `Its executions are ${ids.join(', ')}.`,
+      `inferscope export ${id} --execution ${ids[0] ?? ''}`,
     );
+  if (format === 'parquet')
+    throw usage(
+      '--execution does not go with parquet',
+      "parquet copies the session's own files, which hold all executions.",
+      `inferscope export ${id} --format csv --execution ${execution}`,
+    );
+}
+
+const ofExecution = (session: Session, execution: string): Session => ({
+  ...session,
+  manifest: {
+    ...session.manifest,
+    executions: session.manifest.executions.filter(({ execution_id }) => execution_id === execution),
+  },
+});
+
+/** Names of tables are looked up among temporary views first, so that every format reads these. */
+async function onlyExecution(database: SessionDatabase, execution: string): Promise<void> {
+  const { tables } = await import('../model/tables.js');
+  for (const [table, { columns }] of Object.entries(tables)) {
+    if (!('execution_id' in columns)) continue;
+    const [place] = await database.query<{ name: string }>(
+      `SELECT concat('"', table_catalog, '"."', table_schema, '"."', table_name, '"') AS name
+       FROM information_schema.tables WHERE table_name = '${table}' LIMIT 1`,
+    );
+    if (place)
+      await database.query(
+        `CREATE OR REPLACE TEMP VIEW "${table}" AS SELECT * FROM ${place.name} WHERE execution_id = '${execution.replaceAll("'", "''")}'`,
+      );
+  }
+}
+
+function checkNewFolder(folder: string, format: string): void {
+  const fix = `inferscope export --format ${format} --output tables/`;
   if (!existsSync(folder)) return;
   if (!statSync(folder).isDirectory())
     throw usage(`--output ${folder} is a file`, `${format} is one file a table or more.`, fix);

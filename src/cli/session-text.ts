@@ -34,7 +34,7 @@ export function listText(sessions: ListedSession[], width: number): string {
       ? `${`${id}  ${name}`.trimEnd()}\n${columns('', '', size, title)}`
       : columns(id, name, size, title);
   const rows = sessions.map((session, i) => {
-    const { id, bytes, title, status, broken } = session;
+    const { id, bytes, title, status, headline, broken } = session;
     if (broken)
       return `${line(id, names[i] ?? '', '-', '')}\n  ${colour.red('broken')} ${broken.code}: ${fit(broken.text, Math.max(40, width - 30))}`;
     const mark = status === 'complete' ? '' : `[${status}] `;
@@ -42,10 +42,10 @@ export function listText(sessions: ListedSession[], width: number): string {
       id,
       names[i] ?? '',
       bytes === null ? '-' : formatBytes(bytes),
-      fit(`${mark}${title ?? ''}`, titleWidth),
+      fit(`${mark}${[headline, title].filter((one) => one !== null).join(' · ')}`, titleWidth),
     );
   });
-  return `${[colour.bold(line('ID', 'NAME', 'SIZE', 'TITLE')), ...rows].join('\n')}\n`;
+  return `${[colour.bold(line('ID', 'NAME', 'SIZE', 'HEADLINE · TITLE')), ...rows].join('\n')}\n`;
 }
 
 /** Everything about one session that fits on a screen; --json has all of it. */

@@ -119,17 +119,21 @@ export function microseconds(ns: number): string {
 }
 
 /**
- * Trace Event Format (JSON object form) for Perfetto and chrome://tracing; ts and dur in µs since the session's start.
- * One trace process an execution, one trace thread a track and lane; times of two executions are not comparable.
+ * Trace Event Format (JSON object form) for Perfetto and chrome://tracing. One trace process per execution, one trace thread
+ * per track and lane; ts and dur in µs since the first event of the execution, so that no viewer begins with an empty axis.
+ * `otherData.zero_ns` has that event's time of the session. Times of two executions are not comparable.
  */
 export const chromeTrace: TextExport = async function* (session, database, note) {
   const processes = new Map<string, number>();
   const { id, manifest, toolVersion } = session;
+  const zeros = await firstEvents(database);
+  const zeroOf = (executionId: string | null): number => zeros.get(executionId ?? '') ?? 0;
   yield `{"displayTimeUnit":"ns","otherData":${JSON.stringify({
     session: id,
     title: manifest.title,
     started_at: manifest.started_at,
     written_by: `inferscope ${toolVersion}`,
+    zero_ns: Object.fromEntries(zeros),
   })},"traceEvents":[\n`;
   let first = true;
   for await (const event of events()) {
@@ -145,13 +149,14 @@ export const chromeTrace: TextExport = async function* (session, database, note)
     }
     const thread = { next: 1 };
     await database.query(flowTable);
-    for (const spec of specs) yield* intervals(database, spec, processOf, thread, note);
+    for (const spec of specs) yield* intervals(database, spec, { processOf, zeroOf, thread, note });
     await database.query(`DROP TABLE ${flows}`);
     for (const select of counters) {
       for await (const row of rowsOf<CounterRow>(database, select)) {
         const [pid, named] = processOf(row.execution_id);
         if (named) yield named;
-        const { name, unit, value, t_ns } = row;
+        const { name, unit, value } = row;
+        const t_ns = row.t_ns - zeroOf(row.execution_id);
         yield `{"ph":"C","pid":${pid},"tid":0,"ts":${microseconds(t_ns)},"name":${JSON.stringify(name)},"args":{"${unit}":${value}}}`;
       }
     }
@@ -166,6 +171,21 @@ export const chromeTrace: TextExport = async function* (session, database, note)
     return [processes.size, processName(processes.size, key)];
   }
 };
+
+/** Time of the first event of every execution, ns of the session. */
+async function firstEvents(database: SessionDatabase): Promise<Map<string, number>> {
+  const spans = specs.flatMap(({ sources, start, end, where }) =>
+    sources.map(
+      ({ table }) =>
+        `SELECT execution_id, ${start} AS t FROM ${table} WHERE ${where ?? true} AND ${start} IS NOT NULL AND ${end} >= ${start}`,
+    ),
+  );
+  const samples = counters.map((select) => `SELECT execution_id, t_ns AS t FROM (${select})`);
+  const rows = await database.query<{ execution: string; zero: number }>(
+    `SELECT coalesce(execution_id, '') AS execution, min(t) AS zero FROM (${[...spans, ...samples].join(' UNION ALL ')}) GROUP BY 1 ORDER BY 1`,
+  );
+  return new Map(rows.map(({ execution, zero }) => [execution, zero]));
+}
 
 function processName(pid: number, name: string): string {
   return metadata('process_name', pid, 0, { name });
@@ -222,12 +242,17 @@ function selectOf(
 const placed = (condition: string, table: TableName): string =>
   condition.replaceAll(/\b(start_ns|stream)\b/g, `${table}.$1`);
 
+interface Axis {
+  processOf: (executionId: string | null) => [number, string | null];
+  zeroOf: (executionId: string | null) => number;
+  thread: { next: number };
+  note: Note;
+}
+
 async function* intervals(
   database: SessionDatabase,
   spec: Spec,
-  processOf: (executionId: string | null) => [number, string | null],
-  thread: { next: number },
-  note: Note,
+  { processOf, zeroOf, thread, note }: Axis,
 ): AsyncGenerator<string> {
   const { sources, start, end, where } = spec;
   for (const { table } of sources) {
@@ -264,7 +289,7 @@ async function* intervals(
       });
       yield metadata('thread_sort_index', pid, tid, { sort_index: tid });
     }
-    const place = `"pid":${pid},"tid":${lanes[lane]},"ts":${microseconds(row._start)}`;
+    const place = `"pid":${pid},"tid":${lanes[lane]},"ts":${microseconds(row._start - zeroOf(row._execution))}`;
     const about = `"name":${JSON.stringify(row._name ?? row._table)},"cat":"${row._table}"`;
     yield `{"ph":"X",${place},"dur":${microseconds(row._end - row._start)},${about},"args":${argumentsOf(row, columns)}}`;
     if (row._flow === null) continue;

@@ -1,6 +1,7 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { KeptFile, ManifestData } from '../model/manifest.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
+import { readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
 import { checkSizes, keptFiles, readManifest } from './manifest-file.js';
 import { readUser } from './user-file.js';
@@ -15,6 +16,8 @@ export interface ListedSession {
   started_at: string | null;
   /** Tables and artifacts. */
   bytes: number | null;
+  /** The figure of its last analysis in a few words; null where it was not analysed here. */
+  headline: string | null;
   /** Why the session cannot be opened; null when nothing is known against it. */
   broken: { code: string; text: string } | null;
 }
@@ -31,12 +34,12 @@ function listed({ id, folder }: SessionFolder): ListedSession {
   const { user } = readUser(folder);
   const base = { id, name: user.name, tags: user.tags };
   try {
-    const { data } = readManifest(folder, id);
+    const { data, sha256 } = readManifest(folder, id);
     checkSizes(folder, data);
-    return { ...base, ...described(data), broken: null };
+    return { ...base, ...described(data), headline: readHeadline(folder, sha256), broken: null };
   } catch (error) {
     const code = error instanceof InferscopeError ? error.code : 'E_SESSION_CORRUPT';
-    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null };
+    const nothing = { kind: null, title: null, status: null, started_at: null, bytes: null, headline: null };
     return { ...base, ...nothing, broken: { code, text: messageOf(error) } };
   }
 }

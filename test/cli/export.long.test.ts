@@ -5,13 +5,13 @@ import { inferscope, place, tinyArgs } from './profile-cli.js';
 
 const at = place();
 /** A usage error of three lines on stderr and nothing on stdout. */
-function failing(...args: string[]): { what: string; why: string } {
+function failing(...args: string[]): { what: string; why: string; fix: string } {
   const { status, stdout, stderr } = inferscope(at, ['export', ...args]);
   const [what = '', why = '', fix = '', ...rest] = stderr.trimEnd().split('\n');
   expect([status, stdout, rest], stderr).toEqual([2, '', []]);
   expect(what).toContain('(E_USAGE)');
   for (const part of [why, fix]) expect(part).toMatch(/^ {2}\S/);
-  return { what, why };
+  return { what, why, fix };
 }
 
 beforeAll(() => {
@@ -37,6 +37,36 @@ test('chrome-trace on stdout and in a file are the same; every operator is in it
   expect(ops).toHaveLength(sql('SELECT count(*) FROM ops'));
   const ns = ops.reduce((sum, event) => sum + Math.round(event.dur * 1000), 0);
   expect(ns).toBe(sql('SELECT sum(dur_ns) FROM ops'));
+});
+
+test('perfetto is chrome-trace, which is the default; each execution begins at zero, and one can be chosen', () => {
+  interface Event {
+    ph: string;
+    pid: number;
+    ts: number;
+    cat?: string;
+  }
+  const events = (...args: string[]) =>
+    (JSON.parse(inferscope(at, ['export', ...args]).stdout) as { traceEvents: Event[] }).traceEvents.filter(
+      ({ ph }) => ph !== 'M',
+    );
+  const all = events();
+  expect(events('--format', 'perfetto')).toEqual(all);
+  const pids = new Set(all.map(({ pid }) => pid));
+  expect(pids.size).toBe(2);
+  for (const pid of pids)
+    expect(Math.min(...all.filter((one) => one.pid === pid).map(({ ts }) => ts))).toBe(0);
+  const clean = events('--execution', 'clean');
+  expect(new Set(clean.map(({ pid }) => pid)).size).toBe(1);
+  expect(clean.filter(({ cat }) => cat === 'stages').length).toBe(
+    sql("SELECT count(*) FROM stages WHERE execution_id = 'clean'"),
+  );
+});
+
+test('a folder has a default name', () => {
+  const ran = inferscope(at, ['export', '--format', 'csv']);
+  expect([ran.status, ran.stdout]).toEqual([0, expect.stringMatching(/-csv\n$/)]);
+  expect(readdirSync(ran.stdout.trim())).toContain('stages.csv');
 });
 
 test('speedscope and openmetrics', () => {
@@ -66,9 +96,13 @@ test('csv is one file a table, and nothing is left beside it', () => {
 });
 
 test('wrong usage is said in three parts, before anything is written', () => {
-  expect(failing().why).toContain('chrome-trace, speedscope, openmetrics, csv');
-  expect(failing('--format', 'xml').what).toContain('xml');
-  expect(failing('--format', 'csv').what).toContain('--output');
+  const wrong = failing('--format', 'xml');
+  expect([wrong.what, wrong.why]).toEqual([
+    expect.stringContaining('xml'),
+    expect.stringContaining('chrome-trace, speedscope, openmetrics, csv'),
+  ]);
+  expect(failing('--execution', 'none').why).toContain('clean, profiled');
+  expect(failing('--format', 'parquet', '--execution', 'clean').fix).toContain('csv');
   mkdirSync(join(at.scratch, 'folder'));
   expect(failing('--format', 'speedscope', '--output', 'folder').what).toContain('folder');
   writeFileSync(join(at.scratch, 'file'), 'x');

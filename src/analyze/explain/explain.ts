@@ -5,6 +5,8 @@ import { remembered } from '../../session/remembered.js';
 import { findingContext, findings } from '../findings/findings.js';
 import type { ScopeOptions } from '../trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
+import { keepHeadline } from '../../session/headline.js';
+import { headlineOf } from './headline.js';
 import { nextSteps } from './next-steps.js';
 import { sentences } from './sentences.js';
 import { sessionIdentity } from '../session-identity.js';
@@ -41,8 +43,11 @@ export async function explainSession(
   }
 }
 
-/** The same, kept beside large sessions in derived/. */
+/** The same, stored in derived/ of large sessions; of every session the headline is, for `session list`. */
 export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
-  return remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
+  const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
+  const headline = headlineOf(found.data);
+  if (headline !== null) keepHeadline(session, headline);
+  return found;
 }

@@ -1,3 +1,4 @@
+import { keepHeadline } from '../../session/headline.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
@@ -101,6 +102,8 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
   complete.missing = missingOf(complete, points, why, plan);
   Object.assign(complete, withAliases(complete));
+  const total = measured?.bytes ?? null;
+  if (total !== null) keepHeadline(session, `${Number((total / 1e9).toPrecision(3))} GB total`);
   return document(
     'memory',
     '1.0',

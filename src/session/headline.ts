@@ -1,0 +1,34 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Session } from './open.js';
+
+/** Below derived/: the figure of a session in a few words, for lists, which open no session. */
+const file = 'headline.json';
+
+/** Written wherever a session was analysed; what cannot be written is missing from the list, and that is all. */
+export function keepHeadline({ folder, sha256 }: Pick<Session, 'folder' | 'sha256'>, text: string): void {
+  if (readHeadline(folder, sha256) === text) return;
+  const path = join(folder, 'derived', file);
+  const fresh = `${path}.${randomBytes(4).toString('hex')}.tmp`;
+  try {
+    mkdirSync(join(folder, 'derived'), { recursive: true });
+    writeFileSync(fresh, JSON.stringify({ session_sha256: sha256, text }));
+    renameSync(fresh, path);
+  } catch {
+    // A store that may only be read, or a full disk.
+    rmSync(fresh, { force: true });
+  }
+}
+
+/** Null where none was kept, or for another state of the session. */
+export function readHeadline(folder: string, sha256: string): string | null {
+  try {
+    const kept = JSON.parse(readFileSync(join(folder, 'derived', file), 'utf8')) as Record<string, unknown>;
+    const { session_sha256: of, text } = kept;
+    // derived/ is outside the checksums, and may come from somebody else's archive.
+    return of === sha256 && typeof text === 'string' && text.length <= 80 ? text : null;
+  } catch {
+    return null;
+  }
+}
