@@ -32,6 +32,9 @@ interface RankTime {
   measured_ms: number;
 }
 
+/** Those with the most kernel time are compared: each takes 20 queries, and a damaged capture may name a device per kernel. */
+const mostRanks = 64;
+
 /**
  * Mean W of every rank and device of the capture, and which of them a stage over several ranks waits for: in the stage
  * that takes longest of all the one that waits least in its collectives, where the ranks take as long, else the slowest.
@@ -103,7 +106,9 @@ async function ranksOf(session: Session, options: ScopeOptions) {
     const { source } = await traceScope(database, session.manifest, options);
     const { execution_id, capture_id } = source.attribution;
     const found = await database.query<{ rank: number | null; device: number | null }>(
-      `SELECT DISTINCT rank, device FROM kernel_streams WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)} ORDER BY ALL`,
+      `SELECT rank, device FROM (SELECT rank, device, sum(dur_ns) AS busy_ns FROM kernel_streams
+         WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}
+         GROUP BY ALL ORDER BY busy_ns DESC, rank, device LIMIT ${mostRanks}) ORDER BY rank, device`,
     );
     return { found, capture: capture_id };
   } finally {
