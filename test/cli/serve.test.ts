@@ -88,6 +88,7 @@ test('the queue shows in /metrics, under the names of vLLM', async () => {
   const long = (prompt: string) =>
     fetch(`${url}/completions`, {
       method: 'POST',
+      headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ prompt, max_tokens: 120, temperature: 0, ignore_eos: true }),
     }).then((response) => response.json());
   const answers = Promise.all(['a b', 'c d', 'e f'].map(long));
@@ -113,6 +114,7 @@ test('Ctrl-C drains: what runs is finished, and the exit code is 0', async () =>
   const own = await serve();
   const answer = fetch(`${own.url}/completions`, {
     method: 'POST',
+    headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ prompt: 'a b', max_tokens: 120, temperature: 0, ignore_eos: true }),
   }).then((response) => response.json() as Promise<{ usage: { completion_tokens: number } }>);
   for (;;) {

@@ -63,7 +63,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
   ]);
   const [head = '', ...lines] = readFileSync(
     join(
-      results(),
+      results('results/memory-profiles'),
       files.find((name) => name.endsWith('.csv'))!,
     ),
     'utf8',
