@@ -65,7 +65,7 @@ function rateTexts(from: Stage, to: Stage): string[] | null {
   const ratio = after / before;
   const by =
     ratio >= 1.995 || ratio <= 0.5
-      ? `${ratio.toPrecision(3)}x`
+      ? `${ratio >= 100 ? Math.round(ratio) : ratio.toPrecision(3)}x`
       : `${ratio > 1 ? '+' : ''}${formatShare(ratio - 1)}`;
   const throughput = `${formatRate(before)} → ${formatRate(after)} tok/s (${by})`;
   const more = to.tokens / from.tokens;
