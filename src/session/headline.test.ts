@@ -1,0 +1,24 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { keepHeadline, readHeadline } from './headline.js';
+import { listSessions } from './list.js';
+import { openSession } from './open.js';
+import { testHome } from './test-folder.js';
+import { keepSession } from './test-session.js';
+
+test('the headline of the last analysis is in the list; one of another state or a damaged one is not', async () => {
+  const home = testHome();
+  const { id } = await keepSession(home, { label: 'one' });
+  const session = await openSession(id, home);
+  const listed = () => listSessions(home)[0]!.headline;
+  expect(listed()).toBeNull();
+  keepHeadline(session, 'decode 13.1 ms/step, 2.1x roofline');
+  expect(listed()).toBe('decode 13.1 ms/step, 2.1x roofline');
+  expect(readHeadline(session.folder, 'f'.repeat(64))).toBeNull();
+  const path = join(session.folder, 'derived', 'headline.json');
+  writeFileSync(path, '{"session_sha256":');
+  expect(listed()).toBeNull();
+  rmSync(path);
+  expect(listed()).toBeNull();
+});
