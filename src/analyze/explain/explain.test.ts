@@ -15,6 +15,9 @@ import {
   stage,
   us,
 } from '../trace/test-hand.js';
+import { doubt } from '../findings/doubt.js';
+import { findingContext, findings } from '../findings/findings.js';
+import type { Rule } from '../findings/rule.js';
 import { explainSession } from './explain.js';
 
 const home = testHome();
@@ -39,6 +42,49 @@ async function expectWhole(session: Session, { stages }: ExplainResult): Promise
   }
   await database.close();
 }
+
+test('a busy machine is said first, and causes that noise can produce are withheld', async () => {
+  // Other processes used half a core on average (test-rows.ts).
+  const on = (cores: number) =>
+    sessionOf(home, wholeRows(), { manifest: { hardware: { cpu_usable_cores: cores } } });
+  const noisy: Rule = {
+    id: 'noisy',
+    title: '',
+    references: [],
+    noise: true,
+    find: async () => ({ outcome: 'fired', findings: [about('a'), about('b', false)] }),
+  };
+  const about = (title: string, noise?: boolean) =>
+    doubt({
+      title,
+      cause: 'c',
+      change: { kind: 'code', text: '', example: null },
+      check: '',
+      evidence: [],
+      ...(noise === undefined ? {} : { noise }),
+    });
+  for (const [cores, kept] of [
+    [1, ['b']],
+    [4, ['a', 'b']],
+  ] as const) {
+    const session = await on(cores);
+    const busy = cores === 1;
+    const { sentences } = (await explainSession(session)).data;
+    expect(sentences[0]!.startsWith('This machine was busy (other processes used 0.5 of 1 cores)')).toBe(
+      busy,
+    );
+    expect(sentences[busy ? 1 : 0]).toContain('the roofline allows');
+    const database = await session.connect();
+    const context = await findingContext(session, database, null, []);
+    const found = await findings(context, [noisy]);
+    expect(found.findings.map(({ title }) => title)).toEqual(kept);
+    const all = await findings(context, [
+      { ...noisy, find: async () => ({ outcome: 'fired', findings: [about('a')] }) },
+    ]);
+    expect(all.rules[0]!.outcome).toBe(busy ? 'not_applicable' : 'fired');
+    await database.close();
+  }
+});
 
 test('a profile: the bars of its own analysis, three sentences', async () => {
   const session = await sessionOf(home, wholeRows());

@@ -7,6 +7,7 @@ import type { ScopeOptions } from '../trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { keepHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
+import { machineLoad } from '../machine-load.js';
 import { nextSteps } from './next-steps.js';
 import { sentences } from './sentences.js';
 import { sessionIdentity } from '../session-identity.js';
@@ -27,10 +28,11 @@ export async function explainSession(
   try {
     const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
     const found = await findings(await findingContext(session, database, scope, judgedStages(stages)));
+    const load = await machineLoad(database, manifest);
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      sentences: sentences(stages, without, found.findings, awaited),
+      sentences: sentences(stages, without, found.findings, { awaited, load }),
       stages,
       without_waterfall: without,
       findings: found.findings,

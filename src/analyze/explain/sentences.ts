@@ -1,4 +1,5 @@
 import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { isBusy, type MachineLoad } from '../machine-load.js';
 import type { AwaitedRank } from '../waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
 
@@ -18,14 +19,20 @@ export function sentences(
   stages: readonly StageWaterfall[],
   without: ExplainResult['without_waterfall'],
   found: readonly Finding[],
-  awaited: AwaitedRank | null = null,
+  { awaited = null, load = null }: { awaited?: AwaitedRank | null; load?: MachineLoad | null } = {},
 ): string[] {
+  const busy = load !== null && isBusy(load) ? [busySentence(load)] : [];
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
-    return [`There is no waterfall: ${why}.`, changeSentence(found, true)];
+    return [...busy, `There is no waterfall: ${why}.`, changeSentence(found, true)];
   }
-  return [limitSentence(lead, awaited), causeSentence(lead), changeSentence(found)];
+  const cause = causeSentence(lead, busy.length > 0);
+  return [...busy, limitSentence(lead, awaited), ...(cause === null ? [] : [cause]), changeSentence(found)];
+}
+
+function busySentence({ others_cores, cores }: MachineLoad): string {
+  return `This machine was busy (other processes used ${others_cores.toFixed(1)} of ${cores} cores): times are upper bounds; causes that noise can produce are withheld.`;
 }
 
 function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null): string {
@@ -60,18 +67,26 @@ function limitOf(stage: StageWaterfall): string {
   return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
 }
 
-/** The largest bar beyond the roofline, and the next ones that are worth a word. */
-function causeSentence(stage: StageWaterfall): string {
+/**
+ * The largest bar beyond the roofline, and the next ones that are worth a word.
+ * @param busy only bars that another process cannot lengthen: kernels and copies of a GPU; null where there are none
+ */
+function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
   const measured = stage.measured_ms.value ?? 0;
   const beyond = stage.bars
     .filter(({ id, ms }) => id !== 'roofline' && id !== 'profiler_overhead' && ms > 0)
+    .filter(({ id }) => !busy || (stage.source === 'trace' && onDevice(id)))
     .toSorted((a, b) => b.ms - a.ms);
   const [first, ...rest] = beyond;
+  if (busy && !first) return null;
   if (!first || measured <= 0) return 'Nothing lies between the roofline and the measurement.';
   const next = rest.filter(({ ms }) => ms >= 0.1 * measured).slice(0, 2);
   const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
   return `The largest cause is ${told(first)}${also}.`;
 }
+
+/** Bars of the device's own work. */
+const onDevice = (id: string): boolean => /^(serial|inefficiency|nonessential|kernels|exposed_)/.test(id);
 
 /** The clean time, ms, where the profiler added so much that both must be said; null where it did not. */
 function addedByProfiler({ source, clean_ms, measured_ms }: StageWaterfall): number | null {
@@ -87,12 +102,19 @@ function changeSentence(found: readonly Finding[], untimed = false): string {
   const first =
     found.find(({ severity, hidden_by }) => (untimed || severity !== 'info') && hidden_by === null) ?? null;
   if (!first) return 'Nothing significant to change was found.';
-  const gain = first.gain;
-  const expected =
-    gain && gain.expected_ms > 0
-      ? `: ${msText(gain.expected_ms)} less are expected${gain.per === 'token' ? ' of a token' : first.stage && first.stage !== 'outside' ? ` of ${instanceWord(first.stage)}` : ''} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`
-      : '';
+  const expected = expectedWords(first);
   return `${withoutEnd(first.title)}. Change first: ${withoutEnd(firstSentence(first.change.text))}${expected}.`;
+}
+
+/** ": 6.2 ms less are expected of a decode step (5.1 ms to 6.3 ms)"; of a token where no step gets shorter; '' without a gain. */
+export function expectedWords({ gain, stage }: Pick<Finding, 'gain' | 'stage'>): string {
+  if (!gain || gain.expected_ms <= 0) return '';
+  if (gain.per === 'token') {
+    const before = gain.after_ms + gain.expected_ms;
+    return `: ${msText(gain.after_ms)} per token are expected instead of ${msText(before)}, in steps that are no shorter`;
+  }
+  const of = stage && stage !== 'outside' ? ` of ${instanceWord(stage)}` : '';
+  return `: ${msText(gain.expected_ms)} less are expected${of} (${msText(gain.low_ms)} to ${msText(gain.high_ms)})`;
 }
 
 /** What a change is; how it is done stands in the finding. */

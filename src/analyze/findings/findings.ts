@@ -5,6 +5,7 @@ import type { TableName } from '../../model/tables.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
+import { isBusy, machineLoad } from '../machine-load.js';
 import { workloadModel } from '../model-work.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
@@ -13,7 +14,7 @@ import { standaloneSql } from '../waterfall/standalone.js';
 import { makeWindowSums } from '../waterfall/window-sums.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
 import { type Found, ranked } from './ranking.js';
-import type { FindingContext, Rule } from './rule.js';
+import type { FindingContext, Rule, RuleOutcome } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
 
@@ -101,10 +102,12 @@ export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
 ): Promise<{ found: Found[]; outcomes: ExplainResult['rules'] }> {
+  const load = await machineLoad(context.database, context.manifest);
+  const busy = load !== null && isBusy(load);
   const found: Found[] = [];
   const outcomes: ExplainResult['rules'] = [];
   for (const rule of rules) {
-    const result = await rule.find(context);
+    const result = busy ? withoutNoise(rule, await rule.find(context)) : await rule.find(context);
     const drafts = result.outcome === 'fired' ? result.findings : [];
     found.push(...drafts.map((draft) => ({ rule, draft })));
     outcomes.push({
@@ -115,6 +118,17 @@ export async function firedRules(
     });
   }
   return { found, outcomes };
+}
+
+/** Findings that a busy machine alone can produce are left out, and the rule says so. */
+function withoutNoise(rule: Rule, result: RuleOutcome): RuleOutcome {
+  if (result.outcome !== 'fired') return result;
+  const kept = result.findings.filter((draft) => !(draft.noise ?? rule.noise ?? false));
+  if (kept.length > 0) return { outcome: 'fired', findings: kept };
+  return {
+    outcome: 'not_applicable',
+    why: 'Withheld: the machine was busy with other processes, which alone can produce it.',
+  };
 }
 
 /**

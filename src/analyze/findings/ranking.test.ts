@@ -143,3 +143,14 @@ test('a gain of a token stays of a token: no bar clamps it, and it hides no chan
   expect(batch!.gain).toMatchObject({ per: 'token', expected_ms: 2, after_ms: 0.5 });
   expect(casts).toMatchObject({ hidden_by: null, gain: { per: 'stage', expected_ms: 1 } });
 });
+
+test('a gain of a token follows every finding that shortens the step by a share worth naming', () => {
+  const token = found('batch', 9, ['inefficiency.gemm'], {
+    gain: { per: 'token', expected_ms: 9, low_ms: 8, high_ms: 9, after_ms: 1, assumption: '', what_if: null },
+  });
+  const all = ranked(
+    [token, found('launches', 4, ['launch_overhead']), found('little', 0.2, ['host.program'])],
+    [decode],
+  );
+  expect(ids(all)).toEqual(['launches:decode', 'batch:decode', 'little:decode']);
+});

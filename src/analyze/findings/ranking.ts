@@ -41,13 +41,27 @@ export function ranked(found: readonly Found[], stages: readonly StageTime[]): F
       all.filter(({ finding }) => finding.stage === stage.kind),
       stage,
     );
-  return all.map(({ finding }) => finding);
+  return stepsFirst(all.map(({ finding }) => finding));
+}
+
+/**
+ * A gain of a token makes no step shorter, so its ms are not those of a step: such findings follow the ones that shorten a
+ * stage by a share worth naming, whatever their own size.
+ */
+function stepsFirst(all: readonly Finding[]): Finding[] {
+  const ofToken = ({ gain }: Finding) => gain?.per === 'token';
+  const steps = all.filter((one) => !ofToken(one));
+  const last = steps.findLastIndex(
+    ({ severity, gain, hidden_by }) =>
+      (severity === 'high' || severity === 'medium') && hidden_by === null && gain !== null,
+  );
+  return steps.toSpliced(last + 1, 0, ...all.filter(ofToken));
 }
 
 const order = ({ finding }: Ranked): number => ['high', 'medium', 'low', 'info'].indexOf(finding.severity);
 
 function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked {
-  const { run_ms: told, share, removes = 'busy', covers = [], ...rest } = draft;
+  const { run_ms: told, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
   const ceiling = stage ? Math.min(stage.measured_ms, barSum(stage, bars)) : Infinity;

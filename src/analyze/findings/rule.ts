@@ -56,6 +56,8 @@ export type FoundDraft = Omit<
    * does, which shows in the stage's time only where the host keeps ahead of it.
    */
   removes?: 'idle' | 'busy';
+  /** As of the rule, for the findings of one that looks at several causes. */
+  noise?: boolean;
   /** Rules whose smaller findings in the same stage this change removes as well: their time is counted here. */
   covers?: readonly string[];
 };
@@ -74,5 +76,7 @@ export interface Rule {
   /** Of the rule in general: "Launch-bound decode". */
   title: string;
   references: Finding['references'];
+  /** Another process that takes a core can produce what it finds: withheld where the machine was busy. */
+  noise?: boolean;
   find(context: FindingContext): Promise<RuleOutcome>;
 }

@@ -1,3 +1,4 @@
+import { expectedWords } from '../../analyze/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
 import {
   cannot,
@@ -34,12 +35,11 @@ export function whatToChange(facts: StoredFacts): TopicAnswer {
   const found = changesFound(facts);
   const [first, ...rest] = found;
   if (!first) return told(partFrom('findings', noneFound(facts), 0));
-  const { change, gain } = first;
-  const less =
-    gain && gain.expected_ms > 0
-      ? `: ${msOf(gain.expected_ms)} less expected (${msOf(gain.low_ms)} to ${msOf(gain.high_ms)})`
-      : '';
-  const direct = partFrom('findings', `Change first: ${change.text.replace(/[.\s]+$/, '')}${less}.`);
+  const { change } = first;
+  const direct = partFrom(
+    'findings',
+    `Change first: ${change.text.replace(/[.\s]+$/, '')}${expectedWords(first)}.`,
+  );
   return told(direct, [
     findingTold(first),
     ...rest.slice(0, 2).flatMap((one) => [findingTold(one), changeOf(one)]),

@@ -1,3 +1,4 @@
+import { expectedWords } from '../../analyze/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
 import { capital, ended, msOf, overlap, percentOf, withoutEnd } from './words.js';
@@ -26,13 +27,10 @@ export function findingTold({
 }
 
 /** Why it is so, and what to change for how much. */
-export function changeOf({ cause, change, gain }: Finding): StoredPart {
-  const expected =
-    gain && gain.expected_ms > 0
-      ? ` Expected: ${msOf(gain.expected_ms)} less (${msOf(gain.low_ms)} to ${msOf(gain.high_ms)}).`
-      : '';
+export function changeOf(finding: Finding): StoredPart {
+  const { cause, change } = finding;
   return {
-    text: `Why: ${ended(cause)} Change: ${ended(change.text)}${expected}`,
+    text: `Why: ${ended(cause)} Change: ${change.text.replace(/[.\s]+$/, '')}${expectedWords(finding)}.`,
     sql: null,
     from: 'findings',
     rows: 1,

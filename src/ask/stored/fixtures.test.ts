@@ -47,7 +47,10 @@ describe('a timeline of nsys', async () => {
       'How much does the profiler add?',
       /^The profiler adds 3\.15 ms to a decode step: 9\.03 ms under it, 5\.88 ms without/,
     ],
-    ['What should I change first?', /^Change first: Launch the whole step at once.* less expected/],
+    [
+      'What should I change first?',
+      /^Change first: Launch the whole step at once.* less are expected of a decode step/,
+    ],
   ])('%s', async (question, expected) => {
     const found = await answer(question);
     expect([direct(found.answer), found.answered_by]).toEqual([expect.stringMatching(expected), 'stored']);

@@ -1,7 +1,7 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { formatMs, formatPercent, nbsp } from '../format.js';
-import { largestBars, leadingStages, shownBars, stageName, ofToken } from '../explain-rows.js';
+import { largestBars, leadingStages, shownBars, stageName, gainWords } from '../explain-rows.js';
 
 /** `explain --format md`: for the description of a pull request, or a comment of its CI. */
 export function explainMarkdown(
@@ -57,10 +57,7 @@ function briefStages(stages: readonly StageWaterfall[]): string {
 }
 
 function finding(one: Finding, index: number): string {
-  const gain =
-    one.gain && one.gain.expected_ms > 0
-      ? ` — ${formatMs(one.gain.expected_ms)}${ofToken(one.gain)} less expected (${formatMs(one.gain.low_ms)} to ${formatMs(one.gain.high_ms)})`
-      : '';
+  const gain = one.gain && one.gain.expected_ms > 0 ? ` — ${gainWords(one.gain)}` : '';
   return [
     `<details><summary><b>${index + 1}. ${html(one.title)}</b> (${one.severity})${gain}</summary>`,
     '',

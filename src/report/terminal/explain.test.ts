@@ -31,7 +31,7 @@ describe('explain in the terminal', () => {
     expect(text).toMatch(/1 {2}Launch-bound: the GPU is idle 91.5 % of every decode +−20\.9 ms expected/);
     expect(text).toContain('924 launches a step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
-    expect(text).toContain('20.9 ms (19.5 ms to 21.4 ms), 2.41 ms afterwards');
+    expect(text).toContain('20.9 ms less (19.5 ms to 21.4 ms), 2.41 ms afterwards');
     expect(text).toContain('what it costs is counted in launch_bound:decode');
   });
 

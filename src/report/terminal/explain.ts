@@ -8,7 +8,8 @@ import {
   type ShownBar,
   shownBars,
   stageName,
-  ofToken,
+  gainHead,
+  gainWords,
 } from '../explain-rows.js';
 import { nothingFound, slowestFirst } from '../explain-words.js';
 import { colour } from './colour.js';
@@ -218,7 +219,7 @@ function plainMs(ms: number, wholeMs: number): string {
 function titleLines(finding: Finding, index: number, width: number): string[] {
   const { gain, severity } = finding;
   const first = `  ${String(index).padEnd(3)}`;
-  const tail = gain && gain.expected_ms > 0 ? `−${formatMs(gain.expected_ms)}${ofToken(gain)} expected` : '';
+  const tail = gain && gain.expected_ms > 0 ? gainHead(gain) : '';
   const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
   const lines = hanging(first, unbroken(inert(finding.title)), room);
   const [head = '', ...rest] = lines;
@@ -241,12 +242,7 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
     ...(change.example === null
       ? []
       : change.example.split('\n').flatMap((line) => exampleLines(inert(line)))),
-    ...(gain
-      ? field(
-          'gain',
-          `${formatMs(gain.expected_ms)}${ofToken(gain)} (${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)}), ${formatMs(gain.after_ms)} afterwards: ${gain.assumption}`,
-        )
-      : []),
+    ...(gain ? field('gain', `${gainWords(gain)}: ${gain.assumption}`) : []),
     ...(finding.hidden_by === null
       ? []
       : field(

@@ -1,3 +1,4 @@
+import { isBusy, machineLoad } from '../../machine-load.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, leastShare } from '../stage-rule.js';
@@ -7,8 +8,6 @@ import { mainThread, type OperatorStage, operatorsSql } from './operator-stages.
 
 /** Of the steps: what happens in fewer of them at one place is chance, such as another process that takes the core. */
 const mostSteps = 0.5;
-/** Of the machine's cores, in other processes: with more of them stretches at changing places are the scheduler's. */
-const othersShare = 0.25;
 /** Of fewer instances none is usual: there a place must come back so often. */
 const leastInstances = 4;
 const leastTimes = 8;
@@ -40,15 +39,6 @@ type Row = {
   median_ms: number;
 };
 
-/** Cores that other processes kept busy, of those there are; null where nothing was sampled. */
-async function coresOfOthers({ database, manifest }: FindingContext): Promise<number | null> {
-  const [row] = await database.query<{ cores: number | null }>(
-    "SELECT avg(value) AS cores FROM telemetry WHERE scope = 'other_processes' AND metric = 'cores_busy'",
-  );
-  const all = manifest.hardware['cpu_usable_cores'];
-  return typeof row?.cores === 'number' && typeof all === 'number' && all > 0 ? row.cores / all : null;
-}
-
 /** No operator runs: the program computes in Python, waits for data, for another thread or for the interpreter lock. */
 export async function program(context: FindingContext, stage: OperatorStage): Promise<FoundDraft | string> {
   const { kind, wall_ms: wall, instances } = stage;
@@ -65,8 +55,9 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   const usual = rows.filter(({ of_steps: of, stretches }) =>
     instances >= leastInstances ? of >= mostSteps : stretches >= leastTimes,
   );
-  const others = await coresOfOthers(context);
-  const scattered = others === null || others < othersShare ? rows.filter((row) => !usual.includes(row)) : [];
+  const load = await machineLoad(context.database, context.manifest);
+  // On a busy machine stretches at changing places are the scheduler's.
+  const scattered = load === null || !isBusy(load) ? rows.filter((row) => !usual.includes(row)) : [];
   const inMost =
     instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= mostSteps * instances;
   const own = [...usual, ...(inMost ? scattered : [])];

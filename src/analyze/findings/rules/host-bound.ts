@@ -58,6 +58,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
       : 'the program itself';
   return {
     stage: kind,
+    noise: true,
     title: `CPU-bound host: the device waits ${part(host, wall)} of ${everyStage(kind)} for ${whose}, ${times(Math.max(usual.per_instance, 0.1))}`,
     at_stake_ms: host,
     cause: `${aStage(kind)} takes ${ms(wall)}, of which the device works ${ms(busy)}. For ${ms(host)} the host launches nothing and waits for nothing: it computes, in stretches of ${ms(each)}${first ? `, most of it ${placeWords(first)}` : ''}. ${ofOperators ? whyInside : whyOutside}`,

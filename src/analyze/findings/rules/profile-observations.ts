@@ -18,6 +18,17 @@ const barsOf: Record<string, string[]> = {
 /** Bars that the change named beside them takes away altogether; the others only shrink by an unknown part. */
 const removable = new Set(['kv_cache_copied', 'copies', 'runtime_call', 'runtime_dispatch']);
 
+/** What a core that another process took can look like. */
+const noisy = new Set([
+  'prefill_far_from_peak',
+  'context_growth',
+  'copies',
+  'runtime_call',
+  'runtime_dispatch',
+  'vocabulary',
+  'idle_cores',
+]);
+
 /** The diagnosis of `inferscope profile`, observation by observation, and its suggestions as their gains. */
 export const profileObservations: Rule = {
   id: 'profile_observations',
@@ -51,6 +62,7 @@ async function finding(
   const { evidence } = await context.evidence(observationSql(id, stage, context.waterfalls), () => text);
   const about = {
     stage,
+    noise: noisy.has(id),
     title: text.replace(/\.$/, ''),
     cause: decision === null ? text : `${decision[0]!.toUpperCase()}${decision.slice(1)}.`,
     confidence: 'medium' as const,

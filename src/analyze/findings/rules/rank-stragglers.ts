@@ -8,6 +8,7 @@ import { aStage, ms, part } from '../words.js';
 /** One rank computes longer than the others, which wait for it inside their collectives. */
 export const rankStragglers: Rule = {
   id: 'rank_stragglers',
+  noise: true,
   title: 'Stragglers between ranks',
   references: [
     {

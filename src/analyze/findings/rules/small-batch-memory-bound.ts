@@ -17,8 +17,6 @@ const worthwhile = 0.5;
 const largestBatch = 1024;
 /** A batch this many times below the turning one is small. */
 const timesSmaller = 8;
-/** The step does not become shorter: at the same stake a change that shortens it goes first. */
-const rankedAt = 0.25;
 
 interface Decode {
   shape: StageShape;
@@ -119,7 +117,6 @@ async function finding(
     stage: kind,
     title: `Memory-bound decode: batch ${batch} reads all weights for ${batch} token${batch === 1 ? '' : 's'}, ${part(now.roof, wall)} of ${everyStage(kind)}`,
     at_stake_ms: gain * batch,
-    run_ms: gain * batch * instances * rankedAt,
     cause: `At batch ${batch} and ${Math.round(contextTokens)} tokens of context a step moves the weights once for every ${batch} token${batch === 1 ? '' : 's'}: ${ms(now.roof)} at this GPU's bandwidth, of ${ms(wall)}. Memory decides up to batch ${turn}${bounded ? ', where arithmetic takes as long' : ' and beyond, because the KV cache grows with the batch'}.`,
     change: {
       kind: 'config',

@@ -1,6 +1,6 @@
 import type { FC } from 'hono/jsx';
 import type { Evidence, ExplainResult, Finding } from '../../../model/documents/explain.js';
-import { ofToken } from '../../explain-rows.js';
+import { gainHead, gainWords } from '../../explain-rows.js';
 import { nothingFound } from '../../explain-words.js';
 import { formatMs } from '../../format.js';
 import { Behind, DataTable } from '../parts.js';
@@ -50,7 +50,7 @@ const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string>; se
     finding;
   const tail =
     gain && gain.expected_ms > 0
-      ? `${formatMs(gain.expected_ms)}${ofToken(gain)} less expected`
+      ? gainHead(gain)
       : at_stake_ms === null
         ? ''
         : `${formatMs(at_stake_ms)} at stake`;
@@ -72,9 +72,7 @@ const OneFinding: FC<{ finding: Finding; titles: ReadonlyMap<string, string>; se
           <>
             <dt>Gain</dt>
             <dd>
-              {formatMs(gain.expected_ms)}
-              {ofToken(gain)} ({formatMs(gain.low_ms)} to {formatMs(gain.high_ms)}), {formatMs(gain.after_ms)}{' '}
-              afterwards. {gain.assumption}
+              {gainWords(gain)}. {gain.assumption}
             </dd>
             {gain.what_if !== null && (
               <>
