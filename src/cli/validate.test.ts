@@ -158,6 +158,7 @@ describe('a measurement that cannot be what it says', () => {
   it('counts where others used the GPU and its own share is known, with a note', () => {
     const path = join('test', 'fixtures', 'memory-another-process-h200', 'before.json');
     const flagged = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+    flagged.memory_breakdown.total_measured_basis = 'own_processes';
     const found = held(flagged);
     expect(found.profiles[0]).toMatchObject({ status: 'compared', total: { within: true } });
     expect(found.counts).toMatchObject({ compared: 1, rejected: 0 });
@@ -167,7 +168,7 @@ describe('a measurement that cannot be what it says', () => {
     expect(validateReport(made, { clientScript: '' })).toContain('its own processes’ alone');
     expect(validateCsv(found)).toContain('Others used the GPU');
     // The whole GPU's count has the other's part: nothing to hold the calculator against.
-    flagged.memory_breakdown.total_measured_source = 'NVML device: peak − baseline';
+    flagged.memory_breakdown.total_measured_basis = 'points';
     expect(held(flagged).profiles[0]).toMatchObject({ status: 'rejected', total: null });
   });
 
@@ -175,7 +176,59 @@ describe('a measurement that cannot be what it says', () => {
     const path = join('test', 'fixtures', 'memory-another-process-h200', 'joined.json');
     const [row] = held(profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')))).profiles;
     expect(row).toMatchObject({ status: 'rejected', total: null });
-    expect(row!.reasons.join()).toContain('components are 7.21 GB of a total of 2.09 GB');
+    expect(row!.reasons.join()).toContain('is more than the total of 2.09 GB');
+  });
+
+  it('is rejected where a part is above the total, or weights are twice the possible ones', () => {
+    const part = change(({ memory_breakdown: parts }) => {
+      const total = parts.total_measured_bytes!;
+      parts.components![2]!.bytes = 2 * total;
+      parts.residual_bytes =
+        total -
+        parts.components!.reduce(
+          (sum, { component, bytes }) => sum + (component === 'residual' ? 0 : bytes),
+          0,
+        );
+      for (const one of parts.components!) if (one.component === 'residual') one.bytes = parts.residual_bytes;
+    });
+    expect(part).toContain('is more than the total');
+    const weights = change(({ memory_breakdown: parts }) => {
+      const own = parts.components!.find(({ component }) => component === 'model_weights')!;
+      const added = own.bytes;
+      own.bytes *= 2;
+      parts.total_measured_bytes! += added;
+    });
+    expect(weights).toContain('2.0 times those of the model');
+  });
+
+  it('compares only what was measured: formulas of a CPU profile are listed as not measured', () => {
+    const profile = read('llama-2-7b-float16');
+    const cache = profile.memory_breakdown.components!.find(({ component }) => component === 'kv_cache')!;
+    cache.basis = 'formula';
+    const [row] = held(profile).profiles;
+    expect(row!.not_measured).toEqual(['kv_cache']);
+    expect(row!.components.map(({ component }) => component)).not.toContain('kv_cache');
+    const text = validateText(document('validate', '1.1', { session: null, ...held(profile) }), {
+      width: 80,
+    });
+    expect(text).toContain('not measured: KV cache in 1');
+  });
+
+  it('contradicting dimensions lower the confidence and are named', () => {
+    const profile = structuredClone(read('llama-2-7b-float16'));
+    profile.model_info.num_layers = 40;
+    const [row] = held(profile).profiles;
+    expect(row!.reasons.join()).toContain('It says 40 layers, its config 32');
+    expect(new Set(row!.components.map((one) => one.estimate_confidence))).toEqual(new Set(['low']));
+  });
+
+  it('recommends no constant from one model', () => {
+    const profile = structuredClone(read('llama-2-7b-float16'));
+    const own = profile.memory_breakdown.components!.find(({ component }) => component === 'cuda_context')!;
+    own.bytes += 300 * 2 ** 20;
+    profile.memory_breakdown.total_measured_bytes! += 300 * 2 ** 20;
+    const several = [1, 2, 3, 4].map((n) => ({ source: `${n}.json`, profile }));
+    expect(validateProfiles(several, toleranceOf(0.05)).recommendations).toEqual([]);
   });
 
   it('is skipped when the calculator knows nothing of it', () => {
@@ -225,7 +278,12 @@ it('a constant that is off is named with the value that fits', () => {
   });
   const { recommendations, components } = validateProfiles(profiles, toleranceOf(0.05));
   expect(recommendations).toHaveLength(1);
-  expect(recommendations[0]).toMatchObject({ constant: 'cudaContext.Hopper', profiles: 6, unit: 'bytes' });
+  expect(recommendations[0]).toMatchObject({
+    constant: 'cudaContext.Hopper',
+    profiles: 6,
+    models: 6,
+    unit: 'bytes',
+  });
   // 687 MiB beside what attention's kernels take, and 300 more.
   expect(recommendations[0]!.fitted / 2 ** 20).toBeCloseTo(987, 0);
   expect(recommendations[0]!.error_after_bytes).toBeLessThan(8 * 2 ** 20);
@@ -294,6 +352,7 @@ describe('inferscope validate', () => {
     expect(made.data.result).toBe('failed');
     const text = validateText(made, { width: 80 }).replaceAll(/\s+/g, ' ');
     expect(text).toContain('Most in activations: 1.95 GB against 5.95 GB measured (−67 %)');
-    expect(text).toContain('activations (transformers): 3.0');
+    // One profile is no ground for another constant.
+    expect(text).toContain('Recommendations: none');
   });
 });

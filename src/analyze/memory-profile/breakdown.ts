@@ -29,7 +29,7 @@ const largeResidual = 0.1;
  */
 export function breakdownOf(
   places: readonly Place[],
-  measured: Pick<Measured, 'bytes' | 'source' | 'shared'> | null,
+  measured: Pick<Measured, 'bytes' | 'source' | 'shared' | 'listed'> | null,
   estimate: MemoryEstimate | null,
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
   const components = summed(places, estimate);
@@ -62,6 +62,8 @@ export function breakdownOf(
     total_measured_gb: gb(measured?.bytes ?? null),
     total_measured_bytes: measured?.bytes ?? null,
     total_measured_source: measured?.source ?? null,
+    total_measured_basis:
+      measured === null ? null : measured.listed ? ('own_processes' as const) : ('points' as const),
     model_weights_gb: gb(of('model_weights')?.bytes ?? null),
     model_weights_bytes: of('model_weights')?.bytes ?? null,
     kv_cache_gb: gb(of('kv_cache')?.bytes ?? null),
@@ -94,12 +96,13 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
   const found = new Map<MemoryComponent['component'], MemoryComponent>();
   const several = places.length > 1;
   for (const { gpu, parts } of places) {
-    for (const { component, bytes, confidence, evidence } of parts) {
+    for (const { component, bytes, confidence, evidence, basis = 'measured' } of parts) {
       const known = found.get(component);
       if (known) {
         known.bytes += bytes;
         known.gb = known.bytes / 1e9;
         known.confidence = weakest([known.confidence, confidence]);
+        if (basis === 'formula') known.basis = basis;
         addEvidence(known.evidence, evidence, several ? gpu : null);
         continue;
       }
@@ -109,6 +112,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
         bytes,
         gb: bytes / 1e9,
         confidence,
+        basis,
         evidence: several ? [`gpu${gpu}: ${evidence}`] : [evidence],
         estimate_bytes: line?.bytes ?? null,
       });

@@ -25,7 +25,7 @@ const rank = {
 
 test('vLLM: what its log tells are the components, each with its line; the rest is a residual', () => {
   const log = { ranks: [rank] } as VllmLogFacts;
-  const measured = { bytes: 127 * gib, source: 'NVML device: peak − baseline', shared: false };
+  const measured = { bytes: 127 * gib, source: 'NVML device: peak − baseline', shared: false, listed: false };
   const found = breakdownOf([vllmPlace(log, 0, 3)], measured, null);
   const of = (name: string) => found.components.find(({ component }) => component === name)!;
   expect(of('model_weights')).toMatchObject({

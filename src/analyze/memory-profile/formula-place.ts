@@ -16,6 +16,7 @@ export function formulaPlace(
       component,
       bytes: gpuBytes[at] ?? gpuBytes[0] ?? 0,
       confidence: component === 'kv_cache' && !complete ? 'low' : confidence,
+      basis: 'formula' as const,
       evidence: `formula: ${formula}`,
     })),
   };

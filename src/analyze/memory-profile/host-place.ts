@@ -48,6 +48,7 @@ export function hostPlace(
       component: 'kv_cache',
       bytes: kv.bytes,
       confidence: complete ? 'high' : 'low',
+      basis: 'formula' as const,
       evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`,
     });
   }
@@ -57,6 +58,7 @@ export function hostPlace(
       component: 'activations',
       bytes: activations.bytes,
       confidence: 'low',
+      basis: 'formula' as const,
       evidence: `formula: ${activations.formula}; no allocator of the CPU counts them`,
     });
   }

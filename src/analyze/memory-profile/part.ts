@@ -8,6 +8,8 @@ export interface Part {
   bytes: number;
   confidence: Confidence;
   evidence: string;
+  /** formula: of the calculator, nothing measured it; left out where it was measured. */
+  basis?: 'formula';
 }
 
 /** What one GPU (or the host) held, and when the framework held most. */

@@ -27,6 +27,7 @@ export function serverPlace(estimate: MemoryEstimate | null, pool: KvPool | null
         component,
         bytes,
         confidence: weakest([confidence, 'low']),
+        basis: 'formula' as const,
         evidence: `formula: ${formula}; in the dtype that was typed, the server may run another`,
       };
     });

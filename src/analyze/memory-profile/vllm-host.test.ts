@@ -79,7 +79,7 @@ test('a recorded run: weights and pool to the byte of the dimensions, the other 
   const resident = 2_066_001_920 + 914_599_936 + 13_418_496 + 12_636_160 + 907_444_224;
   const { residual_bytes, components } = breakdownOf(
     [{ gpu: null, parts, peakStage: null }],
-    { bytes: resident, source: 'VmRSS', shared: false },
+    { bytes: resident, source: 'VmRSS', shared: false, listed: false },
     estimate,
   );
   expect(components.reduce((sum, { bytes }) => sum + bytes, 0)).toBe(resident);

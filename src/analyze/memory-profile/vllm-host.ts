@@ -43,7 +43,7 @@ function weights(rows: MemoryRows, estimate: MemoryEstimate | null): Part | null
   if (!formula) return null;
   const { bytes, confidence } = formula;
   const evidence = `formula: ${formula.formula}; vLLM's log tells no weights on a CPU`;
-  return { component: 'model_weights', bytes, confidence, evidence };
+  return { component: 'model_weights', bytes, confidence, evidence, basis: 'formula' };
 }
 
 function kvCache(
@@ -76,14 +76,14 @@ function kvCache(
   const formula = line(estimate, 'kv_cache');
   if (!formula) return null;
   const evidence = `formula: ${formula.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`;
-  return { component: 'kv_cache', bytes: formula.bytes, confidence: 'low', evidence };
+  return { component: 'kv_cache', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
 function activations(estimate: MemoryEstimate | null): Part | null {
   const formula = line(estimate, 'activations');
   if (!formula) return null;
   const evidence = `formula: ${formula.formula}; no allocator of the CPU counts them`;
-  return { component: 'activations', bytes: formula.bytes, confidence: 'low', evidence };
+  return { component: 'activations', bytes: formula.bytes, confidence: 'low', evidence, basis: 'formula' };
 }
 
 /** Pages of files are code: each process counts those that it maps, also where another one maps them too. */

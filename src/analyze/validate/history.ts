@@ -22,7 +22,7 @@ export async function validationOf(session: Session): Promise<Validation> {
 }
 
 export async function validationDocument(session: Session): Promise<Document<Validation>> {
-  return document('validate', '1.0', await validationOf(session), session.issues);
+  return document('validate', '1.1', await validationOf(session), session.issues);
 }
 
 /** One row of the trend. */

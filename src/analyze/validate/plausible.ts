@@ -1,3 +1,5 @@
+import type { Architecture } from '../../llm/architecture.js';
+import { countParameters } from '../../llm/parameters.js';
 import { bytesOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 
 export interface PlausibleFacts {
@@ -14,6 +16,8 @@ export interface PlausibleFacts {
 const leastOfShare = 0.7;
 /** Components and residual make the total, but for rounding. */
 const sumTolerance = 0.01;
+/** Weights over this many times the model's: a tied lm_head that is stored twice stays below it. */
+const mostWeights = 1.5;
 /** Components that are more than the total by this share of it are not all the run's. */
 const leastDeficit = 0.25;
 
@@ -27,6 +31,7 @@ export function implausible(profile: ProfileFields, facts: PlausibleFacts): stri
     ...tooLittleForVllm(facts),
     ...beyondGpu(profile),
     ...doesNotAddUp(facts),
+    ...aboveTotal(facts),
     ...shared(profile, facts.measured),
   ];
 }
@@ -95,6 +100,25 @@ function doesNotAddUp({ measured }: PlausibleFacts): string[] {
     : [];
 }
 
+/** A part cannot be more than the whole, nor measured weights much more than the model has in this dtype. */
+function aboveTotal({ measured, weightBytes }: PlausibleFacts): string[] {
+  const { totalBytes: total, components, notMeasured } = measured;
+  const reasons: string[] = [];
+  for (const [component, bytes] of components) {
+    const part = component !== 'residual' && component !== 'other_processes' && !notMeasured.has(component);
+    if (part && total !== null && bytes > (1 + sumTolerance) * total) {
+      reasons.push(`Its ${component} (${gb(bytes)}) is more than the total of ${gb(total)}.`);
+    }
+  }
+  const weights = components.get('model_weights') ?? null;
+  if (weights !== null && weightBytes !== null && weights > mostWeights * weightBytes) {
+    reasons.push(
+      `Its weights (${gb(weights)}) are ${(weights / weightBytes).toFixed(1)} times those of the model in its dtype (${gb(weightBytes)}).`,
+    );
+  }
+  return reasons;
+}
+
 function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredMemory): string[] {
   const issue = sharedIssue(profile);
   if (!issue) return [];
@@ -107,17 +131,41 @@ function shared(profile: ProfileFields, { totalBytes, residualBytes }: MeasuredM
 }
 
 /** What is doubtful about a profile that is compared all the same. */
-export function doubts(profile: ProfileFields): string[] {
+export function doubts(profile: ProfileFields, architecture: Architecture): string[] {
   const issue = sharedIssue(profile);
-  if (!issue || !ownShareKnown(profile)) return [];
+  const alone = issue && ownShareKnown(profile);
   return [
-    'Others used the GPU; the total is its own processes’ alone, as the driver lists them, so it counts.',
+    ...(alone
+      ? [
+          'Others used the GPU; the total is its own processes’ alone, as the driver lists them, so it counts.',
+        ]
+      : []),
+    ...contradictions(profile, architecture),
   ];
 }
+
+/** Dimensions in the profile that its config does not have: which of both ran is not known. */
+export function contradictions({ model_info: model }: ProfileFields, architecture: Architecture): string[] {
+  const { num_layers: layers, num_parameters: parameters } = model;
+  const counted = countParameters(architecture).total;
+  const found: string[] = [];
+  if (typeof layers === 'number' && layers !== architecture.layers.length) {
+    found.push(`It says ${layers} layers, its config ${architecture.layers.length}.`);
+  }
+  if (typeof parameters === 'number' && Math.abs(parameters / counted - 1) > parameterTolerance) {
+    found.push(
+      `It says ${(parameters / 1e9).toFixed(2)} B parameters, its config has ${(counted / 1e9).toFixed(2)} B.`,
+    );
+  }
+  return found;
+}
+
+/** "7B" of a model with 7.6 B is rounding. */
+const parameterTolerance = 0.1;
 
 const sharedIssue = ({ metadata }: ProfileFields) =>
   metadata?.issues?.find(({ code }) => code === 'gpu_shared');
 
 /** Its own processes, as the driver lists them, have nothing of the others in them. */
 const ownShareKnown = ({ memory_breakdown }: ProfileFields): boolean =>
-  memory_breakdown.total_measured_source?.startsWith('its own processes') === true;
+  memory_breakdown.total_measured_basis === 'own_processes';

@@ -66,13 +66,15 @@ export const profileFieldsSchema = z.looseObject({
   memory_breakdown: z.looseObject({
     total_measured_gb: gb,
     total_measured_bytes: gb,
-    total_measured_source: z.string().nullish(),
+    total_measured_basis: z.string().nullish(),
     model_weights_gb: gb,
     kv_cache_gb: gb,
     activations_gb: gb,
     framework_overhead_gb: gb,
     residual_bytes: gb,
-    components: z.array(z.looseObject({ component: z.string(), bytes: z.number() })).nullish(),
+    components: z
+      .array(z.looseObject({ component: z.string(), bytes: z.number(), basis: z.string().nullish() }))
+      .nullish(),
   }),
   engine_metadata: z
     .looseObject({
@@ -97,6 +99,8 @@ export interface MeasuredMemory {
   baselineBytes: number | null;
   /** By component, where the profile has it. */
   components: ReadonlyMap<string, number>;
+  /** Components that only a formula gave: there is nothing to compare the calculator with. */
+  notMeasured: ReadonlySet<string>;
   residualBytes: number | null;
   /** Of one GPU. */
   gpuBytes: number | null;
@@ -108,7 +112,11 @@ export interface MeasuredMemory {
 export function measuredOf({
   memory_measurements: points,
   memory_breakdown: parts,
+  metadata,
+  engine_metadata: engine,
 }: ProfileFields): MeasuredMemory {
+  const onCpu = metadata?.gpus?.length === 0;
+  const byTorch = engine?.engine_type?.toLowerCase().includes('transformers') === true;
   const { peak, baseline } = points;
   const gpus = peak.per_gpu_details ?? [];
   const components = new Map<string, number>();
@@ -131,6 +139,16 @@ export function measuredOf({
     peakBytes,
     baselineBytes,
     components,
+    notMeasured: new Set(
+      (parts.components ?? [])
+        .filter(({ component, basis }) =>
+          // Files of before have no basis: no allocator of a CPU counts activations, and only PyTorch's cache is counted.
+          basis === undefined || basis === null
+            ? onCpu && (component === 'activations' || (component === 'kv_cache' && !byTorch))
+            : basis === 'formula',
+        )
+        .map(({ component }) => component),
+    ),
     residualBytes: parts.residual_bytes ?? components.get('residual') ?? null,
     gpuBytes: gpus[0] ? bytesOf(gpus[0].total_bytes, gpus[0].total_gb) : null,
     gpuName: gpus[0]?.name ?? null,

@@ -17,9 +17,12 @@ import type { HeldProfile } from './validate-profile.js';
 /** A constant is off when the fit takes this much of the error away, and it was more than nothing. */
 const leastGain = 0.25;
 const leastErrorBytes = 16 * 2 ** 20;
+/** Different models that must agree: one profile, or runs of one model, say nothing of the others. */
+const leastModels = 3;
 
 /** What one profile says of a constant: the value that would have been right, and how bytes follow from it. */
 interface Observation {
+  model: string;
   constant: string;
   current: number;
   unit: Recommendation['unit'];
@@ -36,7 +39,8 @@ export function recommendations(held: readonly HeldProfile[]): Recommendation[] 
   const groups = new Map<string, Observation[]>();
   for (const one of held) {
     for (const seen of observations(one)) {
-      groups.set(seen.constant, [...(groups.get(seen.constant) ?? []), seen]);
+      const known = groups.get(seen.constant) ?? [];
+      groups.set(seen.constant, [...known, { ...seen, model: one.row.model }]);
     }
   }
   return [...groups.values()]
@@ -48,6 +52,10 @@ export function recommendations(held: readonly HeldProfile[]): Recommendation[] 
 
 function recommended(seen: readonly Observation[]): Recommendation | null {
   const { constant, current, unit } = seen[0]!;
+  const models = new Set(seen.map(({ model }) => model)).size;
+  if (models < leastModels) return null;
+  const rights = seen.map(({ right }) => right);
+  const spread: [number, number] = [Math.min(...rights), Math.max(...rights)];
   const fitted = median(seen.map(({ right }) => right));
   const errorWith = (value: number): number =>
     seen.reduce((sum, { right, bytesPerUnit }) => sum + Math.abs(value - right) * bytesPerUnit, 0) /
@@ -63,9 +71,11 @@ function recommended(seen: readonly Observation[]): Recommendation | null {
     fitted,
     unit,
     profiles: seen.length,
+    models,
+    spread,
     error_before_bytes: before,
     error_after_bytes: after,
-    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length}); its mean error falls from ${shown2(before)} to ${shown2(after)} a GPU.`,
+    text: `${constant}: ${shown(fitted)} instead of ${shown(current)} (median of ${seen.length} profiles of ${models} models, ${shown(spread[0])} to ${shown(spread[1])}); its mean error falls from ${shown2(before)} to ${shown2(after)} a GPU.`,
   };
 }
 
@@ -73,18 +83,20 @@ function shown2(bytes: number): string {
   return `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 }
 
-function observations({ row, measured, estimate }: HeldProfile): Observation[] {
+type Seen = Omit<Observation, 'model'>;
+
+function observations({ row, measured, estimate }: HeldProfile): Seen[] {
   if (row.status !== 'compared' || !estimate) return [];
   const gpus = estimate.gpus.length;
   const of = (component: string): number | null => {
     const bytes = measured.components.get(component);
-    return bytes === undefined ? null : bytes / gpus;
+    return bytes === undefined || measured.notMeasured.has(component) ? null : bytes / gpus;
   };
   const estimated = (component: string): number =>
     (estimate.lines.find((line) => line.component === component)?.bytes ?? 0) / gpus;
-  const constantOf = (constant: string, value: MemoryConstant, right: number | null): Observation[] =>
+  const constantOf = (constant: string, value: MemoryConstant, right: number | null): Seen[] =>
     right === null ? [] : [{ constant, current: value.bytes, unit: 'bytes', right, bytesPerUnit: 1 }];
-  const factor = (constant: string, component: string): Observation[] => {
+  const factor = (constant: string, component: string): Seen[] => {
     const right = of(component);
     const now = estimated(component);
     return right === null || now <= 0

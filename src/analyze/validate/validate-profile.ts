@@ -2,7 +2,7 @@ import type { MemoryEstimate } from '../../llm/memory-estimate.js';
 import type { ValidatedProfile } from '../../model/documents/validate.js';
 import { estimatedComponents, type EstimatedComponent } from '../../model/memory-components.js';
 import { engineOf, estimateProfile, tensorParallelOf } from './estimate-profile.js';
-import { doubts, implausible } from './plausible.js';
+import { contradictions, doubts, implausible } from './plausible.js';
 import { measuredOf, type MeasuredMemory, type ProfileFields } from './profile-fields.js';
 
 export interface Tolerance {
@@ -35,7 +35,14 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
   };
   const reasons = implausible(profile, facts);
   const base = { ...factsOf(profile, source, engine), tensor_parallel_size: tensorParallelSize };
-  const empty = { total: null, components: [], residual_bytes: measured.residualBytes, explanation: null };
+  const notMeasured = estimatedComponents.filter((component) => measured.notMeasured.has(component));
+  const empty = {
+    total: null,
+    components: [],
+    not_measured: notMeasured,
+    residual_bytes: measured.residualBytes,
+    explanation: null,
+  };
   if (reasons.length > 0) {
     return { row: { ...base, ...empty, status: 'rejected', reasons }, measured, estimate };
   }
@@ -50,9 +57,13 @@ export function validateProfile(profile: ProfileFields, source: string, toleranc
     row: {
       ...base,
       status: 'compared',
-      reasons: doubts(profile),
+      reasons: doubts(profile, held.architecture),
       total,
-      components,
+      components:
+        contradictions(profile, held.architecture).length === 0
+          ? components
+          : components.map((one) => ({ ...one, estimate_confidence: 'low' as const })),
+      not_measured: notMeasured,
       residual_bytes: measured.residualBytes,
       explanation: explained(components, total.error_bytes, measured),
     },
@@ -90,7 +101,7 @@ function compared(measured: number, estimated: number) {
 
 /** Those that were measured; a component that only the calculator has counts against 0 when ours measured the rest. */
 function componentsOf(
-  { components: measured }: MeasuredMemory,
+  { components: measured, notMeasured }: MeasuredMemory,
   estimate: MemoryEstimate,
   { component: tolerance }: Tolerance,
 ): ValidatedProfile['components'] {
@@ -98,6 +109,7 @@ function componentsOf(
   return estimatedComponents.flatMap((component) => {
     const line = estimate.lines.find((one) => one.component === component);
     const bytes = measured.get(component);
+    if (notMeasured.has(component)) return [];
     if (bytes === undefined && !(detailed && line && component !== 'cuda_graphs')) return [];
     const row = compared(bytes ?? 0, line?.bytes ?? 0);
     const within = Math.abs(row.error_bytes) <= Math.max(tolerance.bytes, tolerance.share * (bytes ?? 0));

@@ -44,6 +44,8 @@ export const memoryComponentSchema = z.looseObject({
   confidence,
   /** What it rests on: a log line, an allocator statistic, a file header, a formula with its inputs. */
   evidence: z.array(z.string()),
+  /** Whether anything measured it, or the calculator's formula stands in its place; null in older files: not known. */
+  basis: z.enum(['measured', 'formula']).nullish(),
   /** The calculator's figure for the same; null where it has none. */
   estimate_bytes: bytes,
 });
@@ -123,6 +125,8 @@ export const memoryProfileSchema = z.looseObject({
     /** What the run itself took at the peak: peak − baseline, or the process's own use where the driver tells it. */
     total_measured_gb: gb,
     total_measured_bytes: bytes,
+    /** own_processes: as the driver lists them; points: samples of the whole device or of the host's processes. */
+    total_measured_basis: z.enum(['own_processes', 'points']).nullish(),
     model_weights_gb: gb,
     model_weights_bytes: bytes.optional(),
     kv_cache_gb: gb,

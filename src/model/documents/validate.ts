@@ -39,6 +39,8 @@ export const validatedProfileSchema = z.object({
       estimate_confidence: z.enum(['high', 'medium', 'low']),
     }),
   ),
+  /** Components that nothing measured, so that there is nothing to compare: a formula gave them (1.1). */
+  not_measured: z.array(z.enum(estimatedComponents)),
   /** Measured and in no component. */
   residual_bytes: z.number().nullable(),
   /** What makes most of the error, in words. */
@@ -63,6 +65,10 @@ export const recommendationSchema = z.object({
   fitted: z.number(),
   unit: z.enum(['bytes', 'share', 'factor']),
   profiles: z.number().int(),
+  /** Different models among them (1.1). */
+  models: z.number().int(),
+  /** Smallest and largest value that would have been right (1.1). */
+  spread: z.tuple([z.number(), z.number()]),
   /** Mean absolute error of what it decides, before and with the fitted value. */
   error_before_bytes: z.number(),
   error_after_bytes: z.number(),
@@ -95,7 +101,7 @@ export const validationSchema = z.object({
   recommendations: z.array(recommendationSchema),
 });
 
-export const validationDocumentSchema = documentSchema('validate', '1.0', validationSchema);
+export const validationDocumentSchema = documentSchema('validate', '1.1', validationSchema);
 
 /** `validate --history`: one row a session, oldest first. */
 export const validationHistorySchema = z.object({

@@ -28,7 +28,11 @@ export function validateText(made: Document<Validation>, { width: columns }: { w
     data.result === 'passed' ? colour.green('passed') : colour.red(data.result.replace('_', ' '));
   const lines = [...wrap(title, width), '', ...hanging(`  ${verdict}: `, resultWords(data), width)];
   if (data.counts.compared > 0) lines.push('', ...errorLines(data, width), '', ...worstLines(data, width));
-  lines.push(...otherLines(data, width), ...recommendationLines(data, width));
+  lines.push(
+    ...notMeasuredLines(data, width),
+    ...otherLines(data, width),
+    ...recommendationLines(data, width),
+  );
   return withPlainSpaces(lines.join('\n'));
 }
 
@@ -105,6 +109,20 @@ function otherLines({ profiles }: Validation, width: number): string[] {
         : [first.trimEnd(), ...hanging('    ', name, width), ...hanging('    ', why, width)];
     });
   return lines.length > 0 ? ['', ...lines] : [];
+}
+
+/** What only a formula gave is in no error. */
+function notMeasuredLines({ profiles }: Validation, width: number): string[] {
+  const counts = new Map<ValidatedProfile['not_measured'][number], number>();
+  for (const { status, not_measured: own } of profiles) {
+    if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
+  }
+  if (counts.size === 0) return [];
+  const words = [...counts].map(([one, count]) => `${componentWords[one]} in ${count}`).join(', ');
+  return [
+    '',
+    ...hanging('  not measured: ', `${words}: a formula gave it, so there is nothing to compare`, width),
+  ];
 }
 
 function recommendationLines({ recommendations, counts }: Validation, width: number): string[] {
