@@ -4,7 +4,6 @@ import process from 'node:process';
 import type { Known } from '../capture/sweep/expected.js';
 import type { Journal } from '../capture/sweep/journal.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
-import type { MemoryEngine } from '../llm/memory-request.js';
 import { document, type Document } from '../model/document.js';
 import { sweepVersion, type SweepResult, type SweepRun } from '../model/documents/sweep.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
@@ -14,7 +13,6 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './run-interrupt.js';
-import type { AskedSweep } from './sweep-plan.js';
 import type { SweepTyped } from './sweep.js';
 
 /** Plans, runs or continues a sweep, and writes its files. Sets the exit code. */
@@ -40,7 +38,7 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
     await expectRuns(
       journal.sweep.runs.filter(isLeft),
       asked?.dimensions ?? new Map(),
-      await knownOf(asked, journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
+      await knownOf(journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
     );
     if (typed.dryRun) await showPlan(journal, typed);
     else await carryOut(journal, gpus, typed);
@@ -75,31 +73,17 @@ function nothingToRun(): InferscopeError {
   });
 }
 
-/** What the estimates may rest on. The engine is the one `inferscope memory` would take. */
+/** What the estimates may rest on. */
 async function knownOf(
-  asked: AskedSweep | null,
   { sweep }: Journal,
   gpus: GpuWatch,
   before: ReadonlyMap<string, number>,
   ask: boolean,
 ): Promise<Known> {
   const { findModel, findSizedModel } = await import('./find-model.js');
-  const { memoryEngines } = await import('../llm/memory-request.js');
-  const [first] = sweep.runs;
-  const flag = first?.arguments.indexOf('--engine') ?? -1;
-  const named = asked?.engine ?? (flag >= 0 ? first!.arguments[flag + 1] : null) ?? null;
-  const device =
-    gpus.capacities.length > 0 && named !== 'onnx' && !first?.arguments.includes('cpu') ? 'gpu' : 'cpu';
-  const engine = memoryEngines.includes(named as MemoryEngine)
-    ? (named as MemoryEngine)
-    : device === 'gpu'
-      ? 'transformers'
-      : 'onnx';
-  const { totalmem } = await import('node:os');
+  const { placesOf } = await import('./sweep-places.js');
   return {
-    engine,
-    device,
-    capacities: device === 'gpu' ? gpus.capacities : [totalmem()],
+    placeOf: placesOf(sweep.kind, gpus.capacities),
     // The hub is asked only where somebody waits for the answer.
     configOf: async (model) => (await (ask ? findSizedModel(model) : findModel(model))).config,
     before,

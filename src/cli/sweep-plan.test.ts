@@ -160,9 +160,7 @@ test('what a run needs is estimated, by its own dimensions, and what will not fi
   const { plan, dimensions } = askedSweep([], typed(...words, '--tensor-parallel-size', '1,2'))!;
   const runs = plan.runs.map((run, i) => pendingRun(run, { number: i + 1, stamp: 's', folder: 'r' }));
   const known: Known = {
-    engine: 'transformers',
-    device: 'gpu',
-    capacities: [24 * 2 ** 30],
+    placeOf: async () => ({ engine: 'transformers', device: 'gpu', capacities: [24 * 2 ** 30] }),
     configOf: async (model) => findPreset(model)!.config,
     before: new Map([[runs[0]!.key, 41]]),
   };

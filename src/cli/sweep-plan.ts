@@ -28,7 +28,6 @@ export interface AskedSweep {
   dimensions: ReadonlyMap<string, Partial<ModelEntry>>;
   timeoutMs: number | null;
   retries: number | null;
-  engine: string | null;
 }
 
 /** Words that can stand behind `sweep --grid … --`; the others measure nothing. */
@@ -60,10 +59,10 @@ export function askedSweep(command: readonly string[], typed: SweepTyped): Asked
         'Behind -- stands a whole command with flags of its own.',
         'Write it as an axis (--grid batch-size=1,8), or behind --.',
       );
-    return { ...none, plan: gridPlan(command, typed.grid.map(parseAxis)), engine: null };
+    return { ...none, plan: gridPlan(command, typed.grid.map(parseAxis)) };
   }
   if (flags.length === 0) return null;
-  return { ...none, ...memorySweep(entriesOf(typed), targetsOf(typed, {})), engine: typed.engine ?? null };
+  return { ...none, ...memorySweep(entriesOf(typed), targetsOf(typed, {})) };
 }
 
 function gridPlan(command: readonly string[], axes: readonly GridAxis[]): SweepPlan {
@@ -217,7 +216,7 @@ function fromFile(path: string, typed: SweepTyped): AskedSweep {
     const refuse = (entry: number, what: string, fix: string) =>
       configFault(path, file.where(['models', entry]), what, fix);
     const targets = targetsOf(typed, config);
-    return { ...shared, ...memorySweep(config.models, targets, refuse), engine: targets.engine };
+    return { ...shared, ...memorySweep(config.models, targets, refuse) };
   }
   if (config.command === undefined || config.grid === undefined)
     throw configFault(
@@ -231,7 +230,7 @@ function fromFile(path: string, typed: SweepTyped): AskedSweep {
     name: name.replaceAll('_', '-'),
     values: Array.isArray(values) ? values : [values],
   }));
-  return { ...shared, plan: gridPlan(words, axes), dimensions: new Map(), engine: null };
+  return { ...shared, plan: gridPlan(words, axes), dimensions: new Map() };
 }
 
 function timeoutOf(value: SweepConfig['timeout'], path: string, file: YamlFile<SweepConfig>): number | null {

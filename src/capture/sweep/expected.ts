@@ -10,13 +10,19 @@ import type { ModelEntry } from './config.js';
 
 export type Expected = SweepRun['expected'];
 
+/** Where a run's engine computes. */
+export interface RunPlace {
+  /** Null: a server that runs already, and may be on another machine. */
+  engine: MemoryEngine | null;
+  /** For messages and rules of thumb. */
+  device: 'gpu' | 'cpu';
+  /** Bytes of each device that the engine would use; empty: not known. */
+  capacities: readonly number[];
+}
+
 /** What is known of this machine, and of what ran on it before. */
 export interface Known {
-  /** Memory of the devices that the engine would use; empty: not known. */
-  capacities: readonly number[];
-  /** `gpu` or `cpu`, for messages and rules of thumb. */
-  device: 'gpu' | 'cpu';
-  engine: MemoryEngine;
+  placeOf: (run: SweepRun) => Promise<RunPlace>;
   /** config.json of a model; throws where it is not known without a download. */
   configOf: (model: string) => Promise<Record<string, unknown>>;
   /** Seconds that runs took before, by key. */
@@ -41,15 +47,17 @@ export async function expectRuns(
 ): Promise<void> {
   const architectures = new Map<string, Promise<Architecture | string>>();
   for (const run of runs) {
+    const place = await known.placeOf(run);
     const model = run.parameters['model_id'];
     if (typeof model !== 'string') {
-      run.expected = { ...unknown('Only memory sweeps say what they need.'), ...timeOf(run, known, null) };
+      const why = 'Only memory sweeps say what they need.';
+      run.expected = { ...unknown(why), ...timeOf(run, place, known, null) };
       continue;
     }
     const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
     let found = architectures.get(key);
     if (!found) architectures.set(key, (found = architectureOf(model, dimensions.get(run.key) ?? {}, known)));
-    run.expected = expectRun(run, await found, known);
+    run.expected = expectRun(run, place, await found, known);
   }
 }
 
@@ -74,44 +82,54 @@ async function architectureOf(
   }
 }
 
-function expectRun(run: SweepRun, architecture: Architecture | string, known: Known): Expected {
-  if (typeof architecture === 'string') return { ...unknown(architecture), ...timeOf(run, known, null) };
+function expectRun(
+  run: SweepRun,
+  place: RunPlace,
+  architecture: Architecture | string,
+  known: Known,
+): Expected {
+  if (typeof architecture === 'string')
+    return { ...unknown(architecture), ...timeOf(run, place, known, null) };
+  const { engine, device, capacities } = place;
   const { parameters: p } = run;
   try {
-    const storage = storageOf(p['dtype'], p['quantization'], known);
+    const storage = storageOf(p['dtype'], p['quantization'], engine);
+    const time = timeOf(run, place, known, { architecture, storage });
+    if (engine === null)
+      return { ...unknown('The server runs already: what it reserves was decided at its start.'), ...time };
     const ranks = Number(p['tensor_parallel_size'] ?? 1);
-    const capacity = known.capacities.length >= ranks ? Math.min(...known.capacities) : null;
+    const capacity = capacities.length >= ranks ? Math.min(...capacities) : null;
     const estimate = estimateMemory(architecture, {
-      engine: known.engine,
+      engine,
       batchSize: Number(p['batch_size']),
       inputLen: Number(p['input_length']),
       outputLen: Number(p['output_length']),
       storage,
       parallel: { tensor: ranks },
       gpu: { name: null, totalBytes: capacity },
-      device: known.device,
+      device,
       gpuMemoryUtilization: Number(p['gpu_memory_utilization'] ?? 0.9),
       maxModelLen: p['max_model_len'] === null ? null : Number(p['max_model_len']),
     });
-    const short = known.device === 'gpu' && known.capacities.length < ranks;
+    const short = device === 'gpu' && capacities.length < ranks;
     return {
-      ...timeOf(run, known, { architecture, storage }),
+      ...time,
       memory_bytes: estimate.largestGpuBytes,
       capacity_bytes: estimate.capacityBytes,
       fits: short ? false : estimate.fits,
       why: short
-        ? `It needs ${ranks} GPUs; ${known.capacities.length} can be seen here.`
+        ? `It needs ${ranks} GPUs; ${capacities.length} can be seen here.`
         : estimate.fits === null
           ? `The memory of ${ranks === 1 ? 'a device' : `${ranks} devices`} is not known here: no GPU can be seen.`
-          : `inferscope estimate, ${known.engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
+          : `inferscope estimate, ${engine}: the fullest of ${estimate.gpus.length} device(s) at its peak (${estimate.peak}).`,
     };
   } catch (error) {
-    return { ...unknown(messageOf(error)), ...timeOf(run, known, null) };
+    return { ...unknown(messageOf(error)), ...timeOf(run, place, known, null) };
   }
 }
 
 /** The embedded engine computes and caches in float32 whatever the weights are stored in. */
-function storageOf(dtype: unknown, quantization: unknown, { engine }: Known): Storage {
+function storageOf(dtype: unknown, quantization: unknown, engine: MemoryEngine | null): Storage {
   const asked = parseDType(String(dtype ?? 'float16'));
   const rest = engine === 'onnx' ? 'float32' : asked;
   const plain = floatStorage(rest);
@@ -128,18 +146,21 @@ const unknown = (why: string): Omit<Expected, 'seconds' | 'basis'> => ({
 
 function timeOf(
   run: SweepRun,
-  { before, engine, device }: Known,
+  { engine, device }: RunPlace,
+  { before }: Known,
   model: { architecture: Architecture; storage: Storage } | null,
 ): Pick<Expected, 'seconds' | 'basis'> {
   const took = before.get(run.key);
   if (took !== undefined) return { seconds: took, basis: 'this command took so long before' };
-  if (!model) return { seconds: startUpS[engine], basis: 'rule of thumb: start-up of the engine alone' };
+  const startUp = engine === null ? 0 : startUpS[engine];
+  if (!model) return { seconds: startUp, basis: 'rule of thumb: start-up of the engine alone' };
   const bytes = weightBytes(model.architecture, model.storage).total;
   const step = Math.max(leastStepS[device], bytes / decodeBytesPerS[device]);
-  const seconds =
-    startUpS[engine] + bytes / readBytesPerS + repeats * Number(run.parameters['output_length']) * step;
+  const decode = repeats * Number(run.parameters['output_length']) * step;
+  if (engine === null)
+    return { seconds: decode, basis: 'rule of thumb: decode at half of a usual bandwidth' };
   return {
-    seconds,
+    seconds: startUp + bytes / readBytesPerS + decode,
     basis: 'rule of thumb: start-up, reading the weights, decode at half of a usual bandwidth',
   };
 }

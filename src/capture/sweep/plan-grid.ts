@@ -59,7 +59,8 @@ function placeOf(words: readonly string[]): PlannedRun['writes'] {
   return writesFolder(words) ? 'folder' : null;
 }
 
-function valueOf(words: readonly string[], flag: string): string | null {
+/** What a command gives a flag, as `--flag value` or `--flag=value`; null where it does not. */
+export function valueOf(words: readonly string[], flag: string): string | null {
   const at = words.findIndex((word) => word === flag || word.startsWith(`${flag}=`));
   const word = words[at];
   if (word === undefined) return null;
@@ -67,7 +68,7 @@ function valueOf(words: readonly string[], flag: string): string | null {
 }
 
 /** Words of inferscope itself, without a program behind `--`. */
-const ownWords = (words: readonly string[]): readonly string[] =>
+export const ownWords = (words: readonly string[]): readonly string[] =>
   words.includes('--') ? words.slice(0, words.indexOf('--')) : words;
 
 /** `--quick` for true, nothing for false. */

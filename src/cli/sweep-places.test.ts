@@ -1,0 +1,32 @@
+import { expect, test } from 'vitest';
+import { planMemory } from '../capture/sweep/plan-memory.js';
+import { placesOf } from './sweep-places.js';
+
+const entry = { model_id: 'llama-2-7b', input_lengths: 512, output_lengths: 128, batch_sizes: 1 };
+const none = { container: null, url: null, engine: null, engineArgs: [] };
+const here = { mode: 'host' as const, ...none, device: null, weights: null, python: null };
+const gpus = [24 * 2 ** 30];
+
+/** The engine of one run, on a machine whose own choice would be `own`. */
+async function engineOf(targets: object, own: 'onnx' | 'vllm', more: object = {}) {
+  const [run] = planMemory([{ ...entry, ...more }], { ...here, ...targets }).runs;
+  const place = await placesOf('memory', gpus, async () => ({ engine: own, issues: [] }))(run!);
+  return [place.engine, place.device];
+}
+
+test('a container has vLLM, whatever this machine has; a named engine goes before', async () => {
+  const container = { mode: 'container' };
+  expect(await engineOf({ ...container, container: 'c' }, 'onnx')).toEqual(['vllm', 'gpu']);
+  expect(await engineOf(container, 'onnx', { container_name: 'c' })).toEqual(['vllm', 'gpu']);
+  expect(await engineOf({ ...container, container: 'c', engine: 'transformers' }, 'onnx')).toEqual([
+    'transformers',
+    'gpu',
+  ]);
+});
+
+test('this machine takes what `memory` would choose, a server is started by nobody here', async () => {
+  expect(await engineOf({}, 'vllm')).toEqual(['vllm', 'gpu']);
+  expect(await engineOf({}, 'onnx')).toEqual(['onnx', 'cpu']);
+  expect(await engineOf({ engine: 'vllm', device: 'cpu' }, 'onnx')).toEqual(['vllm', 'cpu']);
+  expect(await engineOf({ mode: 'url', url: 'http://h:8000/v1' }, 'vllm')).toEqual([null, 'gpu']);
+});

@@ -1,0 +1,56 @@
+import { totalmem } from 'node:os';
+import type { RunPlace } from '../capture/sweep/expected.js';
+import { ownWords, valueOf } from '../capture/sweep/plan-grid.js';
+import { memoryEngines, type MemoryEngine } from '../llm/memory-request.js';
+import type { SweepResult, SweepRun } from '../model/documents/sweep.js';
+import { chooseMemoryEngine } from './memory-engine.js';
+
+/**
+ * The engine and the devices of each run, as its command takes them: what it names, else what its place has. A container
+ * is not asked: it is taken to have vLLM, which goes before transformers there.
+ * @param capacities bytes of each GPU of this machine; empty without one
+ */
+export function placesOf(
+  kind: SweepResult['kind'],
+  capacities: readonly number[],
+  choose: typeof chooseMemoryEngine = chooseMemoryEngine,
+): (run: Pick<SweepRun, 'arguments'>) => Promise<RunPlace> {
+  const chosen = new Map<string, Promise<MemoryEngine>>();
+
+  function engineHere(words: readonly string[]): Promise<MemoryEngine> {
+    const python = valueOf(words, '--python');
+    const device = valueOf(words, '--device');
+    const tensorParallelSize = Number(valueOf(words, '--tensor-parallel-size') ?? 1);
+    const key = JSON.stringify([python, device, tensorParallelSize > 1]);
+    let engine = chosen.get(key);
+    if (!engine)
+      chosen.set(
+        key,
+        (engine = choose({
+          tensorParallelSize,
+          ...(python === null ? {} : { python }),
+          ...(device === null ? {} : { device }),
+        }).then(({ engine: name }) => memoryEngines.find((one) => one === name) ?? 'onnx')),
+      );
+    return engine;
+  }
+
+  return async (run) => {
+    const words = ownWords(run.arguments);
+    const named = memoryEngines.find((one) => one === valueOf(words, '--engine'));
+    if (valueOf(words, '--url') !== null) return { engine: null, device: 'gpu', capacities: [] };
+    const gpu = capacities.length > 0 && valueOf(words, '--device') !== 'cpu';
+    const engine =
+      named ??
+      (valueOf(words, '--container') !== null
+        ? 'vllm'
+        : kind === 'memory'
+          ? await engineHere(words)
+          : gpu
+            ? 'transformers'
+            : 'onnx');
+    return gpu && engine !== 'onnx'
+      ? { engine, device: 'gpu', capacities }
+      : { engine, device: 'cpu', capacities: [totalmem()] };
+  };
+}
