@@ -116,7 +116,7 @@ function one(flag: string, values: readonly number[]): number {
 
 function issuesOf(
   { config, weights, withoutWeights }: SizedModel,
-  { partOfLarger }: Architecture,
+  { partOfLarger, unreadKeys, family }: Architecture,
   parameters: number,
   { dtype, quantization }: EstimateOptions,
 ): Issue[] {
@@ -127,6 +127,13 @@ function issuesOf(
       code: 'quantization_unknown',
       severity: 'warning',
       text: "The config's quantization_config is not known: sizes are those of unquantised weights.",
+    });
+  }
+  if (unreadKeys.length > 0) {
+    issues.push({
+      code: 'config_keys_unread',
+      severity: 'warning',
+      text: `Sizes may be off: ${family} as it is known here does not read these keys of the config: ${unreadKeys.join(', ')}.`,
     });
   }
   if (partOfLarger) {

@@ -44,7 +44,10 @@ export function peakLiveActivations(
 ): ActivationEstimate {
   const { activations, scoreBytes = null } = options;
   const residual = shape.batchSize * shape.newTokens * a.hiddenSize * bytesPerElement[activations];
-  const heads = Math.max(...a.layers.map(({ attention }) => attention.headCount));
+  const heads = Math.max(
+    0,
+    ...a.layers.map(({ attention }) => (attention.kind === 'recurrent' ? 0 : attention.headCount)),
+  );
   const scores =
     shape.batchSize * heads * shape.newTokens * (shape.contextTokens + shape.newTokens) * (scoreBytes ?? 0);
   let bytes = 0;

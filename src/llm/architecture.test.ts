@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { readArchitecture, type GroupedAttention } from './architecture.js';
 import { countParameters } from './parameters.js';
-import { findPreset, presetArchitecture } from './presets.js';
+import { findPreset, presetArchitecture, presets } from './presets.js';
 
 const llama = {
   model_type: 'llama',
@@ -107,13 +107,23 @@ describe('sliding windows', () => {
 });
 
 describe('what bad configs get', () => {
-  it('an unknown architecture names the known ones and the nearest', () => {
+  it('an unknown architecture names the known ones, and a family by its class only', () => {
     const error = failure(() => readArchitecture({ ...llama, model_type: 'qwen33' }));
     expect(error.code).toBe('E_MODEL_ARCHITECTURE');
     expect(error.exitCode).toBe(5);
     expect(error.parts.what).toContain('"qwen33"');
     expect(error.parts.why).toContain('deepseek_v3');
-    expect(error.parts.fix).toContain('"qwen3"');
+    // Spelling says nothing about arithmetic.
+    expect(error.parts.fix).not.toContain('"qwen3"');
+    const other = failure(() => readArchitecture({ ...llama, model_type: 'MiniMax-M3' }));
+    expect(other.parts.fix).not.toContain('mistral');
+    const fix = (architectures: string[]) =>
+      failure(() => readArchitecture({ ...llama, model_type: 'new', architectures })).parts.fix;
+    expect(fix(['DeepseekV3ForCausalLM'])).toContain('"model_type": "deepseek_v3"');
+    expect(fix(['Qwen3MoeForCausalLM'])).toContain('"qwen3_moe"');
+    expect(fix(['GraniteMoeHybridForCausalLM'])).toContain('"granitemoehybrid"');
+    expect(fix(['Llama4ForConditionalGeneration'])).toContain('"llama4_text"');
+    expect(fix(['NewForCausalLM'])).not.toContain('"model_type": ');
     // Names of Object.prototype are not families.
     expect(failure(() => readArchitecture({ model_type: 'constructor' })).code).toBe('E_MODEL_ARCHITECTURE');
   });
@@ -144,6 +154,40 @@ describe('what bad configs get', () => {
     expect(error.parts.what).toContain(value);
     expect(error.parts.why).not.toBe('');
     expect(error.parts.fix).toContain(field);
+  });
+});
+
+describe('keys that a family does not read', () => {
+  const keys = (config: Record<string, unknown>) => readArchitecture({ ...llama, ...config }).unreadKeys;
+
+  it('are named when they would change sizes', () => {
+    expect(keys({ num_local_experts: 8, num_experts_per_tok: 2 })).toEqual([
+      'num_local_experts',
+      'num_experts_per_tok',
+    ]);
+    expect(keys({ layer_types: ['linear_attention', 'full_attention'], linear_num_value_heads: 4 })).toEqual([
+      'layer_types',
+      'linear_num_value_heads',
+    ]);
+    expect(keys({ num_nextn_predict_layers: 1, n_shared_experts: 1, sliding_window: 4096 })).toHaveLength(3);
+  });
+
+  it('are not named when they change nothing', () => {
+    const harmless = {
+      num_experts: 0,
+      sliding_window: null,
+      layer_types: ['full_attention', 'full_attention'],
+    };
+    expect(keys({ ...harmless, rope_theta: 1e4, attention_dropout: 0.1, head_dim: 16 })).toEqual([]);
+  });
+
+  it('are none in the presets but for the layers of multi-token prediction', () => {
+    const found = presets.flatMap(({ id, config }) =>
+      readArchitecture(config).unreadKeys.map((key) => `${id} ${key}`),
+    );
+    expect(found).toEqual(
+      ['glm-4.5-air', 'glm-4.5', 'glm-4.6'].map((id) => `${id} num_nextn_predict_layers`),
+    );
   });
 });
 

@@ -1,8 +1,10 @@
-import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../model/errors.js';
-import { configError, configFields, type ConfigFields } from './config-fields.js';
-import { families, type Family, type NormPlacement, type Rule } from './families.js';
-import { layerWindows } from './windows.js';
+import { configError, configFields } from './config-fields.js';
+import { families, familyOfClass } from './families.js';
+import type { Family, NormPlacement } from './family.js';
+import { names } from './read-names.js';
+import { readMixers } from './read-mixers.js';
+import { readMlp } from './read-mlp.js';
 
 /** Multi-head, grouped-query (kvHeadCount < headCount) or multi-query (kvHeadCount = 1) attention. */
 export interface GroupedAttention {
@@ -15,8 +17,18 @@ export interface GroupedAttention {
   qkvBias: boolean;
   outputBias: boolean;
   qkNorm: 'none' | 'rmsnorm' | 'layernorm';
+  /** One norm over all heads together (OLMo 2, MiniMax-M2), not one that the heads share. */
+  qkNormWide: boolean;
+  /** The query projection makes a gate of the output's width as well (Qwen3-Next). */
+  outputGate: boolean;
+  /** A learned logit for each head in the softmax (gpt-oss). */
+  sinks: boolean;
   /** Keys a query sees, itself included; null is all before it. */
   window: number | null;
+  /** The window is a chunk: a query sees the keys of its own chunk only (Llama 4). */
+  chunked: boolean;
+  /** Keys and values are those of an earlier layer (the last layers of Gemma 3n). */
+  sharedKv: boolean;
 }
 
 /** Multi-head latent attention (DeepSeek-V2 paper, arXiv 2405.04434, section 2.1). */
@@ -30,6 +42,35 @@ export interface LatentAttention {
   ropeDim: number;
   valueDim: number;
   bias: boolean;
+  window: null;
+}
+
+/**
+ * A mixer with a state of fixed size in place of a cache of keys and values: gated DeltaNet (arXiv 2412.06464), Mamba (arXiv
+ * 2312.00752), Mamba-2 (arXiv 2405.21060). Sizes are of one layer.
+ */
+export interface RecurrentMixer {
+  kind: 'recurrent';
+  form: 'gated DeltaNet' | 'Mamba' | 'Mamba-2';
+  /** What a tensor-parallel group divides: value heads, or channels where there are no heads (Mamba). */
+  headCount: number;
+  /** Rows of the input projection, from the model's width. */
+  inRows: number;
+  /** Columns of the output projection, back to the model's width. */
+  innerSize: number;
+  projectionBias: boolean;
+  convChannels: number;
+  convKernel: number;
+  convBias: boolean;
+  /** Mamba's projections between convolution and scan: inner size -> rank + 2 states, rank -> inner size. */
+  inner: { rank: number; stateSize: number } | null;
+  /** Decays, step biases, skips and norms: elements. */
+  vectorElements: number;
+  /** Elements of a sequence's state: that of the scan, and the last inputs of the convolution. */
+  stateElements: number;
+  convStateElements: number;
+  /** FLOPs of one token's state update and readout. */
+  scanFlops: number;
   window: null;
 }
 
@@ -49,12 +90,28 @@ export interface MoeMlp {
   sharedIntermediateSize: number;
   sharedGate: boolean;
   routerBias: boolean;
+  /** Biases of the router and of every expert (gpt-oss). */
+  bias: boolean;
+}
+
+/** A layer that is a mixer only (Mamba). */
+export interface NoMlp {
+  kind: 'none';
+}
+
+/** A weight that only one family has (Gemma 3n's AltUp, LAuReL and per-layer embeddings). */
+export interface ExtraTensor {
+  name: string;
+  kind: 'linear' | 'vector' | 'embedding';
+  rows: number;
+  columns: number;
 }
 
 export interface Layer {
   index: number;
-  attention: GroupedAttention | LatentAttention;
-  mlp: DenseMlp | MoeMlp;
+  attention: GroupedAttention | LatentAttention | RecurrentMixer;
+  mlp: DenseMlp | MoeMlp | NoMlp;
+  extra: readonly ExtraTensor[];
 }
 
 /** A decoder-only transformer, as far as its arithmetic goes. */
@@ -75,17 +132,13 @@ export interface Architecture {
   tiedEmbeddings: boolean;
   lmHeadBias: boolean;
   layers: Layer[];
+  /** Outside the layers. */
+  extra: readonly ExtraTensor[];
+  /** Keys of the config that may change sizes and that this family does not read. */
+  unreadKeys: readonly string[];
   /** True when the config describes more than this decoder (a vision tower …) that is not counted here. */
   partOfLarger: boolean;
 }
-
-const names = {
-  hiddenSize: ['hidden_size', 'n_embd'],
-  layers: ['num_hidden_layers', 'n_layer'],
-  heads: ['num_attention_heads', 'n_head'],
-  intermediate: ['intermediate_size', 'n_inner', 'ffn_dim'],
-  positions: ['max_position_embeddings', 'n_positions'],
-} as const;
 
 /**
  * Normalises a Hugging Face config.json, descending into `text_config`.
@@ -99,7 +152,7 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     throw configError('model_type', modelType, 'It names the family, and the family decides the arithmetic.');
   }
   const family = families[modelType];
-  if (!family || !Object.hasOwn(families, modelType)) throw unknownArchitecture(modelType);
+  if (!family || !Object.hasOwn(families, modelType)) throw unknownArchitecture(modelType, config);
 
   const fields = configFields({ ...family.defaults, ...withoutNulls(text) });
   const hiddenSize = fields.integer(names.hiddenSize);
@@ -108,28 +161,45 @@ export function readArchitecture(config: Record<string, unknown>): Architecture 
     family.positions.kind === 'learned'
       ? fields.integer(names.positions)
       : fields.integerOrNull('max_position_embeddings');
-  const attentionOf = readAttention(fields, family, hiddenSize, layerCount);
-  const postNorm = family.name === 'OPT' && !fields.boolean('do_layer_norm_before', true);
-  return {
+  const mixerOf = readMixers(fields, family, hiddenSize, layerCount);
+  const norms = typeof family.norms === 'function' ? family.norms(fields) : family.norms;
+  const extra = family.extra?.(fields, hiddenSize, layerCount);
+  const architecture = {
     modelType,
     family: family.name,
     hiddenSize,
     vocabSize: fields.integer(['vocab_size']),
     maxPositions,
     norm: family.norm,
-    norms: postNorm ? 'post' : family.norms,
-    finalNorm: !postNorm && !fields.boolean('_remove_final_layer_norm', false),
+    norms,
+    // OPT-350m, whose norms come after, has none at the end; OLMo 2 has.
+    finalNorm:
+      !(family.name === 'OPT' && norms === 'post') && !fields.boolean('_remove_final_layer_norm', false),
     embeddingDim: fields.integer(['word_embed_proj_dim'], { fallback: hiddenSize }),
     positionRows: family.positions.kind === 'learned' ? (maxPositions ?? 0) + family.positions.offset : 0,
     tiedEmbeddings: fields.boolean('tie_word_embeddings', family.tied),
     lmHeadBias: family.lmHeadBias,
     layers: Array.from({ length: layerCount }, (_, index) => ({
       index,
-      attention: attentionOf(index),
+      attention: mixerOf(index),
       mlp: readMlp(fields, family, hiddenSize, layerCount, index),
+      extra: extra?.layer ?? [],
     })),
+    extra: extra?.model ?? [],
     partOfLarger,
   };
+  return { ...architecture, unreadKeys: fields.unread(familyKeys(family)) };
+}
+
+/** Keys that a family knows, though some of its models leave them without effect: widths of layers they do not have. */
+function familyKeys(family: Family): string[] {
+  return [
+    ...names.intermediate,
+    ...Object.keys(family.defaults),
+    ...(family.denseSize ? [family.denseSize] : []),
+    // MLA has no heads of keys and values.
+    ...(family.attention === 'latent' ? ['num_key_value_heads'] : []),
+  ];
 }
 
 /** Multimodal configs hold the decoder's fields in `text_config`; only tying may be stated outside it. */
@@ -156,141 +226,18 @@ function withoutNulls(config: Record<string, unknown>): Record<string, unknown> 
   );
 }
 
-function unknownArchitecture(modelType: string): InferscopeError {
-  const known = Object.keys(families);
+/** A class of transformers names its arithmetic; a model_type that is spelt alike does not. */
+function unknownArchitecture(modelType: string, config: Record<string, unknown>): InferscopeError {
+  const { architectures } = config;
+  const classes = Array.isArray(architectures)
+    ? architectures.filter((name) => typeof name === 'string')
+    : [];
+  const same = classes.map(familyOfClass).find((found) => found !== null);
   return new InferscopeError('E_MODEL_ARCHITECTURE', {
-    what: `unknown model architecture "${modelType}"`,
-    why: `Its parameters and FLOPs cannot be derived. Known model types: ${known.join(', ')}.`,
-    fix: `If the model is built like one of these, set "model_type" in a copy of its config.json (nearest name: "${closest(modelType, known)}").`,
+    what: `unknown model architecture "${modelType}"${classes.length > 0 ? ` (${classes.join(', ')})` : ''}`,
+    why: `Its parameters and FLOPs cannot be derived. Known model types: ${Object.keys(families).join(', ')}.`,
+    fix: same
+      ? `Its class ${classes.join(', ')} is that of "${same}": set "model_type": "${same}" in a copy of its config.json.`
+      : 'Nothing that its config.json says makes it one of these. If its documentation does, set "model_type" to that one in a copy of its config.json.',
   });
-}
-
-function holds(fields: ConfigFields, rule: Rule): boolean {
-  return typeof rule === 'boolean' ? rule : fields.boolean(rule.field, rule.fallback);
-}
-
-function readAttention(
-  fields: ConfigFields,
-  family: Family,
-  hiddenSize: number,
-  layerCount: number,
-): (index: number) => Layer['attention'] {
-  const headCount = fields.integer(names.heads);
-  if (family.attention === 'latent') {
-    const latent: LatentAttention = {
-      kind: 'latent',
-      headCount,
-      queryRank: fields.integerOrNull('q_lora_rank'),
-      kvRank: fields.integer(['kv_lora_rank']),
-      nopeDim: fields.integer(['qk_nope_head_dim']),
-      ropeDim: fields.integer(['qk_rope_head_dim']),
-      valueDim: fields.integer(['v_head_dim']),
-      bias: holds(fields, family.qkvBias),
-      window: null,
-    };
-    return () => latent;
-  }
-
-  const kvHeadCount = fields.integer(['num_key_value_heads'], { fallback: headCount });
-  if (headCount % kvHeadCount !== 0) {
-    throw configError(
-      'num_key_value_heads',
-      kvHeadCount,
-      `Query heads share key/value heads evenly, and ${headCount} heads do not divide by it.`,
-    );
-  }
-  const explicitHeadDim = fields.integerOrNull('head_dim');
-  if (explicitHeadDim === null && hiddenSize % headCount !== 0) {
-    throw configError(
-      'num_attention_heads',
-      headCount,
-      `Without head_dim a head is hidden_size / heads wide, and ${hiddenSize} does not divide by it.`,
-    );
-  }
-  const headDim = explicitHeadDim ?? hiddenSize / headCount;
-  const windows = layerWindows(fields, family.window, layerCount);
-  const base: Omit<GroupedAttention, 'window'> = {
-    kind: 'grouped',
-    headCount,
-    kvHeadCount,
-    headDim,
-    rotaryDim: readRotaryDim(fields, family, headDim),
-    qkvBias: holds(fields, family.qkvBias),
-    outputBias: holds(fields, family.outputBias),
-    qkNorm:
-      typeof family.qkNorm === 'string'
-        ? family.qkNorm
-        : fields.boolean(family.qkNorm.field, false)
-          ? family.qkNorm.kind
-          : 'none',
-  };
-  return (index) => ({ ...base, window: windows[index] ?? null });
-}
-
-function readRotaryDim(fields: ConfigFields, family: Family, headDim: number): number {
-  if (family.positions.kind === 'learned') return 0;
-  const nested = fields.raw('rope_parameters');
-  const inner: unknown =
-    typeof nested === 'object' && nested !== null && 'partial_rotary_factor' in nested
-      ? nested.partial_rotary_factor
-      : undefined;
-  const fallback = typeof inner === 'number' ? inner : family.positions.fraction;
-  return Math.floor(headDim * fields.fraction('partial_rotary_factor', fallback));
-}
-
-function readMlp(
-  fields: ConfigFields,
-  family: Family,
-  hiddenSize: number,
-  layerCount: number,
-  index: number,
-): DenseMlp | MoeMlp {
-  const { moe } = family;
-  if (!moe || !isSparse(fields, moe.layers, layerCount, index)) {
-    const fallback = family.name === 'GPT-2' ? 4 * hiddenSize : undefined;
-    return {
-      kind: 'dense',
-      gated: family.gated,
-      intermediateSize: fields.integer(names.intermediate, { fallback }),
-      bias: holds(fields, family.mlpBias),
-    };
-  }
-  const expertCount = fields.integer(moe.experts);
-  const intermediateSize = fields.integer([moe.expertSize]);
-  const { shared } = moe;
-  const sharedIntermediateSize =
-    shared === null
-      ? 0
-      : 'sizeField' in shared
-        ? fields.integer([shared.sizeField])
-        : fields.integer([shared.countField], { min: 0, fallback: 0 }) * intermediateSize;
-  return {
-    kind: 'moe',
-    expertCount,
-    expertsPerToken: fields.integer(['num_experts_per_tok'], { max: expertCount }),
-    intermediateSize,
-    sharedIntermediateSize,
-    sharedGate: shared !== null && 'gate' in shared && shared.gate,
-    routerBias: moe.routerBias,
-  };
-}
-
-/** Whether a layer has experts, as transformers' modelling classes decide it. */
-function isSparse(
-  fields: ConfigFields,
-  rule: 'every' | 'step' | 'first-dense',
-  layerCount: number,
-  index: number,
-): boolean {
-  if (rule === 'every') return true;
-  if (rule === 'first-dense') {
-    if (fields.integerOrNull('n_routed_experts') === null) return false;
-    const firstDense = fields.integer(['first_k_dense_replace'], { min: 0, max: layerCount, fallback: 0 });
-    return index >= firstDense && index % fields.integer(['moe_layer_freq'], { fallback: 1 }) === 0;
-  }
-  const dense = fields.raw('mlp_only_layers') ?? [];
-  if (!Array.isArray(dense))
-    throw configError('mlp_only_layers', dense, 'It must be a list of layer indices.');
-  const step = fields.integer(['decoder_sparse_step'], { fallback: 1 });
-  return !dense.includes(index) && (index + 1) % step === 0;
 }

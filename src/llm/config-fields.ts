@@ -33,10 +33,34 @@ export interface ConfigFields {
   boolean(name: string, fallback: boolean): boolean;
   /** A number in (0, 1]. */
   fraction(name: string, fallback: number): number;
+  /** As `integer`; of a list, which some configs have, the element of this layer. */
+  integerAt(names: readonly string[], index: number, rule?: IntegerRule): number;
   raw(name: string): unknown;
+  /** Keys that were never asked for, that are not `known` without being asked for, and that may change sizes. */
+  unread(known: readonly string[]): string[];
 }
 
-export function configFields(config: Record<string, unknown>): ConfigFields {
+/** Keys that say a size, a count of layers, heads or experts, or which layers are of which kind. */
+const sizeKeys =
+  /experts?(_|$)|moe_|(^|_)layer_types$|block_type|_layers$|_layers_|_interval$|_period$|linear_|mamba|ssm|conv_|state_size|mtp|nextn|lora_rank|rank$|index_|sliding_window|window_size|chunk_size|shared_|per_layer|altup|laurel|intermediate|ffn_|head_dim|_heads$|hidden_size|embd|_bias$|qk_norm|qk_layernorm|_pattern$|_dim$|expand$|vocab_size/;
+/** Keys of that kind that change no size: of training, and of how a router weighs what it chose. */
+const harmlessKeys =
+  /^(num_hidden_layers|router_|norm_topk_prob|output_router_logits|moe_(token_)?dropout|pretraining_tp|max_window_layers|use_sliding_window|tie_encoder|layer_norm_|.*_(dropout|theta|coef|scale|scaling|factor|multiplier|eps|epsilon|token_id|token_index|std|range|limit)$|.*(dropout|init)_?.*|n_group|topk_group|num_expert_group|transformers_version|time_step_.*|chunk_size_feed_forward|use_mamba_kernels|mamba_chunk_size|chunk_size|use_bidirectional_attention|rope_.*|activation_sparsity_pattern|ep_size|moe_router_.*|attn_temperature_tuning|problem_type|n_ctx|block_size|attn_qkv_bias|no_rope_layers|no_rope_layer_interval|.*_cache_dtype)$/;
+
+function changesSizes(name: string, value: unknown): boolean {
+  if (!sizeKeys.test(name) || harmlessKeys.test(name)) return false;
+  if (Array.isArray(value)) return value.some((one) => one !== 'full_attention' && one !== 'attention');
+  return value !== undefined && value !== null && value !== false && value !== 0 && value !== '';
+}
+
+export function configFields(values: Record<string, unknown>): ConfigFields {
+  const asked = new Set<string>();
+  const config = new Proxy(values, {
+    get(target, name) {
+      if (typeof name === 'string') asked.add(name);
+      return Reflect.get(target, name) as unknown;
+    },
+  });
   const check = (name: string, value: unknown, { min = 1, max = largestSize }: IntegerRule): number => {
     if (typeof value !== 'number' || !Number.isInteger(value)) {
       throw configError(name, value, 'It must be an integer.');
@@ -46,12 +70,18 @@ export function configFields(config: Record<string, unknown>): ConfigFields {
     }
     return value;
   };
+  const integer: ConfigFields['integer'] = (names, rule = {}) => {
+    const name = names.find((n) => config[n] !== undefined && config[n] !== null);
+    if (name !== undefined) return check(name, config[name], rule);
+    if (rule.fallback !== undefined) return rule.fallback;
+    throw configError(names[0] ?? '?', undefined, 'The arithmetic of this model needs it.');
+  };
   return {
-    integer(names, rule = {}) {
-      const name = names.find((n) => config[n] !== undefined && config[n] !== null);
-      if (name !== undefined) return check(name, config[name], rule);
-      if (rule.fallback !== undefined) return rule.fallback;
-      throw configError(names[0] ?? '?', undefined, 'The arithmetic of this model needs it.');
+    integer,
+    integerAt(names, index, rule = {}) {
+      const name = names.find((n) => Array.isArray(config[n]));
+      if (name === undefined) return integer(names, rule);
+      return check(name, (config[name] as unknown[])[index], rule);
     },
     integerOrNull(name, rule = {}) {
       const value = config[name];
@@ -72,5 +102,9 @@ export function configFields(config: Record<string, unknown>): ConfigFields {
       return value;
     },
     raw: (name) => config[name],
+    unread: (known) =>
+      Object.keys(values).filter(
+        (name) => !asked.has(name) && !known.includes(name) && changesSizes(name, values[name]),
+      ),
   };
 }

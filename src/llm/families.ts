@@ -1,55 +1,12 @@
+import type { ConfigFields } from './config-fields.js';
+import { gemma3nExtra } from './gemma3n.js';
+import type { Family, MoeFields, Rule } from './family.js';
+
 /**
  * What each model family adds to its config.json by construction: biases, norms, tied embeddings, windows, experts.
- * Source: the configuration and modelling classes of Hugging Face transformers (5.17), one entry a model_type; the
+ * Source: the configuration and modelling classes of Hugging Face transformers (5.23), one entry a model_type; the
  * parameter counts of every entry are checked against those classes in parameters.test.ts.
  */
-
-/** A fixed property of the family, or a config field with the family's default. */
-export type Rule = boolean | { field: string; fallback: boolean };
-
-/**
- * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm
- * feeds attention and MLP side by side (phi-2). post: after each residual addition (OPT-350m).
- */
-export type NormPlacement = 'pre' | 'sandwich' | 'parallel' | 'post';
-
-/**
- * Which layers attend through a sliding window when `layer_types` does not say it. all: every layer, when the window
- * is set. upper: layers from max_window_layers on, when use_sliding_window. switched: every layer, when
- * use_sliding_window. alternate: even layers. pattern: all but every sliding_window_pattern-th.
- */
-export type WindowRule = 'none' | 'all' | 'upper' | 'switched' | 'alternate' | 'pattern';
-
-export interface MoeFields {
-  experts: readonly string[];
-  expertSize: string;
-  /** A size of its own, a count of experts of the routed size, or nothing. */
-  shared: { sizeField: string; gate: boolean } | { countField: string } | null;
-  /** every: all layers. step: decoder_sparse_step and mlp_only_layers. first-dense: first_k_dense_replace, moe_layer_freq. */
-  layers: 'every' | 'step' | 'first-dense';
-  /** A bias per expert that only steers the choice (DeepSeek V3 e_score_correction_bias). */
-  routerBias: boolean;
-}
-
-export interface Family {
-  name: string;
-  attention: 'grouped' | 'latent';
-  norm: 'rmsnorm' | 'layernorm';
-  norms: NormPlacement;
-  gated: boolean;
-  qkvBias: Rule;
-  outputBias: Rule;
-  mlpBias: Rule;
-  lmHeadBias: boolean;
-  qkNorm: 'none' | 'rmsnorm' | { field: string; kind: 'layernorm' };
-  tied: boolean;
-  /** Learned positions hold max positions + offset rows; rotary turns this share of the head dimension. */
-  positions: { kind: 'rotary'; fraction: number } | { kind: 'learned'; offset: number };
-  window: WindowRule;
-  moe: MoeFields | null;
-  /** Values the family's class supplies when a published config.json leaves them out. */
-  defaults: Readonly<Record<string, number>>;
-}
 
 const llama: Family = {
   name: 'Llama',
@@ -129,6 +86,7 @@ const optBias: Rule = { field: 'enable_bias', fallback: true };
 const opt: Family = {
   ...gpt2,
   name: 'OPT',
+  norms: (fields) => (fields.boolean('do_layer_norm_before', true) ? 'pre' : 'post'),
   qkvBias: optBias,
   outputBias: optBias,
   mlpBias: optBias,
@@ -184,6 +142,151 @@ const deepseekV2: Family = {
   moe: deepseekMoe,
 };
 
+const deepseekV3: Family = { ...deepseekV2, name: 'DeepSeek V3', moe: { ...deepseekMoe, routerBias: true } };
+
+const gptOss: Family = {
+  ...llama,
+  name: 'gpt-oss',
+  qkvBias: { field: 'attention_bias', fallback: true },
+  outputBias: { field: 'attention_bias', fallback: true },
+  sinks: true,
+  window: 'alternate',
+  defaults: { head_dim: 64, sliding_window: 128 },
+  moe: { ...mixtral.moe!, bias: true },
+};
+const llama4: Family = {
+  ...llama,
+  name: 'Llama 4',
+  mlpBias: false,
+  window: 'chunks',
+  denseSize: 'intermediate_size_mlp',
+  defaults: { head_dim: 128, attention_chunk_size: 8192, no_rope_layer_interval: 4 },
+  moe: {
+    experts: ['num_local_experts'],
+    expertSize: 'intermediate_size',
+    shared: { sizeField: 'intermediate_size', gate: false },
+    layers: 'interleaved',
+    routerBias: false,
+  },
+};
+const qwen3Next: Family = {
+  ...llama,
+  name: 'Qwen3-Next',
+  mlpBias: false,
+  qkNorm: 'rmsnorm',
+  outputGate: true,
+  positions: { kind: 'rotary', fraction: 0.25 },
+  moe: { ...qwen2Moe.moe! },
+  recurrent: { form: 'gated DeltaNet', of: 'interval' },
+  defaults: { full_attention_interval: 4 },
+};
+const glm: Family = {
+  ...llama,
+  name: 'GLM-4',
+  outputBias: false,
+  mlpBias: false,
+  positions: { kind: 'rotary', fraction: 0.5 },
+};
+const glm4Moe: Family = {
+  ...glm,
+  name: 'GLM-4-MoE',
+  qkNorm: { field: 'use_qk_norm', kind: 'rmsnorm' },
+  moe: { ...deepseekMoe, routerBias: true },
+};
+const minimaxM2: Family = {
+  ...llama,
+  ...plain,
+  name: 'MiniMax-M2',
+  qkNorm: { field: 'use_qk_norm', kind: 'rmsnorm', fallback: true },
+  qkNormWide: true,
+  moe: { ...mixtral.moe!, routerBias: { field: 'use_routing_bias', fallback: true } },
+};
+const olmo2: Family = {
+  ...llama,
+  name: 'OLMo 2',
+  mlpBias: false,
+  norms: 'post',
+  qkNorm: 'rmsnorm',
+  qkNormWide: true,
+};
+const olmo3: Family = {
+  ...olmo2,
+  name: 'OLMo 3',
+  window: 'pattern',
+  defaults: { sliding_window: 4096, sliding_window_pattern: 4 },
+};
+const olmoe: Family = {
+  ...olmo2,
+  name: 'OLMoE',
+  norms: 'pre',
+  moe: { ...mixtral.moe!, experts: ['num_experts'] },
+};
+const neoX: Family = {
+  ...phi,
+  name: 'GPT-NeoX',
+  norms: (fields) => (fields.boolean('use_parallel_residual', true) ? 'parallel-two' : 'pre'),
+  qkvBias: { field: 'attention_bias', fallback: true },
+  outputBias: { field: 'attention_bias', fallback: true },
+  lmHeadBias: false,
+  qkNorm: 'none',
+  positions: { kind: 'rotary', fraction: 0.25 },
+};
+const falconBias: Rule = { field: 'bias', fallback: false };
+const falcon: Family = {
+  ...neoX,
+  name: 'Falcon',
+  norms: falconNorms,
+  qkvBias: falconBias,
+  outputBias: falconBias,
+  mlpBias: falconBias,
+  tied: true,
+  positions: { kind: 'rotary', fraction: 1 },
+  kvHeads: (fields, headCount) => {
+    const isNew = fields.boolean('new_decoder_architecture', false);
+    const isShared = fields.boolean('multi_query', true);
+    const own = fields.integerOrNull('num_kv_heads') ?? headCount;
+    return isNew ? own : isShared ? 1 : headCount;
+  },
+};
+const granite: Family = { ...llama, name: 'Granite' };
+const graniteMoe: Family = { ...granite, name: 'Granite-MoE', mlpBias: false, moe: mixtral.moe };
+const graniteShared: Family = {
+  ...graniteMoe,
+  moe: { ...mixtral.moe!, shared: { sizeField: 'shared_intermediate_size', gate: false }, layers: 'counted' },
+};
+const mamba: Family = {
+  ...llama,
+  ...plain,
+  name: 'Mamba',
+  norms: 'single',
+  tied: true,
+  recurrent: { form: 'Mamba', of: 'every' },
+};
+const gemma3n: Family = {
+  ...gemma3,
+  name: 'Gemma 3n',
+  extra: gemma3nExtra,
+  defaults: {
+    head_dim: 256,
+    sliding_window: 512,
+    sliding_window_pattern: 5,
+    num_kv_shared_layers: 15,
+    hidden_size_per_layer_input: 256,
+    vocab_size_per_layer_input: 262_144,
+    altup_num_inputs: 4,
+    laurel_rank: 64,
+  },
+};
+
+/** Falcon 40B norms attention's and the MLP's input apart, 7B and 11B together, the oldest one after the other. */
+function falconNorms(fields: ConfigFields): 'pre' | 'parallel' | 'parallel-two' {
+  const isNew = fields.boolean('new_decoder_architecture', false);
+  const isParallel = fields.boolean('parallel_attn', true);
+  const inParallel = fields.integerOrNull('num_ln_in_parallel_attn') ?? (isNew ? 2 : 1);
+  if (isNew && inParallel === 2) return 'parallel-two';
+  return isNew || isParallel ? 'parallel' : 'pre';
+}
+
 /** Families by the `model_type` of config.json (of its text_config where it has one). */
 export const families: Readonly<Record<string, Family>> = {
   llama,
@@ -202,5 +305,64 @@ export const families: Readonly<Record<string, Family>> = {
   qwen2_moe: qwen2Moe,
   qwen3_moe: qwen3Moe,
   deepseek_v2: deepseekV2,
-  deepseek_v3: { ...deepseekV2, name: 'DeepSeek V3', moe: { ...deepseekMoe, routerBias: true } },
+  deepseek_v3: deepseekV3,
+  kimi_k2: deepseekV3,
+  gpt_oss: gptOss,
+  llama4_text: llama4,
+  qwen3_next: qwen3Next,
+  qwen3_5_text: { ...qwen3Next, name: 'Qwen3.5', moe: null },
+  qwen3_5_moe_text: { ...qwen3Next, name: 'Qwen3.5', moe: { ...qwen2Moe.moe!, layers: 'every' } },
+  glm,
+  glm4: { ...glm, norms: 'sandwich' },
+  glm4_moe: glm4Moe,
+  minimax_m2: minimaxM2,
+  olmo2,
+  olmo3,
+  olmoe,
+  gpt_neox: neoX,
+  falcon,
+  granite,
+  granitemoe: graniteMoe,
+  granitemoeshared: graniteShared,
+  granitemoehybrid: {
+    ...graniteShared,
+    name: 'Granite 4',
+    recurrent: { form: 'Mamba-2', of: 'layer-types' },
+  },
+  gemma3n_text: gemma3n,
+  mamba,
+  mamba2: { ...mamba, name: 'Mamba-2', tied: false, recurrent: { form: 'Mamba-2', of: 'every' } },
+  jamba: {
+    ...llama,
+    ...plain,
+    name: 'Jamba',
+    positions: { kind: 'rotary', fraction: 0 },
+    moe: { ...mixtral.moe!, experts: ['num_experts'], layers: 'period' },
+    recurrent: { form: 'Mamba', of: 'period', innerNorms: true },
+  },
 };
+
+/** Classes of transformers whose names do not follow from the model_type. */
+const classNames: Readonly<Record<string, string>> = {
+  llama4_text: 'Llama4',
+  gemma3_text: 'Gemma3',
+  gemma3n_text: 'Gemma3n',
+  gpt2: 'GPT2',
+  gpt_neox: 'GPTNeoX',
+  granitemoe: 'GraniteMoe',
+  granitemoeshared: 'GraniteMoeShared',
+  granitemoehybrid: 'GraniteMoeHybrid',
+  minimax_m2: 'MiniMaxM2',
+  opt: 'OPT',
+  qwen3_5_text: 'Qwen3_5',
+  qwen3_5_moe_text: 'Qwen3_5Moe',
+};
+
+/** The model_type whose modelling class has this name (DeepseekV3ForCausalLM: deepseek_v3); null for any other. */
+export function familyOfClass(className: string): string | null {
+  const stem = /^(.*?)(LMHeadModel|For(CausalLM|ConditionalGeneration))$/.exec(className)?.[1]?.toLowerCase();
+  const found = Object.keys(families).find(
+    (modelType) => (classNames[modelType] ?? modelType.replaceAll('_', '')).toLowerCase() === stem,
+  );
+  return found ?? null;
+}

@@ -1,7 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { kvBytesPerToken } from './kv-cache.js';
+import { kvBytesPerToken, kvCacheBytes, stateBytesPerSequence } from './kv-cache.js';
 import { countParameters } from './parameters.js';
 import { presetArchitecture } from './presets.js';
+import { floatStorage } from './storage.js';
+import { stageWork } from './work.js';
+import { totalWork } from './work-totals.js';
 
 /**
  * Every family of the calculator: parameters as published, and the KV cache of one token in 16 bit, all layers, from the
@@ -55,6 +58,53 @@ const table: [family: string, id: string, parameters: number, source: string, kv
     '"671B" of arXiv 2412.19437, without its MTP layer',
     [61, 512 + 64, 2],
   ],
+  ['gpt-oss', 'gpt-oss-20b', 20_914_757_184, '"20.91B", arXiv 2508.10925, table 1', [2, 24, 8, 64, 2]],
+  ['gpt-oss', 'gpt-oss-120b', 116_829_156_672, '"116.83B", arXiv 2508.10925, table 1', [2, 36, 8, 64, 2]],
+  [
+    'Llama 4',
+    'llama-4-scout-17b-16e',
+    107_769_861_120,
+    'header 108 641 793 536 less vision 871 932 416',
+    [2, 48, 8, 128, 2],
+  ],
+  [
+    'Llama 4',
+    'llama-4-maverick-17b-128e',
+    400_711_848_960,
+    'header 401 583 781 376 less vision 871 932 416',
+    [2, 48, 8, 128, 2],
+  ],
+  ['Qwen3-Next', 'qwen3-next-80b-a3b', 79_674_391_296, '"80B"; transformers 5.23', [2, 12, 2, 256, 2]],
+  ['Qwen3.5', 'qwen3.5-35b-a3b', 34_660_610_688, '"35B"; transformers 5.23', [2, 10, 2, 256, 2]],
+  ['GLM-4', 'glm-4-9b-0414', 9_400_279_040, 'safetensors header; "9.4B"', [2, 40, 2, 128, 2]],
+  ['GLM-4', 'glm-4-32b-0414', 32_566_081_536, 'safetensors header; "32.6B"', [2, 61, 2, 128, 2]],
+  ['GLM-4-MoE', 'glm-4.5-air', 106_852_251_264, '"106B", without its MTP layer', [2, 46, 8, 128, 2]],
+  [
+    'GLM-4-MoE',
+    'glm-4.6',
+    352_797_829_024,
+    '"355B" with its MTP layer, which is left out',
+    [2, 92, 8, 128, 2],
+  ],
+  ['MiniMax-M2', 'minimax-m2', 228_689_764_864, '"230B"; transformers 5.23', [2, 62, 8, 128, 2]],
+  ['DeepSeek V3', 'kimi-k2', 1_026_408_232_448, '"1T"; transformers 5.23', [61, 512 + 64, 2]],
+  ['OLMo 2', 'olmo-2-7b', 7_298_617_344, 'safetensors header; "7.3B"', [2, 32, 32, 128, 2]],
+  ['OLMo 2', 'olmo-2-32b', 32_234_279_936, 'safetensors header; "32.2B"', [2, 64, 8, 128, 2]],
+  ['OLMo 3', 'olmo-3-7b', 7_298_011_136, 'safetensors header; "7.3B"', [2, 32, 32, 128, 2]],
+  ['Falcon', 'falcon-7b', 6_921_720_704, 'safetensors header less the second lm_head', [2, 32, 1, 64, 2]],
+  ['Falcon', 'falcon-40b', 41_303_293_952, '"41.3B" without the second lm_head', [2, 60, 8, 64, 2]],
+  ['GPT-NeoX', 'gpt-neox-20b', 20_554_567_680, '20 554 567 680 of arXiv 2204.06745', [2, 44, 64, 96, 2]],
+  ['GPT-NeoX', 'pythia-1.4b', 1_414_647_808, '1 414 647 808 of the Pythia model card', [2, 24, 16, 128, 2]],
+  ['GPT-NeoX', 'pythia-6.9b', 6_857_302_016, '6 857 302 016 of the Pythia model card', [2, 32, 32, 128, 2]],
+  ['GPT-NeoX', 'pythia-12b', 11_846_072_320, '11 846 072 320 of the Pythia model card', [2, 36, 40, 128, 2]],
+  ['Granite', 'granite-3.1-8b', 8_170_848_256, 'safetensors header; "8.17B"', [2, 40, 8, 128, 2]],
+  ['Granite-MoE', 'granite-3.1-3b-a800m', 3_298_793_472, 'safetensors header; "3.3B"', [2, 32, 8, 64, 2]],
+  ['Granite 4', 'granite-4.0-h-tiny', 6_939_037_248, 'safetensors header; "7B"', [2, 4, 4, 128, 2]],
+  ['Granite 4', 'granite-4.0-h-small', 32_207_337_984, 'safetensors header; "32B"', [2, 4, 8, 128, 2]],
+  ['Gemma 3n', 'gemma-3n-e4b', 6_835_235_568, 'transformers 5.23, text model', [2, 20, 2, 256, 2]],
+  ['Mamba', 'mamba-2.8b', 2_768_345_600, 'safetensors header; "2.8B"', [0]],
+  ['Mamba-2', 'mamba-codestral-7b', 7_285_403_648, '7 285 403 648 of the model card', [0]],
+  ['Jamba', 'jamba-mini', 51_570_323_328, 'safetensors header; "52B"', [2, 4, 8, 128, 2]],
 ];
 
 describe('families', () => {
@@ -62,6 +112,71 @@ describe('families', () => {
     const a = presetArchitecture(id);
     expect(a.family).toBe(family);
     expect(countParameters(a).total).toBe(parameters);
-    expect(kvBytesPerToken(a, 'bfloat16')).toBe(kv.reduce((product, one) => product * one));
+    expect(kvBytesPerToken(a, 'bfloat16')).toBe(kv.reduce((product, one) => product * one, 1));
   });
+});
+
+describe('active parameters', () => {
+  it.each([
+    // [preset, billions a token goes through as published, what is left out there]
+    ['gpt-oss-20b', 3.61, 'embedding'],
+    ['gpt-oss-120b', 5.13, 'embedding'],
+    ['llama-4-scout-17b-16e', 17, 'nothing'],
+    ['qwen3-next-80b-a3b', 3, 'both'],
+    ['glm-4.5-air', 12, 'both'],
+    ['glm-4.5', 32, 'both'],
+    ['minimax-m2', 10, 'both'],
+    ['kimi-k2', 32, 'embedding'],
+    ['granite-4.0-h-tiny', 1, 'nothing'],
+    ['granite-4.0-h-small', 9, 'nothing'],
+    ['jamba-mini', 12, 'nothing'],
+  ] as const)('of %s are the published %d B', (id, billions, leftOut) => {
+    const { active, embedding, lm_head } = countParameters(presetArchitecture(id));
+    const counted = active - { nothing: 0, embedding, both: embedding + lm_head }[leftOut];
+    // gpt-oss's table has two decimals, the others are rounded in their names.
+    const within = Number.isInteger(billions) ? 0.08 * billions + 0.45 : 0.005;
+    expect(Math.abs(counted / 1e9 - billions)).toBeLessThanOrEqual(within);
+  });
+});
+
+describe('states of recurrent layers', () => {
+  it.each([
+    // layers × (state + the convolution's last 3 inputs) elements of 2 bytes, whatever the length
+    ['qwen3-next-80b-a3b', 36 * (32 * 128 * 128 + 8192 * 3) * 2],
+    ['mamba-2.8b', 64 * (5120 * 16 + 5120 * 3) * 2],
+    ['mamba-codestral-7b', 64 * (128 * 64 * 128 + (8192 + 2 * 8 * 128) * 3) * 2],
+    ['jamba-mini', 28 * (8192 * 16 + 8192 * 3) * 2],
+    ['granite-4.0-h-tiny', 36 * (48 * 64 * 128 + (3072 + 2 * 128) * 3) * 2],
+    ['llama-3.1-8b', 0],
+  ])('%s keeps %d bytes a sequence', (id, bytes) => {
+    const a = presetArchitecture(id);
+    expect(stateBytesPerSequence(a, 'bfloat16')).toBe(bytes);
+    const at = (contextTokens: number) =>
+      kvCacheBytes(a, { kvCache: 'bfloat16', batchSize: 3, contextTokens }) -
+      3 * contextTokens * kvBytesPerToken(a, 'bfloat16');
+    expect([at(1), at(5000)]).toEqual([3 * bytes, 3 * bytes]);
+  });
+
+  it('are read and written once a decode step', () => {
+    const a = presetArchitecture('mamba-2.8b');
+    const bf16 = floatStorage('bfloat16');
+    const step = { phase: 'decode', batchSize: 4, newTokens: 1, contextTokens: 1000 } as const;
+    const { bytes } = totalWork(stageWork(a, step, bf16));
+    const state = 4 * stateBytesPerSequence(a, 'bfloat16');
+    expect([bytes.kv_read, bytes.kv_write]).toEqual([state, state]);
+  });
+});
+
+it('Gemma 3n reads keys of earlier layers, and keeps none for them', () => {
+  const a = presetArchitecture('gemma-3n-e2b');
+  const own = a.layers.filter(({ attention }) => attention.kind === 'grouped' && !attention.sharedKv);
+  expect([own.length, a.layers.length]).toEqual([20, 30]);
+});
+
+it('Llama 4 decodes against the keys of its own chunk', () => {
+  const a = presetArchitecture('llama-4-scout-17b-16e');
+  const step = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 10_000 } as const;
+  const { bytes } = totalWork(stageWork(a, step, floatStorage('bfloat16')));
+  // 36 layers of chunks of 8192, 12 of the whole length.
+  expect(bytes.kv_read).toBe((36 * (10_000 - 8192) + 12 * 10_000) * 2 * 8 * 128 * 2);
 });

@@ -147,7 +147,12 @@ function attention(
 ): Measured {
   const of = layer?.attention;
   if (!of || of.kind !== 'grouped')
-    return without('latent attention (MLA): no kernel of the suite has its form');
+    return without(
+      of?.kind === 'recurrent'
+        ? `${of.form}: no kernel of the suite has its form`
+        : 'latent attention (MLA): no kernel of the suite has its form',
+    );
+  if (of.chunked) return without('attention in chunks: no kernel of the suite has its form');
   const all = newTokens + contextTokens;
   const context = of.window === null ? all : Math.min(all, of.window);
   if (context < newTokens)
@@ -170,8 +175,12 @@ function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: Stag
   const tokens = shape.batchSize * (op.layer === null ? 1 : shape.newTokens);
   if (op.name === 'qk_norm') {
     const of = layer?.attention;
-    if (!of || of.kind !== 'grouped' || of.qkNorm !== 'rmsnorm')
-      return without('LayerNorm alone: the suite has it together with GELU');
+    if (!of || of.kind !== 'grouped' || of.qkNorm !== 'rmsnorm' || of.qkNormWide)
+      return without(
+        of?.kind === 'grouped' && of.qkNormWide
+          ? 'a norm over all heads of two widths at once'
+          : 'LayerNorm alone: the suite has it together with GELU',
+      );
     return as('rmsnorm', {
       tokens: tokens * (of.headCount + of.kvHeadCount),
       hidden: of.headDim,
@@ -187,7 +196,7 @@ function norm(a: Architecture, op: NecessaryOp, layer: Layer | null, shape: Stag
 
 function elementwise(op: NecessaryOp, layer: Layer | null, tokens: number, as: As): Measured {
   const { attention: of, mlp } = layer ?? {};
-  if (op.name === 'rotary' && of)
+  if (op.name === 'rotary' && of && of.kind !== 'recurrent')
     return of.kind === 'grouped'
       ? as('rope', { tokens, heads: of.headCount, kv_heads: of.kvHeadCount, head_dim: of.rotaryDim })
       : as('rope', { tokens, heads: of.headCount, kv_heads: 1, head_dim: of.ropeDim });

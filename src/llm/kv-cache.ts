@@ -9,6 +9,7 @@ import type { Architecture, Layer } from './architecture.js';
  */
 export function kvElementsPerToken(attention: Layer['attention'], tensorParallelSize = 1): number {
   if (attention.kind === 'latent') return attention.kvRank + attention.ropeDim;
+  if (attention.kind === 'recurrent' || attention.sharedKv) return 0;
   return 2 * kvHeadsPerDevice(attention.kvHeadCount, tensorParallelSize) * attention.headDim;
 }
 
@@ -36,6 +37,23 @@ export function kvBytesPerToken(a: Architecture, kvCache: DType, tensorParallelS
   return elements * bytesPerElement[kvCache];
 }
 
+/**
+ * Bytes of the states that a sequence has whatever its length, of all recurrent layers, on one device: that of the scan and
+ * the convolution's last inputs. They are kept in 16 bits at least.
+ */
+export function stateBytesPerSequence(
+  a: Pick<Architecture, 'layers'>,
+  kvCache: DType,
+  tensorParallelSize = 1,
+): number {
+  const elements = a.layers.reduce(
+    (n, { attention }) =>
+      attention.kind === 'recurrent' ? n + attention.stateElements + attention.convStateElements : n,
+    0,
+  );
+  return (elements * Math.max(2, bytesPerElement[kvCache])) / tensorParallelSize;
+}
+
 export interface KvCacheShape {
   kvCache: DType;
   batchSize: number;
@@ -49,7 +67,7 @@ export interface KvCacheShape {
   windows?: 'whole' | 'window' | { maxNumBatchedTokens: number; maxModelLen: number };
 }
 
-/** Bytes of the KV cache of a batch on one device, without an allocator's rounding to blocks. */
+/** Bytes of the KV cache and states of a batch on one device, without an allocator's rounding to blocks. */
 export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
   const { kvCache, batchSize, contextTokens, tensorParallelSize = 1, windows = 'whole' } = shape;
   let elements = 0;
@@ -57,7 +75,8 @@ export function kvCacheBytes(a: Architecture, shape: KvCacheShape): number {
     const kept = Math.min(contextTokens, keptTokens(attention.window, windows));
     elements += kept * kvElementsPerToken(attention, tensorParallelSize);
   }
-  return batchSize * elements * bytesPerElement[kvCache];
+  const states = stateBytesPerSequence(a, kvCache, tensorParallelSize);
+  return batchSize * (elements * bytesPerElement[kvCache] + states);
 }
 
 function keptTokens(window: number | null, windows: NonNullable<KvCacheShape['windows']>): number {

@@ -135,8 +135,14 @@ function describe({ attention, mlp }: Architecture['layers'][number]): string {
   const heads =
     attention.kind === 'latent'
       ? `latent attention ${attention.headCount} heads, rank ${attention.kvRank}`
-      : `attention ${attention.headCount}/${attention.kvHeadCount} heads × ${attention.headDim}` +
-        (attention.window === null ? '' : `, window ${attention.window}`);
+      : attention.kind === 'recurrent'
+        ? `${attention.form}, state ${attention.stateElements} elements`
+        : `attention ${attention.headCount}/${attention.kvHeadCount} heads × ${attention.headDim}` +
+          (attention.window === null
+            ? ''
+            : `, ${attention.chunked ? 'chunks of' : 'window'} ${attention.window}`) +
+          (attention.sharedKv ? ', keys and values of an earlier layer' : '');
+  if (mlp.kind === 'none') return heads;
   const inner =
     mlp.kind === 'dense'
       ? `MLP ${mlp.intermediateSize}`

@@ -41,6 +41,10 @@ export function emptyCache<B>(request: ResolvedRequest): CacheTensors<B> {
     windowed: hybridCache,
     layers: [],
     halves: ({ attention }, tokens) => {
+      if (attention.kind === 'recurrent') {
+        const each = (sequences * Math.max(2, b)) / parallel.tensor;
+        return [each * attention.convStateElements, each * attention.stateElements];
+      }
       const elements = kvElementsPerToken(attention, parallel.tensor);
       const { window } = attention;
       // A window is cut out of the whole prompt; its own storage comes with the first decode step.

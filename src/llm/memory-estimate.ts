@@ -1,7 +1,8 @@
 import { estimatedComponents, type EstimatedComponent } from '../model/memory-components.js';
 import type { Architecture } from './architecture.js';
+import { kvBytesPerToken } from './kv-cache.js';
 import { onnxPlace } from './memory-onnx.js';
-import { kvOf, type Confidence, type Part, type Place } from './memory-place.js';
+import type { Confidence, Part, Place } from './memory-place.js';
 import { withDefaults, type MemoryRequest, type ResolvedRequest } from './memory-request.js';
 import { devices, type Device } from './memory-shards.js';
 import { transformersPlace } from './memory-transformers.js';
@@ -102,7 +103,9 @@ function estimated(
     fits: capacityBytes === null ? null : found.every((place) => fitsOn(place, request, capacityBytes)),
     peak: found[fullest.gpu]!.peak,
     kvBytesPerToken: Math.max(
-      ...group.map((device) => kvOf(a, device, { ...request, hybridCache: false }, 1, 1)),
+      ...group.map(({ layers }) =>
+        kvBytesPerToken({ ...a, layers }, request.storage.kvCache, request.parallel.tensor),
+      ),
     ),
     kvNeededBytes: Math.max(...found.map(({ kvNeeded }) => kvNeeded)),
     kvPool: poolOf(a, group, found, request),

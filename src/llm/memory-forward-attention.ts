@@ -1,4 +1,4 @@
-import type { GroupedAttention, LatentAttention, Layer } from './architecture.js';
+import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from './architecture.js';
 import { isMasked, keysOf, normTensors, type CachedLayer, type Forward } from './memory-forward-parts.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
@@ -16,9 +16,34 @@ export function attentionTensors<B>(
   before: CachedLayer<B> | null,
 ): Attended<B> {
   const { attention } = layer;
+  if (attention.kind === 'recurrent') return recurrent(forward, layer, attention, before);
   return attention.kind === 'latent'
     ? latent(forward, layer, attention, before)
     : grouped(forward, layer, attention, before);
+}
+
+/** Projections, convolution and scan of a recurrence; the states are those of before, written in place. */
+function recurrent<B>(
+  forward: Forward<B>,
+  layer: Layer,
+  at: RecurrentMixer,
+  before: CachedLayer<B> | null,
+): Attended<B> {
+  const { memory, b, sequences, newTokens, tensor, cache } = forward;
+  const tokens = sequences * newTokens;
+  const projected = memory.malloc((tokens * at.inRows * b) / tensor);
+  const convolved = replaced(
+    memory,
+    memory.malloc((tokens * at.convChannels * b) / tensor),
+    (tokens * at.convChannels * b) / tensor,
+  );
+  const [convBytes, stateBytes] = cache.halves(layer, forward.cachedTokens + newTokens);
+  const cached = before ?? { keys: memory.malloc(convBytes), values: memory.malloc(stateBytes) };
+  const scanned = memory.malloc((tokens * at.innerSize * b) / tensor);
+  memory.free(convolved);
+  const output = memory.malloc(tokens * forward.a.hiddenSize * b);
+  freeAll(memory, [projected, scanned]);
+  return { output, cached, weights: [] };
 }
 
 function grouped<B>(

@@ -14,6 +14,7 @@ export function mlpTensors<B>(forward: Forward<B>, { mlp }: Layer, normed?: B): 
     return output;
   }
   at('mlp');
+  if (mlp.kind === 'none') throw new Error('a layer without an MLP has no tensors of one');
   const inner = (tokens * mlp.intermediateSize * b) / tensor;
   if (mlp.gated) {
     const output = a.family === 'Phi-3' ? gatedAtOnce(memory, inner, D) : gated(memory, inner, D);

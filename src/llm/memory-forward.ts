@@ -2,6 +2,7 @@ import type { Layer } from './architecture.js';
 import { attentionTensors } from './memory-forward-attention.js';
 import { mlpTensors } from './memory-forward-mlp.js';
 import { isMasked, keysOf, normTensors, type Forward } from './memory-forward-parts.js';
+import { rotaryDimOf } from './storage.js';
 import { freeAll, replaced, type TensorMemory } from './memory-tensors.js';
 
 /**
@@ -61,10 +62,12 @@ function maskTensors<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
 /** Cosines and sines; Gemma 3 has them twice, for its windowed layers too. */
 function rotaryTables<B>(forward: Forward<B>, layers: readonly Layer[]): B[] {
   const { memory, a, b, newTokens } = forward;
-  const [layer] = layers;
-  if (!layer || a.positionRows > 0) return [];
-  const { attention } = layer;
-  const width = attention.kind === 'latent' ? attention.ropeDim * (4 / b) : attention.rotaryDim;
+  if (a.positionRows > 0) return [];
+  const width = Math.max(
+    0,
+    ...layers.map(({ attention }) => rotaryDimOf(attention) * (attention.kind === 'latent' ? 4 / b : 1)),
+  );
+  if (width === 0) return [];
   const pairs = a.family === 'Gemma 3' ? 2 : 1;
   return Array.from({ length: 2 * pairs }, () => memory.malloc(newTokens * width * b));
 }
@@ -80,7 +83,13 @@ function layerTensors<B>(forward: Forward<B>, layer: Layer, index: number): B {
   const found = attentionTensors(forward, layer, cache.layers[index] ?? null);
   cache.layers[index] = found.cached;
   let attended = found.output;
-  if (a.family === 'Phi') {
+  if (layer.mlp.kind === 'none') {
+    memory.free(normed);
+    const output = memory.malloc(D);
+    memory.free(attended);
+    return output;
+  }
+  if (a.norms === 'parallel' || a.norms === 'parallel-two') {
     // Attention and MLP side by side, from the same norm.
     const moved = mlpTensors(forward, layer);
     const sum = memory.malloc(D);

@@ -1,6 +1,6 @@
 import type { EstimatedComponent } from '../model/memory-components.js';
 import type { Architecture } from './architecture.js';
-import { kvCacheBytes, type KvCacheShape } from './kv-cache.js';
+import { kvCacheBytes, kvElementsPerToken, type KvCacheShape } from './kv-cache.js';
 import type { ResolvedRequest } from './memory-request.js';
 import type { Device } from './memory-shards.js';
 
@@ -63,20 +63,24 @@ export function kvFormula(
   batchSize: number,
   tokens: number,
 ): string {
-  const first = a.layers[0]!.attention;
+  const caching = a.layers.filter(({ attention }) => kvElementsPerToken(attention) > 0);
+  const first = caching[0]?.attention;
   const { tensor } = request.parallel;
   const b = request.storage.kvCache;
-  const layers = request.parallel.pipeline > 1 ? 'layers of the GPU' : `${a.layers.length} layers`;
+  const layers = request.parallel.pipeline > 1 ? 'layers of the GPU' : `${caching.length} layers`;
+  const recurrent = a.layers.filter(({ attention }) => attention.kind === 'recurrent').length;
+  const states = recurrent === 0 ? '' : `states of ${recurrent} recurrent layers × batch ${batchSize}`;
+  if (!first || first.kind === 'recurrent') return states;
   const token =
     first.kind === 'latent'
       ? `${layers} × (rank ${first.kvRank} + rope ${first.ropeDim}) × ${b}`
       : `2 × ${layers} × ${Math.max(1, first.kvHeadCount / tensor)} KV heads × ${first.headDim} × ${b}`;
-  const windowed = a.layers.filter(({ attention }) => attention.window !== null).length;
+  const windowed = caching.filter(({ attention }) => attention.window !== null).length;
   const window =
     windowed === 0
       ? ''
       : request.hybridCache
         ? `; ${windowed} windowed layers keep their window`
         : `; ${windowed} windowed layers keep the whole length`;
-  return `${token} × ${tokens} tokens × batch ${batchSize}${window}`;
+  return `${token} × ${tokens} tokens × batch ${batchSize}${window}${states === '' ? '' : `; + ${states}`}`;
 }

@@ -14,7 +14,14 @@ export interface Device {
 }
 
 /** Matrices whose inputs are split, so that their biases are whole on every device. */
-const rowSplit = new Set(['o_proj', 'down_proj', 'experts_down_proj', 'shared_down_proj']);
+const rowSplit = new Set([
+  'o_proj',
+  'out_proj',
+  'x_proj',
+  'down_proj',
+  'experts_down_proj',
+  'shared_down_proj',
+]);
 /** Small matrices that every device holds whole: the latent projections of MLA, the gate of a shared expert. */
 const whole = new Set(['q_a_proj', 'kv_a_proj', 'shared_expert_gate', 'router', 'project_in', 'project_out']);
 
@@ -96,7 +103,9 @@ function vocabularyShard(t: Tensor, tensor: number, engine: MemoryEngine): Tenso
 }
 
 function layerShard(t: Tensor, layer: Layer, { tensor, expert }: Parallelism): Tensor {
-  if (t.kind === 'vector' || whole.has(t.name)) return t;
+  // States and their convolution lie with the channels and heads that they belong to.
+  if (t.name === 'conv' || t.name === 'scan_parameters') return split(t, tensor);
+  if (t.kind === 'vector' || t.component === 'projection' || whole.has(t.name)) return t;
   if (t.component === 'experts') {
     // An expert group smaller than the tensor group splits each expert over what is left of it.
     const within = expert === 1 ? tensor : Math.max(1, tensor / expert);
@@ -125,8 +134,8 @@ function checkParallel(a: Architecture, { tensor, pipeline, expert }: Parallelis
       fail(`impossible ${name}-parallel size: ${size}`, 'It counts devices.', `Give a whole number from 1.`);
     }
   }
-  const heads = a.layers[0]!.attention.headCount;
-  if (heads % tensor !== 0) {
+  const heads = a.layers.map(({ attention }) => attention.headCount).find((count) => count % tensor !== 0);
+  if (heads !== undefined) {
     fail(
       `${heads} attention heads cannot be split over a tensor-parallel group of ${tensor}`,
       'Each device computes a whole number of heads.',

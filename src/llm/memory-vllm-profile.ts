@@ -1,6 +1,6 @@
 import { bytesPerElement, type DType } from '../model/dtype.js';
 import type { ActivationEstimate } from './activations.js';
-import type { Architecture } from './architecture.js';
+import type { Architecture, Layer } from './architecture.js';
 import type { ResolvedRequest } from './memory-request.js';
 
 /** How vLLM is started, as far as its profiling run goes. */
@@ -18,6 +18,11 @@ export interface VllmProfileShape {
   secondRunner: boolean;
   /** The GPU's L2: Inductor empties it between two timings of a kernel, with a tensor of its size. */
   l2Bytes: number;
+}
+
+/** What a mixer without an MLP after it makes of a token: its projections, before and after the convolution. */
+function mixerWidth(attention: Layer['attention']): number {
+  return attention.kind === 'recurrent' ? attention.inRows + attention.convChannels : 0;
 }
 
 /** Models whose MLP keeps gate and up by name while it projects down: `gate_up, _ = …` in vllm/model_executor/models. */
@@ -45,7 +50,7 @@ export function onSecondRunner(
   { engineVersion }: Pick<ResolvedRequest, 'engineVersion'>,
 ): boolean {
   if (!isRecentVllm(engineVersion)) return false;
-  return a.layers.every(({ mlp }) => mlp.kind === 'dense') || expertsOnSecondRunner.has(a.modelType);
+  return a.layers.every(({ mlp }) => mlp.kind !== 'moe') || expertsOnSecondRunner.has(a.modelType);
 }
 
 /** Whether linear layers are cuBLAS's: FP8 ones are CUTLASS's or DeepGEMM's ("Selected CutlassFP8ScaledMMLinearKernel", 0.26). */
@@ -76,10 +81,12 @@ export function vllmActivationPeak(a: Architecture, shape: VllmProfileShape): Ac
   const b = bytesPerElement[shape.activations];
   const D = a.hiddenSize;
   const inner = Math.max(
-    ...a.layers.map(({ mlp }) =>
-      mlp.kind === 'dense'
-        ? (mlp.gated ? 3 : 2) * mlp.intermediateSize
-        : 3 * (mlp.expertsPerToken * mlp.intermediateSize + mlp.sharedIntermediateSize),
+    ...a.layers.map(({ attention, mlp }) =>
+      mlp.kind === 'none'
+        ? mixerWidth(attention)
+        : mlp.kind === 'dense'
+          ? (mlp.gated ? 3 : 2) * mlp.intermediateSize
+          : 3 * (mlp.expertsPerToken * mlp.intermediateSize + mlp.sharedIntermediateSize),
     ),
   );
   const dense = a.layers.every(({ mlp }) => mlp.kind === 'dense');

@@ -157,6 +157,7 @@ function besideOnCpu(ranks: number): Place['parts'] {
 
 function shardedMlp(layer: Layer, tensor: number): Layer {
   const { mlp } = layer;
+  if (mlp.kind === 'none') return layer;
   return mlp.kind === 'dense'
     ? { ...layer, mlp: { ...mlp, intermediateSize: mlp.intermediateSize / tensor } }
     : {
@@ -188,8 +189,11 @@ export function poolCapacity(
   poolBytes: number,
 ): PoolCapacity {
   const { blockSize, maxModelLen } = request;
-  const windowed = request.hybridCache && device.layers.some(({ attention }) => attention.window !== null);
-  if (windowed) {
+  // States of recurrent layers do not grow with the tokens, as windows do not from some length on.
+  const bounded = device.layers.some(
+    ({ attention }) => attention.kind === 'recurrent' || (request.hybridCache && attention.window !== null),
+  );
+  if (bounded) {
     const one = kvOf(a, device, request, 1, Math.ceil(maxModelLen / blockSize) * blockSize);
     const concurrency = poolBytes / one;
     return { tokens: Math.floor(concurrency * maxModelLen), blocks: null, concurrency };

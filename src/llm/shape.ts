@@ -27,12 +27,14 @@ export function checkShape({ batchSize, newTokens, contextTokens }: StageShape):
 
 /**
  * Σ over the new tokens of the keys each one attends to, causally: token i of T sees min(cached + i + 1, window) keys.
- * Without a window that is T·C − T(T−1)/2 with C = cached + T.
+ * Without a window that is T·C − T(T−1)/2 with C = cached + T. In chunks it sees the keys of its own chunk so far.
  */
 export function attendedKeys(
   { newTokens: T, contextTokens: cached }: StageShape,
   window: number | null,
+  chunked = false,
 ): number {
+  if (chunked && window !== null) return keysInChunks(cached + T, window) - keysInChunks(cached, window);
   const full = T * (cached + T) - (T * (T - 1)) / 2;
   if (window === null || cached + T <= window) return full;
   // The first `growing` tokens see fewer keys than the window holds, the others exactly the window.
@@ -40,7 +42,18 @@ export function attendedKeys(
   return growing * cached + (growing * (growing + 1)) / 2 + (T - growing) * window;
 }
 
+/** Σ over the first n tokens of their place in their chunk, from 1. */
+function keysInChunks(n: number, chunk: number): number {
+  const rest = n % chunk;
+  return (Math.floor(n / chunk) * chunk * (chunk + 1)) / 2 + (rest * (rest + 1)) / 2;
+}
+
 /** Cached tokens of a sequence that the stage must read: those the first new token can still see. */
-export function cachedKeysRead({ contextTokens }: StageShape, window: number | null): number {
+export function cachedKeysRead(
+  { contextTokens }: StageShape,
+  window: number | null,
+  chunked = false,
+): number {
+  if (chunked && window !== null) return contextTokens % window;
   return window === null ? contextTokens : Math.min(contextTokens, window - 1);
 }

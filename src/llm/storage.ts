@@ -1,5 +1,5 @@
 import { bytesPerElement, type DType } from '../model/dtype.js';
-import type { Architecture } from './architecture.js';
+import type { Architecture, Layer } from './architecture.js';
 import { allTensors, lmHead, type Tensor } from './tensors.js';
 
 /**
@@ -118,13 +118,18 @@ export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>):
   return sum;
 }
 
+/** Dimensions of a head that rotate; 0 without positions of this kind. */
+export function rotaryDimOf(attention: Layer['attention']): number {
+  if (attention.kind === 'recurrent') return 0;
+  return attention.kind === 'latent' ? attention.ropeDim : attention.rotaryDim;
+}
+
 /**
  * The cos/sin table that vLLM keeps: max positions × rotary dimension, 2 bytes each. null when the config does not say how
  * many positions there are; 0 with learned positions.
  */
 export function rotaryTableBytes(a: Architecture, bytes = 2): number | null {
-  const first = a.layers[0]?.attention;
-  const dim = first?.kind === 'latent' ? first.ropeDim : (first?.rotaryDim ?? 0);
+  const dim = Math.max(0, ...a.layers.map(({ attention }) => rotaryDimOf(attention)));
   if (dim === 0) return 0;
   return a.maxPositions === null ? null : a.maxPositions * dim * bytes;
 }

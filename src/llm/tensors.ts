@@ -1,4 +1,12 @@
-import type { Architecture, GroupedAttention, LatentAttention, Layer } from './architecture.js';
+import type {
+  Architecture,
+  ExtraTensor,
+  GroupedAttention,
+  LatentAttention,
+  Layer,
+  MoeMlp,
+  RecurrentMixer,
+} from './architecture.js';
 
 /** What a weight belongs to; every parameter is in exactly one. */
 export const components = [
@@ -67,6 +75,7 @@ export function modelTensors(a: Architecture): Tensor[] {
     list.push(vector({ layer: null, component: 'norm' }, 'final_norm', D, a.norm === 'layernorm'));
   }
   if (projected) list.push(linear(projection, 'project_out', a.embeddingDim, D));
+  list.push(...a.extra.map((one) => extraTensor(one, null)));
   if (!a.tiedEmbeddings) list.push(lmHead(a));
   return list;
 }
@@ -78,7 +87,17 @@ export function lmHead(a: Architecture): Tensor {
 
 /** Weights of one decoder layer. */
 export function layerTensors(a: Architecture, layer: Layer): Tensor[] {
-  return [...attentionTensors(a, layer), ...mlpTensors(a, layer), ...normTensors(a, layer)];
+  return [
+    ...attentionTensors(a, layer),
+    ...mlpTensors(a, layer),
+    ...normTensors(a, layer),
+    ...layer.extra.map((one) => extraTensor(one, layer.index)),
+  ];
+}
+
+function extraTensor({ name, kind, rows, columns }: ExtraTensor, layer: number | null): Tensor {
+  const component = kind === 'linear' ? 'projection' : kind === 'vector' ? 'norm' : 'embedding';
+  return { name, layer, component, kind, rows, columns, bias: 0, count: 1, active: 1 };
 }
 
 /** All weights of the model, each once. */
@@ -88,24 +107,46 @@ export function allTensors(a: Architecture): Tensor[] {
 
 function attentionTensors(a: Architecture, { index, attention }: Layer): Tensor[] {
   const part: Part = { layer: index, component: 'attention' };
+  if (attention.kind === 'recurrent') return recurrent(a, part, attention);
   return attention.kind === 'grouped' ? grouped(a, part, attention) : latent(a, part, attention);
 }
 
 function grouped(a: Architecture, part: Part, attention: GroupedAttention): Tensor[] {
   const D = a.hiddenSize;
-  const { headCount, kvHeadCount, headDim, qkvBias, outputBias, qkNorm } = attention;
-  const list = [
-    linear(part, 'q_proj', headCount * headDim, D, qkvBias),
-    linear(part, 'k_proj', kvHeadCount * headDim, D, qkvBias),
-    linear(part, 'v_proj', kvHeadCount * headDim, D, qkvBias),
-    linear(part, 'o_proj', D, headCount * headDim, outputBias),
-  ];
+  const { headCount, kvHeadCount, headDim, qkvBias, outputBias, qkNorm, qkNormWide } = attention;
+  const queries = headCount * headDim * (attention.outputGate ? 2 : 1);
+  const list = [linear(part, 'q_proj', queries, D, qkvBias)];
+  if (!attention.sharedKv) {
+    list.push(linear(part, 'k_proj', kvHeadCount * headDim, D, qkvBias));
+    list.push(linear(part, 'v_proj', kvHeadCount * headDim, D, qkvBias));
+  }
+  list.push(linear(part, 'o_proj', D, headCount * headDim, outputBias));
+  if (attention.sinks) list.push(vector(part, 'sinks', headCount));
   if (qkNorm !== 'none') {
     const norm: Part = { ...part, component: 'norm' };
-    list.push(vector(norm, 'q_norm', headDim, qkNorm === 'layernorm'));
-    list.push(vector(norm, 'k_norm', headDim, qkNorm === 'layernorm'));
+    const width = (heads: number): number => (qkNormWide ? heads * headDim : headDim);
+    list.push(vector(norm, 'q_norm', width(headCount), qkNorm === 'layernorm'));
+    if (!attention.sharedKv) list.push(vector(norm, 'k_norm', width(kvHeadCount), qkNorm === 'layernorm'));
   }
   return list;
+}
+
+function recurrent(a: Architecture, part: Part, mixer: RecurrentMixer): Tensor[] {
+  const D = a.hiddenSize;
+  const { inRows, innerSize, projectionBias, convChannels, convKernel, convBias, inner } = mixer;
+  return [
+    linear(part, 'in_proj', inRows, D, projectionBias),
+    // One filter a channel: not a matrix product over the channels.
+    { ...vector(part, 'conv', convChannels * convKernel), bias: convBias ? convChannels : 0 },
+    ...(inner
+      ? [
+          linear(part, 'x_proj', inner.rank + 2 * inner.stateSize, innerSize),
+          linear(part, 'dt_proj', innerSize, inner.rank, true),
+        ]
+      : []),
+    vector(part, 'scan_parameters', mixer.vectorElements),
+    linear(part, 'out_proj', D, innerSize, projectionBias),
+  ];
 }
 
 function latent(a: Architecture, part: Part, attention: LatentAttention): Tensor[] {
@@ -139,17 +180,22 @@ function mlpTensors(a: Architecture, { index, mlp }: Layer): Tensor[] {
       linear(part, 'down_proj', D, I, bias),
     ];
   }
+  if (mlp.kind === 'none') return [];
+  return moeTensors(D, index, mlp);
+}
+
+function moeTensors(D: number, index: number, mlp: MoeMlp): Tensor[] {
   const router: Part = { layer: index, component: 'router' };
   const experts: Part = { layer: index, component: 'experts' };
   const shared: Part = { layer: index, component: 'shared_experts' };
   const expert = (name: string, rows: number, columns: number): Tensor => ({
-    ...linear(experts, name, rows, columns),
+    ...linear(experts, name, rows, columns, mlp.bias),
     count: mlp.expertCount,
     active: mlp.expertsPerToken,
   });
   const S = mlp.sharedIntermediateSize;
   return [
-    linear(router, 'router', mlp.expertCount, D),
+    linear(router, 'router', mlp.expertCount, D, mlp.bias),
     ...(mlp.routerBias ? [vector(router, 'router_bias', mlp.expertCount)] : []),
     expert('experts_gate_proj', mlp.intermediateSize, D),
     expert('experts_up_proj', mlp.intermediateSize, D),
@@ -170,6 +216,8 @@ export const normNames = {
   pre: ['input_norm', 'post_attention_norm'],
   sandwich: ['input_norm', 'post_attention_norm', 'pre_feedforward_norm', 'post_feedforward_norm'],
   parallel: ['input_norm'],
+  'parallel-two': ['input_norm', 'post_attention_norm'],
+  single: ['input_norm'],
   post: ['attention_norm', 'mlp_norm'],
 } as const;
 

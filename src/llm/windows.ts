@@ -1,5 +1,5 @@
 import { configError, type ConfigFields } from './config-fields.js';
-import type { WindowRule } from './families.js';
+import type { WindowRule } from './family.js';
 
 /**
  * The sliding window of each layer: the keys a query sees, itself included, or null for full attention.
@@ -9,7 +9,8 @@ import type { WindowRule } from './families.js';
 export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount: number): (number | null)[] {
   if (rule === 'none') return Array.from({ length: layerCount }, () => null);
   // transformers 5 writes 0 for a Qwen whose window is switched off.
-  const window = fields.integerOrNull('sliding_window', { min: 0 });
+  const isChunked = rule === 'chunks';
+  const window = fields.integerOrNull(isChunked ? 'attention_chunk_size' : 'sliding_window', { min: 0 });
   const switchedOff =
     (rule === 'upper' || rule === 'switched') && !fields.boolean('use_sliding_window', false);
   if (window === null || window === 0 || switchedOff) return Array.from({ length: layerCount }, () => null);
@@ -21,9 +22,13 @@ export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount:
       throw configError('layer_types', length, `It must list one type for each of ${layerCount} layers.`);
     }
     return types.map((type: unknown) => {
-      if (type === 'sliding_attention') return window;
+      if (type === 'sliding_attention' || type === 'chunked_attention') return window;
       if (type === 'full_attention') return null;
-      throw configError('layer_types', type, 'Known types: full_attention, sliding_attention.');
+      throw configError(
+        'layer_types',
+        type,
+        'Known types: full_attention, sliding_attention, chunked_attention.',
+      );
     });
   }
 
@@ -32,7 +37,16 @@ export function layerWindows(fields: ConfigFields, rule: WindowRule, layerCount:
     switched: () => true,
     alternate: (index) => index % 2 === 0,
     pattern: (index) => (index + 1) % fields.integer(['sliding_window_pattern'], { fallback: 6 }) !== 0,
+    chunks: chunkedLayers(fields),
     upper: (index) => index >= fields.integer(['max_window_layers'], { min: 0, fallback: layerCount }),
   };
   return Array.from({ length: layerCount }, (_, index) => (slides[rule](index) ? window : null));
+}
+
+/** Llama 4: layers with rotary positions are chunked; no_rope_layers marks those with 1, else every fourth has none. */
+function chunkedLayers(fields: ConfigFields): (index: number) => boolean {
+  const listed = fields.raw('no_rope_layers');
+  if (Array.isArray(listed) && listed.length > 0) return (index) => listed[index] === 1;
+  const interval = fields.integer(['no_rope_layer_interval'], { fallback: 4 });
+  return (index) => (index + 1) % interval !== 0;
 }

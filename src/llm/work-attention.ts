@@ -1,5 +1,5 @@
 import { bytesPerElement } from '../model/dtype.js';
-import type { GroupedAttention, LatentAttention, Layer } from './architecture.js';
+import type { GroupedAttention, LatentAttention, Layer, RecurrentMixer } from './architecture.js';
 import { kvElementsPerToken } from './kv-cache.js';
 import { linearOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
 import { attendedKeys, cachedKeysRead } from './shape.js';
@@ -11,6 +11,7 @@ type Named = (name: string) => Tensor;
 /** Operations from a layer's normed input to what its output projection yields. */
 export function attentionOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
   const { attention } = layer;
+  if (attention.kind === 'recurrent') return recurrentOps(stage, layer.index, attention, tensor);
   const inner =
     attention.kind === 'grouped'
       ? groupedOps(stage, layer.index, attention, tensor)
@@ -20,11 +21,17 @@ export function attentionOps(stage: Stage, layer: Layer, tensor: Named): Necessa
 
 function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, tensor: Named): NecessaryOp[] {
   const { tokens, shape, storage } = stage;
-  const { headCount: H, kvHeadCount: KV, headDim, rotaryDim, window, qkNorm } = attention;
-  const ops = [linearOp(stage, 'qkv_proj', [tensor('q_proj'), tensor('k_proj'), tensor('v_proj')], tokens)];
+  const { headCount: H, headDim, rotaryDim, window, chunked, qkNorm, sharedKv, outputGate } = attention;
+  // Heads whose keys and values are made here; the cache read may be an earlier layer's.
+  const KV = sharedKv ? 0 : attention.kvHeadCount;
+  const ops = [
+    sharedKv
+      ? linearOp(stage, 'q_proj', [tensor('q_proj')], tokens)
+      : linearOp(stage, 'qkv_proj', [tensor('q_proj'), tensor('k_proj'), tensor('v_proj')], tokens),
+  ];
   if (qkNorm !== 'none') {
     const heads = tokens * (H + KV) * headDim;
-    const norms = [tensor('q_norm'), tensor('k_norm')];
+    const norms = [tensor('q_norm'), ...(sharedKv ? [] : [tensor('k_norm')])];
     ops.push(
       operation(stage, 'qk_norm', 'norm', layer, heads, heads, {
         weights: norms.reduce((n, t) => n + tensorBytes(t, storage.weights), 0),
@@ -38,15 +45,59 @@ function groupedOps(stage: Stage, layer: number, attention: GroupedAttention, te
   }
   // Scores and values: 2·head_dim multiply-adds a query head and key. The new keys and values come from the activations
   // and go to the cache; of the cache only what was there before is read.
-  const kvBytes = kvElementsPerToken(attention) * bytesPerElement[storage.kvCache];
+  const readBytes = kvElementsPerToken({ ...attention, sharedKv: false }) * bytesPerElement[storage.kvCache];
+  const kvBytes = sharedKv ? 0 : readBytes;
+  // Keys of this very stage that an earlier layer made come from the cache too.
+  const own = sharedKv ? shape.newTokens : 0;
+  const sinks = attention.sinks ? tensor('sinks') : null;
   ops.push(
     operation(stage, 'attention', 'attention', layer, tokens * (H + 2 * KV) * headDim, tokens * H * headDim, {
-      flops: 4 * H * headDim * shape.batchSize * attendedKeys(shape, window),
-      kvRead: shape.batchSize * cachedKeysRead(shape, window) * kvBytes,
+      flops: 4 * H * headDim * shape.batchSize * attendedKeys(shape, window, chunked),
+      kvRead: shape.batchSize * (cachedKeysRead(shape, window, chunked) + own) * readBytes,
       kvWrite: tokens * kvBytes,
+      weights: sinks ? tensorBytes(sinks, storage.weights) : 0,
+      parameters: sinks ? parametersOf(sinks) : 0,
     }),
   );
+  if (outputGate) {
+    const gated = tokens * H * headDim;
+    ops.push(operation(stage, 'output_gate', 'elementwise', layer, 2 * gated, gated));
+  }
   return ops;
+}
+
+/**
+ * A recurrence: its state is read and written once a stage, however many tokens that has. FLOPs are those of the recurrent
+ * form; the chunked form of a prefill does more, on tensor cores.
+ */
+function recurrentOps(stage: Stage, layer: number, mixer: RecurrentMixer, tensor: Named): NecessaryOp[] {
+  const { tokens, shape, storage } = stage;
+  const { convChannels, convStateElements, innerSize, inner, inRows } = mixer;
+  const stateBytes = Math.max(2, bytesPerElement[storage.kvCache]) * shape.batchSize;
+  const isFirst = shape.phase === 'prefill' && shape.contextTokens === 0;
+  const held = (name: string, elements: number, flops: number) => ({
+    flops: tokens * flops,
+    kvRead: isFirst ? 0 : elements * stateBytes,
+    kvWrite: elements * stateBytes,
+    weights: tensorBytes(tensor(name), storage.weights),
+    parameters: parametersOf(tensor(name)),
+  });
+  const conv = tokens * convChannels;
+  const scan = held('scan_parameters', mixer.stateElements, mixer.scanFlops);
+  const inputs = tokens * (inRows + (inner ? inner.rank + 2 * inner.stateSize : 0));
+  return [
+    linearOp(stage, 'in_proj', [tensor('in_proj')], tokens),
+    // One filter a channel is no matrix product.
+    operation(stage, 'conv', 'other', layer, conv, conv, held('conv', convStateElements, 0)),
+    ...(inner
+      ? [
+          linearOp(stage, 'x_proj', [tensor('x_proj')], tokens),
+          linearOp(stage, 'dt_proj', [tensor('dt_proj')], tokens),
+        ]
+      : []),
+    operation(stage, 'scan', 'attention', layer, inputs, tokens * innerSize, scan),
+    linearOp(stage, 'out_proj', [tensor('out_proj')], tokens),
+  ];
 }
 
 /**

@@ -7,6 +7,7 @@ type Named = (name: string) => Tensor;
 
 /** Operations from the MLP's normed input to its output. */
 export function mlpOps(stage: Stage, layer: Layer, tensor: Named): NecessaryOp[] {
+  if (layer.mlp.kind === 'none') return [];
   return layer.mlp.kind === 'dense'
     ? denseOps(stage, layer.index, layer.mlp, tensor)
     : moeOps(stage, layer.index, layer.mlp, tensor);

@@ -1,4 +1,4 @@
-import type { Architecture, Layer } from './architecture.js';
+import type { Architecture, ExtraTensor, Layer } from './architecture.js';
 import { linearOp, normOp, operation, type NecessaryOp, type Stage } from './necessary-op.js';
 import { checkShape, type StageShape } from './shape.js';
 import { tensorBytes, type Storage } from './storage.js';
@@ -59,7 +59,37 @@ function inputOps(stage: Stage): NecessaryOp[] {
     }),
   ];
   if (projected) ops.push(linearOp(stage, 'project_in', [tensor('project_in')], tokens));
-  return ops;
+  return [...ops, ...extraOps(stage, a.extra, tensor, null)];
+}
+
+/** Weights that one family adds: each token goes through the matrices and looks up its row of a table. */
+function extraOps(
+  stage: Stage,
+  extra: readonly ExtraTensor[],
+  tensor: (name: string) => Tensor,
+  layer: number | null,
+): NecessaryOp[] {
+  const { tokens, storage } = stage;
+  return extra.map(({ name, kind, rows, columns }) => {
+    if (kind === 'linear') return linearOp(stage, name, [tensor(name)], tokens);
+    const isTable = kind === 'embedding';
+    const width = isTable ? columns : rows;
+    const t = tensor(name);
+    return operation(
+      stage,
+      name,
+      isTable ? 'embedding' : 'norm',
+      layer,
+      isTable ? 0 : tokens * width,
+      tokens * width,
+      {
+        weights: isTable
+          ? tokens * tensorBytes({ ...t, rows: 1 }, storage.weights)
+          : tensorBytes(t, storage.weights),
+        parameters: parametersOf(t),
+      },
+    );
+  });
 }
 
 function outputOps(stage: Stage): NecessaryOp[] {
@@ -69,13 +99,17 @@ function outputOps(stage: Stage): NecessaryOp[] {
   const ops: NecessaryOp[] = [];
   // The last layer's additions happen in this norm: its output, the residual, and in parallel layers both branches.
   if (a.finalNorm) {
-    ops.push(normOp(stage, tensor('final_norm'), sampled, a.norms === 'parallel' ? 3 : 2, 1));
+    ops.push(normOp(stage, tensor('final_norm'), sampled, isParallel(a) ? 3 : 2, 1));
   }
   if (a.embeddingDim !== a.hiddenSize) {
     ops.push(linearOp(stage, 'project_out', [tensor('project_out')], sampled));
   }
   ops.push(lmHeadOp(stage, sampled));
   return ops;
+}
+
+function isParallel({ norms }: Architecture): boolean {
+  return norms === 'parallel' || norms === 'parallel-two';
 }
 
 function lmHeadOp(stage: Stage, sampled: number): NecessaryOp {
@@ -89,6 +123,11 @@ function lmHeadOp(stage: Stage, sampled: number): NecessaryOp {
 }
 
 function layerOps(stage: Stage, layer: Layer): NecessaryOp[] {
+  const tensor = lookup(layerTensors(stage.a, layer));
+  return [...blockOps(stage, layer), ...extraOps(stage, layer.extra, tensor, layer.index)];
+}
+
+function blockOps(stage: Stage, layer: Layer): NecessaryOp[] {
   const { a, tokens } = stage;
   const tensor = lookup(layerTensors(a, layer));
   const attention = attentionOps(stage, layer, tensor);
@@ -102,6 +141,11 @@ function layerOps(stage: Stage, layer: Layer): NecessaryOp[] {
   switch (a.norms) {
     case 'pre':
       return [entry(2), ...attention, norm('post_attention_norm', 2, 2), ...mlp];
+    case 'single':
+      return [entry(2), ...attention];
+    case 'parallel-two':
+      // Reads what the first norm made of the residual stream.
+      return [entry(3), ...attention, norm('post_attention_norm', 1, 1), ...mlp];
     case 'parallel':
       return [entry(3), ...attention, ...mlp];
     case 'sandwich':

@@ -20,7 +20,9 @@ BATCH, PROMPT = 2, 7
 
 def build(config, device, **options):
     config = {k: v for k, v in config.items() if k not in ("quantization_config", "torch_dtype")}
-    settings = AutoConfig.for_model(config.pop("model_type"), **config)
+    model_type = config.pop("model_type")
+    # Kimi K2 is published with code of its own, which is DeepSeek V3's.
+    settings = AutoConfig.for_model({"kimi_k2": "deepseek_v3"}.get(model_type, model_type), **config)
     with torch.device(device):
         return AutoModelForCausalLM.from_config(settings, attn_implementation="eager", **options).eval()
 
@@ -73,7 +75,9 @@ def main():
             trained, router_bias = parameters(model)
             ids = torch.randint(1, 100, (BATCH, PROMPT))
             prefill, out = flops(model, input_ids=ids)
-            decode, _ = flops(model, input_ids=ids[:, :1], past_key_values=out.past_key_values)
+            # Mamba hands on its states by another name.
+            past = getattr(out, "past_key_values", None)
+            decode = past and flops(model, input_ids=ids[:, :1], past_key_values=past)[0]
             result["tiny"][name] = {
                 "parameters": trained,
                 "router_bias": router_bias,

@@ -1,0 +1,82 @@
+import type { ExtraTensor, RecurrentMixer } from './architecture.js';
+import type { ConfigFields } from './config-fields.js';
+
+/** A fixed property of the family, or a config field with the family's default. */
+export type Rule = boolean | { field: string; fallback: boolean };
+
+/**
+ * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm
+ * feeds attention and MLP side by side (phi-2); parallel-two: each has its own (GPT-NeoX). post: after attention and
+ * after the MLP, before (OLMo 2) or after (OPT-350m) the residual addition. single: before the mixer, with no MLP (Mamba).
+ */
+export type NormPlacement = 'pre' | 'sandwich' | 'parallel' | 'parallel-two' | 'post' | 'single';
+
+/**
+ * Which layers attend through a sliding window when `layer_types` does not say it. all: every layer, when the window
+ * is set. upper: layers from max_window_layers on, when use_sliding_window. switched: every layer, when
+ * use_sliding_window. alternate: even layers. pattern: all but every sliding_window_pattern-th. chunks: as pattern, with
+ * chunks of attention_chunk_size in place of windows (Llama 4).
+ */
+export type WindowRule = 'none' | 'all' | 'upper' | 'switched' | 'alternate' | 'pattern' | 'chunks';
+
+export interface MoeFields {
+  experts: readonly string[];
+  expertSize: string;
+  /** A size of its own, a count of experts of the routed size, or nothing. */
+  shared: { sizeField: string; gate: boolean } | { countField: string } | null;
+  /**
+   * every: all layers. step: decoder_sparse_step and mlp_only_layers. first-dense: first_k_dense_replace, moe_layer_freq.
+   * interleaved: moe_layers or interleave_moe_layer_step (Llama 4). period: expert_layer_period and _offset (Jamba).
+   * counted: all layers, unless there are no experts (Granite 4).
+   */
+  layers: 'every' | 'step' | 'first-dense' | 'interleaved' | 'period' | 'counted';
+  /** A bias per expert that only steers the choice (DeepSeek V3 e_score_correction_bias). */
+  routerBias: Rule;
+  /** Biases of the router and of every expert. */
+  bias?: boolean;
+}
+
+/**
+ * Layers with a state in place of a cache. `of` says which layers: every one, those that `layer_types` (or
+ * layers_block_type) calls so, all but every full_attention_interval-th, all but attn_layer_period's (Jamba).
+ */
+export interface RecurrentFields {
+  form: RecurrentMixer['form'];
+  of: 'every' | 'layer-types' | 'interval' | 'period';
+  /** Norms of Jamba's step size and states. */
+  innerNorms?: boolean;
+}
+
+export interface Extra {
+  model: ExtraTensor[];
+  layer: ExtraTensor[];
+}
+
+export interface Family {
+  name: string;
+  attention: 'grouped' | 'latent';
+  norm: 'rmsnorm' | 'layernorm';
+  norms: NormPlacement | ((fields: ConfigFields) => NormPlacement);
+  gated: boolean;
+  qkvBias: Rule;
+  outputBias: Rule;
+  mlpBias: Rule;
+  lmHeadBias: boolean;
+  qkNorm: 'none' | 'rmsnorm' | { field: string; kind: 'layernorm' | 'rmsnorm'; fallback?: boolean };
+  qkNormWide?: boolean;
+  outputGate?: boolean;
+  sinks?: boolean;
+  /** KV heads where the config says them in a way of its own. */
+  kvHeads?: (fields: ConfigFields, headCount: number) => number;
+  tied: boolean;
+  /** Learned positions hold max positions + offset rows; rotary turns this share of the head dimension. */
+  positions: { kind: 'rotary'; fraction: number } | { kind: 'learned'; offset: number };
+  window: WindowRule;
+  moe: MoeFields | null;
+  /** Width of layers without experts, where the config has a name of its own for it. */
+  denseSize?: string;
+  recurrent?: RecurrentFields;
+  extra?: (fields: ConfigFields, hiddenSize: number, layerCount: number) => Extra;
+  /** Values the family's class supplies when a published config.json leaves them out. */
+  defaults: Readonly<Record<string, number | boolean>>;
+}
