@@ -2,15 +2,20 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { relative, resolve } from 'node:path';
 import process from 'node:process';
 import type { Known } from '../capture/sweep/expected.js';
-import type { Journal } from '../capture/sweep/journal.js';
+import { isLeft, type Journal } from '../capture/sweep/journal.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
 import { document, type Document } from '../model/document.js';
-import { sweepVersion, type SweepResult, type SweepRun } from '../model/documents/sweep.js';
-import { exitCodeOf, InferscopeError } from '../model/errors.js';
+import {
+  sweepVersion,
+  type SweepFailure,
+  type SweepResult,
+  type SweepRun,
+} from '../model/documents/sweep.js';
+import { exitCodeOf, InferscopeError, type ErrorCode } from '../model/errors.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './run-interrupt.js';
 import type { SweepTyped } from './sweep.js';
@@ -34,7 +39,6 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
   const gpus = await watchGpus();
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
-    const { isLeft } = await import('../capture/sweep/journal.js');
     await expectRuns(
       journal.sweep.runs.filter(isLeft),
       asked?.dimensions ?? new Map(),
@@ -129,8 +133,9 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
   const release = claimFolder(journal.folder);
   const progress = sweepProgress(journal.sweep, typed.quiet === true);
   const secrets = secretsOf(journal.sweep);
+  let obstacle: SweepFailure | null;
   try {
-    await interruptibleTwice((signal, kill) =>
+    obstacle = await interruptibleTwice((signal, kill) =>
       runSweep(journal, {
         execute: executeHere,
         gpus,
@@ -154,14 +159,19 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
     print(sweepText(documentOf(journal.sweep), terminalWidth()));
   }
   if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
-  finish(journal);
+  finish(journal, obstacle);
 }
 
-/** How to go on, and the exit code: 130 stopped, 4 a configuration failed, 3 the machine did not let one run. */
-function finish({ path, sweep }: Journal): void {
+/** How to go on, and the exit code: 3 the machine did not let runs begin, 130 stopped, 4 a configuration failed. */
+function finish({ path, sweep }: Journal, obstacle: SweepFailure | null): void {
   const resume = `inferscope sweep --resume ${relative(process.cwd(), path)}`;
   const is = (...outcomes: SweepRun['outcome'][]) => sweep.runs.some((run) => outcomes.includes(run.outcome));
-  if (sweep.status === 'interrupted') {
+  if (obstacle !== null) {
+    const { code, what, why, fix } = obstacle;
+    const left = `Not begun or not finished: ${sweep.runs.filter(isLeft).length} of ${sweep.runs.length} runs.`;
+    const parts = { what, why: `${why}\n${left}`, fix: `${fix}\nThen: ${resume}` };
+    process.exitCode = reportError(new InferscopeError(code as ErrorCode, parts), false);
+  } else if (sweep.status === 'interrupted') {
     warn(`stopped; everything measured is kept. Go on with: ${resume}`);
     process.exitCode = exitCodeOf.E_INTERRUPTED;
   } else if (is('failed', 'partial', 'timed_out')) {
@@ -170,8 +180,5 @@ function finish({ path, sweep }: Journal): void {
       `${retryable ? 'try what failed for the machine again' : 'try what failed again'}: ${resume}${retryable ? '' : ' --retry-failed'}`,
     );
     process.exitCode = exitCodeOf.E_WORKLOAD_FAILED;
-  } else if (is('not_run')) {
-    warn(`some runs could not begin. Go on with: ${resume}`);
-    process.exitCode = exitCodeOf.E_DISK_FULL;
   }
 }

@@ -19,6 +19,7 @@ export const exitCodeOf = {
   E_ENGINE_MISSING: 3,
   E_HOME_UNWRITABLE: 3,
   E_DISK_FULL: 3,
+  E_DOCKER: 3,
   E_TOOL_MISSING: 3,
   E_TOOL_VERSION: 3,
   E_TOOL_FAILED: 3,

@@ -217,6 +217,25 @@ test('too little disk: nothing is begun, and it says how to go on', () => {
   expect(ran.stderr).toContain('inferscope sweep --resume full/sweep-');
 });
 
+test('without Docker a sweep of containers ends at its first run, and goes on from there', () => {
+  const noDocker = { INFERSCOPE_DOCKER: join(at.scratch, 'no-docker') };
+  const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];
+  const asked = ['sweep', ...shape, '--container', 'c', '--output', 'docker'];
+  for (const args of [asked, ['sweep', '--resume', '--output', 'docker']]) {
+    const ran = inferscope(at, args, noDocker);
+    expect(ran.status, ran.stderr).toBe(3);
+    expect(ran.stderr.match(/^error: .* \(E_DOCKER\)$/gm)).toHaveLength(1);
+    expect(ran.stderr).toMatch(/Then: inferscope sweep --resume docker\/sweep-.*\.json/);
+    const { runs, status } = journal('docker');
+    expect(status).toBe('interrupted');
+    expect(runs.map(({ outcome, attempts }) => [outcome, attempts])).toEqual([
+      ['not_run', 1],
+      ['pending', 0],
+      ['pending', 0],
+    ]);
+  }
+}, 60_000);
+
 test('bad input is told before anything runs, with what to type', () => {
   const fails = (args: string[], exit: number, code: string) =>
     expectFailure(inferscope(at, ['sweep', ...args, '--json']), exit, code);

@@ -39,7 +39,7 @@ interface Place {
 
 /**
  * The engine in a container that is up: checked, the probe copied in, a Python of its own as the engine's interpreter.
- * @throws E_TOOL_MISSING, E_PERMISSION, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING,
+ * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED, E_ENGINE_MISSING,
  *   E_MODEL_NOT_FOUND … with docker's own words
  */
 export const openContainer: OpenTarget = async (target): Promise<MemoryTarget> => {

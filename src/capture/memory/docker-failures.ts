@@ -14,14 +14,14 @@ interface Known {
 const known: Known[] = [
   {
     words: /permission denied while trying to connect to the (?:Docker daemon socket|docker API)/i,
-    code: 'E_PERMISSION',
+    code: 'E_DOCKER',
     what: () => 'this user may not talk to Docker',
     why: 'The daemon socket refuses it',
     fix: () => 'Type: sudo usermod -aG docker $USER – log in again, or run with sudo.',
   },
   {
     words: /Cannot connect to the Docker daemon|error during connect|dial unix \S+: connect: (?!permission)/i,
-    code: 'E_TOOL_FAILED',
+    code: 'E_DOCKER',
     what: () => 'Docker does not answer',
     why: 'Its daemon is not running, or DOCKER_HOST names another one',
     fix: () => 'Type: sudo systemctl start docker – docker info says when it is up.',
@@ -67,7 +67,7 @@ export function dockerFailure(
 ): InferscopeError {
   const { startError, timedOut, exitCode } = answer;
   if (startError !== null) {
-    return new InferscopeError('E_TOOL_MISSING', {
+    return new InferscopeError('E_DOCKER', {
       what: `docker cannot be started (${startError})`,
       why: 'The engine of a container is reached through the docker command.',
       fix: 'Install Docker, or name one that speaks as it does: INFERSCOPE_DOCKER=podman',

@@ -64,7 +64,7 @@ export interface ContainerFacts {
 
 /**
  * Checks that a container is up.
- * @throws E_TOOL_MISSING, E_PERMISSION, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED with what to type
+ * @throws E_DOCKER, E_TOOL_FAILED, E_USAGE, E_WORKLOAD_FAILED with what to type
  */
 export async function inspectContainer(container: string): Promise<ContainerFacts> {
   const text = await dockerOk(['inspect', '--type', 'container', container], container);

@@ -43,8 +43,8 @@ describe('what docker says, and what to type', () => {
     [words.missing, 'E_USAGE', 'there is no container c', 'docker ps -a'],
     [words.stopped, 'E_WORKLOAD_FAILED', 'the container c is not running', 'docker start c'],
     [words.paused, 'E_WORKLOAD_FAILED', 'the container c is paused', 'docker unpause c'],
-    [words.forbidden, 'E_PERMISSION', 'this user may not talk to Docker', 'usermod -aG docker'],
-    [words.down, 'E_TOOL_FAILED', 'Docker does not answer', 'systemctl start docker'],
+    [words.forbidden, 'E_DOCKER', 'this user may not talk to Docker', 'usermod -aG docker'],
+    [words.down, 'E_DOCKER', 'Docker does not answer', 'systemctl start docker'],
   ])('%s', (stderr, code, what, fix) => {
     const failure = dockerFailure(answer({ stderr }), 'c', ['exec']);
     expect(failure).toMatchObject({ code, parts: { what } });

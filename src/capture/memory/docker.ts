@@ -45,7 +45,7 @@ export async function docker(
 
 /**
  * A docker command that has to work.
- * @throws E_TOOL_MISSING, E_PERMISSION, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own words
+ * @throws E_DOCKER, E_TOOL_FAILED, E_WORKLOAD_FAILED, E_TIMEOUT with docker's own words
  */
 export async function dockerOk(
   args: readonly string[],

@@ -86,6 +86,7 @@ const faults: readonly (InfrastructureFault & { words: RegExp })[] = [
 const faultCodes: Partial<Record<ErrorCode, string>> = {
   E_SERVER_UNREACHABLE: 'the server did not answer',
   E_DISK_FULL: 'the disk was full',
+  E_DOCKER: 'Docker could not be used',
 };
 
 /**

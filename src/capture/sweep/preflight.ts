@@ -28,7 +28,7 @@ export function diskFailure(folders: readonly string[], leastBytes: number): Swe
       code: 'E_DISK_FULL',
       what: `too little free disk at ${folder}`,
       why: `${gib(free)} are free; ${gib(leastBytes)} are kept free for results, logs and sessions (--min-free-disk).`,
-      fix: 'Free space there, then continue: inferscope sweep --resume',
+      fix: 'Free space there.',
       infrastructure: true,
     };
   }

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { SweepRun } from '../../model/documents/sweep.js';
+import type { SweepFailure, SweepRun } from '../../model/documents/sweep.js';
 import { stampOf } from '../../model/result-names.js';
+import { diskObstacle, obstacleOf, type Obstacle } from './environment-failure.js';
 import type { ExecuteRun } from './execute-run.js';
 import { isLeft, ownProcess, writeJournal, type Journal } from './journal.js';
 import { stampedOutput, stampRun } from './plan.js';
@@ -26,24 +27,29 @@ export interface SweepControl {
 
 /**
  * Carries out what is left of a sweep, one run after the other; the journal holds every change as soon as it happens.
- * Never throws for a run that failed: the others run all the same.
+ * Never throws for a run that failed: the others run all the same, but those that its environment would make fail too.
+ * @returns the first failure of the environment that kept runs from being begun
  */
-export async function runSweep(journal: Journal, control: SweepControl): Promise<void> {
+export async function runSweep(journal: Journal, control: SweepControl): Promise<SweepFailure | null> {
   const { sweep } = journal;
   sweep.status = 'running';
   sweep.process = ownProcess();
   adoptFinished(journal);
   writeJournal(journal);
+  const obstacles: Obstacle[] = [];
   for (const run of sweep.runs) {
-    if (!isLeft(run)) continue;
+    if (!isLeft(run) || obstacles.some(({ blocks }) => blocks(run))) continue;
     if (control.signal.aborted) break;
-    await carryOut(run, journal, control);
+    const obstacle = await carryOut(run, journal, control);
+    if (obstacle) obstacles.push(obstacle);
     control.onRun({ type: 'end', run });
   }
-  sweep.status = control.signal.aborted && sweep.runs.some(isLeft) ? 'interrupted' : 'complete';
+  const stopped = control.signal.aborted || obstacles.length > 0;
+  sweep.status = stopped && sweep.runs.some(isLeft) ? 'interrupted' : 'complete';
   sweep.ended_at = new Date().toISOString();
   sweep.process = null;
   writeJournal(journal);
+  return obstacles[0]?.failure ?? null;
 }
 
 /** A sweep that was killed left its last run to finish alone: its profile is as good as any other. */
@@ -66,13 +72,16 @@ function adoptFinished({ sweep, folder }: Journal): void {
   }
 }
 
-async function carryOut(run: SweepRun, journal: Journal, control: SweepControl): Promise<void> {
+/** @returns what keeps other runs from being begun too */
+async function carryOut(run: SweepRun, journal: Journal, control: SweepControl): Promise<Obstacle | null> {
   const { sweep } = journal;
   Object.assign(run, { attempts: 0, failure: null, issues: [] });
+  let obstacle: Obstacle | null = null;
   for (;;) {
     const full = diskFailure(control.folders, sweep.protocol.min_free_bytes);
     if (full) {
       Object.assign(run, { outcome: 'not_run', failure: full });
+      obstacle = diskObstacle(full);
       break;
     }
     const held = await control.gpus.cleared(control.signal);
@@ -82,6 +91,12 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
     }
     const outcome = await attempt(run, journal, control);
     Object.assign(run, { ...outcome, issues: [...(held ? [held] : []), ...outcome.issues], pid: null });
+    obstacle = obstacleOf(run);
+    if (obstacle) {
+      run.failure = obstacle.failure = { ...obstacle.failure, infrastructure: true };
+      if (run.outcome === 'failed') run.outcome = 'not_run';
+      break;
+    }
     const again = outcome.failure?.infrastructure === true && run.attempts <= sweep.protocol.retries;
     if (!again || control.signal.aborted) break;
     control.onRun({ type: 'retry', run });
@@ -89,6 +104,7 @@ async function carryOut(run: SweepRun, journal: Journal, control: SweepControl):
     await sleep(retryPauseMs, null, { signal: control.signal }).catch(() => {});
   }
   writeJournal(journal);
+  return obstacle;
 }
 
 /** A profile is named by when its run begins; a name that is taken waits for the next second. */
