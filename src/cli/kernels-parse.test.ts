@@ -31,8 +31,9 @@ test('dtypes and backends', () => {
   expect(dtypeList('bf16,tf32', ['float32'])).toEqual(['float32', 'bfloat16', 'tfloat32']);
   expect(fault(() => dtypeList('int4'))).toMatchObject({
     code: 'E_DTYPE',
-    text: expect.stringContaining('form of weights'),
+    text: expect.stringContaining('int4'),
   });
+  expect(fault(() => dtypeList('mxfp4')).code).toBe('E_DTYPE');
   expect(fault(() => dtypeList('fp5')).code).toBe('E_DTYPE');
   expect(backendList('all')).toEqual(['flash', 'efficient', 'cudnn', 'math']);
   expect(backendList('math', ['flash', 'math'])).toEqual(['flash', 'math']);

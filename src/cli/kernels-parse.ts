@@ -1,5 +1,5 @@
 import { closest } from 'fastest-levenshtein';
-import { dtypes, parseDType } from '../model/dtype.js';
+import { bytesPerElement, dtypes, parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelName } from '../model/kernels.js';
 
@@ -46,10 +46,10 @@ export function dtypeList(text: string, before: string[] = []): string[] {
   const found = words(text).map((word) => {
     if (word === 'tfloat32' || word === 'tf32') return 'tfloat32';
     const dtype = parseDType(word);
-    if (dtype !== 'int4') return dtype;
+    if (bytesPerElement[dtype] >= 1) return dtype;
     throw new InferscopeError('E_DTYPE', {
-      what: 'no kernel of the suite computes in int4',
-      why: `int4 is a form of weights: products are computed in a wider type. The suite has ${dtypes.slice(0, -1).join(', ')} and tfloat32.`,
+      what: `no kernel of the suite computes in ${dtype}`,
+      why: `The suite has ${dtypes.filter((one) => bytesPerElement[one] >= 1).join(', ')} and tfloat32.`,
       fix: 'Take --dtype int8 or --dtype float8; inferscope profile --dtype int4 measures a model with such weights.',
     });
   });

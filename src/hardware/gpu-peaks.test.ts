@@ -3,11 +3,11 @@ import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops, gpuPeerLink, gpuSheet } fr
 import { gpuSheets } from './gpu-sheets.js';
 
 // SMs × FLOP a clock and SM × boost clock (GHz), from the architecture whitepapers: an oracle that knows nothing of
-// the headline figures, so a sparse (doubled) or fp16-accumulate rate cannot pass. B200 and GB200 are not here: NVIDIA
-// publishes no clock of theirs.
+// the headline figures, so a sparse (doubled) or fp16-accumulate rate cannot pass. B200, GB200, B300 and GB300 are not here:
+// NVIDIA publishes no clock of theirs.
 const recomputed: [
   name: string,
-  dtype: 'bfloat16' | 'float16' | 'float32' | 'float8' | 'int8',
+  dtype: 'bfloat16' | 'float16' | 'float32' | 'float8' | 'int8' | 'float6' | 'nvfp4' | 'mxfp4',
   perClockAndSm: number,
   ghz: number,
 ][] = [
@@ -66,6 +66,14 @@ const recomputed: [
   ['AMD Instinct MI350X', 'bfloat16', 4096, 2.2],
   ['AMD Instinct MI355X', 'bfloat16', 4096, 2.4],
   ['AMD Instinct MI355X', 'float32', 256, 2.4],
+  ['AMD Instinct MI350X', 'mxfp4', 16_384, 2.2],
+  ['AMD Instinct MI355X', 'mxfp4', 16_384, 2.4],
+  ['AMD Instinct MI355X', 'float6', 16_384, 2.4],
+  ['NVIDIA GeForce RTX 5090', 'nvfp4', 4096, 2.407],
+  ['NVIDIA GeForce RTX 5080', 'nvfp4', 4096, 2.617],
+  ['NVIDIA GeForce RTX 5070 Ti', 'nvfp4', 4096, 2.452],
+  ['NVIDIA GeForce RTX 5070', 'mxfp4', 4096, 2.512],
+  ['NVIDIA RTX PRO 6000 Blackwell Workstation Edition', 'nvfp4', 4096, 2.617],
   ['AMD Instinct MI250', 'bfloat16', 1024, 1.7],
   ['AMD Instinct MI250X', 'bfloat16', 1024, 1.7],
   ['AMD Instinct MI300X', 'bfloat16', 2048, 2.1],
@@ -135,6 +143,28 @@ describe('data sheets', () => {
       expect(sheet.source.year).toBeGreaterThan(2017);
     }
   });
+});
+
+test.each([
+  // Boards and racks: dense PFLOPS of all GPUs in FP4 and FP8, and how many GPUs that is.
+  ['NVIDIA B200', 72, 36, 8],
+  ['NVIDIA B300 SXM6 AC', 108, 36, 8],
+  ['NVIDIA GB200', 720, 360, 72],
+  ['NVIDIA GB300', 1080, 360, 72],
+])('%s has its share of the dense FP4 peak of its board', (name, fp4, fp8, gpus) => {
+  expect(gpuPeakFlops(name, 'nvfp4').value).toBe((fp4 * 1e15) / gpus);
+  expect(gpuPeakFlops(name, 'float8').value).toBe((fp8 * 1e15) / gpus);
+});
+
+test('a 4-bit format that the chip has no path for is missing: Hopper, and NVFP4 on CDNA 4', () => {
+  for (const [name, dtype] of [
+    ['NVIDIA H200', 'nvfp4'],
+    ['AMD Instinct MI355X', 'nvfp4'],
+    ['AMD Instinct MI300X', 'mxfp4'],
+  ] as const) {
+    expect(gpuPeakFlops(name, dtype)).toMatchObject({ value: null, reason: { code: 'no_peak_for_dtype' } });
+  }
+  expect(gpuSheet('NVIDIA B300')).toBeNull();
 });
 
 describe('names that do not decide', () => {

@@ -17,7 +17,7 @@ export interface GpuSheet {
   vendor: 'nvidia' | 'amd';
   architecture: string;
   /** Dense peaks, 10^12 operations a second. Tensor or matrix cores where they take the dtype, else vector units. */
-  denseTflops: Readonly<Partial<Record<PeakDType, number>>>;
+  denseTflops: Readonly<Partial<Record<PeakDType | 'float6', number>>>;
   /** 10^9 bytes a second. */
   bandwidthGbps: number;
   /** 10^9 bytes as the sheet names it (what the driver reports differs by ECC and reservation). */

@@ -76,7 +76,7 @@ const inNarrow = new Set<KernelName>(['gemm', 'linear']);
 
 /** Whether a kernel has a form in the dtype. */
 export function takesDType(kernel: KernelName, dtype: string): boolean {
-  if (dtype === 'int4') return false;
+  if (dtype === 'int4' || dtype === 'nvfp4' || dtype === 'mxfp4') return false;
   if (inNarrow8(dtype)) return inNarrow.has(kernel);
   if (dtype === 'tfloat32') return ['gemm', 'linear', 'conv2d', 'lstm'].includes(kernel);
   return true;

@@ -20,6 +20,8 @@ const engineNames: Readonly<Record<string, SchemeName>> = {
   int4: 'matmulnbits-int4',
   bitsandbytes: 'bnb-nf4',
   nf4: 'bnb-nf4',
+  fp4: 'nvfp4',
+  modelopt_fp4: 'nvfp4',
 };
 
 /** A scheme by its own name or by an engine's. @throws E_DTYPE naming the schemes */
@@ -40,6 +42,8 @@ const schemeOf: Partial<Record<DType, SchemeName>> = {
   int4: 'matmulnbits-int4',
   int8: 'int8-row',
   float8: 'fp8-row',
+  nvfp4: 'nvfp4',
+  mxfp4: 'mxfp4',
 };
 
 export interface StorageWish {

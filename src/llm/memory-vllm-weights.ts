@@ -63,7 +63,7 @@ function matricesOf(
     if (t.kind === 'vector') return;
     const name = fused[t.name];
     const key = name === undefined || t.layer === null ? String(at) : `${t.layer} ${name}`;
-    const online = loadedIn !== undefined && isQuantizable(t) && onlineSchemes.has(weights.name);
+    const online = loadedIn !== undefined && isQuantizable(t, weights) && onlineSchemes.has(weights.name);
     const own = t.rows * t.columns * t.count;
     const { bytes, before } = found.get(key) ?? { bytes: 0, before: online ? 0 : null };
     found.set(key, {

@@ -105,7 +105,8 @@ export function linearOp(stage: Stage, name: string, tensors: Tensor[], rows: nu
 
 /** What a linear layer computes in: the weight format's choice for quantised layers, else the activations' dtype. */
 export function linearDType({ storage }: Stage, t: Tensor): DType {
-  const quantized = isQuantizable(t) || (t.component === 'lm_head' && storage.weights.lmHead.scale !== null);
+  const quantized =
+    isQuantizable(t, storage.weights) || (t.component === 'lm_head' && storage.weights.lmHead.scale !== null);
   return (quantized ? storage.weights.compute : null) ?? storage.activations;
 }
 

@@ -1,5 +1,6 @@
 import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
+import type { Component } from './tensors.js';
 import { blocks, unquantized, type BlockFormat, type WeightFormat } from './storage.js';
 
 interface Scheme {
@@ -16,7 +17,8 @@ interface Scheme {
  * - GPTQ, AWQ: 4-bit weights, per group a 16-bit scale and a 4-bit zero point.
  * - fp8: one float32 scale a row, one a 128 × 128 block (DeepSeek V3), or one a tensor, which is left out. int8: one
  *   float32 scale a row.
- * - mxfp4: an 8-bit exponent for 32 (OCP MX 1.0). nvfp4: an fp8 scale for 16; its one float32 a tensor is left out.
+ * - mxfp4: an 8-bit exponent (E8M0) for 32 (OCP MX 1.0); weights only, as gpt-oss is run. nvfp4: an fp8 scale for 16 and a
+ *   float32 a matrix; multiplied in 4 bits where the GPU can.
  * - bnb-nf4: a float32 absmax for 64; double-quantised: an 8-bit one for 64 and a float32 for 256 of those (QLoRA, section 3).
  * - matmulnbits: ONNX Runtime's com.microsoft.MatMulNBits, block 32 with a float32 scale, 4-bit zero point if present.
  * - gguf: ggml's block layouts (18 bytes for 32 weights in Q4_0, 144 for 256 in Q4_K …). A file mixes block types.
@@ -33,7 +35,7 @@ const schemes = {
   },
   'int8-row': { linear: blocks(1, Infinity, 4), compute: 'int8' },
   mxfp4: { linear: blocks(0.5, 32, 1) },
-  nvfp4: { linear: blocks(0.5, 16, 1) },
+  nvfp4: { linear: { ...blocks(0.5, 16, 1), matrixBytes: 4 }, compute: 'nvfp4' },
   'bnb-nf4': { linear: blocks(0.5, 64, 4) },
   'bnb-nf4-double': { linear: blocks(0.5, 64, 1 + 4 / 256) },
   'matmulnbits-int4': { linear: blocks(0.5, 32, 4), lmHead: true },
@@ -94,7 +96,26 @@ export function declaredWeights(config: Record<string, unknown>): WeightFormat |
     return { name: dtype, linear: plain, lmHead: plain, embedding: plain, rest: dtype, compute: null };
   }
   const scheme = declaredScheme(quantization as Record<string, unknown>);
-  return scheme && quantizedWeights(scheme, dtype ?? 'float16');
+  if (!scheme) return null;
+  const kept = keptModules(config, quantization as Record<string, unknown>);
+  return { ...quantizedWeights(scheme, dtype ?? 'float16'), ...(kept.length > 0 ? { kept } : {}) };
+}
+
+/** What a checkpoint leaves unquantised, of all layers: gpt-oss and most NVFP4 checkpoints their attention. */
+function keptModules(config: Record<string, unknown>, q: Record<string, unknown>): Component[] {
+  const listed = [q['modules_to_not_convert'], q['ignore'], q['exclude_modules']].find(Array.isArray) ?? [];
+  const names = (listed as unknown[]).filter((name) => typeof name === 'string');
+  const layers = config['num_hidden_layers'];
+  const isKept = (module: RegExp): boolean => {
+    const found = names.filter((name) => module.test(name));
+    const numbered = found.map((name) => /layers\.(\d+)\./.exec(name)?.[1]);
+    // A name without a number, or with a wildcard, is that of every layer.
+    return numbered.includes(undefined) || (found.length > 0 && new Set(numbered).size === layers);
+  };
+  return [
+    ...(isKept(/attn|attention/) ? (['attention'] as const) : []),
+    ...(isKept(/shared_expert/) ? (['shared_experts'] as const) : []),
+  ];
 }
 
 export function declaredDType(config: Record<string, unknown>): DType | null {
@@ -122,6 +143,9 @@ function declaredScheme(q: Record<string, unknown>): SchemeName | null {
     return q['quant_algo'] === 'NVFP4' ? 'nvfp4' : q['quant_algo'] === 'FP8' ? 'fp8-tensor' : null;
   }
   if (method === 'compressed-tensors') return compressedScheme(q['config_groups']);
+  if (typeof method === 'string' && method.startsWith('modelopt')) {
+    return q['quant_algo'] === 'NVFP4' || method === 'modelopt_fp4' ? 'nvfp4' : null;
+  }
   return method === 'mxfp4' ? 'mxfp4' : null;
 }
 

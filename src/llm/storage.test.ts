@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest';
+import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { readArchitecture } from './architecture.js';
 import { countParameters } from './parameters.js';
+import { storageOf } from './memory-storage.js';
 import { findPreset, presetArchitecture, presets } from './presets.js';
 import {
   declaredDType,
@@ -134,6 +136,43 @@ describe('what computes in what', () => {
     expect(full.bytes.weights - int4.bytes.weights).toBe(
       (6_738_415_616 - 32_000 * 4096 - 65 * 4096) * (4 - 0.625),
     );
+  });
+});
+
+describe('4-bit floats', () => {
+  it('NVFP4 has a byte for 16 weights and 4 a matrix, MXFP4 a byte for 32, incomplete blocks a whole one', () => {
+    const nvfp4 = quantizedWeights('nvfp4', 'bfloat16').linear;
+    const mxfp4 = quantizedWeights('mxfp4', 'bfloat16').linear;
+    expect(matrixBytes(nvfp4, 3, 40)).toBe(60 + 3 * 3 + 4);
+    expect(matrixBytes(mxfp4, 3, 40)).toBe(60 + 3 * 2);
+  });
+
+  it.each([
+    // "Checkpoint Size 60.8GiB 12.8GiB", arXiv 2508.10925, table 1
+    ['gpt-oss-120b', 60.8],
+    ['gpt-oss-20b', 12.8],
+  ])('%s takes the %d GiB of its checkpoint, attention in bfloat16', (id, gib) => {
+    const weights = declaredWeights(findPreset(id)!.config)!;
+    const { total } = weightBytes(presetArchitecture(id), { weights });
+    expect(Math.abs(total / 2 ** 30 - gib)).toBeLessThan(0.05);
+  });
+
+  it('keep what a checkpoint leaves out in every layer, not what it leaves out in one', () => {
+    const quantization_config = { quant_method: 'modelopt', quant_algo: 'NVFP4' };
+    const kept = (ignore: string[]) =>
+      declaredWeights({ num_hidden_layers: 2, quantization_config: { ...quantization_config, ignore } })
+        ?.kept;
+    expect(kept(['model.layers.0.self_attn*', 'model.layers.1.self_attn*', 'lm_head'])).toEqual([
+      'attention',
+    ]);
+    expect(kept(['model.layers.0.self_attn*'])).toBeUndefined();
+    expect(kept(['*self_attn*', '*shared_experts*'])).toEqual(['attention', 'shared_experts']);
+  });
+
+  it('multiply in nvfp4 by --dtype fp4, and size by the format that is named', () => {
+    const named = (dtype: string) => storageOf({}, { dtype: parseDType(dtype) }).weights;
+    expect([named('fp4').name, named('fp4').compute]).toEqual(['nvfp4', 'nvfp4']);
+    expect([named('mxfp4').name, named('mxfp4').compute]).toEqual(['mxfp4', null]);
   });
 });
 

@@ -1,6 +1,6 @@
 import { bytesPerElement, type DType } from '../model/dtype.js';
 import type { Architecture, Layer } from './architecture.js';
-import { allTensors, lmHead, type Tensor } from './tensors.js';
+import { allTensors, lmHead, type Component, type Tensor } from './tensors.js';
 
 /**
  * How a matrix lies in memory: `bytesPerWeight` for the weight itself and, for each tile of rows × columns (one scale's
@@ -9,6 +9,8 @@ import { allTensors, lmHead, type Tensor } from './tensors.js';
 export interface BlockFormat {
   bytesPerWeight: number;
   scale: { rows: number; columns: number; bytes: number } | null;
+  /** Of a scale for the whole matrix (NVFP4). */
+  matrixBytes?: number;
 }
 
 /** How a model's weights are stored, and what its linear layers compute in. */
@@ -23,6 +25,8 @@ export interface WeightFormat {
   rest: DType;
   /** null: linear layers compute in the activations' dtype (weight-only quantisation). */
   compute: DType | null;
+  /** Linear layers that the checkpoint leaves in `rest`. */
+  kept?: readonly Component[];
 }
 
 /** What a stage's bytes are counted in. */
@@ -58,7 +62,9 @@ export function matrixBytes(format: BlockFormat, rows: number, columns: number):
   const weights = rows * columns * format.bytesPerWeight;
   if (!format.scale) return weights;
   const across = format.scale.columns === Infinity ? 1 : Math.ceil(columns / format.scale.columns);
-  return weights + Math.ceil(rows / format.scale.rows) * across * format.scale.bytes;
+  return (
+    weights + Math.ceil(rows / format.scale.rows) * across * format.scale.bytes + (format.matrixBytes ?? 0)
+  );
 }
 
 /** Bytes of one weight on average over a large matrix, scales included. */
@@ -70,11 +76,12 @@ export function averageBytesPerWeight({ bytesPerWeight, scale }: BlockFormat): n
 export function formatOf(t: Tensor, weights: WeightFormat): BlockFormat {
   if (t.component === 'lm_head') return weights.lmHead;
   if (t.component === 'embedding') return weights.embedding;
-  return isQuantizable(t) ? weights.linear : unquantized(weights.rest);
+  return isQuantizable(t, weights) ? weights.linear : unquantized(weights.rest);
 }
 
-/** Linear layers of the decoder, less what every scheme leaves alone: routers and one-row gates. */
-export function isQuantizable(t: Tensor): boolean {
+/** Linear layers of the decoder, less what every scheme leaves alone (routers, one-row gates) and what this one does. */
+export function isQuantizable(t: Tensor, { kept = [] }: Pick<WeightFormat, 'kept'>): boolean {
+  if (kept.includes(t.component)) return false;
   const inLayer = t.component === 'attention' || t.component === 'mlp' || t.component === 'experts';
   return t.kind === 'linear' && (inLayer || (t.component === 'shared_experts' && t.rows > 1));
 }
@@ -107,7 +114,7 @@ export function weightBytes(a: Architecture, storage: Pick<Storage, 'weights'>):
     sum.total += bytes;
     if (t.component === 'embedding') sum.embedding += bytes;
     else if (t.component === 'lm_head') sum.lm_head += bytes;
-    else if (isQuantizable(t)) sum.linear += bytes;
+    else if (isQuantizable(t, weights)) sum.linear += bytes;
     else sum.rest += bytes;
   }
   if (a.tiedEmbeddings) {

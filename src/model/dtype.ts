@@ -1,7 +1,10 @@
 import { InferscopeError } from './errors.js';
 
-/** Full dtype names are printed; the short forms people type are accepted. */
-export const dtypes = ['float32', 'float16', 'bfloat16', 'float8', 'int8', 'int4'] as const;
+/**
+ * Full dtype names are printed; the short forms people type are accepted. nvfp4 and mxfp4 are both 4-bit floats (E2M1), with
+ * a scale for 16 and for 32 of them: hardware has the one, the other or both.
+ */
+export const dtypes = ['float32', 'float16', 'bfloat16', 'float8', 'int8', 'int4', 'nvfp4', 'mxfp4'] as const;
 export type DType = (typeof dtypes)[number];
 
 const shortForms: Record<string, DType> = {
@@ -16,6 +19,9 @@ const shortForms: Record<string, DType> = {
   f8: 'float8',
   i8: 'int8',
   i4: 'int4',
+  fp4: 'nvfp4',
+  f4: 'nvfp4',
+  float4: 'nvfp4',
 };
 
 /** @throws E_DTYPE naming the accepted names */
@@ -25,7 +31,7 @@ export function parseDType(text: string): DType {
   if (dtype) return dtype;
   throw new InferscopeError('E_DTYPE', {
     what: `unknown dtype "${text}"`,
-    why: `Known dtypes: ${dtypes.join(', ')} (short forms fp32, f32, fp16, bf16, fp8, i8, i4).`,
+    why: `Known dtypes: ${dtypes.join(', ')} (short forms fp32, f32, fp16, bf16, fp8, i8, i4, fp4 for nvfp4).`,
     fix: `Type for example --dtype float32.`,
   });
 }
@@ -38,4 +44,6 @@ export const bytesPerElement: Record<DType, number> = {
   float8: 1,
   int8: 1,
   int4: 0.5,
+  nvfp4: 0.5,
+  mxfp4: 0.5,
 };

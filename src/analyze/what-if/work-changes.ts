@@ -128,6 +128,8 @@ function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
     float8: 'fp8-row',
     int8: 'int8-row',
     int4: onCpu ? 'matmulnbits-int4' : 'gptq-int4-g128',
+    nvfp4: 'nvfp4',
+    mxfp4: 'mxfp4',
   } as const;
   const weights = quantizedWeights(scheme[dtype], half);
   return { ...plain, weights: onCpu && dtype === 'int4' ? { ...weights, compute: 'int8' } : weights };

@@ -4,7 +4,16 @@ import { sessionRoofs } from '../session-roofs.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 
-const asked: readonly PeakDType[] = ['float32', 'tfloat32', 'float16', 'bfloat16', 'float8', 'int8'];
+const asked: readonly PeakDType[] = [
+  'float32',
+  'tfloat32',
+  'float16',
+  'bfloat16',
+  'float8',
+  'int8',
+  'nvfp4',
+  'mxfp4',
+];
 
 export const hardwareTool = askTool({
   name: 'hardware',
