@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { LoadSize } from '../load/load-eta.js';
 import { loadLevel, type LoadShape } from '../load/load-shape.js';
 import { nextLevel, type SweepPoint } from '../load/sweep.js';
 import { parseTraceFile, type TracedRequest } from '../load/trace-file.js';
@@ -62,14 +63,25 @@ function open(shape: LoadShape, options: LoadOptions, traced?: TracedRequest[]):
   };
 }
 
+export interface LoadSequence {
+  next: (seen: readonly SweepPoint[]) => PlannedLoad | null;
+  /** The loads that are known before; those that a sweep decides on are not. */
+  listed: readonly PlannedLoad[];
+}
+
+/** An open load bounded by requests takes as long as they take to arrive. */
+export function loadSize({ shape, requests, seconds, warmup }: PlannedLoad): LoadSize {
+  if (shape.kind === 'closed') return { requests: requests + warmup, seconds, users: shape.concurrency };
+  const arrivalS =
+    shape.kind === 'trace' ? (shape.arrivals_s.at(-1) ?? 0) : (requests + warmup) / loadLevel(shape);
+  return { requests, seconds: Math.min(seconds, arrivalS), users: null };
+}
+
 /**
  * The loads to run, one after the other: a list, or a sweep that decides by what it saw.
  * @throws E_USAGE for flags that exclude each other, E_FORMAT_UNKNOWN for a trace
  */
-export async function loadSequence(
-  options: LoadOptions,
-  slo: boolean,
-): Promise<(seen: readonly SweepPoint[]) => PlannedLoad | null> {
+export async function loadSequence(options: LoadOptions, slo: boolean): Promise<LoadSequence> {
   const chosen = [
     ['--concurrency', options.concurrency],
     ['--rate', options.rate],
@@ -94,14 +106,15 @@ export async function loadSequence(
     }
     const whole = options.rate === undefined;
     const from = options.rate?.[0] ?? options.concurrency?.[0] ?? 1;
-    return (seen) => {
+    const next: LoadSequence['next'] = (seen) => {
       const level = nextLevel(seen, { from, most: options.sweepMax, whole, slo });
       if (level === null) return null;
       return whole ? closed(level, options) : rateLoad(level);
     };
+    return { next, listed: [] };
   }
   const loads = await listed(options, rateLoad);
-  return (seen) => (seen.at(-1)?.stopped ? null : (loads[seen.length] ?? null));
+  return { next: (seen) => (seen.at(-1)?.stopped ? null : (loads[seen.length] ?? null)), listed: loads };
 }
 
 async function listed(options: LoadOptions, rateLoad: (rate: number) => PlannedLoad): Promise<PlannedLoad[]> {

@@ -2,10 +2,12 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import process from 'node:process';
 import { analyzeServing } from '../analyze/serving/serving.js';
+import { durationWords } from '../capture/bench/eta.js';
 import { levelWords } from '../analyze/serving/answers.js';
 import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
 import { describeEnvironment } from '../hardware/environment.js';
+import { startLoadEta } from '../load/load-eta.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { probeServer } from '../load/probe.js';
 import { partSeed, seededRandom } from '../load/random.js';
@@ -19,7 +21,13 @@ import { createSession, type SessionWriter } from '../session/create.js';
 import { ensureWritable, homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { loadSequence, type LoadOptions } from './bench-serve-loads.js';
+import {
+  loadSequence,
+  loadSize,
+  type LoadOptions,
+  type LoadSequence,
+  type PlannedLoad,
+} from './bench-serve-loads.js';
 import { mostThreads, runServingPoint, type PointContext } from './bench-serve-point.js';
 import { freshSeed, usedBefore } from './bench-serve-seed.js';
 import { targetOf, type TargetOptions } from './bench-serve-target.js';
@@ -51,7 +59,7 @@ export async function runServing(
   const home = ensureWritable();
   const progress = startProgress(options.quiet === true);
   try {
-    const next = await loadSequence(options, options.slo !== null);
+    const loads = await loadSequence(options, options.slo !== null);
     const tokenizer = options.tokenizer === undefined ? undefined : await tokenizerAt(options.tokenizer);
     const target = await targetOf(url, options, signal);
     const metricsUrl = options.metricsUrl ?? `${new URL(target.baseUrl).origin}/metrics`;
@@ -98,7 +106,7 @@ export async function runServing(
       threads: options.threads ?? null,
       metricsUrl: scraped ? metricsUrl : null,
     };
-    const kept = await measure(session, plan, context, next, { signal, progress });
+    const kept = await measure(session, plan, context, loads, { signal, progress });
     return { document: await analyzeServing(await openSession(kept, home)), interrupted: signal.aborted };
   } catch (error) {
     throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the load test', home: true });
@@ -112,23 +120,28 @@ async function tokenizerAt(path: string): Promise<PromptTokenizer> {
   return loadTokenizer(found?.isDirectory() ? join(path, 'tokenizer.json') : path);
 }
 
-type Next = Awaited<ReturnType<typeof loadSequence>>;
-
 async function measure(
   session: SessionWriter,
   plan: LoadPlan,
   context: PointContext,
-  next: Next,
+  { next, listed }: LoadSequence,
   { signal, progress }: { signal: AbortSignal; progress: Progress },
 ): Promise<string> {
   const begun = { at: new Date(), pair: clockPair() };
   const issues: Issue[] = [];
   try {
     const seen: SweepPoint[] = [];
+    const eta = startLoadEta();
+    const left = () => {
+      const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
+      // First: a narrow terminal cuts the end of the line.
+      return seconds === null ? '' : `about ${durationWords(seconds)} left · `;
+    };
     let threads = context.threads;
     for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
       const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
       const words = () => `${load!.shape.kind} ${levelWords({ load: asLoad(load!) })}`;
+      eta.begun(loadSize(load));
       const run = await runServingPoint(
         session,
         id,
@@ -136,8 +149,11 @@ async function measure(
         { ...context, threads },
         {
           signal,
-          onProgress: ({ done, failed, in_flight: flying, tokens }) =>
-            progress.update(words(), `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`),
+          onProgress: ({ done, failed, in_flight: flying, tokens }) => {
+            eta.progressed(done);
+            const counts = `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`;
+            progress.update(words(), `${left()}${counts}`);
+          },
         },
       );
       plan.points.push(run.facts);
@@ -163,7 +179,7 @@ async function measure(
   }
 }
 
-function asLoad({ shape, concurrency, requests }: NonNullable<ReturnType<Next>>) {
+function asLoad({ shape, concurrency, requests }: PlannedLoad) {
   const rate =
     shape.kind === 'closed' || shape.kind === 'trace' || shape.kind === 'ramp' ? null : shape.rate_per_s;
   const base = { warmup_requests: 0, ramp_s: 0, seconds: null, requests };

@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest';
+import { startLoadEta } from './load-eta.js';
+
+const unbounded = Number.POSITIVE_INFINITY;
+const one = { requests: 33, seconds: unbounded, users: 1 };
+const two = { requests: 34, seconds: unbounded, users: 2 };
+
+test('requests that were answered tell what is left of this load and of the next', () => {
+  let nowMs = 0;
+  const eta = startLoadEta(() => nowMs);
+  eta.begun(one);
+  expect(eta.leftS([two])).toBeNull();
+  nowMs = 6000;
+  eta.progressed(3);
+  // 2 s a request: 30 are left for one user, then 17 for each of two.
+  expect(eta.leftS([two])).toBeCloseTo(30 * 2 + 17 * 2, 9);
+  nowMs = 66_000;
+  eta.progressed(33);
+  expect(eta.leftS([two])).toBeCloseTo(34, 9);
+  eta.begun(two);
+  expect(eta.leftS([])).toBeCloseTo(34, 9);
+  nowMs = 72_000;
+  // Two users took 3 s each for the first two pairs.
+  eta.progressed(4);
+  expect(eta.leftS([])).toBeCloseTo(15 * 3, 9);
+});
+
+test('a load bounded by time ends with it, whatever was answered', () => {
+  let nowMs = 0;
+  const eta = startLoadEta(() => nowMs);
+  const open = { requests: unbounded, seconds: 30, users: null };
+  eta.begun(open);
+  nowMs = 10_000;
+  expect(eta.leftS([open])).toBe(50);
+  nowMs = 35_000;
+  expect(eta.leftS([])).toBe(0);
+  eta.begun({ requests: 500, seconds: 20, users: 1 });
+  expect(eta.leftS([])).toBe(20);
+});
