@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { readConfig } from '../engines/onnx/model-config.js';
 import { enginePresets } from '../engines/onnx/presets.js';
 import { cachedSnapshot } from '../engines/transformers/hub-cache.js';
-import { findPreset, presets } from '../llm/presets.js';
+import { findBaseOf, findPreset, presets } from '../llm/presets.js';
 import { InferscopeError } from '../model/errors.js';
 import { nearest } from '../model/nearest.js';
 import { folderWeights, ggufModel, ggufOfFolder, type HeaderWeights } from './find-model-files.js';
@@ -27,7 +27,7 @@ export interface SizedModel extends NamedModel {
  * @throws E_MODEL_NOT_FOUND, E_MODEL_CONFIG, E_MODEL_FILE, E_MODEL_ARCHITECTURE
  */
 export async function findModel(spec: string): Promise<NamedModel> {
-  const found = bundled(spec) ?? (await modelOfPath(resolve(spec), false));
+  const found = bundled(spec) ?? (await modelOfPath(resolve(spec), false)) ?? bundledBase(spec);
   if (found === null) throw notFound(spec);
   return found;
 }
@@ -52,10 +52,15 @@ export async function findSizedModel(spec: string): Promise<SizedModel> {
     const url = `${hubUrl()}/${hubFile[1]}/resolve/main/${hubFile[2]}`;
     return { ...(await ggufModel(url, { headers: hubHeaders() })), withoutWeights: null };
   }
-  if (!isHubId(spec)) throw notFound(spec);
+  const base = bundledBase(spec);
+  if (!isHubId(spec)) {
+    if (base) return { ...base, weights: null, withoutWeights: null };
+    throw notFound(spec);
+  }
   const snapshot = await cachedSnapshot(spec);
   const cached = snapshot === null ? null : await modelOfPath(snapshot, true);
   if (cached) return { ...cached, name: spec };
+  if (base) return { ...base, weights: null, withoutWeights: null };
   return { name: spec, ...(await hubModel(spec)) };
 }
 
@@ -65,6 +70,12 @@ function bundled(spec: string): NamedModel | null {
   if (engine) return { name: key, config: engine };
   const preset = findPreset(spec);
   return preset ? { name: preset.id, config: preset.config } : null;
+}
+
+/** A tuned model has the shape of its bundled base, and its name says whose dimensions these are. */
+function bundledBase(spec: string): NamedModel | null {
+  const base = findBaseOf(spec);
+  return base && { name: `${spec.trim()}, with the dimensions of ${base.id}`, config: base.config };
 }
 
 async function modelOfPath(path: string, sized: boolean): Promise<SizedModel | null> {

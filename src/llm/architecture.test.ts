@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
 import { readArchitecture, type GroupedAttention } from './architecture.js';
 import { countParameters } from './parameters.js';
-import { findPreset, presetArchitecture, presets } from './presets.js';
+import { findBaseOf, findPreset, presetArchitecture, presets } from './presets.js';
 
 const llama = {
   model_type: 'llama',
@@ -196,6 +196,28 @@ describe('presets', () => {
     expect(findPreset('Llama-2-7B')?.hub_id).toBe('meta-llama/Llama-2-7b-hf');
     expect(findPreset('mistralai/mistral-7b-v0.1')?.id).toBe('mistral-7b');
     expect(findPreset('nothing')).toBeNull();
+  });
+
+  it('are the base of tuned models, by owner and words', () => {
+    const base = (name: string) => findBaseOf(name)?.id ?? null;
+    expect(base('Qwen/Qwen2.5-7B-Instruct')).toBe('qwen2.5-7b');
+    expect(base('Qwen2.5-7B-Instruct')).toBe('qwen2.5-7b');
+    expect(base('meta-llama/Llama-3.1-8B-Instruct')).toBe('llama-3.1-8b');
+    expect(base('meta-llama/Llama-2-7b-chat-hf')).toBe('llama-2-7b');
+    expect(base('mistralai/Mistral-7B-Instruct-v0.3')).toBe('mistral-7b-v0.3');
+    expect(base('google/gemma-2-2b-it')).toBe('gemma-2-2b');
+    expect(base('moonshotai/Kimi-K2-Instruct-0905')).toBe('kimi-k2');
+    expect(base('Qwen/Qwen3-30B-A3B-Instruct-2507')).toBe('qwen3-30b-a3b');
+    // Other shapes, other storage, other owners.
+    for (const other of [
+      'Qwen/Qwen2.5-7B-Instruct-AWQ',
+      'zai-org/GLM-4-9B-Chat',
+      'mistralai/Mistral-7B-Instruct-v0.2',
+      'someone/Qwen2.5-7B-Instruct',
+      'Qwen/Qwen2.5-Coder-7B-Instruct',
+    ]) {
+      expect(base(other)).toBeNull();
+    }
   });
 
   it('suggest the nearest', () => {

@@ -28,6 +28,26 @@ export function findPreset(name: string): Preset | null {
   return presets.find(({ id, hub_id }) => id === key || hub_id.toLowerCase() === key) ?? null;
 }
 
+/** Published names of one shape differ in these words: what a model was tuned for, and when. */
+const tuning = /-(instruct|chat|it|base|pt|hf|thinking)(-\d{4})?(?=-|$)/g;
+
+/**
+ * The preset whose shape a tuned model has (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
+ * given, same words but for the tuning. Quantised copies are no such names.
+ */
+export function findBaseOf(name: string): Preset | null {
+  const parts = (hubId: string): [owner: string, stem: string] => {
+    const [last = '', owner = ''] = hubId.trim().toLowerCase().split('/').reverse();
+    return [owner, last.replace(tuning, '')];
+  };
+  const [owner, stem] = parts(name);
+  const found = presets.find(({ id, hub_id }) => {
+    const [publisher, published] = parts(hub_id);
+    return (owner === '' || owner === publisher) && (stem === published || (owner === '' && stem === id));
+  });
+  return found ?? null;
+}
+
 /** @throws E_MODEL_NOT_FOUND naming the nearest preset */
 export function presetArchitecture(name: string): Architecture {
   const preset = findPreset(name);
