@@ -63,23 +63,31 @@ describe('the report of a GPU session in Chromium', () => {
     await page.close();
   });
 
-  /** Pixels of the timeline's canvas by colour, #rrggbb. */
+  /** Pixels of the timeline by colour, #rrggbb: ECharts draws many marks on a canvas of their own. */
   const pixels = (page: Awaited<ReturnType<typeof open>>['page']) =>
     page.evaluate<Record<string, number>>(`(() => {
-      const canvas = document.querySelector('[data-chart=gpu_timeline] canvas');
-      const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
       const counts = {};
-      for (let i = 0; i < data.length; i += 4) {
-        if (data[i + 3] < 255) continue;
-        const key = '#' + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, '0')).join('');
-        counts[key] = (counts[key] ?? 0) + 1;
+      for (const canvas of document.querySelectorAll('[data-chart=gpu_timeline] canvas')) {
+        const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+        for (let i = 0; i < data.length; i += 4) {
+          if (data[i + 3] < 255) continue;
+          const key = '#' + [0, 1, 2].map((j) => data[i + j].toString(16).padStart(2, '0')).join('');
+          counts[key] = (counts[key] ?? 0) + 1;
+        }
       }
       return counts;
     })()`);
 
   it('the timeline shows classes in their colours, and + and 0 zoom it', async () => {
     const { page } = await open(browser, whole);
-    const before = await pixels(page);
+    // Many marks are drawn in several frames: the picture is whole when two readings are the same.
+    let before: Record<string, number> = {};
+    const settled = async () => {
+      const last = JSON.stringify(before);
+      before = await pixels(page);
+      return JSON.stringify(before) === last;
+    };
+    await expect.poll(settled, { timeout: 10_000, interval: 200 }).toBe(true);
     // Stages of both phases and idle time by its cause; kernels are narrower than a pixel here.
     for (const color of ['#3b4252', '#7b8496', '#7f2704']) {
       expect(before[color] ?? 0, color).toBeGreaterThan(20);

@@ -58,7 +58,6 @@ describe('options', () => {
     ['--threads', '0'],
     ['--launches', '0'],
     ['--runs', '-1'],
-    ['--repeats', '-1'],
     ['--seed', '-1'],
   ])('%s %s is impossible', (flag, value) => {
     const { what, why } = fails([flag, value], 2, 'E_LENGTHS');
