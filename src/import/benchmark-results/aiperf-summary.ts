@@ -48,6 +48,9 @@ const units: Record<string, string> = {
   'tokens/sec/user': 'tok/s/user',
 };
 
+/** The unit a metric of AIPerf is kept in. */
+export const unitOf = (unit: string): string => (toMs(unit) === null ? (units[unit] ?? unit) : 'ms');
+
 const meanings: Record<string, string> = {
   inter_chunk_latency: 'gap between chunks, whatever number of tokens they hold',
   output_token_throughput_per_user: '1 / inter_token_latency of a request',
@@ -74,7 +77,7 @@ export function aiperfSummary(file: JsonObject, path: string): ResultFile {
   for (const [name, value] of Object.entries(file)) {
     // Of answers in one piece these are zeros.
     if (streamed || !/^(effective|active)_(decode|prefill|total)_/.test(name))
-      put(list, name, objectOf(value));
+      putMetric(list, name, objectOf(value));
   }
   if (list.metrics.length === 0) throw unreadable(path, 'It holds no metric with a unit.');
   const completed = list.metrics.find(({ name }) => name === 'completed');
@@ -120,7 +123,12 @@ export function otherCounts(counted: number | null, usage: number | null): Issue
  * A metric in our unit where it is a time; tokens/sec and requests/sec are ours already. `std` of what was measured of
  * requests is numpy's with ddof 0 (metric_dicts.py of 0.3 to 0.13).
  */
-function put(list: MetricList, name: string, metric: JsonObject | null, deviation = 'sd_population'): void {
+export function putMetric(
+  list: MetricList,
+  name: string,
+  metric: JsonObject | null,
+  deviation = 'sd_population',
+): void {
   const unit = textOf(metric?.['unit']);
   if (!metric || unit === null) return;
   const n = numberOf(metric['count']);
@@ -136,9 +144,8 @@ function put(list: MetricList, name: string, metric: JsonObject | null, deviatio
     const scaled = number === null ? null : number * factor;
     if (ours && (!totals || key === 'avg')) list.ours(ours, statistic, scaled, details);
     else if (!ours) {
-      const shown = toMs(unit) === null ? (units[unit] ?? unit) : 'ms';
       const definition = meanings[name] ?? `${name.replaceAll('_', ' ')}, as AIPerf defines it`;
-      list.own(name, shown, definition, statistic, scaled, details);
+      list.own(name, unitOf(unit), definition, statistic, scaled, details);
     }
   }
 }
@@ -152,7 +159,7 @@ function gpuTelemetry(file: JsonObject, list: MetricList): void {
     for (const [id, gpu] of Object.entries(objectOf(objectOf(endpoint)?.['gpus']) ?? {})) {
       const metrics = objectOf(objectOf(gpu)?.['metrics']) ?? objectOf(gpu) ?? {};
       for (const [name, metric] of Object.entries(metrics))
-        put(list, `${id}.${name}`, objectOf(metric), deviation);
+        putMetric(list, `${id}.${name}`, objectOf(metric), deviation);
     }
   }
 }

@@ -1,7 +1,9 @@
 import type { Importer } from '../importer.js';
 import { aiperfRequestsImporter } from './aiperf-requests.js';
 import { aiperfSummaryImporter } from './aiperf-summary.js';
+import { aiperfSweepImporter } from './aiperf-sweep.js';
 import { guidellmImporter } from './guidellm.js';
+import { inferencexImporter } from './inferencex.js';
 import { llamaBenchImporter } from './llama-bench.js';
 import { optimumImporter } from './optimum.js';
 import { sglangImporter } from './sglang.js';
@@ -14,7 +16,9 @@ export const resultImporters: Importer[] = [
   aiperfRequestsImporter,
   guidellmImporter,
   sglangImporter,
+  aiperfSweepImporter,
   aiperfSummaryImporter,
+  inferencexImporter,
   vllmServeImporter,
   vllmLatencyImporter,
   vllmThroughputImporter,

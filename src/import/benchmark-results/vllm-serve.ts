@@ -29,7 +29,9 @@ export const vllmServeImporter = resultsImporter({
   name: 'vllm-bench-serve',
   sniff: (firstBytes) =>
     /"request_throughput"\s*:/.test(firstBytes) &&
-    /"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) &&
+    // Files of early 2025 that were cut down to their numbers name neither model nor backend.
+    (/"(?:model_id|endpoint_type|backend)"\s*:/.test(firstBytes) ||
+      (/"mean_ttft_ms"\s*:/.test(firstBytes) && /"completed"\s*:/.test(firstBytes))) &&
     !firstBytes.includes('"total_output_tokens_retokenized"'),
   read: async (path) => vllmServe(await readObjects(path)),
 });
@@ -125,7 +127,10 @@ function pointOf(run: JsonObject, label: string, issues: Issue[]): ResultPoint {
   totals(run, list);
   const atToken = completionBackends.has(backendOf(run) ?? '');
   latencies(run, list, { completed, atToken });
-  if (!atToken) {
+  const latencyCount = list.metrics.filter(({ unit }) => unit === 'ms').length;
+  if (latencyCount === 0 && !requests) {
+    issues.push(warning('no_latencies', `${label}: the file holds no latency in ms (mean_ttft_ms, …).`));
+  } else if (!atToken) {
     issues.push(
       warning(
         'ttft_defined_otherwise',
