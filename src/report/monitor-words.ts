@@ -52,7 +52,7 @@ export function orderedMetrics<M extends { metric: string }>(metrics: readonly M
 
 const share = (figure: Figure) => (figure.value === null ? noValue : formatPercent(figure.value));
 
-/** What a device did, a line each: idle, held down, energy, memory, processes. Names in it are as the system gives them. */
+/** What a device did, a line each: idle, throttled, energy, memory, processes. Names in it are as the system gives them. */
 export function deviceFacts(
   device: MonitorDevice,
   { idle_percent: percent, idle_ms: ms }: MonitorResult['thresholds'],
@@ -66,7 +66,7 @@ export function deviceFacts(
         ? `never under ${percent}${nbsp}% for ${formatQuantity(ms, 'ms')} or more`
         : `${share(device.idle.share)} of the time, ${device.idle.count} period${device.idle.count === 1 ? '' : 's'} (under ${percent}${nbsp}% for at least ${formatQuantity(ms, 'ms')}), longest ${formatQuantity(device.idle.longest_ms ?? 0, 'ms')}`;
   lines.push(['idle', idleText]);
-  lines.push(['held down', throttleText(device)]);
+  lines.push(['throttled', throttleText(device)]);
   if (clock.dropped_share.value !== null && clock.dropped_share.value > 0)
     lines.push([
       'clock drops',

@@ -19,7 +19,7 @@ const classNamed = (name: string): string => (classNames as Record<string, strin
 const barNames: Record<string, [label: string, meaning: string]> = {
   roofline: ['roofline', 'what the hardware allows'],
   serial: ['no overlap', 'operators run one after another: neither compute nor memory is busy all the time'],
-  exposed_comm: ['communication', 'waiting for communication that nothing hides'],
+  exposed_comm: ['communication', 'waiting for exposed communication'],
   launch_latency: ['launch latency', 'device start-up of launches'],
   launch_overhead: ['launching operators', 'launching operators'],
   synchronization: ['synchronisation', 'waiting in a synchronise'],
@@ -58,7 +58,7 @@ export function barMeaning(id: string): string {
   const tail = rest.join('.');
   if (head === 'inefficiency') return `time of ${classNamed(tail)} beyond what its roofline allows`;
   if (head === 'nonessential') return `${classNamed(tail)} that a fused implementation would not run`;
-  if (head === 'exposed_copy') return `copies that nothing hides, ${tail || 'all'}`;
+  if (head === 'exposed_copy') return `exposed copies, ${tail || 'all'}`;
   if (head === 'host') return hostNames[tail]?.[1] ?? `on the host: ${tail.replaceAll('_', ' ')}`;
   return barNames[head]?.[1] ?? id.replaceAll('_', ' ');
 }

@@ -21,7 +21,7 @@ const metric = (name: string, unit: string, mean: number) => ({
   last: mean,
 });
 
-/** 4 s of one GPU: idle from 1 to 2 s, held down by the power cap from 3 to 3.5 s. */
+/** 4 s of one GPU: idle from 1 to 2 s, throttled by the power cap from 3 to 3.5 s. */
 export function testMonitor(): Document<MonitorResult> {
   const points = (value: number) =>
     Array.from({ length: 41 }, (_, tick): [number, number] => [(tick * second) / 10, value + (tick % 5)]);

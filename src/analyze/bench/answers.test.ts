@@ -126,7 +126,7 @@ test('sizes that cost nothing measurable are said to, never with a slope below 0
       ],
     ),
   );
-  expect(answer(outputs, 'output_cost').answer).toContain('no fixed part can be told from 0');
+  expect(answer(outputs, 'output_cost').answer).toContain('no fixed part can be distinguished from 0');
 });
 
 test('a knee by decode and scaling by output tokens are told apart', () => {

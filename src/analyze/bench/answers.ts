@@ -174,7 +174,7 @@ function fitWords(fit: BenchFit, name: string, things: string, figures: Record<s
   figures['doubling_by_fit'] = figure(whole / half, 'ratio', `fit: at ${largest} / at ${largest / 2}`);
   const curve = square === 0 ? '' : `, growing with the length (the square is worth its parameter by AICc)`;
   const least = coefficients_ci95?.[0]?.[0] ?? fixed;
-  const base = least > 0 ? `${ms(fixed)} are fixed` : 'no fixed part can be told from 0';
+  const base = least > 0 ? `${ms(fixed)} are fixed` : 'no fixed part can be distinguished from 0';
   return `${by} ${base} and a hundred ${things} more cost ${ms(100 * (slope + 2 * square * largest))}${square === 0 ? '' : ` at ${largest}`}${curve}; ${number(largest / 2)} → ${largest} costs ${ms(whole - half)} more, ${times(whole / half)}.`;
 }
 

@@ -17,7 +17,7 @@ export function nextSteps(
     if (!steps.some((step) => step.command === command)) steps.push({ command, why });
   };
   const first = found.find(({ severity, hidden_by }) => severity !== 'info' && hidden_by === null);
-  if (first) add(first.check, `tells whether the change worked: ${first.title}`);
+  if (first) add(first.check, `shows whether the change worked: ${first.title}`);
   for (const bar of (lead?.bars ?? []).toSorted((a, b) => b.ms - a.ms)) {
     if (bar.sharpen === null || bar.share < worthwhile) continue;
     add(
@@ -26,10 +26,7 @@ export function nextSteps(
     );
   }
   if (lead && lead.roofline_ms.value === null && lead.roofline_ms.reason.code === 'no_model') {
-    add(
-      'inferscope session utilization --model <name>',
-      'names the model, so that what the hardware allows can be told',
-    );
+    add('inferscope session utilization --model <name>', 'names the model, so that the roofline is known');
   }
   return steps.slice(0, shown);
 }

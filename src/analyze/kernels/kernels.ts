@@ -88,7 +88,7 @@ function issuesOf({ cases, roofs, plan }: KernelsResult): Issue[] {
     'kernels_throttled',
     'warning',
     throttled.length,
-    `Clocks were held down (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
+    `Clocks were throttled (${reasons}) while ${throttled.length} of ${cases.length} cases ran.`,
   );
   const { runs: wanted, max_seconds: seconds } = plan.protocol;
   const cut = some(({ runs }) => runs > 0 && runs < wanted);

@@ -20,7 +20,7 @@ export function deviceHeadline(device: MonitorDevice): string {
     const drop = dropOf(device);
     const clock = drop === null ? '' : `, the SM clock ${percent(drop)} lower meanwhile`;
     parts.push(
-      `held down for ${percent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
+      `throttled for ${percent(device.throttling.share.value ?? 0)} of the time (mostly ${worst.words}${clock})`,
     );
   }
   const power = meanOf(device.metrics, 'power_w') ?? meanOf(device.metrics, 'power_instant_w');

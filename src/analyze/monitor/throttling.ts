@@ -100,7 +100,7 @@ export async function clockOf(
   };
 }
 
-/** A GPU that was held down whenever it worked: what it could have run at is its highest clock. */
+/** A GPU that was throttled whenever it worked: what it could have run at is its highest clock. */
 async function highestClock(database: SessionDatabase, scope: string, busyPercent: number): Promise<Figure> {
   const [row] = await database.query<{ mhz: number | null }>(
     `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,

@@ -296,7 +296,7 @@ test('throttling is tied to the phases it hit', async () => {
   expect(telemetry!.events.map(({ kind, phases, start_ns }) => [kind, phases, start_ns / us])).toEqual([
     ['power_cap', ['decode'], 150],
   ]);
-  expect(telemetry!.events[0]!.text).toBe('gpu0: clocks held down (power cap) in one sample, in decode.');
+  expect(telemetry!.events[0]!.text).toBe('gpu0: clocks throttled (power cap) in one sample, in decode.');
   // Counters and bits have no mean.
   expect(telemetry!.series.map(({ metric }) => metric)).toEqual(['power_w']);
   const power = telemetry!.series.find(({ metric }) => metric === 'power_w')!;

@@ -85,7 +85,7 @@ async function events(database: TraceScope['database'], samples: string): Promis
     const rows = await spans(
       `SELECT scope, '${kind}' AS what, t_ns, (value::BIGINT & ${bit}) <> 0 AS hit FROM ${samples} WHERE metric = 'throttle_bits'`,
     );
-    for (const row of rows) found.push(eventOf(row, kind, `clocks held down (${words})`, phasesOf(row)));
+    for (const row of rows) found.push(eventOf(row, kind, `clocks throttled (${words})`, phasesOf(row)));
   }
   const drops = await spans(
     `SELECT c.scope, 'clock' AS what, c.t_ns, c.value < ${droppedClock} * m.usual AS hit

@@ -60,7 +60,7 @@ export function necessaryOfSampling(
   peaks: Peaks,
   classes: ReadonlyMap<OpClass, number>,
 ): Necessary | MissingFigure {
-  if (batch === null) return missing('unknown_sizes', 'nothing tells how many sequences are sampled');
+  if (batch === null) return missing('unknown_sizes', 'the number of sampled sequences is not known');
   if (peaks.bandwidth.value === null) return peaks.bandwidth;
   const shape = { phase: 'decode', batchSize: 1, newTokens: 1, contextTokens: 0 } as const;
   const one = samplingOp(architecture, shape, storage);

@@ -62,7 +62,7 @@ async function needOf(session: Session, steps: readonly SizedStep[]): Promise<Ne
     );
   }
   const [first] = steps;
-  if (!first) return none(missing('no_stage', 'nothing tells what the stage must compute'));
+  if (!first) return none(missing('no_stage', 'the work of the stage is not known'));
   const model = workloadModel(workload);
   if ('reason' in model) return none(model);
   const cpu = await storedRoofline(session);

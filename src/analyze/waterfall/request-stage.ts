@@ -161,7 +161,7 @@ function restNote(ms: number, { queueMs, prefillMs }: ServerTimes): string {
     ...(prefillMs === null ? ['prefill'] : []),
     'scheduling and HTTP',
   ];
-  return `until the first token, where ${unknown.join(', ')} are not told apart`;
+  return `until the first token, where ${unknown.join(', ')} are not distinguished`;
 }
 
 /** Of a mean request what is told of the mean only is shared out in proportion to each request's TTFT. */
@@ -210,7 +210,7 @@ FROM requests WHERE ${where}`;
       return open ? `${rows('greatest(0, sent_ns - scheduled_ns)')} ORDER BY 3 DESC` : null;
     case 'unattributed':
       return `${rows('first_token_ns - sent_ns')}
-UNION ALL SELECT '(told by other bars)', NULL, ${split.restMs - ttftMs} ORDER BY 3 DESC`;
+UNION ALL SELECT '(in other bars)', NULL, ${split.restMs - ttftMs} ORDER BY 3 DESC`;
     default:
       return null;
   }

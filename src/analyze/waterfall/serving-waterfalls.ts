@@ -201,7 +201,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
           point: e2e.label,
           open: false,
           where: null,
-          roofline: missing('not_told', 'a file of results does not tell which batches the server made'),
+          roofline: missing('not_told', 'a results file does not record which batches the server made'),
           sql: { decode: `${of('e2e', '')} UNION ALL ${of('ttft', '-')}`, ttft: of('ttft', '') },
           instances: e2e.n,
         },

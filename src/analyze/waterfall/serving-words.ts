@@ -48,7 +48,7 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): T
       return {
         label: 'not explained, before the first token',
         confidence: 'low',
-        confidence_why: 'nothing in the session tells its cause',
+        confidence_why: 'nothing in the session shows its cause',
         sharpen: queueMs === null ? withMetrics : inServer,
       };
   }

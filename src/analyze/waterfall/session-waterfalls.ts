@@ -49,16 +49,18 @@ export async function sessionWaterfalls(
     scope,
   });
   if (kind === 'profile') {
-    if (!workload) return none('the run ended before the engine told its model');
+    if (!workload) return none('the run stopped before the engine reported its model');
     const found = await profileWaterfalls(database, workload, await storedRoofline(session));
     return { stages: found.stages, without: found.without, scope: null };
   }
   if (artifacts.some((artifact) => artifact.kind === 'bench-plan')) {
-    if (!workload) return none('the benchmark ended before the engine told its model');
+    if (!workload) return none('the benchmark stopped before the engine reported its model');
     const stages = await benchWaterfalls(session);
     return stages.length > 0
       ? { stages, without: [], scope: null }
-      : none('no stage of the benchmark was timed: its points failed, or the engine told none (via=bench)');
+      : none(
+          'no stage of the benchmark was timed: its points failed, or the engine reported none (via=bench)',
+        );
   }
   if (artifacts.some((artifact) => artifact.kind === 'load-plan')) {
     const stages = await servingWaterfalls(session, database);

@@ -68,7 +68,7 @@ function possible(
   if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
   return missing(
     'impossible_sizes',
-    `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not told`,
+    `by ${runsSizes} it would need ${found.rooflineMs.toPrecision(3)} ms at least, more than was measured: the stage's own sizes are not recorded`,
   );
 }
 

@@ -71,13 +71,13 @@ export function barWords(
     case 'inefficiency':
       return tail === 'graph'
         ? told(
-            'CUDA graph (opaque), beyond its need',
+            'CUDA graph (opaque), above roofline',
             'low',
             'what runs in the graph was not recorded',
             withNsys,
           )
         : told(
-            `${classWord(tail)} beyond their need`,
+            `${classWord(tail)} above roofline`,
             'low',
             `kernels as recorded, need by ${arithmetic}`,
             withNcu,
@@ -86,7 +86,7 @@ export function barWords(
       return told(
         `${classWord(tail)}, fusable or needless`,
         'medium',
-        'exact kernel intervals; the class is told by the kernel names',
+        'exact kernel intervals; the class follows from the kernel names',
         null,
       );
     case 'kernels':
@@ -95,15 +95,15 @@ export function barWords(
         tail === 'graph' ? 'low' : 'medium',
         tail === 'graph'
           ? 'what runs in the graph was not recorded'
-          : 'exact kernel intervals; the class is told by the kernel names',
+          : 'exact kernel intervals; the class follows from the kernel names',
         tail === 'graph' ? withNsys : null,
       );
     case 'exposed_comm':
-      return told('communication that nothing hides', 'high', 'exact kernel intervals', null);
+      return told('exposed communication', 'high', 'exact kernel intervals', null);
     case 'exposed_copy': {
       const [direction = '', memory] = tail.split('_');
       const what = copyWords[direction] ?? direction;
-      const words = `copies that nothing hides, ${what}${memory ? `, ${memory}` : ''}`;
+      const words = `exposed copies, ${what}${memory ? `, ${memory}` : ''}`;
       return told(words, 'high', 'exact copy intervals', null);
     }
     case 'launch_latency':

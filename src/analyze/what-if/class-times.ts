@@ -115,7 +115,7 @@ export function scaledKernels(state: StageState, scaling: Scaling): Effect | Mis
       ...scaling.assumptions,
       state.onCpu
         ? 'every class of operators follows its necessary time, at the share of it that was reached'
-        : `of every kernel up to ${latencyMs.expected * 1e3} µs beyond its need are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
+        : `of every kernel up to ${latencyMs.expected * 1e3} µs above its roofline time are latency and stay (${latencyMs.least * 1e3} to ${latencyMs.most * 1e3} µs: the interval); the rest follows its class's necessary time`,
     ],
   };
 }

@@ -54,7 +54,7 @@ function fusedElementwise(state: StageState): Effect {
     lessMs: left * sum,
     moreMs: left * sum,
     assumptions: [
-      'three quarters of what elementwise kernels, norms and casts take beyond their need vanish; launches stay',
+      'three quarters of what elementwise kernels, norms and casts take above roofline vanish; launches stay',
     ],
   };
 }

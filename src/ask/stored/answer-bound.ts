@@ -117,7 +117,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
       roofline.value === null ? [roofline.reason.text] : [],
     )[0];
     return cannot(
-      `What bounds it cannot be told: ${withoutEnd(why ?? 'the session does not say which model ran')}.`,
+      `What bounds it is not known: ${withoutEnd(why ?? 'the session does not say which model ran')}.`,
       'inferscope session utilization --model <name>',
     );
   }

@@ -28,14 +28,14 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   if (!workload || model === null || 'reason' in model) {
     const why = model && 'reason' in model ? model.reason.text : 'the session does not say what it ran';
     return cannot(
-      `Whether it fits cannot be told: ${why}.`,
+      `Whether it fits is not known: ${why}.`,
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }
   const rooms = roomsOf(facts);
   if (rooms.length === 0) {
     return cannot(
-      'Whether it fits cannot be told: the question names no GPU, and the session ran on none that is known.',
+      'Whether it fits is not known: the question names no GPU, and the session ran on none that is known.',
       'inferscope estimate --model <model> --gpu <gpu> --batch-size 1,8,32',
     );
   }

@@ -27,9 +27,17 @@ interface NamedRow extends Record<string, unknown> {
 }
 
 /** "Which kernels take longest?": kernels (or operators of a CPU), those that the question names where it does. */
-export async function longestKernels(facts: StoredFacts): Promise<TopicAnswer> {
+export const longestKernels = async (facts: StoredFacts): Promise<TopicAnswer> =>
+  (await longestOf(facts)).answer;
+
+/** `named`: the question names some of them, and these are what is answered. */
+async function longestOf(facts: StoredFacts): Promise<{ answer: TopicAnswer; named: boolean }> {
   const table = hasTable(facts, 'kernels') ? 'kernels' : hasTable(facts, 'ops') ? 'ops' : null;
-  if (table === null) return cannot('The session holds no kernels and no operators.', capture.timeline);
+  const none = {
+    answer: cannot('The session holds no kernels and no operators.', capture.timeline),
+    named: false,
+  };
+  if (table === null) return none;
   const name = table === 'kernels' ? 'coalesce(short_name, name)' : 'name';
   const sql = `SELECT ${name} AS name, class, count(*) AS calls, sum(dur_ns) / 1e6 AS total_ms,
   sum(dur_ns) / sum(sum(dur_ns)) OVER () AS share
@@ -40,20 +48,21 @@ GROUP BY ALL ORDER BY total_ms DESC, name`;
   const named = rows.filter((row) => overlap(words, `${row.name} ${row.class}`) > 0);
   const shown = (named.length > 0 ? named : rows).slice(0, 5);
   const [first] = shown;
-  if (!first) return cannot('The session holds no kernels and no operators.', capture.timeline);
+  if (!first) return none;
   const what = table === 'kernels' ? 'kernel' : 'operator';
   const lines = shown.map(
     (row) =>
       `- ${shortened(row.name)} (${row.class}): ${msOf(row.total_ms)}, ${percentOf(row.share)}, ${row.calls} calls`,
   );
   const part = (text: string): StoredPart => ({ text, sql, from: 'sql', rows: rows.length });
-  const most = named.length > 0 ? `Of the ${what}s that this names the longest is` : `The longest ${what} is`;
-  return told(
+  const most = named.length > 0 ? `The longest matching ${what} is` : `The longest ${what} is`;
+  const answer = told(
     part(
       `${most} ${shortened(first.name)}: ${msOf(first.total_ms)} in ${first.calls} calls, ${percentOf(first.share)} of all ${what} time.`,
     ),
     [part(`The longest, over the whole capture:\n${lines.join('\n')}`)],
   );
+  return { answer, named: named.length > 0 };
 }
 
 /** Words of questions that names of kernels hold as well, as stems. */
@@ -177,8 +186,10 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | nu
   const line = (one: KernelCounters) => `- ${named(one)}: ${withoutEnd(one.bound.text)}`;
   const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
+  const all = `${judged.length} ${judged.length === 1 ? 'kernel' : 'kernels'} with counters`;
   const count = shown.map(
-    ({ side, own }) => `${own.length} ${own.length === 1 ? 'is' : 'are'} ${side}-bound`,
+    ({ side, own }, i) =>
+      `${own.length} ${i === 0 ? `of ${all} ` : ''}${own.length === 1 ? 'is' : 'are'} ${side}-bound`,
   );
   const longest = shown.flatMap(({ own }) => own.slice(0, 1)).map(named);
   const none = shown.every(({ own }) => own.length === 0);
@@ -188,14 +199,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | nu
       partFrom('counters', `${capital(side)}-bound:\n${own.slice(0, 6).map(line).join('\n')}`, own.length),
     );
   const first = longest.length > 0 ? `; the longest: ${longest.join(', ')}` : '';
-  return told(
-    partFrom(
-      'counters',
-      `Of ${judged.length} ${judged.length === 1 ? 'kernel' : 'kernels'} with counters ${count.join(', ')}${first}.`,
-      judged.length,
-    ),
-    lists,
-  );
+  return told(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
 }
 
 const named = ({ name, stage }: KernelCounters): string =>
@@ -258,9 +262,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
     );
   return told(
     partFrom('counters', `${capital(what)} of the kernel that takes longest: ${first}.`, lines.length),
-    rest.length > 0
-      ? [partFrom('counters', `Of the next:\n${rest.map((line) => `- ${line}`).join('\n')}`)]
-      : [],
+    rest.length > 0 ? [partFrom('counters', `The next:\n${rest.map((line) => `- ${line}`).join('\n')}`)] : [],
   );
 }
 
@@ -268,8 +270,11 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
 export async function attentionKind(facts: StoredFacts, topic: RuleTopic): Promise<TopicAnswer> {
   const found = ruleAnswer(facts, topic);
   const asked = { ...facts, question: { ...facts.question, tokens: tokensOf('attention') } };
-  const { direct, evidence } = await longestKernels(asked);
-  if (found.cannot || !direct?.text.startsWith('Of the')) return found;
+  const {
+    answer: { direct, evidence },
+    named,
+  } = await longestOf(asked);
+  if (found.cannot || !direct || !named) return found;
   const isEager = facts.explained.findings.some(({ rule }) => rule === 'eager_attention');
   if (isEager) return { ...found, evidence: [...found.evidence, ...evidence] };
   const yes = facts.question.isYesNo && !/\beager\b|\bunfused\b/i.test(facts.question.text) ? 'Yes: a' : 'A';

@@ -39,7 +39,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
     lines.length,
   );
   if (asked && own.length === 0)
-    return cannot('That component was not told apart in this session.', capture.memory, [list]);
+    return cannot('This session did not record that component.', capture.memory, [list]);
   const [first, second] = ordered;
   const text =
     own.length > 0

@@ -195,6 +195,6 @@ export function ruleAnswer(facts: StoredFacts, { rules: ids, needs }: RuleTopic)
   const elsewhere = own.find(({ outcome }) => outcome === 'fired');
   if (elsewhere)
     return told(partFrom('findings', `${elsewhere.title}: not in the stage that is asked about.`, 0));
-  const why = own[0] ? `${own[0].title} cannot be told: ${withoutEnd(own[0].why)}.` : 'No rule judges that.';
+  const why = own[0] ? `${own[0].title}: not known; ${withoutEnd(own[0].why)}.` : 'No rule judges that.';
   return cannot(why, needs);
 }

@@ -120,7 +120,7 @@ const gainOf = ({
 function sentence(stage: Stage, word: string): string {
   const { before_ms: before, after_ms: after, per_token_before_ms: from, per_token_after_ms: to } = stage;
   if (after.value === null)
-    return `${capital(instanceOf(stage))}: cannot be told: ${withoutEnd(after.reason.text)}.`;
+    return `${capital(instanceOf(stage))}: not known: ${withoutEnd(after.reason.text)}.`;
   const range = after.ci95 ? ` (${msOf(after.ci95[0])} to ${msOf(after.ci95[1])})` : '';
   const now = before.value ?? 0;
   const share = now > 0 ? after.value / now - 1 : 0;

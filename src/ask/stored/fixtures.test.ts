@@ -106,7 +106,7 @@ describe('a timeline of nsys', async () => {
     ] as const) {
       const found = await answer(question);
       expect([found.answered_by, found.next_capture]).toEqual(['nobody', expect.stringMatching(capture)]);
-      expect(found.answer).toContain(`What would tell: ${found.next_capture}`);
+      expect(found.answer).toContain(`What would show it: ${found.next_capture}`);
     }
   });
 });
@@ -125,7 +125,7 @@ test('counters of ncu', async () => {
   const { answer } = await asking(counters);
   expect(direct((await answer('What limits occupancy?')).answer)).toMatch(/6\.1 %.*limited by shared memory/);
   expect(direct((await answer('Which kernel is latency-bound?')).answer)).toMatch(
-    /^Of 1 kernel with counters 1 is latency-bound/,
+    /^1 of 1 kernel with counters is latency-bound/,
   );
   const none = await answer('Would fp8 help?');
   expect([none.answered_by, none.next_capture]).toEqual([

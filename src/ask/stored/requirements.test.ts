@@ -87,7 +87,7 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
 test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the counters', async () => {
   const { answer, one } = await asking(await open('diagnosis/uncoalesced-fault'));
   const found = await answer('Which kernels are memory-bound vs compute-bound?');
-  expect(found.answer).toMatch(/^Of 1 kernel with counters 1 is memory-bound, 0 are compute-bound.*row_sums/);
+  expect(found.answer).toMatch(/^1 of 1 kernel with counters is memory-bound, 0 are compute-bound.*row_sums/);
   const { value } = await one<{ value: number }>(
     `SELECT max(value) AS value FROM counters WHERE metric = 'gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed'`,
   );

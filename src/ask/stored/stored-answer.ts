@@ -103,7 +103,7 @@ async function answerOf(facts: StoredFacts): Promise<TopicAnswer> {
   if (first) return told(findingTold(first), [changeOf(first), ...rest.map(findingTold)]);
   const rule = silentRule(facts);
   if (!rule) return cannot('', null);
-  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'cannot be told'}; ${withoutEnd(rule.why)}.`;
+  const why = `${rule.title}: ${rule.outcome === 'not_fired' ? 'not found' : 'not known'}; ${withoutEnd(rule.why)}.`;
   return rule.outcome === 'not_fired' ? told(partFrom('findings', why, 0)) : cannot(why, null);
 }
 
@@ -176,7 +176,7 @@ function withProgram(command: string, { manifest }: Session): string {
 }
 
 function cannotLines(question: string, missing: TopicAnswer['cannot'], capture: string | null): string[] {
-  if (missing !== null && capture !== null) return [missing.why, `What would tell: ${capture}`];
+  if (missing !== null && capture !== null) return [missing.why, `What would show it: ${capture}`];
   const examples = topics.flatMap(({ example }) => (example === null ? [] : [`- ${example}`]));
   return [
     `This cannot be answered without a model: nothing that is stored matches “${question}”.`,

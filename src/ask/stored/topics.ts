@@ -239,7 +239,7 @@ export const topics: readonly Topic[] = [
     asks: by(/\bknee\b|\bscal(?:e|es|ing)\b|\b(?:stop\w*|plateau\w*) (?:growing|improving|scaling)?\b/i),
     answer: (facts) =>
       cannot(
-        'How it scales cannot be told: the session measured one batch size.',
+        'How it scales is not known: the session measured one batch size.',
         capture.bench,
         turningBatch(facts)?.evidence ?? [],
       ),

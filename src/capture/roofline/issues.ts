@@ -36,7 +36,7 @@ function throttling(gpu: MeasuredGpu): Issue[] {
     return {
       code: 'throttled',
       severity: reason === 'sw_power_cap' ? 'info' : 'warning',
-      text: `${place(gpu)}: clocks were held down (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are what it sustains, not what its highest clock would give.`,
+      text: `${place(gpu)}: clocks were throttled (${known?.words ?? reason}${at}) during ${mine.map((one) => one.what).join(', ')}: these peaks are what it sustains, not what its highest clock would give.`,
       count: mine.length,
     };
   });

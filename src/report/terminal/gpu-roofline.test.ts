@@ -8,7 +8,7 @@ const made = document(
   'roofline',
   rooflineVersion,
   { roofline: null, cached: false, age_s: 0, gpu: handGpuRoofline(), gpu_cached: true, gpu_age_s: 7200 },
-  [{ code: 'throttled', severity: 'info', text: 'Clocks were held down.' }],
+  [{ code: 'throttled', severity: 'info', text: 'Clocks were throttled.' }],
 );
 const text = rooflineSummary(made, { width: 100 });
 
@@ -17,13 +17,13 @@ test('every figure with the data sheet beside it, within 80 columns', () => {
   for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(80);
   expect(text).toMatch(/measured\s2 hours ago/);
   expect(text).toContain('cuda:0 · NVIDIA H200 · 132 SMs');
-  // 800 of 989 TFLOP/s, ridge 800 / 4; the star says that clocks were held down.
+  // 800 of 989 TFLOP/s, ridge 800 / 4; the star says that clocks were throttled.
   expect(text).toMatch(/bfloat16 +800 TFLOP\/s\* +81 % +0\.4 % +200 +1755 +612 +8192³/);
   expect(text).toMatch(/copy +3\.90 TB\/s +81 %/);
   expect(text).toMatch(/launch +2\.40 µs of host time · 1\.30 µs from kernel to kernel/);
   expect(text).toContain('all-reduce, 2 GPUs');
   expect(text).toMatch(/cuda:1 +NVIDIA H200, of cuda:0’s: float32 100 % · bfloat16 100 %\*/);
-  expect(text).toContain('Clocks were held down.');
+  expect(text).toContain('Clocks were throttled.');
 });
 
 test('documents of 1.0 are still read', () => {

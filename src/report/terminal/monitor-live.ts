@@ -121,7 +121,7 @@ export function liveView({ title, seconds, gpus, host, history }: LiveState, wid
       ...(wide ? [{ head: 'last minute' }] : []),
       right('SM clock'),
       right('temp'),
-      { head: 'held down by', flexible: true },
+      { head: 'throttled by', flexible: true },
       ...(wide ? [right('PCIe out/in MB/s'), right('procs')] : []),
     ];
     lines.push(textTable(columns, rows, { width }), '');
@@ -153,7 +153,7 @@ export function liveLine({ seconds, gpus, host }: LiveState): string {
       whole(gpu.temperatureC, '°C'),
       ...(gpu.limitedBy === null || gpu.limitedBy.length === 0
         ? []
-        : [`held down by ${gpu.limitedBy.join(', ')}`]),
+        : [`throttled by ${gpu.limitedBy.join(', ')}`]),
     ];
     return parts.filter((part) => part !== noValue).join(' ');
   };

@@ -24,7 +24,7 @@ const stretchesSql = ({ kind, instances }: OperatorStage): string =>
             FROM windows w JOIN op ON op.window_id = w.stage_id GROUP BY w.stage_id),
    stretch AS (
      SELECT window_id, start_ns - busy_until AS ns, after_operator, name AS before_operator FROM reached WHERE start_ns - busy_until > ${longHostNs}
-     UNION ALL SELECT window_id, first_ns - w_begin, 'the begin of the step', first_name FROM edge WHERE first_ns - w_begin > ${longHostNs}
+     UNION ALL SELECT window_id, first_ns - w_begin, 'the start of the step', first_name FROM edge WHERE first_ns - w_begin > ${longHostNs}
      UNION ALL SELECT window_id, w_end - last_ns, name, 'the end of the step' FROM edge WHERE w_end - last_ns > ${longHostNs})
    SELECT after_operator, before_operator, count(*) AS stretches, round(count(DISTINCT window_id) / ${instances}, 3) AS of_steps,
      round(sum(ns) / 1e6 / ${instances}, 4) AS ms, round(median(ns) / 1e6, 4) AS median_ms, round(max(ns) / 1e6, 4) AS longest_ms

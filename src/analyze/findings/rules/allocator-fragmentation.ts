@@ -38,7 +38,7 @@ export const allocatorFragmentation: Rule = {
     if (!worst)
       return {
         outcome: 'not_applicable',
-        why: 'Nothing tells what the framework reserved beside what it allocated at one moment.',
+        why: 'Reserved and allocated memory were not recorded at one moment.',
       };
     const unused = worst.reserved - worst.allocated;
     const share = unused / worst.reserved;

@@ -35,7 +35,7 @@ export const anotherProcess: Rule = {
       return { outcome: 'fired', findings: [finding(found[0]!, [evidence])] };
     }
     if (!context.has('telemetry') && !context.has('memory'))
-      return { outcome: 'not_applicable', why: 'Nothing was sampled of the GPU beside the session.' };
+      return { outcome: 'not_applicable', why: 'No GPU processes were sampled during the session.' };
     return (await processes(context)) ?? (await memoryBefore(context)) ?? notSeen;
   },
 };

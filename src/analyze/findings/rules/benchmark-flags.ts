@@ -36,7 +36,7 @@ const meanings: Record<string, Pick<FoundDraft, 'cause' | 'change'> & { name: st
   throttling: {
     name: 'Throttled',
     cause:
-      'Something held the clocks down while this point was measured: it would be faster on a GPU that is not held down.',
+      'The clocks were throttled while this point was measured: it would be faster on a GPU that is not throttled.',
     change: {
       kind: 'environment',
       text: 'See what the limit is, and compare only runs that met the same.',

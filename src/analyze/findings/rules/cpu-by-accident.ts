@@ -15,7 +15,7 @@ export const cpuByAccident: Rule = {
         .find(({ code }) => code === 'cpu_by_accident');
       return flag
         ? { outcome: 'fired', findings: [await finding(context, flag.text)] }
-        : { outcome: 'not_fired', why: 'The benchmark computed where it was told to.' };
+        : { outcome: 'not_fired', why: 'The benchmark ran on the device it was given.' };
     }
     const { workload, hardware } = context.manifest;
     const gpu = hardware['gpu_name'] ?? hardware['gpu0_name'] ?? null;

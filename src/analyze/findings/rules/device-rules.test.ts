@@ -231,7 +231,7 @@ describe('products', () => {
 
 describe('several devices', () => {
   const reduce = (takes: number) => run(takes, 'communication', 'ncclDevKernel_AllReduce_Sum_bf16_RING_LL');
-  test('an all-reduce behind every product: half of what nothing hides', async () => {
+  test('an all-reduce behind every product: half of what is exposed', async () => {
     const context = await contextOf(stepRows('decode', 4, () => repeated(4, [gemm(100), reduce(40)])));
     const found = fired(await exposedCommunication.find(context));
     expect(found.at_stake_ms).toBeCloseTo(0.16, 6);

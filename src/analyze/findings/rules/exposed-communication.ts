@@ -27,11 +27,11 @@ export const exposedCommunication = stageRule(
     ],
   },
   async (context, stage) => {
-    if (stage.compute_ms === 0) return 'nothing computes beside the communication';
+    if (stage.compute_ms === 0) return 'no kernel computes during the communication';
     if (stage.comm_ms < leastShare * stage.wall_ms) {
       return stage.comm_ms === 0
         ? 'no communication kernels'
-        : `communication that nothing hides takes ${part(stage.comm_ms, stage.wall_ms)}`;
+        : `exposed communication takes ${part(stage.comm_ms, stage.wall_ms)}`;
     }
     const waits = await collectiveWaits(context, stage);
     if (!waits || !prevails(stage, waits)) return exchange(context, stage, waits);
@@ -86,7 +86,7 @@ async function waiting(
     cause: `In ${aStage(kind)} ${ms(time)} of communication kernels run while nothing computes. ${ms(stake)} of it is waiting: the same collectives take ${ms(awaited.transfer_ms)} on the rank that comes last. That is ${late}${
       host
         ? `: its device idles ${ms(there)} for its host, this rank's ${ms(here)}`
-        : '; neither its computing nor its host tells by itself why'
+        : '; neither its kernels nor its host alone explain why'
     }.`,
     change: {
       kind: 'config',
@@ -147,7 +147,7 @@ async function exchange(
     : [];
   return {
     stage: kind,
-    title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')} that nothing hides`,
+    title: `Exposed communication: ${part(time, wall)} of ${everyStage(kind)} in ${plural(n, 'collective')}`,
     at_stake_ms: time,
     cause: `In ${aStage(kind)} ${ms(all)} of communication kernels run while nothing computes. The next layer needs their result. ${waitingWords(waits, instances)}`,
     change: await changeFor(context, rows[0]?.kernel ?? ''),

@@ -117,7 +117,7 @@ function finding(title: string, evidence: Evidence): FoundDraft {
   return doubt({
     title,
     cause:
-      'A mean that is known to so little tells nothing of changes smaller than that: what looks like a gain may be the next run of the same program.',
+      'The mean is too uncertain to detect smaller changes: what looks like a gain may be the next run of the same program.',
     change: {
       kind: 'capture',
       text: 'Repeat more often, in several processes, on a machine that does nothing else; compare medians of interleaved pairs.',

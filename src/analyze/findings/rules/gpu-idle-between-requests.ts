@@ -26,7 +26,10 @@ export const gpuIdleBetweenRequests: Rule = {
     const stages = await stageFacts(context);
     if (stages.length === 0) return { outcome: 'not_applicable', why: 'The session has no GPU timeline.' };
     if (stages.some(({ kind }) => kind === 'outside'))
-      return { outcome: 'not_applicable', why: 'Nothing marks where a request ends and the next begins.' };
+      return {
+        outcome: 'not_applicable',
+        why: 'Nothing marks where a request ends and the next one starts.',
+      };
     const [idle] = await context.database.query<{
       n: number;
       ms: number;

@@ -44,7 +44,7 @@ export const hostCopies = stageRule(
     const waited = await waitOf(context, stage);
     const stake = exposed + waited;
     if (stake < leastShare * stage.wall_ms) {
-      return `copies to the device take ${part(exposed, stage.wall_ms)} that nothing hides`;
+      return `exposed copies to the device take ${part(exposed, stage.wall_ms)}`;
     }
     return finding(context, stage, { rows, exposed, stake });
   },

@@ -13,13 +13,13 @@ export const idleRecording: Rule = {
   references: [],
   async find(context) {
     if (context.has('kernels'))
-      return { outcome: 'not_applicable', why: 'A timeline of kernels tells idle time exactly.' };
+      return { outcome: 'not_applicable', why: 'A timeline of kernels shows idle time exactly.' };
     if (context.manifest.kind !== 'monitor' && context.manifest.kind !== 'import')
       return { outcome: 'not_applicable', why: 'The session is no recording of a machine.' };
     const monitor = await monitorOf(context);
     const devices = (monitor?.devices ?? []).filter(({ idle }) => idle.share.value !== null);
     if (!monitor || devices.length === 0)
-      return { outcome: 'not_applicable', why: 'No GPU tells its utilisation.' };
+      return { outcome: 'not_applicable', why: 'No GPU utilisation was recorded.' };
     const idle = devices.filter((device) => device.idle.share.value! >= leastShare);
     if (idle.length === 0)
       return { outcome: 'not_fired', why: devices.map(({ headline }) => headline).join(' ') };

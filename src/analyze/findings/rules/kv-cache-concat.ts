@@ -40,7 +40,7 @@ export const kvCacheConcat = stageRule(
     const shown = `${count(n)} copies that may be of the context take ${part(time, stage.wall_ms)}`;
     if (time < leastShare * stage.wall_ms) return shown;
     if (stage.kind === 'outside' && !(await appends(context)))
-      return `${shown}; nothing tells that they append a token to a cache`;
+      return `${shown}; nothing shows that they append a token to a cache`;
     const long = (time / Math.max(1, n)) * 1e6 >= longCopyNs;
     if (!long && !copies.some(({ grows }) => grows)) {
       return `${shown}, but each is short (${ms(time / Math.max(1, n))}) and none grows with the steps`;

@@ -36,7 +36,7 @@ export const kvPoolSmall: Rule = {
           .join('; '),
     );
     if (rows.every(({ fullest, preempted }) => fullest === null && preempted === null))
-      return { outcome: 'not_applicable', why: 'No engine or server told how full its KV cache was.' };
+      return { outcome: 'not_applicable', why: 'No engine or server reported how full its KV cache was.' };
     const worst = rows.find(
       ({ preempted, fullest, waiting }) =>
         (preempted ?? 0) > 0 || ((fullest ?? 0) >= full && (waiting ?? 0) > 0),

@@ -109,7 +109,7 @@ export const lowOccupancy: Rule = {
 
 function whyNot({ kernels }: CountersResult, limited: readonly Limited[]): string {
   return limited.length === 0
-    ? `None of ${kernels.length} profiled kernels of 5 µs and more both waits for latencies and has its warps held down.`
+    ? `None of ${kernels.length} profiled kernels of 5 µs and more both waits for latencies and has its warps limited.`
     : `${limited.length} of ${kernels.length} profiled kernels have low occupancy, with under 2 % of the time at stake.`;
 }
 

@@ -21,7 +21,7 @@ export const prefixCacheArtefact: Rule = {
         "Prompt tokens came from the server's prefix cache: their prefill was not computed, so TTFT and throughput are those of a shorter prompt.",
       change: {
         kind: 'flag' as const,
-        text: 'Send fresh prompts, or turn the cache off for the measurement; where hits are the real traffic, say so beside the figures.',
+        text: 'Send fresh prompts, or turn the cache off for the measurement; where hits are the real traffic, say so next to the figures.',
         example: 'vllm serve --no-enable-prefix-caching, or leave --seed out',
       },
       check: 'the same load with another --seed: cached tokens must be near 0',
@@ -39,7 +39,10 @@ export const prefixCacheArtefact: Rule = {
     );
     const [all] = rows;
     if (!all?.requests || !all.input)
-      return { outcome: 'not_applicable', why: 'No server told which prompt tokens came from its cache.' };
+      return {
+        outcome: 'not_applicable',
+        why: 'No server reported which prompt tokens came from its cache.',
+      };
     const share = all.cached / all.input;
     if (share <= leastShare)
       return {

@@ -40,7 +40,7 @@ export const profilerOverhead: Rule = {
     if (both.length === 0)
       return {
         outcome: 'not_applicable',
-        why: 'No clean execution of the same workload stands beside the capture (--evaluator none,nsys makes one).',
+        why: 'The session has no clean execution of the same workload (--evaluator none,nsys makes one).',
       };
     const heavy = both.filter(({ share }) => share >= leastShare);
     if (heavy.length === 0) {

@@ -64,7 +64,7 @@ const bytes = (t: number, kind: string, value: number, more: Row<'memory'> = {})
   ...more,
 });
 
-/** 4 s of work at 10 Hz, from 2 s on held down to 1485 of 1980 MHz by `bits`. */
+/** 4 s of work at 10 Hz, from 2 s on throttled to 1485 of 1980 MHz by `bits`. */
 const clocks = (bits: number): Row<'telemetry'>[] =>
   Array.from({ length: 41 }, (_, tick) => tick / 10).flatMap((t) => [
     sample(t, 'utilization_percent', 100),
@@ -79,7 +79,7 @@ const steps: Row<'stages'>[] = [
 describe('throttling', () => {
   test('is named with its reason, its drop and the stages it hit', async () => {
     const found = fired(await of(throttling, { telemetry: clocks(0x4), stages: steps }));
-    // 1485 of 1980 MHz is a quarter less; decode lasts from 1 to 3 s, of which 2 to 3 s are held down.
+    // 1485 of 1980 MHz is a quarter less; decode lasts from 1 to 3 s, of which 2 to 3 s are throttled.
     expect(found.title).toMatch(
       /^Throttled: power cap held gpu0 down for 50 % of the time, its clock 25 % lower, in 50 % of decode$/,
     );

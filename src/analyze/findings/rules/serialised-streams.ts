@@ -95,7 +95,7 @@ async function finding(
     stage: kind,
     title: `Serial small kernels: ${count(small.length)} kernels of at most ${blocks} blocks for ${sms} multiprocessors run one after another, ${part(time, wall)} of ${everyStage(kind)}`,
     at_stake_ms: stake,
-    cause: `In ${aStage(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} with nothing beside them, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}Whether they depend on each other a timeline does not tell.`,
+    cause: `In ${aStage(kind)} kernels that occupy at most ${blocks} of ${sms} multiprocessors run for ${ms(time)} with no other kernel, on ${streams} stream${streams === 1 ? '' : 's'}. ${fits > 1 ? `${Math.min(fits, 99)} of them would fit at once. ` : ''}A timeline does not show whether they depend on each other.`,
     change: {
       kind: 'code',
       text: 'Give independent work a stream each (inside a CUDA graph the branches then run side by side), or batch it into one kernel.',

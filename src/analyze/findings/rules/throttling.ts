@@ -12,7 +12,7 @@ const leastDrop = 0.03;
 /** Utilisation from which the analysis of samples calls a GPU busy (src/analyze/monitor). */
 const busyPercent = 50;
 
-/** Clocks held down by power, heat or hand, in the stages they hit (analysis of the samples: src/analyze/monitor). */
+/** Clocks throttled by power, heat or hand, in the stages they hit (analysis of the samples: src/analyze/monitor). */
 export const throttling: Rule = {
   id: 'throttling',
   title: 'Throttled clocks',
@@ -26,7 +26,7 @@ export const throttling: Rule = {
     const monitor = await monitorOf(context);
     const devices = used(context, monitor?.devices ?? []);
     if (devices.length === 0)
-      return { outcome: 'not_applicable', why: 'No clocks of a GPU were sampled beside the session.' };
+      return { outcome: 'not_applicable', why: 'No GPU clocks were sampled during the session.' };
     const findings: FoundDraft[] = [];
     for (const device of devices) findings.push(...(await ofDevice(context, device)));
     if (findings.length > 0) return { outcome: 'fired', findings };
@@ -49,7 +49,7 @@ function whyNot({ scope, throttling: { share }, clock }: MonitorDevice): string 
   const held =
     share.value === null
       ? share.reason.text
-      : `something held the clocks of ${scope} down for ${percent(share.value)} of the time`;
+      : `the clocks of ${scope} were throttled for ${percent(share.value)} of the time`;
   const dropped = clock.dropped_share.value;
   return `${held.replace(/\.$/, '')}${dropped === null ? '' : `; they were under 90 % of the usual for ${percent(dropped)} of the busy time`}.`;
 }
@@ -68,7 +68,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   const text = `${scope}: ${why}; the SM clock was ${percent(drop)} under its usual ${Math.round(clock.usual_mhz.value ?? 0)} MHz meanwhile`;
   const { evidence } = await context.evidence(heldDownSql(scope), () => text);
   const common = {
-    cause: `${why[0]!.toUpperCase()}${why.slice(1)} held the clocks of ${scope} down: what computes runs slower by as much, what waits for memory or the host does not.`,
+    cause: `${why[0]!.toUpperCase()}${why.slice(1)} throttled the clocks of ${scope}: what computes runs slower by as much, what waits for memory or the host does not.`,
     change: changeOf(worst!.reason),
     evidence: [evidence],
     check: 'inferscope monitor --while -- <command>, then the same run again',

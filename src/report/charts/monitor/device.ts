@@ -54,7 +54,7 @@ export function deviceShades(device: MonitorDevice | undefined, theme: Theme): S
   });
   return [
     ...device.idle.periods.map(shade('idle', idleColor(theme))),
-    ...device.throttling.periods.map(shade('held down', throttleColor)),
+    ...device.throttling.periods.map(shade('throttled', throttleColor)),
   ];
 }
 

@@ -18,7 +18,7 @@ export const deviceSections = ({ devices }: MonitorResult): MonitorSection[] =>
           label="Periods behind the lines"
           entries={(theme) => [
             ...(device.idle.count > 0 ? [{ name: 'idle', color: idleColor(theme) }] : []),
-            ...(device.throttling.count > 0 ? [{ name: 'clocks held down', color: throttleColor }] : []),
+            ...(device.throttling.count > 0 ? [{ name: 'clocks throttled', color: throttleColor }] : []),
           ]}
         />
         <MonitorChart
@@ -64,7 +64,7 @@ function IdlePeriods({ device: { idle } }: { device: MonitorDevice }) {
 function ThrottlePeriods({ device: { throttling } }: { device: MonitorDevice }) {
   if (throttling.periods.length === 0) return null;
   return (
-    <Behind title={heading('Periods with the clocks held down', throttling.periods.length, throttling.count)}>
+    <Behind title={heading('Throttled periods', throttling.periods.length, throttling.count)}>
       <DataTable
         caption="Since the recording began"
         columns={[

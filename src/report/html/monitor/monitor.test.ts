@@ -18,7 +18,7 @@ test('a section a GPU: chart, facts, metrics and periods; names of processes can
   const text = section.replaceAll(/<[^>]+>/g, ' ').replaceAll(/&nbsp;|\u00a0|\s+/g, ' ');
   expect(section).toContain('data-chart="monitor_device" data-part="gpu0"');
   expect(text).toContain('25 % of the time, 1 period (under 5 % for at least 500 ms), longest 1 000 ms');
-  expect(text).toContain('Periods with the clocks held down: the 1 longest of 300');
+  expect(text).toContain('Throttled periods: the 1 longest of 300');
   expect(text).toContain('3 000 ms 500 ms sw power cap 1 485 MHz 25 %');
   expect(section).not.toContain(hostileText);
   expect(page()).toContain('data-chart="monitor_host"');
@@ -39,7 +39,7 @@ test('the power limit is a line of the panel of the power; idle and held-down pe
   const shades = deviceShades(made.data.devices[0], themes.light);
   expect(shades.map(({ name, from_ms, to_ms }) => [name, from_ms, to_ms])).toEqual([
     ['idle', 1000, 2000],
-    ['held down', 3000, 3500],
+    ['throttled', 3000, 3500],
   ]);
   expect(hostSeries(made.data).map(({ scope }) => scope)).toEqual(['process']);
 });

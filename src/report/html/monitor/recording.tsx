@@ -33,12 +33,12 @@ export const recordingSection: MonitorSection = {
         `Utilisation under ${thresholds.idle_percent}${nbsp}% for at least ${formatQuantity(thresholds.idle_ms, 'ms')}. NVIDIA's utilisation is the share of the last 1/6 to 1 s in which any kernel ran: shorter pauses are not seen in it.`,
       ],
       [
-        'held down',
+        'throttled',
         'The driver says that something keeps the clocks below what the GPU would run at: power cap, heat, clocks set by hand. Idling is no throttling.',
       ],
       [
         'usual clock',
-        `Median SM clock while at least ${thresholds.busy_percent}${nbsp}% busy and not held down; a drop is less than ${formatPercent(thresholds.clock_drop)} of it.`,
+        `Median SM clock while at least ${thresholds.busy_percent}${nbsp}% busy and not throttled; a drop is less than ${formatPercent(thresholds.clock_drop)} of it.`,
       ],
       ['energy', 'Growth of the energy counter where there is one, else the integral of the power.'],
     ];

@@ -17,7 +17,7 @@ const clocks = (one: { sm_clock_mhz: number | null; power_w: number | null; thro
 const clockColumns = [
   { head: 'SM clock, MHz', numeric: true },
   { head: 'power, W', numeric: true },
-  { head: 'held down by' },
+  { head: 'throttled by' },
 ];
 
 const Compute: FC<{ gpu: MeasuredGpu }> = ({ gpu }) => (
