@@ -1,9 +1,18 @@
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk } from './output.js';
 import { reportPath } from './report-file.js';
+
+const formats = ['html', 'text', 'md'] as const;
+
+interface Options {
+  session: string;
+  output?: string;
+  json?: boolean;
+  format: (typeof formats)[number];
+}
 
 export function define(command: Command): void {
   command
@@ -14,6 +23,11 @@ export function define(command: Command): void {
       '--json',
       'print the document (inferscope/profile, trace, bench, serving, monitor, …) instead of writing a page',
     )
+    .addOption(
+      new Option('--format <format>', 'html writes a page; text and md print it, md for a pull request')
+        .choices(formats)
+        .default('html'),
+    )
     .addHelpText(
       'after',
       examples(
@@ -21,27 +35,29 @@ export function define(command: Command): void {
         ['inferscope report --session llama-b1 --output b1.html', 'one file to send to a colleague'],
       ),
     )
-    .action(
-      async (selector: string | undefined, options: { session: string; output?: string; json?: boolean }) => {
-        const { openSession } = await import('../session/open.js');
-        const { analyzeAndExplain, analyzeSession, documentsOf, writeAnalysed } =
-          await import('./session-summary.js');
-        const session = await openSession(selector ?? options.session);
-        const { analysed, explain } = options.json
-          ? { analysed: await analyzeSession(session), explain: null }
-          : await analyzeAndExplain(session);
-        const [first] = documentsOf(analysed);
-        if (!first) throw nothingToReport(session.id);
-        if (options.json) {
-          printDocument(first);
-          return;
-        }
-        const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
-        await writeAnalysed(analysed, path, explain);
-        talk(`report of ${session.id} written`);
-        print(path);
-      },
-    );
+    .action(async (selector: string | undefined, options: Options) => {
+      const { openSession } = await import('../session/open.js');
+      const { analyzeAndExplain, analyzeSession, documentsOf, reportText, writeAnalysed } =
+        await import('./session-summary.js');
+      const session = await openSession(selector ?? options.session);
+      const { analysed, explain } = options.json
+        ? { analysed: await analyzeSession(session), explain: null }
+        : await analyzeAndExplain(session);
+      const [first] = documentsOf(analysed);
+      if (!first) throw nothingToReport(session.id);
+      if (options.json) {
+        printDocument(first);
+        return;
+      }
+      if (options.format !== 'html') {
+        print(await reportText(analysed, explain, options.format));
+        return;
+      }
+      const path = options.output === undefined ? reportPath(session.folder) : resolve(options.output);
+      await writeAnalysed(analysed, path, explain);
+      talk(`report of ${session.id} written`);
+      print(path);
+    });
 }
 
 function nothingToReport(id: string): InferscopeError {

@@ -17,6 +17,7 @@ import type { Validation } from '../model/documents/validate.js';
 import { nestedSession } from '../model/outer-run.js';
 import { homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
+import { hasView, viewOf } from '../views/registry.js';
 import { print, printDocument, reportError, talk, terminalWidth } from './output.js';
 import { reportPath, writePage, writeReport } from './report-file.js';
 
@@ -140,6 +141,11 @@ export async function writeAnalysed(
   path: string,
   explain: Document<ExplainResult> | null = null,
 ): Promise<void> {
+  if (hasView(analysed)) {
+    const view = await viewOf(analysed);
+    const { pageOfView } = await import('../render/html/view.js');
+    return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
+  }
   switch (analysed.kind) {
     case 'profile':
       return writeReport(analysed.document, path, explain);
@@ -159,10 +165,6 @@ export async function writeAnalysed(
       const { servingReport } = await import('../report/html/serving/serving.js');
       return writePage(path, (parts) => servingReport(analysed.document, { ...parts, explain }));
     }
-    case 'results': {
-      const { resultsReport } = await import('../report/html/results/results.js');
-      return writePage(path, (parts) => resultsReport(analysed.document, { ...parts, explain }));
-    }
     case 'monitor': {
       const { monitorReport } = await import('../report/html/monitor/monitor.js');
       return writePage(path, (parts) => monitorReport(analysed.document, parts));
@@ -180,6 +182,31 @@ export async function writeAnalysed(
       return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
     }
   }
+}
+
+/**
+ * The report as text, with its details.
+ * @throws E_USAGE for kinds of session that have a page only
+ */
+export async function reportText(
+  analysed: Analysed,
+  explain: Document<ExplainResult> | null,
+  format: 'text' | 'md',
+): Promise<string> {
+  if (!hasView(analysed)) {
+    throw new InferscopeError('E_USAGE', {
+      what: `a report of ${analysed.kind} has no --format ${format} yet`,
+      why: 'Only some kinds of session can be printed whole; this one has a page and a summary.',
+      fix: 'Type inferscope report for the page, or inferscope explain --format md for a pull request',
+    });
+  }
+  const view = await viewOf(analysed);
+  if (format === 'md') {
+    const { markdownView } = await import('../render/markdown.js');
+    return markdownView(view);
+  }
+  const { terminalView } = await import('../render/terminal/view.js');
+  return terminalView(view, { width: terminalWidth(), level: 2, explain });
 }
 
 /**
@@ -255,6 +282,11 @@ async function analysedText(
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
   const how = { reportPath: path, width: Math.min(100, terminalWidth()), explain };
+  if (hasView(analysed)) {
+    const view = await viewOf(analysed);
+    const { terminalView } = await import('../render/terminal/view.js');
+    return `${terminalView(view, how)}\n\n  report: ${path}`;
+  }
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
@@ -274,10 +306,6 @@ async function analysedText(
   if (analysed.kind === 'serving') {
     const { servingSummary } = await import('../report/terminal/serving.js');
     return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
-  }
-  if (analysed.kind === 'results') {
-    const { resultsSummary } = await import('../report/terminal/results.js');
-    return `${resultsSummary(analysed.document, how.width, explain)}\n\n  Session ${id} kept · report:\n  ${path}`;
   }
   if (analysed.kind === 'monitor') {
     const { monitorSummary } = await import('../report/terminal/monitor.js');

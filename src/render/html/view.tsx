@@ -1,0 +1,197 @@
+import type { FC } from 'hono/jsx';
+import type { Document } from '../../model/document.js';
+import type { ExplainResult } from '../../model/documents/explain.js';
+import { figureParts } from '../../report/format.js';
+import { documentPage } from '../../report/html/document-page.js';
+import { explainParts, Sentences } from '../../report/html/explain/explain.js';
+import {
+  Absent,
+  Behind,
+  ChartFrame,
+  DataTable,
+  FigureText,
+  Missing,
+  Notices,
+} from '../../report/html/parts.js';
+import { collapsed } from '../../report/notices.js';
+import type { Block, Table, Text, Value, View } from '../../views/block.js';
+import { parts, plainText, rawValue, valueText } from '../value.js';
+
+interface PageOptions {
+  /** Text of dist/report-client.js, which draws the charts. */
+  clientScript: string;
+  /** What leads the page: sentences, waterfall, findings. */
+  explain?: Document<ExplainResult> | null;
+}
+
+/** A view as one page without any remote asset. */
+export function pageOfView(view: View, { clientScript, explain = null }: PageOptions): string {
+  const { session, document } = view;
+  return documentPage<unknown>({
+    title: view.title,
+    document,
+    session: { id: session.id ?? 'not saved', started_at: session.started_at },
+    summary: (
+      <header id="summary">
+        <p class="kicker">
+          inferscope {view.command} · {session.id ?? 'not saved'} ·{' '}
+          {session.started_at.slice(0, 16).replace('T', ' ')} UTC
+        </p>
+        <h1>{view.title}</h1>
+        <Sentences explain={explain} />
+        <Blocks blocks={view.lead} />
+      </header>
+    ),
+    lead: explainParts(explain),
+    sections: view.sections.map(({ id, title, blocks }) => ({
+      id,
+      title,
+      render: () => <Blocks blocks={blocks} />,
+    })),
+    clientScript,
+  });
+}
+
+export const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
+  <>
+    {blocks.map((block) => (
+      <OneBlock block={block} />
+    ))}
+  </>
+);
+
+const OneBlock: FC<{ block: Block }> = ({ block }) => {
+  switch (block.t) {
+    case 'text':
+      return (
+        <p>
+          <Words text={block.text} />
+        </p>
+      );
+    case 'heading':
+      return (
+        <h3>
+          <Words text={block.text} />
+        </h3>
+      );
+    case 'facts':
+      return (
+        <dl class="lead">
+          {block.items.map(({ name, text }) => (
+            <div>
+              <dt>{name}</dt>
+              <dd>
+                <Words text={text} />
+              </dd>
+            </div>
+          ))}
+        </dl>
+      );
+    case 'cards':
+      return (
+        <ul class="cards">
+          {block.cards.map(({ label, value, note }) => (
+            <li>
+              <p class="label">{label}</p>
+              <p class="value">
+                <Words text={value} />
+              </p>
+              {note !== undefined && (
+                <p class="note">
+                  <Words text={note} />
+                </p>
+              )}
+            </li>
+          ))}
+        </ul>
+      );
+    case 'table':
+      return <TableBlock table={block} />;
+    case 'chart':
+      return (
+        <ChartFrame
+          name={block.name}
+          part={block.part ?? ''}
+          label={block.label}
+          height={block.height}
+          zooms={block.zooms ?? false}
+        >
+          <OneBlock block={block.behind} />
+        </ChartFrame>
+      );
+    case 'notes':
+      return (
+        <ul class="notes">
+          {block.items.map((item) => (
+            <li>
+              <Words text={item} />
+            </li>
+          ))}
+        </ul>
+      );
+    case 'issues':
+      return <Notices issues={collapsed([...block.issues])} />;
+    case 'missing':
+      return <Absent what={block.what} why={block.why} />;
+    case 'commands':
+      return (
+        <dl class="definitions">
+          {block.items.map(({ command, why }) => (
+            <>
+              <dt>
+                <code>{command}</code>
+              </dt>
+              <dd>{why}</dd>
+            </>
+          ))}
+        </dl>
+      );
+    case 'fold':
+      return (
+        <Behind title={block.title}>
+          <Blocks blocks={block.blocks} />
+        </Behind>
+      );
+  }
+};
+
+/** Sortable by its numbers where it has several rows. */
+const TableBlock: FC<{ table: Table }> = ({ table: { title, columns, rows, filter } }) => (
+  <DataTable
+    caption={plainText(title)}
+    columns={columns.map(({ head, numeric, wraps }) => ({
+      head,
+      ...(numeric ? { numeric } : {}),
+      ...(wraps ? { wraps } : {}),
+    }))}
+    rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
+    {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
+      ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
+      : {})}
+    {...(filter ? { filter } : {})}
+  />
+);
+
+const Words: FC<{ text: Text }> = ({ text }) => (
+  <>{parts(text).map((part) => (typeof part === 'string' ? part : <Shown value={part} />))}</>
+);
+
+const Shown: FC<{ value: Value }> = ({ value }) => {
+  if ('figure' in value) {
+    const { reason } = figureParts(value.figure);
+    if (reason !== null || value.spread)
+      return <FigureText figure={value.figure} utilization={value.utilization ?? false} />;
+    return <>{valueText(value)}</>;
+  }
+  if ('missing' in value) return <Missing reason={value.missing} />;
+  if ('code' in value) return <code>{value.code}</code>;
+  if (!('text' in value)) return <>{valueText(value)}</>;
+  const { text, tone, hint } = value;
+  if (tone === 'strong') return <strong>{text}</strong>;
+  const className = tone === 'fault' ? 'fault' : tone === 'dim' ? 'missing' : '';
+  return (
+    <span {...(className ? { class: className } : {})} {...(hint ? { title: hint } : {})}>
+      {text}
+    </span>
+  );
+};

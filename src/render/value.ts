@@ -1,0 +1,44 @@
+import {
+  formatCount,
+  formatFigure,
+  formatFigureWithSpread,
+  formatQuantity,
+  formatUtilization,
+  nbsp,
+  noValue,
+} from '../report/format.js';
+import type { Text, Value } from '../views/block.js';
+
+/** The one way from a value to its words, in every medium. */
+export function valueText(value: Value): string {
+  if ('figure' in value) {
+    if (value.utilization) return formatUtilization(value.figure);
+    return value.spread ? formatFigureWithSpread(value.figure) : formatFigure(value.figure);
+  }
+  if ('n' in value) return formatQuantity(value.n, value.unit, value.digits);
+  if ('count' in value)
+    return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);
+  if ('missing' in value) return noValue;
+  return 'code' in value ? value.code : value.text;
+}
+
+export const parts = (text: Text): readonly (string | Value)[] => (isList(text) ? text : [text]);
+
+const isList = (text: Text): text is readonly (string | Value)[] => Array.isArray(text);
+
+export const plainText = (text: Text): string =>
+  parts(text)
+    .map((part) => (typeof part === 'string' ? part : valueText(part)))
+    .join('');
+
+/** The number behind a cell, for sorting and CSV; text where there is none, null where it is missing. */
+export function rawValue(text: Text): number | string | null {
+  const [only, ...more] = parts(text);
+  if (only === undefined || more.length > 0) return plainText(text);
+  if (typeof only === 'string') return only;
+  if ('figure' in only) return only.figure.value;
+  if ('n' in only) return only.n;
+  if ('count' in only) return only.count;
+  if ('missing' in only) return null;
+  return valueText(only);
+}

@@ -1,0 +1,26 @@
+import type { Document } from '../model/document.js';
+import type { BenchmarkResults } from '../model/documents/results.js';
+import type { View } from './block.js';
+
+/** Documents by the kind of session whose main document they are. */
+interface DocumentOf {
+  results: BenchmarkResults;
+}
+
+/** Each kind's view, loaded when it is needed: the only list of what can be shown. */
+const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
+  results: async () => (await import('./results.js')).resultsView,
+};
+
+type Kind = keyof DocumentOf;
+type Shown = { [K in Kind]: { kind: K; document: Document<DocumentOf[K]> } }[Kind];
+
+/** Whether there is a view; other kinds have pages of their own until they are moved here. */
+export const hasView = <A extends { kind: string }>(analysed: A): analysed is Extract<A, { kind: Kind }> =>
+  analysed.kind in views;
+
+/** How a document looks. */
+export async function viewOf({ kind, document }: Shown): Promise<View> {
+  const view = (await views[kind]()) as (document: Document<unknown>) => View;
+  return view(document);
+}

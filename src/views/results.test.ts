@@ -1,0 +1,106 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, it } from 'vitest';
+import { document } from '../model/document.js';
+import { type BenchmarkResults, resultsDocumentSchema, resultsVersion } from '../model/documents/results.js';
+import { pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { terminalView } from '../render/terminal/view.js';
+import { rawValue } from '../render/value.js';
+import { testExplain } from '../report/test-explain.js';
+import type { Block, Level, Table } from './block.js';
+import { resultsView } from './results.js';
+
+const statistic = (name: string, value: number) => ({
+  statistic: name,
+  value,
+  n: 10,
+  source: `file: ${name}_x`,
+});
+
+const made = document<BenchmarkResults>(
+  'results',
+  resultsVersion,
+  {
+    session: { id: 's', name: null, title: 'a.json · GuideLLM', started_at: '2026-11-21T00:00:00Z' },
+    captures: [
+      {
+        capture_id: 'c0',
+        tool: { name: 'guidellm', version: '0.6' },
+        points: [
+          {
+            label: 'concurrency 4',
+            requests: { ok: 10, failed: 1 },
+            metrics: [
+              {
+                name: 'ttft',
+                unit: 'ms',
+                definition: 'first token iteration',
+                defined_as_ours: true,
+                file: [statistic('mean', 40), statistic('p99_step', 90)],
+                recomputed: [statistic('mean', 41), statistic('p99', 88)],
+              },
+              {
+                name: 'guidellm.tpot',
+                unit: 'ms',
+                definition: '(last − start) / n: includes TTFT <b>',
+                defined_as_ours: false,
+                file: [statistic('value', 12), statistic('p99_step', 13)],
+                recomputed: [],
+              },
+            ],
+          },
+        ],
+      },
+    ],
+  },
+  [{ code: 'x', severity: 'error', text: 'no request completed' }],
+);
+
+const view = resultsView(made);
+const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const tables = (id: string) =>
+  view.sections.find((section) => section.id === id)!.blocks.filter((block) => isTable(block));
+
+it('compares loads by our definitions, recomputed where the file has its requests', () => {
+  expect(resultsDocumentSchema.safeParse(made).error).toBeUndefined();
+  const [loads] = tables('loads');
+  expect(loads!.columns.map(({ id }) => id)).toEqual(['load', 'requests', 'ttft_p99']);
+  expect(loads!.rows.map(({ cells }) => cells.map(rawValue))).toEqual([
+    ['concurrency 4', '10 + 1\u00a0failed', 88],
+  ]);
+});
+
+it('keeps what the tool wrote and marks what is not defined as ours', () => {
+  const [metrics] = tables('capture-1');
+  expect(metrics!.columns.map(({ id }) => id)).toEqual(['metric', 'defined', 'mean', 'p99', 'n']);
+  expect(metrics!.rows.map(({ level, cells }) => [level, ...cells.map(rawValue)])).toEqual([
+    [2, 'ttft', 'as ours', 40, '90.0\u00a0ms †', 10],
+    [1, 'ttft *', 'as ours', 41, 88, 10],
+    [1, 'guidellm.tpot', 'not comparable', 12, '13.0\u00a0ms †', 10],
+  ]);
+});
+
+const lines = (level: Level, width: number): string[] =>
+  stripVTControlCharacters(terminalView(view, { width, level })).split('\n');
+
+it.each([
+  [1, 80],
+  [2, 80],
+  [2, 120],
+] as const)('level %i fits %i columns of a terminal', (level, width) => {
+  const text = lines(level, width);
+  expect(text.filter((line) => line.length > width)).toEqual([]);
+  expect(text.some((line) => line.includes('error: no request completed'))).toBe(true);
+  expect(text.some((line) => line.includes('guidellm.tpot'))).toBe(level === 2);
+});
+
+it('draws the same values as Markdown and as a page, whose names cannot become mark-up', () => {
+  const markdown = markdownView(view);
+  expect(markdown).toContain('| ttft \\* | as ours | 41.0 ms | 88.0 ms | 10 |');
+  expect(markdown).toContain('includes TTFT &lt;b&gt;');
+  const page = pageOfView(view, { clientScript: '"use strict";', explain: testExplain() });
+  expect(page).toContain('includes TTFT &lt;b&gt;');
+  expect(page).toContain('data-sort="88"');
+  expect(page.indexOf('id="waterfall"')).toBeGreaterThan(0);
+  expect(page.indexOf('id="waterfall"')).toBeLessThan(page.indexOf('id="loads"'));
+});

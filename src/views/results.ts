@@ -1,0 +1,280 @@
+import type { Document } from '../model/document.js';
+import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
+import type { Block, Column, Row, Section, Text, View } from './block.js';
+
+type Capture = BenchmarkResults['captures'][number];
+type Statistic = BenchmarkMetric['file'][number];
+
+/** In the order of reading, and which a narrow terminal leaves out first. A tool's single value counts as its mean. */
+const statistics: readonly { id: string; head: string; names: readonly string[]; drop?: number }[] = [
+  { id: 'mean', head: 'mean', names: ['mean', 'value'] },
+  { id: 'sd', head: 'sd', names: ['sd', 'sd_population'], drop: 5 },
+  { id: 'min', head: 'min', names: ['min'], drop: 4 },
+  { id: 'p50', head: 'median', names: ['median', 'p50', 'median_step'] },
+  { id: 'p90', head: 'p90', names: ['p90', 'p90_step'], drop: 6 },
+  { id: 'p95', head: 'p95', names: ['p95', 'p95_step'], drop: 7 },
+  { id: 'p99', head: 'p99', names: ['p99', 'p99_step'] },
+  { id: 'max', head: 'max', names: ['max'], drop: 8 },
+];
+
+const marks = {
+  recomputed: '*',
+  step: '†',
+  population: '‡',
+} as const;
+
+/** Imported benchmark results: a table per load point, our definitions apart from the tools' own, which are defined once. */
+export function resultsView(document: Document<BenchmarkResults>): View {
+  const { session, captures } = document.data;
+  const metrics = captures.flatMap(({ points }) => points.flatMap((point) => point.metrics));
+  const foreign = [...new Set(metrics.filter((one) => !one.defined_as_ours).map(({ name }) => name))];
+  return {
+    command: 'import',
+    title: session.title,
+    document,
+    session,
+    lead: [
+      {
+        t: 'facts',
+        level: 3,
+        items: [
+          { name: 'Holds', text: captures.map(holds).join('; ') },
+          {
+            name: 'Comparable',
+            text:
+              foreign.length === 0
+                ? 'Every metric is defined as ours.'
+                : `Defined differently, so not comparable with ours: ${foreign.join(', ')}.`,
+          },
+        ],
+      },
+    ],
+    sections: [
+      {
+        id: 'loads',
+        title: 'Load points',
+        blocks: [loadTable(captures), ...recomputedNote(metrics)],
+      },
+      ...captures.map(captureSection),
+      definitionSection(captures, foreign.length > 0),
+      { id: 'notes', title: 'Notes', blocks: [{ t: 'issues', issues: document.issues }] },
+    ],
+  };
+}
+
+const toolName = ({ tool }: Capture): string => `${tool.name} ${tool.version ?? ''}`.trim();
+const holds = (capture: Capture): string =>
+  `${capture.points.length} load point${capture.points.length === 1 ? '' : 's'} of ${toolName(capture)}`;
+
+const captureSection = (capture: Capture, index: number, all: readonly Capture[]): Section => ({
+  id: `capture-${index + 1}`,
+  level: 2,
+  title: all.length > 1 ? `${toolName(capture)}, ${capture.capture_id}` : toolName(capture),
+  blocks: [
+    ...capture.points.flatMap((point): Block[] => [
+      { t: 'heading', text: pointTitle(point) },
+      pointTable(point),
+    ]),
+    ...legend(capture.points.flatMap(({ metrics }) => metrics)),
+  ],
+});
+
+/** What a reader compares loads by: our metrics only, and of each the statistic that is asked for first. */
+const loadColumns: readonly { metric: string; statistic: string; head: string; drop?: number }[] = [
+  { metric: 'request_throughput', statistic: 'mean', head: 'req/s', drop: 4 },
+  { metric: 'output_throughput', statistic: 'mean', head: 'tok/s' },
+  { metric: 'ttft', statistic: 'p50', head: 'TTFT median', drop: 2 },
+  { metric: 'ttft', statistic: 'p99', head: 'TTFT p99' },
+  { metric: 'tpot', statistic: 'p50', head: 'TPOT median', drop: 3 },
+  { metric: 'tpot', statistic: 'p99', head: 'TPOT p99', drop: 5 },
+  { metric: 'e2e', statistic: 'p50', head: 'e2e median', drop: 1 },
+  { metric: 'e2e', statistic: 'p99', head: 'e2e p99', drop: 0 },
+];
+
+function loadTable(captures: readonly Capture[]): Block {
+  const points = captures.flatMap((capture) => capture.points.map((point) => ({ capture, point })));
+  const all = loadColumns.map((column) => ({
+    ...column,
+    cells: points.map(({ point }) => loadCell(point, column)),
+  }));
+  const columns = all.filter(({ cells }) => cells.some((one) => !isMissing(one)));
+  return {
+    t: 'table',
+    title: 'Load points, by our definitions',
+    columns: [
+      { id: 'load', head: 'load', wraps: true },
+      { id: 'requests', head: 'requests', numeric: true, drop: 6 },
+      ...columns.map(({ metric, statistic, head, drop }): Column => ({
+        id: `${metric}_${statistic}`,
+        head,
+        numeric: true,
+        ...(drop === undefined ? {} : { drop }),
+      })),
+    ],
+    rows: points.map(({ capture, point }, row) => ({
+      cells: [
+        captures.length > 1 ? `${toolName(capture)}: ${point.label}` : point.label,
+        requestCount(point),
+        ...columns.map(({ cells }) => cells[row]!),
+      ],
+    })),
+    brief: 8,
+  };
+}
+
+const isMissing = (text: Text): boolean => typeof text === 'object' && 'missing' in text;
+
+/** Recomputed from the file's requests where it has them, else as the tool wrote it. */
+function loadCell({ metrics }: BenchmarkPoint, column: { metric: string; statistic: string }): Text {
+  const metric = metrics.find(({ name, defined_as_ours }) => defined_as_ours && name === column.metric);
+  const names = statistics.find(({ id }) => id === column.statistic)!.names;
+  const cells = [metric?.recomputed ?? [], metric?.file ?? []].map((list) =>
+    cell(list, names, metric?.unit ?? ''),
+  );
+  return cells.find((one) => !isMissing(one)) ?? { missing: 'not in the file' };
+}
+
+function requestCount({ requests }: BenchmarkPoint): Text {
+  if (requests === null) return { missing: 'the file does not give them per load' };
+  return requests.failed > 0
+    ? [{ count: requests.ok }, ' + ', { count: requests.failed, unit: 'failed' }]
+    : { count: requests.ok };
+}
+
+const recomputedNote = (metrics: readonly BenchmarkMetric[]): Block[] =>
+  metrics.some(({ recomputed }) => recomputed.length > 0)
+    ? [{ t: 'text', text: 'Latencies are recomputed from the requests in the file.' }]
+    : [];
+
+function pointTitle({ label, requests }: BenchmarkPoint): Text {
+  if (requests === null) return label;
+  return [
+    label,
+    ' · ',
+    { count: requests.ok, unit: 'requests' },
+    ...(requests.failed > 0 ? [', ', { count: requests.failed, unit: 'failed' }] : []),
+  ];
+}
+
+/** A row for what the tool wrote, and one for what was recomputed from its requests, which a summary prefers. */
+function pointTable({ metrics }: BenchmarkPoint): Block {
+  const all = metrics.flatMap(({ file, recomputed }) => [...file, ...recomputed]);
+  const columns = statistics.filter(({ names }) => all.some(({ statistic }) => names.includes(statistic)));
+  const row = (metric: BenchmarkMetric, list: readonly Statistic[], recomputed: boolean): Row => ({
+    level: metric.recomputed.length > 0 && !recomputed ? 2 : 1,
+    cells: [
+      recomputed ? `${metric.name} ${marks.recomputed}` : metric.name,
+      metric.defined_as_ours ? 'as ours' : { text: 'not comparable', tone: 'fault' },
+      ...columns.map(({ names }) => cell(list, names, metric.unit)),
+      samples(list),
+    ],
+  });
+  return {
+    t: 'table',
+    title: 'Metrics',
+    columns: [
+      { id: 'metric', head: 'metric', wraps: true },
+      { id: 'defined', head: 'defined', drop: 2 },
+      ...columns.map(({ id, head, drop }): Column => ({
+        id,
+        head,
+        numeric: true,
+        ...(drop === undefined ? {} : { drop }),
+      })),
+      { id: 'n', head: 'n', numeric: true, drop: 3 },
+    ],
+    rows: metrics.flatMap((metric) => [
+      ...(metric.file.length > 0 ? [row(metric, metric.file, false)] : []),
+      ...(metric.recomputed.length > 0 ? [row(metric, metric.recomputed, true)] : []),
+    ]),
+  };
+}
+
+function samples(list: readonly Statistic[]): Text {
+  const ns = list.flatMap(({ n }) => (n === null ? [] : [n]));
+  return ns.length > 0 ? { count: Math.max(...ns) } : { missing: 'the file has no number of samples' };
+}
+
+function cell(list: readonly Statistic[], names: readonly string[], unit: string): Text {
+  const found = names.map((name) => list.find(({ statistic }) => statistic === name)).find((one) => one);
+  if (!found) return { missing: 'not in the file' };
+  const counted = (unit === 'requests' || unit === 'tokens') && Number.isInteger(found.value);
+  const value = counted ? { count: found.value } : { n: found.value, unit };
+  const mark = markOf(found.statistic);
+  return mark === null ? value : [value, ` ${mark}`];
+}
+
+function markOf(statistic: string): string | null {
+  if (statistic.endsWith('_step')) return marks.step;
+  return statistic === 'sd_population' ? marks.population : null;
+}
+
+function legend(metrics: readonly BenchmarkMetric[]): Block[] {
+  const used = new Set(
+    metrics
+      .flatMap(({ file, recomputed }) => [...file, ...recomputed])
+      .map(({ statistic }) => markOf(statistic)),
+  );
+  const items = [
+    ...(metrics.some(({ recomputed }) => recomputed.length > 0)
+      ? [
+          `${marks.recomputed} our definition, recomputed from the requests in the file; other rows are as the tool wrote them`,
+        ]
+      : []),
+    ...(used.has(marks.step) ? [`${marks.step} a step of the distribution, not interpolated`] : []),
+    ...(used.has(marks.population) ? [`${marks.population} divided by n, not n − 1`] : []),
+  ];
+  return items.length > 0 ? [{ t: 'notes', items }] : [];
+}
+
+/** Every definition once, those that differ from ours first; a summary shows only these. */
+function definitionSection(captures: readonly Capture[], foreign: boolean): Section {
+  const seen = new Map<string, { tool: string; metric: BenchmarkMetric; fields: Set<string> }>();
+  for (const { tool, points } of captures) {
+    for (const metric of points.flatMap(({ metrics }) => metrics)) {
+      const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
+      const one = seen.get(key) ?? { tool: tool.name, metric, fields: new Set() };
+      for (const { source } of metric.file) one.fields.add(source.replace(/^file: /, ''));
+      seen.set(key, one);
+    }
+  }
+  const all = [...seen.values()].toSorted(
+    (a, b) => Number(a.metric.defined_as_ours) - Number(b.metric.defined_as_ours),
+  );
+  return {
+    id: 'definitions',
+    title: 'Definitions',
+    level: foreign ? 2 : 3,
+    blocks: [
+      {
+        t: 'facts',
+        items: all
+          .filter(({ metric }) => !metric.defined_as_ours && metric.definition !== '')
+          .map(({ metric }) => ({ name: metric.name, text: metric.definition })),
+      },
+      {
+        t: 'table',
+        level: 3,
+        title: 'What each name means, and whether it is comparable with ours',
+        columns: [
+          { id: 'tool', head: 'tool' },
+          { id: 'metric', head: 'metric' },
+          { id: 'unit', head: 'unit' },
+          { id: 'defined', head: 'defined' },
+          { id: 'definition', head: 'definition', wraps: true },
+          { id: 'fields', head: 'fields', wraps: true },
+        ],
+        rows: all.map(({ tool, metric, fields }) => ({
+          cells: [
+            tool,
+            metric.name,
+            metric.unit,
+            metric.defined_as_ours ? 'as ours' : { text: 'not comparable', tone: 'fault' },
+            metric.definition,
+            [...fields].slice(0, 6).join(', '),
+          ],
+        })),
+      },
+    ],
+  };
+}
