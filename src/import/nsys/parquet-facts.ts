@@ -1,6 +1,5 @@
 import { createRequire } from 'node:module';
 // Facts are asked for before there is a session whose workbench could read them.
-// oxlint-disable-next-line no-restricted-imports
 import type * as DuckDB from '@duckdb/node-api';
 import { damaged } from './damage.js';
 import type { ReadTable } from './facts.js';

@@ -1,0 +1,139 @@
+// Which folder of src/ may import which, over all imports: static, types, `export from` and lazy `import()`; no circles between files.
+// Exceptions of today are listed in layers.json, which may only shrink: a new exception fails, and so does one that is gone.
+//
+//   node test/layers.mjs [--update]      --update removes from layers.json what is gone
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import ts from 'typescript';
+
+const facts = ['model', 'llm', 'hardware', 'session', 'analyze'];
+const advice = [...facts, 'analyze/findings', 'analyze/what-if', 'analyze/explain', 'analyze/verify'];
+const format = ['model', 'import', 'import/attribution'];
+/** A file belongs to the longest path here that it lies in, imports freely there, and from the rooms listed; `*` is all below. */
+const rooms = {
+  model: [],
+  llm: ['model'],
+  hardware: ['model'],
+  load: ['model'],
+  session: ['model'],
+  import: ['model'],
+  'import/attribution': ['model', 'import'],
+  'import/benchmark-results': format,
+  'import/gemm-log': format,
+  'import/kineto': format,
+  'import/ncu': format,
+  'import/nsys': format,
+  'import/nvidia-smi': format,
+  'import/vllm-log': format,
+  'import/index.ts': ['model', 'import*'],
+  'import/identify.ts': ['model', 'import*'],
+  engines: ['model', 'llm'],
+  'engines/openai': ['model', 'llm', 'engines', 'load'],
+  capture: ['model', 'llm', 'hardware', 'engines*'],
+  analyze: facts,
+  'analyze/findings': advice,
+  'analyze/what-if': advice,
+  'analyze/explain': advice,
+  'analyze/verify': advice,
+  'analyze/compare': facts,
+  'analyze/baseline': [...facts, 'analyze/compare'],
+  'analyze/memory-compare': facts,
+  ask: [...facts, 'analyze*'],
+  export: ['model', 'session'],
+  report: ['model'],
+  'report/charts': ['model', 'report'],
+  'report/client': ['model', 'report', 'report/charts'],
+  'report/terminal': ['model', 'report'],
+  'report/markdown': ['model', 'report'],
+  'report/html': ['model', 'report', 'report/charts'],
+  cli: ['*'],
+};
+/** Libraries that one place alone may know. */
+const homes = {
+  '@duckdb/': 'session/',
+  'onnxruntime-': 'engines/onnx/',
+  echarts: 'report/',
+  '@ai-sdk/': 'ask/',
+  '@huggingface/gguf': 'cli/find-model-files.ts',
+};
+
+const src = join(import.meta.dirname, '../src');
+const listPath = join(import.meta.dirname, 'layers.json');
+const imports = new Map(
+  readdirSync(src, { recursive: true })
+    .map((path) => path.replaceAll('\\', '/'))
+    .filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$|(^|\/)test-[^/]*\.ts$/.test(path))
+    .map((path) => [path, ts.preProcessFile(readFileSync(join(src, path), 'utf8'), true, true)])
+    .map(([path, { importedFiles }]) => [
+      path,
+      [...new Set(importedFiles.map((one) => resolved(path, one.fileName)))],
+    ]),
+);
+const found = { imports: wrongImports().sort(), circles: circles() };
+const listed = JSON.parse(readFileSync(listPath, 'utf8'));
+
+const grown = [
+  ...found.imports.filter((one) => !listed.imports.includes(one)),
+  ...found.circles
+    .filter((one) => !listed.circles.some((old) => one.every((file) => old.includes(file))))
+    .map((one) => `circle of ${one.join(', ')}`),
+];
+const same = JSON.stringify(found) === JSON.stringify(listed);
+if (grown.length > 0) fail(`New imports against the layers (test/layers.mjs):\n  ${grown.join('\n  ')}`);
+else if (process.argv.includes('--update')) writeFileSync(listPath, `${JSON.stringify(found, null, 2)}\n`);
+else if (!same) fail('Exceptions are gone. Remove them from the list: node test/layers.mjs --update');
+
+function fail(text) {
+  process.stderr.write(`${text}\n`);
+  process.exitCode = 1;
+}
+
+/** A file of src/ as its path there, a library by its name. */
+function resolved(from, name) {
+  if (!name.startsWith('.')) return name;
+  const path = join(from, '..', name).replaceAll('\\', '/').replace(/\.js$/, '');
+  return [`${path}.ts`, `${path}.tsx`].find((one) => existsSync(join(src, one))) ?? path;
+}
+
+function roomOf(path) {
+  const within = Object.keys(rooms).filter((room) => path === room || path.startsWith(`${room}/`));
+  return within.sort((a, b) => b.length - a.length)[0];
+}
+
+function wrongImports() {
+  return [...imports].flatMap(([path, targets]) =>
+    targets.filter((target) => !allowed(path, target)).map((target) => `${path} -> ${target}`),
+  );
+}
+
+function allowed(path, target) {
+  const home = Object.entries(homes).find(([library]) => target.startsWith(library))?.[1];
+  if (home !== undefined) return path.startsWith(home);
+  const to = roomOf(target);
+  const from = roomOf(path);
+  if (to === undefined || to === from) return from !== undefined;
+  return rooms[from].some((one) => (one.endsWith('*') ? to.startsWith(one.slice(0, -1)) : one === to));
+}
+
+/** The files that reach each other (Tarjan's algorithm), a sorted list per circle. */
+function circles() {
+  const order = new Map();
+  const lowest = new Map();
+  const open = [];
+  const groups = [];
+  const visit = (path) => {
+    order.set(path, order.size);
+    lowest.set(path, order.get(path));
+    open.push(path);
+    for (const next of imports.get(path) ?? []) {
+      if (!order.has(next)) visit(next);
+      if (open.includes(next)) lowest.set(path, Math.min(lowest.get(path), lowest.get(next)));
+    }
+    if (lowest.get(path) !== order.get(path)) return;
+    const group = open.splice(open.indexOf(path)).sort();
+    if (group.length > 1) groups.push(group);
+  };
+  for (const path of imports.keys()) if (!order.has(path)) visit(path);
+  return groups.sort((a, b) => (a[0] < b[0] ? -1 : 1));
+}
