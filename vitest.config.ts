@@ -42,6 +42,15 @@ export default defineConfig({
           hookTimeout: 180_000,
         },
       },
+      // Perfetto's own UI opens exports (npm run test:perfetto downloads it).
+      {
+        test: {
+          name: 'perfetto',
+          include: ['test/perfetto/**/*.test.ts'],
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
+        },
+      },
       {
         test: {
           name: 'browser',

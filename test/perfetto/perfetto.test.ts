@@ -1,0 +1,163 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { launchBrowser } from '../browser/chromium.js';
+import { captures } from '../cli/capture-files.js';
+import { inferscope, place, tinyArgs } from '../cli/profile-cli.js';
+import { openInPerfetto, servePerfetto, type Cell, type PerfettoUi } from './perfetto-ui.js';
+
+const folder = process.env['INFERSCOPE_TEST_PERFETTO_UI'];
+if (folder === undefined) throw new Error('npm run test:perfetto runs these tests');
+
+const at = place();
+let browser: Browser;
+let page: Page;
+let ui: PerfettoUi;
+beforeAll(async () => {
+  browser = await launchBrowser();
+  ui = await servePerfetto(folder);
+  page = await browser.newPage({ serviceWorkers: 'block' });
+  // The UI asks the web for news and analytics.
+  await page.route(
+    (url) => url.hostname !== '127.0.0.1',
+    (route) => route.abort(),
+  );
+});
+afterAll(async () => {
+  await browser?.close();
+  ui?.close();
+  rmSync(at.scratch, { recursive: true, force: true });
+});
+
+function run(...args: string[]): string {
+  const { status, stdout, stderr } = inferscope(at, args);
+  expect(status, stderr).toBe(0);
+  return stdout;
+}
+
+function rowsOf(session: string, query: string): Cell[][] {
+  return (JSON.parse(run('sql', session, '--json', query)) as { data: { rows: Cell[][] } }).data.rows;
+}
+
+async function exported(session: string, ...more: string[]): Promise<(sql: string) => Promise<Cell[][]>> {
+  const path = join(at.scratch, `${session}.json`);
+  run('export', session, '--format', 'perfetto', '--output', path, ...more);
+  return openInPerfetto(page, ui, path);
+}
+
+/** Rows, time and first start of the events of each name. A start is ns since the first event of its execution. */
+const ofNames = `count(*), sum(dur), min(ts)`;
+const stage = `CASE WHEN kind = 'other' THEN coalesce(raw_name, kind) ELSE coalesce(kind, raw_name) END`;
+const events = `(
+  SELECT execution_id, 'kernels' AS category, coalesce(short_name, name) AS name, start_ns, dur_ns FROM kernels
+  UNION ALL SELECT execution_id, 'copies', kind, start_ns, dur_ns FROM copies
+  UNION ALL SELECT execution_id, 'api_calls', name, start_ns, dur_ns FROM api_calls
+  UNION ALL SELECT execution_id, 'ops', coalesce(name, op_type), start_ns, dur_ns FROM ops
+  UNION ALL SELECT execution_id, 'gaps', cause, start_ns, dur_ns FROM gaps
+  UNION ALL SELECT execution_id, 'stages', ${stage}, start_ns, end_ns - start_ns FROM stages
+  UNION ALL SELECT execution_id, 'stages', ${stage}, device_start_ns, device_end_ns - device_start_ns FROM stages
+    WHERE device_start_ns IS NOT NULL
+)`;
+const zero = `(SELECT execution_id, min(t) AS zero FROM (
+  SELECT execution_id, start_ns AS t FROM ${events} UNION ALL
+  SELECT execution_id, t_ns FROM telemetry WHERE value IS NOT NULL UNION ALL SELECT execution_id, t_ns FROM memory) GROUP BY 1)`;
+
+const sessions: [string, string[], string[]][] = [
+  ['nsys-telemetry', ['import', '--quiet', captures.sqlite, captures.dmon], ['kernels', 'copies', 'gaps']],
+  ['kineto', ['import', '--quiet', captures.kineto], ['kernels', 'copies', 'ops', 'gaps']],
+  ['graph', ['import', '--quiet', captures.graph], ['kernels', 'gaps']],
+  ['embedded', tinyArgs(at), ['ops']],
+];
+
+describe.each(sessions)('%s', (name, args, filled) => {
+  let perfetto: (sql: string) => Promise<Cell[][]>;
+  beforeAll(async () => {
+    run(...args, '--name', name);
+    perfetto = await exported(name);
+  });
+
+  test('Perfetto loses nothing and begins at zero', async () => {
+    expect(await perfetto(`SELECT name, value FROM stats WHERE severity <> 'info' AND value > 0`)).toEqual(
+      [],
+    );
+    expect(await perfetto('SELECT start_ts FROM trace_bounds')).toEqual([[0]]);
+    // Every execution, not only the first: a process of the trace is one.
+    const zeros = await perfetto(`SELECT DISTINCT min(ts) FROM (
+      SELECT upid, ts FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
+      UNION ALL SELECT upid, ts FROM counter JOIN process_counter_track t ON t.id = track_id) GROUP BY upid`);
+    expect(zeros).toEqual([[0]]);
+  });
+
+  test('each name: events, time and first start', async () => {
+    const theirs = await perfetto(`SELECT category, name, ${ofNames} FROM slice GROUP BY 1, 2 ORDER BY 1, 2`);
+    const ours = rowsOf(
+      name,
+      `SELECT category, name, count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
+       FROM ${events} JOIN ${zero} USING (execution_id) GROUP BY 1, 2 ORDER BY 1, 2`,
+    );
+    expect(theirs).toEqual(ours);
+    expect([...new Set(ours.map(([category]) => category))]).toEqual(expect.arrayContaining(filled));
+  });
+
+  test('each stream of a device is a track', async () => {
+    // Lanes "(2)" hold what overlaps on one stream.
+    const track = `CASE WHEN instr(thread.name, ' (') > 0 THEN substr(thread.name, 1, instr(thread.name, ' (') - 1) ELSE thread.name END`;
+    const theirs = await perfetto(
+      `SELECT ${track} AS track, ${ofNames} FROM slice JOIN thread_track t ON t.id = track_id JOIN thread USING (utid)
+       WHERE category IN ('kernels', 'copies') GROUP BY 1 ORDER BY 1`,
+    );
+    const ours = rowsOf(
+      name,
+      `SELECT concat('device ', device, ', stream ', stream, ', process ', pid) AS track,
+         count(*)::INT, sum(dur_ns)::BIGINT, min(start_ns - zero)::BIGINT
+       FROM (SELECT execution_id, device, stream, pid, start_ns, dur_ns FROM kernels
+             UNION ALL SELECT execution_id, device, stream, pid, start_ns, dur_ns FROM copies)
+       JOIN ${zero} USING (execution_id) GROUP BY 1 ORDER BY 1`,
+    );
+    expect(theirs).toEqual(ours);
+  });
+
+  test('arrows: Perfetto binds each launch to what it started', async () => {
+    const ours = rowsOf(
+      name,
+      `SELECT count(*)::INT FROM (SELECT DISTINCT execution_id, capture_id, pid, correlation FROM (
+         SELECT execution_id, capture_id, pid, correlation, api_start_ns FROM kernels UNION ALL
+         SELECT execution_id, capture_id, pid, correlation, api_start_ns FROM copies) WHERE api_start_ns IS NOT NULL)`,
+    );
+    expect(await perfetto('SELECT count(*) FROM flow')).toEqual(ours);
+  });
+
+  test('counters: samples, sum of values and first sample', async () => {
+    // Perfetto adds the argument’s name to the counter’s.
+    const theirs = await perfetto(
+      `SELECT t.name, count(*), sum(value), min(ts) FROM counter JOIN counter_track t ON t.id = track_id GROUP BY 1 ORDER BY 1`,
+    );
+    const ours = rowsOf(
+      name,
+      `SELECT concat(scope, ' ', metric, CASE WHEN scope = 'process' THEN concat(', process ', pid) ELSE '' END, ' value') AS name,
+         count(*)::INT, sum(value), min(t_ns - zero)::BIGINT
+       FROM telemetry JOIN ${zero} USING (execution_id) WHERE value IS NOT NULL GROUP BY 1
+       UNION ALL SELECT concat('memory ', kind, CASE WHEN device IS NULL THEN '' ELSE concat(', device ', device) END, ', process ', pid, ' bytes'),
+         count(*)::INT, sum(bytes), min(t_ns - zero)::BIGINT
+       FROM memory JOIN ${zero} USING (execution_id) WHERE bytes IS NOT NULL GROUP BY 1 ORDER BY 1`,
+    );
+    const shown = (rows: Cell[][]) => rows.map(([label, count, , first]) => [label, count, first]);
+    expect(shown(theirs)).toEqual(shown(ours));
+    for (const [index, [label, , sum]] of ours.entries())
+      expect(Number(theirs[index]![2]) / Number(sum) || 1, String(label)).toBeCloseTo(1, 9);
+  });
+});
+
+test('one execution alone begins at zero and has no other execution’s events', async () => {
+  const perfetto = await exported('embedded', '--execution', 'profiled');
+  expect(await perfetto('SELECT start_ts FROM trace_bounds')).toEqual([[0]]);
+  const [[stages, first]] = (await perfetto(
+    `SELECT count(*), (SELECT min(t) FROM (SELECT min(ts) AS t FROM slice UNION ALL SELECT min(ts) FROM counter)) FROM slice WHERE category = 'stages'`,
+  )) as [[number, number]];
+  expect(first).toBe(0);
+  expect([[stages]]).toEqual(
+    rowsOf('embedded', `SELECT count(*)::INT FROM stages WHERE execution_id = 'profiled'`),
+  );
+});
