@@ -117,6 +117,7 @@ export async function importCaptures(
     if (found) known.push(found);
     else if (options.keepRaw && file.kind !== 'record') await keepUnread(session, file);
   }
+  ensureAlone(known, files.length + (options.taken?.length ?? 0));
   for (const one of known) imported.issues.push(...clockIssues(one));
   const zeros = known.flatMap(({ facts }) =>
     facts.realtime_zero_ns === null ? [] : [facts.realtime_zero_ns],
@@ -157,7 +158,7 @@ export async function importCaptures(
       const record: RecordOutcome = { ...loaded, model: redactJson(loaded.model, redact) };
       return record;
     });
-    if (options.keepRaw) await keepRaw(session, one, captureId, redact);
+    if (options.keepRaw || one.importer.keepsFile) await keepRaw(session, one, captureId, redact);
     if (!outcome) {
       session.forget(captureId);
       continue;
@@ -193,6 +194,17 @@ function tooMuch(path: string, cause: RangeError): InferscopeError {
     },
     { cause },
   );
+}
+
+/** @throws E_USAGE for a memory profile among other captures: a session has one subject */
+function ensureAlone(known: readonly Known[], captures: number): void {
+  const one = known.find(({ importer }) => importer.keepsFile);
+  if (!one || captures === 1) return;
+  throw new InferscopeError('E_USAGE', {
+    what: `${one.file.path} cannot be imported together with other captures`,
+    why: 'A memory profile is a session of its own.',
+    fix: `inferscope import ${one.file.path}`,
+  });
 }
 
 /** Of a wall clock, ns since the epoch: 1970 to 2100. */

@@ -48,7 +48,7 @@ export async function analyzeSession(session: Session): Promise<Analysed> {
     const { validationDocument } = await import('../analyze/validate/history.js');
     return { kind: 'validate', document: await validationDocument(session) };
   }
-  if (artifacts.some((artifact) => artifact.kind === 'memory-plan')) {
+  if (artifacts.some(({ kind }) => kind === 'memory-plan' || kind === 'memory-profile')) {
     const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
     return { kind: 'memory', document: await analyzeMemory(session) };
   }

@@ -1,6 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
+import { profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
@@ -96,17 +97,11 @@ async function readProfile(path: string): Promise<ProfileFields> {
   } catch (error) {
     return fail(messageOf(error));
   }
-  const parsed = profileFieldsSchema.safeParse(unwrapped(json));
+  const parsed = profileFieldsSchema.safeParse(profileInside(json));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     return fail(issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'It has other fields.');
   }
   const major = parsed.data.schema_version.split('.')[0];
   return major === '2' ? parsed.data : fail(`Its schema_version is ${parsed.data.schema_version}.`);
-}
-
-function unwrapped(json: unknown): unknown {
-  const data = (json as { data?: unknown } | null)?.data;
-  const profile = (data as { profile?: unknown } | null | undefined)?.profile;
-  return profile ?? json;
 }

@@ -49,6 +49,8 @@ export interface ImportOutcome {
 /** One file format. `load` streams: it never holds a whole trace. */
 export interface Importer<Outcome extends ImportOutcome = ImportOutcome> {
   name: string;
+  /** Analyses read the file itself: it is kept with --no-raw too, and has a session of its own. */
+  keepsFile?: true;
   /**
    * Cheap: looks at the first bytes only (64 KiB, decompressed when the file is gzip; latin1). For a folder
    * `firstBytes` is the names of its files, one a line.

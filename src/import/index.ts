@@ -2,6 +2,7 @@ import { cublasLogImporter } from './gemm-log/cublas.js';
 import { cublasLtLogImporter } from './gemm-log/cublaslt.js';
 import type { Importer } from './importer.js';
 import { kinetoImporter } from './kineto/importer.js';
+import { memoryProfileImporter } from './memory-profile.js';
 import { ncuCsvImporter } from './ncu/ncu-csv.js';
 import { ncuReportImporter } from './ncu/ncu-report.js';
 import { nsysParquetdirImporter, nsysRepImporter, nsysSqliteImporter } from './nsys/importers.js';
@@ -21,6 +22,7 @@ export const importers: Importer[] = [
   kinetoImporter,
   recordImporter,
   ortTraceImporter,
+  memoryProfileImporter,
   ...resultImporters,
   ncuCsvImporter,
   cublasLtLogImporter,

@@ -6,6 +6,7 @@ import process from 'node:process';
 import { beforeAll, expect, test } from 'vitest';
 import { tinyConfig } from '../../src/analyze/test-session.js';
 import { memoryProfileSchema, type MemoryProfile } from '../../src/model/documents/memory-profile.js';
+import { packageRoot } from '../../src/model/installation.js';
 import {
   expectFailure,
   inferscope,
@@ -158,6 +159,26 @@ test('a session shown later says the same', () => {
   const { schema, data } = JSON.parse(shown) as { schema: string; data: { profile: unknown } };
   expect(schema).toBe('inferscope/memory/1.0');
   expect(data.profile).toEqual(JSON.parse(text));
+});
+
+test('the file of a profile imports as a session, without raw files too, and every command reads it', () => {
+  const path = join(at.scratch, 'elsewhere.json');
+  const h200 = join(packageRoot(), 'test/fixtures/memory-profiles-h200/llama-2-7b-float16.json');
+  writeFileSync(path, text);
+  const imported = inferscope(at, ['import', path, '--name', 'imported', '--no-raw', '--json', '--quiet']);
+  expect([imported.status, imported.stderr]).toEqual([0, '']);
+  const said = JSON.parse(imported.stdout) as { schema: string; data: { profile: unknown } };
+  expect(said.schema).toBe('inferscope/memory/1.0');
+  expect(said.data.profile).toEqual(profile);
+  expect(inferscope(at, ['report', '--session', 'imported']).status).toBe(0);
+  expect(inferscope(at, ['explain', '--session', 'imported', '--json']).status).toBe(0);
+  const validated = inferscope(at, ['validate', 'imported', '--json']);
+  const { counts } = (JSON.parse(validated.stdout) as { data: { counts: object } }).data;
+  expect(counts).toMatchObject({ compared: 1, rejected: 0, skipped: 0 });
+  // The same run: the two sides do not differ, and compare says so.
+  const same = inferscope(at, ['memory', 'compare', 'first', 'imported', '--json']);
+  expect(expectFailure(same, 2, 'E_USAGE').what).toContain('the same profile');
+  expect(inferscope(at, ['import', path, h200, '--json', '--quiet']).status).toBe(2);
 });
 
 test('typed dimensions go before config.json, and a disagreement is a warning', () => {

@@ -1,5 +1,9 @@
 import { z } from 'zod';
-import { memoryProfileSchema, profileConfidences } from '../../model/documents/memory-profile.js';
+import {
+  memoryProfileSchema,
+  profileConfidences,
+  profileInside,
+} from '../../model/documents/memory-profile.js';
 import { InferscopeError } from '../../model/errors.js';
 import { profileFieldsSchema } from '../validate/profile-fields.js';
 
@@ -58,7 +62,7 @@ export interface ReadProfile {
 export function readComparedProfile(content: string, path: string): ReadProfile {
   let raw: unknown;
   try {
-    raw = JSON.parse(content);
+    raw = profileInside(JSON.parse(content));
   } catch (error) {
     throw unreadable(path, `it is no JSON: ${(error as Error).message}`);
   }

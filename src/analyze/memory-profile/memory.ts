@@ -14,6 +14,7 @@ import { dtypesOfRun } from './dtypes.js';
 import { engineType } from './engine-type.js';
 import { expectedMemory } from './expected.js';
 import { latencyStats } from './latency.js';
+import { importedMemory } from './imported.js';
 import { kvPool, type KvPool } from './kv-pool.js';
 import { knownModel } from './model-info.js';
 import type { Place } from './part.js';
@@ -26,10 +27,15 @@ import { allocationsOf, allocatorMoments, fragmentationOf, timelineOf } from './
 
 /**
  * What a memory session says: the profile of schema 2.0, the timeline, the allocator. A profile made a year later comes
- * from the same tables.
+ * from the same tables. An imported profile is shown as it is.
  * @throws E_USAGE when the session holds no memory profile
  */
 export async function analyzeMemory(session: Session): Promise<Document<MemoryResult>> {
+  const imported = await importedMemory(session);
+  if (imported) {
+    headline(session, imported.data.profile.memory_breakdown.total_measured_bytes);
+    return imported;
+  }
   const plan = await memoryPlanOf(session);
   const { manifest } = session;
   const workload = withModel(manifest.workload, plan);
@@ -102,8 +108,7 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
   const why = latency.why !== null && plan.failure ? plan.failure.what : latency.why;
   complete.missing = missingOf(complete, points, why, plan);
   Object.assign(complete, withAliases(complete));
-  const total = measured?.bytes ?? null;
-  if (total !== null) keepHeadline(session, `${Number((total / 1e9).toPrecision(3))} GB total`);
+  headline(session, measured?.bytes ?? null);
   return document(
     'memory',
     '1.0',
@@ -123,6 +128,10 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     issues,
   );
+}
+
+function headline(session: Session, total: number | null): void {
+  if (total !== null) keepHeadline(session, `${Number((total / 1e9).toPrecision(3))} GB total`);
 }
 
 /**

@@ -56,7 +56,7 @@ export async function memoryUsed(facts: StoredFacts): Promise<TopicAnswer> {
 const words = (component: string): string => component.replaceAll('_', ' ').replace(/^kv\b/, 'KV');
 
 async function componentsOf(facts: StoredFacts): Promise<Component[]> {
-  if (hasArtifact(facts, 'memory-plan')) {
+  if (hasArtifact(facts, 'memory-plan') || hasArtifact(facts, 'memory-profile')) {
     const { analyzeMemory } = await import('../../analyze/memory-profile/memory.js');
     return (await analyzeMemory(facts.session)).data.profile.memory_breakdown.components;
   }

@@ -172,6 +172,13 @@ export const memoryProfileSchema = z.looseObject({
   missing: z.record(z.string(), z.string()),
 });
 
+/** The profile itself, of its file or of a document around it (`report --json`). */
+export function profileInside(json: unknown): unknown {
+  const data = (json as { data?: unknown } | null)?.data;
+  const profile = (data as { profile?: unknown } | null | undefined)?.profile;
+  return profile ?? json;
+}
+
 export type MemoryProfile = z.infer<typeof memoryProfileSchema>;
 export type MemoryPoint = z.infer<typeof memoryPointSchema>;
 export type MemoryComponent = z.infer<typeof memoryComponentSchema>;

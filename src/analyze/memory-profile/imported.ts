@@ -1,0 +1,43 @@
+import { document, type Document, type Issue } from '../../model/document.js';
+import { memoryProfileSchema, profileInside } from '../../model/documents/memory-profile.js';
+import type { MemoryResult } from '../../model/documents/memory-result.js';
+import type { Session } from '../../session/open.js';
+import { artifactJson } from '../artifact.js';
+import { withAliases } from './aliases.js';
+
+/** A memory profile that `import` read: the file says all there is, without samples. Null where the session has none. */
+export async function importedMemory(session: Session): Promise<Document<MemoryResult> | null> {
+  const found = await artifactJson(session, 'memory-profile', 'the memory profile that was imported');
+  if (found === null) return null;
+  const profile = memoryProfileSchema.parse(profileInside(found));
+  Object.assign(profile, withAliases(profile));
+  const { baseline, post_warmup, peak } = profile.memory_measurements;
+  const points = { baseline, post_warmup, peak };
+  const issues: Issue[] = profile.metadata.issues.map((issue) => ({ ...issue, severity: 'warning' }));
+  return document(
+    'memory',
+    '1.0',
+    {
+      session: {
+        id: session.id,
+        name: session.user.name,
+        title: session.manifest.title,
+        started_at: session.manifest.started_at,
+        status: session.manifest.status,
+      },
+      profile,
+      timeline: {
+        series: [],
+        marks: (['baseline', 'post_warmup', 'peak'] as const).flatMap((point) => {
+          const { t_s, total_bytes: bytes } = points[point];
+          return t_s === null || bytes === null ? [] : [{ point, t_s, bytes }];
+        }),
+        phases: [],
+      },
+      allocator: [],
+      fragmentation: [],
+      allocations: null,
+    },
+    [...session.issues, ...issues],
+  );
+}

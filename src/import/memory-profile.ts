@@ -1,0 +1,73 @@
+import { readFile, stat } from 'node:fs/promises';
+import { type MemoryProfile, memoryProfileSchema, profileInside } from '../model/documents/memory-profile.js';
+import { InferscopeError, messageOf } from '../model/errors.js';
+import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
+
+/** Profiles have some 10 kB. */
+const largestFile = 16 * 2 ** 20;
+/** No machine has as many bytes; in GB it is far below. */
+const most = 1e18;
+
+/** The JSON file of `inferscope memory` (schema 2.0), or the document of a report around it. */
+export const memoryProfileImporter: Importer = {
+  name: 'memory-profile',
+  keepsFile: true,
+  sniff: (firstBytes) =>
+    /^\s*\{/.test(firstBytes) &&
+    /"schema_version"\s*:\s*"2[."]/.test(firstBytes) &&
+    /"memory_measurements"\s*:/.test(firstBytes),
+  async facts(path): Promise<CaptureFacts> {
+    const { metadata, model_info: model, engine_metadata: engine, profiler_version } = await read(path);
+    const started = Date.parse(metadata.timestamp);
+    return {
+      tool: { name: 'inferscope memory', version: profiler_version },
+      realtime_zero_ns: Number.isFinite(started) ? BigInt(started) * 1_000_000n : null,
+      command: null,
+      hardware: { gpu_name: metadata.gpus[0]?.name ?? null, gpu_count: metadata.gpus.length },
+      software: { model: model.name, engine: engine.engine_type, engine_version: engine.engine_version },
+      purpose: 'results',
+    };
+  },
+  async load(): Promise<ImportOutcome> {
+    return { clock: { name: 'none in the file', resolution_ns: 1, error_bound_ns: null }, issues: [] };
+  },
+};
+
+async function read(path: string): Promise<MemoryProfile> {
+  const { size } = await stat(path);
+  if (size > largestFile) throw unreadable(path, `It has ${size} bytes, a memory profile far fewer.`);
+  let json: unknown;
+  try {
+    json = JSON.parse(await readFile(path, 'utf8'));
+  } catch (error) {
+    throw unreadable(path, `It is not JSON, perhaps cut off: ${messageOf(error)}`, error);
+  }
+  const parsed = memoryProfileSchema.safeParse(profileInside(json));
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw unreadable(path, `${issue!.path.join('.') || 'The file'}: ${issue!.message}.`);
+  }
+  const { memory_measurements, memory_breakdown } = parsed.data;
+  for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
+    if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
+      throw unreadable(path, `${where} is ${value}: memory does not have such a size.`);
+  return parsed.data;
+}
+
+function* numbersIn(value: unknown, path = ''): Generator<[string, number]> {
+  if (typeof value === 'number') yield [path, value];
+  else if (typeof value === 'object' && value !== null)
+    for (const [key, inner] of Object.entries(value)) yield* numbersIn(inner, `${path}.${key}`);
+}
+
+function unreadable(path: string, why: string, cause?: unknown): InferscopeError {
+  return new InferscopeError(
+    'E_TRACE_FILE',
+    {
+      what: `cannot import the memory profile ${path}`,
+      why,
+      fix: 'Give the file as `inferscope memory` wrote it. `memory compare` and `validate` read profiles of other tools, which may lack fields.',
+    },
+    { cause },
+  );
+}
