@@ -6,6 +6,7 @@ export default defineConfig([
     entry: {
       cli: 'src/cli/main.ts',
       'sql-child': 'src/session/sql-child.ts',
+      'parquet-child': 'src/session/parquet-child.ts',
       'onnx-workload': 'src/capture/onnx/workload-child.ts',
       'roofline-child': 'src/capture/onnx/roofline-child.ts',
       'kernel-child': 'src/capture/onnx/kernel-child.ts',

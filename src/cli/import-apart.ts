@@ -6,14 +6,12 @@ import process from 'node:process';
 import { endWithUs } from '../model/end-with-us.js';
 import { InferscopeError } from '../model/errors.js';
 import { homeFolders } from '../session/home.js';
+import { crashes } from '../session/parquet-damage.js';
 import { removeStaleFolders } from '../session/temporary-folder.js';
 import { leaveAtOnce, whileStopping } from './interrupt.js';
 
 /** Set in the process that reads. */
 const variable = 'INFERSCOPE_IMPORT_APART';
-
-/** How a process ends that read memory it does not have, or gave up over it. */
-const crashes: ReadonlySet<NodeJS.Signals> = new Set(['SIGSEGV', 'SIGBUS', 'SIGABRT', 'SIGILL', 'SIGFPE']);
 
 /** `export/*.parquet` as a shell spells it out: the files of one nsys folder stand for the folder, once. */
 export function wholeFolders(paths: readonly string[]): string[] {

@@ -1,4 +1,4 @@
-import { mkdir, stat } from 'node:fs/promises';
+import { mkdir, readdir, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import { identify } from '../import/identify.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
@@ -10,6 +10,7 @@ import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
 import { redactCommand, redactJson, redactText, secretsOfCommand } from '../model/redaction.js';
+import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
 
@@ -262,7 +263,9 @@ async function converted(
 ): Promise<Pick<Known, 'readable' | 'pages'>> {
   if (importer.name === 'nsys-rep') {
     const { exportNsysReport } = await import('../capture/tools/nsys.js');
-    return { readable: await exportNsysReport(path, await folderFor(path, scratch)), pages: [] };
+    const readable = await exportNsysReport(path, await folderFor(path, scratch));
+    await ensurePages(readable);
+    return { readable, pages: [] };
   }
   if (importer.name === 'ncu-rep') {
     const { exportNcuReport } = await import('../capture/tools/ncu.js');
@@ -270,6 +273,19 @@ async function converted(
     return { readable: raw, pages: details === null ? [] : [details] };
   }
   return { readable: path, pages: [] };
+}
+
+/** @throws E_TRACE_FILE where a folder of Parquet files holds a page that cannot be read */
+async function ensurePages(readable: string): Promise<void> {
+  if (!(await stat(readable)).isDirectory()) return;
+  const names = (await readdir(readable)).filter((name) => name.endsWith('.parquet'));
+  const wrong = await parquetDamage(names.map((name) => join(readable, name)));
+  if (wrong === null) return;
+  throw new InferscopeError('E_TRACE_FILE', {
+    what: `cannot read ${basename(readable)}, which nsys exported`,
+    why: wrong,
+    fix: 'Check the free disk space and the memory of this machine, then import the report again.',
+  });
 }
 
 async function folderFor(path: string, scratch: string): Promise<string> {

@@ -293,7 +293,8 @@ function defineImport(command: Command): void {
     )
     .action(async (file: string, options: JsonOption) => {
       const { importSession } = await import('../session/archive-import.js');
-      const { id, outcome, droppedName } = await importSession(file);
+      const { parquetDamage } = await import('../session/parquet-damage.js');
+      const { id, outcome, droppedName } = await importSession(file, undefined, parquetDamage);
       if (droppedName) warn(`another session is called ${droppedName}: ${id} was imported without its name`);
       if (options.json) {
         await printJson('session-import', { id, outcome, dropped_name: droppedName });

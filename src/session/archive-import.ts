@@ -38,10 +38,15 @@ export interface ImportedSession {
 /**
  * Brings an exported session back. It is unpacked under a temporary name, every checksum is verified, and only
  * then does it become visible; on failure nothing is left.
+ * @param damage says what is wrong with the pages of its tables, which right checksums do not show
  * @throws E_SESSION_ARCHIVE (cut off, not an archive, unsafe entries, another session of that id), E_SESSION_CORRUPT,
  * E_SESSION_NEWER, E_DISK_FULL, E_HOME_UNWRITABLE
  */
-export async function importSession(archive: string, home: Home = homeFolders()): Promise<ImportedSession> {
+export async function importSession(
+  archive: string,
+  home: Home = homeFolders(),
+  damage: (tables: readonly string[]) => Promise<string | null> = async () => null,
+): Promise<ImportedSession> {
   requireFile(archive);
   ensureWritable(home);
   removeStaleFolders(home);
@@ -51,6 +56,9 @@ export async function importSession(archive: string, home: Home = homeFolders())
     const manifest = readManifest(temporary.path, id);
     requireIntact(await verifySession({ id, folder: temporary.path }));
     await openFolder({ id, folder: temporary.path });
+    const tables = Object.values(manifest.data.tables).flat();
+    const wrong = await damage(tables.map(({ path }) => join(temporary.path, path)));
+    if (wrong !== null) throw refusedArchive(archive, 'a table in it is damaged', wrong);
     const droppedName = await releaseTakenName(temporary.path, id, home);
     if (existsSync(join(home.sessions, id)) || !(await publish(temporary.path, home, id))) {
       requireSame(id, manifest, home);

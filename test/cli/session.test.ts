@@ -1,5 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -150,6 +159,30 @@ test('export and import: to another home and back, twice is once; a cut-off arch
   expect(cut.status).toBe(5);
   expect(cut.stderr).toContain('E_SESSION_ARCHIVE');
   expect(json(sessionListDocumentSchema, ['list'], third).data.sessions).toEqual([]);
+});
+
+test('an archive with right checksums over a damaged Parquet page is refused, and leaves nothing', () => {
+  const root = join(scratch, 'damaged');
+  cpSync(home.root, root, { recursive: true });
+  const folder = join(root, 'sessions', ids[0]!);
+  const manifestPath = join(folder, 'session.json');
+  const manifest = JSON.parse(readFileSync(manifestPath, 'utf8')) as {
+    data: { tables: Record<string, { path: string; bytes: number; sha256: string }[]> };
+  };
+  const table = Object.values(manifest.data.tables).flat()[0]!;
+  const bytes = readFileSync(join(folder, table.path));
+  // Behind the magic number: pages. The footer stays whole.
+  bytes.fill(0xff, 4, bytes.length - bytes.readUInt32LE(bytes.length - 8) - 8);
+  writeFileSync(join(folder, table.path), bytes);
+  table.sha256 = digestOf(bytes).sha256;
+  writeFileSync(manifestPath, JSON.stringify(manifest));
+  writeFileSync(`${manifestPath}.sha256`, `${digestOf(readFileSync(manifestPath)).sha256}  session.json\n`);
+  const archive = join(scratch, 'damaged.tar.gz');
+  expect(session(['export', ids[0]!, '--output', archive], root).status).toBe(0);
+  const other = join(scratch, 'unharmed');
+  const { status, stderr } = session(['import', archive], other);
+  expect([status, stderr.includes('(E_SESSION_ARCHIVE)')], stderr).toEqual([5, true]);
+  expect(readdirSync(join(other, 'sessions'))).toEqual([]);
 });
 
 test('verify: exit 5 names every damaged, missing and unknown file; delete removes a broken session', () => {

@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import process from 'node:process';
+import { text } from 'node:stream/consumers';
+import { endWithUs } from '../model/end-with-us.js';
+import { childEntry } from '../model/installation.js';
+
+/** How a process ends that read memory it does not have, or gave up over it. */
+export const crashes: ReadonlySet<NodeJS.Signals> = new Set([
+  'SIGSEGV',
+  'SIGBUS',
+  'SIGABRT',
+  'SIGILL',
+  'SIGFPE',
+]);
+
+/**
+ * Reads Parquet files in a process of its own first, so that a damaged page cannot end this one.
+ * @returns what is wrong with them; null when all can be read, or when the process was interrupted
+ */
+export async function parquetDamage(files: readonly string[]): Promise<string | null> {
+  if (files.length === 0) return null;
+  const child = spawn(process.execPath, [childEntry('parquet-child')], { stdio: ['pipe', 'ignore', 'pipe'] });
+  endWithUs(child);
+  const exited = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>;
+  // A child that dies early closes the pipe; its end is reported below.
+  child.stdin.on('error', () => {});
+  child.stdin.end(JSON.stringify(files));
+  const talk = await text(child.stderr);
+  const [code, signal] = await exited;
+  if (signal !== null)
+    return crashes.has(signal) ? `The process that read its tables ended by ${signal}.` : null;
+  return code === 0 ? null : (talk.trim().split('\n')[0] ?? '');
+}
