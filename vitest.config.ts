@@ -2,6 +2,9 @@ import { availableParallelism } from 'node:os';
 import process from 'node:process';
 import { defineConfig } from 'vitest/config';
 
+// What is asserted of printed text is that of a pipe without COLUMNS: 80 columns.
+delete process.env['COLUMNS'];
+
 // These tests start processes, servers, signals and a browser, on CI's two cores several at a time: a clash of clocks
 // there may be tried once more (vitest says so). What is wrong fails twice. Tests in one process get no second try.
 const retry = process.env['CI'] ? 1 : 0;

@@ -29,7 +29,7 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
     page: (parts: PageParts) => benchReport(document, { ...parts, explain }),
     text: async () => {
       const { benchText } = await import('../report/terminal/bench.js');
-      return benchText(document, Math.min(110, terminalWidth()), explain);
+      return benchText(document, terminalWidth(), explain);
     },
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });

@@ -176,7 +176,7 @@ export function defineServe(command: Command): void {
       if (typed.json) printDocument(document);
       else {
         const { servingSummary } = await import('../report/terminal/serving.js');
-        print(servingSummary(document, { width: Math.min(110, terminalWidth()), explain }));
+        print(servingSummary(document, { width: terminalWidth(), explain }));
       }
       if (!typed.quiet) talk(`report: ${report}`);
       if (interrupted) {

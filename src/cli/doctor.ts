@@ -1,6 +1,7 @@
 import process from 'node:process';
 import type { Command } from 'commander';
 import { colour } from '../report/terminal/colour.js';
+import { hanging, readingWidth, wrap } from '../report/terminal/text.js';
 import { alwaysRequired, doctorIds, judge } from '../capture/doctor/judge.js';
 import { probeMachine } from '../capture/doctor/probe.js';
 import { document } from '../model/document.js';
@@ -30,7 +31,7 @@ export function define(command: Command): void {
       if (process.stderr.isTTY && !options.json) talk('looking at this machine …');
       const data = judge(await probeMachine(homeFolders().root), required);
       if (options.json) printDocument(document('doctor', doctorVersion, data));
-      else print(doctorTable(data, Math.min(100, terminalWidth())));
+      else print(doctorTable(data, terminalWidth()));
       process.exitCode = data.ok ? 0 : 1;
     });
 }
@@ -67,8 +68,9 @@ const statusWords: Record<DoctorRow['status'], { word: string; paint: (text: str
 
 const indent = 31;
 
-/** The rows by group, each line at most `width` columns; the fix stands below what it mends. */
-export function doctorTable(data: DoctorData, width: number): string {
+/** The rows by group, the fix is below what it is for. */
+export function doctorTable(data: DoctorData, columns: number): string {
+  const width = readingWidth(columns);
   const lines = [`inferscope ${toolVersion} · doctor`, ''];
   let group: DoctorGroup | null = null;
   for (const row of data.rows) {
@@ -80,39 +82,13 @@ export function doctorTable(data: DoctorData, width: number): string {
     const { word, paint } = statusWords[row.status];
     const failing = row.status !== 'ok' && (row.status !== 'not_applicable' || row.required);
     const mark = row.required && row.status !== 'ok' ? '!' : ' ';
-    const found = wrap(row.found, width - indent);
-    lines.push(`${mark} ${paint(word.padEnd(8))} ${row.label.padEnd(19)} ${found[0] ?? ''}`);
-    for (const more of found.slice(1)) lines.push(`${' '.repeat(indent)}${more}`);
-    if (failing && row.fix) {
-      const fix = wrap(row.fix, width - indent - 2);
-      lines.push(
-        ...fix.map((text, at) => colour.dim(`${' '.repeat(indent)}${at === 0 ? '→' : ' '} ${text}`)),
-      );
-    }
+    lines.push(
+      ...hanging(`${mark} ${paint(word.padEnd(8))} ${row.label.padEnd(19)} `, row.found, width),
+      ...(failing && row.fix ? hanging(`${' '.repeat(indent)}→ `, row.fix, width).map(colour.dim) : []),
+    );
   }
   const failed = data.rows.filter((row) => row.required && row.status !== 'ok').map((row) => row.id);
   lines.push('', ...wrap(`${data.summary}.`, width));
   if (failed.length > 0) lines.push(...wrap(`Required and not ok (!): ${failed.join(', ')}.`, width));
   return lines.join('\n');
-}
-
-/** Breaks at spaces; a word longer than the width (a path) is broken where the width ends. */
-function wrap(text: string, width: number): string[] {
-  const lines: string[] = [];
-  let line = '';
-  for (const word of text.split(/\s+/)) {
-    let rest = word;
-    while (rest.length > width) {
-      if (line) lines.push(line);
-      line = '';
-      lines.push(rest.slice(0, width));
-      rest = rest.slice(width);
-    }
-    if (line && line.length + 1 + rest.length > width) {
-      lines.push(line);
-      line = rest;
-    } else line = line ? `${line} ${rest}` : rest;
-  }
-  if (line) lines.push(line);
-  return lines;
 }

@@ -115,7 +115,7 @@ describe('estimate', () => {
 
   it.each(['llama-3.1-70b', 'deepseek-v3', 'gemma-3-27b'])('%s fits 80 columns', async (model) => {
     const made = await estimate(options({ model, layers: true, batchSize: [64], inputLen: [8192] }));
-    const text = stripVTControlCharacters(layersSummary(made, { width: 200 }));
+    const text = stripVTControlCharacters(layersSummary(made, { width: 80 }));
     for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   });
 });
@@ -294,7 +294,7 @@ it.each([
   },
   { model: 'llama-2-13b', gpu: '24GB', batchSize: [1, 8, 64], inputLen: [2048, 100_000] },
 ])('$model fits 100 columns', async (change) => {
-  const text = stripVTControlCharacters(estimateText(await estimate(options(change)), { width: 200 }));
+  const text = stripVTControlCharacters(estimateText(await estimate(options(change)), { width: 100 }));
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(100);
 });
 

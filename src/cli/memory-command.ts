@@ -30,7 +30,7 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   if (typed.json) printJson(document.data.profile);
   else {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    print(memorySummary(document, Math.min(100, terminalWidth()), explain));
+    print(memorySummary(document, terminalWidth(), explain));
   }
   if (!typed.quiet) {
     talk(`profile: ${relative(process.cwd(), output!) || output!}`);

@@ -2,6 +2,7 @@ import process from 'node:process';
 import type { DeviceNow } from '../capture/run/device-sampler.js';
 import type { HostNow } from '../capture/monitor/watch.js';
 import { throttleReasons } from '../model/throttle-reasons.js';
+import { terminalWidth } from './output.js';
 import { liveLine, type LiveGpu, type LiveState, liveView } from '../report/terminal/monitor-live.js';
 
 /** Seconds of the sparklines. */
@@ -53,7 +54,7 @@ export function openDisplay(title: string, quiet: boolean): Display {
       }
       const rows = process.stdout.rows || 24;
       // One line less than the terminal has: a view that scrolls cannot be drawn again in place.
-      const lines = liveView(state, process.stdout.columns || 80)
+      const lines = liveView(state, terminalWidth())
         .split('\n')
         .slice(0, rows - 2);
       clear();

@@ -74,5 +74,5 @@ async function show(document: Document<MonitorResult>, json: boolean): Promise<v
     return;
   }
   const { monitorSummary } = await import('../report/terminal/monitor.js');
-  print(monitorSummary(document, { width: Math.min(120, terminalWidth()) }));
+  print(monitorSummary(document, { width: terminalWidth() }));
 }

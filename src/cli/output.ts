@@ -36,9 +36,13 @@ export function warn(text: string): void {
   talk(`${talkColour.yellow('warning:')} ${text}`);
 }
 
-/** Columns of the terminal that stdout goes to; 80 when it is a file or a pipe. */
-export function terminalWidth(): number {
-  return process.stdout.columns || 80;
+/** Narrower than this nothing is laid out: a terminal folds it. */
+const leastWidth = 40;
+
+/** Columns: what COLUMNS says, else the terminal that the stream goes to; 80 when it is a file or a pipe. */
+export function terminalWidth(stream: NodeJS.WriteStream = process.stdout): number {
+  const said = Number(process.env['COLUMNS']);
+  return Math.max(leastWidth, Number.isSafeInteger(said) && said > 0 ? said : stream.columns || 80);
 }
 
 /**

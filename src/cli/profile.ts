@@ -56,7 +56,7 @@ export function define(command: Command): void {
       if (options.json) printDocument(document);
       else {
         const { profileSummary } = await import('../report/terminal/profile.js');
-        print(profileSummary(document, { reportPath, width: Math.min(100, terminalWidth()), explain }));
+        print(profileSummary(document, { reportPath, width: terminalWidth(), explain }));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

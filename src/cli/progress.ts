@@ -1,6 +1,7 @@
 import process from 'node:process';
 import { talkColour } from '../report/terminal/colour.js';
 import { inert } from '../report/terminal/text.js';
+import { terminalWidth } from './output.js';
 
 export interface Progress {
   /** Replaces the current line on a terminal; elsewhere prints a line when `text` begins something new. */
@@ -16,7 +17,7 @@ export function startProgress(quiet: boolean): Progress {
   const live = process.stderr.isTTY === true;
   let open = false;
   let lastStep = '';
-  const clip = (text: string) => text.slice(0, (process.stderr.columns || 80) - 1);
+  const clip = (text: string) => text.slice(0, terminalWidth(process.stderr) - 1);
   const clear = () => {
     if (open) process.stderr.write('\r\u001b[K');
     open = false;

@@ -35,7 +35,7 @@ export async function runRoofline(options: RooflineCommandOptions): Promise<void
     })
     .finally(progress.end);
   if (options.json) printDocument(made);
-  else print(rooflineSummary(made, { width: Math.min(100, terminalWidth()) }));
+  else print(rooflineSummary(made, { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
 }
 

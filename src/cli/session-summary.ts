@@ -281,7 +281,7 @@ async function analysedText(
   path: string,
   explain: Document<ExplainResult> | null,
 ): Promise<string> {
-  const how = { reportPath: path, width: Math.min(100, terminalWidth()), explain };
+  const how = { reportPath: path, width: terminalWidth(), explain };
   if (hasView(analysed)) {
     const view = await viewOf(analysed);
     const { terminalView } = await import('../render/terminal/view.js');

@@ -1,5 +1,7 @@
 import { colour } from '../report/terminal/colour.js';
-import { inert } from '../report/terminal/text.js';
+import { nbsp } from '../report/format.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from '../report/terminal/text.js';
+import { shellCommand } from '../model/shell.js';
 import type { ListedSession } from '../session/list.js';
 import type { Session } from '../session/open.js';
 import { formatBytes } from '../session/storage-failure.js';
@@ -49,7 +51,8 @@ export function listText(sessions: ListedSession[], width: number): string {
 }
 
 /** Everything about one session that fits on a screen; --json has all of it. */
-export function showText(session: Session, bytes: number, width: number): string {
+export function showText(session: Session, bytes: number, columns: number): string {
+  const width = readingWidth(columns);
   const { manifest, user } = session;
   const seconds = (Date.parse(manifest.ended_at) - Date.parse(manifest.started_at)) / 1000;
   const facts: [string, string][] = [
@@ -63,17 +66,19 @@ export function showText(session: Session, bytes: number, width: number): string
       manifest.kind === 'import' ? manifest.started_at : `${manifest.started_at}, ${seconds.toFixed(1)} s`,
     ],
     ...(manifest.kind === 'import' ? [['imported', manifest.ended_at] satisfies [string, string]] : []),
-    ['command', manifest.command.join(' ')],
     ['written by', `inferscope ${session.toolVersion}`],
     ['folder', session.folder],
     ['size', formatBytes(bytes)],
+    ...user.notes.map(
+      ({ at, text }) => ['note', `${at.slice(0, 16)}${nbsp}${nbsp}${text}`] satisfies [string, string],
+    ),
   ];
   const lines = [
     colour.bold(session.id),
-    ...facts.map(([label, value]) => `  ${label.padEnd(11)}${fold(value, width - 13)}`),
+    ...facts.flatMap(([label, value]) => hanging(`  ${label.padEnd(11)}`, inert(value), width)),
+    // Whole, to be copied.
+    `  ${'command'.padEnd(11)}${inert(shellCommand(manifest.command))}`,
   ];
-  for (const note of user.notes)
-    lines.push(`  ${'note'.padEnd(11)}${fold(`${note.at.slice(0, 16)}  ${note.text}`, width - 13)}`);
   lines.push('', colour.bold('  captures'));
   for (const { capture_id, execution_id, tool } of manifest.captures) {
     const purpose =
@@ -93,17 +98,6 @@ export function showText(session: Session, bytes: number, width: number): string
     lines.push(`    ${kind.padEnd(18)}${formatBytes(size).padStart(12)}       ${path}`);
   }
   for (const { severity, code, text } of session.issues)
-    lines.push('', `  ${severity} ${code}`, `  ${' '.repeat(11)}${fold(text, width - 13)}`);
-  return `${lines.join('\n')}\n`;
-}
-
-/** Long values go on, indented under their beginning; a path or hash is one word and never cut. */
-export function fold(text: string, width: number, indent = 13): string {
-  const lines: string[] = [];
-  for (const word of inert(text).split(' ')) {
-    const last = lines.at(-1);
-    if (last !== undefined && last.length + word.length < width) lines[lines.length - 1] = `${last} ${word}`;
-    else lines.push(word);
-  }
-  return lines.join(`\n${' '.repeat(indent)}`);
+    lines.push('', `  ${severity} ${code}`, ...hanging(' '.repeat(13), inert(text), width));
+  return `${withPlainSpaces(lines.join('\n'))}\n`;
 }

@@ -2,7 +2,8 @@ import { colour } from '../report/terminal/colour.js';
 import type { SqlResult } from '../session/sql-run.js';
 import type { SqlValue } from '../session/sql-message.js';
 import type { DescribedTable } from '../session/table-schema.js';
-import { fit, fold } from './session-text.js';
+import { hanging } from '../report/terminal/text.js';
+import { fit } from './session-text.js';
 
 const numeric = /^(U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DOUBLE|FLOAT|DECIMAL)/;
 
@@ -80,19 +81,17 @@ function rowCount(rows: number): string {
   return `(${rows} ${rows === 1 ? 'row' : 'rows'})`;
 }
 
-/** Every table with its columns, the meanings folded to the width. */
+/** Every table with its columns, the meanings wrapped to the width. */
 export function schemaText(tables: DescribedTable[], width: number): string {
   const blocks = tables.map(({ name, doc, columns }) => {
     const wide = Math.max(...columns.map((column) => column.name.length), 'session_id'.length);
-    const row = (column: string, type: string, meaning: string): string => {
-      const begin = `  ${column.padEnd(wide)}  ${type.padEnd(8)} `;
-      return `${begin}${fold(meaning, width - begin.length, begin.length)}`;
-    };
+    const row = (column: string, type: string, meaning: string): string[] =>
+      hanging(`  ${column.padEnd(wide)}  ${type.padEnd(8)} `, meaning, width);
     return [
       colour.bold(name),
-      `  ${fold(doc, width - 2, 2)}`,
-      row('session_id', 'VARCHAR', 'session the row belongs to'),
-      ...columns.map((column) => row(column.name, column.type, column.doc)),
+      ...hanging('  ', doc, width),
+      ...row('session_id', 'VARCHAR', 'session the row belongs to'),
+      ...columns.flatMap((column) => row(column.name, column.type, column.doc)),
     ].join('\n');
   });
   return `${blocks.join('\n\n')}\n`;

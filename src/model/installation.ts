@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import packageJson from '../../package.json' with { type: 'json' };
+import { shellWord } from './shell.js';
 
 const dependencies: Readonly<Record<string, string>> = packageJson.dependencies;
 const optionalDependencies: Readonly<Record<string, string>> = packageJson.optionalDependencies;
@@ -37,6 +38,3 @@ export function installCommand(name: string): string {
   const where = existsSync(join(folder, 'package.json')) ? `--prefix ${shellWord(folder)}` : '--global';
   return `npm install ${where} --ignore-scripts --save-exact ${spec}`;
 }
-
-const shellWord = (path: string): string =>
-  /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", String.raw`'\''`)}'`;

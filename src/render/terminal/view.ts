@@ -5,7 +5,7 @@ import { collapsed } from '../../report/notices.js';
 import { colour } from '../../report/terminal/colour.js';
 import { explainBrief } from '../../report/terminal/explain.js';
 import { textTable } from '../../report/terminal/table.js';
-import { hanging, inert, textWidth, withPlainSpaces, wrap } from '../../report/terminal/text.js';
+import { hanging, inert, readingWidth, textWidth, withPlainSpaces } from '../../report/terminal/text.js';
 import type { Block, Level, Section, Table, Text, Value, View } from '../../views/block.js';
 import { parts, plainText, valueText } from '../value.js';
 
@@ -19,7 +19,11 @@ export interface TerminalOptions {
 }
 
 /** A view as text of at most `width` columns; nothing is lost without colour. */
-export function terminalView(view: View, { width, level = 1, explain = null }: TerminalOptions): string {
+export function terminalView(
+  view: View,
+  { width: columns, level = 1, explain = null }: TerminalOptions,
+): string {
+  const width = readingWidth(columns);
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
   const lines = [
     ...hanging('', title, width),
@@ -79,7 +83,7 @@ function blockLines(block: Block, width: number, level: Level): string[] {
       return hanging('  ', `${inert(block.what)} ${inert(block.why)}`, width);
     case 'commands':
       return block.items.flatMap(({ command, why }) => [
-        ...wrap(inert(command), width - 4).map((line) => `    ${line}`),
+        `    ${inert(command)}`,
         ...hanging('        ', inert(why), width),
       ]);
     case 'fold':

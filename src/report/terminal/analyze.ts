@@ -2,7 +2,7 @@ import type { AnalyzeResult } from '../../model/documents/analyze.js';
 import { safeText } from '../safe-text.js';
 import { formatCount, unbroken } from '../format.js';
 import { colour } from './colour.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 /** What `inferscope analyze` prints: the answer, the queries that it cites, and what it cost. */
 export function analyzeText(
@@ -10,7 +10,7 @@ export function analyzeText(
   columns: number,
   { sql = true }: { sql?: boolean } = {},
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const cited = new Set([...result.answer.matchAll(/\bq\d+\b/g)].map(([id]) => id));
   const queries = result.queries.filter(({ id, input }) => cited.has(id) && input !== null);
   const given = cited.has('q0') ? result.queries.find(({ id }) => id === 'q0') : undefined;

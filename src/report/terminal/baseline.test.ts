@@ -54,7 +54,7 @@ const check: BaselineCheck = {
 };
 
 test('a check: finding, figures with their interval, why nothing is claimed; 80 columns, nothing steers the terminal', () => {
-  const text = stripVTControlCharacters(baselineCheckSummary(document('baseline-check', '1.0', check), 200));
+  const text = stripVTControlCharacters(baselineCheckSummary(document('baseline-check', '1.0', check), 80));
   const lines = text.split('\n');
   expect(lines.every((line) => line.length <= 80)).toBe(true);
   expect(lines[0]).toMatch(/baseline check · main \(2026-11-20\) → now$/);

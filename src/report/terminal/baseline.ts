@@ -8,7 +8,7 @@ import type {
 import { formatCount, formatPercent, formatQuantity, noValue } from '../format.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -29,7 +29,7 @@ const shown = (value: number | null, unit: string): string =>
 
 /** `baseline set`: what is kept, and how much of it can carry a claim. */
 export function baselineText(baseline: Baseline, path: string, columns: number): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const bases = {
     launches: 'launches',
     repeats: 'repeats, one process',
@@ -70,7 +70,7 @@ export function baselineCheckSummary(
   { data, tool_version }: Document<BaselineCheck>,
   columns: number,
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { baseline, sessions } = data;
   const mark = { regression: colour.red, passed: colour.green, undecided: colour.yellow }[data.result];
   const named = sessions.map(({ id, name }) => inert(name ?? id)).join(', ');

@@ -7,7 +7,7 @@ import { missingReasons, plural } from '../words.js';
 import { latencyTables, outcomeLines, roofTable, sequenceTable, throughputTable } from './bench-tables.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 /** A title, and what stands below it; nothing when there is nothing. */
 function section(title: string, body: readonly string[]): string[] {
@@ -142,7 +142,7 @@ export function benchText(
   explain: Document<ExplainResult> | null = null,
 ): string {
   const { data, issues } = document;
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const several = data.variants.length > 1;
   const status =
     data.session.status === 'complete'

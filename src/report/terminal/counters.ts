@@ -4,7 +4,7 @@ import type { Figure } from '../../model/figure.js';
 import { formatCount, formatFigure, formatNumber, formatPercent, nbsp, noValue } from '../format.js';
 import { kernelLabel } from '../kernel-label.js';
 import { colour } from './colour.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 /** In all, and at least of each stage. */
 const kernelsShown = 9;
@@ -18,7 +18,7 @@ export function countersSummary(
   { data }: Document<CountersResult>,
   { width: columns }: { width: number },
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { kernels, launches_total } = data;
   const stages = byStage(kernels);
   const lines = [

@@ -3,7 +3,7 @@ import type { EstimateFits } from '../../model/documents/estimate-memory.js';
 import { formatBytes, formatCount, formatQuantity, nbsp } from '../format.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 /** 1 234 567 890 B as "1.23 GB": downloads are sold in powers of ten. */
 const gigabytes = (bytes: number): string => formatQuantity(bytes / 1e9, '').trim();
@@ -18,7 +18,7 @@ const shortFormat: Readonly<Record<string, string>> = {
 /** What `inferscope estimate --gpu NAME --fits` prints: one row a model, what does not fit in brackets. */
 export function fitsText(made: Document<EstimateFits>, { width: columns }: { width: number }): string {
   const { data, tool_version } = made;
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const room = formatBytes(data.gpu.total_bytes);
   const title = `inferscope${nbsp}${tool_version} · estimate · which models fit ${inert(data.gpu.name ?? 'a GPU')} (${room}, ${data.gpu.source})`;
   const shape = `Memory with ${data.engine}, batch${nbsp}${data.batch_size}, ${formatCount(data.input_len)}${nbsp}+${nbsp}${formatCount(data.output_len)}${nbsp}tokens: weights + KV cache + activations + overhead, GiB (16-bit: float16 and bfloat16; 8-bit: float8 and int8). In brackets: does not fit. Nothing was downloaded.`;

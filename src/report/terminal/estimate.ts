@@ -5,7 +5,7 @@ import { formatBytes, formatCount, formatQuantity, nbsp, noValue } from '../form
 import { componentWords } from '../memory-words.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 const short = (count: number): string => formatQuantity(count, 'FLOP').replace(/FLOP$/, '').trim();
@@ -13,7 +13,7 @@ const short = (count: number): string => formatQuantity(count, 'FLOP').replace(/
 /** What `inferscope estimate` prints: at most 100 columns, readable without colour. */
 export function estimateText(made: Document<EstimateResult>, { width: columns }: { width: number }): string {
   const { data, issues } = made;
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const lines = [...wrap(titleOf(made), width), '', ...factLines(data, width)];
   if (data.memory) lines.push('', ...memoryLines(data.memory, width));
   if (issues.length > 0) lines.push('');

@@ -8,7 +8,7 @@ import { textWidth } from './text.js';
 const widest = (text: string): number => Math.max(...text.split('\n').map(textWidth));
 
 describe('explain in the terminal', () => {
-  const text = explainText(testExplain(), { width: 120 });
+  const text = explainText(testExplain(), { width: 80 });
 
   test('bars sum to what is printed as measured, smaller ones are one line', () => {
     expect(text).toContain('decode step 23.3 ms (n = 64, ± 0.300 ms) — the roofline allows 0.510 ms');

@@ -13,10 +13,10 @@ import {
 } from '../explain-rows.js';
 import { nothingFound, slowestFirst } from '../explain-words.js';
 import { colour } from './colour.js';
-import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
 export interface ExplainTextOptions {
-  /** Columns of the terminal; at most 80 are used. */
+  /** Columns of the terminal. */
   width: number;
   /** Only waterfalls and findings of this kind; null for all. */
   stage?: string | null;
@@ -31,7 +31,7 @@ export function explainText(
   { data }: Document<ExplainResult>,
   { width: columns, stage = null, limit = 10 }: ExplainTextOptions,
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { full, brief } =
     stage === null
       ? leadingStages(data)
@@ -62,7 +62,7 @@ export function explainText(
 
 /** For summaries of other commands: sentences, the first waterfall, the largest findings in two lines each. */
 export function explainBrief({ data }: Document<ExplainResult>, columns: number, findings = 3): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const [lead] = leadingStages(data).full;
   const lines = [
     ...sentenceLines(data, width),
@@ -78,7 +78,7 @@ export function explainBrief({ data }: Document<ExplainResult>, columns: number,
 /** For a summary whose own document names no session. */
 export const titleLine = ({ data, tool_version }: Document<ExplainResult>, columns: number): string =>
   withPlainSpaces(
-    wrap(`inferscope${nbsp}${tool_version} · ${inert(data.session.title)}`, Math.min(80, columns)).join('\n'),
+    wrap(`inferscope${nbsp}${tool_version} · ${inert(data.session.title)}`, readingWidth(columns)).join('\n'),
   );
 
 /** The command whole on one line, to be copied. */
@@ -241,7 +241,7 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
     ...field('change', change.text),
     ...(change.example === null
       ? []
-      : change.example.split('\n').flatMap((line) => exampleLines(inert(line)))),
+      : change.example.split('\n').map((line) => `               ${inert(line)}`)),
     ...(gain ? field('gain', `${gainWords(gain)}: ${gain.assumption}`) : []),
     ...(finding.hidden_by === null
       ? []
@@ -254,22 +254,14 @@ function findingLines(finding: Finding, index: number, queries: readonly string[
   ];
 }
 
-/** Code stays as it is typed; only what is longer than any of it goes on in a further line. */
-function exampleLines(line: string): string[] {
-  const indent = '               ';
-  const parts = textWidth(line) <= longestExample ? [line] : wrap(line, longestExample);
-  return parts.map((part, index) => `${indent}${index === 0 ? '' : '  '}${part}`);
-}
-
-const longestExample = 84;
-
 function nextLines({ next_steps }: ExplainResult, width: number): string[] {
   if (next_steps.length === 0) return [];
   return [
     '',
     `  ${colour.bold('Next')}`,
     ...next_steps.flatMap(({ command, why }) => [
-      ...wrap(inert(command), width - 4).map((line) => `    ${line}`),
+      // Whole, to be copied: the terminal folds what is longer than it.
+      `    ${inert(command)}`,
       ...hanging('        ', unbroken(inert(why)), width),
     ]),
   ];

@@ -13,7 +13,7 @@ import { collapsed } from '../notices.js';
 import { utilizationShare } from '../utilization-share.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 interface Column extends TextColumn {
   cell: (gemm: Gemm) => string;
@@ -27,7 +27,7 @@ export function gemmView(
   { data, issues, tool_version }: Document<GemmsResult>,
   { width: columns, top }: { width: number; top: number },
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { rows, leftOut } = oncePerShape(data.gemms);
   const shown = rows.slice(0, top);
   const types = [...new Set(shown.map(({ dtype }) => dtype ?? 'type unknown'))];

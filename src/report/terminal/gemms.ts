@@ -4,7 +4,7 @@ import { formatCount, formatFigure, formatNumber, formatQuantity, noValue } from
 import { gemmSourceNames, leftOutText, oncePerShape, shapeWords, worthALine } from '../gemm-rows.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const shapesShown = 10;
 
@@ -16,7 +16,7 @@ interface Column extends TextColumn {
 
 /** Matrix products by shape: at most 80 columns, readable without colour. */
 export function gemmsSummary({ data }: Document<GemmsResult>, { width: columns }: { width: number }): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { rows, leftOut } = oncePerShape(data.gemms);
   const shown = rows.slice(0, shapesShown);
   const sources = [...new Set(shown.map(({ source }) => gemmSourceNames[source]))];

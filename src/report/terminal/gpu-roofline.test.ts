@@ -10,7 +10,7 @@ const made = document(
   { roofline: null, cached: false, age_s: 0, gpu: handGpuRoofline(), gpu_cached: true, gpu_age_s: 7200 },
   [{ code: 'throttled', severity: 'info', text: 'Clocks were throttled.' }],
 );
-const text = rooflineSummary(made, { width: 100 });
+const text = rooflineSummary(made, { width: 80 });
 
 test('every figure with the data sheet beside it, within 80 columns', () => {
   expect(rooflineDocumentSchema.parse(made).data.gpu).toEqual(handGpuRoofline());

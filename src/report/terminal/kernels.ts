@@ -20,7 +20,7 @@ import {
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 /** More belong into the report and the files. */
@@ -31,7 +31,7 @@ export function kernelsText(
   { data, issues, tool_version }: Document<KernelsResult>,
   columns: number,
 ): string {
-  const width = Math.min(110, columns);
+  const width = readingWidth(columns);
   const lines = [
     ...hanging('', `inferscope ${tool_version} · ${inert(data.session.title)}`, width),
     ...hanging('  ', `${inert(deviceWords(data))} · ${protocolWords(data)}`, width),

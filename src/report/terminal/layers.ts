@@ -3,7 +3,7 @@ import type { Document } from '../../model/document.js';
 import type { EstimateLayers, EstimateResult, EstimateSizes } from '../../model/documents/estimate.js';
 import { formatBytes, formatCount, formatQuantity, nbsp } from '../format.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 
@@ -70,7 +70,7 @@ function layerLines(layers: EstimateLayers, width: number): string[] {
 /** What `inferscope estimate` prints: at most 80 columns, readable without colour. */
 export function layersSummary(made: Document<EstimateResult>, { width: columns }: { width: number }): string {
   const { data, issues } = made;
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { model, parameters } = data;
   const format =
     data.weight_format === data.activation_dtype

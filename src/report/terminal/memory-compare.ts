@@ -4,7 +4,7 @@ import { noValue } from '../format.js';
 import { changeTables, sideWords } from '../memory-compare-words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -13,7 +13,7 @@ export function memoryCompareText(
   { data, issues, tool_version }: Document<MemoryCompareResult>,
   columns: number,
 ): string {
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const lines = [
     `inferscope ${tool_version} · memory compare`,
     ...hanging('  base: ', inert(sideWords(data.base)), width),

@@ -9,7 +9,7 @@ import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { briefFindings } from './explain.js';
 import { textTable } from './table.js';
-import { hanging, inert, textBar, textWidth, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -19,7 +19,7 @@ export function memorySummary(
   columns: number,
   explain: Document<ExplainResult> | null = null,
 ): string {
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const { session, profile, fragmentation } = document.data;
   const lines = [
     ...hanging('', `inferscope ${document.tool_version} · ${inert(session.title)}`, width),
@@ -28,7 +28,7 @@ export function memorySummary(
     ...memorySentences(document.data).flatMap((text) => hanging('  ', text, width)),
     '',
     breakdownTable(profile, width),
-    ...(explain ? briefFindings(explain.data, Math.min(80, width)) : []),
+    ...(explain ? briefFindings(explain.data, width) : []),
     '',
     pointTable(profile, width),
     ...hanging('  ', increaseWords(profile), width),

@@ -3,9 +3,10 @@ import type { Document } from '../../model/document.js';
 import type { MonitorMetric, MonitorResult } from '../../model/documents/monitor.js';
 import { formatNumber, formatQuantity, nbsp, noValue } from '../format.js';
 import { deviceFacts, metricCell, metricWords, orderedMetrics } from '../monitor-words.js';
+import { shellCommand } from '../../model/shell.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], width: number): string {
   const align = 'right' as const;
@@ -31,7 +32,11 @@ function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[], w
 }
 
 /** What `inferscope monitor` prints at its end. */
-export function monitorSummary(document: Document<MonitorResult>, { width }: { width: number }): string {
+export function monitorSummary(
+  document: Document<MonitorResult>,
+  { width: columns }: { width: number },
+): string {
+  const width = readingWidth(columns);
   const { plan, duration_s, sample_hz, devices, host, thresholds, session, headlines } = document.data;
   const title = [
     `inferscope${nbsp}${document.tool_version}`,
@@ -46,7 +51,7 @@ export function monitorSummary(document: Document<MonitorResult>, { width }: { w
   if (plan.program) {
     const { command, exit_code, signal, start_ns, end_ns } = plan.program;
     const how = signal ?? (exit_code === null ? 'not started' : `exit code ${exit_code}`);
-    const program = `${inert(command.join(' '))}: ${how}, ${formatQuantity((end_ns - start_ns) / 1e6, 'ms')}`;
+    const program = `${inert(shellCommand(command))}: ${how}, ${formatQuantity((end_ns - start_ns) / 1e6, 'ms')}`;
     lines.push(...hanging('  program  ', program, width));
   }
   for (const device of devices) {

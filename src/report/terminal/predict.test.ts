@@ -92,7 +92,7 @@ const result: PredictResult = {
 };
 
 test('80 columns, with what is doubtful and what is left over', () => {
-  const text = predictSummary(document('predict', '1.1', result), { width: 200 });
+  const text = predictSummary(document('predict', '1.1', result), { width: 80 });
   for (const line of text.split('\n')) expect([...line].length, line).toBeLessThanOrEqual(80);
   expect(text).toContain('1 483 ms ~');
   expect(text).toContain('measured − predicted: gemm −283 ms');

@@ -12,7 +12,7 @@ import {
 } from '../format.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 const shape = ({ batch_size, context_len }: PredictStage) => [
@@ -125,7 +125,7 @@ export function predictSummary(
   { data, issues, tool_version }: Document<PredictResult>,
   { width: columns }: { width: number },
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { model, device, table } = data;
   const title = [
     `inferscope${nbsp}${tool_version}`,

@@ -28,7 +28,7 @@ import {
 } from '../words.js';
 import { briefFindings, sentenceLines } from './explain.js';
 import { textTable } from './table.js';
-import { hanging, inert, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
 export interface SummaryOptions {
   /** Where the HTML report was written; null when none was. */
@@ -170,7 +170,7 @@ export function profileSummary(
   { reportPath, width: columns, explain }: SummaryOptions,
 ): string {
   const { data } = document;
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const title = [
     `inferscope${nbsp}${document.tool_version}`,
     'profile',

@@ -4,7 +4,7 @@ import type { BandwidthPoint, MachineRoofline, RooflineData } from '../../model/
 import { formatBytes, formatCount, formatNumber, formatPercent, formatQuantity, nbsp } from '../format.js';
 import { gpuRooflineLines } from './gpu-roofline.js';
 import { textTable } from './table.js';
-import { hanging, inert, textBar, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textBar, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -63,7 +63,7 @@ export function rooflineSummary(
   { width: columns }: { width: number },
 ): string {
   const { roofline, cached, age_s, gpu, gpu_cached, gpu_age_s } = document.data;
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const title = (parts: string[]) =>
     wrap([`inferscope${nbsp}${document.tool_version}`, 'roofline', ...parts].join(' · '), width);
   const lines: string[] = [];

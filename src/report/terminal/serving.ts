@@ -6,7 +6,7 @@ import { formatMs, formatNumber, formatPercent, nbsp, noValue } from '../format.
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
 import { type TextColumn, textTable } from './table.js';
-import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 const number = (figure: Figure) => (figure.value === null ? noValue : formatNumber(figure.value));
@@ -112,8 +112,9 @@ function detail(point: ServingPoint): [string, string][] {
 /** What `inferscope bench serve` prints: sentences and the waterfall of a request, a row a load, the answers, the client's own health. */
 export function servingSummary(
   document: Document<ServingResult>,
-  { width, explain = null }: { width: number; explain?: Document<ExplainResult> | null },
+  { width: columns, explain = null }: { width: number; explain?: Document<ExplainResult> | null },
 ): string {
+  const width = readingWidth(columns);
   const { target, prompts, points, saturation, best_under_slo: best, slo, probe, session } = document.data;
   const unit = prompts.tokenizer === null ? 'words' : 'tokens';
   const title = [

@@ -8,7 +8,7 @@ import type {
 import { formatPercent, formatQuantity, noValue } from '../format.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
@@ -23,7 +23,7 @@ const verdictWords: Record<CompareVerdict, string> = {
 
 /** `bench compare`: the finding first, then every metric; at most 100 columns, nothing lost without colour. */
 export function benchCompareText({ data, tool_version }: Document<BenchCompare>, columns: number): string {
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const mark = {
     failed: colour.red,
     passed: colour.green,

@@ -13,16 +13,17 @@ import {
   sweepCounts,
   sweepOutcomeWords,
 } from '../sweep-words.js';
+import { shellWord } from '../../model/shell.js';
 import { colour } from './colour.js';
 import { columnsWithin, fitsWithin } from './sweep-columns.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 const right = (head: string) => ({ head, align: 'right' as const });
 
 /** What a sweep came to: how its runs ended, their main figures, what failed and why. Readable without colour. */
 export function sweepText({ data, tool_version }: Document<SweepResult>, columns: number): string {
-  const width = Math.min(120, columns);
+  const width = readingWidth(columns);
   const took = data.runs.reduce((sum, run) => sum + (run.duration_s ?? 0), 0);
   const lines = [
     `inferscope ${tool_version} · sweep ${data.name ?? data.stamp} · ${formatCount(data.runs.length)} runs`,
@@ -159,7 +160,7 @@ export function sweepPlanText(
   columns: number,
   program: readonly string[],
 ): string {
-  const width = Math.min(120, columns);
+  const width = readingWidth(columns);
   const left = data.runs.filter(({ outcome }) => outcome === 'pending' || outcome === 'interrupted');
   const seconds = left.reduce((sum, run) => sum + run.expected.seconds, 0);
   const bases = [...new Set(left.map(({ expected }) => expected.basis))];
@@ -216,10 +217,10 @@ export function sweepPlanText(
 }
 
 /** A command line that a shell takes as it is; a profile's `<stamp>` is the moment it is run. */
-export const commandText = (words: readonly string[]): string => words.map(shellWord).join(' ');
+export const commandText = (words: readonly string[]): string => words.map(stampedWord).join(' ');
 
-function shellWord(word: string): string {
+function stampedWord(word: string): string {
   const [before, after] = word.split('<stamp>');
   if (after !== undefined && !/["$`\\!]/.test(word)) return `"${before}$(date -u +%Y%m%d-%H%M%S)${after}"`;
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+  return shellWord(word);
 }

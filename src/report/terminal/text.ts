@@ -7,23 +7,24 @@ export function textWidth(text: string): number {
   return [...stripVTControlCharacters(text)].length;
 }
 
-/** Lines of at most `width` cells, broken at spaces (never inside "4.40 ms"); a longer word is cut. */
+/** Widest line that is still read with ease; a wider terminal shows tables of it, and prose up to here. */
+const widestLine = 120;
+
+/** Columns that a summary takes of a terminal of `columns`. */
+export const readingWidth = (columns: number): number => Math.min(widestLine, columns);
+
+/**
+ * Lines of at most `width` cells, broken at spaces (never inside "4.40 ms"). A longer word (a path, an id, a URL) has a
+ * line of its own and stays whole, so that it can be copied: the terminal folds it.
+ */
 export function wrap(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(/[ \n]+/)) {
-    let rest = word;
-    if (line && textWidth(line) + 1 + textWidth(rest) <= width) {
-      line = `${line} ${rest}`;
-      continue;
-    }
-    if (line) lines.push(line);
-    while (textWidth(rest) > width) {
-      const cells = [...rest];
-      lines.push(cells.slice(0, width).join(''));
-      rest = cells.slice(width).join('');
-    }
-    line = rest;
+    if (line && textWidth(line) + 1 + textWidth(word) > width) {
+      lines.push(line);
+      line = word;
+    } else line = line ? `${line} ${word}` : word;
   }
   if (line) lines.push(line);
   return lines;

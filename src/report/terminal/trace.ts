@@ -9,7 +9,7 @@ import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 import { utilizationNotes, utilizationTable } from './utilization.js';
 
 export interface TraceSummaryOptions {
@@ -314,7 +314,7 @@ export function traceSummary(
   { reportPath, width: columns, explain, between = [] }: TraceSummaryOptions,
 ): string {
   const { data } = document;
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { focus, attribution } = data.source;
   const device = data.devices.find((one) => one.focus);
   const title = [

@@ -20,7 +20,7 @@ import { utilizationShare } from '../utilization-share.js';
 import { missingReasons } from '../words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 const stepsShown = 8;
 const right = (head: string) => ({ head, align: 'right' as const });
@@ -82,7 +82,7 @@ export function utilizationText(
   { data, tool_version, issues }: Document<UtilizationResult>,
   { width: columns, explain }: { width: number; explain: boolean },
 ): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const { model, device, session, stages, steps } = data;
   const title = [
     `inferscope ${tool_version}`,

@@ -13,7 +13,7 @@ import {
 } from '../validate-words.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
-import { hanging, inert, textWidth, withPlainSpaces, wrap } from './text.js';
+import { hanging, inert, readingWidth, textWidth, withPlainSpaces, wrap } from './text.js';
 
 const right = (head: string): TextColumn => ({ head, align: 'right' });
 /** Profiles in the terminal and the summary; the CSV has all. */
@@ -22,7 +22,7 @@ const worstShown = 10;
 /** What `inferscope validate` prints, and the text of its batch summary. */
 export function validateText(made: Document<Validation>, { width: columns }: { width: number }): string {
   const { data, tool_version } = made;
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const title = `inferscope${nbsp}${tool_version} · validate · calculator against ${data.profiles.length} measured profile${data.profiles.length === 1 ? '' : 's'}`;
   const verdict =
     data.result === 'passed' ? colour.green('passed') : colour.red(data.result.replace('_', ' '));
@@ -145,7 +145,7 @@ export function historyText(
   { width: columns }: { width: number },
 ): string {
   const { sessions } = made.data;
-  const width = Math.min(100, columns);
+  const width = readingWidth(columns);
   const rows = sessions.map(({ id, counts, total, result, components }) => [
     id,
     String(counts.compared),

@@ -5,14 +5,14 @@ import { formatMs, noValue } from '../format.js';
 import { errorWords, insideWords, outcomeWords, scoreSentence } from '../verify-words.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 /** Bars that changed by less of the stage are not shown. */
 const leastShare = 0.01;
 
 /** What `explain --verify` prints: sentences, bars before and after, and every finding with expected beside achieved. */
 export function verifyText({ data, issues }: Document<VerifyResult>, columns: number): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const name = ({ name: own, id }: VerifyResult['before']) => inert(own ?? id);
   const lines = [
     `  ${colour.bold(`${name(data.before)} → ${name(data.after)}`)}`,

@@ -4,7 +4,7 @@ import { stageNames } from '../explain-rows.js';
 import { formatMs, nbsp } from '../format.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
-import { hanging, inert, withPlainSpaces } from './text.js';
+import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 
 type Stage = WhatIfResult['stages'][number];
 
@@ -13,7 +13,7 @@ const leastShare = 0.002;
 
 /** What `explain --what-if` prints: each stage before and after with the interval, the bars that change, and on what it rests. */
 export function whatIfText({ data, issues }: Document<WhatIfResult>, columns: number): string {
-  const width = Math.min(80, columns);
+  const width = readingWidth(columns);
   const lines = [
     `  ${colour.bold(`What if: ${inert(data.change)}`)} — ${inert(data.session.name ?? data.session.title)}`,
     ...data.stages.flatMap((stage) => ['', ...stageLines(stage, width)]),

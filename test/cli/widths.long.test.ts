@@ -1,0 +1,54 @@
+import { cpSync, mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { captures } from './capture-files.js';
+import { inferscope, place, tinyArgs } from './profile-cli.js';
+
+const at = place();
+afterAll(() => rmSync(at.scratch, { recursive: true, force: true }));
+
+/** 150 characters in one folder name, and the capture and the model below it. */
+const deep = join(at.scratch, 'a-long-name-'.repeat(12), 'captures');
+const capture = join(deep, 'capture.sqlite');
+const model = join(deep, 'config.json');
+/** A home of that depth: every session, report and cache lies below it. */
+const home = join(deep, 'home');
+
+const run = (columns: number, ...args: string[]) => {
+  const ran = inferscope(at, args, { COLUMNS: String(columns), INFERSCOPE_HOME: home });
+  expect(ran.status, ran.stderr).toBeLessThanOrEqual(1);
+  return ran.stdout;
+};
+
+beforeAll(() => {
+  mkdirSync(deep, { recursive: true });
+  cpSync(captures.sqlite, capture);
+  cpSync(at.tiny, model);
+  cpSync(join(at.home, 'cache'), join(home, 'cache'), { recursive: true });
+  run(80, 'import', '--quiet', capture, '--name', 'long');
+});
+
+const outputs: [string, string[]][] = [
+  ['import', ['import', '--quiet', capture]],
+  ['profile', tinyArgs({ tiny: model })],
+  ['explain', ['explain', 'long', '--limit', '20']],
+  ['session show', ['session', 'show', 'long']],
+  ['session list', ['session', 'list']],
+  ['doctor', ['doctor']],
+];
+
+test.each(outputs)('%s takes the columns there are; a path is whole on one line', (name, args) => {
+  const widest: number[] = [];
+  for (const columns of [80, 120]) {
+    const lines = run(columns, ...args).split('\n');
+    // Wider is only what is whole, to be copied: paths, commands, code, and names of one word.
+    const whole = /a-long-name-|^ {4}inferscope \w|^ {15}(with|model)\b.*[(=]|^ *\S+$/;
+    const prose = lines.filter((line) => !whole.test(line));
+    widest.push(Math.max(...prose.map((line) => [...line].length)));
+    expect(widest.at(-1), name).toBeLessThanOrEqual(columns);
+    for (const line of lines.filter((one) => one.includes('a-long-name-')))
+      expect(line, name).toContain('a-long-name-'.repeat(12));
+  }
+  // The width follows the terminal.
+  expect(widest[1], name).toBeGreaterThan(80);
+});
