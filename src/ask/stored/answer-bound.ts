@@ -1,7 +1,8 @@
 import { leadOrder } from '../../analyze/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { type Figure } from '../../model/figure.js';
-import { busyTime } from './answer-idle.js';
+import { busyTime, withoutGpu } from './answer-idle.js';
+import { boundKernels } from './answer-kernels.js';
 import { sampledMetric } from './answer-machine.js';
 import {
   cannot,
@@ -53,7 +54,7 @@ const utilizedStage = ({ kind, mfu, mbu, bound, batch_size: batch, point }: Util
   bound,
 });
 
-const toldFigure = (name: string, figure: Figure): string =>
+const utilizedWords = (name: string, figure: Figure): string =>
   figure.value === null
     ? `${name} is not known (${withoutEnd(figure.reason.text)})`
     : `${name} ${percentOf(figure.value)}`;
@@ -63,7 +64,7 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = (await utilized(facts))
     .slice(0, 6)
     .map(({ where, mfu, mbu }) =>
-      partFrom('utilization', `${where}: ${toldFigure('MFU', mfu)}, ${toldFigure('MBU', mbu)}.`),
+      partFrom('utilization', `${where}: ${utilizedWords('MFU', mfu)}, ${utilizedWords('MBU', mbu)}.`),
     );
   const shares = rooflineShares(facts);
   const near = /\broof\w*|\bhow (?:close|near|far)\b|\bpeak\b/i.test(facts.question.text);
@@ -79,8 +80,9 @@ export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
   const measured = await utilization(facts);
   const busy = busyTime(facts) ?? (await sampledUse(facts)) ?? [];
   const [first, ...rest] = busy;
-  if (!first) return measured;
-  return told(first, [...rest, ...(measured.direct ? [measured.direct] : []), ...measured.evidence]);
+  const use = [...(measured.direct ? [measured.direct] : []), ...measured.evidence];
+  if (!first) return withoutGpu(facts, use) ?? measured;
+  return told(first, [...rest, ...use]);
 }
 
 async function sampledUse(facts: StoredFacts): Promise<StoredPart[] | null> {
@@ -116,6 +118,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
     const why = stagesAsked(facts).flatMap(({ roofline_ms: roofline }) =>
       roofline.value === null ? [roofline.reason.text] : [],
     )[0];
+    if ((await facts.captures()).counters) return boundKernels(facts);
     return cannot(
       `What bounds it is not known: ${withoutEnd(why ?? 'the session does not say which model ran')}.`,
       'inferscope session utilization --model <name>',
@@ -132,14 +135,16 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
   const parts = stages.map(({ where, kind, point, bound, mfu, mbu }) => {
     const word = asked === null || !facts.question.isYesNo ? '' : asked === bound ? 'Yes: ' : 'No: ';
     const used = bound === 'memory' ? mbu : mfu;
-    const name = bound === 'memory' ? 'MBU' : 'MFU';
+    const both =
+      bound === 'memory'
+        ? [utilizedWords('MBU', mbu), utilizedWords('MFU', mfu)]
+        : [utilizedWords('MFU', mfu), utilizedWords('MBU', mbu)];
     const far =
-      used.value !== null && used.value < 0.5
-        ? `, but at ${name} ${percentOf(used.value)} far from it${largestCause(facts, kind, point)}`
-        : used.value === null
-          ? ''
-          : `, at ${name} ${percentOf(used.value)}`;
-    return partFrom('utilization', `${word}${where} is on the ${bound} side of its roofline${far}.`);
+      used.value !== null && used.value < 0.5 ? `, but far from it${largestCause(facts, kind, point)}` : '';
+    return partFrom(
+      'utilization',
+      `${word}${where} is on the ${bound} side of its roofline (${both.join(', ')})${far}.`,
+    );
   });
   return told(parts[0]!, [...parts.slice(1), ...rooflineShares(facts)]);
 }
@@ -148,7 +153,7 @@ export async function boundStage(facts: StoredFacts): Promise<TopicAnswer> {
 function largestCause({ explained }: StoredFacts, kind: string, point: string | null): string {
   const own = explained.stages.filter((one) => one.kind === kind && (point === null || one.point === point));
   const largest = (own.length === 1 ? own[0]!.bars : [])
-    .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead'].includes(id))
+    .filter(({ id }) => !['roofline', 'serial', 'profiler_overhead', 'unattributed'].includes(id))
     .toSorted((a, b) => b.ms - a.ms)[0];
   return largest ? `: most of its time goes to ${largest.label} (${msOf(largest.ms)})` : '';
 }

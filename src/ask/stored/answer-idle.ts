@@ -22,13 +22,8 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
   const stages = stagesAsked(facts).filter(({ measured_ms: time }) => time.value !== null);
   const own = stages.filter(({ source }) => source === 'trace');
   if (own.length === 0) {
-    const { device } = facts.session.manifest.workload ?? {};
-    if (device?.startsWith('cpu') === true)
-      return told(
-        partFrom('manifest', 'No GPU was used: the session ran on the CPU.'),
-        stages.slice(0, 1).map(stageTold),
-      );
     return (
+      withoutGpu(facts, stages.slice(0, 1).map(stageTold)) ??
       (stages.length === 0 ? lacksStage(facts) : null) ??
       cannot(
         'The session has no timeline of a GPU: when it was idle, and what it waited for, is not recorded.',
@@ -42,6 +37,12 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
     ...own.slice(0, 2).flatMap((stage) => barsTold(stage, idleBars)),
   ]);
 }
+
+/** For questions about the GPU, where the session ran on the CPU. */
+export const withoutGpu = ({ session }: StoredFacts, evidence: readonly StoredPart[]): TopicAnswer | null =>
+  session.manifest.workload?.device?.startsWith('cpu') === true
+    ? told(partFrom('manifest', 'No GPU was used: the session ran on the CPU.'), evidence)
+    : null;
 
 /** Busy time of the stages asked about; null where no timeline of a GPU shows it. */
 export function busyTime(facts: StoredFacts): StoredPart[] | null {
@@ -60,7 +61,7 @@ export function busyTime(facts: StoredFacts): StoredPart[] | null {
   });
 }
 
-function idleShare(stage: StageWaterfall): { measured: number; idle: number; added: number } {
+export function idleShare(stage: StageWaterfall): { measured: number; idle: number; added: number } {
   const sum = (pick: (id: string) => boolean) =>
     stage.bars.reduce((total, { id, ms }) => total + (pick(id) ? Math.max(0, ms) : 0), 0);
   return {

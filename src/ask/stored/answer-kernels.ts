@@ -73,10 +73,7 @@ const generic = tokensOf(
 /** Classes by the words people use for them. */
 const classWords: readonly [RegExp, OpClass][] = [
   [/\battention\b|\battn\b|\bsdpa\b|\bflash\b/i, 'attention'],
-  [
-    /\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear(?: layers?)?\b|\bgemv\b/i,
-    'gemm',
-  ],
+  [/\bgemms?\b|\bmat[- ]?muls?\b|\bmatrix (?:products?|multipl\w*)\b|\blinear layers?\b|\bgemv\b/i, 'gemm'],
   [
     /\belement[- ]?wise\b|\bpointwise\b|\bactivation functions?\b|\bsilu\b|\bgelu\b|\brotary\b|\brope\b/i,
     'elementwise',
@@ -164,17 +161,19 @@ FROM own JOIN total USING (kind) WHERE class IN (${names.map((name) => `'${name}
 
 const sides = ['memory', 'compute', 'latency'] as const;
 const sideWords = {
-  memory: /\b(?:memory|bandwidth)[- ]?bound\b/i,
-  compute: /\bcompute[- ]?bound\b/i,
-  latency: /\blatency[- ]?bound\b/i,
+  memory: /\b(?:memory|bandwidth|dram)\b/i,
+  compute: /\b(?:compute|flops?)\b/i,
+  latency: /\blatency\b/i,
 };
 
 /** "Which kernel is memory-bound?", "memory-bound vs compute-bound?": by the hardware's counters, every side that is asked. */
-export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | null> {
+export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer> {
   const { counters } = await facts.captures();
-  const asked = sides.filter((side) => sideWords[side].test(facts.question.text));
+  const named = sides.filter((side) => sideWords[side].test(facts.question.text));
+  const asked = named.length > 0 ? named : sides;
   const what = asked.map((side) => `${side}-bound`).join(' or ');
   if (!counters) {
+    if (facts.session.manifest.kind === 'profile') return boundOperators(facts, asked);
     return cannot(
       `Which kernels are ${what} is not known: no hardware counters were recorded.`,
       capture.counters,
@@ -183,7 +182,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | nu
   const judged = counters.data.kernels.filter(({ bound }) => bound.by !== null);
   if (judged.length === 0)
     return cannot('The counters that show what bounds a kernel were not collected.', capture.counters);
-  const line = (one: KernelCounters) => `- ${named(one)}: ${withoutEnd(one.bound.text)}`;
+  const line = (one: KernelCounters) => `- ${nameOf(one)}: ${withoutEnd(one.bound.text)}`;
   const found = sides.map((side) => ({ side, own: judged.filter(({ bound }) => bound.by === side) }));
   const shown = found.filter(({ side }) => asked.includes(side));
   const all = `${judged.length} ${judged.length === 1 ? 'kernel' : 'kernels'} with counters`;
@@ -191,7 +190,7 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | nu
     ({ side, own }, i) =>
       `${own.length} ${i === 0 ? `of ${all} ` : ''}${own.length === 1 ? 'is' : 'are'} ${side}-bound`,
   );
-  const longest = shown.flatMap(({ own }) => own.slice(0, 1)).map(named);
+  const longest = shown.flatMap(({ own }) => own.slice(0, 1)).map(nameOf);
   const none = shown.every(({ own }) => own.length === 0);
   const lists = (none ? found : shown)
     .filter(({ own }) => own.length > 0)
@@ -202,7 +201,33 @@ export async function boundKernels(facts: StoredFacts): Promise<TopicAnswer | nu
   return told(partFrom('counters', `${count.join(', ')}${first}.`, judged.length), lists);
 }
 
-const named = ({ name, stage }: KernelCounters): string =>
+/** The embedded engine has no counters: classes of operators, by the arithmetic of the model against the machine's roofs. */
+async function boundOperators(
+  { session, question }: StoredFacts,
+  asked: readonly (typeof sides)[number][],
+): Promise<TopicAnswer> {
+  const { analyzeProfile } = await import('../../analyze/profile.js');
+  const stages = (await analyzeProfile(session)).data.stages.filter(
+    ({ kind }) => question.stages.length === 0 || question.stages.includes(kind),
+  );
+  const parts = stages.flatMap(({ kind, breakdown }) => {
+    const classes = breakdown?.by_class ?? [];
+    const shown = asked.map((side) => {
+      const own = classes.filter(({ bound }) => bound === side);
+      const list = own.map(({ class: name, ms }) => `${name} (${msOf(ms)})`).join(', ');
+      return `${side}-bound: ${list || 'none'}`;
+    });
+    return classes.some(({ bound }) => bound !== null)
+      ? [partFrom('profile', `Operators of ${kind} by the roofline: ${shown.join('; ')}.`, classes.length)]
+      : [];
+  });
+  const [first, ...rest] = parts.toReversed();
+  return first
+    ? told(first, rest)
+    : cannot('The work of the operators is not known, so neither is what bounds them.', 'inferscope profile');
+}
+
+const nameOf = ({ name, stage }: KernelCounters): string =>
   `${shortened(bareKernelName(name))}${stage === null ? '' : ` (${stage})`}`;
 
 const metrics: readonly {
@@ -238,7 +263,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
   const lines = counters.data.kernels.slice(0, 6).flatMap((one) => {
     if (!metric) {
       const [first] = one.stalls;
-      return first ? [`${named(one)}: ${first.reason} ${percentOf(first.share)}, ${first.meaning}`] : [];
+      return first ? [`${nameOf(one)}: ${first.reason} ${percentOf(first.share)}, ${first.meaning}`] : [];
     }
     const value = metric.of(one);
     if (value.value === null) return [];
@@ -251,7 +276,7 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
         ? ` of ${one.occupancy.theoretical.value.toFixed(0)} % possible`
         : '';
     return [
-      `${named(one)}: ${value.value.toFixed(value.unit === '%' ? 1 : 0)}${value.unit === '%' ? ' %' : ''}${theory}${limits}`,
+      `${nameOf(one)}: ${value.value.toFixed(value.unit === '%' ? 1 : 0)}${value.unit === '%' ? ' %' : ''}${theory}${limits}`,
     ];
   });
   const [first, ...rest] = lines;

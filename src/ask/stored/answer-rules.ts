@@ -1,4 +1,5 @@
 import { changeOf, findingTold, ofStage } from './finding-parts.js';
+import type { Concept } from './concepts.js';
 import { cannot, capture, partFrom, type StoredFacts, told, type TopicAnswer } from './stored-facts.js';
 import { ended, withoutEnd } from './words.js';
 
@@ -6,6 +7,8 @@ import { ended, withoutEnd } from './words.js';
 export interface RuleTopic {
   id: string;
   asks: RegExp;
+  /** Asked by its concepts, in other words than these. */
+  means?: (says: ReadonlySet<Concept>) => boolean;
   rules: readonly string[];
   /** The capture that lets them look. */
   needs: string;
@@ -71,6 +74,7 @@ export const ruleTopics: readonly RuleTopic[] = [
   {
     id: 'throttling',
     asks: /\bthrottl\w*|\bpower[- ]?(?:cap\w*|limit\w*)|\bclock (?:drop\w*|limit\w*)|\boverheat\w*/i,
+    means: (says) => (says.has('clock') || says.has('heat')) && says.has('lowered'),
     rules: ['throttling'],
     needs: capture.monitor,
   },

@@ -1,10 +1,13 @@
 import { gpuSheets } from '../../hardware/gpu-sheets.js';
+import { type Concept, conceptsOf } from './concepts.js';
 import { tokensOf } from './words.js';
 
 export interface AskedQuestion {
   text: string;
   /** Words that carry meaning, in lower case, without endings. */
   tokens: ReadonlySet<string>;
+  /** What its words mean. */
+  says: ReadonlySet<Concept>;
   /** Kinds of stages that the question names; empty for none. */
   stages: readonly string[];
   /** "Is …", "would …": an answer begins with yes or no. */
@@ -15,7 +18,8 @@ export interface AskedQuestion {
 
 const stageWords: Record<string, RegExp> = {
   prefill: /\b(prefill\w*|ttft|(first|1st) token|prompt processing|process\w* (the |a )?prompt)\b/i,
-  decode: /\b(decod\w*|tpot|itl|inter[- ]?token|per (output )?token|each token|generation)\b/i,
+  decode:
+    /\b(decod\w*|tpot|itl|inter[- ]?token|per (output )?token|each token|generation|generat(e|es|ing))\b/i,
   load: /\b(load(s|ing)?|start[- ]?up|download\w*)\b(?! (test|generator|balanc\w*))/i,
   warmup: /\bwarm(s|ing)?[- ]?up\b/i,
   request: /\b(end[- ]to[- ]end|e2e|(whole|entire|per|each|a|one) request)\b/i,
@@ -26,6 +30,7 @@ export function askedQuestion(text: string): AskedQuestion {
   return {
     text,
     tokens: tokensOf(text),
+    says: conceptsOf(text),
     stages: Object.keys(stageWords).filter((kind) => stageWords[kind]!.test(text)),
     isYesNo: yesNo.test(text),
     gpus: gpusOf(text),

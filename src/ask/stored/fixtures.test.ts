@@ -38,7 +38,7 @@ describe('a timeline of nsys', async () => {
     ['Is flash attention used?', /^Yes: attention runs in fused kernels\. .*sdpa/],
     [
       'Is decode memory-bound or compute-bound?',
-      /^Decode at batch 1 is on the memory side of its roofline, but/,
+      /^Decode at batch 1 is on the memory side of its roofline \(MBU 3\.5 %, MFU 0\.017 %\), but/,
     ],
     ['Does it fit on an A100?', /^Yes: .* needs [\d.]+ GB of the 42\.3 GB of .*A100.*: it fits/],
     ['How big is the KV cache?', /^Memory was not measured here; by the model's arithmetic/],

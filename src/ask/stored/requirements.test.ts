@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { gpuWorkload, planOf } from '../../analyze/bench/test-bench.js';
+import { wholeRows } from '../../analyze/test-rows.js';
 import { repetitions, sessionOf } from '../../analyze/test-session.js';
 import { benchPoint } from '../../model/bench.js';
 import { importSession } from '../../session/archive-import.js';
@@ -64,6 +65,33 @@ describe('a decode step on an H200, launched kernel by kernel', async () => {
     }
   });
 
+  const verdictQuestion = 'Is CPU scheduling, kernels or allocation the cost?';
+  test(`E3: ${verdictQuestion}`, async () => {
+    const text = await direct(verdictQuestion);
+    // Kernels and copies as nsys has them, of the step as the clean execution has it.
+    const { busy, clean } = await one<{ busy: number; clean: number }>(
+      `SELECT (SELECT sum(k.dur_ns) / count(DISTINCT s.stage_id) ${ofSteps}) AS busy,
+         (SELECT avg(end_ns - start_ns) ${steps} AND execution_id NOT IN (SELECT execution_id FROM kernels)) AS clean`,
+    );
+    expect(text).toMatch(/^The host costs most of a decode step/);
+    expect(Math.abs(numberIn(text, /kernels and copies ([\d.]+) %/) - (100 * busy) / clean)).toBeLessThan(1);
+  });
+
+  test('E5: MFU and MBU per stage', async () => {
+    const text = await direct('What are MFU and MBU per stage?');
+    // At batch 1 a step reads all weights once, 2 FLOPs for each: MFU / MBU is 2 × bandwidth / (2 bytes × peak).
+    const mfu = numberIn(text, /MFU ([\d.]+) %/);
+    const mbu = numberIn(text, /MBU ([\d.]+) %/);
+    expect(mfu / mbu / (4.8e12 / 989.4e12)).toBeGreaterThan(0.9);
+    expect(mfu / mbu / (4.8e12 / 989.4e12)).toBeLessThan(1.5);
+  });
+
+  test('D7: what was not recorded is no health', async () => {
+    const found = await answer('Are there health flags?');
+    expect(found.answer).toMatch(/^No warnings: 2 of 5 checks/);
+    expect(found.answer).toMatch(/Not checked:[^]*Throttled clocks/);
+  });
+
   test('E7: Are tensor cores used? Not known without counters, and no kernel name answers it', async () => {
     for (const question of ['Are tensor cores used?', 'Which kernels are memory-bound vs compute-bound?']) {
       const found = await answer(question);
@@ -111,7 +139,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     { point: benchPoint(['throughput'], 1, 4, 3), prefill: 9, step: 10 },
     { point: benchPoint(['throughput'], 2, 4, 3), prefill: 9, step: 10 },
     { point: benchPoint(['throughput'], 4, 4, 3), prefill: 9, step: 12 },
-    { point: benchPoint(['throughput'], 8, 4, 3), prefill: 9, step: 24 },
+    { point: benchPoint(['throughput'], 8, 4, 3), prefill: 20, step: 24 },
     { point: benchPoint(['sequence'], 1, 8, 3), prefill: 18, step: 10 },
     { point: benchPoint(['sequence'], 1, 4, 5), prefill: 9, step: 10 },
   ];
@@ -127,7 +155,7 @@ describe('a benchmark of batches, prompts and outputs', async () => {
           loopMs: 0,
           pid: 1,
           launch: 0,
-          iteration,
+          iteration: 2 * i + iteration,
           at: 1000 * (2 * i + iteration),
           prefillMs: prefill,
           decodeMs,
@@ -166,8 +194,61 @@ describe('a benchmark of batches, prompts and outputs', async () => {
     expect(await direct('What does twice the prompt cost?')).toMatch(/4 → 8: 9(\.0+)? ms → 18(\.0)? ms \(2/);
   });
 
+  test('D7: Are there health flags?', async () => {
+    const found = await answer('Are there health flags?');
+    // 4 × 3 tokens in 33 ms, 8 × 3 in 68 ms; and all in one launch.
+    expect(found.answer).toMatch(/^2 warnings/);
+    expect(found.answer).toMatch(/no scaling: [^\n]* from batch 4 to 8: 364 → 353 tok\/s/);
+  });
+
+  test('D6: memory-bound or compute-bound is answered for each batch by its own figures', async () => {
+    const { answer: text } = await answer('Is decode memory-bound or compute-bound?');
+    // The step of batch 8 is 2.4 times that of batch 1 and computes 8 times as much.
+    const mfu = (batch: number) =>
+      numberIn(text, new RegExp(`^Decode at b${batch}-p4-o3 .*MFU ([\\d.]+) %`, 'm'));
+    expect(mfu(8) / mfu(1)).toBeCloseTo(8 / 2.4, 0);
+  });
+
   test('D2: Does increasing batch size improve utilization?', async () => {
     const found = await answer('Does increasing batch size improve utilization?');
     expect(found.queries.map(({ tool }) => tool)[0]).toBe('bench answer utilization');
+  });
+});
+
+describe('the embedded engine', async () => {
+  const { answer, direct } = await asking(await sessionOf(home, wholeRows()));
+
+  test('E3: Is CPU scheduling, kernels or allocation the cost?', async () => {
+    const text = await direct('Is CPU scheduling, kernels or allocation the cost?');
+    // Decode takes 7.75 ms; kernels and gaps are of the profiled pass: 6 + 2 + 1 and 8 + 2 + 1 ms, mean 10.
+    expect(numberIn(text, /kernels ([\d.]+) %/)).toBeCloseTo((100 * 10) / 7.75, 0);
+    expect(text).toMatch(/^In decode kernels cost most.*allocation is not visible/);
+  });
+
+  test('E5: What are MFU and MBU per stage?', async () => {
+    const found = await answer('What are MFU and MBU per stage?');
+    // 2 layers of 2·64² + 2·64·32 + 3·64·192 weights and a head of 64·512, 2 FLOPs each, 2 sequences; attention over
+    // 5.5 keys: 4·64 FLOPs a key, layer and sequence. A step takes 7.75 ms; the peak is 100 GFLOP/s.
+    const weights = 2 * (2 * 64 * 64 + 2 * 64 * 32 + 3 * 64 * 192) + 64 * 512;
+    const flops = 2 * 2 * weights + 4 * 64 * 2 * 2 * 5.5;
+    const mfu = numberIn(found.answer, /Decode: MFU ([\d.]+) %/);
+    expect(mfu).toBeCloseTo((100 * flops) / 7.75e-3 / 100e9, 3);
+    expect(found.answer).toMatch(/Prefill: MFU [\d.]+ %, MBU [\d.]+ %/);
+  });
+
+  test('E6, E7: neither a GPU nor its counters', async () => {
+    expect(await direct('Is the GPU fully utilized during generation?')).toMatch(/^No GPU was used/);
+    const found = await answer('Which kernels are memory-bound vs compute-bound?');
+    expect([found.answered_by, found.next_capture]).toEqual(['stored', null]);
+    // Of the profiled decode steps: 6 and 8 ms of GEMM, 2 of attention.
+    expect(found.answer).toMatch(
+      /decode by the roofline: memory-bound: gemm \(7\.00 ms\), attention \(2\.00 ms\); compute-bound: none/,
+    );
+  });
+
+  test('D7: Are there health flags?', async () => {
+    const found = await answer('Are there health flags?');
+    expect(found.answer).toMatch(/^1 warning/);
+    expect(found.answer).toMatch(/Not checked:[^]*CPU by accident/);
   });
 });

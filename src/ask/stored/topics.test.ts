@@ -13,7 +13,7 @@ const read = (text: string) => {
 test.each<[question: string, topic: string]>([
   ['Why is decode slow?', 'why_slow'],
   ['why is it so slow', 'why_slow'],
-  ['is my GPU underutilized?', 'utilization'],
+  ['is my GPU underutilized?', 'gpu_utilized'],
   ['Where does the time of a decode step go?', 'time'],
   ['How long does a decode step take?', 'time'],
   ['how long does loading take', 'time'],
@@ -88,6 +88,24 @@ test.each<[question: string, topic: string]>([
   ['Which kernels are memory-bound vs compute-bound?', 'bound_kernels'],
   ['What are the GEMM share and the elementwise overhead?', 'class_share'],
   ['Is throughput stable across runs?', 'certainty'],
+  ['Is CPU scheduling, kernels or allocation the cost?', 'verdict'],
+  ['what eats the time, Python or the GPU?', 'verdict'],
+  ['host time versus kernel time versus allocation time', 'verdict'],
+  ['Are there health flags?', 'health'],
+  ['is something off with these numbers?', 'health'],
+  ['What are MFU and MBU per stage?', 'utilization'],
+  ['What percentage of the peak compute is achieved in prefill?', 'utilization'],
+  ['does decode saturate the GPU?', 'gpu_utilized'],
+  ['which kernel is bandwidth limited', 'bound_kernels'],
+  ['tell me for every kernel if memory or compute limits it', 'bound_kernels'],
+  ['Is generation limited by memory bandwidth or compute?', 'bound'],
+  ['were clocks lowered because of power?', 'throttling'],
+  ['What clocks does the GPU run at?', 'sampled'],
+  ['count kernels in a step', 'launch_counts'],
+  ['How much of the time does the GPU do nothing?', 'idle'],
+  ['How does prompt size influence latency?', 'measured_growth'],
+  ['Do longer outputs slow decode down?', 'measured_growth'],
+  ['Do bigger batches make the GPU busier?', 'measured_growth'],
 ])('%s → %s', (text, topic) => {
   const { question, workload } = read(text);
   expect(topicsOf(question, workload).map(({ id }) => id)[0]).toBe(topic);

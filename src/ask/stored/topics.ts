@@ -3,6 +3,8 @@ import { boundStage, gpuUtilized, turningBatch, utilization } from './answer-bou
 import { whatChanged } from './answer-changed.js';
 import { copies } from './answer-copies.js';
 import { whatFits } from './answer-fits.js';
+import { costVerdict } from './answer-cost.js';
+import { healthOf } from './answer-health.js';
 import { idleTime, launchCounts } from './answer-idle.js';
 import {
   attentionKind,
@@ -26,6 +28,7 @@ import {
 } from './answer-time.js';
 import { predicted } from './answer-what-if.js';
 import type { AskedQuestion } from './asked-question.js';
+import type { Concept } from './concepts.js';
 import { type AskedWorkload, changesAsked } from './changes-asked.js';
 import { cannot, capture, type StoredFacts, type TopicAnswer } from './stored-facts.js';
 
@@ -44,7 +47,18 @@ const by =
   ({ text }: AskedQuestion): boolean =>
     pattern.test(text);
 
-const shareWords = /\b(?:share|percent\w*|how much|fraction|proportion)\b/i;
+/** All of them, or one of those that stand together. */
+const says = ({ says: own }: AskedQuestion, ...wanted: readonly (Concept | readonly Concept[])[]): boolean =>
+  wanted.every((one) => (typeof one === 'string' ? own.has(one) : one.some((each) => own.has(each))));
+const saysNone = ({ says: own }: AskedQuestion, ...unwanted: readonly Concept[]): boolean =>
+  unwanted.every((one) => !own.has(one));
+
+/** Costs of a step that a verdict weighs against each other: the host, the kernels, the allocator. */
+const costsNamed = (question: AskedQuestion): number =>
+  [says(question, 'host'), says(question, ['kernel', 'device']), says(question, 'allocation')].filter(Boolean)
+    .length;
+
+const shareWords = /\b(?:share|percent\w*|how (?:much|large|big)|fraction|proportion|portion|part of)\b/i;
 
 /** In the order in which they are tried: a question for a prediction before its subject, the particular before the general. */
 export const topics: readonly Topic[] = [
@@ -60,9 +74,18 @@ export const topics: readonly Topic[] = [
     id: 'changed',
     example: 'what changed since yesterday?',
     asks: by(
-      /\b(?:what|anything)\b.{0,20}\b(?:changed|differ\w*|regress\w*)\b|\bsince (?:yesterday|last|the last|v?\d)|\byesterday\b|\b(?:last|previous|earlier) (?:run|session|time|week)\b|\b(?:slower|faster|better|worse) than (?:before|yesterday|the|last|it was|b\d)|\bregress\w*|\bcompared? (?:to|with)\b/i,
+      /\b(?:what|anything)\b.{0,20}\b(?:changed|differ\w*|regress\w*)\b|\bsince (?:yesterday|last|the last|v?\d)|\byesterday\b|\b(?:last|previous|earlier) (?:run|session|time|week)\b|\b(?:slower|faster|better|worse) than (?:before|yesterday|the|last|it was|b\d)|\bregress\w*|\bcompared? (?:to|with) (?:yesterday|before|the|last|v?\d)/i,
     ),
     answer: whatChanged,
+  },
+  {
+    id: 'verdict',
+    example: 'is CPU scheduling, kernels or allocation the cost?',
+    asks: (question) =>
+      costsNamed(question) > 1 &&
+      says(question, 'choice') &&
+      saysNone(question, 'copy', 'idle', 'bound', 'elsewhere'),
+    answer: costVerdict,
   },
   {
     id: 'turning_batch',
@@ -75,9 +98,13 @@ export const topics: readonly Topic[] = [
   {
     id: 'measured_growth',
     example: null,
-    asks: by(
-      /\b(?:twice|double|doubling)\b.*\b(?:prompt|output|input)\b.*\bcosts?\b|\b(?:prompt|input|output) (?:len\w*|tokens?)\b.*\bcompare\w*|\bcompare\w*\b.*\b(?:prompt|input|output) (?:len\w*|tokens?)\b|\bbatch\w*\b.*\butili[sz]\w*|\butili[sz]\w*\b.*\bbatch\w*/i,
-    ),
+    asks: (question) =>
+      /\b(?:twice|double|doubling)\b.*\b(?:prompt|output|input)\b.*\bcosts?\b|\b(?:prompt|input|output) (?:len\w*|tokens?)\b.*\bcompare\w*|\bcompare\w*\b.*\b(?:prompt|input|output) (?:len\w*|tokens?)\b|\bbatch\w*\b.*\butili[sz]\w*|\butili[sz]\w*\b.*\bbatch\w*/i.test(
+        question.text,
+      ) ||
+      says(question, ['prompt', 'output'], 'length', 'effect') ||
+      (says(question, 'batch', 'growth') &&
+        (says(question, ['utilization', 'full']) || says(question, 'use', 'device'))),
     answer: measuredGrowth,
   },
   {
@@ -103,33 +130,46 @@ export const topics: readonly Topic[] = [
     answer: whatToChange,
   },
   {
+    id: 'health',
+    example: 'are there warnings about this run?',
+    asks: (question) => says(question, 'health'),
+    answer: healthOf,
+  },
+  {
     id: 'bound_kernels',
     example: 'which kernel is memory-bound?',
-    asks: by(
-      /\bkernels?\b.*\b(?:memory|compute|latency|bandwidth)[- ]?bound\b|\b(?:memory|compute|latency|bandwidth)[- ]?bound\b.*\bkernels?\b/i,
-    ),
+    asks: (question) =>
+      says(question, 'kernel', ['memory', 'compute', 'latency'], 'bound') && saysNone(question, 'launch'),
     answer: boundKernels,
   },
   {
     id: 'bound',
     example: 'is decode memory-bound or compute-bound?',
-    asks: by(
-      /\b(?:memory|compute|bandwidth)[- ]?(?:bound|limited)\b|\bwhat (?:bounds|limits)\b(?!.*\boccupancy\b)|\barithmetic intensity\b/i,
-    ),
+    asks: (question) =>
+      /\b(?:memory|compute|bandwidth)[- ]?(?:bound|limited)\b|\bwhat (?:bounds|limits)\b(?!.*\boccupancy\b)|\barithmetic intensity\b/i.test(
+        question.text,
+      ) ||
+      says(question, ['memory', 'compute'], 'bound') ||
+      says(question, 'roof'),
     answer: boundStage,
   },
   {
     id: 'gpu_utilized',
     example: 'is the GPU fully utilized during generation?',
-    asks: by(/\b(?:gpu|device)\b.*\butili[sz]ed\b|\b(?:fully|well|badly|poorly) utili[sz]ed\b/i),
+    asks: (question) =>
+      /\b(?:gpu|device)\b.*\butili[sz]ed\b|\b(?:fully|well|badly|poorly) utili[sz]ed\b/i.test(
+        question.text,
+      ) ||
+      (says(question, 'device', 'full') && saysNone(question, 'kernel', 'memory', 'elsewhere')),
     answer: gpuUtilized,
   },
   {
     id: 'utilization',
     example: 'what is the MFU of prefill?',
-    asks: by(
-      /\b(?:mfu|mbu|roof\w*)\b|\bpeak (?:flop|band)\w*|\bhow (?:close|near|far)\b|\befficien\w*|\bbandwidth\b|\bflops?\b|\b(?:gpu|hardware|compute) utili[sz]\w*|\bunder-?utili[sz]\w*/i,
-    ),
+    asks: (question) =>
+      /\b(?:mfu|mbu|roof\w*)\b|\bpeak (?:flop|band)\w*|\bhow (?:close|near|far)\b|\befficien\w*|\bbandwidth\b|\b[tg]?flops?\b|\b(?:gpu|hardware|compute) utili[sz]\w*|\bunder-?utili[sz]\w*/i.test(
+        question.text,
+      ) || says(question, 'peak', ['compute', 'bandwidth', 'use']),
     answer: async (facts) =>
       (await (/\bgpu utili/i.test(facts.question.text) ? sampledMetric(facts) : null)) ?? utilization(facts),
   },
@@ -144,9 +184,10 @@ export const topics: readonly Topic[] = [
   {
     id: 'launch_counts',
     example: 'how many kernels does a decode step launch?',
-    asks: by(
-      /\bhow many\b.{0,24}\b(?:kernels?|launch\w*)\b|\b(?:launches|kernels) (?:per|a|for each|each|in a|in one)\b|\bnumber of (?:kernels?|launches)\b/i,
-    ),
+    asks: (question) =>
+      /\bhow many\b.{0,24}\b(?:kernels?|launch\w*)\b|\b(?:launches|kernels) (?:per|a|for each|each|in a|in one)\b|\bnumber of (?:kernels?|launches)\b/i.test(
+        question.text,
+      ) || says(question, ['kernel', 'launch'], 'count', 'step'),
     answer: launchCounts,
   },
   {
@@ -160,16 +201,17 @@ export const topics: readonly Topic[] = [
   {
     id: 'idle',
     example: 'is the GPU idle between steps?',
-    asks: by(
-      /\bidle\w*|\b(?:gpu|device)\b.{0,12}\b(?:wait\w*|starv\w*|busy|stall\w*)\b|\bwait\w*\b.{0,12}\bfor\b(?!.*\bgpu\b)|\bbubbles?\b|\bgaps?\b/i,
-    ),
+    asks: (question) =>
+      /\bidle\w*|\b(?:gpu|device)\b.{0,12}\b(?:wait\w*|starv\w*|busy|stall\w*)\b|\bwait\w*\b.{0,12}\bfor\b(?!.*\bgpu\b)|\bbubbles?\b|\bgaps?\b/i.test(
+        question.text,
+      ) || says(question, 'idle', ['device', 'step']),
     answer: idleTime,
   },
   {
     id: 'certainty',
     example: null,
     asks: by(
-      /\bnois\w*|\bvarian\w*|\bvariab\w*|\breliab\w*|\btrust\w*|\bjitter\w*|\bsignifican\w*|\bconfiden\w*|\brepeatab\w*|\breproduc\w*|\bspread\b|\bhow (?:sure|certain|exact|accurate)\b|\benough (?:repeats|runs|samples)\b|\bstab(?:le|ility)\b|\bconsisten\w*/i,
+      /\bnois\w*|\bvarian\w*|\bvariab\w*|\breliab\w*|\btrust\w*|\brel(?:y|ied|ying) on\b|\bjitter\w*|\bsignifican\w*|\bconfiden\w*|\brepeatab\w*|\breproduc\w*|\bspread\b|\bhow (?:sure|certain|exact|accurate)\b|\benough (?:repeats|runs|samples)\b|\bstab(?:le|ility)\b|\bconsisten\w*/i,
     ),
     answer: howSure,
   },
@@ -185,7 +227,7 @@ export const topics: readonly Topic[] = [
     .map((topic): Topic => ({
       id: topic.id,
       example: null,
-      asks: by(topic.asks),
+      asks: (question) => topic.asks.test(question.text) || topic.means?.(question.says) === true,
       answer: (facts) =>
         topic.id === 'attention_kind'
           ? attentionKind(facts, topic)
@@ -214,7 +256,7 @@ export const topics: readonly Topic[] = [
   {
     id: 'sampled',
     example: null,
-    asks: by(/\bpower\b|\bwatts?\b|\bclocks?\b|\bfrequenc\w*|\btemperature\b|\butili[sz]ation\b/i),
+    asks: by(/\bpower\b|\bwatts?\b|\bclocks?\b|\bfrequenc\w*|\btemperature\b|\bhot\b|\butili[sz]ation\b/i),
     answer: sampledMetric,
   },
   ...ruleTopics

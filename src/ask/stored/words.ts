@@ -40,8 +40,12 @@ export function msOf(ms: number): string {
 const digits = (value: number): string =>
   value.toFixed(Math.abs(value) >= 100 ? 0 : Math.abs(value) >= 10 ? 1 : 2);
 
-export const percentOf = (share: number): string =>
-  `${(100 * share).toFixed(Math.abs(share) >= 0.1 || share === 0 ? 0 : 1)} %`;
+/** 64 %, 3.5 %, 0.042 %: a share that is not zero is never printed as zero. */
+export function percentOf(share: number): string {
+  const size = Math.abs(share);
+  if (size > 0 && size < 0.001) return `${Number((100 * share).toPrecision(2))} %`;
+  return `${(100 * share).toFixed(size >= 0.1 || share === 0 ? 0 : 1)} %`;
+}
 
 export const gibOf = (bytes: number): string =>
   bytes >= 2 ** 30 ? `${(bytes / 2 ** 30).toFixed(2)} GiB` : `${(bytes / 2 ** 20).toFixed(1)} MiB`;

@@ -1,0 +1,80 @@
+import type { BenchFlag } from '../../model/documents/bench.js';
+import { findingTold } from './finding-parts.js';
+import {
+  cannot,
+  capture,
+  hasArtifact,
+  partFrom,
+  type StoredFacts,
+  type StoredPart,
+  told,
+  type TopicAnswer,
+} from './stored-facts.js';
+import { ended } from './words.js';
+
+/** Rules about the run itself, not about the program. */
+const checks = new Set([
+  'throttling',
+  'another_process',
+  'cpu_by_accident',
+  'few_repeats',
+  'benchmark_flags',
+]);
+
+/** "Are there health flags?" (D7): flags of a benchmark's points, and the rules that judge how a run went. */
+export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
+  const flags = await benchFlags(facts);
+  const { rules, findings } = facts.explained;
+  const own = rules.filter(({ rule }) => checks.has(rule));
+  const found = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
+  const looked = own.filter(({ outcome }) => outcome !== 'not_applicable');
+  const warnings = flags.filter(({ severity }) => severity === 'warning');
+  const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
+  const count = warnings.length + found.length + issues.length;
+  if (looked.length === 0 && flags.length === 0 && count === 0)
+    return cannot('Nothing that shows how the run went was recorded.', capture.monitor);
+  const direct =
+    count === 0
+      ? `No warnings: ${looked.length} of ${own.length} checks could look and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
+      : `${count} ${count === 1 ? 'warning' : 'warnings'}.`;
+  const blind = own.filter(({ outcome }) => outcome === 'not_applicable');
+  return told(partFrom('findings', direct, count), [
+    ...lines(warnings),
+    ...found.map(findingTold),
+    ...issues.map(({ text }) => partFrom('manifest', `- ${text}`)),
+    ...lines(flags.filter(({ severity }) => severity !== 'warning')),
+    ...(blind.length > 0
+      ? [
+          partFrom(
+            'findings',
+            `Not checked:\n${blind.map(({ title, why }) => `- ${title}: ${ended(why)}`).join('\n')}`,
+            0,
+          ),
+        ]
+      : []),
+  ]);
+}
+
+interface PlacedFlag extends BenchFlag {
+  where: string | null;
+}
+
+async function benchFlags(facts: StoredFacts): Promise<PlacedFlag[]> {
+  if (!hasArtifact(facts, 'bench-plan')) return [];
+  const { analyzeBench } = await import('../../analyze/bench/bench.js');
+  const { variants } = (await analyzeBench(facts.session)).data;
+  return variants.flatMap(({ flags, points }) => [
+    ...flags.map((flag) => ({ where: null, ...flag })),
+    ...points.flatMap(({ point, flags: own }) => own.map((flag) => ({ where: point, ...flag }))),
+  ]);
+}
+
+/** One part a severity, a line a flag: parts of an answer are bounded. */
+function lines(flags: readonly PlacedFlag[]): StoredPart[] {
+  if (flags.length === 0) return [];
+  const text = flags.map(
+    ({ where, code, severity, text: said }) =>
+      `- ${severity}: ${where === null ? '' : `${where}: `}${code.replaceAll('_', ' ')}: ${said}`,
+  );
+  return [partFrom('bench flags', text.join('\n'), flags.length)];
+}
