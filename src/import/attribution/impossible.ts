@@ -7,6 +7,8 @@ export interface ImpossibleCounts {
   repeated: number;
   /** They begin so long before the call that launched them that no clock explains it; left out. */
   beforeLaunch: number;
+  /** They begin so long after it that no queue explains it; kept. */
+  afterLaunch: number;
   /** They begin before that call all the same, by more than `skewNs`. */
   skewed: number;
   /** The most of these. */
@@ -17,10 +19,13 @@ export interface ImpossibleCounts {
 export const skewNs = 20_000;
 /** A kernel that begins this long before its launch says that its time is wrong, whatever clocks do. */
 export const impossibleLeadNs = 1_000_000_000;
+/** Queues hold about a thousand launches: one that waits longer than this was recorded by another clock, or not here. */
+export const impossibleWaitNs = 60_000_000_000;
 
 export const nothingImpossible = (): ImpossibleCounts => ({
   repeated: 0,
   beforeLaunch: 0,
+  afterLaunch: 0,
   skewed: 0,
   mostSkewNs: 0,
 });
@@ -54,17 +59,19 @@ export async function dropRepeated(
   return found!.n;
 }
 
-/** Of attr_kernels and attr_copies: leaves out what begins long before its launch, and counts what begins before it. */
+/** Of attr_kernels and attr_copies: leaves out what begins long before its launch, and counts what begins before it or long after. */
 export async function dropBeforeLaunch(workbench: Workbench, counts: ImpossibleCounts): Promise<void> {
   const lead = 'api_start_ns - start_ns';
   for (const table of ['attr_kernels', 'attr_copies']) {
-    const [found] = await workbench.query<{ far: number; near: number; most: number | null }>(
+    const [found] = await workbench.query<{ far: number; late: number; near: number; most: number | null }>(
       `SELECT count(*) FILTER (${lead} > ${impossibleLeadNs}) AS far,
+         count(*) FILTER (${lead} < ${-impossibleWaitNs}) AS late,
          count(*) FILTER (${lead} > ${skewNs} AND ${lead} <= ${impossibleLeadNs}) AS near,
          max(${lead}) FILTER (${lead} <= ${impossibleLeadNs}) AS most FROM ${table}`,
     );
-    const { far, near, most } = found!;
+    const { far, late, near, most } = found!;
     counts.beforeLaunch += far;
+    counts.afterLaunch += late;
     counts.skewed += near;
     if (near > 0) counts.mostSkewNs = Math.max(counts.mostSkewNs, most ?? 0);
     if (far > 0) await workbench.run(`DELETE FROM ${table} WHERE ${lead} > ${impossibleLeadNs}`);

@@ -66,6 +66,13 @@ export function attributionIssues(found: AttributionCounts): Issue[] {
         `${n} kernels and copies begin more than a second before the call that launched them; they are left out.`,
     ),
     issue(
+      'activities_after_launch',
+      'warning',
+      impossible.afterLaunch,
+      (n) =>
+        `${n}${of} begin more than a minute after the call that launched them: the times of one of both are wrong.`,
+    ),
+    issue(
       'clocks_disagree',
       impossible.skewed * 100 > activities ? 'warning' : 'info',
       impossible.skewed,

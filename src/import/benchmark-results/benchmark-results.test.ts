@@ -27,6 +27,12 @@ describe('vllm bench serve', () => {
     expect(found.issues.find(({ code }) => code === 'impossible_values')).toMatchObject({ count: 3 });
     expect(() => found.value('ttft', 'mean')).toThrow('0 of ttft mean');
     expect(found.value('ttft', 'median')).toBe(json('vllm-serve.json')['median_ttft_ms']);
+    const detailed = json('vllm-serve-detailed.json') as unknown as { ttfts: number[] };
+    const requests = await loaded(
+      written('far.json', JSON.stringify({ ...detailed, ttfts: [1e308, ...detailed.ttfts.slice(1)] })),
+    );
+    expect(requests.requests).toHaveLength(12);
+    expect(requests.requests[0]).toMatchObject({ ttft_ns: null, first_token_ns: null, end_ns: null });
     const line = JSON.parse(
       readFileSync(fixture('sglang.jsonl'), 'utf8').split('\n')[0]!.replaceAll('Infinity', '0'),
     ) as object;

@@ -4,7 +4,16 @@ import { type ResultFile, type ResultPoint, warning } from './result-file.js';
 /** Times, counts and rates: none is below 0. Others (temperatures, differences) may be. */
 const unitsFromZero = new Set(['ms', 's', 'req/s', 'tok/s', 'tok/s/user', 'tok/s/GPU', 'tokens', 'requests']);
 /** Times of requests and steps, ns, and counts. */
-const rowsFromZero = ['ttft_ns', 'tpot_ns', 'input_tokens', 'output_tokens', 'cached_tokens'] as const;
+const rowsFromZero = [
+  'sent_ns',
+  'first_token_ns',
+  'end_ns',
+  'ttft_ns',
+  'tpot_ns',
+  'input_tokens',
+  'output_tokens',
+  'cached_tokens',
+] as const;
 /** Nanoseconds of 300 years: no time, count or rate of a benchmark is larger. */
 const most = 1e19;
 const examples = 3;

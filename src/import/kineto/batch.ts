@@ -50,6 +50,8 @@ export interface Batch {
   damaged: number;
   /** Events without a time or an end where they need one. */
   untimed: number;
+  /** Events before the zero of their clock. */
+  negative: number;
   /** Copies of a size that cannot be; they have none. */
   oversized: number;
   /** Shapes with a dimension that is not a size. */

@@ -35,6 +35,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   let counts: number[] = [];
   const fields = freshFields();
   let untimed = 0;
+  let negative = 0;
   let oversized = 0;
 
   function kindOf(bytes: Uint8Array, f: EventFields): CategoryKind {
@@ -58,6 +59,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
     const kind = kindOf(bytes, f);
     if (kind === categoryKinds.ignored || kind === categoryKinds.unknown) return;
     const start = (f.tsUs - originUs) * 1000 + f.tsNs + offsetNs;
+    if (f.tsUs < 0) negative++;
     if (kind === categoryKinds.instant) return keepMemory(f, start);
     const dur = f.durUs * 1000 + f.durNs;
     // Beyond 104 days nanoseconds are not exact, and no trace is that long. Not a number: neither is compared true.
@@ -157,7 +159,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
   return {
     parse(bytes, from, end, last) {
       counts = [];
-      untimed = oversized = 0;
+      untimed = negative = oversized = 0;
       let damaged = 0;
       let closed = false;
       let p = from;
@@ -195,6 +197,7 @@ export function createChunkParser({ originUs, offsetNs }: TraceClock): ChunkPars
         repaired,
         damaged,
         untimed,
+        negative,
         oversized,
         oddShapes,
         categories: Object.fromEntries(categoryNames.map((text, code) => [text, counts[code] ?? 0])),

@@ -10,6 +10,7 @@ export interface Losses {
   repaired: number;
   damaged: number;
   untimed: number;
+  negative: number;
   oversized: number;
   oddShapes: number;
   /** Text after the end of the trace, which nothing reads. */
@@ -24,16 +25,18 @@ export function noLosses(): Losses {
     repaired: 0,
     damaged: 0,
     untimed: 0,
+    negative: 0,
     oversized: 0,
     oddShapes: 0,
     trailingBytes: 0,
     allocationsOutside: 0,
-    add({ categories, repaired, damaged, untimed, oversized, oddShapes }) {
+    add({ categories, repaired, damaged, untimed, negative, oversized, oddShapes }) {
       losses.oversized += oversized;
       losses.oddShapes += oddShapes;
       losses.repaired += repaired;
       losses.damaged += damaged;
       losses.untimed += untimed;
+      losses.negative += negative;
       for (const [name, count] of Object.entries(categories)) {
         losses.categories.set(name, (losses.categories.get(name) ?? 0) + count);
       }
@@ -58,6 +61,11 @@ export function lossIssues(losses: Losses, { rows, sharedIds, unnamed }: Filled)
     'events_untimed',
     losses.untimed,
     'Events without a begin or an end, or with an impossible one, were left out.',
+  );
+  warn(
+    'times_negative',
+    losses.negative,
+    'Events begin before the zero of their clock: no profiler writes such times, and their order may be wrong.',
   );
   warn(
     'texts_repaired',

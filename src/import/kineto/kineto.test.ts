@@ -325,5 +325,20 @@ describe('a trace that is wrong without being broken', () => {
       }),
     );
     expect(early).toMatchObject({ n: kernels.length - 100, issues: { activities_before_launch: 100 } });
+
+    const late = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100))
+          kernel['ts'] = (kernel['ts'] as number) + 3.6e9;
+      }),
+    );
+    expect(late).toMatchObject({ n: kernels.length, issues: { activities_after_launch: 100 } });
+
+    const negative = await load(
+      changed((list) => {
+        for (const kernel of of(list, 'kernel').slice(0, 100)) kernel['ts'] = -5;
+      }),
+    );
+    expect(negative.issues['times_negative']).toBe(100);
   });
 });

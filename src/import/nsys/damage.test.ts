@@ -260,6 +260,12 @@ test('launches without kernels, kernels twice, kernels before their launch and i
     `UPDATE ${kernel} SET start = start - 3600000000000, end = end - 3600000000000 WHERE rowid % 2 = 0`,
   );
   expect(await counted(early)).toMatchObject({ activities_before_launch: launchedKernels('rowid % 2 = 0') });
+  const calls = edited(
+    'calls.sqlite',
+    'UPDATE CUPTI_ACTIVITY_KIND_RUNTIME SET start = start - 3600000000000, end = end - 3600000000000',
+  );
+  const { activities_after_launch: late } = await counted(calls);
+  expect(late).toBeGreaterThanOrEqual(launchedKernels('true'));
   const copies = answer('SELECT count(*) AS n FROM CUPTI_ACTIVITY_KIND_MEMCPY');
   expect(
     await counted(

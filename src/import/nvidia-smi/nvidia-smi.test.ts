@@ -197,5 +197,19 @@ test('values that no GPU has are left out and counted', async () => {
   expect(of('power_w')).toEqual([80]);
   expect(of('temperature_c')).toEqual([-31, 31, 31]);
   expect(of('utilization_percent')).toEqual([50, 60]);
-  expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 3 });
+  expect(issues.find(({ code }) => code === 'telemetry_impossible')).toMatchObject({ count: 4 });
+});
+
+test('texts among numbers, and lines older than one before them, are counted', async () => {
+  const head = '#Date Time gpu pwr sm\n#YYYYMMDD HH:MM:SS Idx W %\n';
+  const line = (s: number, watts: string) => ` 20261121 04:55:0${s} 0 ${watts} 5\n`;
+  const log = head + line(1, '80') + line(2, 'nan') + line(3, '-') + line(4, '1e308');
+  const { of, issues } = await load(nvidiaSmiDmonImporter, written(log + log.slice(head.length)));
+  expect(of('power_w')).toEqual([80, 80]);
+  const counts = Object.fromEntries(issues.map(({ code, count }) => [code, count]));
+  expect(counts).toMatchObject({
+    telemetry_unreadable: 2,
+    telemetry_impossible: 2,
+    telemetry_out_of_order: 3,
+  });
 });

@@ -38,12 +38,15 @@ const suffixes: Record<string, string> = {
   errs: 'errors',
 };
 
+/** What stands where there is no value. */
+const noValue = /^(?:-|\[?(?:N\/A|Not Supported|Not Available|Unknown Error|Requested.*|GPU.*)\]?|)$/i;
+
 /** "79.46 W", "0 %", "0x0000000000000001", "Active", "P0". Null for "-", "[N/A]", "[Not Supported]" and texts. */
 export function sampleValue(text: string): number | null {
   if (/^0x[0-9a-f]+$/i.test(text)) return Number(text);
   if (/^(Not Active|Disabled|No)$/i.test(text)) return 0;
   if (/^(Active|Enabled|Yes)$/i.test(text)) return 1;
-  const match = /^P?(-?\d+(?:\.\d+)?)(?:\s*[A-Za-z%/]+)?$/.exec(text);
+  const match = /^P?(-?\d+(?:\.\d+)?(?:e[-+]?\d+)?)(?:\s*[A-Za-z%/]+)?$/i.exec(text);
   return match ? Number(match[1]) : null;
 }
 
@@ -84,6 +87,9 @@ export interface SampleTime {
 /** Writes samples, and knows at the end what was missing. */
 class Samples {
   private readonly missing = new Map<string, number>();
+  private readonly unreadable = new Map<string, number>();
+  private readonly newest = new Map<number, number>();
+  private older = 0;
   private readonly present = new Set<string>();
   private readonly impossible = new Map<string, number>();
   private firstRealtime: bigint | null = null;
@@ -102,11 +108,19 @@ class Samples {
     return Number(realtime_ns - (zero ?? this.firstRealtime));
   }
 
+  /** A line of a log; the lines of a GPU follow one another in time. */
+  line(t_ns: number, gpu: number): void {
+    const newest = this.newest.get(gpu) ?? t_ns;
+    if (t_ns < newest) this.older++;
+    this.newest.set(gpu, Math.max(newest, t_ns));
+  }
+
   add(t_ns: number, gpu: number, { name, factor }: Metric, text: string): void {
     const value = sampleValue(text);
     const key = `gpu${gpu} ${name}`;
     if (value === null) {
-      this.missing.set(key, (this.missing.get(key) ?? 0) + 1);
+      const lacks = noValue.test(text) ? this.missing : this.unreadable;
+      lacks.set(key, (lacks.get(key) ?? 0) + 1);
       return;
     }
     if (!possible(name, value * factor)) {
@@ -132,18 +146,31 @@ class Samples {
     const issues: Issue[] = [];
     const info = (code: string, text: string, count?: number) =>
       issues.push({ code, severity: 'info', text, ...(count === undefined ? {} : { count }) });
-    const never = [...this.missing.keys()].filter((key) => !this.present.has(key));
+    const all = new Set([...this.missing.keys(), ...this.unreadable.keys()]);
+    const never = [...all].filter((key) => !this.present.has(key));
     if (never.length > 0) {
       info('telemetry_missing', `nvidia-smi had no value at all for: ${never.join(', ')}.`, never.length);
     }
-    if (this.impossible.size > 0) {
-      const count = [...this.impossible.values()].reduce((sum, n) => sum + n, 0);
-      const where = [...this.impossible].map(([key, n]) => `${key} (${n})`).join(', ');
+    const leftOut = (code: string, what: string, counts: ReadonlyMap<string, number>) => {
+      const count = [...counts.values()].reduce((sum, n) => sum + n, 0);
+      const where = [...counts].map(([key, n]) => `${key} (${n})`).join(', ');
+      if (count > 0)
+        issues.push({ code, severity: 'warning', text: `${what} were left out: ${where}.`, count });
+    };
+    leftOut(
+      'telemetry_impossible',
+      'Values that no GPU has (negative, over 100 %, or beyond any power, clock or size)',
+      this.impossible,
+    );
+    // A column of names or modes has no number anywhere.
+    const mixed = [...this.unreadable].filter(([key]) => this.present.has(key));
+    leftOut('telemetry_unreadable', 'Texts where other lines have a number', new Map(mixed));
+    if (this.older > 0) {
       issues.push({
-        code: 'telemetry_impossible',
+        code: 'telemetry_out_of_order',
         severity: 'warning',
-        text: `Values that no GPU has (negative, over 100 %, or beyond any power, clock or size) were left out: ${where}.`,
-        count,
+        text: `${this.older} lines are older than one before them: several logs were joined, one twice, or the clock was set back. Their samples are kept.`,
+        count: this.older,
       });
     }
     if (left.local) {
@@ -219,6 +246,7 @@ export async function loadSamples(
   for await (const { time, gpu, values } of read(path, () => cutOff++, context.signal)) {
     dated ||= time.realtime_ns !== null;
     const t_ns = samples.sessionTime(time);
+    samples.line(t_ns, gpu);
     for (const [name, text] of values) samples.add(t_ns, gpu, name, text);
   }
   if (samples.rows === 0) throw noSamples(path, 'Under its header there is no line with values.');

@@ -1,4 +1,4 @@
-import { type ImpossibleCounts, impossibleLeadNs, skewNs } from '../impossible.js';
+import { type ImpossibleCounts, impossibleLeadNs, impossibleWaitNs, skewNs } from '../impossible.js';
 import type { HeldEvents } from './held-trace.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
 
@@ -30,6 +30,7 @@ export function leaveOut(
     }
     const from = call[i]!;
     const leadNs = from < 0 ? 0 : callStart[from]! - start;
+    if (leadNs < -impossibleWaitNs) counts.afterLaunch++;
     if (leadNs <= skewNs) continue;
     if (leadNs > impossibleLeadNs) {
       (out ??= new Uint8Array(rows))[i] = 1;
