@@ -55,7 +55,6 @@ export async function predictDevice(
   return { roofs: roofsOfGpu(name, measured), issues: [] };
 }
 
-/** What makers put before the name of a device. */
 /**
  * The name that the driver reports, of one typed in short: "H200". Of several the common form, which is printed; a name that
  * no data sheet has is left as it is.

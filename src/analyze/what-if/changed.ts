@@ -26,7 +26,7 @@ const apply = (state: StageState, change: Change): Effect | MissingFigure => {
     case 'dtype':
       return withDtype(state, change.dtype);
     case 'gpu':
-      return withGpu(state, change.name);
+      return withGpu(state, change);
   }
 };
 

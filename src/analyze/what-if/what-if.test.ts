@@ -22,7 +22,14 @@ describe('the words', () => {
       { text: 'dtype=fp8', word: 'dtype', dtype: 'float8' },
     ]);
     expect(parseChanges(['int4'])).toEqual([{ text: 'int4', word: 'dtype', dtype: 'int4' }]);
-    expect(parseChanges(['gpu=H100'])).toMatchObject([{ word: 'gpu', name: 'NVIDIA H100 80GB HBM3' }]);
+    expect(parseChanges(['gpu=H100'])).toMatchObject([
+      {
+        word: 'gpu',
+        name: 'NVIDIA H100 80GB HBM3',
+        chosen: expect.stringMatching(/^H100: NVIDIA H100 80GB HBM3 \(not .*NVIDIA H100 PCIe/),
+      },
+    ]);
+    expect(parseChanges(['gpu=H200'])).toMatchObject([{ name: 'NVIDIA H200', chosen: null }]);
     expect(parseChanges(['gpu=nvidia h200'])).toMatchObject([{ name: 'NVIDIA H200' }]);
   });
 
@@ -247,6 +254,9 @@ describe('work', () => {
     // H200: 4800 GB/s, H100 SXM: 3350 GB/s (data sheets).
     expect(found.ms).toBeCloseTo((kernels * 4800) / 3350 + 7, 9);
     expect(after(state, 'gpu=H200').ms).toBeCloseTo(kernels + 7, 9);
+    const { assumptions } = changed(state, parseChanges(['gpu=H100']));
+    expect(assumptions[0]).toContain('not NVIDIA H100 PCIe');
+    expect(assumptions.filter((text) => text.startsWith('not modelled'))).toHaveLength(1);
   });
 
   test('int4 weights: 0.5 bytes, a scale of 2.5 for 128, in the layers only', () => {

@@ -1,4 +1,4 @@
-import { findGpuSheet } from '../../hardware/find-gpu.js';
+import { chosenGpuWords, findGpuSheet } from '../../hardware/find-gpu.js';
 import { gpuSheets } from '../../hardware/gpu-sheets.js';
 import { type DType, dtypes, parseDType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -9,7 +9,8 @@ export type Change = { text: string } & (
   | { word: 'batch-size'; batchSize: number }
   | { word: 'context-len'; contextLen: number }
   | { word: 'dtype'; dtype: DType }
-  | { word: 'gpu'; name: string }
+  // `chosen`: which product a short name was taken for, and which others it could be; null for the name of one.
+  | { word: 'gpu'; name: string; chosen: string | null }
 );
 
 /** What may be asked, with what it means; in the order of `--help`. */
@@ -71,7 +72,7 @@ function parseChange(text: string): Change {
     case 'context-len':
       return { text, word, contextLen: wholeNumber(text, value) };
     case 'gpu':
-      return { text, word, name: gpuNamed(value ?? '') };
+      return { text, word, ...gpuNamed(value ?? '') };
     default:
       throw unknown(text);
   }
@@ -88,9 +89,9 @@ function wholeNumber(text: string, value: string | null): number {
 }
 
 /** The reported name of a GPU whose data sheet is known; of several that are called so, the common form. */
-function gpuNamed(text: string): string {
+function gpuNamed(text: string): { name: string; chosen: string | null } {
   const found = findGpuSheet(text);
-  if (!Array.isArray(found)) return found.name;
+  if (!Array.isArray(found)) return { name: found.name, chosen: chosenGpuWords(text, found) };
   const names = (found.length > 0 ? found : gpuSheets).flatMap((sheet) => sheet.names);
   throw new InferscopeError('E_USAGE', {
     what: found.length > 0 ? `"${text}" is several GPUs` : `no data sheet is known of a GPU "${text}"`,

@@ -136,7 +136,10 @@ function storedAs(before: Storage, dtype: DType, onCpu: boolean): Storage {
 }
 
 /** The same work on another GPU: peaks of data sheets on both sides, since nothing was measured on the other. */
-export function withGpu(state: StageState, name: string): Effect | MissingFigure {
+export function withGpu(
+  state: StageState,
+  { name, chosen }: { name: string; chosen: string | null },
+): Effect | MissingFigure {
   const { needs, gpuName, onCpu } = state;
   if (onCpu || gpuName === null)
     return unchanged(state, 'the session ran on no GPU that is known: nothing to compare with');
@@ -157,8 +160,10 @@ export function withGpu(state: StageState, name: string): Effect | MissingFigure
     how: (what, by) =>
       `${what} ${times(by)}: peaks of ${name} over those of ${gpuName}, by their data sheets`,
     assumptions: [
+      ...(chosen === null ? [] : [chosen]),
       `${name} reaches the same share of its data sheet as ${gpuName} does: bandwidth ${times(1 / bandwidth)}`,
       'launches, host and idle time stay as on this machine',
+      'not modelled: other kernels and tile sizes, clocks and power limits, links between GPUs',
       ...memoryWarning(needs, name),
     ],
   });
