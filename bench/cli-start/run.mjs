@@ -9,40 +9,35 @@ import { fileURLToPath } from 'node:url';
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 const cli = join(root, 'dist', 'cli.js');
 const home = mkdtempSync(join(tmpdir(), 'inferscope-cli-start-'));
-const env = { ...process.env, INFERSCOPE_HOME: home, NO_COLOR: '1' };
-const run = (args) =>
-  execFileSync(process.execPath, args, { env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+/** The same sessions, none with a headline. */
+const plain = `${home}-plain`;
+const run = (args, at = home) =>
+  execFileSync(process.execPath, args, {
+    env: { ...process.env, INFERSCOPE_HOME: at, NO_COLOR: '1' },
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
 
 try {
   console.log('making one small profile …');
-  run([
-    cli,
-    'profile',
-    '--launches',
-    '1',
-    '--repeats',
-    '1',
-    '--output-len',
-    '2',
-    '--input-len',
-    '8',
-    '--quiet',
-  ]);
+  run([cli, 'profile', '--launches', '1', '--runs', '1', '--output-len', '2', '--input-len', '8', '--quiet']);
   copySessions(1000);
   const listed = JSON.parse(run([cli, 'session', 'list', '--json'])).data.sessions;
-  const broken = listed.filter((session) => session.problem);
-  if (listed.length !== 1000 || broken.length > 0)
-    throw new Error(`${listed.length} listed, ${broken.length} broken`);
+  const wrong = listed.filter(({ broken, headline }) => broken !== null || headline === null);
+  if (listed.length !== 1000 || wrong.length > 0)
+    throw new Error(`${listed.length} listed, ${wrong.length} broken or without headline`);
+  cpSync(home, plain, { recursive: true, filter: (path) => !path.endsWith('headline.json') });
   const cases = {
     'node -e 0': ['-e', '0'],
     '--version': [cli, '--version'],
     'session list (1,000 sessions)': [cli, 'session', 'list'],
+    'without headlines': [cli, 'session', 'list'],
   };
   const times = Object.fromEntries(Object.keys(cases).map((name) => [name, []]));
   for (let round = 0; round < 21; round++) {
     for (const [name, args] of Object.entries(cases)) {
       const start = process.hrtime.bigint();
-      run(args);
+      run(args, name === 'without headlines' ? plain : home);
       if (round > 0) times[name].push(Number(process.hrtime.bigint() - start) / 1e6);
     }
   }
@@ -60,6 +55,7 @@ try {
   }
 } finally {
   rmSync(home, { recursive: true, force: true });
+  rmSync(plain, { recursive: true, force: true });
 }
 
 /** Copies of the one session under ids of their own, each with a manifest whose checksum is right. */
@@ -67,7 +63,8 @@ function copySessions(count) {
   const sessions = join(home, 'sessions');
   const original = readdirSync(sessions).find((name) => !name.startsWith('.'));
   const manifest = JSON.parse(readFileSync(join(sessions, original, 'session.json'), 'utf8'));
-  rmSync(join(sessions, original, 'derived'), { recursive: true, force: true });
+  rmSync(join(sessions, original, 'derived', 'report.html'), { force: true });
+  const headline = readFileSync(join(sessions, original, 'derived', 'headline.json'), 'utf8');
   for (let i = 1; i < count; i++) {
     const id = `20260101-${String(i).padStart(6, '0')}-copy`;
     cpSync(join(sessions, original), join(sessions, id), { recursive: true });
@@ -75,5 +72,7 @@ function copySessions(count) {
     writeFileSync(join(sessions, id, 'session.json'), text);
     const sha256 = createHash('sha256').update(text).digest('hex');
     writeFileSync(join(sessions, id, 'session.json.sha256'), `${sha256}  session.json\n`);
+    const own = JSON.stringify({ ...JSON.parse(headline), session_sha256: sha256 });
+    writeFileSync(join(sessions, id, 'derived', 'headline.json'), own);
   }
 }

@@ -1,15 +1,34 @@
+import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
 import { leadStage } from './sentences.js';
 
-/** "decode 13.1 ms, 2.1x roofline": the time of the first stage, per instance, without the profiler where that is known. */
-export function headlineOf({ stages }: Pick<ExplainResult, 'stages'>): string | null {
+/**
+ * "decode 13.1 ms/step, up to 312 tok/s at batch 8, 2.1x roofline": the time of the first stage, per instance, without the
+ * profiler where that is known, and a benchmark's best output throughput.
+ */
+export function headlineOf(
+  { stages }: Pick<ExplainResult, 'stages'>,
+  bench: Pick<BenchResult, 'variants'> | null = null,
+): string | null {
   const stage = leadStage(stages);
   if (!stage) return null;
   const { kind, clean_ms: clean, measured_ms: measured, roofline_ms: roofline } = stage;
   const ms = clean.value ?? measured.value;
   if (ms === null) return null;
   const times = roofline.value ? `, ${digits(ms / roofline.value)}x roofline` : '';
-  return `${kind === 'outside' ? 'capture' : kind} ${timeText(ms)}${per[kind] ?? ''}${times}`;
+  return `${kind === 'outside' ? 'capture' : kind} ${timeText(ms)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;
+}
+
+function throughputOf({ variants }: Pick<BenchResult, 'variants'>): string {
+  const rates = variants
+    .flatMap(({ points }) => points)
+    .flatMap(({ batch_size: batch, throughput: { output_tokens_per_s: rate } }) =>
+      rate.value === null ? [] : [{ batch, rate: rate.value }],
+    );
+  const best = rates.toSorted((one, other) => other.rate - one.rate)[0];
+  if (!best) return '';
+  const text = `${digits(best.rate)} tok/s`;
+  return rates.length === 1 ? `, ${text}` : `, up to ${text} at batch ${best.batch}`;
 }
 
 const per: Partial<Record<StageWaterfall['kind'], string>> = { decode: '/step', mixed: '/step' };
