@@ -49,6 +49,7 @@ const rooms = {
   'report/html': ['model', 'report', 'report/charts'],
   views: ['model'],
   render: ['model', 'views', 'report*'],
+  record: ['model', 'hardware', 'session'],
   cli: ['*'],
 };
 /** Libraries that one place alone may know. */

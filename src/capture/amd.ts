@@ -4,7 +4,7 @@ import { toolJson } from './amd-json.js';
 import { rocmSmiArguments, rocmSmiCards, rocmSmiProcesses } from './amd-rocm-smi.js';
 import { amdSmiMetric, amdSmiProcesses, type AmdReading, amdSmiStatic } from './amd-smi.js';
 import { failureLine, runTool } from './doctor/run-tool.js';
-import { monotonicNs } from './record-writer.js';
+import { monotonicNs } from '../model/clock.js';
 import {
   emptyGpuDetails,
   emptyGpuSample,

@@ -7,7 +7,7 @@ import {
 } from './nvml-codes.js';
 import { type DeviceCalls, type NvmlCall, Words } from './nvml-calls.js';
 import { allLinks, fieldId, FieldValues } from './nvml-fields.js';
-import { monotonicNs } from './record-writer.js';
+import { monotonicNs } from '../model/clock.js';
 import { emptyGpuDetails, type GpuDetails, type GpuProcess } from './telemetry-gpu.js';
 
 /** nvmlProcessInfo_t (v2 layout): u32 pid, padding, u64 usedGpuMemory, u32 gpuInstanceId, u32 computeInstanceId. */

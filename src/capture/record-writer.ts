@@ -1,5 +1,5 @@
-import process from 'node:process';
 import { appendRecord, type RecordBody } from '../engines/record-lines.js';
+import { monotonicNs, realtimeNs } from '../model/clock.js';
 
 export { recordVariable } from '../model/outer-run.js';
 
@@ -32,15 +32,4 @@ export function recordWriter(path: string, executionId: string, rank = 0): Recor
     },
   };
   return writer;
-}
-
-/** CLOCK_MONOTONIC, ns; exact as a double for 104 days of uptime. */
-export function monotonicNs(): number {
-  return Number(process.hrtime.bigint());
-}
-
-/** CLOCK_REALTIME in ns as a decimal string; Node reads it to the microsecond. */
-export function realtimeNs(): string {
-  const ms = performance.timeOrigin + performance.now();
-  return `${BigInt(Math.round(ms * 1000)) * 1000n}`;
 }

@@ -1,4 +1,4 @@
-import { monotonicNs } from './record-writer.js';
+import { monotonicNs } from '../model/clock.js';
 
 export interface Ticks {
   stop(): void;

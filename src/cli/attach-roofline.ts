@@ -7,7 +7,7 @@ import type { Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
 import { gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
-import type { SessionWriter } from '../session/create.js';
+import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 
 /**
@@ -49,7 +49,7 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
  * @returns what makes these roofs doubtful
  */
 export async function attachGpuRoofline(
-  session: SessionWriter,
+  session: SessionFiles,
   hardware: Record<string, Fact>,
   cached?: CachedGpuRoofline | null,
 ): Promise<Issue[]> {

@@ -1,23 +1,12 @@
-import process from 'node:process';
 import { onCpu, remote } from '../analyze/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
 import { durationWords } from '../capture/bench/eta.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
-import { monotonicNs } from '../capture/record-writer.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import type { BenchPart } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
-import {
-  redactCommand,
-  redactJson,
-  redactText,
-  secretsOfCommand,
-  secretsOfEnvironment,
-} from '../model/redaction.js';
-import { createSession, type SessionWriter } from '../session/create.js';
-import { ensureWritable, homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { redactJson } from '../model/redaction.js';
+import { ensureWritable } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { importBench, isInterruption } from './bench-import.js';
 import { keepRoofline } from './keep-roofline.js';
@@ -25,6 +14,7 @@ import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifes
 import type { BenchTyped } from './bench-options.js';
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
+import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 
 export interface KeptBench {
   id: string;
@@ -54,14 +44,14 @@ export async function runBenchSession(
     },
   });
   progress.done(titleOf(prepared, null), plannedWords(prepared, typed));
-  const session = await createSession({
+  const plan = {
     label: labelOf(prepared),
     kind: 'bench',
     name: typed.name ?? null,
     tags: typed.tag,
-  });
-  try {
-    const begun = { originMonotonicNs: monotonicNs(), startedAt: new Date() };
+    doing: 'keep the benchmark',
+  };
+  const kept = await recordSession(plan, async (recording) => {
     const roofline = await rooflineFor(prepared, typed, home.cache, signal, progress);
     const capture = await runBench({
       variants: prepared.variants,
@@ -72,25 +62,19 @@ export async function runBenchSession(
       device: prepared.request.device,
       seed: typed.seed,
       device_work: typed.deviceWork,
-      scratch: session.scratch,
+      scratch: recording.scratch,
       host,
       signal,
       onProgress: (event) => showEvent(progress, event, prepared, typed),
-      onRows: ({ telemetry, memory }) => {
-        const origin = begun.originMonotonicNs;
-        for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - origin });
-        for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - origin });
-      },
+      onRows: recording.append,
     });
     progress.done('measured', measuredWords(capture));
     progress.update('keeping the session');
-    const kept = await keep(session, { prepared, typed, capture, roofline, ...begun });
-    progress.done('session kept', kept.id);
-    return { ...kept, interrupted: capture.stopped };
-  } catch (error) {
-    await session.abandon();
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the benchmark', home: true });
-  }
+    const recorded = await benchRecorded(recording, { prepared, typed, capture, roofline });
+    return { ...recorded, found: { interrupted: capture.stopped } };
+  });
+  progress.done('session kept', kept.id);
+  return kept;
 }
 
 interface Measured {
@@ -98,54 +82,36 @@ interface Measured {
   typed: BenchTyped;
   capture: BenchCapture;
   roofline: CachedRoofline | null;
-  originMonotonicNs: number;
-  startedAt: Date;
 }
 
-async function keep(session: SessionWriter, measured: Measured): Promise<{ id: string; folder: string }> {
-  const { prepared, typed, capture, roofline, originMonotonicNs, startedAt } = measured;
-  const typedWords = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(typedWords)];
-  const command = redactCommand(['inferscope', ...typedWords], secrets);
-  const imported = await importBench(session, capture, { host, originMonotonicNs, secrets });
-  if (roofline) await keepRoofline(session, roofline, host, imported);
-  const redact = (text: string) => redactText(text, secrets);
-  const plan = redactJson(planOf(prepared, typed), redact);
-  await session.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
-    kind: 'bench-plan',
-    captureId: null,
-    name: 'bench-plan.json',
-  });
-  const environment = describeEnvironment();
+async function benchRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
+  const { files, originNs, secrets, redact } = recording;
+  const { prepared, typed, capture, roofline } = measured;
+  const imported = await importBench(files, capture, { host, originMonotonicNs: originNs, secrets });
+  if (roofline) await keepRoofline(files, roofline, host, imported);
+  await recording.keepJson('bench-plan', redactJson(planOf(prepared, typed), redact));
   const workload = workloadOf(prepared, imported.model);
-  const hardware = { ...environment.hardware, ...capture.facts.hardware };
-  const roofIssues =
-    onCpu(workload) || workload.device === remote ? [] : await attachGpuRoofline(session, hardware);
+  const { hardware, software } = capture.facts;
+  const gpu = !onCpu(workload) && workload.device !== remote;
   const failed = capture.executions.some(({ launches }) =>
     launches.some(({ failure }) => failure !== null && !isInterruption(failure)),
   );
-  return session.finish(
-    {
-      title: redact(titleOf(prepared, imported.model)),
-      status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
-      started_at: startedAt.toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: capture.clockPairs,
-      command,
-      workload: { ...workload, engine: redactJson(workload.engine, redact) },
-      hardware,
-      software: { ...environment.software, ...capture.facts.software },
-      executions: imported.executions,
-      captures: imported.captures,
-    },
-    [
+  return {
+    title: titleOf(prepared, imported.model),
+    status: capture.stopped ? 'interrupted' : failed ? 'failed' : 'complete',
+    clockPairs: capture.clockPairs,
+    workload: { ...workload, engine: redactJson(workload.engine, redact) },
+    hardware,
+    software,
+    executions: imported.executions,
+    captures: imported.captures,
+    issues: [
       ...imported.issues,
       ...engineIssues(prepared),
       ...(roofline ? rooflineIssues(roofline) : []),
-      ...roofIssues,
-      ...environment.issues,
-    ].map((issue) => ({ ...issue, text: redact(issue.text) })),
-  );
+      ...(gpu ? await attachGpuRoofline(files, hardware) : []),
+    ],
+  };
 }
 
 function engineIssues({ variants, points }: PreparedBench): Issue[] {

@@ -16,7 +16,7 @@ import { runLoad, type LoadOutcome } from '../load/threads.js';
 import type { Issue } from '../model/document.js';
 import type { LoadPlan, Slo } from '../model/documents/serving.js';
 import type { Row } from '../model/tables.js';
-import type { SessionWriter } from '../session/create.js';
+import type { SessionFiles } from '../session/session-files.js';
 import type { PlannedLoad } from './bench-serve-loads.js';
 
 export interface PointContext {
@@ -42,7 +42,7 @@ const host = 'localhost';
 
 /** Runs one load and puts its requests and telemetry into the session. */
 export async function runServingPoint(
-  session: SessionWriter,
+  session: SessionFiles,
   id: string,
   load: PlannedLoad,
   context: PointContext,

@@ -1,12 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import { analyzeServing } from '../analyze/serving/serving.js';
 import { durationWords } from '../capture/bench/eta.js';
 import { levelWords } from '../analyze/serving/answers.js';
-import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { loadTokenizer } from '../engines/onnx/tokenizer.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import { startLoadEta } from '../load/load-eta.js';
 import type { PromptTokenizer } from '../load/prompts.js';
 import { probeServer } from '../load/probe.js';
@@ -15,12 +12,9 @@ import { scrapeServer } from '../load/server-sampler.js';
 import type { SweepPoint } from '../load/sweep.js';
 import type { Document, Issue } from '../model/document.js';
 import type { LoadPlan, ServingResult, Slo } from '../model/documents/serving.js';
-import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
-import { createSession, type SessionWriter } from '../session/create.js';
-import { ensureWritable, homeFolders } from '../session/home.js';
+import { ensureWritable } from '../session/home.js';
 import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import {
   loadSequence,
   loadSize,
@@ -32,6 +26,8 @@ import { mostThreads, runServingPoint, type PointContext } from './bench-serve-p
 import { freshSeed, usedBefore } from './bench-serve-seed.js';
 import { targetOf, type TargetOptions } from './bench-serve-target.js';
 import { startProgress, type Progress } from './progress.js';
+import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+import { monotonicClock } from '../model/clock.js';
 
 export interface ServingCommandOptions extends TargetOptions, LoadOptions {
   inputLen: number;
@@ -89,27 +85,27 @@ export async function runServing(
       probe,
       points: [],
     };
-    const session = await createSession({
-      label: `serve-${target.model}`,
-      kind: 'bench',
-      name: options.name ?? null,
-      tags: options.tag,
-    });
-    const context: PointContext = {
+    const context: Omit<PointContext, 'originNs'> = {
       target,
       seed,
       tokenizer,
       slo: options.slo,
-      originNs: monotonicNs(),
       inputLen: options.inputLen,
       outputLen: options.outputLen,
       threads: options.threads ?? null,
       metricsUrl: scraped ? metricsUrl : null,
     };
-    const kept = await measure(session, plan, context, loads, { signal, progress });
-    return { document: await analyzeServing(await openSession(kept, home)), interrupted: signal.aborted };
-  } catch (error) {
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the load test', home: true });
+    const { id } = await recordSession(
+      {
+        label: `serve-${target.model}`,
+        kind: 'bench',
+        name: options.name ?? null,
+        tags: options.tag,
+        doing: 'keep the load test',
+      },
+      (recording) => measure(recording, plan, context, loads, { signal, progress }),
+    );
+    return { document: await analyzeServing(await openSession(id, home)), interrupted: signal.aborted };
   } finally {
     progress.end();
   }
@@ -121,62 +117,56 @@ async function tokenizerAt(path: string): Promise<PromptTokenizer> {
 }
 
 async function measure(
-  session: SessionWriter,
+  recording: Recording,
   plan: LoadPlan,
-  context: PointContext,
+  context: Omit<PointContext, 'originNs'>,
   { next, listed }: LoadSequence,
   { signal, progress }: { signal: AbortSignal; progress: Progress },
-): Promise<string> {
-  const begun = { at: new Date(), pair: clockPair() };
+): Promise<Recorded & { found: object }> {
   const issues: Issue[] = [];
-  try {
-    const seen: SweepPoint[] = [];
-    const eta = startLoadEta();
-    const left = () => {
-      const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
-      // First: a narrow terminal cuts the end of the line.
-      return seconds === null ? '' : `about ${durationWords(seconds)} left · `;
-    };
-    let threads = context.threads;
-    for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
-      const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
-      const words = () => `${load!.shape.kind} ${levelWords({ load: asLoad(load!) })}`;
-      eta.begun(loadSize(load));
-      const run = await runServingPoint(
-        session,
-        id,
-        load,
-        { ...context, threads },
-        {
-          signal,
-          onProgress: ({ done, failed, in_flight: flying, tokens }) => {
-            eta.progressed(done);
-            const counts = `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`;
-            progress.update(words(), `${left()}${counts}`);
-          },
+  const seen: SweepPoint[] = [];
+  const eta = startLoadEta();
+  const left = () => {
+    const seconds = eta.leftS(listed.slice(seen.length + 1).map(loadSize));
+    // First: a narrow terminal cuts the end of the line.
+    return seconds === null ? '' : `about ${durationWords(seconds)} left · `;
+  };
+  let threads = context.threads;
+  for (let load = next(seen); load !== null && !signal.aborted; load = next(seen)) {
+    const id = `load-${String(plan.points.length + 1).padStart(2, '0')}`;
+    const words = () => `${load!.shape.kind} ${levelWords({ load: asLoad(load!) })}`;
+    eta.begun(loadSize(load));
+    const run = await runServingPoint(
+      recording.files,
+      id,
+      load,
+      { ...context, originNs: recording.originNs, threads },
+      {
+        signal,
+        onProgress: ({ done, failed, in_flight: flying, tokens }) => {
+          eta.progressed(done);
+          const counts = `${done} done, ${failed} failed, ${flying} in flight, ${tokens} chunks`;
+          progress.update(words(), `${left()}${counts}`);
         },
-      );
-      plan.points.push(run.facts);
-      issues.push(...run.issues);
-      const { client } = run.facts;
-      const rate = `${run.seen.output_rate.toFixed(0)} tok/s${client.bound ? ', CLIENT-BOUND' : ''}`;
-      progress.done(words(), rate);
-      // One thread was not enough: the same load again with more, unless their number was chosen.
-      const more = Math.min(mostThreads(), 2 * client.threads);
-      if (
-        client.bound &&
-        client.event_loop_utilization > 0.9 &&
-        context.threads === null &&
-        more > client.threads
-      )
-        threads = more;
-      else seen.push(run.seen);
-    }
-    return await finish(session, plan, begun, issues, signal.aborted);
-  } catch (error) {
-    await session.abandon();
-    throw error;
+      },
+    );
+    plan.points.push(run.facts);
+    issues.push(...run.issues);
+    const { client } = run.facts;
+    const rate = `${run.seen.output_rate.toFixed(0)} tok/s${client.bound ? ', CLIENT-BOUND' : ''}`;
+    progress.done(words(), rate);
+    // One thread was not enough: the same load again with more, unless their number was chosen.
+    const more = Math.min(mostThreads(), 2 * client.threads);
+    if (
+      client.bound &&
+      client.event_loop_utilization > 0.9 &&
+      context.threads === null &&
+      more > client.threads
+    )
+      threads = more;
+    else seen.push(run.seen);
   }
+  return { ...(await loadRecorded(recording, plan, issues, signal.aborted)), found: {} };
 }
 
 function asLoad({ shape, concurrency, requests }: PlannedLoad) {
@@ -186,66 +176,46 @@ function asLoad({ shape, concurrency, requests }: PlannedLoad) {
   return { ...base, kind: shape.kind, concurrency: concurrency ?? 0, rate_per_s: rate };
 }
 
-async function finish(
-  session: SessionWriter,
+async function loadRecorded(
+  recording: Recording,
   plan: LoadPlan,
-  begun: { at: Date; pair: ReturnType<typeof clockPair> },
   issues: Issue[],
   interrupted: boolean,
-): Promise<string> {
-  const environment = describeEnvironment();
-  await session.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
-    kind: 'load-plan',
-    captureId: null,
-    name: 'load-plan.json',
-  });
-  const clock = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
+): Promise<Recorded> {
+  await recording.keepJson('load-plan', plan);
   const { target, prompts } = plan;
-  const { id } = await session.finish(
-    {
-      title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plan.points.length} load${plan.points.length === 1 ? '' : 's'}`,
-      status: interrupted ? 'interrupted' : 'complete',
-      started_at: begun.at.toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: [begun.pair, clockPair()],
-      command: redactCommand(process.argv.slice(2), secretsOfEnvironment(process.env)),
-      workload: {
-        model: null,
-        engine: {
-          name: target.server ?? 'openai-compatible',
-          version: null,
-          options: { url: target.url, api: target.api, model: target.model, seed: prompts.seed },
-        },
-        device: 'server',
-        threads: null,
-        batch_size: null,
-        input_len: prompts.input_len,
-        output_len: prompts.output_len,
-        tensor_parallel_size: 1,
+  return {
+    title: `${target.model} · ${target.server ?? 'OpenAI-compatible server'} · ${plan.points.length} load${plan.points.length === 1 ? '' : 's'}`,
+    status: interrupted ? 'interrupted' : 'complete',
+    workload: {
+      model: null,
+      engine: {
+        name: target.server ?? 'openai-compatible',
+        version: null,
+        options: { url: target.url, api: target.api, model: target.model, seed: prompts.seed },
       },
-      hardware: environment.hardware,
-      software: environment.software,
-      executions: plan.points.map(({ execution_id, begin_ns, end_ns }) => ({
-        execution_id,
-        purpose: 'clean' as const,
-        command: [],
-        exit_code: 0,
-        start_ns: begin_ns,
-        end_ns,
-      })),
-      captures: plan.points.map(({ execution_id }) => ({
-        capture_id: execution_id,
-        execution_id,
-        tool: { name: 'inferscope bench serve', version: toolVersion },
-        importer: 'load',
-        clock,
-      })),
+      device: 'server',
+      threads: null,
+      batch_size: null,
+      input_len: prompts.input_len,
+      output_len: prompts.output_len,
+      tensor_parallel_size: 1,
     },
-    [...environment.issues, ...issues],
-  );
-  return id;
-}
-
-function clockPair() {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
+    executions: plan.points.map(({ execution_id, begin_ns, end_ns }) => ({
+      execution_id,
+      purpose: 'clean' as const,
+      command: [],
+      exit_code: 0,
+      start_ns: begin_ns,
+      end_ns,
+    })),
+    captures: plan.points.map(({ execution_id }) => ({
+      capture_id: execution_id,
+      execution_id,
+      tool: { name: 'inferscope bench serve', version: toolVersion },
+      importer: 'load',
+      clock: monotonicClock,
+    })),
+    issues,
+  };
 }

@@ -1,10 +1,8 @@
 import process from 'node:process';
 import { basename } from 'node:path';
-import type { SessionSummary } from '../session/create.js';
 import type { Workload } from '../model/manifest.js';
-import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
+import { redactText, secretsOfEnvironment } from '../model/redaction.js';
 import { addCapture } from '../session/capture.js';
-import { createSession } from '../session/create.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -19,6 +17,7 @@ import {
 } from './import-captures.js';
 import { startProgress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
+import { type Recorded, recordSession } from '../record/record-session.js';
 
 export interface ImportRunOptions {
   session?: string;
@@ -72,21 +71,20 @@ async function intoNew(
   options: ImportRunOptions,
   { model, roofline }: { model: NamedModel | null; roofline?: CachedGpuRoofline | undefined },
 ): Promise<string> {
-  const session = await createSession({
+  const plan = {
     label: options.name ?? stemOf(files[0]!.path),
     kind: 'import',
     name: options.name ?? null,
     tags: options.tag,
-  });
-  try {
+    doing: 'keep the session',
+  };
+  const { id } = await recordSession(plan, async ({ files: session }) => {
     const imported = await importCaptures(session, files, settings);
     const roofIssues = await attachGpuRoofline(session, imported.hardware, roofline);
     const issues = [...imported.issues, ...roofIssues];
-    return (await session.finish(summaryOf(imported, files, model), issues)).id;
-  } catch (error) {
-    await session.abandon();
-    throw error;
-  }
+    return { ...recordedBy(imported, files, model), issues, found: {} };
+  });
+  return id;
 }
 
 async function intoKept(selector: string, files: CaptureFile[], settings: ImportOptions): Promise<string> {
@@ -107,11 +105,7 @@ function stemOf(path: string): string {
   return basename(path).replace(/(\.(nsys-rep|sqlite|parquetdir|ncu-rep|json|gz|csv|log|txt))+$/, '');
 }
 
-function summaryOf(
-  imported: ImportedCaptures,
-  files: CaptureFile[],
-  model: NamedModel | null,
-): SessionSummary {
+function recordedBy(imported: ImportedCaptures, files: CaptureFile[], model: NamedModel | null): Recorded {
   const startedAt =
     imported.zeroRealtimeNs === null ? new Date() : new Date(Number(imported.zeroRealtimeNs / 1_000_000n));
   const tools = [...new Set(imported.captures.map(({ tool }) => tool.name))].join(', ');
@@ -120,10 +114,7 @@ function summaryOf(
   return {
     title: `${what} · ${tools}${typeof device === 'string' ? ` · ${device}` : ''}`,
     status: 'complete',
-    started_at: startedAt.toISOString(),
-    ended_at: new Date().toISOString(),
-    clock_pairs: [],
-    command: redactCommand(['inferscope', ...process.argv.slice(2)], secretsOfEnvironment(process.env)),
+    elsewhere: { startedAt },
     workload: workloadOf(imported, model),
     hardware: imported.hardware,
     software: imported.software,

@@ -1,33 +1,28 @@
-import process from 'node:process';
 import { cachedRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { microbenchmarkLines } from '../capture/roofline/microbenchmark-lines.js';
-import { describeEnvironment, type Fact } from '../hardware/environment.js';
+import { type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import { type KernelPlan } from '../model/documents/kernels.js';
 import { messageOf } from '../model/errors.js';
 import type { Capture, Workload } from '../model/manifest.js';
-import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
-import type { SessionWriter } from '../session/create.js';
+import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
 import { keepTraces } from './kernels-traces.js';
+import type { Recorded, Recording } from '../record/record-session.js';
 
 const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
 
 /** Record, logs, samples, plan and the roofs that were cached become the session. */
-export async function keepKernels(
-  session: SessionWriter,
+export async function kernelsRecorded(
+  { files: session, originNs, command, redact, keepJson }: Recording,
   measured: MeasuredKernels,
   title: string,
-): Promise<{ id: string; folder: string }> {
-  const { capture, device, originNs, startedAt } = measured;
-  const words = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
-  const redact = (text: string) => redactText(text, secrets);
-  const command = redactCommand(['inferscope', ...words], secrets);
+): Promise<Recorded> {
+  const { capture, device } = measured;
   // PyTorch decides on its threads itself, and tells them with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
@@ -39,67 +34,55 @@ export async function keepKernels(
     zero: { realtime_ns: null, monotonic_ns: originNs },
   });
   const keepFile = (content: string | Buffer, kind: string, name: string) =>
-    session.addArtifact(content, {
-      kind,
-      captureId: kind === 'record' || kind === 'log' ? captureId : null,
-      name,
-    });
+    session.addArtifact(content, { kind, captureId, name });
   await keepFile(capture.recordPath, 'record', `${executionId}.jsonl`);
   for (const { launch, log } of capture.launches)
     if (log !== null)
       await keepFile(Buffer.from(redact(log)), 'log', `${executionId}-launch-${launch + 1}.log`);
   const traced = await keepTraces(session, { command, redact });
   const plan: KernelPlan = { ...planOf(measured, threads), traces: traced.traces };
-  await keepFile(Buffer.from(JSON.stringify(plan, null, 2)), 'kernel-plan', 'kernel-plan.json');
+  await keepJson('kernel-plan', plan);
   const hardware = gpuFacts(measured);
   const roofIssues =
     device.runner.device === 'cpu'
       ? await attachCpuRoofline(session, threads)
       : await attachGpuRoofline(session, hardware);
-  const environment = describeEnvironment();
   const { runner } = device;
-  return session.finish(
-    {
-      title: redact(title).slice(0, 160),
-      status: capture.stopped
-        ? 'interrupted'
-        : capture.launches.every(({ failure }) => failure === null)
-          ? 'complete'
-          : 'failed',
-      started_at: startedAt.toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: capture.clockPairs,
-      command,
-      workload: workloadOf(measured, threads),
-      hardware: { ...environment.hardware, ...hardware },
-      software: {
-        ...environment.software,
-        ...(runner.name === 'pytorch' ? { torch: runner.version } : {}),
-        ...(capture.device?.driver ? { nvidia_driver: capture.device.driver } : {}),
-      },
-      executions: [
-        {
-          execution_id: executionId,
-          purpose: 'microbenchmark',
-          command,
-          exit_code: capture.launches.some(({ failure }) => failure !== null) ? null : 0,
-          start_ns: capture.start_ns - originNs,
-          end_ns: capture.end_ns - originNs,
-        },
-        ...traced.executions,
-      ],
-      captures: [...capturesOf(captureId, capture.sampled, record.clock), ...traced.captures],
+  return {
+    title,
+    status: capture.stopped
+      ? 'interrupted'
+      : capture.launches.every(({ failure }) => failure === null)
+        ? 'complete'
+        : 'failed',
+    clockPairs: capture.clockPairs,
+    workload: workloadOf(measured, threads),
+    hardware,
+    software: {
+      ...(runner.name === 'pytorch' ? { torch: runner.version } : {}),
+      ...(capture.device?.driver ? { nvidia_driver: capture.device.driver } : {}),
     },
-    [
+    executions: [
+      {
+        execution_id: executionId,
+        purpose: 'microbenchmark',
+        command,
+        exit_code: capture.launches.some(({ failure }) => failure !== null) ? null : 0,
+        start_ns: capture.start_ns - originNs,
+        end_ns: capture.end_ns - originNs,
+      },
+      ...traced.executions,
+    ],
+    captures: [...capturesOf(captureId, capture.sampled, record.clock), ...traced.captures],
+    issues: [
       ...device.issues,
       ...capture.issues,
       ...launchIssues(measured),
       ...record.issues,
       ...traced.issues,
       ...roofIssues,
-      ...environment.issues,
-    ].map((issue) => ({ ...issue, text: redact(issue.text) })),
-  );
+    ],
+  };
 }
 
 function planOf(
@@ -191,7 +174,7 @@ function launchIssues({ capture }: MeasuredKernels): Issue[] {
 }
 
 /** Roofs that were measured before; nothing is measured for them here. */
-async function attachCpuRoofline(session: SessionWriter, threads: number | null): Promise<Issue[]> {
+async function attachCpuRoofline(session: SessionFiles, threads: number | null): Promise<Issue[]> {
   const found = threads === null ? null : await cachedRoofline(homeFolders().cache, threads);
   if (!found) return [];
   await session.addArtifact(Buffer.from(JSON.stringify(found.roofline, null, 2)), {

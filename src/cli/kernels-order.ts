@@ -10,8 +10,6 @@ export interface MeasuredKernels {
   device: ChosenDevice;
   chosen: ChosenCases;
   capture: KernelCapture;
-  originNs: number;
-  startedAt: Date;
 }
 
 export const executionId = 'kernels';

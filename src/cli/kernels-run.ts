@@ -3,20 +3,20 @@ import { join } from 'node:path';
 import process from 'node:process';
 import type { KernelCapture } from '../capture/kernels/capture.js';
 import { measureCases } from '../capture/kernels/measure-cases.js';
-import { monotonicNs, recordWriter } from '../capture/record-writer.js';
+import { recordWriter } from '../capture/record-writer.js';
+import { monotonicNs } from '../model/clock.js';
 import { kernelWork } from '../llm/kernel-work.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import type { KernelCase, KernelName } from '../model/kernels.js';
-import { createSession, type SessionWriter } from '../session/create.js';
-import { ensureWritable, homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { ensureWritable } from '../session/home.js';
 import { chooseCases, type ChosenCases } from './kernels-cases.js';
 import { chooseDevice, type ChosenDevice } from './kernels-device.js';
-import { keepKernels } from './kernels-keep.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
 import { traceFolder } from './kernels-traces.js';
 import type { KernelsTyped } from './kernels.js';
 import type { Progress } from './progress.js';
+import { type Recording, recordSession } from '../record/record-session.js';
+import { kernelsRecorded } from './kernels-keep.js';
 
 export interface KeptKernels {
   id: string;
@@ -44,52 +44,48 @@ export async function runKernels(
   const { fits, refused } = splitByMemory(chosen.cases, device);
   progress.done(titleOf(chosen, device), `${chosen.cases.length} cases`);
   const about = chosen.model?.name ?? (names.length === 1 ? names[0]! : null);
-  const session = await createSession({
+  const plan = {
     label: about === null ? 'kernels' : `kernels-${about}`,
     kind: 'kernels',
     name: typed.name ?? null,
     tags: typed.tag,
-  });
-  try {
-    const measured = { typed, device, chosen, originNs: monotonicNs(), startedAt: new Date() };
-    const capture = await measure(session, fits, refused, measured, signal, progress);
+    doing: 'keep the measurement',
+  };
+  const kept = await recordSession(plan, async (recording) => {
+    const asked = { typed, device, chosen };
+    const capture = await measure(recording, fits, refused, asked, signal, progress);
     progress.update('keeping the session');
-    const kept = await keepKernels(session, { ...measured, capture }, titleOf(chosen, device));
-    progress.done('session kept', kept.id);
-    return { ...kept, interrupted: capture.stopped };
-  } catch (error) {
-    await session.abandon();
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the measurement', home: true });
-  }
+    const recorded = await kernelsRecorded(recording, { ...asked, capture }, titleOf(chosen, device));
+    return { ...recorded, found: { interrupted: capture.stopped } };
+  });
+  progress.done('session kept', kept.id);
+  return kept;
 }
 
 async function measure(
-  session: SessionWriter,
+  recording: Recording,
   fits: readonly KernelCase[],
   refused: readonly Refused[],
-  { typed, device, originNs }: Omit<MeasuredKernels, 'capture'>,
+  { typed, device }: Omit<MeasuredKernels, 'capture'>,
   signal: AbortSignal,
   progress: Progress,
 ): Promise<KernelCapture> {
-  const recordPath = join(session.scratch, `${executionId}.jsonl`);
+  const recordPath = join(recording.scratch, `${executionId}.jsonl`);
   recordRefused(recordPath, refused);
   const done = new Set<string>();
-  const traces = typed.trace === true ? join(session.scratch, traceFolder) : null;
+  const traces = typed.trace === true ? join(recording.scratch, traceFolder) : null;
   if (traces !== null) mkdirSync(traces, { recursive: true });
   const capture = await measureCases(orderOf(fits, device, typed, traces), {
     runner: device.runner,
     recordPath,
-    scratch: session.scratch,
+    scratch: recording.scratch,
     host,
     signal,
     onProgress: ({ case: at, done: count, total }) => {
       done.add(at);
       progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${at}`);
     },
-    onRows: ({ telemetry, memory }) => {
-      for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
-      for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
-    },
+    onRows: recording.append,
   });
   if (done.size === 0 && !existsSync(recordPath)) throw nothingMeasured(capture);
   return capture;

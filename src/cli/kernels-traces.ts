@@ -6,7 +6,7 @@ import type { Issue } from '../model/document.js';
 import type { KernelPlan } from '../model/documents/kernels.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import type { SessionWriter } from '../session/create.js';
+import type { SessionFiles } from '../session/session-files.js';
 import { importCaptures } from './import-captures.js';
 import { host } from './kernels-order.js';
 
@@ -26,7 +26,7 @@ const lost = ({ code, severity }: Issue) => severity !== 'info' && code !== 'no_
 
 /** Traces of --trace through their importers; one that cannot be read costs itself only. */
 export async function keepTraces(
-  session: SessionWriter,
+  session: SessionFiles,
   { command, redact }: { command: string[]; redact: (text: string) => string },
 ): Promise<KeptTraces> {
   const folder = join(session.scratch, traceFolder);

@@ -1,24 +1,13 @@
-import process from 'node:process';
 import { runMemory, type MemoryRun } from '../capture/memory/run-memory.js';
 import type { MemoryTarget } from '../capture/memory/where.js';
-import { monotonicNs } from '../capture/record-writer.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import { findPreset } from '../llm/presets.js';
 import { benchPoint, type BenchPoint } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
 import type { EngineRequest } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
 import type { MemoryPlan } from '../model/memory-plan.js';
-import {
-  redactCommand,
-  redactJson,
-  redactText,
-  secretsOfCommand,
-  secretsOfEnvironment,
-} from '../model/redaction.js';
-import { createSession, type SessionWriter } from '../session/create.js';
-import { ensureWritable, homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { redactJson } from '../model/redaction.js';
+import { ensureWritable } from '../session/home.js';
 import { loadEngine } from './bench-engines.js';
 import { planOf, workloadOf } from './bench-manifest.js';
 import { chooseMemoryEngine } from './memory-engine.js';
@@ -28,6 +17,7 @@ import type { MemoryTyped } from './memory-options.js';
 import { engineRequest, memoryAsked, type MemoryAsked } from './memory-request.js';
 import { openTarget } from './memory-target.js';
 import type { Progress } from './progress.js';
+import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 
 export interface KeptMemory {
   id: string;
@@ -65,20 +55,21 @@ export async function runMemorySession(
   const { request, config, issues: told } = engineRequest(typed, typedFor, engine);
   const asked = { ...typedFor, config };
   const issues = [...chosen, ...told];
-  const session = await createSession({
+  const plan = {
     label: `memory-${config.model}`,
     kind: 'memory',
     name: typed.name ?? null,
     tags: typed.tag,
-  });
+    doing: 'keep the memory profile',
+  };
   let target: MemoryTarget | null = null;
-  try {
+  const kept = await recordSession(plan, async (recording) => {
     target = await openTarget({
       engine,
       request,
       container: typed.container ?? null,
       url: typed.url ?? null,
-      scratch: session.scratch,
+      scratch: recording.scratch,
       signal,
       onProgress: (step, detail) => progress.update(step, detail),
       loadEngine: (name) =>
@@ -97,7 +88,6 @@ export async function runMemorySession(
       });
     }
     progress.done(wordsOf(target, config));
-    const begun = { originNs: monotonicNs(), startedAt: new Date() };
     const run = await runMemory({
       target,
       point,
@@ -109,16 +99,16 @@ export async function runMemorySession(
       runs: typed.runs,
       snapshot: typed.snapshot === true,
       timeoutS: typed.timeout ?? null,
-      scratch: session.scratch,
+      scratch: recording.scratch,
       host,
-      originNs: begun.originNs,
+      originNs: recording.originNs,
       signal,
       onProgress: (event) => showEvent(progress, event),
     });
     progress.done(run.failure ? `ended early: ${run.failure.parts.what}` : 'measured');
     const modelConfig = target.prepared.workload.model ? null : await configOf(asked.model);
     progress.update('keeping the session');
-    const kept = await keep(session, {
+    const recorded = await memoryRecorded(recording, {
       typed,
       asked,
       request,
@@ -127,17 +117,12 @@ export async function runMemorySession(
       run,
       issues,
       modelConfig,
-      ...begun,
     });
-    progress.done('session kept', kept.id);
     const interrupted = run.bench.stopped;
-    return { ...kept, interrupted, failure: interrupted ? null : run.failure };
-  } catch (error) {
-    await session.abandon();
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the memory profile', home: true });
-  } finally {
-    await target?.close();
-  }
+    return { ...recorded, found: { interrupted, failure: interrupted ? null : run.failure } };
+  }).finally(() => target?.close());
+  progress.done('session kept', kept.id);
+  return kept;
 }
 
 /** Dimensions without asking anybody; null where this machine does not know them. */
@@ -159,52 +144,34 @@ interface Measured {
   run: MemoryRun;
   issues: Issue[];
   modelConfig: Record<string, unknown> | null;
-  originNs: number;
-  startedAt: Date;
 }
 
-async function keep(session: SessionWriter, measured: Measured): Promise<{ id: string; folder: string }> {
-  const { typed, request, point, target, run, issues, originNs, startedAt } = measured;
-  const words = process.argv.slice(2);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
-  const redact = (text: string) => redactText(text, secrets);
-  const imported = await importMemory(session, run, target, { host, originMonotonicNs: originNs, secrets });
+async function memoryRecorded(recording: Recording, measured: Measured): Promise<Recorded> {
+  const { files, originNs, secrets, redact } = recording;
+  const { typed, request, point, target, run, issues } = measured;
+  const imported = await importMemory(files, run, target, { host, originMonotonicNs: originNs, secrets });
   const prepared = {
     request,
     parts: ['latency' as const],
     points: [point],
     variants: [run.bench.executions[0]!.variant],
   };
-  const plans = {
-    'bench-plan': planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed }),
-    'memory-plan': planFor(measured),
-  };
-  for (const [kind, plan] of Object.entries(plans)) {
-    const text = JSON.stringify(redactJson(plan, redact), null, 2);
-    await session.addArtifact(Buffer.from(text), { kind, captureId: null, name: `${kind}.json` });
-  }
-  const environment = describeEnvironment();
+  const plan = planOf(prepared, { launches: 1, runs: typed.runs, seed: typed.seed });
+  await recording.keepJson('bench-plan', redactJson(plan, redact));
+  await recording.keepJson('memory-plan', redactJson(planFor(measured), redact));
   const workload = workloadOf(prepared, imported.model);
-  const { config } = measured.asked;
-  return session.finish(
-    {
-      title: redact(`memory · ${wordsOf(target, config)}`),
-      status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
-      started_at: startedAt.toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: run.bench.clockPairs,
-      command: redactCommand(['inferscope', ...words], secrets),
-      workload: { ...workload, engine: redactJson(workload.engine, redact) },
-      hardware: { ...environment.hardware, ...run.bench.facts.hardware },
-      software: { ...environment.software, ...run.bench.facts.software },
-      executions: imported.executions,
-      captures: imported.captures,
-    },
-    [...issues, ...imported.issues, ...environment.issues].map((issue) => ({
-      ...issue,
-      text: redact(issue.text),
-    })),
-  );
+  const { hardware, software } = run.bench.facts;
+  return {
+    title: `memory · ${wordsOf(target, measured.asked.config)}`,
+    status: run.bench.stopped ? 'interrupted' : run.failure ? 'failed' : 'complete',
+    clockPairs: run.bench.clockPairs,
+    workload: { ...workload, engine: redactJson(workload.engine, redact) },
+    hardware,
+    software,
+    executions: imported.executions,
+    captures: imported.captures,
+    issues: [...issues, ...imported.issues],
+  };
 }
 
 function planFor(measured: Measured): MemoryPlan {

@@ -1,7 +1,5 @@
 import { basename } from 'node:path';
-import process from 'node:process';
 import { InferscopeError } from '../model/errors.js';
-import { redactCommand, redactText, secretsOfEnvironment } from '../model/redaction.js';
 import { importCaptures } from './import-captures.js';
 import { interruptible } from './interrupt.js';
 import { openMonitorSession } from './monitor-session.js';
@@ -10,35 +8,29 @@ import type { MonitorCommandOptions } from './monitor.js';
 /** Sums up recordings of nvidia-smi. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
 export async function monitorFiles(paths: string[], options: MonitorCommandOptions): Promise<void> {
   const session = await openMonitorSession(options.name ?? 'nvidia-smi', options);
-  const secrets = secretsOfEnvironment(process.env);
+  const { files, redact } = session.recording;
   try {
     const imported = await interruptible((signal) =>
       importCaptures(
-        session.writer,
+        files,
         paths.map((path) => ({ path })),
-        { stageNames: [], redact: (text) => redactText(text, secrets), keepRaw: true, signal },
+        { stageNames: [], redact, keepRaw: true, signal },
       ),
     );
     const other = imported.captures.findIndex(({ importer }) => !importer.startsWith('nvidia-smi'));
     if (other >= 0) throw noRecording(paths[other]!, imported.captures[other]!.importer);
     const began = imported.zeroRealtimeNs;
     const name = imported.hardware['gpu_name'];
-    await session.conclude(
-      {
-        title: `${paths.map((path) => basename(path)).join(', ')}${typeof name === 'string' ? ` · ${name}` : ''}`,
-        status: 'complete',
-        started_at: (began === null ? new Date() : new Date(Number(began / 1_000_000n))).toISOString(),
-        ended_at: new Date().toISOString(),
-        clock_pairs: [],
-        command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
-        workload: null,
-        hardware: imported.hardware,
-        software: imported.software,
-        executions: imported.executions,
-        captures: imported.captures,
-      },
-      imported.issues,
-    );
+    await session.conclude({
+      title: `${paths.map((path) => basename(path)).join(', ')}${typeof name === 'string' ? ` · ${name}` : ''}`,
+      status: 'complete',
+      elsewhere: { startedAt: began === null ? new Date() : new Date(Number(began / 1_000_000n)) },
+      hardware: imported.hardware,
+      software: imported.software,
+      executions: imported.executions,
+      captures: imported.captures,
+      issues: imported.issues,
+    });
   } catch (error) {
     await session.abandon();
     throw error;

@@ -41,7 +41,6 @@ export async function monitorProgram(command: string[], options: MonitorCommandO
         start_ns: end.start_ns,
         end_ns: end.end_ns,
       },
-      secrets,
     });
   } catch (error) {
     await abandon(recording);
@@ -63,7 +62,7 @@ function run(
   signal: AbortSignal,
   kill: AbortSignal,
 ): Promise<ProgramEnd> {
-  const { scratch } = recording.session.writer;
+  const { scratch } = recording.session.recording;
   return runProgram({
     file: file!,
     args,
@@ -84,8 +83,8 @@ function run(
 
 async function keepLogs({ session }: Recording, secrets: string[]): Promise<void> {
   for (const kind of ['stdout', 'stderr']) {
-    const path = join(session.writer.scratch, `${kind}.log`);
-    await session.writer.addArtifact(path, {
+    const path = join(session.recording.scratch, `${kind}.log`);
+    await session.recording.files.addArtifact(path, {
       kind,
       captureId: null,
       name: redactText(`${kind}.log`, secrets),

@@ -1,13 +1,11 @@
-import process from 'node:process';
-import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
+import { monotonicClock, monotonicNs } from '../model/clock.js';
 import type { DeviceRows } from '../capture/run/device-sampler.js';
 import { startWatch, type Watch, type WatchEnd } from '../capture/monitor/watch.js';
 import { gpuFacts, openGpus, type Gpus, type GpusOpened } from '../capture/telemetry-gpus.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import type { Document, Issue } from '../model/document.js';
 import type { MonitorPlan, MonitorResult } from '../model/documents/monitor.js';
 import { InferscopeError } from '../model/errors.js';
-import { redactCommand, redactText } from '../model/redaction.js';
+import { redactCommand } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 import { openDisplay, type Display } from './monitor-display.js';
 import { openMonitorSession, type MonitorSession } from './monitor-session.js';
@@ -30,7 +28,6 @@ export interface RecordingEnd {
   title: string;
   status: 'complete' | 'interrupted' | 'failed';
   program: MonitorPlan['program'];
-  secrets: readonly string[];
 }
 
 /** The execution that samples belong to. */
@@ -58,71 +55,57 @@ export async function startRecording(
     gpus?.close();
     throw error;
   });
-  const originNs = monotonicNs();
-  const zero = { monotonic_ns: String(originNs), realtime_ns: realtimeNs() };
+  const { recording } = session;
+  const { originNs, secrets } = recording;
   const keys = { execution_id: executionId, host: 'localhost' };
   const watch = startWatch({ gpus, hz: options.hz, keys, pid: options.pid ?? null });
   const display = openDisplay(
     titleOf(gpus, options.hz),
     options.quiet === true || options.json === true || !shown,
   );
-  const append = (rows: DeviceRows) => session.append(rows, originNs);
 
   return {
     watch,
     session,
-    append,
-    untilEnd: (ended) => eachSecond(watch, append, display, originNs, ended),
-    async conclude({ title, status, program, secrets }) {
+    append: recording.append,
+    untilEnd: (ended) => eachSecond(watch, recording.append, display, originNs, ended),
+    async conclude({ title, status, program }) {
       const end = watch.stop();
       gpus?.close();
-      append(end);
+      recording.append(end);
       const plan = planOf(gpus, reason, end, options, program, originNs);
-      await session.writer.addArtifact(Buffer.from(JSON.stringify(plan, null, 2)), {
-        kind: 'monitor',
-        captureId: null,
-        name: 'monitor.json',
-      });
-      const environment = describeEnvironment();
+      await recording.keepJson('monitor', plan);
       const facts = gpuFacts(gpus);
       const capture = (capture_id: string, name: string) => ({
         capture_id,
         execution_id: executionId,
         tool: { name, version: toolVersion },
         importer: 'sampler',
-        clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+        clock: monotonicClock,
       });
       const none: Issue[] = reason
         ? [{ code: 'no_gpu', severity: 'info', text: `No GPU was read. ${reason.text}` }]
         : [];
-      return session.conclude(
-        {
-          title: redactText(title, secrets).slice(0, 120),
-          status,
-          started_at: new Date(Number(BigInt(zero.realtime_ns) / 1_000_000n)).toISOString(),
-          ended_at: new Date().toISOString(),
-          clock_pairs: [zero, { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() }],
-          command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
-          workload: null,
-          hardware: { ...environment.hardware, ...facts.hardware },
-          software: { ...environment.software, ...facts.software },
-          executions: [
-            {
-              execution_id: executionId,
-              purpose: 'clean',
-              command: redactCommand(program?.command ?? [], secrets),
-              exit_code: program?.exit_code ?? null,
-              start_ns: program ? program.start_ns - originNs : 0,
-              end_ns: (program?.end_ns ?? monotonicNs()) - originNs,
-            },
-          ],
-          captures: [
-            ...(gpus ? [capture('gpus', `inferscope sampler (${gpus.source})`)] : []),
-            capture('host', 'inferscope host sampler'),
-          ],
-        },
-        [...none, ...end.issues, ...environment.issues],
-      );
+      return session.conclude({
+        title,
+        status,
+        ...facts,
+        executions: [
+          {
+            execution_id: executionId,
+            purpose: 'clean',
+            command: redactCommand(program?.command ?? [], [...secrets]),
+            exit_code: program?.exit_code ?? null,
+            start_ns: program ? program.start_ns - originNs : 0,
+            end_ns: (program?.end_ns ?? monotonicNs()) - originNs,
+          },
+        ],
+        captures: [
+          ...(gpus ? [capture('gpus', `inferscope sampler (${gpus.source})`)] : []),
+          capture('host', 'inferscope host sampler'),
+        ],
+        issues: [...none, ...end.issues],
+      });
     },
     async abandon() {
       watch.stop();

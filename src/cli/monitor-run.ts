@@ -1,5 +1,4 @@
 import process from 'node:process';
-import { secretsOfEnvironment } from '../model/redaction.js';
 import { leaveAtOnce, stopSignals } from './interrupt.js';
 import { startRecording, type Recording } from './monitor-recording.js';
 import type { MonitorCommandOptions } from './monitor.js';
@@ -23,12 +22,7 @@ export async function monitorLive(options: MonitorCommandOptions): Promise<void>
     recording = await startRecording(options.name ?? 'monitor', options, true);
     if (options.duration !== undefined) timer = setTimeout(stop, options.duration);
     await recording.untilEnd(ended);
-    await recording.conclude({
-      title: 'GPUs and host',
-      status: 'complete',
-      program: null,
-      secrets: secretsOfEnvironment(process.env),
-    });
+    await recording.conclude({ title: 'GPUs and host', status: 'complete', program: null });
   } catch (error) {
     await recording?.abandon();
     throw error;

@@ -1,10 +1,9 @@
 import { join } from 'node:path';
 import process from 'node:process';
 import { analyzeMonitor } from '../analyze/monitor/monitor.js';
-import type { DeviceRows } from '../capture/run/device-sampler.js';
-import type { Document, Issue } from '../model/document.js';
+import type { Document } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
-import { createSession, type SessionSummary, type SessionWriter } from '../session/create.js';
+import { openRecording, type OpenRecording, type Recorded } from '../record/record-session.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { createScratchFolder } from '../session/scratch-folder.js';
@@ -15,10 +14,9 @@ import { reportPath, writePage } from './report-file.js';
 
 /** A session that is kept, or one in a temporary folder that lives until its summary is made. */
 export interface MonitorSession {
-  writer: SessionWriter;
-  append(rows: DeviceRows, originNs: number): void;
+  recording: OpenRecording;
   /** Ends the session and prints summary or document. @returns the document */
-  conclude(summary: SessionSummary, issues: Issue[]): Promise<Document<MonitorResult>>;
+  conclude(recorded: Recorded): Promise<Document<MonitorResult>>;
   abandon(): Promise<void>;
 }
 
@@ -30,20 +28,22 @@ export async function openMonitorSession(
   const temporary = kept ? null : createScratchFolder();
   const home = temporary ? homeFolders({ ...process.env, INFERSCOPE_HOME: temporary.path }) : homeFolders();
   const removeHome = () => temporary?.remove();
-  const settings = { label, kind: 'monitor', name: options.name ?? null, tags: options.tag, home };
-  const writer = await createSession(settings).catch((error: unknown) => {
+  const recording = await openRecording({
+    label,
+    kind: 'monitor',
+    name: options.name ?? null,
+    tags: options.tag,
+    home,
+    doing: 'keep the recording',
+  }).catch((error: unknown) => {
     removeHome();
     throw error;
   });
   return {
-    writer,
-    append({ telemetry, memory }, originNs) {
-      for (const row of telemetry) writer.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
-      for (const row of memory) writer.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
-    },
-    async conclude(summary, issues) {
+    recording,
+    async conclude(recorded) {
       try {
-        const { id } = await writer.finish(summary, issues);
+        const { id } = await recording.finish(recorded);
         const thresholds = { idlePercent: options.idleBelow, idleMs: options.idleFor };
         const document = await analyzeMonitor(await openSession(id, home), thresholds);
         if (!kept) document.data.session.id = null;
@@ -62,7 +62,7 @@ export async function openMonitorSession(
       }
     },
     async abandon() {
-      await writer.abandon();
+      await recording.abandon();
       removeHome();
     },
   };

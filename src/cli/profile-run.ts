@@ -1,16 +1,14 @@
 import { join } from 'node:path';
-import process from 'node:process';
 import { fitsInMemory } from '../capture/onnx/memory-need.js';
 import { analyzeProfile } from '../analyze/profile.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import { captureProfile, type ProfileCapture, type ProfileProgress } from '../capture/onnx/profile.js';
-import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
 import { defaultThreads } from '../engines/onnx/decoder.js';
 import type { OnnxModel } from '../engines/onnx/onnx-model.js';
 import { resolveModel } from '../engines/onnx/model-source.js';
 import { loadOnnxRuntime } from '../engines/onnx/runtime.js';
 import { detectCpu } from '../hardware/cpu.js';
-import { describeEnvironment, packageVersion } from '../hardware/environment.js';
+import { packageVersion } from '../hardware/environment.js';
 import type { Document } from '../model/document.js';
 import type { ExplainResult } from '../model/documents/explain.js';
 import type { ProfileResult } from '../model/documents/profile.js';
@@ -18,7 +16,6 @@ import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Workload } from '../model/manifest.js';
 import { engineWords, modelWords, plural, shapeWords } from '../report/words.js';
-import { createSession } from '../session/create.js';
 import { ensureWritable, homeFolders, type Home } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
@@ -26,6 +23,7 @@ import { importProfile } from './profile-import.js';
 import { startProgress, type Progress } from './progress.js';
 import { ensureReportPath, reportPath, writeReport } from './report-file.js';
 import { explanationOf } from './session-summary.js';
+import { type SavedSession, recordSession } from '../record/record-session.js';
 
 export interface ProfileCommandOptions {
   model: string;
@@ -97,7 +95,7 @@ async function profile(
   const workload = workloadOf(model, options, threads);
   progress.done(modelWords(workload), `${engineWords(workload)} · ${shapeWords(workload)}`);
 
-  const { kept, capture } = await measureAndKeep(
+  const { capture, ...kept } = await measureAndKeep(
     options,
     { model, threads, workload, home },
     signal,
@@ -131,18 +129,16 @@ async function measureAndKeep(
   run: { model: OnnxModel; threads: number; workload: Workload; home: Home },
   signal: AbortSignal,
   progress: Progress,
-): Promise<{ kept: { id: string; folder: string }; capture: ProfileCapture }> {
+): Promise<SavedSession & { capture: ProfileCapture }> {
   const { model, threads, workload, home } = run;
-  const session = await createSession({
+  const plan = {
     label: model.name,
     kind: 'profile',
     name: options.name ?? null,
     tags: options.tag,
-  });
-  try {
-    const originMonotonicNs = monotonicNs();
-    const startedAt = new Date();
-    const firstPair = clockPair();
+    doing: 'keep the profile',
+  };
+  return recordSession(plan, async (recording) => {
     const roofline = await measureRoofline(home.cache, threads, options, signal, progress);
     const capture = await captureProfile({
       model,
@@ -153,7 +149,7 @@ async function measureAndKeep(
       seed: options.seed,
       launches: options.launches,
       repeats: options.runs,
-      scratch: session.scratch,
+      scratch: recording.scratch,
       host: 'localhost',
       signal,
       onProgress: (event) => showProgress(progress, event),
@@ -161,29 +157,20 @@ async function measureAndKeep(
     if (capture.clean.timedRepeats === 0) throw capture.failure ?? nothingMeasured();
     progress.done('measured', measuredWords(capture));
     progress.update('keeping the session');
-    const imported = await importProfile(session, capture, { originMonotonicNs, roofline });
-    const environment = describeEnvironment();
-    const kept = await session.finish(
-      {
-        title: `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`,
-        status: capture.failure !== null ? 'failed' : capture.stopped ? 'interrupted' : 'complete',
-        started_at: startedAt.toISOString(),
-        ended_at: new Date().toISOString(),
-        clock_pairs: [firstPair, clockPair()],
-        command: ['inferscope', ...process.argv.slice(2)],
-        workload,
-        hardware: environment.hardware,
-        software: environment.software,
-        executions: imported.executions,
-        captures: imported.captures,
-      },
-      [...imported.issues, ...rooflineIssues(roofline), ...environment.issues],
-    );
-    return { kept, capture };
-  } catch (error) {
-    await session.abandon();
-    throw error;
-  }
+    const imported = await importProfile(recording.files, capture, {
+      originMonotonicNs: recording.originNs,
+      roofline,
+    });
+    return {
+      title: `${modelWords(workload)} · ${engineWords(workload)} · ${shapeWords(workload)}`,
+      status: capture.failure !== null ? 'failed' : capture.stopped ? 'interrupted' : 'complete',
+      workload,
+      executions: imported.executions,
+      captures: imported.captures,
+      issues: [...imported.issues, ...rooflineIssues(roofline)],
+      found: { capture },
+    };
+  });
 }
 
 function checkLengths(model: OnnxModel, { inputLen, outputLen }: ProfileCommandOptions): void {
@@ -263,8 +250,4 @@ function nothingMeasured(): InferscopeError {
     why: 'There is nothing to keep yet, so no session was made.',
     fix: 'Run it again, with fewer --launches or a shorter --output-len if it takes too long.',
   });
-}
-
-function clockPair() {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

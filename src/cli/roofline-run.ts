@@ -16,8 +16,9 @@ import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
 import { type Progress, startProgress } from './progress.js';
-import { keepRooflineSession, openRooflineSession, type RooflineSession } from './roofline-session.js';
+import { keepRooflineSession, openRooflineSession } from './roofline-session.js';
 import type { RooflineCommandOptions } from './roofline.js';
+import type { OpenRecording } from '../record/record-session.js';
 
 /** Measures, or reads from the cache, what was asked for; prints it. */
 export async function runRoofline(options: RooflineCommandOptions): Promise<void> {
@@ -109,14 +110,14 @@ async function measureGpus(
       return { gpu: null, issue: plain ? null : notMeasured(reason.text) };
     }
   }
-  let session: RooflineSession | null = null;
+  let session: OpenRecording | null = null;
   try {
     session = recorded ? await openRooflineSession(options) : null;
     const gpu = await gpuRoofline({
       python: options.python ?? null,
       cacheDir: home.cache,
       fresh: options.fresh === true || recorded,
-      scratch: session?.writer.scratch ?? null,
+      scratch: session?.scratch ?? null,
       signal,
       onProgress: ({ done, total, label }) =>
         progress.update('measuring the GPUs', `${done}/${total} ${label}`),
@@ -125,14 +126,14 @@ async function measureGpus(
     if (session) await keepAndReport(session, gpu, signal.aborted);
     return { gpu, issue: null };
   } catch (error) {
-    await session?.writer.abandon();
+    await session?.abandon();
     if (asked || !(error instanceof InferscopeError) || error.code !== 'E_ENGINE_MISSING') throw error;
     return { gpu: null, issue: notMeasured(`${error.parts.what}. ${error.parts.fix}`) };
   }
 }
 
 async function keepAndReport(
-  session: RooflineSession,
+  session: OpenRecording,
   gpu: MeasuredGpuRoofline,
   stopped: boolean,
 ): Promise<void> {

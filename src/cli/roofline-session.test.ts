@@ -20,7 +20,7 @@ test('every case is a row, the sensors are beside it, and the roofline is what a
   const at = session.originNs;
   const fast = gemmCase({ dtype: 'bfloat16', m: 8192, n: 8192, k: 8192 });
   const none = gemmCase({ dtype: 'float8', m: 8192, n: 8192, k: 8192 });
-  const recordPath = join(session.writer.scratch, 'record.jsonl');
+  const recordPath = join(session.scratch, 'record.jsonl');
   const lines = [
     measuredLine(fast, [1.4e6, 1.4e6], { t_ns: at + 1e9, end_ns: at + 2e9 }),
     unmeasuredLine(none, 'unsupported', 'no float8 here'),

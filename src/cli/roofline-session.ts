@@ -1,41 +1,35 @@
 import { existsSync } from 'node:fs';
-import process from 'node:process';
 import { gpuRooflineArtifact } from '../analyze/roofs.js';
 import type { MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
-import { monotonicNs, realtimeNs } from '../capture/record-writer.js';
-import { describeEnvironment, type Fact } from '../hardware/environment.js';
+import { type Fact } from '../hardware/environment.js';
 import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution } from '../model/manifest.js';
-import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
-import { createSession, type SessionWriter } from '../session/create.js';
 import type { RooflineCommandOptions } from './roofline.js';
+import { type OpenRecording, openRecording } from '../record/record-session.js';
+import { monotonicClock } from '../model/clock.js';
 
-export interface RooflineSession {
-  writer: SessionWriter;
-  startedAt: Date;
-  originNs: number;
-  pair: { monotonic_ns: string; realtime_ns: string };
-}
-
-export async function openRooflineSession({ name, tag }: RooflineCommandOptions): Promise<RooflineSession> {
-  const writer = await createSession({ label: 'gpus', kind: 'roofline', name: name ?? null, tags: tag });
-  return { writer, startedAt: new Date(), originNs: monotonicNs(), pair: clockPair() };
-}
-
-const monotonic = { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 };
+export const openRooflineSession = ({ name, tag }: RooflineCommandOptions): Promise<OpenRecording> =>
+  openRecording({
+    label: 'gpus',
+    kind: 'roofline',
+    name: name ?? null,
+    tags: tag,
+    doing: 'keep the roofline',
+  });
 
 /** Every case as a row of `microbenchmarks`, the sensors beside, the record files, and the roofline itself. @returns its id */
 export async function keepRooflineSession(
-  { writer, startedAt, originNs, pair }: RooflineSession,
-  { roofline, recording }: MeasuredGpuRoofline,
+  recording: OpenRecording,
+  { roofline, recording: measured }: MeasuredGpuRoofline,
   stopped: boolean,
 ): Promise<string> {
+  const { files, originNs } = recording;
   const executions: Execution[] = [];
   const captures: Capture[] = [];
   const issues: Issue[] = [...roofline.issues];
-  for (const capture of recording?.captures ?? []) {
+  for (const capture of measured?.captures ?? []) {
     const { execution_id } = capture.order;
     executions.push({
       execution_id,
@@ -50,54 +44,35 @@ export async function keepRooflineSession(
       execution_id,
       tool: { name: tool, version: toolVersion },
       importer,
-      clock: monotonic,
+      clock: monotonicClock,
     });
     for (const id of capture.sampled) captures.push(of(id, 'inferscope GPU sampler', 'device-sampler'));
     if (!existsSync(capture.recordPath)) continue;
     const capture_id = `${execution_id}-record`;
     const zero = { realtime_ns: null, monotonic_ns: originNs };
     const context = { execution_id, capture_id, host: 'localhost', zero };
-    const record = await recordImporter.load(capture.recordPath, writer, context);
+    const record = await recordImporter.load(capture.recordPath, files, context);
     captures.push(of(capture_id, 'inferscope', recordImporter.name));
     issues.push(...record.issues);
-    await writer.addArtifact(capture.recordPath, {
+    await files.addArtifact(capture.recordPath, {
       kind: 'record',
       captureId: capture_id,
       name: `${execution_id}.jsonl`,
     });
   }
-  for (const row of recording?.telemetry ?? [])
-    writer.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
-  for (const row of recording?.memory ?? [])
-    writer.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
-  await writer.addArtifact(Buffer.from(JSON.stringify(roofline, null, 2)), {
-    kind: gpuRooflineArtifact,
-    captureId: null,
-    name: 'roofline-gpu.json',
-  });
-  const environment = describeEnvironment();
+  if (measured) recording.append(measured);
+  await recording.keepJson(gpuRooflineArtifact, roofline, 'roofline-gpu.json');
   const names = roofline.gpus.map(({ name }) => name);
   const title = `roofline · ${[...new Set(names)].join(', ')}${names.length > 1 ? ` × ${names.length}` : ''} · ${roofline.framework}`;
-  const { id } = await writer.finish(
-    {
-      title: title.slice(0, 120),
-      status: stopped ? 'interrupted' : 'complete',
-      started_at: startedAt.toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: [pair, clockPair()],
-      command: redactCommand(['inferscope', ...process.argv.slice(2)], secretsOfEnvironment(process.env)),
-      workload: null,
-      hardware: { ...environment.hardware, ...gpuFacts(roofline.gpus) },
-      software: {
-        ...environment.software,
-        torch: roofline.framework.replace(/^torch /, ''),
-        nvidia_driver: roofline.driver,
-      },
-      executions,
-      captures,
-    },
-    [...issues, ...environment.issues],
-  );
+  const { id } = await recording.finish({
+    title,
+    status: stopped ? 'interrupted' : 'complete',
+    hardware: gpuFacts(roofline.gpus),
+    software: { torch: roofline.framework.replace(/^torch /, ''), nvidia_driver: roofline.driver },
+    executions,
+    captures,
+    issues,
+  });
   return id;
 }
 
@@ -115,8 +90,4 @@ function gpuFacts(gpus: MeasuredGpuRoofline['roofline']['gpus']): Record<string,
   };
   for (const { index, name } of gpus) if (name !== first?.name) facts[`gpu${index}_name`] = name;
   return facts;
-}
-
-function clockPair() {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

@@ -1,13 +1,13 @@
 import type { RunCapture, RunExecution } from '../capture/run/run-options.js';
 import { unseenKernels } from '../capture/run/unseen-kernels.js';
 import { noKernelsIssue } from '../import/importer.js';
-import { redactText } from '../model/redaction.js';
 import type { Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
-import type { SessionWriter } from '../session/create.js';
 import { importCaptures, type ImportedCaptures } from './import-captures.js';
 import type { Progress } from './progress.js';
 import { configuredStageNames } from './stage-names.js';
+import type { Recording } from '../record/record-session.js';
+import { monotonicClock } from '../model/clock.js';
 
 /**
  * Brings what the executions left behind into the session: logs as artifacts, captures through their importers,
@@ -15,13 +15,10 @@ import { configuredStageNames } from './stage-names.js';
  * `unread` is aborted.
  */
 export async function keepRun(
-  session: SessionWriter,
+  { files: session, zero, originNs, redact, append }: Recording,
   capture: RunCapture,
-  secrets: readonly string[],
   { progress, unread }: { progress: Progress; unread: AbortSignal },
 ): Promise<ImportedCaptures> {
-  const zero = capture.clockPairs[0]!;
-  const originNs = Number(zero.monotonic_ns);
   const executions = capture.executions.map((one) => executionRow(one, originNs));
   for (const { execution_id, files } of capture.executions) {
     for (const { path, kind } of files) {
@@ -43,7 +40,7 @@ export async function keepRun(
     {
       zero: { realtime_ns: BigInt(zero.realtime_ns), monotonic_ns: originNs },
       stageNames: await configuredStageNames(),
-      redact: (text) => redactText(text, secrets),
+      redact,
       keepRaw: true,
       tolerant: true,
       signal: unread,
@@ -54,7 +51,7 @@ export async function keepRun(
   const nsys = capture.executions.find(({ execution_id }) => execution_id === 'nsys');
   if (nsys && imported.issues.some(({ code }) => code === noKernelsIssue) && !capture.stopped)
     nsys.failure ??= unseenKernels(nsys);
-  for (const one of capture.executions) keepTelemetry(session, one, originNs, imported);
+  for (const one of capture.executions) keepTelemetry(append, one, imported);
   imported.issues.push(...capture.issues);
   return imported;
 }
@@ -72,13 +69,11 @@ function executionRow(one: RunExecution, originNs: number): Execution {
 }
 
 function keepTelemetry(
-  session: SessionWriter,
+  append: Recording['append'],
   { execution_id, telemetry, memory, issues, failure, timedOut, signal }: RunExecution,
-  originNs: number,
   imported: ImportedCaptures,
 ): void {
-  for (const row of telemetry) session.sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
-  for (const row of memory) session.sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+  append({ telemetry, memory });
   const captureIds = new Set([...telemetry, ...memory].map((row) => row.capture_id!));
   for (const capture_id of captureIds) {
     const ofGpus = capture_id.endsWith('-gpus');
@@ -87,7 +82,7 @@ function keepTelemetry(
       execution_id,
       tool: { name: `inferscope ${ofGpus ? 'GPU' : 'host'} sampler`, version: toolVersion },
       importer: ofGpus ? 'device-sampler' : 'host-sampler',
-      clock: { name: 'CLOCK_MONOTONIC', resolution_ns: 1, error_bound_ns: 0 },
+      clock: monotonicClock,
     });
   }
   imported.issues.push(...issues);

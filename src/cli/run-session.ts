@@ -4,13 +4,9 @@ import { defaultEvaluators, parseEvaluators } from '../capture/run/choose-evalua
 import { runEvaluators } from '../capture/run/run-evaluators.js';
 import type { RunCapture, RunOptions, RunProgress } from '../capture/run/run-options.js';
 import { shellExitCode } from '../capture/run/run-program.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { nestedSession } from '../model/outer-run.js';
-import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
-import { createSession, type SessionWriter } from '../session/create.js';
-import { homeFolders } from '../session/home.js';
-import { asStorageFailure } from '../session/storage-failure.js';
+import { redactCommand } from '../model/redaction.js';
 import { attachGpuRoofline } from './attach-roofline.js';
 import { workloadOf } from './import-run.js';
 import { reportError, talk, warn } from './output.js';
@@ -20,6 +16,7 @@ import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
 import type { RunCommandOptions } from './run.js';
 import { showSession } from './session-summary.js';
+import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
 
 /** `inferscope run`: the command under each evaluator → session → summary. Sets the exit code. */
 export async function runCommand(command: string[], options: RunCommandOptions): Promise<void> {
@@ -27,10 +24,9 @@ export async function runCommand(command: string[], options: RunCommandOptions):
   const chosen = asked.length > 0 ? { evaluators: asked, because: null } : await defaultEvaluators(command);
   if (chosen.because && !options.quiet)
     talk(`evaluator ${chosen.evaluators.join(', ')}: ${chosen.because} (--evaluator chooses)`);
-  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(command)];
   const kernels = options.ncuSession === undefined ? null : await hotKernelsOf(options.ncuSession);
   const kept = await interruptibleRun((interrupts) =>
-    recordAndKeep(command, options, { ...chosen, secrets, kernels }, interrupts),
+    recordAndKeep(command, options, { ...chosen, kernels }, interrupts),
   );
   if (!options.quiet) startProgress(false).done('session kept', kept.id);
   await conclude(kept, options);
@@ -38,7 +34,6 @@ export async function runCommand(command: string[], options: RunCommandOptions):
 
 interface Prepared {
   evaluators: RunOptions['evaluators'];
-  secrets: string[];
   kernels: RunOptions['kernels'];
 }
 
@@ -52,16 +47,17 @@ interface Kept {
 async function recordAndKeep(
   command: string[],
   options: RunCommandOptions,
-  { evaluators, secrets, kernels }: Prepared,
+  { evaluators, kernels }: Prepared,
   interrupts: RunInterrupts,
 ): Promise<Kept> {
-  const session = await createSession({
+  const plan = {
     label: options.name ?? programName(command),
     kind: 'run',
     name: options.name ?? null,
     tags: options.tag,
-  });
-  try {
+    doing: 'keep the session',
+  };
+  return recordSession(plan, async (recording) => {
     const capture = await runEvaluators({
       command,
       evaluators,
@@ -75,8 +71,8 @@ async function recordAndKeep(
         flops: options.torchFlops === true,
       },
       timeoutMs: options.timeout ?? null,
-      scratch: session.scratch,
-      secrets,
+      scratch: recording.scratch,
+      secrets: [...recording.secrets],
       stdout: options.json ? process.stderr : process.stdout,
       stderr: process.stderr,
       signal: interrupts.signal,
@@ -88,12 +84,12 @@ async function recordAndKeep(
       },
     });
     interrupts.enter('reading');
-    const id = await finish(session, capture, command, options, secrets, interrupts.unread);
-    return { id, capture, interrupted: interrupts.signal.aborted };
-  } catch (error) {
-    await session.abandon();
-    throw asStorageFailure(error, { path: homeFolders().root, doing: 'keep the session', home: true });
-  }
+    const recorded = await runRecorded(recording, capture, options, interrupts.unread);
+    const title = redactCommand(command, [...recording.secrets])
+      .join(' ')
+      .slice(0, 120);
+    return { ...recorded, title, found: { capture, interrupted: interrupts.signal.aborted } };
+  });
 }
 
 function ncuOptions(options: RunCommandOptions): RunOptions['ncu'] {
@@ -117,44 +113,28 @@ function tell(progress: RunProgress): void {
   }
 }
 
-async function finish(
-  session: SessionWriter,
+async function runRecorded(
+  recording: Recording,
   capture: RunCapture,
-  command: string[],
   options: RunCommandOptions,
-  secrets: string[],
   unread: AbortSignal,
-): Promise<string> {
+): Promise<Omit<Recorded, 'title'>> {
   const progress = startProgress(options.quiet === true);
-  const imported = await keepRun(session, capture, secrets, { progress, unread });
+  const imported = await keepRun(recording, capture, { progress, unread });
   progress.end();
-  const environment = describeEnvironment();
-  const hardware = { ...environment.hardware, ...capture.facts.hardware, ...imported.hardware };
-  const roofIssues = await attachGpuRoofline(session, hardware);
+  const hardware = { ...capture.facts.hardware, ...imported.hardware };
   const failed = capture.executions.some(({ failure }) => failure !== null);
-  const zero = capture.clockPairs[0]!;
-  const { id } = await session.finish(
-    {
-      title: redactCommand(command, secrets).join(' ').slice(0, 120),
-      status: capture.stopped || unread.aborted ? 'interrupted' : failed ? 'failed' : 'complete',
-      started_at: new Date(Number(BigInt(zero.realtime_ns) / 1_000_000n)).toISOString(),
-      ended_at: new Date().toISOString(),
-      clock_pairs: capture.clockPairs,
-      command: redactCommand(['inferscope', ...process.argv.slice(2)], secrets),
-      workload: workloadOf(imported, null),
-      hardware,
-      software: { ...environment.software, ...capture.facts.software, ...imported.software },
-      executions: imported.executions,
-      captures: imported.captures,
-    },
-    [...imported.issues, ...roofIssues, ...environment.issues].map((issue) => ({
-      ...issue,
-      text: redactText(issue.text, secrets),
-    })),
-  );
   for (const { code, text } of imported.issues)
     if (code === nestedSession && !options.quiet) talk(`— ${text}`);
-  return id;
+  return {
+    status: capture.stopped || unread.aborted ? 'interrupted' : failed ? 'failed' : 'complete',
+    workload: workloadOf(imported, null),
+    hardware,
+    software: { ...capture.facts.software, ...imported.software },
+    executions: imported.executions,
+    captures: imported.captures,
+    issues: [...imported.issues, ...(await attachGpuRoofline(recording.files, hardware))],
+  };
 }
 
 /** Summary or document of what was kept, then the failure, if any: stdout is whole in every case. */

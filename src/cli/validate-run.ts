@@ -1,18 +1,14 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import process from 'node:process';
 import { stripVTControlCharacters } from 'node:util';
 import { historyRow, validationArtifact } from '../analyze/validate/history.js';
 import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
 import { validateCsv } from '../export/validate-csv.js';
-import { describeEnvironment } from '../hardware/environment.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import { InferscopeError } from '../model/errors.js';
-import { redactCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { stampOf } from '../model/result-names.js';
-import { toolVersion } from '../model/version.js';
-import { createSession } from '../session/create.js';
+import { recordSession } from '../record/record-session.js';
 import { makeFolder } from '../session/home.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
@@ -34,7 +30,6 @@ export async function validate(
   asked: readonly string[],
   options: { tolerance: number; name?: string },
 ): Promise<Document<Validation>> {
-  const startedAt = new Date();
   const { profiles, ignored } = await readProfiles(asked);
   const data: Validation = {
     session: null,
@@ -51,46 +46,29 @@ export async function validate(
           },
         ]
       : [];
-  const session = await keep(data, startedAt, options, issues);
+  const session = await keep(data, options, issues);
   return document('validate', '1.0', { ...data, session }, issues);
 }
 
 async function keep(
   data: Validation,
-  startedAt: Date,
   { name, tolerance }: { tolerance: number; name?: string },
   issues: Issue[],
 ): Promise<NonNullable<Validation['session']>> {
-  const writer = await createSession({ label: 'calculator', kind: 'validate', name: name ?? null, tags: [] });
-  try {
-    await writer.addArtifact(Buffer.from(JSON.stringify(data, null, 2)), {
-      kind: validationArtifact,
-      captureId: null,
-      name: 'validation.json',
-    });
-    const environment = describeEnvironment();
+  const plan = {
+    label: 'calculator',
+    kind: 'validate',
+    name: name ?? null,
+    tags: [],
+    doing: 'keep the validation',
+  };
+  const { id, startedAt } = await recordSession(plan, async (recording) => {
+    await recording.keepJson(validationArtifact, data, 'validation.json');
     const { compared, within, rejected } = data.counts;
-    const { id } = await writer.finish(
-      {
-        title: `validate · ${within} of ${compared} within ${tolerance * 100} %${rejected > 0 ? `, ${rejected} rejected` : ''}`,
-        status: 'complete',
-        started_at: startedAt.toISOString(),
-        ended_at: new Date().toISOString(),
-        clock_pairs: [],
-        command: redactCommand(['inferscope', ...process.argv.slice(2)], secretsOfEnvironment(process.env)),
-        workload: null,
-        hardware: environment.hardware,
-        software: { ...environment.software, inferscope: toolVersion },
-        executions: [],
-        captures: [],
-      },
-      [...issues, ...environment.issues],
-    );
-    return { id, started_at: startedAt.toISOString() };
-  } catch (error) {
-    await writer.abandon();
-    throw error;
-  }
+    const title = `validate · ${within} of ${compared} within ${tolerance * 100} %${rejected > 0 ? `, ${rejected} rejected` : ''}`;
+    return { title, status: 'complete', issues, found: { startedAt: recording.startedAt } };
+  });
+  return { id, started_at: startedAt.toISOString() };
 }
 
 /**

@@ -7,7 +7,8 @@ import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { Row } from '../../model/tables.js';
 import { gpuFacts, type GpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { passOnRecord } from '../outer-run.js';
-import { monotonicNs, realtimeNs, recordWriter } from '../record-writer.js';
+import { recordWriter } from '../record-writer.js';
+import { clockPair, monotonicNs } from '../../model/clock.js';
 import { deviceMemoryCleared, deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startEta } from './eta.js';
 import { sampleLaunch } from './launch-samplers.js';
@@ -249,8 +250,4 @@ function nothingMeasured({ executions, stopped }: BenchCapture): InferscopeError
 function lastWords(execution: BenchExecution | undefined): string {
   const log = execution?.launches.at(-1)?.log?.trim();
   return log ? log.split('\n').slice(-5).join('\n') : 'The engine ended without a figure and without a word.';
-}
-
-function clockPair(): { monotonic_ns: string; realtime_ns: string } {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

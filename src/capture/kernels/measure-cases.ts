@@ -7,7 +7,7 @@ import type { KernelCase, KernelOrder } from '../../model/kernels.js';
 import { dropCutOffLine } from '../bench/record-file.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
 import { passOnRecord } from '../outer-run.js';
-import { monotonicNs, realtimeNs } from '../record-writer.js';
+import { clockPair, monotonicNs } from '../../model/clock.js';
 import { openGpus, type Gpus } from '../telemetry-gpus.js';
 import type { KernelCapture, KernelOptions } from './capture.js';
 import { otherProcesses, usedBeside } from './other-processes.js';
@@ -158,8 +158,4 @@ async function unkillable(signal: AbortSignal): Promise<{ failure: unknown; log:
   await new Promise((resolve) => signal.addEventListener('abort', resolve, { once: true }));
   await sleep(unkillableMs, undefined, { ref: false });
   return { failure: new Error('Its process does not end, not even by SIGKILL.'), log: null };
-}
-
-function clockPair(): { monotonic_ns: string; realtime_ns: string } {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import type { KernelCase, CaseOutcome } from '../../model/kernels.js';
-import { monotonicNs, recordWriter } from '../record-writer.js';
+import { recordWriter } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 
 /** Bytes of a record so far; 0 before it is begun. */
 export async function recordSize(path: string): Promise<number> {

@@ -4,7 +4,7 @@ import { messageOf } from '../../model/errors.js';
 import { toolJson } from '../amd-json.js';
 import { rocmSmiCards } from '../amd-rocm-smi.js';
 import { amdSmiMetric, amdSmiProcesses } from '../amd-smi.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import { docker } from './docker.js';
 import type { MemorySource } from './where.js';
 

@@ -10,7 +10,7 @@ import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/reco
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
 import { identifyGpuProcess, pidNamespace } from '../monitor/gpu-processes.js';
 import { passOnRecord } from '../outer-run.js';
-import { monotonicNs, realtimeNs } from '../record-writer.js';
+import { clockPair, monotonicNs } from '../../model/clock.js';
 import { deviceMemoryUsed } from '../run/memory-cleared.js';
 import { startDeviceSampler } from '../run/device-sampler.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
@@ -271,8 +271,4 @@ function troubleOf({ timed, troubles }: RecordedFacts, stopped: boolean): Infers
       ? 'Use a smaller --batch-size, --input-len, --output-len or --dtype; inferscope estimate --fits says what fits.'
       : 'Its log is among the artifacts of the session.',
   });
-}
-
-function clockPair(): { monotonic_ns: string; realtime_ns: string } {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

@@ -1,7 +1,7 @@
 import { readServerMetrics } from '../../load/server-metrics.js';
 import { smallPage } from '../../model/small-page.js';
 import type { Row } from '../../model/tables.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import type { MemorySource } from './where.js';
 
 /** The KV cache as a server was started with, from vllm:cache_config_info. */

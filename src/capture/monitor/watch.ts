@@ -3,7 +3,7 @@ import process from 'node:process';
 import type { Issue } from '../../model/document.js';
 import type { MonitorPlan } from '../../model/documents/monitor.js';
 import type { Row } from '../../model/tables.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import { startHostSampler, type HostSampler } from '../telemetry.js';
 import type { Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler, type DeviceNow, type DeviceRows } from '../run/device-sampler.js';

@@ -1,7 +1,7 @@
 import { argmax } from '../../engines/onnx/sampling.js';
 import type { Decoder } from '../../engines/onnx/decoder.js';
 import type { StageKind } from '../../model/record.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 
 export interface RecordedStage {
   kind: StageKind;

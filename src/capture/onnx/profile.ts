@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import { passOnRecord } from '../outer-run.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import type { WorkloadPlan, WorkloadProgress } from './plan.js';
 import { runWorkload, type WorkloadRun } from './run-workload.js';
 

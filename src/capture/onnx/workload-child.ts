@@ -1,7 +1,8 @@
 import process from 'node:process';
 import { openDecoder } from '../../engines/onnx/decoder.js';
 import { packageVersion } from '../../hardware/environment.js';
-import { monotonicNs, recordVariable, recordWriter, type RecordWriter } from '../record-writer.js';
+import { recordVariable, recordWriter, type RecordWriter } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import { serveEngineProcess } from './engine-process.js';
 import { measurePoints } from './measure-points.js';
 import type { WorkloadPlan, WorkloadProgress, WorkloadResult } from './plan.js';

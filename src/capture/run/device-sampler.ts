@@ -1,6 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import type { GpuDetails, GpuDevice, GpuProcess, GpuSample } from '../telemetry-gpu.js';
 import { startTicks } from '../telemetry-ticks.js';
 

@@ -4,7 +4,7 @@ import { basename, join } from 'node:path';
 import process from 'node:process';
 import type { Issue } from '../../model/document.js';
 import { redactCommand, redactText } from '../../model/redaction.js';
-import { monotonicNs, realtimeNs, recordVariable } from '../record-writer.js';
+import { recordVariable } from '../record-writer.js';
 import { startHostSampler } from '../telemetry.js';
 import { gpuFacts, openGpus, type Gpus } from '../telemetry-gpus.js';
 import { startDeviceSampler } from './device-sampler.js';
@@ -16,6 +16,7 @@ import { planExecutions, type PlannedExecution } from './plan-executions.js';
 import type { FileKind, RunCapture, RunExecution, RunOptions } from './run-options.js';
 import { runProgram, type ProgramEnd } from './run-program.js';
 import { engineProcesses } from './unseen-kernels.js';
+import { clockPair } from '../../model/clock.js';
 
 /**
  * Runs the command once for each evaluator, one after the other, and keeps what each left behind. Never throws for a
@@ -173,8 +174,4 @@ async function probeNotes(folder: string, secrets: readonly string[]): Promise<I
     severity: 'warning',
     text: `${line.charAt(0).toUpperCase()}${redactText(line.slice(1), secrets)}`,
   }));
-}
-
-function clockPair(): { monotonic_ns: string; realtime_ns: string } {
-  return { monotonic_ns: String(monotonicNs()), realtime_ns: realtimeNs() };
 }

@@ -4,7 +4,7 @@ import process from 'node:process';
 import { endWithUs } from '../../model/end-with-us.js';
 import { systemErrorCode } from '../../model/errors.js';
 import { processTree } from '../process-tree.js';
-import { monotonicNs } from '../record-writer.js';
+import { monotonicNs } from '../../model/clock.js';
 import { belowProfiler } from './below-profiler.js';
 import { teeOutput } from './tee-output.js';
 

@@ -1,0 +1,149 @@
+import process from 'node:process';
+import { describeEnvironment, type Fact } from '../hardware/environment.js';
+import { type ClockPair, clockPair } from '../model/clock.js';
+import type { Issue } from '../model/document.js';
+import type { Capture, Execution, Workload } from '../model/manifest.js';
+import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
+import type { Row } from '../model/tables.js';
+import { createSession, type NewSession, type SessionWriter } from '../session/create.js';
+import { homeFolders } from '../session/home.js';
+import type { SessionFiles } from '../session/session-files.js';
+import { asStorageFailure } from '../session/storage-failure.js';
+
+export interface RecordingPlan extends NewSession {
+  /** What a full disk prevents, for its message: "keep the benchmark". */
+  doing: string;
+}
+
+/** A session while it is recorded. Nothing of it is visible before the work is done. */
+export interface Recording {
+  files: SessionFiles;
+  /** A folder for tools to write into, removed at the end. */
+  scratch: string;
+  startedAt: Date;
+  /** The start: time 0 of the session. */
+  zero: ClockPair;
+  /** The same, CLOCK_MONOTONIC in ns. */
+  originNs: number;
+  /** Values that must not be written: of the environment's variables and of this command's options. */
+  secrets: readonly string[];
+  /** This command as it was typed, without its secrets. */
+  command: string[];
+  redact(text: string): string;
+  /** Samples whose times are CLOCK_MONOTONIC. */
+  append(rows: SampleRows): void;
+  /** Keeps a value of the session as a whole as `<kind>.json`, or under `name`. */
+  keepJson(kind: string, value: unknown, name?: string): Promise<void>;
+}
+
+export interface SampleRows {
+  telemetry: readonly Row<'telemetry'>[];
+  memory: readonly Row<'memory'>[];
+}
+
+/** What only the end of a recording knows. */
+export interface Recorded {
+  title: string;
+  status: 'complete' | 'interrupted' | 'failed';
+  workload?: Workload | null;
+  /** Facts that are added to those of this machine. */
+  hardware?: Record<string, Fact>;
+  software?: Record<string, Fact>;
+  executions?: Execution[];
+  captures?: Capture[];
+  issues?: Issue[];
+  /** At the start and at the end, where the recorder has pairs of its own. */
+  clockPairs?: ClockPair[];
+  /** When another machine recorded it: nothing of this machine, its clock and its time is a fact of the session. */
+  elsewhere?: { startedAt: Date };
+}
+
+export interface SavedSession {
+  id: string;
+  folder: string;
+}
+
+export interface OpenRecording extends Recording {
+  /** Makes the session visible, whole or not at all. */
+  finish(recorded: Recorded): Promise<SavedSession>;
+  /** Removes everything written. */
+  abandon(): Promise<void>;
+}
+
+const longestTitle = 160;
+
+/**
+ * Starts a session that this machine records: clock, secrets, this command.
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME: all before anything is measured
+ */
+export async function openRecording(plan: RecordingPlan): Promise<OpenRecording> {
+  const writer = await createSession(plan);
+  const first = clockPair();
+  const startedAt = new Date();
+  const originNs = Number(first.monotonic_ns);
+  const words = process.argv.slice(2);
+  const secrets = [...secretsOfEnvironment(process.env), ...secretsOfCommand(words)];
+  const redact = (text: string) => redactText(text, secrets);
+  const command = redactCommand(['inferscope', ...words], secrets);
+  return {
+    files: writer,
+    scratch: writer.scratch,
+    startedAt,
+    zero: first,
+    originNs,
+    secrets,
+    command,
+    redact,
+    append: (rows) => appendSamples(writer, rows, originNs),
+    async keepJson(kind, value, name = `${kind}.json`) {
+      const content = Buffer.from(JSON.stringify(value, null, 2));
+      await writer.addArtifact(content, { kind, captureId: null, name });
+    },
+    finish(recorded) {
+      const { elsewhere, issues = [] } = recorded;
+      const here = elsewhere ? null : describeEnvironment();
+      return writer.finish(
+        {
+          title: redact(recorded.title).slice(0, longestTitle),
+          status: recorded.status,
+          started_at: (elsewhere?.startedAt ?? startedAt).toISOString(),
+          ended_at: new Date().toISOString(),
+          clock_pairs: elsewhere ? [] : (recorded.clockPairs ?? [first, clockPair()]),
+          command,
+          workload: recorded.workload ?? null,
+          hardware: { ...here?.hardware, ...recorded.hardware },
+          software: { ...here?.software, ...recorded.software },
+          executions: recorded.executions ?? [],
+          captures: recorded.captures ?? [],
+        },
+        [...issues, ...(here?.issues ?? [])].map((issue) => ({ ...issue, text: redact(issue.text) })),
+      );
+    },
+    abandon: () => writer.abandon(),
+  };
+}
+
+function appendSamples({ sink }: SessionWriter, { telemetry, memory }: SampleRows, originNs: number): void {
+  for (const row of telemetry) sink.append('telemetry', { ...row, t_ns: row.t_ns! - originNs });
+  for (const row of memory) sink.append('memory', { ...row, t_ns: row.t_ns! - originNs });
+}
+
+/**
+ * Records a session with `work`: saved when it ends, removed when it throws.
+ * @returns the session, and what else `work` found
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL, E_SESSION_NAME, and what `work` throws
+ */
+export async function recordSession<T extends object>(
+  plan: RecordingPlan,
+  work: (recording: Recording) => Promise<Recorded & { found: T }>,
+): Promise<SavedSession & T> {
+  const recording = await openRecording(plan);
+  try {
+    const { found, ...recorded } = await work(recording);
+    return { ...(await recording.finish(recorded)), ...found };
+  } catch (error) {
+    await recording.abandon();
+    const { root } = plan.home ?? homeFolders();
+    throw asStorageFailure(error, { path: root, doing: plan.doing, home: true });
+  }
+}
