@@ -76,6 +76,8 @@ export interface GpuRoofs {
   /** What roof_share divides by: the measured peak; the data sheet's where nothing was measured. */
   roofFlops(dtype: PeakDType): Figure;
   roofBandwidth: Figure;
+  /** Whether both `roofFlops` and `roofBandwidth` were measured: one of a data sheet makes the roof the sheet's. */
+  roofsAreMeasured(dtype: PeakDType): boolean;
   /** Read bandwidth of the L2, measured only. */
   l2Bandwidth: Figure;
   l2Bytes: number | null;
@@ -145,6 +147,7 @@ export function gpuRoofs(
     mbuBandwidth: together(firstOf(sheetBandwidth, measuredBandwidth)),
     roofFlops: (dtype) => together(firstOf(measuredFlops(dtype), sheetFlops(dtype))),
     roofBandwidth: together(firstOf(measuredBandwidth, sheetBandwidth)),
+    roofsAreMeasured: (dtype) => measuredFlops(dtype).value !== null && measuredBandwidth.value !== null,
     l2Bandwidth: together(told(measured?.l2?.bytes_per_s, 'B/s')),
     l2Bytes: measured?.l2_bytes ?? null,
     launchNs: told(measured?.launch?.ns, 'ns'),

@@ -37,6 +37,7 @@ const returnNames: Record<number, string> = {
 };
 
 export const nvmlSuccess = 0;
+export const nvmlNoPermission = 4;
 export const nvmlInsufficientSize = 7;
 export const nvmlFunctionNotFound = 13;
 

@@ -1,7 +1,7 @@
 import type { LibraryHandle } from 'koffi';
 import { messageOf } from '../model/errors.js';
 import { bind, bindDeviceCalls, Words } from './nvml-calls.js';
-import { cudaVersionText, nvmlReturnName, nvmlSuccess } from './nvml-codes.js';
+import { cudaVersionText, nvmlNoPermission, nvmlReturnName, nvmlSuccess } from './nvml-codes.js';
 import { migHandles, openDevice } from './nvml-device.js';
 import type { GpuDevice, GpuSample } from './telemetry-gpu.js';
 
@@ -23,7 +23,7 @@ export interface Nvml {
 
 /** Why NVML cannot be used: koffi or the library did not load, or nvmlInit refused. */
 export interface NvmlReason {
-  code: 'library_missing' | 'koffi_failed' | 'symbol_missing' | 'init_failed';
+  code: 'library_missing' | 'koffi_failed' | 'symbol_missing' | 'no_permission' | 'init_failed';
   text: string;
 }
 
@@ -67,7 +67,10 @@ function initialize(library: LibraryHandle, name: string): NvmlOpened {
   const init = bind(library, ['nvmlInit_v2'], []); // 319
   if (!init) return refused('symbol_missing', `${name} has no nvmlInit_v2: it is not NVML`);
   const code = init();
-  if (code !== nvmlSuccess) return refused('init_failed', `nvmlInit_v2 answered ${nvmlReturnName(code)}`);
+  if (code !== nvmlSuccess) {
+    const reason = code === nvmlNoPermission ? 'no_permission' : 'init_failed';
+    return refused(reason, `nvmlInit_v2 answered ${nvmlReturnName(code)}`);
+  }
 
   const word = new Words();
   const countDevices = bind(library, ['nvmlDeviceGetCount_v2'], ['void *']); // 319

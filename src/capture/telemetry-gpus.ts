@@ -66,7 +66,7 @@ export async function openGpus(path = process.env['PATH'] ?? ''): Promise<GpusOp
       'no_gpu',
       `The NVIDIA driver answers and shows no GPU (CUDA_VISIBLE_DEVICES does not matter to it; a container may hide them).${amd}`,
     );
-  if (reason.text.includes('NO_PERMISSION')) return none('permission', `${reason.text}.${amd}`);
+  if (reason.code === 'no_permission') return none('permission', `${reason.text}.${amd}`);
   if (failures.length > 0) return none('failed', `No NVIDIA driver.${amd}`);
   if (reason.code === 'library_missing')
     return none(

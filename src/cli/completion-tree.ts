@@ -1,4 +1,5 @@
 import type { Argument, Command, Option } from 'commander';
+import { argumentWords, type OfferedWords, optionWords } from './completion-values.js';
 
 /** What may stand in one place of a command line. */
 export type Values =
@@ -34,10 +35,10 @@ function walk(command: Command, path: string): CompletionCommand[] {
     names: [command.name(), ...command.aliases()],
     description: command.summary() || command.description(),
     options: [
-      ...command.options.filter(({ hidden }) => !hidden).map(optionOf),
+      ...command.options.filter(({ hidden }) => !hidden).map((option) => optionOf(option, path)),
       { flags: ['-h', '--help'], description: 'display help for command', values: null },
     ],
-    arguments: command.registeredArguments.map(argumentOf),
+    arguments: command.registeredArguments.map((argument) => argumentOf(argument, path)),
   };
   const children = command.createHelp().visibleCommands(command);
   const below = children.filter((child) => command.commands.includes(child));
@@ -47,42 +48,30 @@ function walk(command: Command, path: string): CompletionCommand[] {
   ];
 }
 
-function optionOf(option: Option): CompletionOption {
+function optionOf(option: Option, path: string): CompletionOption {
   const name = /[<[]([^\]>.]+)/.exec(option.flags)?.[1];
+  const { argChoices, description, long, short, variadic } = option;
+  const known = argChoices ? { words: argChoices } : optionWords[`${path} ${long}`];
   return {
-    flags: [option.short, option.long].filter((flag) => flag !== undefined),
-    description: option.description,
-    values:
-      name === undefined ? null : valuesOf(name, option.argChoices, option.description, option.variadic),
+    flags: [short, long].filter((flag) => flag !== undefined),
+    description,
+    values: name === undefined ? null : valuesOf(name, known, fileOptions.has(long ?? ''), variadic),
   };
 }
 
-function argumentOf(argument: Argument) {
-  const { description, argChoices, variadic } = argument;
-  return { values: valuesOf(argument.name(), argChoices, description, false), variadic };
+function argumentOf(argument: Argument, path: string) {
+  const { argChoices, variadic } = argument;
+  const known = argChoices ? { words: argChoices } : argumentWords[`${path} ${argument.name()}`];
+  return { values: valuesOf(argument.name(), known, false, false), variadic };
 }
 
-function valuesOf(name: string, choices: string[] | undefined, description: string, many: boolean): Values {
+/** Options that take a file or folder, however their value is called. */
+const fileOptions = new Set(['--model', '--from-model', '--roofline']);
+
+function valuesOf(name: string, known: OfferedWords | undefined, isFile: boolean, many: boolean): Values {
   if (/^(selector|sessions?)$/.test(name)) return { kind: 'sessions' };
   if (name === 'command') return { kind: 'program' };
-  const words = choices ?? listedWords(description);
-  if (words) return { kind: 'words', words, list: many || name === 'list' };
-  const file =
-    /^(files?|paths?|folder|dir|model|cli|captures?|python)$/.test(name) ||
-    /\b(config\.json|folder|a file)\b/.test(description);
+  if (known) return { kind: 'words', words: [...known.words], list: many || known.list === true };
+  const file = isFile || /^(files?|paths?|folder|dir|model|cli|captures?|python)$/.test(name);
   return { kind: file ? 'files' : 'free' };
-}
-
-/**
- * Many options check their words themselves and name them in their help: "nsys, ncu, torch, none; several …",
- * "table, csv or json", "one of profile, doctor", "also fail when one of these is not ok: node, engine".
- */
-export function listedWords(description: string): string[] | null {
-  const word = '[a-z0-9][\\w.+-]*';
-  const list = new RegExp(
-    `(?:^|^one of |: )(${word}(?:, ${word})+(?: or ${word})?|${word} or ${word})(?=$|;|:(?=\\s)| \\()`,
-    'i',
-  );
-  const found = list.exec(description)?.[1];
-  return found ? found.split(/, | or /) : null;
 }

@@ -8,6 +8,8 @@ export interface YamlFault {
   where: string;
   text: string;
   fix: string;
+  /** Key of an unknown key's nearest known one, or of the missing key: the two may be one misspelling. */
+  key?: { is: 'misspelt' | 'missing'; path: string };
 }
 
 type Path = readonly (string | number)[];
@@ -68,8 +70,8 @@ function plainValue(parsed: Document): unknown {
 
 /** A misspelt key is one fault, not also a missing one. */
 function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
-  const meant = faults.flatMap(({ fix }) => /^Did you mean "([^"]+)"/.exec(fix)?.[1] ?? []);
-  const left = faults.filter(({ text }) => !meant.some((key) => text.endsWith(`${key} is missing`)));
+  const meant = faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : []));
+  const left = faults.filter(({ key }) => key?.is !== 'missing' || !meant.includes(key.path));
   return left.length > 0 ? left : [...faults];
 }
 
@@ -96,17 +98,22 @@ function faultsOf(issue: z.core.$ZodIssue, { schema, raw, parsed, at }: Checked)
   const path = issue.path as Path;
   if (issue.code === 'unrecognized_keys') {
     const known = Object.keys(shapeAt(schema, path));
-    return issue.keys.map((key) => ({
-      where: at(offsetOf(parsed, [...path, key])),
-      text: `unknown key "${pathWords([...path, key])}"`,
-      fix: `Did you mean "${closest(key, known)}"? Known here: ${known.join(', ')}.`,
-    }));
+    return issue.keys.map((key) => {
+      const nearest = closest(key, known);
+      return {
+        where: at(offsetOf(parsed, [...path, key])),
+        text: `unknown key "${pathWords([...path, key])}"`,
+        fix: `Did you mean "${nearest}"? Known here: ${known.join(', ')}.`,
+        key: { is: 'misspelt', path: pathWords([...path, nearest]) },
+      };
+    });
   }
   const found = valueAt(raw, path);
   const where = at(offsetOf(parsed, path));
   if (found === undefined && path.length > 0) {
-    const text = `${pathWords(path)} is missing`;
-    return [{ where, text, fix: `Add ${path.at(-1)}: ${exampleOf(fieldAt(schema, path))}.` }];
+    const words = pathWords(path);
+    const fix = `Add ${path.at(-1)}: ${exampleOf(fieldAt(schema, path))}.`;
+    return [{ where, text: `${words} is missing`, fix, key: { is: 'missing', path: words } }];
   }
   const field = fieldAt(schema, path);
   const example = exampleOf(field, found);

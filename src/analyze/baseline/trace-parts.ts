@@ -18,9 +18,8 @@ export async function traceParts(session: Session, database: SessionDatabase): P
     `SELECT count(DISTINCT pid) AS launches FROM stages WHERE list_contains(string_split($1, ','), execution_id)`,
     [clean.join(',')],
   );
-  return stages.flatMap(({ phase, value: { duration_ms } }): MetricPart[] => {
+  return stages.flatMap(({ phase, value: { duration_ms }, is_clean: isClean = false }): MetricPart[] => {
     if (!phases.has(phase) || duration_ms.value === null) return [];
-    const isClean = duration_ms.source.startsWith('stages of the clean execution');
     const { n, ci95, value } = duration_ms;
     return [
       {

@@ -32,12 +32,11 @@ export function productRoof(dtype: string | null, roofs: GpuRoofs): ProductRoof 
   const bandwidth = roofs.roofBandwidth;
   if (peak.value === null) return peak;
   if (bandwidth.value === null) return bandwidth;
-  const measured = [peak, bandwidth].every(({ source }) => source.startsWith('measured'));
   return {
     peak: peak.value,
     bandwidth: bandwidth.value,
     elementSize,
-    from: measured ? 'measured' : 'sheet',
+    from: roofs.roofsAreMeasured(peakType(dtype)) ? 'measured' : 'sheet',
     source: peak.source === bandwidth.source ? peak.source : `${peak.source}; ${bandwidth.source}`,
   };
 }

@@ -3,11 +3,10 @@ import type { UtilizationStage } from '../../model/documents/utilization.js';
 import { type Figure } from '../../model/figure.js';
 import { busyTime, withoutGpu } from './answer-idle.js';
 import { boundKernels } from './answer-kernels.js';
-import { sampledMetric } from './answer-machine.js';
+import { sampledUtilization } from './answer-machine.js';
 import {
   cannot,
   capture,
-  hasTable,
   lacksStage,
   orNull,
   partFrom,
@@ -78,18 +77,12 @@ export async function utilization(facts: StoredFacts): Promise<TopicAnswer> {
 /** "Is the GPU fully utilized?": busy time of a timeline or samples, then MFU and MBU. */
 export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
   const measured = await utilization(facts);
-  const busy = busyTime(facts) ?? (await sampledUse(facts)) ?? [];
+  const sampled = busyTime(facts) === null ? await sampledUtilization(facts) : null;
+  const busy = busyTime(facts) ?? (sampled ? [sampled] : []);
   const [first, ...rest] = busy;
   const use = [...(measured.direct ? [measured.direct] : []), ...measured.evidence];
   if (!first) return withoutGpu(facts, use) ?? measured;
   return told(first, [...rest, ...use]);
-}
-
-async function sampledUse(facts: StoredFacts): Promise<StoredPart[] | null> {
-  if (!hasTable(facts, 'telemetry')) return null;
-  const question = { ...facts.question, text: 'utilization' };
-  const found = await sampledMetric({ ...facts, question });
-  return found?.direct?.text.startsWith('gpu') === true ? [found.direct] : null;
 }
 
 /** How near the roofline each stage is. */

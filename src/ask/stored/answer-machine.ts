@@ -5,6 +5,7 @@ import {
   hasTable,
   partFrom,
   type StoredFacts,
+  type StoredPart,
   told,
   type TopicAnswer,
 } from './stored-facts.js';
@@ -16,34 +17,56 @@ interface SampleRow extends Record<string, unknown> {
   samples: number;
 }
 
-const metrics: readonly { asks: RegExp; metric: string; unit: string; what: string }[] = [
+interface Metric {
+  asks: RegExp;
+  metric: string;
+  unit: string;
+  what: string;
+}
+
+const utilization: Metric = {
+  asks: /\butili[sz]ation\b|\bbusy\b/i,
+  metric: 'utilization_percent',
+  unit: '%',
+  what: 'is utilised',
+};
+
+const metrics: readonly Metric[] = [
   { asks: /\bpower\b|\bwatts?\b/i, metric: 'power_w', unit: 'W', what: 'draws' },
   { asks: /\bclocks?\b|\bfrequenc\w*/i, metric: 'sm_clock_mhz', unit: 'MHz', what: 'clocks at' },
   { asks: /\btemperature\b|\bhot\b/i, metric: 'temperature_c', unit: '°C', what: 'is at' },
-  { asks: /\butili[sz]ation\b|\bbusy\b/i, metric: 'utilization_percent', unit: '%', what: 'is utilised' },
+  utilization,
 ];
 
 /** "How much power does it draw?": samples of the device beside the run. */
 export async function sampledMetric(facts: StoredFacts): Promise<TopicAnswer | null> {
   const found = metrics.find(({ asks }) => asks.test(facts.question.text));
   if (!found) return null;
-  const none = cannot(`That was not sampled in this session.`, capture.monitor);
-  if (!hasTable(facts, 'telemetry')) return none;
+  const [first, ...rest] = (await samplesOf(facts, found)).map(({ part }) => part);
+  if (!first) return cannot(`That was not sampled in this session.`, capture.monitor);
+  return told(
+    first,
+    rest.slice(0, 3).map((part) => ({ ...part, text: `- ${part.text}` })),
+  );
+}
+
+/** Mean utilisation of the first GPU, by samples; null where no GPU was sampled. */
+export async function sampledUtilization(facts: StoredFacts): Promise<StoredPart | null> {
+  const lines = await samplesOf(facts, utilization);
+  return lines.find(({ scope }) => scope.startsWith('gpu'))?.part ?? null;
+}
+
+/** A line per scope, GPUs first; none where the metric was not sampled. */
+async function samplesOf(facts: StoredFacts, found: Metric): Promise<{ scope: string; part: StoredPart }[]> {
+  if (!hasTable(facts, 'telemetry')) return [];
   const sql = `SELECT scope, avg(value) AS mean, max(value) AS most, count(*) AS samples
 FROM telemetry WHERE metric = '${found.metric}' AND value IS NOT NULL
 GROUP BY scope ORDER BY (scope LIKE 'gpu%') DESC, scope`;
   const rows = await facts.database.query<SampleRow>(sql);
-  const lines = rows.map(
-    ({ scope, mean, most, samples }) =>
-      `${scope} ${found.what} ${mean.toFixed(0)} ${found.unit} on average, ${most.toFixed(0)} ${found.unit} at most (${samples} samples).`,
-  );
-  const [first, ...rest] = lines;
-  if (first === undefined) return none;
-  const part = (text: string) => ({ text, sql, from: 'sql', rows: rows.length });
-  return told(
-    part(first),
-    rest.slice(0, 3).map((line) => part(`- ${line}`)),
-  );
+  return rows.map(({ scope, mean, most, samples }) => {
+    const text = `${scope} ${found.what} ${mean.toFixed(0)} ${found.unit} on average, ${most.toFixed(0)} ${found.unit} at most (${samples} samples).`;
+    return { scope, part: { text, sql, from: 'sql', rows: rows.length } };
+  });
 }
 
 /** "What ran?": model, dtype, engine, sizes, device. */

@@ -19,57 +19,75 @@ type Stage = WhatIfResult['stages'][number];
 
 /** What the bars give for a change that was not run, by `explain --what-if`. */
 export async function predicted(facts: StoredFacts, asked: AskedChanges): Promise<TopicAnswer> {
-  const found: StoredPart[] = [];
-  const refused: string[] = asked.unknown.map(({ what }) => what);
+  const found: Prediction[] = [];
+  const refused: Refusal[] = asked.unknown.map(({ what }) => ({ why: what, code: null }));
   const { whatIf } = await import('../../analyze/what-if/what-if.js');
-  const directs: StoredPart[] = [];
   for (const changes of asked.alternatives) {
     try {
       const { data } = await whatIf(facts.session, changes);
       const told = predictionOf(facts, data, changes);
-      if (typeof told === 'string') refused.push(told);
-      else {
-        directs.push(told.direct);
-        found.push(...told.evidence);
-      }
+      if ('why' in told) refused.push(told);
+      else found.push(told);
     } catch (error) {
       if (!(error instanceof InferscopeError)) throw error;
-      refused.push(`${changes.join(', ')}: ${error.parts.what}; ${withoutEnd(error.parts.why)}.`);
+      const { what, why } = error.parts;
+      refused.push({ why: `${changes.join(', ')}: ${what}; ${withoutEnd(why)}.`, code: error.code });
     }
   }
-  const [first, ...rest] = directs;
-  const why = [...new Set(refused)].join(' ');
+  const [first, ...rest] = found.map(({ direct }) => direct);
+  const why = [...new Set(refused.map((one) => one.why))].join(' ');
   if (!first) {
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
       .flatMap((one) => [findingTold(one), changeOf(one)]);
-    const tells = /which model/.test(why)
+    const codes = refused.map(({ code }) => code);
+    const tells = codes.includes('no_model')
       ? 'inferscope session utilization --model <name>'
-      : /not timed apart/.test(why)
+      : codes.includes('no_kernel_times')
         ? capture.bench
         : capture.timeline;
     return cannot(why, asked.unknown[0]?.how ?? tells, hints);
   }
-  // Of several predictions the sentences are what matters; each says on what it rests with its command.
-  const behind = rest.length > 0 ? found.filter(({ text }) => !text.startsWith('- ')) : found;
+  // With several predictions the sentences are enough; each names the command that shows its bars.
   const unsaid = refused.length > 0 ? [partFrom('what-if', why, 0)] : [];
+  const behind = found.flatMap(({ others, bars, assumed }) => [
+    ...others,
+    ...(rest.length > 0 ? [] : bars),
+    ...assumed,
+  ]);
   return told(first, [...rest, ...behind, ...unsaid]);
 }
 
-/** A sentence of the stage that is asked for, or told first; or why there is none. */
+/** Why a change is not predicted; `code` of the missing figure or the error. */
+interface Refusal {
+  why: string;
+  code: string | null;
+}
+
+interface Prediction {
+  direct: StoredPart;
+  /** Sentences for further stages. */
+  others: StoredPart[];
+  bars: StoredPart[];
+  assumed: StoredPart[];
+}
+
+/** The sentence for the stage that the question names, or the first one; or why there is none. */
 function predictionOf(
   { question, session }: StoredFacts,
   { stages }: WhatIfResult,
   changes: readonly string[],
-): { direct: StoredPart; evidence: StoredPart[] } | string {
+): Prediction | Refusal {
   const rank = ({ kind }: Stage) => leadOrder.findIndex((one) => one === kind);
   const ordered = stages.toSorted((a, b) => rank(a) - rank(b));
   const own = ordered.filter(({ kind }) => question.stages.length === 0 || question.stages.includes(kind));
   const word = changes.join(', ');
-  const reasons = own.flatMap(({ after_ms: after }) => (after.value === null ? [after.reason.text] : []));
+  const reasons = own.flatMap(({ after_ms: after }) => (after.value === null ? [after.reason] : []));
   const [first, ...rest] = own.filter(({ after_ms: after }) => after.value !== null);
-  if (!first)
-    return `${word} cannot be predicted: ${withoutEnd(reasons[0] ?? 'the session has no stage to predict from')}.`;
+  if (!first) {
+    const { code, text } = reasons[0] ?? { code: null, text: 'the session has no stage to predict from' };
+    return { why: `${word} cannot be predicted: ${withoutEnd(text)}.`, code };
+  }
   const from = 'what-if';
   const { id, user } = session;
   const command = `inferscope explain ${user.name ?? id} --what-if ${changes.map(quoted).join(',')}`;
@@ -77,19 +95,16 @@ function predictionOf(
   const least = 0.002 * (first.before_ms.value ?? 0);
   return {
     direct: part(`${isHelp(question.text) ? verdict(first) : ''}${sentence(first, word)}`, first.bars.length),
-    evidence: [
-      ...rest.slice(0, 2).map((stage) => part(sentence(stage, word), stage.bars.length)),
-      ...first.bars
-        .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= least)
-        .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
-        .slice(0, 3)
-        .map(({ id, before_ms: before, after_ms: after, how }) =>
-          part(`- ${id}: ${msOf(before)} → ${msOf(after)}: ${how}`),
-        ),
-      ...(first.assumptions.length > 0
-        ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)]
-        : []),
-    ],
+    others: rest.slice(0, 2).map((stage) => part(sentence(stage, word), stage.bars.length)),
+    bars: first.bars
+      .filter(({ before_ms: before, after_ms: after }) => Math.abs(after - before) >= least)
+      .toSorted((a, b) => Math.abs(b.after_ms - b.before_ms) - Math.abs(a.after_ms - a.before_ms))
+      .slice(0, 3)
+      .map(({ id, before_ms: before, after_ms: after, how }) =>
+        part(`- ${id}: ${msOf(before)} → ${msOf(after)}: ${how}`),
+      ),
+    assumed:
+      first.assumptions.length > 0 ? [part(`Assumed: ${first.assumptions.map(withoutEnd).join('; ')}.`)] : [],
   };
 }
 

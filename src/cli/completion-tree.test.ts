@@ -1,0 +1,44 @@
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { commands } from './commands.js';
+import { completionTree } from './completion-tree.js';
+import { argumentWords, optionWords } from './completion-values.js';
+
+async function wholeProgram(): Promise<Command> {
+  const program = new Command('inferscope').enablePositionalOptions();
+  for (const { name, load } of commands) (await load()).define(program.command(name));
+  return program;
+}
+
+const below = (program: Command, path: string) =>
+  path.split(' ').reduce((at, name) => at.commands.find((one) => one.name() === name)!, program);
+
+test('offered words belong to options that exist, and their parsers take them', async () => {
+  const program = await wholeProgram();
+  for (const [key, { words }] of Object.entries(optionWords)) {
+    const [, path, flag] = /^(.*) (--\S+)$/.exec(key)!;
+    const option = below(program, path!).options.find(({ long }) => long === flag);
+    expect(option, key).toBeDefined();
+    // Commander offers `choices` itself.
+    expect(option!.argChoices, key).toBeUndefined();
+    for (const word of words)
+      expect(() => option!.parseArg?.(word, option!.defaultValue), `${key} ${word}`).not.toThrow();
+  }
+  for (const key of Object.keys(argumentWords)) {
+    const [path, name] = key.split(' ');
+    expect(below(program, path!).registeredArguments.map((one) => one.name())).toContain(name);
+  }
+});
+
+test('what a value may be does not depend on the words of the help', async () => {
+  const tree = completionTree(await wholeProgram());
+  const values = (path: string, flag: string) =>
+    tree.find((one) => one.path === path)!.options.find(({ flags }) => flags.includes(flag))!.values;
+  expect(values('memory', '--model-params')).toEqual({ kind: 'free' });
+  expect(values('kernels', '--from-model')).toEqual({ kind: 'files' });
+  expect(values('run', '--evaluator')).toEqual({
+    kind: 'words',
+    words: ['nsys', 'ncu', 'torch', 'none'],
+    list: true,
+  });
+});

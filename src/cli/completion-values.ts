@@ -1,0 +1,49 @@
+import { allowable } from '../ask/allowable.js';
+import { doctorIds } from '../capture/doctor/judge.js';
+import { evaluators } from '../capture/run/run-options.js';
+import { memoryEngines } from '../llm/memory-request.js';
+import { kernelNames } from '../model/kernels.js';
+import { publishedDocuments } from '../model/published.js';
+import { stageKinds } from '../model/record.js';
+
+/** Words of one place on the command line; `list`: several of them, with commas between. */
+export interface OfferedWords {
+  words: readonly string[];
+  list?: true;
+}
+
+const embeddedDtypes: OfferedWords = { words: ['float32', 'int4'] };
+const memoryWeights: OfferedWords = { words: ['random', 'trained', 'load'] };
+const memoryEngineNames: OfferedWords = { words: memoryEngines };
+
+/** Words of options that check them in a parser of their own; commander knows those of the others (`choices`). */
+export const optionWords: Readonly<Record<string, OfferedWords>> = {
+  'profile --dtype': embeddedDtypes,
+  'run --evaluator': { words: evaluators, list: true },
+  'explain --stage': {
+    words: [...stageKinds.filter((kind) => kind !== 'other'), 'request', 'outside', 'other'],
+  },
+  'explain --format': { words: ['text', 'md', 'json'] },
+  'explain --fail-on': { words: ['high', 'medium', 'low'] },
+  'analyze --allow': { words: allowable, list: true },
+  'memory --engine': memoryEngineNames,
+  'memory --weights': memoryWeights,
+  'serve --dtype': embeddedDtypes,
+  'kernels --dtype': {
+    words: ['float32', 'tfloat32', 'float16', 'bfloat16', 'float8', 'int8'],
+    list: true,
+  },
+  'kernels --backend': { words: ['flash', 'efficient', 'cudnn', 'math', 'all'], list: true },
+  'estimate --engine': memoryEngineNames,
+  'gemm --stage': { words: stageKinds.filter((kind) => kind !== 'other') },
+  'sweep --engine': memoryEngineNames,
+  'sweep --weights': memoryWeights,
+  'sql --format': { words: ['table', 'csv', 'json'] },
+  'export --format': { words: ['chrome-trace', 'perfetto', 'speedscope', 'openmetrics', 'csv', 'parquet'] },
+  'doctor --require': { words: doctorIds, list: true },
+};
+
+export const argumentWords: Readonly<Record<string, OfferedWords>> = {
+  'kernels names': { words: kernelNames },
+  'schema document': { words: Object.keys(publishedDocuments) },
+};
