@@ -1,7 +1,7 @@
+import { environmentFacts } from './environment.js';
 import { document, type Document, type Issue } from '../model/document.js';
-import type { ProfileResult, StageResult } from '../model/documents/profile.js';
+import { type ProfileResult, profileVersion, type StageResult } from '../model/documents/profile.js';
 import { InferscopeError } from '../model/errors.js';
-import type { ManifestData } from '../model/manifest.js';
 import type { Session } from '../session/open.js';
 import { storedRoofline } from './artifact.js';
 import { diagnosis, doubtfulUnattributed } from './diagnosis.js';
@@ -53,9 +53,9 @@ export async function analyzeProfile(session: Session): Promise<Document<Profile
       roofline,
       suggestions: suggestions(await decodeState(session, found)),
       diagnosis: diagnosis({ ...parts, usableCores: typeof usableCores === 'number' ? usableCores : null }),
-      environment: environment(manifest),
+      environment: environmentFacts(manifest),
     };
-    return document('profile', '1.0', result, [...session.issues, ...attributionIssues(found)]);
+    return document('profile', profileVersion, result, [...session.issues, ...attributionIssues(found)]);
   } finally {
     await database.close();
   }
@@ -81,10 +81,4 @@ function attributionIssues(found: readonly StageResult[]): Issue[] {
       },
     ];
   });
-}
-
-function environment({ hardware, software }: ManifestData): ProfileResult['environment'] {
-  return Object.entries({ ...hardware, ...software })
-    .filter(([, value]) => value !== null)
-    .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) }));
 }

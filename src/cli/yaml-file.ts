@@ -70,8 +70,8 @@ function plainValue(parsed: Document): unknown {
 
 /** A misspelt key is one fault, not also a missing one. */
 function withoutEchoes(faults: readonly YamlFault[]): YamlFault[] {
-  const meant = faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : []));
-  const left = faults.filter(({ key }) => key?.is !== 'missing' || !meant.includes(key.path));
+  const meant = new Set(faults.flatMap(({ key }) => (key?.is === 'misspelt' ? [key.path] : [])));
+  const left = faults.filter(({ key }) => key?.is !== 'missing' || !meant.has(key.path));
   return left.length > 0 ? left : [...faults];
 }
 

@@ -11,8 +11,14 @@ import { formatMs } from './format.js';
 const smallShare = 0.01;
 const always = (id: string): boolean => id === 'roofline' || id === 'unattributed';
 
-/** A bar as a reader sees it; `smaller` stands for several. */
-export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'>;
+/** A bar as a reader sees it. */
+export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'count' | 'note' | 'parts'> & {
+  /** Of `smaller`: how many bars it holds. */
+  holds?: number;
+};
+
+/** What a bar is called where there is no room for its label. */
+export const shortName = ({ id, holds }: ShownBar): string => (holds === undefined ? id : `${holds} smaller`);
 
 /** Bars in order, those under 1 % of the measured time as one before `unattributed`: they sum to the same. */
 export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
@@ -22,6 +28,7 @@ export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
   const last = rest.findIndex(({ id }) => id === 'unattributed');
   const together: ShownBar = {
     id: 'smaller',
+    holds: small.length,
     label: `${small.length} smaller: ${small.map(({ id }) => id).join(', ')}`,
     ms: small.reduce((sum, { ms }) => sum + ms, 0),
     share: small.reduce((sum, { share }) => sum + share, 0),

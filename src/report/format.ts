@@ -118,10 +118,11 @@ export function formatMsColumn(values: number[], digits = 4): string[] {
 
 /** A share (1 = 100 %) in percent: whole from 10 % on, one decimal below. */
 export function formatPercent(share: number): string {
-  const percent = share * 100;
-  if (!Number.isFinite(percent)) return noValue;
-  return `${fixed(percent, Math.abs(percent) >= 9.95 || percent === 0 ? 0 : 1)}${nbsp}%`;
+  return Number.isFinite(share) ? `${percentNumber(share * 100)}${nbsp}%` : noValue;
 }
+
+const percentNumber = (percent: number): string =>
+  Number.isFinite(percent) ? fixed(percent, Math.abs(percent) >= 9.95 || percent === 0 ? 0 : 1) : noValue;
 
 /** Shares for one column, all with the decimals that the smallest needs to show a digit, at most two. */
 export function formatPercentColumn(shares: readonly (number | null)[]): string[] {
@@ -141,21 +142,24 @@ interface Parts {
   unit: string;
   /** "± 2.1 (95 %, n = 12)", "n = 12", or "". */
   spread: string;
+  /** "± 2.1", "[1.2, 4.0]", or "". */
+  interval: string;
   /** Why there is no number. */
   reason: string | null;
 }
 
 /** A figure in its parts, for presenters that set number and unit apart. The value keeps the digits its interval needs. */
 export function figureParts(figure: Figure): Parts {
-  if (figure.value === null) return { text: noValue, unit: '', spread: '', reason: figure.reason.text };
+  if (figure.value === null)
+    return { text: noValue, unit: '', spread: '', interval: '', reason: figure.reason.text };
   const unit = unitOf(figure);
   const percent = unit === 'ratio' || unit === '%';
   const rung = unit === 'ratio' ? { from: 0, factor: 0.01, unit: '%' } : rungOf(figure.value, unit);
   const value = figure.value / rung.factor;
   const n = figure.n === undefined ? '' : `n${nbsp}=${nbsp}${formatCount(figure.n)}`;
   if (!figure.ci95) {
-    const text = percent ? formatPercent(value / 100).replace(`${nbsp}%`, '') : formatNumber(value);
-    return { text, unit: rung.unit, spread: n, reason: null };
+    const text = percent ? percentNumber(value) : formatNumber(value);
+    return { text, unit: rung.unit, spread: n, interval: '', reason: null };
   }
   const low = figure.ci95[0] / rung.factor;
   const high = figure.ci95[1] / rung.factor;
@@ -170,7 +174,8 @@ export function figureParts(figure: Figure): Parts {
   const interval = skewed
     ? `[${fixed(low, decimals)}, ${fixed(high, decimals)}]`
     : `±${nbsp}${fixed(half, decimals)}`;
-  return { text: fixed(value, decimals), unit: rung.unit, spread: `${interval} ${confidence}`, reason: null };
+  const text = fixed(value, decimals);
+  return { text, unit: rung.unit, spread: `${interval} ${confidence}`, interval, reason: null };
 }
 
 /** "4.40 ms", or "–" when there is no value. */
@@ -187,7 +192,14 @@ export function formatFigureWithSpread(figure: Figure): string {
 
 /** "181 ms ± 2", for lines that name n once. */
 export function formatFigureWithInterval(figure: Figure): string {
-  return formatFigureWithSpread(figure).replace(/ ?(?:\(95\u00a0%[^)]*\)|n\u00a0=\u00a0\S+)$/, '');
+  const { interval } = figureParts(figure);
+  return interval ? `${formatFigure(figure)} ${interval}` : formatFigure(figure);
+}
+
+/** "181 ± 2", where the unit stands elsewhere. */
+export function formatFigureWithoutUnit(figure: Figure): string {
+  const { text, interval } = figureParts(figure);
+  return interval ? `${text} ${interval}` : text;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { Document, Issue } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
 import type { Figure } from '../model/figure.js';
-import { formatFigure, isAccountingFault } from './format.js';
+import { formatCount, formatFigure, isAccountingFault, nbsp } from './format.js';
 
 const severities: Issue['severity'][] = ['error', 'warning', 'info'];
 
@@ -34,10 +34,47 @@ export function collapsed(issues: Issue[]): Issue[] {
   });
 }
 
-/** Those of the issues that may be why no operator is shown. */
-export function aboutOperators(issues: Issue[]): Issue[] {
-  const why = /trace|operator|interrupted|ended_early|profiled/i;
-  return collapsed(issues.filter(({ severity, code, text }) => severity !== 'info' && why.test(code + text)));
+/** Codes of issues that may be why a part of a profile is absent. */
+const causes = {
+  operators: new Set(['trace_unreadable', 'clock_skew', 'ended_early', 'interrupted', 'workload_error']),
+  memory: new Set(['process_unreadable', 'children_unreadable', 'ended_early', 'interrupted']),
+  telemetry: new Set(['process_unreadable', 'late_samples', 'sampling_cost', 'ended_early', 'interrupted']),
+};
+
+/** Those of the issues that may be why a part is absent. */
+export function causesOf(part: keyof typeof causes, issues: Issue[]): Issue[] {
+  return collapsed(issues.filter(({ code }) => causes[part].has(code)));
+}
+
+/** Issues whose text states their count: "(× N)" would repeat it. */
+const countedInText = new Set([
+  'activities_before_launch',
+  'activities_repeated',
+  'attributed_by_process_range',
+  'attributed_by_thread',
+  'calls_clipped',
+  'clocks_disagree',
+  'copy_bytes_impossible',
+  'correlation_shared',
+  'graph_node_latency',
+  'graphs_opaque',
+  'impossible_times',
+  'late_samples',
+  'launch_latency',
+  'names_missing',
+  'no_kernels',
+  'orphans',
+  'outside_stages',
+  'points_missing',
+  'ranges_overlapping',
+  'ranges_unclosed',
+  'stages_missing',
+  'trailing_bytes',
+]);
+
+/** "× 3" where something happened several times and the text does not say how often; '' otherwise. */
+export function timesOf({ code, count = 1 }: Issue): string {
+  return count < 2 || countedInText.has(code) ? '' : `×${nbsp}${formatCount(count)}`;
 }
 
 function statusIssue({ session }: ProfileResult, issues: Issue[]): Issue | null {

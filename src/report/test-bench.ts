@@ -332,9 +332,9 @@ export function testBench({ gpu = true, variants = 2 } = {}): Document<BenchResu
           : []),
       ],
       environment: [
-        { label: 'cpu model', value: 'Intel Xeon Platinum 8481C' },
-        { label: 'os', value: 'Linux 6.8' },
-        { label: 'l3 bytes', value: '110100480' },
+        { id: 'cpu_model', label: 'cpu model', value: 'Intel Xeon Platinum 8481C' },
+        { id: 'os', label: 'os', value: 'Linux 6.8' },
+        { id: 'l3_bytes', label: 'l3 bytes', value: '110100480' },
       ],
     },
     [

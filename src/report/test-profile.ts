@@ -104,11 +104,11 @@ export function testProfile(): Document<ProfileResult> {
       },
     ],
     environment: [
-      { label: 'CPU', value: 'Intel(R) Xeon(R) Processor @ 2.60GHz, 2 cores, AVX-512' },
-      { label: 'Last-level cache', value: '200 MiB' },
-      { label: 'Memory', value: '23.4 GiB' },
-      { label: 'System', value: 'Linux 6.1, Debian GNU/Linux 12' },
-      { label: 'Node', value: '20.20.2' },
+      { id: 'cpu', label: 'CPU', value: 'Intel(R) Xeon(R) Processor @ 2.60GHz, 2 cores, AVX-512' },
+      { id: 'l3', label: 'Last-level cache', value: '200 MiB' },
+      { id: 'memory', label: 'Memory', value: '23.4 GiB' },
+      { id: 'os', label: 'System', value: 'Linux 6.1, Debian GNU/Linux 12' },
+      { id: 'node', label: 'Node', value: '20.20.2' },
     ],
   };
   return document('profile', '1.0', data, [

@@ -173,7 +173,7 @@ it('imported results of another tool open as a page that marks what is not compa
 
 it('`report` writes the page of either again, and --json prints its document', () => {
   for (const [id, schema] of [
-    [bench.session.id, 'inferscope/bench/1.0'],
+    [bench.session.id, 'inferscope/bench/1.1'],
     [serving.session.id, 'inferscope/serving/1.0'],
   ] as const) {
     expect(json(['report', '--session', id])).toMatchObject({ schema });

@@ -2,7 +2,7 @@ import type { Baseline } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
-import { factsOf, irrelevant } from '../compare/environment.js';
+import { factsOf } from '../compare/environment.js';
 import { benchParts, engineArgsOf, variantsOf } from './bench-parts.js';
 import { idOf, type MetricPart, pooled } from './metric-parts.js';
 import { iterationParts, memoryParts, requestParts } from './row-parts.js';
@@ -75,11 +75,10 @@ async function partsOf(session: Session, variant: string | null): Promise<Metric
 /** Facts that all of the sessions agree on; where they do not, all values are told. */
 function identityOf(manifests: readonly ManifestData[]): Baseline['identity'] {
   const facts = manifests.map(factsOf);
-  const labels = [...new Set(facts.flatMap((one) => [...one.keys()]))].filter(
-    (label) => !irrelevant.test(label),
-  );
-  return labels.map((label) => {
-    const found = facts.flatMap((one) => one.get(label) ?? []);
-    return { label, part: found[0]!.part, value: [...new Set(found.map(({ value }) => value))].join(' | ') };
+  const ids = [...new Set(facts.flatMap((one) => [...one.keys()]))];
+  return ids.map((id) => {
+    const found = facts.flatMap((one) => one.get(id) ?? []);
+    const { label, part } = found[0]!;
+    return { label, part, value: [...new Set(found.map(({ value }) => value))].join(' | ') };
   });
 }

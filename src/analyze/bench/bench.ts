@@ -1,5 +1,11 @@
+import { environmentFacts } from '../environment.js';
 import { document, type Document, type Issue } from '../../model/document.js';
-import type { BenchPlan, BenchResult, BenchVariant } from '../../model/documents/bench.js';
+import {
+  type BenchPlan,
+  type BenchResult,
+  type BenchVariant,
+  benchVersion,
+} from '../../model/documents/bench.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData, Workload } from '../../model/manifest.js';
@@ -69,11 +75,9 @@ export async function analyzeBench(session: Session): Promise<Document<BenchResu
       answers: variantAnswers(variants),
       cannot: plan.cannot,
       telemetry: await benchSeries(database),
-      environment: Object.entries({ ...manifest.hardware, ...manifest.software })
-        .filter(([, value]) => value !== null)
-        .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) })),
+      environment: environmentFacts(manifest),
     };
-    return document('bench', '1.0', result, [...session.issues, ...benchIssues(result)]);
+    return document('bench', benchVersion, result, [...session.issues, ...benchIssues(result)]);
   } finally {
     await database.close();
   }

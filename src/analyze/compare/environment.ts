@@ -4,14 +4,14 @@ import type { Side } from './side.js';
 
 type Difference = CompareResult['environment'][number];
 
-/** How a difference bears on time; by what its label contains. */
+/** How a difference can change times, by its id: the name in the manifest, or the part it belongs to. */
 const explanations: readonly { pattern: RegExp; text: string }[] = [
-  { pattern: /batch size/, text: 'more sequences a step: larger GEMMs, the same weights read' },
+  { pattern: /^batch_size$/, text: 'more sequences a step: larger GEMMs, the same weights read' },
   { pattern: /dtype|quantization/, text: 'bytes of the weights and the tensor cores that compute' },
-  { pattern: /input len|output len/, text: 'context length: attention and KV cache grow with it' },
-  { pattern: /model/, text: 'another model' },
-  { pattern: /tensor parallel/, text: 'how the model is spread over GPUs' },
-  { pattern: /gpu name|gpu sm|gpu memory bandwidth|compute capability/, text: 'another GPU' },
+  { pattern: /^(input|output)_len$/, text: 'context length: attention and KV cache grow with it' },
+  { pattern: /^model$/, text: 'another model' },
+  { pattern: /^tensor_parallel_size$/, text: 'how the model is spread over GPUs' },
+  { pattern: /gpu_name|gpu_sm|gpu_memory_bandwidth|compute_capability/, text: 'another GPU' },
   { pattern: /driver/, text: 'launch cost and libraries of the driver' },
   {
     pattern: /torch|cuda|cublas|cudnn|triton|transformers|vllm|engine|onnxruntime/,
@@ -19,16 +19,16 @@ const explanations: readonly { pattern: RegExp; text: string }[] = [
   },
   { pattern: /^arguments$/, text: 'what the program was asked to do' },
   { pattern: /clock/, text: 'clocks scale kernel time directly' },
-  { pattern: /power limit/, text: 'a lower limit lowers clocks under load' },
+  { pattern: /power_limit/, text: 'a lower limit lowers clocks under load' },
   {
     pattern: /cpu|node|kernel|python|threads|governor/,
     text: 'host speed: launch overhead and time between steps',
   },
-  { pattern: /option/, text: 'engine options change which kernels run and how they are launched' },
+  { pattern: /^option_/, text: 'engine options change which kernels run and how they are launched' },
 ];
 
-/** Facts that bear on no time. */
-export const irrelevant = /^(inferscope|v8|distribution|memory total|memory limit)/;
+/** Facts that change no time. */
+const irrelevant = /^(inferscope|v8|distribution|memory_total|memory_limit)/;
 
 /** What differs between the sessions' workloads, engines, machines and clocks; what is the same is left out. */
 export function environmentDifferences(sides: readonly Side[]): Difference[] {
@@ -37,37 +37,40 @@ export function environmentDifferences(sides: readonly Side[]): Difference[] {
   const found = keys.flatMap((key): Difference[] => {
     const values = facts.map((one) => one.get(key)?.value ?? null);
     const known = values.filter((value) => value !== null);
-    if (new Set(values).size < 2 || known.length === 0 || irrelevant.test(key)) return [];
-    const part = facts.find((one) => one.has(key))!.get(key)!.part;
-    return [{ label: key, part, values, could_explain: explanation(key) }];
+    if (new Set(values).size < 2 || known.length === 0) return [];
+    const { label, part } = facts.find((one) => one.has(key))!.get(key)!;
+    return [{ label, part, values, could_explain: explanation(key) }];
   });
   return [...argumentDifference(sides), ...found, ...clockDifferences(sides)];
 }
 
-function explanation(label: string): string | null {
-  return explanations.find(({ pattern }) => pattern.test(label))?.text ?? null;
+function explanation(id: string): string | null {
+  return explanations.find(({ pattern }) => pattern.test(id))?.text ?? null;
 }
 
+/** Facts of a session that can change times, by id. */
 export function factsOf({ workload, hardware, software }: ManifestData) {
-  const facts = new Map<string, { part: Difference['part']; value: string }>();
-  const put = (part: Difference['part'], label: string, value: unknown) => {
-    if (value !== null && value !== undefined) facts.set(label, { part, value: String(value) });
+  const facts = new Map<string, { part: Difference['part']; label: string; value: string }>();
+  const put = (part: Difference['part'], id: string, value: unknown, label = id.replaceAll('_', ' ')) => {
+    if (value === null || value === undefined || irrelevant.test(id)) return;
+    facts.set(id, { part, label, value: String(value) });
   };
   if (workload) {
     const { model, engine } = workload;
     put('workload', 'model', model?.name);
     put('workload', 'dtype', model?.dtype);
     put('workload', 'quantization', model?.quantization);
-    put('workload', 'batch size', workload.batch_size);
-    put('workload', 'input len', workload.input_len);
-    put('workload', 'output len', workload.output_len);
-    put('workload', 'tensor parallel size', workload.tensor_parallel_size);
+    put('workload', 'batch_size', workload.batch_size);
+    put('workload', 'input_len', workload.input_len);
+    put('workload', 'output_len', workload.output_len);
+    put('workload', 'tensor_parallel_size', workload.tensor_parallel_size);
     put('workload', 'threads', workload.threads);
     put('engine', 'engine', [engine.name, engine.version].filter(Boolean).join(' '));
-    for (const [name, value] of Object.entries(engine.options)) put('engine', `option ${name}`, value);
+    for (const [name, value] of Object.entries(engine.options))
+      put('engine', `option_${name}`, value, `option ${name}`);
   }
-  for (const [name, value] of Object.entries(hardware)) put('hardware', name.replaceAll('_', ' '), value);
-  for (const [name, value] of Object.entries(software)) put('software', name.replaceAll('_', ' '), value);
+  for (const [name, value] of Object.entries(hardware)) put('hardware', name, value);
+  for (const [name, value] of Object.entries(software)) put('software', name, value);
   return facts;
 }
 
@@ -103,6 +106,6 @@ function clockDifferences(sides: readonly Side[]): Difference[] {
     const values = sides.map(({ clocks }) => clocks.find((one) => one.label === label)?.values[0] ?? null);
     const numbers = values.filter((value) => value !== null).map(Number);
     if (numbers.length < 2 || Math.max(...numbers) < 1.02 * Math.min(...numbers)) return [];
-    return [{ label, part: 'clocks', values, could_explain: explanation(label) }];
+    return [{ label, part: 'clocks', values, could_explain: explanation('clock') }];
   });
 }

@@ -94,16 +94,14 @@ export function breakdownOf(
 
 function summed(places: readonly Place[], estimate: MemoryEstimate | null): MemoryComponent[] {
   const found = new Map<MemoryComponent['component'], MemoryComponent>();
-  const several = places.length > 1;
-  for (const { gpu, parts } of places) {
-    for (const { component, bytes, confidence, evidence, basis = 'measured' } of parts) {
+  for (const { parts } of places) {
+    for (const { component, bytes, confidence, basis = 'measured' } of parts) {
       const known = found.get(component);
       if (known) {
         known.bytes += bytes;
         known.gb = known.bytes / 1e9;
         known.confidence = weakest([known.confidence, confidence]);
         if (basis === 'formula') known.basis = basis;
-        addEvidence(known.evidence, evidence, several ? gpu : null);
         continue;
       }
       const line = estimate?.lines.find((one) => one.component === component);
@@ -113,7 +111,7 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
         gb: bytes / 1e9,
         confidence,
         basis,
-        evidence: several ? [`gpu${gpu}: ${evidence}`] : [evidence],
+        evidence: evidenceOf(places, component),
         estimate_bytes: line?.bytes ?? null,
       });
     }
@@ -121,15 +119,20 @@ function summed(places: readonly Place[], estimate: MemoryEstimate | null): Memo
   return [...found.values()];
 }
 
-/** GPUs of a group mostly say the same: `gpu0, gpu1: …`. */
-function addEvidence(all: string[], evidence: string, gpu: number | null): void {
-  if (gpu === null) {
-    all.push(evidence);
-    return;
-  }
-  const same = all.findIndex((one) => one.endsWith(`: ${evidence}`) && /^(gpu\d+(, )?)+: /.test(one));
-  if (same < 0) all.push(`gpu${gpu}: ${evidence}`);
-  else all[same] = `${all[same]!.slice(0, all[same]!.indexOf(': '))}, gpu${gpu}: ${evidence}`;
+/** GPUs of a group mostly have the same evidence: `gpu0, gpu1: …`, once. */
+function evidenceOf(places: readonly Place[], component: MemoryComponent['component']): string[] {
+  const found = new Map<string, Set<number>>();
+  for (const { gpu, parts } of places)
+    for (const part of parts.filter((one) => one.component === component)) {
+      const gpus = found.get(part.evidence) ?? new Set();
+      if (gpu !== null) gpus.add(gpu);
+      found.set(part.evidence, gpus);
+    }
+  return [...found].map(([evidence, gpus]) =>
+    places.length > 1 && gpus.size > 0
+      ? `${[...gpus].map((gpu) => `gpu${gpu}`).join(', ')}: ${evidence}`
+      : evidence,
+  );
 }
 
 function overall(parts: readonly Confidence[], residual: number | null, total: number | null): Confidence {

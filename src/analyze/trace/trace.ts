@@ -1,6 +1,6 @@
+import { environmentFacts } from '../environment.js';
 import { document, type Document } from '../../model/document.js';
 import { type TraceResult, traceVersion } from '../../model/documents/trace.js';
-import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import { utilizationIssues, utilizationOfTrace } from '../utilization/utilization.js';
 import { attribution } from './attribution.js';
@@ -67,7 +67,7 @@ async function documentOf(
     timeline: await timeline(scope),
     telemetry: await telemetry(scope),
     memory: await memory(scope),
-    environment: environment(manifest),
+    environment: environmentFacts(manifest),
     utilization,
   };
   const spreads = await whenSpread();
@@ -87,10 +87,4 @@ async function documentOf(
   const result: TraceResult = { ...parts, headlines: headlines(parts), next_steps: nextSteps(parts) };
   const faults = utilizationIssues(utilization?.stages ?? []);
   return document('trace', traceVersion, result, [...session.issues, ...faults]);
-}
-
-function environment({ hardware, software }: ManifestData): TraceResult['environment'] {
-  return Object.entries({ ...hardware, ...software })
-    .filter(([, value]) => value !== null)
-    .map(([label, value]) => ({ label: label.replaceAll('_', ' '), value: String(value) }));
 }

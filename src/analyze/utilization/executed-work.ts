@@ -4,7 +4,8 @@ import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../
 import type { SessionDatabase } from '../../session/query.js';
 import { formatRate, formatShare } from '../trace/words.js';
 import { type Executed, executedByLog, meanExecuted, nothingExecuted } from './executed.js';
-import type { SizedStep, StageContext } from './groups.js';
+import type { StageContext } from './groups.js';
+import type { SizedStep } from './sizes.js';
 
 /** Below it, the shapes that are known say too little of what was run. */
 const enoughCovered = 0.9;

@@ -10,9 +10,7 @@ import { executedWork } from './executed-work.js';
 import type { SessionModel } from './model.js';
 import type { UtilizationRoofs } from './roofs.js';
 import { stageShares, workingSetBytes } from './stage.js';
-import type { Step } from './steps.js';
-
-export type SizedStep = Step & { from: string };
+import type { SizedStep } from './sizes.js';
 
 export interface StageContext {
   executionId: string;

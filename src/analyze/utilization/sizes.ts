@@ -58,8 +58,15 @@ function dimensionsOf(text: string): number[][] {
   return Array.isArray(parsed) ? parsed.map((one) => (Array.isArray(one) ? (one as number[]) : [])) : [];
 }
 
-/** A step with its sizes filled in, and in words where they come from. */
-export function withSizes(step: Step, shapes: Sizes | undefined, run: RunSizes): Step & { from: string } {
+/** A step with its sizes filled in. */
+export type SizedStep = Step & {
+  /** In words: where the sizes come from. */
+  from: string;
+  /** Whether one of them is the run's, which the step need not share. */
+  assumed: boolean;
+};
+
+export function withSizes(step: Step, shapes: Sizes | undefined, run: RunSizes): SizedStep {
   const used = new Set<string>();
   const first = (key: keyof Sizes, otherwise: () => number | null): number | null => {
     if (step[key] !== null) return said(used, step[key], 'the stages');
@@ -91,6 +98,7 @@ export function withSizes(step: Step, shapes: Sizes | undefined, run: RunSizes):
     new_tokens: tokens,
     context_tokens_sum: context,
     from: [...used].join(', '),
+    assumed: used.has(run.from),
   };
 }
 

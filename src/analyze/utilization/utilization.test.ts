@@ -126,7 +126,7 @@ describe('an nsys capture, which has no sizes', () => {
     const trace = await analyzeTrace(one);
     const { stages, model, device } = (await analyzeUtilization(one)).data;
     expect(trace.data.utilization).toEqual({ stages, model, device });
-    expect(trace.schema).toBe('inferscope/trace/1.2');
+    expect(trace.schema).toBe('inferscope/trace/1.3');
   });
 });
 

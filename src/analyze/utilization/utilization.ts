@@ -13,9 +13,9 @@ import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
 import { type NamedModel, type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
-import { operatorSizes, type RunSizes, tracedSteps, withSizes } from './sizes.js';
+import { operatorSizes, type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
 import { recordedSteps, type Step } from './steps.js';
-import { type SizedStep, stageGroups, stageOf, stepRows } from './groups.js';
+import { stageGroups, stageOf, stepRows } from './groups.js';
 
 export interface UtilizationOptions {
   model?: NamedModel;

@@ -3,7 +3,7 @@ import { bytesOf } from '../../llm/work-totals.js';
 import { figure, type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
 import type { WorkloadModel } from '../model-work.js';
-import type { SizedStep } from '../utilization/groups.js';
+import type { SizedStep } from '../utilization/sizes.js';
 import { meanNecessary, type Necessary, type Peaks } from './necessary.js';
 
 /** Of which stage a step is part: of a request by the windows it is made of, of a warm-up by its range. */

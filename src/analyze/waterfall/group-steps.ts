@@ -1,8 +1,13 @@
 import type { Session } from '../../session/open.js';
 import { makeKnownSizes } from '../trace/batches.js';
 import type { TraceScope } from '../trace/scope.js';
-import type { SizedStep } from '../utilization/groups.js';
-import { operatorSizes, type RunSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
+import {
+  operatorSizes,
+  type RunSizes,
+  type SizedStep,
+  tracedSteps,
+  withSizes,
+} from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
 import type { StageGroup } from './stage-groups.js';

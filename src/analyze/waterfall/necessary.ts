@@ -8,7 +8,8 @@ import type { DType } from '../../model/dtype.js';
 import { type Figure, missing, type MissingFigure } from '../../model/figure.js';
 import type { WorkloadModel } from '../model-work.js';
 import type { GpuRoofs } from '../roofs.js';
-import { type SizedStep, shapeOf } from '../utilization/groups.js';
+import { shapeOf } from '../utilization/groups.js';
+import type { SizedStep } from '../utilization/sizes.js';
 import { neededPeaks } from '../utilization/roofs.js';
 
 /** What the model's operations need of a stage on this device, ms; work is the whole model's, peaks those of all its GPUs. */

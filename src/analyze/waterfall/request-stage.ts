@@ -16,10 +16,16 @@ export interface RequestTimes {
   decode_ms: number;
 }
 
+/** Where the queue time of a server comes from; `text` is the same in words. */
+export interface QueueSource {
+  code: 'histogram' | 'littles_law';
+  text: string;
+}
+
 /** What the server says of a mean request, ms; null where it does not. */
 export interface ServerTimes {
   queueMs: number | null;
-  queueFrom: string;
+  queueFrom: QueueSource | null;
   prefillMs: number | null;
   e2eMs: number | null;
   /** The client's mean of the requests that e2eMs is of; null: those that count. */
@@ -64,7 +70,7 @@ export function requestStage(
   const bars = orderedIds(parts).filter((id) => id !== 'roofline');
   const msOf = (id: string) => parts.find((part) => part.id === id)!.ms;
   const notes: Record<string, string> = {
-    'host.queue': server.queueFrom,
+    'host.queue': server.queueFrom?.text ?? '',
     'host.network': split.networkFrom,
     'kernels.prefill': "the server's own histogram of prefill times",
     unattributed: restNote(split.restMs, server),

@@ -90,10 +90,16 @@ async function serverTimes(database: SessionDatabase, executionId: string): Prom
     queueMs: queue ?? (little && rate !== null ? (waiting.mean / rate) * 1e3 : null),
     queueFrom:
       queue !== null
-        ? "the server's own histogram of queue times, its growth since the warm-up"
+        ? {
+            code: 'histogram',
+            text: "the server's own histogram of queue times, its growth since the warm-up",
+          }
         : little
-          ? `Little's law: ${waiting.mean.toPrecision(3)} requests waiting on average (${waiting.n} samples) / requests a second`
-          : '',
+          ? {
+              code: 'littles_law',
+              text: `Little's law: ${waiting.mean.toPrecision(3)} requests waiting on average (${waiting.n} samples) / requests a second`,
+            }
+          : null,
     prefillMs: histogram('prefill'),
     e2eMs: histogram('e2e'),
     clientE2eMs: await clientMean(database, executionId, counted.get('e2e') ?? null),
@@ -195,7 +201,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],
-        { queueMs: null, queueFrom: '', prefillMs: null, e2eMs: null, clientE2eMs: null },
+        { queueMs: null, queueFrom: null, prefillMs: null, e2eMs: null, clientE2eMs: null },
         {
           execution_id: e2e.execution_id,
           point: e2e.label,

@@ -40,8 +40,8 @@ export function servingWords(id: string, { queueMs, queueFrom }: ServerTimes): T
     case 'host.queue':
       return {
         label: "waiting in the server's queue",
-        confidence: queueFrom.startsWith('Little') ? 'low' : 'medium',
-        confidence_why: queueFrom,
+        confidence: queueFrom?.code === 'littles_law' ? 'low' : 'medium',
+        confidence_why: queueFrom?.text ?? '',
         sharpen: null,
       };
     default:

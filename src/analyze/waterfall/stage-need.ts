@@ -64,7 +64,7 @@ function possible(
   steps: GroupSteps['steps'],
   wallMs: number,
 ): Necessary | MissingFigure {
-  const assumed = steps.some(({ from }) => from.includes(runsSizes));
+  const assumed = steps.some((step) => step.assumed);
   if ('reason' in found || !assumed || found.rooflineMs <= impossible * wallMs) return found;
   return missing(
     'impossible_sizes',

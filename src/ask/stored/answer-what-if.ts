@@ -40,10 +40,10 @@ export async function predicted(facts: StoredFacts, asked: AskedChanges): Promis
     const hints = facts.explained.findings
       .filter(({ rule }) => rule === 'small_batch_memory_bound' && /speculat/i.test(facts.question.text))
       .flatMap((one) => [findingTold(one), changeOf(one)]);
-    const codes = refused.map(({ code }) => code);
-    const tells = codes.includes('no_model')
+    const codes = new Set(refused.map(({ code }) => code));
+    const tells = codes.has('no_model')
       ? 'inferscope session utilization --model <name>'
-      : codes.includes('no_kernel_times')
+      : codes.has('no_kernel_times')
         ? capture.bench
         : capture.timeline;
     return cannot(why, asked.unknown[0]?.how ?? tells, hints);

@@ -211,10 +211,11 @@ export const benchResultSchema = z.object({
     )
     .optional(),
   /** Facts of the manifest about machine and software. */
-  environment: z.array(z.object({ label: z.string(), value: z.string() })).optional(),
+  environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })).optional(),
 });
 
-export const benchDocumentSchema = documentSchema('bench', '1.0', benchResultSchema);
+export const benchVersion = '1.1';
+export const benchDocumentSchema = documentSchema('bench', benchVersion, benchResultSchema);
 
 /** What only the run knows; kept with the session as artifact `bench-plan`. */
 export const benchPlanSchema = z.object({

@@ -244,10 +244,11 @@ export const profileResultSchema = z.object({
   suggestions: z.array(suggestionSchema),
   /** Absent in documents written before there was one. */
   diagnosis: z.array(diagnosisSchema).optional(),
-  environment: z.array(z.object({ label: z.string(), value: z.string() })),
+  environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
 });
 
-export const profileDocumentSchema = documentSchema('profile', '1.0', profileResultSchema);
+export const profileVersion = '1.1';
+export const profileDocumentSchema = documentSchema('profile', profileVersion, profileResultSchema);
 
 export type ProfileResult = z.infer<typeof profileResultSchema>;
 export type StageResult = z.infer<typeof stageResultSchema>;

@@ -82,7 +82,7 @@ export const traceResultSchema = z.object({
   attribution: attributionSchema,
   timeline: traceTimelineSchema.nullable(),
   telemetry: traceTelemetrySchema.nullable(),
-  environment: z.array(z.object({ label: z.string(), value: z.string() })),
+  environment: z.array(z.object({ id: z.string(), label: z.string(), value: z.string() })),
   /** Commands worth typing next, each with what it would tell. */
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
   /** MFU and MBU by stage (1.1); null where there is no prefill and no decode step. */
@@ -91,7 +91,7 @@ export const traceResultSchema = z.object({
   memory: traceMemorySchema.nullable().optional(),
 });
 
-export const traceVersion = '1.2';
+export const traceVersion = '1.3';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;

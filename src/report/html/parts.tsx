@@ -7,6 +7,7 @@ import type { Chart } from '../charts/chart.js';
 import { charts, type ChartName } from '../charts/registry.js';
 import { figureParts, isAccountingFault, noValue } from '../format.js';
 import { classNames } from '../names.js';
+import { timesOf } from '../notices.js';
 
 /** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
 export const FigureText: FC<{ figure: Figure; utilization?: boolean }> = ({
@@ -202,7 +203,7 @@ export const Notice: FC<{ issue: Issue }> = ({ issue }) => (
     <strong>{issue.severity}</strong> {issue.text}{' '}
     <code>
       {issue.code}
-      {issue.count === undefined || issue.count < 2 ? '' : ` × ${issue.count}`}
+      {timesOf(issue) && ` ${timesOf(issue)}`}
     </code>
   </li>
 );

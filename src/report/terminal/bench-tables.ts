@@ -3,6 +3,7 @@ import { type Figure, figure } from '../../model/figure.js';
 import {
   formatFigure,
   formatFigureWithInterval,
+  formatFigureWithoutUnit,
   formatMs,
   formatNumber,
   formatPercentColumn,
@@ -92,13 +93,14 @@ export function throughputTable(points: Points, width: number): string {
   const sorted = measured(points).toSorted((x, y) => x.batch_size - y.batch_size);
   const first = sorted[0]?.throughput.output_tokens_per_s.value ?? null;
   const lengths = new Set(sorted.map(({ input_len, output_len }) => `${input_len} → ${output_len}`));
-  const columns: Columns = [
+  const rate = (figure: Figure, narrow: boolean) => (narrow ? bare(figure) : formatFigureWithoutUnit(figure));
+  const columns = (narrow: boolean): Columns => [
     ['batch', ({ batch_size }) => String(batch_size)],
     ...(lengths.size > 1
       ? [['in → out', ({ input_len, output_len }) => `${input_len} → ${output_len}`] as Columns[number]]
       : []),
-    ['output tok/s', ({ throughput }) => withoutUnit(throughput.output_tokens_per_s)],
-    ['total', ({ throughput }) => bare(throughput.total_tokens_per_s)],
+    ['output tok/s', ({ throughput }) => rate(throughput.output_tokens_per_s, narrow)],
+    ...(narrow ? [] : [column('total', ({ throughput }) => bare(throughput.total_tokens_per_s))]),
     ['scaling', ({ throughput }) => scaling(throughput.output_tokens_per_s, first)],
     ['TPOT', ({ latency }) => ('p50' in latency.tpot_ms ? formatMs(latency.tpot_ms.mean) : noValue)],
     ['util', ({ machine }) => formatFigure(machine.gpu_utilization_percent)],
@@ -109,18 +111,12 @@ export function throughputTable(points: Points, width: number): string {
     ],
     ['idle', percentCells(sorted, ({ device_work }) => device_work.decode_idle_share)],
     ['memory', ({ machine }) => formatFigure(machine.memory_bytes)],
-    ['J/token', ({ machine }) => bare(machine.joules_per_output_token)],
+    ...(narrow ? [] : [column('J/token', ({ machine }) => bare(machine.joules_per_output_token))]),
   ];
-  const narrow = columns
-    .filter(([head]) => head !== 'J/token' && head !== 'total')
-    .map(([head, cell]): Columns[number] => [
-      head,
-      head === 'output tok/s' ? ({ throughput }) => bare(throughput.output_tokens_per_s) : cell,
-    ]);
-  return pointTable(sorted, columns, width, narrow);
+  return pointTable(sorted, columns(false), width, columns(true));
 }
 
-const withoutUnit = (rate: Figure): string => formatFigureWithInterval(rate).replace(`${nbsp}tok/s`, '');
+const column = (head: string, cell: Columns[number][1]): Columns[number] => [head, cell];
 
 function scaling({ value }: Figure, first: number | null): string {
   return value === null || !first ? noValue : `${formatNumber(value / first)}×`;

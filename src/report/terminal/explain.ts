@@ -10,6 +10,7 @@ import {
   stageName,
   gainHead,
   gainWords,
+  shortName,
 } from '../explain-rows.js';
 import { nothingFound, slowestFirst } from '../explain-words.js';
 import { colour } from './colour.js';
@@ -173,8 +174,7 @@ function briefStageLines(stages: readonly StageWaterfall[], width: number): stri
 const cutTo = (text: string, room: number): string =>
   textWidth(text) > room ? `${[...text].slice(0, Math.max(0, room - 1)).join('')}…` : text;
 
-const shownId = ({ id, label }: ShownBar): string =>
-  inert(id === 'smaller' ? (label.split(':')[0] ?? id) : id);
+const shownId = (bar: ShownBar): string => inert(shortName(bar));
 
 function barLines(
   bar: ShownBar,

@@ -16,7 +16,7 @@ import {
 import { shownBars } from '../bars.js';
 import { componentNames } from '../names.js';
 import { diagnosisTexts } from '../diagnosis.js';
-import { notices } from '../notices.js';
+import { notices, timesOf } from '../notices.js';
 import {
   boundWords,
   identityWords,
@@ -141,9 +141,10 @@ function noticeLines(document: Document<ProfileResult>, width: number): string[]
   // "note" lines belong to the report; the summary keeps to what changes a conclusion.
   return notices(document)
     .filter(({ severity }) => severity !== 'info')
-    .flatMap(({ severity, text, count }) => {
-      const times = count === undefined || count < 2 ? '' : ` (×${nbsp}${count})`;
-      return hanging(`  ${severityWords[severity]} `, `${inert(text)}${times}`, width);
+    .flatMap((issue) => {
+      const times = timesOf(issue);
+      const text = `${inert(issue.text)}${times && ` (${times})`}`;
+      return hanging(`  ${severityWords[issue.severity]} `, text, width);
     });
 }
 

@@ -5,7 +5,7 @@ import { missing } from '../../model/figure.js';
 import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { barLabel, classNames } from '../names.js';
-import { collapsed } from '../notices.js';
+import { collapsed, timesOf } from '../notices.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
 import { textTable } from './table.js';
@@ -231,17 +231,14 @@ function launchTable({ launches }: TraceResult, width: number): string {
   );
 }
 
-/** Issues that count what their text says already: the number would say it twice. */
-const countedInText = new Set(['stages_missing']);
-
 function noticeLines(issues: Issue[], width: number): string[] {
   const words = { error: colour.red('error:'), warning: colour.yellow('warning:'), info: 'note:' };
   return collapsed(issues)
     .filter(({ severity }) => severity !== 'info')
-    .flatMap(({ severity, code, text, count }) => {
-      const told = countedInText.has(code) || (count !== undefined && text.includes(String(count)));
-      const times = told || count === undefined || count < 2 ? '' : ` (× ${formatCount(count)})`;
-      return hanging(`  ${words[severity]} `, `${inert(text)}${times}`, width);
+    .flatMap((issue) => {
+      const times = timesOf(issue);
+      const text = `${inert(issue.text)}${times && ` (${times})`}`;
+      return hanging(`  ${words[issue.severity]} `, text, width);
     });
 }
 

@@ -1,6 +1,6 @@
 import type { StageWaterfall } from '../../../model/documents/explain.js';
 import { formatMsColumn } from '../../format.js';
-import { shownBars, stageKey } from '../../explain-rows.js';
+import { shortName, shownBars, stageKey } from '../../explain-rows.js';
 import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { causes } from '../trace/words.js';
@@ -22,12 +22,12 @@ function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
   const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
   const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
   return floating(
-    bars.map(({ id, label, ms, note }) => ({
-      id,
-      name: id === 'smaller' ? (label.split(':')[0] ?? id) : id,
-      meaning: note === null ? label : `${label}: ${note}`,
-      ms,
-      confidence: confidence.get(id) ?? null,
+    bars.map((bar) => ({
+      id: bar.id,
+      name: shortName(bar),
+      meaning: bar.note === null ? bar.label : `${bar.label}: ${bar.note}`,
+      ms: bar.ms,
+      confidence: confidence.get(bar.id) ?? null,
     })),
     {
       ms: measured,

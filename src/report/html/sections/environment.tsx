@@ -2,18 +2,19 @@ import { formatBytes, formatCount, formatQuantity, noValue } from '../../format.
 import { DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
-/** How the labels of numbers end, the longer first. */
+/** How the ids of numbers end, the longer first. */
 const units: readonly [ending: string, text: (value: number) => string][] = [
-  [' bytes per s', (value) => formatQuantity(value, 'B/s')],
-  [' bytes', formatBytes],
-  [' hz', (value) => formatQuantity(value / 1e6, 'MHz', 4)],
+  ['_bytes_per_s', (value) => formatQuantity(value, 'B/s')],
+  ['_bytes', formatBytes],
+  ['_hz', (value) => formatQuantity(value / 1e6, 'MHz', 4)],
 ];
 const written: Record<string, string> = { nvidia: 'NVIDIA', duckdb: 'DuckDB' };
 
-/** A fact of the manifest in words: "l3 bytes", "33554432" is "L3", "32.0 MiB"; "cpu avx2", "true" is "CPU AVX2", "yes". */
-export function factWords({ label, value }: { label: string; value: string }): [string, string] {
-  const unit = /^\d+$/.test(value) ? units.find(([ending]) => label.endsWith(ending)) : undefined;
-  const name = (unit ? label.slice(0, -unit[0].length) : label).replaceAll(
+/** A fact of the manifest in words: "l3_bytes", "33554432" is "L3", "32.0 MiB"; "cpu_avx2", "true" is "CPU AVX2", "yes". */
+export function factWords({ id, value }: { id: string; value: string }): [string, string] {
+  const unit = /^\d+$/.test(value) ? units.find(([ending]) => id.endsWith(ending)) : undefined;
+  const words = (unit ? id.slice(0, -unit[0].length) : id).replaceAll('_', ' ');
+  const name = words.replaceAll(
     /\b(?:cpu|gpu|os|sm|numa|l\d\w?|avx\w*|vnni|amx|neon|bf16|cuda|nvidia|duckdb)\b/gi,
     (word) => written[word.toLowerCase()] ?? word.toUpperCase(),
   );

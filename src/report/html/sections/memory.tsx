@@ -2,6 +2,7 @@ import type { Figure } from '../../../model/figure.js';
 import { formatBytes, formatCount, formatMs } from '../../format.js';
 import { componentNames, memoryPointNames } from '../../names.js';
 import { memoryParts, missingReasons } from '../../words.js';
+import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import type { Section } from '../section.js';
 import { thinned } from '../../thin.js';
@@ -16,7 +17,7 @@ export const memorySection: Section = {
         <Absent
           what="Memory was not sampled."
           why="The session holds no memory rows."
-          issues={issues.filter(({ code, text }) => /memor|rss/i.test(code + text))}
+          issues={causesOf('memory', issues)}
         />
       );
     }

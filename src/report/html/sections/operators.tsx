@@ -12,7 +12,7 @@ import {
   noValue,
 } from '../../format.js';
 import { layerName } from '../../names.js';
-import { aboutOperators } from '../../notices.js';
+import { causesOf } from '../../notices.js';
 import { Absent, Behind, ChartBox, ClassLegend, DataTable, Swatch } from '../parts.js';
 import type { Section } from '../section.js';
 
@@ -142,7 +142,7 @@ export const operatorsSection: Section = {
         <Absent
           what="No operator was recorded."
           why="The runtime's operator trace is missing or could not be read."
-          issues={aboutOperators(issues)}
+          issues={causesOf('operators', issues)}
         />
       );
     }

@@ -21,8 +21,9 @@ interface CardData {
   figure: Figure;
   /** Anchor of the section that says more. */
   more: string;
-  /** Stands where no spread does. */
+  /** Shown where there is no spread. */
   note?: string;
+  isUtilization?: true;
 }
 
 /** MFU of a stage that compute bounds, MBU of one that memory bounds; `usual` where neither is known. */
@@ -34,6 +35,7 @@ function utilizationCard(name: string, stage: StageResult | undefined, usual: 'M
     figure: (which === 'MFU' ? stage?.mfu : stage?.mbu) ?? none,
     more: 'definitions',
     note: stage ? boundWords(stage) : '',
+    isUtilization: true,
   };
 }
 
@@ -61,9 +63,8 @@ function cardsOf(result: ProfileResult): CardData[] {
   ];
 }
 
-const Card: FC<CardData> = ({ label, figure, more, note = '' }) => {
+const Card: FC<CardData> = ({ label, figure, more, note = '', isUtilization = false }) => {
   const { text, unit, spread, reason } = figureParts(figure);
-  const utilization = label.endsWith('MFU') || label.endsWith('MBU');
   return (
     <li>
       <p class="label">
@@ -74,7 +75,7 @@ const Card: FC<CardData> = ({ label, figure, more, note = '' }) => {
         {unit && <span class="unit">&nbsp;{unit}</span>}
       </p>
       <p class="note">
-        {utilization && isAccountingFault(figure) ? (
+        {isUtilization && isAccountingFault(figure) ? (
           <span class="fault">accounting fault</span>
         ) : (
           (reason ?? (spread || note))

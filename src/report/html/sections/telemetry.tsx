@@ -1,5 +1,6 @@
 import type { Figure } from '../../../model/figure.js';
 import { missingReasons } from '../../words.js';
+import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import { SamplesTable } from '../samples-table.js';
 import type { Section } from '../section.js';
@@ -14,7 +15,7 @@ export const telemetrySection: Section = {
         <Absent
           what="The host was not sampled."
           why="The session holds no telemetry rows."
-          issues={issues.filter(({ code, text }) => /telemetry|sampl/i.test(code + text))}
+          issues={causesOf('telemetry', issues)}
         />
       );
     }

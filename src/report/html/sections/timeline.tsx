@@ -1,7 +1,7 @@
 import { opClasses } from '../../../model/classes.js';
 import { formatCount, formatMs } from '../../format.js';
 import { layerName } from '../../names.js';
-import { aboutOperators } from '../../notices.js';
+import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, ClassLegend, DataTable, Swatch } from '../parts.js';
 import type { Section } from '../section.js';
 
@@ -18,7 +18,7 @@ export const timelineSection: Section = {
         <Absent
           what="There is no timeline."
           why="It is made from the runtime's operator trace, which is missing or could not be read."
-          issues={aboutOperators(issues)}
+          issues={causesOf('operators', issues)}
         />
       );
     }

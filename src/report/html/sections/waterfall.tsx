@@ -4,7 +4,7 @@ import type { Figure } from '../../../model/figure.js';
 import { formatFigure, formatMsColumn, formatPercent } from '../../format.js';
 import { barLabel, barMeaning } from '../../names.js';
 import { boundWords, missingReasons, stageSentence } from '../../words.js';
-import { aboutOperators } from '../../notices.js';
+import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, DataTable } from '../parts.js';
 import type { Section } from '../section.js';
 
@@ -74,7 +74,7 @@ export const waterfallSection: Section = {
         <Absent
           what="No way from the roofline to the measured time can be shown."
           why={`It needs this machine's measured roofline, the model's dimensions and an operator trace.${reasons(data)}`}
-          issues={aboutOperators(issues)}
+          issues={causesOf('operators', issues)}
         />
       );
     }
