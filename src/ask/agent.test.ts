@@ -63,6 +63,24 @@ describe('an answer', () => {
     expect(claims).toEqual([]);
   });
 
+  test.each([
+    { prompt_tokens: -1e308, completion_tokens: 'many', total_tokens: null },
+    { prompt_tokens: 100, completion_tokens: 1.5 },
+    'free',
+  ])('token counts that are no counts (%j) are not known, and the answer stands', async (usage) => {
+    const message = { role: 'assistant', content: 'fine' };
+    const raw = JSON.stringify({ choices: [{ index: 0, finish_reason: 'stop', message }], usage });
+    const { url } = await scripted({ raw });
+    const prices = { inputUsdPerMillion: 3, outputUsdPerMillion: 15 };
+    const found = await asking(session, url, { settings: prices });
+    expect(found.answer).toBe('fine');
+    expect(found.usage).toMatchObject({
+      input_tokens: null,
+      output_tokens: null,
+      cost_usd: { value: null, reason: { code: 'no_usage' } },
+    });
+  });
+
   test('the last step has no tools: the answer comes whatever the model would still ask', async () => {
     const { url, seen } = await scripted(sql('SELECT 1 AS n'), { text: 'Done.' });
     const { answer } = await asking(session, url, { settings: { maxSteps: 2 } });

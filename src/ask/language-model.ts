@@ -28,10 +28,28 @@ async function providerModel({ provider, baseUrl: baseURL, apiKey, model }: Mode
   const named = createOpenAICompatible({
     name: 'server',
     baseURL,
-    fetch,
+    fetch: async (input, init) => withoutWrongCounts(await fetch(input, init)),
     ...(apiKey === null ? {} : { apiKey }),
   });
   return named.chatModel(model);
+}
+
+/** The SDK refuses a reply whose token counts are not numbers: the answer is used, and its counts are not known. */
+async function withoutWrongCounts(reply: Response): Promise<Response> {
+  if (!reply.ok) return reply;
+  const { status, headers } = reply;
+  const text = await reply.text();
+  let body: { usage?: unknown } | null;
+  try {
+    body = JSON.parse(text) as { usage?: unknown } | null;
+  } catch {
+    return new Response(text, { status, headers });
+  }
+  if (body?.usage === undefined || body.usage === null) return new Response(text, { status, headers });
+  const { prompt_tokens: input, completion_tokens: output } = body.usage as Record<string, unknown>;
+  const counts = [input, output].every((count) => Number.isSafeInteger(count) && (count as number) >= 0);
+  const kept = counts ? { prompt_tokens: input, completion_tokens: output } : null;
+  return new Response(JSON.stringify({ ...body, usage: kept }), { status, headers });
 }
 
 function fewerCalls(
