@@ -1,3 +1,4 @@
+import { unreadKeysIssues } from '../llm/unread-keys.js';
 import { readArchitecture, type Architecture } from '../llm/architecture.js';
 import { kvBytesPerToken } from '../llm/kv-cache.js';
 import { layerTable } from '../llm/layers.js';
@@ -116,11 +117,11 @@ function one(flag: string, values: readonly number[]): number {
 
 function issuesOf(
   { config, weights, withoutWeights }: SizedModel,
-  { partOfLarger, unreadKeys, family }: Architecture,
+  architecture: Architecture,
   parameters: number,
   { dtype, quantization }: EstimateOptions,
 ): Issue[] {
-  const issues: Issue[] = [];
+  const issues: Issue[] = unreadKeysIssues(architecture);
   const asked = dtype !== undefined || quantization !== undefined;
   if (config['quantization_config'] && !asked && declaredWeights(config) === null && weights === null) {
     issues.push({
@@ -129,14 +130,7 @@ function issuesOf(
       text: "The config's quantization_config is not known: sizes are those of unquantised weights.",
     });
   }
-  if (unreadKeys.length > 0) {
-    issues.push({
-      code: 'config_keys_unread',
-      severity: 'warning',
-      text: `Sizes may be off: ${family} as it is known here does not read these keys of the config: ${unreadKeys.join(', ')}.`,
-    });
-  }
-  if (partOfLarger) {
+  if (architecture.partOfLarger) {
     issues.push({
       code: 'decoder_only',
       severity: 'info',

@@ -1,3 +1,4 @@
+import { unreadKeysIssues } from '../llm/unread-keys.js';
 import { writeFile } from 'node:fs/promises';
 import { fusionAssumption, launchCosts, notModelled } from '../analyze/predict/assumptions.js';
 import { calibrationOf } from '../analyze/predict/calibration.js';
@@ -58,7 +59,8 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
   const model = named
     ? { name: named.name, ...configModel(named.config, typed.dtype ?? sessionDType(session), roofs) }
     : sessionModel(session!, typed.dtype);
-  checkPeak(roofs, model.storage.weights.compute ?? model.storage.activations);
+  const computed = model.storage.weights.compute ?? model.storage.activations;
+  checkPeak(roofs, computed);
   checkPeak(roofs, model.storage.activations);
   const measured = session
     ? await measuredStages(session, {
@@ -98,7 +100,8 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
       kind: roofs.kind,
       name: roofs.name,
       roofs: roofs.roofs,
-      peak_flops_per_s: roofs.peak(model.storage.weights.compute ?? model.storage.activations),
+      peak_flops_per_s: roofs.peak(computed),
+      peak_dtype: computed,
       bandwidth_bytes_per_s: roofs.bandwidth(Infinity),
       launch_ns: roofs.launchNs,
       graph_node_ns: roofs.graphNodeNs,
@@ -110,7 +113,11 @@ export async function predicted(typed: PredictTyped): Promise<Document<PredictRe
     calibration: calibrationOf(roofs, points[0]!.fusion),
     error,
   };
-  return document('predict', '1.1', result, [...issues, ...issuesOf(result)]);
+  return document('predict', '1.2', result, [
+    ...issues,
+    ...unreadKeysIssues(model.architecture),
+    ...issuesOf(result),
+  ]);
 }
 
 function assumptionsOf(points: readonly PredictPoint[], roofs: DeviceRoofs): PredictAssumption[] {

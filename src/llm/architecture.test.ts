@@ -208,12 +208,21 @@ describe('presets', () => {
     expect(base('google/gemma-2-2b-it')).toBe('gemma-2-2b');
     expect(base('moonshotai/Kimi-K2-Instruct-0905')).toBe('kimi-k2');
     expect(base('Qwen/Qwen3-30B-A3B-Instruct-2507')).toBe('qwen3-30b-a3b');
+    // Renamed, or later models of one shape.
+    expect(base('meta-llama/Meta-Llama-3.1-8B-Instruct')).toBe('llama-3.1-8b');
+    expect(base('meta-llama/Llama-3.3-70B-Instruct')).toBe('llama-3.1-70b');
+    expect(base('deepseek-ai/DeepSeek-R1')).toBe('deepseek-v3');
+    expect(base('allenai/Olmo-3-7B-Think')).toBe('olmo-3-7b');
+    expect(base('ai21labs/AI21-Jamba-Mini-1.6')).toBe('jamba-mini');
+    // Its experts are stored in int4, those of the base in fp8.
+    expect(findPreset('moonshotai/Kimi-K2-Thinking')?.id).toBe('kimi-k2-thinking');
     // Other shapes, other storage, other owners.
     for (const other of [
       'Qwen/Qwen2.5-7B-Instruct-AWQ',
       'zai-org/GLM-4-9B-Chat',
       'mistralai/Mistral-7B-Instruct-v0.2',
       'someone/Qwen2.5-7B-Instruct',
+      'deepseek-ai/DeepSeek-R1-Distill-Qwen-7B',
       'Qwen/Qwen2.5-Coder-7B-Instruct',
     ]) {
       expect(base(other)).toBeNull();

@@ -74,20 +74,39 @@ const table: [family: string, id: string, parameters: number, source: string, kv
     'header 401 583 781 376 less vision 871 932 416',
     [2, 48, 8, 128, 2],
   ],
-  ['Qwen3-Next', 'qwen3-next-80b-a3b', 79_674_391_296, '"80B"; transformers 5.23', [2, 12, 2, 256, 2]],
+  [
+    'Qwen3-Next',
+    'qwen3-next-80b-a3b',
+    79_674_391_296,
+    'header 81 324 862 720 less its MTP layer 1 650 471 424',
+    [2, 12, 2, 256, 2],
+  ],
   ['Qwen3.5', 'qwen3.5-35b-a3b', 34_660_610_688, '"35B"; transformers 5.23', [2, 10, 2, 256, 2]],
   ['GLM-4', 'glm-4-9b-0414', 9_400_279_040, 'safetensors header; "9.4B"', [2, 40, 2, 128, 2]],
   ['GLM-4', 'glm-4-32b-0414', 32_566_081_536, 'safetensors header; "32.6B"', [2, 61, 2, 128, 2]],
-  ['GLM-4-MoE', 'glm-4.5-air', 106_852_251_264, '"106B", without its MTP layer', [2, 46, 8, 128, 2]],
+  [
+    'GLM-4-MoE',
+    'glm-4.5-air',
+    106_852_251_264,
+    'header 110 468 824 832 less its MTP layer 3 616 573 568',
+    [2, 46, 8, 128, 2],
+  ],
   [
     'GLM-4-MoE',
     'glm-4.6',
     352_797_829_024,
-    '"355B" with its MTP layer, which is left out',
+    'header 356 785 898 816 less its MTP layer 3 988 069 792',
     [2, 92, 8, 128, 2],
   ],
-  ['MiniMax-M2', 'minimax-m2', 228_689_764_864, '"230B"; transformers 5.23', [2, 62, 8, 128, 2]],
+  [
+    'MiniMax-M2',
+    'minimax-m2',
+    228_689_764_864,
+    'header 228 703 644 928 less 13 880 064 scales of fp8 blocks',
+    [2, 62, 8, 128, 2],
+  ],
   ['DeepSeek V3', 'kimi-k2', 1_026_408_232_448, '"1T"; transformers 5.23', [61, 512 + 64, 2]],
+  ['DeepSeek V3', 'kimi-k2-thinking', 1_026_408_232_448, 'as Kimi-K2', [61, 512 + 64, 2]],
   ['OLMo 2', 'olmo-2-7b', 7_298_617_344, 'safetensors header; "7.3B"', [2, 32, 32, 128, 2]],
   ['OLMo 2', 'olmo-2-32b', 32_234_279_936, 'safetensors header; "32.2B"', [2, 64, 8, 128, 2]],
   ['OLMo 3', 'olmo-3-7b', 7_298_011_136, 'safetensors header; "7.3B"', [2, 32, 32, 128, 2]],
@@ -179,4 +198,24 @@ it('Llama 4 decodes against the keys of its own chunk', () => {
   const { bytes } = totalWork(stageWork(a, step, floatStorage('bfloat16')));
   // 36 layers of chunks of 8192, 12 of the whole length.
   expect(bytes.kv_read).toBe((36 * (10_000 - 8192) + 12 * 10_000) * 2 * 8 * 128 * 2);
+});
+
+/** Headers count what the arithmetic leaves out: a layer of multi-token prediction (a decoder layer and what joins it). */
+it.each([
+  // The last layer once more, a projection of both inputs, norms of both and of the output, copies of embedding and head.
+  ['qwen3-next-80b-a3b', 1_650_471_424, 0],
+  ['glm-4.5-air', 3_616_573_568, 2],
+  ['glm-4.6', 3_988_069_792, 0],
+] as const)('%s: its MTP layer has %d parameters', (id, mtp, copies) => {
+  const a = presetArchitecture(id);
+  const D = a.hiddenSize;
+  const { total } = countParameters({ ...a, layers: [...a.layers, a.layers.at(-1)!] });
+  const layer = total - countParameters(a).total;
+  expect(layer + 2 * D * D + 3 * D + copies * D * a.vocabSize).toBe(mtp);
+});
+
+it('MiniMax-M2 stores 13 880 064 scales, one for a block of 128 × 128', () => {
+  const blocks = (rows: number, columns: number) => (rows / 128) * (columns / 128);
+  const attention = 2 * blocks(6144, 3072) + 2 * blocks(1024, 3072);
+  expect(62 * (attention + 256 * 3 * blocks(1536, 3072))).toBe(13_880_064);
 });

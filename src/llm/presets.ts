@@ -7,6 +7,8 @@ import data from './presets.json' with { type: 'json' };
 export interface Preset {
   id: string;
   hub_id: string;
+  /** Later models of the publisher with the same dimensions and storage, without the words of tuning. */
+  sameShape: readonly string[];
   /** The hub wants a login and an agreement before it gives the files (as last seen; publishers change it). */
   gated: boolean;
   /** Of its safetensors files where they hold more than the weights in the config's dtype; null: as much. */
@@ -17,6 +19,7 @@ export interface Preset {
 export const presets: readonly Preset[] = Object.entries(data).map(([id, preset]) => ({
   id,
   hub_id: preset.hub_id,
+  sameShape: 'same_shape' in preset ? preset.same_shape : [],
   gated: preset.gated,
   download_bytes: 'download_bytes' in preset ? preset.download_bytes : null,
   config: preset.config,
@@ -29,7 +32,7 @@ export function findPreset(name: string): Preset | null {
 }
 
 /** Published names of one shape differ in these words: what a model was tuned for, and when. */
-const tuning = /-(instruct|chat|it|base|pt|hf|thinking)(-\d{4})?(?=-|$)/g;
+const tuning = /-(instruct|chat|it|base|pt|hf|think|thinking)(-\d{4})?(?=-|$)/g;
 
 /**
  * The preset whose shape a tuned model has (Qwen2.5-7B-Instruct: qwen2.5-7b), by the names alone: same owner where one is
@@ -41,9 +44,10 @@ export function findBaseOf(name: string): Preset | null {
     return [owner, last.replace(tuning, '')];
   };
   const [owner, stem] = parts(name);
-  const found = presets.find(({ id, hub_id }) => {
-    const [publisher, published] = parts(hub_id);
-    return (owner === '' || owner === publisher) && (stem === published || (owner === '' && stem === id));
+  const found = presets.find(({ id, hub_id, sameShape }) => {
+    const isOf = ([publisher, published]: [string, string]) =>
+      (owner === '' || owner === publisher) && stem === published;
+    return [hub_id, ...sameShape].some((one) => isOf(parts(one))) || (owner === '' && stem === id);
   });
   return found ?? null;
 }

@@ -15,6 +15,7 @@ interface Scheme {
 /**
  * Bytes a weight of each scheme, from the formats' definitions: weight + scale + zero point.
  * - GPTQ, AWQ: 4-bit weights, per group a 16-bit scale and a 4-bit zero point.
+ * - int4: symmetric weights of compressed-tensors, per group a 16-bit scale.
  * - fp8: one float32 scale a row, one a 128 × 128 block (DeepSeek V3), or one a tensor, which is left out. int8: one
  *   float32 scale a row.
  * - mxfp4: an 8-bit exponent (E8M0) for 32 (OCP MX 1.0); weights only, as gpt-oss is run. nvfp4: an fp8 scale for 16 and a
@@ -27,6 +28,8 @@ const schemes = {
   'gptq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
   'gptq-int4-g32': { linear: blocks(0.5, 32, 2 + 0.5) },
   'awq-int4-g128': { linear: blocks(0.5, 128, 2 + 0.5) },
+  'int4-g32': { linear: blocks(0.5, 32, 2) },
+  'int4-g128': { linear: blocks(0.5, 128, 2) },
   'fp8-row': { linear: blocks(1, Infinity, 4), compute: 'float8' },
   'fp8-tensor': { linear: unquantized('float8'), compute: 'float8' },
   'fp8-block128': {
@@ -154,11 +157,13 @@ function compressedScheme(groups: unknown): SchemeName | null {
   const [only, ...more] = Object.values(record(groups));
   if (only === undefined || more.length > 0) return null;
   const { weights, input_activations: inputs } = record(only);
-  const { num_bits: bits, type, strategy, group_size: group } = record(weights);
+  const { num_bits: bits, type, strategy, group_size: group, symmetric } = record(weights);
   if (type === 'float' && bits === 8) {
     return strategy === 'channel' ? 'fp8-row' : strategy === 'tensor' ? 'fp8-tensor' : null;
   }
   if (type === 'float' && bits === 4) return group === 16 ? 'nvfp4' : group === 32 ? 'mxfp4' : null;
+  if (type === 'int' && bits === 4 && symmetric === true && strategy === 'group' && !inputs)
+    return group === 32 ? 'int4-g32' : group === 128 ? 'int4-g128' : null;
   return type === 'int' && bits === 8 && strategy === 'channel' && inputs ? 'int8-row' : null;
 }
 

@@ -24,6 +24,8 @@ import { totalWork } from './work-totals.js';
 
 /** Bytes or bits a weight as the formats' own documents state them. */
 const stated: [SchemeName, number][] = [
+  ['int4-g32', 0.5625],
+  ['int4-g128', 0.515_625],
   ['gptq-int4-g128', 0.519_531_25],
   ['gptq-int4-g32', 0.578_125],
   ['awq-int4-g128', 0.519_531_25],
@@ -155,6 +157,12 @@ describe('4-bit floats', () => {
     const weights = declaredWeights(findPreset(id)!.config)!;
     const { total } = weightBytes(presetArchitecture(id), { weights });
     expect(Math.abs(total / 2 ** 30 - gib)).toBeLessThan(0.05);
+  });
+
+  it('Kimi-K2-Thinking takes the 594 GB of its checkpoint: experts in int4 with a scale for 32', () => {
+    const weights = declaredWeights(findPreset('moonshotai/Kimi-K2-Thinking')!.config)!;
+    const { total } = weightBytes(presetArchitecture('kimi-k2-thinking'), { weights });
+    expect(Math.abs(total / 1e9 - 594)).toBeLessThan(1);
   });
 
   it('keep what a checkpoint leaves out in every layer, not what it leaves out in one', () => {

@@ -1,3 +1,4 @@
+import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { readArchitecture, type Architecture } from '../../llm/architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
@@ -65,6 +66,7 @@ export function knownModel(workload: Workload | null, plan: MemoryPlan): KnownMo
   let kvHeads = dimension('num_kv_heads');
   let headDim = dimension('head_dim');
   const architecture = architectureOf(config, given);
+  if (architecture) issues.push(...unreadKeysIssues(architecture));
   const first = architecture?.layers[0]?.attention;
   if (headDim === null && first?.kind === 'grouped') {
     headDim = first.headDim;

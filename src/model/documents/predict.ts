@@ -128,6 +128,8 @@ export const predictResultSchema = z.object({
     /** measured or data sheet */
     roofs: z.enum(['measured', 'data-sheet']),
     peak_flops_per_s: figureSchema,
+    /** The dtype of that peak: what the products compute in (1.2). */
+    peak_dtype: z.string().optional(),
     bandwidth_bytes_per_s: figureSchema,
     launch_ns: figureSchema,
     graph_node_ns: figureSchema,

@@ -134,7 +134,7 @@ export function predictSummary(
     inert(device.name),
   ].join(' · ');
   const roofs = [
-    `${formatFigure(device.peak_flops_per_s)} ${data.dtype}`,
+    `${formatFigure(device.peak_flops_per_s)} ${device.peak_dtype ?? data.dtype}`,
     formatFigure(device.bandwidth_bytes_per_s),
     device.peak_flops_per_s.value === null ? '' : inert(device.peak_flops_per_s.source),
   ].filter(Boolean);

@@ -1,0 +1,14 @@
+import type { Issue } from '../model/document.js';
+import type { Architecture } from './architecture.js';
+
+/** A warning for every result that rests on a config whose keys are not all known; none when they are. */
+export const unreadKeysIssues = ({ unreadKeys, family }: Architecture): Issue[] =>
+  unreadKeys.length === 0
+    ? []
+    : [
+        {
+          code: 'config_keys_unread',
+          severity: 'warning',
+          text: `Sizes may be off: the ${family} family does not read these keys of the config: ${unreadKeys.join(', ')}.`,
+        },
+      ];
