@@ -1,4 +1,4 @@
-// Every analysis of an imported GPU session, then its whole report. Import first: inferscope import CAPTURE
+// Every analysis of an imported GPU session, its whole report, and how long the page takes to open. Import first: inferscope import CAPTURE
 // node bench/analyses/run.mjs SESSION-FOLDER [CLI.js]
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync, statSync } from 'node:fs';
@@ -12,15 +12,16 @@ const outDir = mkdtempSync(join('node_modules', '.analyses-bench-'));
 try {
   await build({
     config: false,
-    entry: { time: 'bench/analyses/time.ts' },
+    entry: { time: 'bench/analyses/time.ts', open: 'bench/analyses/open.ts' },
     outDir,
     format: 'esm',
     platform: 'node',
     dts: false,
     logLevel: 'error',
     outExtensions: () => ({ js: '.mjs' }),
+    external: ['playwright-core'],
   });
-  spawnSync(process.execPath, [join(outDir, 'time.mjs'), folder], { stdio: 'inherit' });
+  const timed = spawnSync(process.execPath, [join(outDir, 'time.mjs'), folder], { stdio: 'inherit' });
   const page = join(outDir, 'report.html');
   const began = performance.now();
   const { status } = spawnSync(
@@ -34,6 +35,8 @@ try {
   if (status !== 0) throw new Error('inferscope report failed');
   const seconds = (performance.now() - began) / 1000;
   console.log(`inferscope report    ${seconds.toFixed(2)} s, ${(statSync(page).size / 1e6).toFixed(2)} MB`);
+  const opened = spawnSync(process.execPath, [join(outDir, 'open.mjs'), page], { stdio: 'inherit' });
+  process.exitCode = timed.status || opened.status || 0;
 } finally {
   rmSync(outDir, { recursive: true, force: true });
 }

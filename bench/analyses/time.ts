@@ -5,6 +5,7 @@ import { copies } from '../../src/analyze/trace/copies.js';
 import { devices } from '../../src/analyze/trace/devices.js';
 import { idle } from '../../src/analyze/trace/idle.js';
 import { startSpreads } from '../../src/analyze/trace/kernel-spreads.js';
+import { makeKernelCells } from '../../src/analyze/trace/kernel-cells.js';
 import { kernels } from '../../src/analyze/trace/kernels.js';
 import { launches } from '../../src/analyze/trace/launches.js';
 import { operators } from '../../src/analyze/trace/operators.js';
@@ -41,6 +42,7 @@ async function timed<T>(name: string, work: () => Promise<T>): Promise<T> {
 const scope = await timed('scope and views', () => traceScope(database, manifest));
 const windows = await timed('windows', () => makeWindows(scope));
 const found = await timed('phases', () => phases(scope, windows));
+await timed('kernel cells', () => makeKernelCells(scope));
 await timed('devices', () => devices(scope, manifest));
 const spreads = await timed('medians', async () => {
   const started = await startSpreads(session, scope);

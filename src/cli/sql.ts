@@ -58,9 +58,11 @@ async function runQuery(
   options: SqlOptions,
   chosen: SqlOptions['format'],
 ): Promise<void> {
-  if (query === undefined || query.trim() === '') {
+  // One word is a session's name or id: no query is one word.
+  if (query === undefined || /^[@~\w.-]*$/.test(query.trim())) {
+    const word = query?.trim() ?? '';
     throw usage(
-      'sql needs a query',
+      word === '' ? 'sql needs a query' : `sql needs a query, and "${word}" is none`,
       'inferscope sql "SELECT * FROM stages LIMIT 5", or inferscope sql --schema',
     );
   }

@@ -157,6 +157,8 @@ test('a mistake in the query shows DuckDB’s message and place', () => {
   expect(stderr).toContain('"clas" not found');
   expect(stderr).toContain('class');
   expect(sql('').status).toBe(2);
+  // A session alone is no query.
+  for (const word of ['@last', 'llm-b1']) expect(sql(word).stderr).toContain('E_USAGE');
   expect(sql('--format', 'xml', 'SELECT 1').stderr).toContain('E_USAGE');
 });
 

@@ -1,0 +1,42 @@
+import { statSync, writeFileSync } from 'node:fs';
+import { dirname, join, resolve } from 'node:path';
+import process from 'node:process';
+import { pathToFileURL } from 'node:url';
+import { launchBrowser } from '../../test/browser/chromium.js';
+
+// How long a report takes to open in Chromium, until its charts are drawn, and a page of as many bytes that shows
+// nothing: node open.js REPORT.html. Exit code 1 when the median misses the goal.
+
+const goalS = 2;
+const rounds = 5;
+const report = resolve(process.argv[2] ?? '');
+const bytes = statSync(report).size;
+const blank = join(dirname(report), 'blank.html');
+writeFileSync(blank, `<!doctype html><html data-charts="drawn"><!--${'x'.repeat(bytes)}--></html>`);
+
+const browser = await launchBrowser();
+const times = { report: [] as number[], blank: [] as number[] };
+try {
+  // The first round warms the browser.
+  for (let round = 0; round <= rounds; round++) {
+    for (const [name, path] of [
+      ['blank', blank],
+      ['report', report],
+    ] as const) {
+      const page = await browser.newPage({ viewport: { width: 1440, height: 900 } });
+      const began = performance.now();
+      await page.goto(pathToFileURL(path).href);
+      await page.waitForSelector('html[data-charts=drawn]', { state: 'attached' });
+      if (round > 0) times[name].push((performance.now() - began) / 1000);
+      await page.close();
+    }
+  }
+} finally {
+  await browser.close();
+}
+const median = (all: readonly number[]): number => all.toSorted((a, b) => a - b)[all.length >> 1]!;
+const [own, empty] = [median(times.report), median(times.blank)];
+console.log(
+  `open in Chromium     ${own.toFixed(2)} s, ${(own / empty).toFixed(1)} x a blank page of as many bytes (${empty.toFixed(2)} s), ${(bytes / 1e6).toFixed(2)} MB; goal ${goalS} s: ${own > goalS ? 'MISSED' : 'met'}`,
+);
+process.exitCode = own > goalS ? 1 : 0;
