@@ -5,8 +5,14 @@ import type { ComparedSide } from '../analyze/memory-compare/compare.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
+import {
+  type Configuration,
+  configurationOf,
+  configurationOptions,
+  type ConfigurationTyped,
+} from './profile-configuration.js';
 
-interface CompareOptions {
+interface CompareOptions extends ConfigurationTyped {
   format: 'text' | 'md' | 'json';
   html?: string;
   json?: boolean;
@@ -14,7 +20,7 @@ interface CompareOptions {
 
 /** Adds `memory compare` to the command `memory`. */
 export function defineCompare(command: Command): void {
-  command
+  const compare = command
     .command('compare <base> <now>')
     .summary('two memory profiles: difference in GB and %, by component')
     .description(
@@ -24,7 +30,8 @@ export function defineCompare(command: Command): void {
       new Option('--format <format>', 'of the output').choices(['text', 'md', 'json']).default('text'),
     )
     .option('--html <file>', 'also write it as one page')
-    .option('--json', 'print one inferscope/memory-compare document')
+    .option('--json', 'print one inferscope/memory-compare document');
+  configurationOptions(compare)
     .addHelpText(
       'after',
       examples(
@@ -38,7 +45,12 @@ export function defineCompare(command: Command): void {
     .action(async (base: string, now: string, options: CompareOptions) => {
       const { ensureReportPath, writePage } = await import('./report-file.js');
       if (options.html !== undefined) await ensureReportPath(options.html);
-      const sides: [ComparedSide, ComparedSide] = [await sideOf(base), await sideOf(now)];
+      const configuration = await configurationOf(options);
+      const sides: [ComparedSide, ComparedSide] = [
+        await sideOf(base, configuration),
+        await sideOf(now, configuration),
+      ];
+      configuration.ensureUsed();
       refuseSame(sides);
       const { compareMemory } = await import('../analyze/memory-compare/compare.js');
       const found = compareMemory(...sides);
@@ -59,7 +71,7 @@ export function defineCompare(command: Command): void {
 }
 
 /** What ends in .json, holds a slash or is a file here is one, everything else a session. */
-async function sideOf(selector: string): Promise<ComparedSide> {
+async function sideOf(selector: string, configuration: Configuration): Promise<ComparedSide> {
   const { checkComparedProfile, readComparedProfile } =
     await import('../analyze/memory-compare/read-profile.js');
   if (/\.json$|[/\\]/.test(selector) || statSync(selector, { throwIfNoEntry: false })?.isFile()) {
@@ -73,7 +85,12 @@ async function sideOf(selector: string): Promise<ComparedSide> {
         fix: 'Give the JSON file of a memory profile, or a session: inferscope memory compare @last~1 @last',
       });
     }
-    return { selector, kind: 'file', label: basename(selector), ...readComparedProfile(content, selector) };
+    return {
+      selector,
+      kind: 'file',
+      label: basename(selector),
+      ...readComparedProfile(content, selector, configuration.fill),
+    };
   }
   const [{ openSession }, { analyzeMemory }] = await Promise.all([
     import('../session/open.js'),

@@ -1,10 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
-import { profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
+import type { Configuration } from './profile-configuration.js';
 
 export interface ReadProfiles {
   profiles: { source: string; profile: ProfileFields }[];
@@ -20,7 +20,10 @@ const usualFolder = join('results', 'memory-profiles');
  * memory session.
  * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is no profile, E_SESSION_NOT_FOUND
  */
-export async function readProfiles(asked: readonly string[]): Promise<ReadProfiles> {
+export async function readProfiles(
+  asked: readonly string[],
+  configuration: Configuration,
+): Promise<ReadProfiles> {
   const found: ReadProfiles = { profiles: [], ignored: 0 };
   const here = await stat(usualFolder).catch(() => null);
   const sources =
@@ -31,8 +34,11 @@ export async function readProfiles(asked: readonly string[]): Promise<ReadProfil
         : listSessions()
             .filter(({ kind, broken }) => kind === 'memory' && broken === null)
             .map(({ id }) => id);
-  for (const source of sources) await readOne(source, found);
-  if (found.profiles.length > 0) return found;
+  for (const source of sources) await readOne(source, configuration, found);
+  if (found.profiles.length > 0) {
+    configuration.ensureUsed();
+    return found;
+  }
   throw new InferscopeError('E_USAGE', {
     what: 'no memory profile to hold the calculator against',
     why:
@@ -43,7 +49,7 @@ export async function readProfiles(asked: readonly string[]): Promise<ReadProfil
   });
 }
 
-async function readOne(source: string, found: ReadProfiles): Promise<void> {
+async function readOne(source: string, configuration: Configuration, found: ReadProfiles): Promise<void> {
   const file = await stat(source).catch(() => null);
   if (file === null) {
     if (/\/|\.json$/.test(source)) throw noFile(source);
@@ -51,16 +57,16 @@ async function readOne(source: string, found: ReadProfiles): Promise<void> {
     return;
   }
   if (!file.isDirectory()) {
-    found.profiles.push({ source, profile: await readProfile(source) });
+    found.profiles.push({ source, profile: await readProfile(source, configuration) });
     return;
   }
   const names = (await readdir(source, { recursive: true })).filter((name) => name.endsWith('.json')).sort();
   for (const name of names) {
     const path = join(source, name);
     try {
-      found.profiles.push({ source: path, profile: await readProfile(path) });
+      found.profiles.push({ source: path, profile: await readProfile(path, configuration) });
     } catch (error) {
-      if (!(error instanceof InferscopeError)) throw error;
+      if (!(error instanceof InferscopeError) || error.code !== 'E_FORMAT_UNKNOWN') throw error;
       found.ignored += 1;
     }
   }
@@ -83,7 +89,7 @@ async function profileOfSession(selector: string): Promise<ProfileFields> {
 }
 
 /** A profile, or the document of `memory --json` around one. @throws E_FORMAT_UNKNOWN */
-async function readProfile(path: string): Promise<ProfileFields> {
+async function readProfile(path: string, configuration: Configuration): Promise<ProfileFields> {
   const fail = (why: string): never => {
     throw new InferscopeError('E_FORMAT_UNKNOWN', {
       what: `${path} is no memory profile of schema 2.0`,
@@ -97,7 +103,7 @@ async function readProfile(path: string): Promise<ProfileFields> {
   } catch (error) {
     return fail(messageOf(error));
   }
-  const parsed = profileFieldsSchema.safeParse(profileInside(json));
+  const parsed = profileFieldsSchema.safeParse(configuration.fill(json));
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
     return fail(issue ? `${issue.path.join('.') || 'it'}: ${issue.message}` : 'It has other fields.');

@@ -13,6 +13,7 @@ import { makeFolder } from '../session/home.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import { asStorageFailure } from '../session/storage-failure.js';
+import { configurationOf, type ConfigurationTyped } from './profile-configuration.js';
 import { unusedNames } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
 
@@ -28,9 +29,9 @@ export interface ReportFiles {
  */
 export async function validate(
   asked: readonly string[],
-  options: { tolerance: number; name?: string },
+  options: { tolerance: number; name?: string } & ConfigurationTyped,
 ): Promise<Document<Validation>> {
-  const { profiles, ignored } = await readProfiles(asked);
+  const { profiles, ignored } = await readProfiles(asked, await configurationOf(options));
   const data: Validation = {
     session: null,
     ...validateProfiles(profiles, toleranceOf(options.tolerance)),

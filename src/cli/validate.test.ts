@@ -237,7 +237,7 @@ describe('a measurement that cannot be what it says', () => {
     expect(held(other).profiles[0]).toMatchObject({ status: 'skipped' });
     const unknown = { ...profile, model_info: { ...profile.model_info, name: 'mine', config: null } };
     unknown.metadata!.config!.model = 'mine';
-    expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is no preset');
+    expect(held(unknown).profiles[0]!.reasons[0]).toContain('mine is not a preset');
     expect(held(unknown).result).toBe('nothing_compared');
     const served = read('llama-2-7b-float16');
     served.metadata!.where = 'url';
@@ -325,6 +325,36 @@ describe('inferscope validate', () => {
         expect([...line].length, line).toBeLessThanOrEqual(80);
       }
     }
+  });
+
+  it('a profile without configuration says what to type, and is compared once it is given', async () => {
+    const { schema_version, memory_measurements, memory_breakdown: parts } = read('llama-2-7b-float16');
+    const { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb } = parts;
+    const file = join(home, 'bare.json');
+    const bare = {
+      schema_version,
+      model_info: { name: 'ours' },
+      memory_measurements: { peak: memory_measurements.peak },
+      memory_breakdown: { total_measured_gb, model_weights_gb, kv_cache_gb, activations_gb },
+    };
+    writeFileSync(file, JSON.stringify(bare));
+    const without = await validate([file], { tolerance: 0.05 });
+    expect(without.data.result).toBe('nothing_compared');
+    const [why] = without.data.profiles[0]!.reasons;
+    for (const flag of ['--engine', '--model', '--batch-size', '--input-len', '--output-len'])
+      expect(why).toContain(flag);
+    const sizes = { batchSize: 4, inputLen: 512, outputLen: 48, dtype: 'float16' };
+    const given = { tolerance: 0.05, engine: 'transformers', model: 'llama-2-7b', ...sizes };
+    const made = await validate([file], given);
+    expect(made.data.counts).toMatchObject({ compared: 1, within: 1 });
+    // 2 × 32 layers × 4096 × 2 bytes × 512 tokens × 4 sequences: the peak is in prefill.
+    const kv = made.data.profiles[0]!.components.find(({ component }) => component === 'kv_cache')!;
+    expect(kv.estimated_bytes).toBe(2 * 32 * 4096 * 2 * 512 * 4);
+    const own = join(folder, 'llama-2-7b-float16.json');
+    await expect(validate([own], { tolerance: 0.05, batchSize: 8 })).rejects.toMatchObject({
+      code: 'E_USAGE',
+      parts: { what: expect.stringContaining('--batch-size') as string },
+    });
   });
 
   it('refuses what holds no profile', async () => {

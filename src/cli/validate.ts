@@ -4,8 +4,9 @@ import type { Command } from 'commander';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
+import { configurationOptions, type ConfigurationTyped } from './profile-configuration.js';
 
-interface Typed {
+interface Typed extends ConfigurationTyped {
   tolerance: number;
   history?: boolean;
   output: string;
@@ -14,7 +15,7 @@ interface Typed {
 }
 
 export function define(command: Command): void {
-  command
+  const described = command
     .argument(
       '[profiles...]',
       'JSON files of schema 2.0, folders of them, or memory sessions (default: results/memory-profiles, else all memory sessions)',
@@ -27,7 +28,8 @@ export function define(command: Command): void {
       join('results', 'validation-reports'),
     )
     .option('--name <name>', 'name of the session')
-    .option('--json', 'print one inferscope/validate document (with --history inferscope/validate-history)')
+    .option('--json', 'print one inferscope/validate document (with --history inferscope/validate-history)');
+  configurationOptions(described)
     .addHelpText(
       'after',
       examples(
@@ -35,7 +37,10 @@ export function define(command: Command): void {
           'inferscope validate results/memory-profiles --tolerance 5%',
           'how far the calculator is off; exit code 1 beyond',
         ],
-        ['inferscope validate --history', 'whether it became better'],
+        [
+          'inferscope validate other.json --engine vllm --model llama-3.1-8b',
+          'a profile of another tool that does not state its configuration',
+        ],
       ),
     )
     .action(run);

@@ -57,12 +57,17 @@ export interface ReadProfile {
 
 /**
  * Reads the text of a profile.
+ * @param fill takes the profile out of the file's JSON, and may add what it does not state
  * @throws E_RECORD_FILE naming the field that is wrong
  */
-export function readComparedProfile(content: string, path: string): ReadProfile {
+export function readComparedProfile(
+  content: string,
+  path: string,
+  fill: (json: unknown) => unknown = profileInside,
+): ReadProfile {
   let raw: unknown;
   try {
-    raw = profileInside(JSON.parse(content));
+    raw = fill(JSON.parse(content));
   } catch (error) {
     throw unreadable(path, `it is no JSON: ${(error as Error).message}`);
   }
@@ -97,7 +102,7 @@ function unreadable(path: string, why: string): InferscopeError {
   return new InferscopeError('E_RECORD_FILE', {
     what: `${path} cannot be compared: ${why}`,
     why: 'A memory profile (schema 2.0) has at least schema_version, model_info.name and memory_measurements.peak.',
-    fix: 'Make one with inferscope memory, or give a session of it. The schema: inferscope schema memory-profile',
+    fix: 'Make one with inferscope memory, or give a session of it; --model and the other flags give a file what it does not state. The schema: inferscope schema memory-profile',
   });
 }
 

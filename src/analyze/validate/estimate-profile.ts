@@ -27,14 +27,26 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
   const engine = engineOf(profile);
   const { model_info: model } = profile;
   const asked = profile.metadata?.config ?? {};
-  if (engine === null) {
-    return `What ${profile.engine_metadata?.engine_type ?? 'its engine'} keeps beside the weights is not known.`;
-  }
+  const named = profile.engine_metadata?.engine_type;
+  if (engine === null && named) return `What ${named} keeps beside the weights is not known.`;
   const config = model.config ?? findPreset(model.name)?.config ?? findPreset(asked.model ?? '')?.config;
-  if (!config) return `The profile holds no config.json and ${model.name} is no preset.`;
   const { batch_size: batchSize, input_len: inputLen, output_len: outputLen } = asked;
-  if (typeof batchSize !== 'number' || typeof inputLen !== 'number' || typeof outputLen !== 'number') {
-    return 'It does not say which batch and lengths were run.';
+  if (
+    engine === null ||
+    !config ||
+    typeof batchSize !== 'number' ||
+    typeof inputLen !== 'number' ||
+    typeof outputLen !== 'number'
+  ) {
+    const flags = Object.entries({
+      '--engine': engine,
+      '--model': config,
+      '--batch-size': batchSize,
+      '--input-len': inputLen,
+      '--output-len': outputLen,
+    }).flatMap(([flag, value]) => (value === null || value === undefined ? [flag] : []));
+    const whichModel = config ? '' : ` (it holds no config.json, and ${model.name} is not a preset)`;
+    return `It does not state how it was run${whichModel}: give ${flags.join(', ')}.`;
   }
   const onCpu = profile.metadata?.gpus?.length === 0;
   if (engine === 'vllm' && onCpu) return 'What vLLM takes of main memory is not known.';
@@ -65,7 +77,7 @@ export function estimateProfile(profile: ProfileFields): ProfileEstimate | strin
       usage: 'library',
       engineVersion: profile.engine_metadata?.engine_version ?? null,
       gpuMemoryUtilization: number(asked.gpu_memory_utilization),
-      maxModelLen: number(asked.max_model_len),
+      maxModelLen: number(asked.max_whichModellen),
       engineArgs: args,
     });
     return { architecture, estimate: estimateMemory(architecture, request) };
