@@ -11,6 +11,7 @@ export interface GemmName {
  * | --- | --- | --- | --- |
  * | nvjet | nvjet_sm90_hsh_64x8_64x16_1x1_v_bz_TNN | 64x8, then K x stages | first letter (input, compute, output) |
  * | CUTLASS | cutlass_80_tensorop_f16_s16816gemm_relu_f16_128x64_64x4_tn_align8 | 128x64, then K x stages | after tensorop_ |
+ * | CUTLASS 3 | cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xe2m1_ue4m3xe2m1_f32_bf16_bf16_128x128x256_… | after the types | after gemm, scale x element |
  * | xmma | sm80_xmma_gemm_f16f16_f16f32_f32_tn_n_tilesize96x64x32_stage4_… | tilesize | first of the pair |
  * | cuBLAS | ampere_fp16_s16816gemm_fp16_128x64_ldg8_f2f_stages_64x4_tn | 128x64, stages_Kxn | before gemm |
  * | cuBLAS | ampere_sgemm_32x32_sliced1x4_tn | 32x32 | letter before gemm |
@@ -24,8 +25,8 @@ export function gemmName(name: string): GemmName {
 function tile(name: string): string | null {
   const generated = generatedGemm.exec(name);
   if (generated) return /_t(\d+x\d+x\d+)/.exec(name)?.[1] ?? null;
-  const whole = /_MT(\d+x\d+x\d+)|tilesize(\d+x\d+x\d+)/.exec(name);
-  if (whole) return whole[1] ?? whole[2]!;
+  const whole = /(?:_MT|tilesize|cutlass3x_\w*?gemm_\w*?_)(\d+x\d+x\d+)/.exec(name);
+  if (whole) return whole[1]!;
   const shape = /Shape<(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>, ?(?:cute::)?C<(\d+)>/.exec(name);
   const gemmShape = shape ?? /GemmShape<(?:\(int\))?(\d+), (?:\(int\))?(\d+), (?:\(int\))?(\d+)>/.exec(name);
   if (gemmShape) return gemmShape.slice(1, 4).join('x');
@@ -82,6 +83,7 @@ const words: Record<string, string> = {
   float_e5m2_t: 'fp8',
   float_e2m1_t: 'fp4',
   e5m2: 'fp8',
+  e2m1: 'fp4',
   s8: 'int8',
   i8: 'int8',
   int8: 'int8',
@@ -114,6 +116,10 @@ function dtype(name: string): string | null {
   // sm90_xmma_gemm_f32f32_tf32f32_f32_…: float32 that is multiplied as TF32.
   if (/xmma_\w*?gemm_f32f32_tf32/.test(name)) return 'tf32';
   const word =
+    // Inputs follow "gemm", with the type of their scales before an x; the letter after tensorop_ is the accumulator's.
+    /cutlass3x_\w*?gemm_(?:[a-z]+_)*?(?:ue\dm\dx)?(bf16|tf32|e2m1|e4m3|e5m2|f16|f32|f64|s8)_/.exec(
+      name,
+    )?.[1] ??
     /xmma_\w*?gemm_(bf16|tf32|e4m3|e5m2|f16|f32|f64|s8|i8)/.exec(name)?.[1] ??
     /(?:tensorop|simt|wmma)_(bf16|tf32|e4m3|e5m2|f16|f32|f64|s8|h|s|d)(?=_|[hsdi]?\d|[a-z]*gemm)/.exec(
       name,

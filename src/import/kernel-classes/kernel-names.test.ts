@@ -53,6 +53,16 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
       'sampling',
     ],
     [
+      'void moe::dev::convertsf::convertSfKernel<moe::dev::convertsf::KernelParams<cutlass::bfloat16_t>>',
+      'quantization',
+    ],
+    // Their names hold the GEMM that reads what they write.
+    ['void vllm::silu_mul_fp8_quant_deep_gemm_kernel<c10::BFloat16, c10::Float8_e4m3fn>', 'quantization'],
+    [
+      'void tensorrt_llm::kernels::fp8_blockscale_gemm::scale_1x128_kernel<__nv_bfloat16, __nv_fp8_e4m3>',
+      'quantization',
+    ],
+    [
       'void moe::dev::activation::activationDeepSeekKernel<moe::dev::activation::KernelParams<cutlass::float_e4m3_t, 4, true> >(moe::dev::activation::KernelParams<cutlass::float_e4m3_t',
       'elementwise',
     ],
@@ -158,6 +168,7 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
     ['void qk_int_sv_f8_attn_kernel<128u, 64u, 32u, 64u, 128u, (DataType)1>', 'attention'],
     ['void QuantInt8Kernel<128u, 32u, 1u, false, false, __nv_bfloat16>', 'quantization'],
     ['void MeanScaleKernel<64u, false, __nv_bfloat16>', 'quantization'],
+    ['void SubMeanKernel<128u, __nv_bfloat16>', 'quantization'],
   ],
   // AITER and Composable Kernel on MI300X.
   AITER: [
@@ -182,6 +193,10 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
     ],
     [
       'void at_cuda_detail::cub::DeviceScanInitKernel<at_cuda_detail::cub::ScanTileState<int, true> >',
+      'norm',
+    ],
+    [
+      'void cub::DeviceSegmentedReduceKernel<cub::DeviceReducePolicy<float, int, cub::Sum>::Policy600, float*>',
       'norm',
     ],
     [
@@ -248,6 +263,12 @@ test.each([
     'void deep_gemm::sm100_fp8_fp4_gemm_1d1d_impl<128u, false, cutlass::float_e4m3_t, cutlass::float_e4m3_t, cutlass::bfloat16_t>',
     null,
     'fp8',
+  ],
+  ['cutlass3x_sm90_tensorop_s64x128x16gemm_f16_f16_f32_f16_f16_128x128x64_2x1x1_0_tnn', '128x128x64', 'fp16'],
+  [
+    'cutlass3x_sm100_bstensorop_s256x128x64gemm_block_scaled_ue4m3xe2m1_ue4m3xe2m1_f32_bf16_bf16_256x128x256',
+    '256x128x256',
+    'fp4',
   ],
 ])('tile and type of %s', (name, tile, dtype) => {
   expect(kernelLabel(name)).toEqual({ class: 'gemm', tile, dtype });

@@ -13,7 +13,7 @@ const functionRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /quantize_with_block_size|cvt_fp\d+_to_fp\d|(?:nv|mx)fp\d_?quantize|QuantInt8Kernel|MeanScaleKernel/i,
+      /quantize_with_block_size|cvt_fp\d+_to_fp\d|(?:nv|mx)fp\d_?quantize|scale_1x128_kernel|moe::dev::convertsf|silu_mul_\w*quant\w*|QuantInt8Kernel|(?:MeanScale|SubMean)Kernel/i,
     class: 'quantization',
     family: 'block scales: TensorRT-LLM, FlashInfer, SageAttention',
     sample: 'cvt_fp16_to_fp4_sf_major',
@@ -44,7 +44,8 @@ const functionRules: readonly KernelClassRule[] = [
     sample: 'void deep_gemm::transpose_fp32<512, 64>(const float *, float *)',
   },
   {
-    pattern: /\bDeviceScan(?:Init)?Kernel|\bDeviceReduce(?:SingleTile)?Kernel(?!.*Arg(?:Max|Min))/,
+    pattern:
+      /\bDeviceScan(?:Init)?Kernel|\bDevice(?:Segmented)?Reduce(?:SingleTile)?Kernel(?!.*Arg(?:Max|Min))/,
     class: 'norm',
     family: 'CUB scans and reductions',
     sample:
