@@ -35,7 +35,11 @@ export function define(command: Command): void {
     )
     .option('--dtype <dtype>', 'float32 or int4 (default: float32, or what the export has)')
     .option('--threads <n>', 'CPU threads that compute (default: cores − 1)', threadCount)
-    .option('--host <host>', 'address to listen on', '127.0.0.1')
+    .option(
+      '--host <host>',
+      'address to listen on; 0.0.0.0 answers to IP addresses and this host name',
+      '127.0.0.1',
+    )
     .option('--port <n>', 'port, 0 for any free one', port, 8000)
     .option(
       '--context-len <n>',

@@ -20,7 +20,7 @@ export function requestGuard(host: string, refuse: (refusal: Refusal) => Respons
     if (!servesName(asked.hostname, host)) {
       return refuse({
         status: 403,
-        message: `Host ${asked.host} is not served; use http://${exampleOf(host)}.`,
+        message: `Host ${asked.host} is not served; use ${servedAt(host)}.`,
       });
     }
     const origin = context.req.header('origin');
@@ -43,9 +43,10 @@ function servesName(asked: string, host: string): boolean {
   return isIP(name) !== 0 || name === hostname().toLowerCase();
 }
 
-function exampleOf(host: string): string {
-  if (host === '0.0.0.0' || host === '::') return 'ADDRESS';
-  return host.includes(':') ? `[${host}]` : host;
+function servedAt(host: string): string {
+  if (host === '0.0.0.0' || host === '::')
+    return `an IP address of this machine or its host name, http://${hostname().toLowerCase()}`;
+  return `http://${host.includes(':') ? `[${host}]` : host}`;
 }
 
 function hostOf(origin: string): string | null {
