@@ -1,3 +1,4 @@
+import { fieldOf } from '../model/metric-source.js';
 import type { Document } from '../model/document.js';
 import type { BenchmarkMetric, BenchmarkPoint, BenchmarkResults } from '../model/documents/results.js';
 import type { Block, Column, Row, Section, Text, View } from './block.js';
@@ -234,7 +235,7 @@ function definitionSection(captures: readonly Capture[], foreign: boolean): Sect
     for (const metric of points.flatMap(({ metrics }) => metrics)) {
       const key = `${tool.name}\n${metric.name}\n${metric.definition}`;
       const one = seen.get(key) ?? { tool: tool.name, metric, fields: new Set() };
-      for (const { source } of metric.file) one.fields.add(source.replace(/^file: /, ''));
+      for (const { source } of metric.file) one.fields.add(fieldOf(source));
       seen.set(key, one);
     }
   }

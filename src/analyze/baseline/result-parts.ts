@@ -1,3 +1,4 @@
+import { isRecomputedSql } from '../../model/metric-source.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { rank } from '../benchmark-results/results.js';
 import { mean, studentT975 } from '../statistics.js';
@@ -37,7 +38,7 @@ const compared = ['value', 'mean', 'median', 'p99', 'max'];
  */
 export async function resultParts(database: SessionDatabase): Promise<MetricPart[]> {
   const rows = await database.query<MetricRow>(
-    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, source LIKE 'recomputed%' AS recomputed FROM metrics
+    `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      ORDER BY capture_id, point, recomputed DESC, name, statistic`,
   );
   const labels = new Set(rows.map(({ label }) => label));

@@ -1,3 +1,4 @@
+import { isRecomputed, isRecomputedSql } from '../../model/metric-source.js';
 import { document, type Document } from '../../model/document.js';
 import {
   type BenchmarkMetric,
@@ -36,7 +37,7 @@ export async function analyzeResults(session: Session): Promise<Document<Benchma
   try {
     const rows = await database.query<MetricRow>(
       `SELECT capture_id, point, label, name, defined_as_ours, statistic, value, unit, n, definition, source FROM metrics
-       ORDER BY capture_id, point, name, source LIKE 'recomputed%', statistic, source`,
+       ORDER BY capture_id, point, name, ${isRecomputedSql}, statistic, source`,
     );
     const requests = await requestCounts(database);
     const captures = manifest.captures
@@ -84,7 +85,7 @@ function metricsOf(rows: readonly MetricRow[]): BenchmarkMetric[] {
     const own = rows.filter((row) => row.name === name);
     const statistics = (recomputed: boolean) =>
       own
-        .filter(({ source }) => source.startsWith('recomputed') === recomputed)
+        .filter(({ source }) => isRecomputed(source) === recomputed)
         .map(({ statistic, value, n, source }) => ({ statistic, value, n, source }));
     const [{ unit, definition, defined_as_ours }] = own as [MetricRow];
     return {

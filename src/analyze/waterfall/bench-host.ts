@@ -31,7 +31,7 @@ export async function stageHosts(
     device_ms: number | null;
     without: number;
   }>(
-    `SELECT i.point, CASE WHEN s.kind <> 'sampling' THEN s.kind WHEN s.step_index IS NULL THEN 'after prefill' ELSE 'after decode' END AS kind,
+    `SELECT i.point, CASE WHEN s.kind <> 'sampling' THEN s.kind WHEN s.step_index IS NULL THEN 'after_prefill' ELSE 'after_decode' END AS kind,
        CASE WHEN any_value(s.kind) = 'decode' THEN count(*) ELSE count(DISTINCT (s.pid, s.iteration)) END AS n,
        sum(s.end_ns - s.start_ns)::DOUBLE / 1e6 AS ms, sum(s.device_dur_ns)::DOUBLE / 1e6 AS device_ms, count_if(s.device_dur_ns IS NULL) AS without
      ${timedOf(executionId)} AND s.kind IN ('prefill', 'decode', 'sampling') AND (s.kind <> 'decode' OR s.step_index IS NOT NULL)
@@ -40,7 +40,7 @@ export async function stageHosts(
   const found = new Map<string, StageHost>();
   for (const { point, kind, n, ms, device_ms, without } of rows) {
     if (kind !== 'prefill' && kind !== 'decode') continue;
-    const sampling = rows.find((row) => row.point === point && row.kind === `after ${kind}`);
+    const sampling = rows.find((row) => row.point === point && row.kind === `after_${kind}`);
     found.set(hostKey(point, kind), {
       callMs: ms / n,
       samplingMs: (sampling?.ms ?? 0) / n,

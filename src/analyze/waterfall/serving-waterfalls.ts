@@ -1,3 +1,4 @@
+import { isRecomputedSql } from '../../model/metric-source.js';
 import { type Load, loadPlanSchema } from '../../model/documents/serving.js';
 import type { StageWaterfall } from '../../model/documents/explain.js';
 import { missing } from '../../model/figure.js';
@@ -161,9 +162,6 @@ async function requestRate(database: SessionDatabase, executionId: string): Prom
   return row && row.seconds !== null && row.seconds > 0 ? row.n / row.seconds : null;
 }
 
-/** Of a row of `metrics`: not as the tool wrote it. */
-const isRecomputed = `(source LIKE 'recomputed%')`;
-
 /**
  * Of results that another tool wrote: mean request from its mean latencies, where they are defined as ours, else from those
  * that were recomputed from the requests of its file (GuideLLM's end-to-end latency is another). The part until the
@@ -181,7 +179,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     n: number | null;
     recomputed: boolean;
   }>(
-    `SELECT capture_id, execution_id, point, label, name, value, unit, n, ${isRecomputed} AS recomputed FROM metrics
+    `SELECT capture_id, execution_id, point, label, name, value, unit, n, ${isRecomputedSql} AS recomputed FROM metrics
      WHERE defined_as_ours AND statistic = 'mean' AND name IN ('e2e', 'ttft')
      ORDER BY capture_id, point, name`,
   );
@@ -197,7 +195,7 @@ export async function resultsWaterfalls(database: SessionDatabase): Promise<Stag
     const ms = ({ value, unit }: (typeof own)[number]) => (unit === 's' ? value * 1e3 : value);
     const of = (name: string, sign: string) =>
       `SELECT '${sign}mean ' || name AS what, n AS count, ${sign}value * CASE unit WHEN 's' THEN 1000 ELSE 1 END AS ms FROM metrics
-       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputed} = ${e2e.recomputed}`;
+       WHERE capture_id = ${literal(e2e.capture_id)} AND point = ${e2e.point} AND name = '${name}' AND statistic = 'mean' AND defined_as_ours AND ${isRecomputedSql} = ${e2e.recomputed}`;
     return [
       requestStage(
         [{ nth: 0, lag_ms: 0, first_byte_ms: null, ttft_ms: ms(ttft), decode_ms: ms(e2e) - ms(ttft) }],

@@ -54,17 +54,16 @@ function ofTimeline(facts: StoredFacts): StoredPart[] {
       const [most, least] =
         idle > busy
           ? ([
-              ['the host', idle],
+              ['the host costs', idle],
               ['kernels and copies', busy],
             ] as const)
           : ([
-              ['kernels and copies', busy],
+              ['kernels and copies cost', busy],
               ['the host', idle],
             ] as const);
-      const costs = most[0] === 'the host' ? 'costs' : 'cost';
       return partFrom(
         'waterfall',
-        `${most[0]} ${costs} most of ${instanceOf(stage)}: ${percentOf(most[1] / clean)} (${msOf(most[1])} of ${msOf(clean)}), ${least[0]} ${percentOf(least[1] / clean)}.`,
+        `${most[0]} most of ${instanceOf(stage)}: ${percentOf(most[1] / clean)} (${msOf(most[1])} of ${msOf(clean)}), ${least[0]} ${percentOf(least[1] / clean)}.`,
         stage.bars.length,
       );
     });

@@ -43,8 +43,7 @@ export function whatFits(facts: StoredFacts, asked: AskedWorkload): TopicAnswer 
   const name = workload.model?.name ?? 'the model';
   const size = `batch ${request.batchSize}, ${request.inputLen} + ${request.outputLen} tokens`;
   const stored = `${model.storage.weights.name} weights`;
-  const part = (text: string, rows = 1) =>
-    partFrom('memory calculator', text, rows, commandOf(name, rooms, request));
+  const part = (text: string, rows = 1) => partFrom('estimate', text, rows, commandOf(name, rooms, request));
   const parts = rooms.map(({ name: gpu, bytes }): StoredPart => {
     const at = { ...request, storage: model.storage, gpu: { name: gpu, totalBytes: bytes } };
     const made = estimateMemory(model.architecture, at);

@@ -235,10 +235,17 @@ const metrics: readonly {
   what: string;
   of: (one: KernelCounters) => KernelCounters['l2_hit_rate'];
   low: boolean;
+  isOccupancy?: true;
 }[] = [
   { asks: /\bl2\b/i, what: 'L2 hit rate', of: (one) => one.l2_hit_rate, low: true },
   { asks: /\bl1\b/i, what: 'L1 hit rate', of: (one) => one.l1_hit_rate, low: true },
-  { asks: /\boccupancy\b/i, what: 'achieved occupancy', of: (one) => one.occupancy.achieved, low: true },
+  {
+    asks: /\boccupancy\b/i,
+    what: 'achieved occupancy',
+    of: (one) => one.occupancy.achieved,
+    low: true,
+    isOccupancy: true,
+  },
   { asks: /\btensor (?:cores?|pipe)\b/i, what: 'tensor pipe use', of: (one) => one.tensor_pipe, low: false },
   {
     asks: /\bregisters?\b/i,
@@ -268,11 +275,11 @@ export async function counterOf(facts: StoredFacts): Promise<TopicAnswer | null>
     const value = metric.of(one);
     if (value.value === null) return [];
     const limits =
-      metric.what === 'achieved occupancy' && one.occupancy.limited_by.length > 0
+      metric.isOccupancy && one.occupancy.limited_by.length > 0
         ? `, limited by ${one.occupancy.limited_by.join(' and ')}`
         : '';
     const theory =
-      metric.what === 'achieved occupancy' && one.occupancy.theoretical.value !== null
+      metric.isOccupancy && one.occupancy.theoretical.value !== null
         ? ` of ${one.occupancy.theoretical.value.toFixed(0)} % possible`
         : '';
     return [

@@ -108,7 +108,7 @@ function calculated({ session: { manifest }, question }: StoredFacts): TopicAnsw
     .filter(({ component }) => !asked || asked.test(component))
     .toSorted((a, b) => b.bytes - a.bytes)[0];
   if (!own) return null;
-  const part = (text: string) => partFrom('memory calculator', text, lines.length);
+  const part = (text: string) => partFrom('estimate', text, lines.length);
   const list = lines.map(({ component, bytes }) => `- ${words(component)}: ${gbOf(bytes)}`);
   const size = `batch ${workload.batch_size ?? 1}, ${workload.input_len ?? 1} + ${workload.output_len ?? 0} tokens`;
   return told(

@@ -160,7 +160,7 @@ function commandOf(from: string, { id, user }: Session): string | null {
   if (['findings', 'waterfall', 'explain'].includes(from)) return `inferscope explain ${name}`;
   if (from === 'utilization') return `inferscope session utilization ${name}`;
   if (from === 'manifest') return `inferscope session show ${name}`;
-  if (from === 'memory calculator') return 'inferscope estimate --model <model> --gpu <gpu>';
+  if (from === 'estimate') return 'inferscope estimate --model <model> --gpu <gpu>';
   return `inferscope report --session ${name}`;
 }
 

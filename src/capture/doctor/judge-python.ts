@@ -45,9 +45,12 @@ function torch(python: PythonFacts | null): Verdict {
   return ok('torch', 'torch', `${version} (${torchBuild(python)})`);
 }
 
-export function torchBuild(python: PythonFacts): string {
-  if (python.torchCuda) return `CUDA ${python.torchCuda}`;
-  return python.torchHip ? `ROCm ${python.torchHip}` : 'CPU only';
+export const torchBuild = (python: PythonFacts): string => gpuBuildOf(python) ?? 'CPU only';
+
+/** Null: torch was built for the CPU only. */
+function gpuBuildOf({ torchCuda, torchHip }: PythonFacts): string | null {
+  if (torchCuda) return `CUDA ${torchCuda}`;
+  return torchHip ? `ROCm ${torchHip}` : null;
 }
 
 function torchGpu(facts: DoctorFacts): Verdict {
@@ -63,8 +66,8 @@ function torchGpu(facts: DoctorFacts): Verdict {
   const { available, names } = python.torchDevices;
   if (available) return ok(id, label, `${names.length} × ${names[0]}`);
   if (!anyGpu) return notApplicable(id, label, 'no GPU: models run on the CPU', 'Needs a machine with a GPU');
-  const build = torchBuild(python);
-  return build === 'CPU only'
+  const build = gpuBuildOf(python);
+  return build === null
     ? missing(id, label, 'no: this torch is a CPU build, models would run on the CPU', gpuBuild)
     : missing(
         id,

@@ -1,3 +1,4 @@
+import { isRecomputed } from '../../model/metric-source.js';
 import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { MetricList, OurMetric } from './metric-list.js';
@@ -85,8 +86,8 @@ export function disagreements(list: MetricList, label: string): Issue[] {
     ({ defined_as_ours, statistic }) => defined_as_ours && statistic === 'mean',
   );
   return means.flatMap((told): Issue[] => {
-    if (told.source.startsWith('recomputed')) return [];
-    const made = means.find(({ name, source }) => name === told.name && source.startsWith('recomputed'));
+    if (isRecomputed(told.source)) return [];
+    const made = means.find(({ name, source }) => name === told.name && isRecomputed(source));
     if (!made || Math.abs(made.value - told.value) <= sameWithin * Math.abs(made.value)) return [];
     const text = `${label}: mean ${told.name} is ${told.value.toPrecision(4)} ${told.unit} in the file, but ${made.value.toPrecision(4)} from its own requests.`;
     return [warning('recomputed_differs', text)];

@@ -1,0 +1,14 @@
+/**
+ * `metrics.source` begins with a code: `recomputed`, then from what, or `file: ` and the field. These are the only readers of it;
+ * sessions of every version have it.
+ */
+const [recomputedCode, fileCode] = ['recomputed', 'file: '];
+
+/** SQL: the row was computed from the requests of its file, not written by the tool. */
+export const isRecomputedSql = `(source LIKE '${recomputedCode}%')`;
+
+export const isRecomputed = (source: string): boolean => source.startsWith(recomputedCode);
+
+/** Field of the tool's file; the source itself where it names none. */
+export const fieldOf = (source: string): string =>
+  source.startsWith(fileCode) ? source.slice(fileCode.length) : source;

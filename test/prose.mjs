@@ -1,0 +1,64 @@
+// Code decides on ids and codes, never on its own English: no string method or regular expression reads a title, a reason, a note …, and
+// nothing is compared with a phrase. Text of other programs (logs, errors, reports) has no codes; the places that read it are listed.
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+const prose = '(?:why|reasons?|title|label|says|notes?|sentences?|caption|cause|evidence|hint|fix|source)';
+const reads = '(?:includes|startsWith|endsWith|indexOf|lastIndexOf|match|matchAll|search|split)';
+const phrase = `['"\`][^'"\`]*[\\w%.,:] [\\w$][^'"\`]*['"\`]`;
+const patterns = [
+  new RegExp(`\\b${prose}[!?)]*\\.${reads}\\(`),
+  new RegExp(`\\.(?:test|exec)\\((?:[\\w?!]+\\.)*${prose}[!)]`),
+  new RegExp(`\\.(?:includes|startsWith|endsWith|indexOf)\\(${phrase}\\)`),
+  new RegExp(`[!=]== ${phrase}`),
+];
+
+/** Text that is not ours, or a name that happens to have a space. */
+const allowed = [
+  ['analyze/counters/stalls.ts', "reason.endsWith('_not_issued')"], // Names of ncu's metrics.
+  ['analyze/findings/rules/throttling.ts', "reason.includes('thermal')"], // NVML's names of reasons.
+  ['analyze/memory-profile/expected.ts', "includes('Explicitly set')"], // A line of vLLM's log.
+  ['analyze/memory-profile/timeline.ts', 'blocks/.exec(source)'], // Ours: a record line has no field for it yet.
+  ['analyze/trace/spread.ts', "includes('out of range')"], // DuckDB's error.
+  ['ask/stored/words.ts', 'test(sentence) ? sentence'], // Adds a full stop.
+  ['capture/run/hot-kernels.ts', 'includes('], // Columns of nsys stats.
+  ['cli/find-model-files.ts', 'source'], // A path or URL.
+  ['cli/validate-read.ts', 'source'], // A path.
+  ['engines/onnx/decoder.ts', 'bad_alloc'], // ONNX Runtime's error.
+  ['engines/vllm/place-model.ts', 'source'], // A path or hub id.
+  ['engines/vllm/root-cause.ts', 'says.test(why)'], // vLLM's error.
+  ['import/ncu/details-metrics.ts', ''], // Labels and sections of ncu.
+  ['import/ncu/ncu-csv.ts', "includes('Kernel Name')"], // Columns of ncu.
+  ['import/ncu/nvtx-path.ts', "'<default domain>'"], // ncu's word.
+  ['import/nsys/importers.ts', 'SQLite format 3'], // Head of a file.
+  ['import/vllm-log/server-stats.ts', 'Avg prompt throughput'], // A line of vLLM's log.
+  ['llm/memory-forward-attention.ts', "family === 'Gemma 3'"], // Name of a family.
+  ['llm/memory-forward.ts', 'family === '],
+  ['llm/read-attention.ts', "family.name === 'Gemma 3n'"],
+  ['llm/read-mixers.ts', "form === 'gated DeltaNet'"],
+  ['model/metric-source.ts', 'source.startsWith('], // The code that the column begins with.
+  ['session/session-files.ts', 'source.startsWith(scratch'], // A path.
+  ['session/sql-check.ts', "'not implemented'"], // DuckDB's error.
+];
+
+const src = join(import.meta.dirname, '../src');
+const found = readdirSync(src, { recursive: true })
+  .map((path) => path.replaceAll('\\', '/'))
+  .filter((path) => /\.tsx?$/.test(path) && !/\.test\.tsx?$|(^|\/)test-[^/]*\.ts$/.test(path))
+  .flatMap((path) =>
+    readFileSync(join(src, path), 'utf8')
+      .split('\n')
+      .map((line, index) => ({ path, line: index + 1, text: line.trim() })),
+  )
+  .filter(
+    ({ text }) => !text.startsWith('//') && !text.startsWith('*') && patterns.some((one) => one.test(text)),
+  );
+const isAllowed = ([file, part], { path, text }) => path === file && text.includes(part);
+const read = found.filter((one) => !allowed.some((entry) => isAllowed(entry, one)));
+const unused = allowed.filter((entry) => !found.some((one) => isAllowed(entry, one)));
+for (const { path, line, text } of read)
+  process.stderr.write(`src/${path}:${line} reads a sentence: ${text}\n`);
+for (const [file, part] of unused)
+  process.stderr.write(`test/prose.mjs lists what is gone: ${file}: ${part}\n`);
+if (read.length + unused.length > 0) process.exitCode = 1;
