@@ -3,6 +3,7 @@ import process from 'node:process';
 import { analyzeMonitor } from '../analyze/monitor/monitor.js';
 import type { Document } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
+import { monitorView } from '../views/monitor.js';
 import { openRecording, type OpenRecording, type Recorded } from '../record/record-session.js';
 import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
@@ -50,8 +51,8 @@ export async function openMonitorSession(
         await show(document, options.json === true);
         if (kept) {
           const path = reportPath(join(home.sessions, id));
-          const { monitorReport } = await import('../report/html/monitor/monitor.js');
-          await writePage(path, (parts) => monitorReport(document, parts));
+          const { pageOfView } = await import('../render/html/view.js');
+          await writePage(path, (parts) => pageOfView(monitorView(document), parts));
           if (!options.quiet) talk(`${options.json ? `session ${id} kept · ` : ''}report: ${path}`);
         }
         return document;
@@ -73,6 +74,6 @@ async function show(document: Document<MonitorResult>, json: boolean): Promise<v
     printDocument(document);
     return;
   }
-  const { monitorSummary } = await import('../report/terminal/monitor.js');
-  print(monitorSummary(document, { width: terminalWidth() }));
+  const { terminalView } = await import('../render/terminal/view.js');
+  print(terminalView(monitorView(document), { width: terminalWidth() }));
 }

@@ -165,10 +165,6 @@ export async function writeAnalysed(
       const { servingReport } = await import('../report/html/serving/serving.js');
       return writePage(path, (parts) => servingReport(analysed.document, { ...parts, explain }));
     }
-    case 'monitor': {
-      const { monitorReport } = await import('../report/html/monitor/monitor.js');
-      return writePage(path, (parts) => monitorReport(analysed.document, parts));
-    }
     case 'kernels': {
       const { kernelsReport } = await import('../report/html/kernels/kernels.js');
       return writePage(path, (parts) => kernelsReport(analysed.document, parts));
@@ -306,10 +302,6 @@ async function analysedText(
   if (analysed.kind === 'serving') {
     const { servingSummary } = await import('../report/terminal/serving.js');
     return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
-  }
-  if (analysed.kind === 'monitor') {
-    const { monitorSummary } = await import('../report/terminal/monitor.js');
-    return `${monitorSummary(analysed.document, how)}\n  report: ${path}`;
   }
   if (analysed.kind === 'kernels') {
     const { kernelsText } = await import('../report/terminal/kernels.js');

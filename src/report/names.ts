@@ -77,39 +77,6 @@ export const memoryPointNames = {
   peak: 'peak',
 } as const;
 
-const metricNames: Record<string, string> = {
-  utilization_percent: 'utilisation',
-  clock_mhz: 'clock',
-  cores_busy: 'cores busy',
-  steal_percent: 'CPU time given to other virtual machines',
-  rss_bytes: 'resident memory',
-  power_w: 'power',
-  power_instant_w: 'power, instant',
-  temperature_c: 'temperature',
-  sm_clock_mhz: 'SM clock',
-  memory_clock_mhz: 'memory clock',
-  memory_utilization_percent: 'memory busy',
-  memory_used_bytes: 'memory in use',
-  compute_processes: 'processes on the GPU',
-  throttle_bits: 'throttle reasons, bits (1: idle)',
-};
-
-/** A telemetry metric in words: its table name without the unit, which stands beside it. */
-export function metricName(metric: string): string {
-  return metricNames[metric] ?? metric.replaceAll('_', ' ');
-}
-
-const scopeNames: Record<string, string> = {
-  process: 'this process',
-  other_processes: 'others',
-  host: 'host',
-};
-
-/** Whose a telemetry series is, in a word or two. */
-export function scopeName(scope: string): string {
-  return scopeNames[scope] ?? scope;
-}
-
 export function layerName(layer: number | null): string {
   return layer === null ? 'outside layers' : `layer ${layer}`;
 }

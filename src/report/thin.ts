@@ -1,12 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { ProfileResult } from '../model/documents/profile.js';
-
-/** At most `most` of `items`, evenly spread, the first and last among them: a series for a table or a page. */
-export function thinned<T>(items: T[], most: number): T[] {
-  if (items.length <= most) return items;
-  const step = (items.length - 1) / (most - 1);
-  return Array.from({ length: most }, (_, index) => items[Math.round(index * step)] as T);
-}
+import { thinned } from '../model/thinned.js';
 
 const mostMemorySamples = 2000;
 const mostTelemetryPoints = 20_000;

@@ -64,8 +64,8 @@ export type Block = { level?: Level } & (
   | { t: 'facts'; items: readonly { name: string; text: Text }[] }
   | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
   | Table
-  /** Drawn on a page from the page's document; elsewhere the table behind it, where its level is asked for. */
-  | { t: 'chart'; name: string; part?: string; label: string; height: number; zooms?: boolean; behind: Block }
+  /** Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. */
+  | { t: 'chart'; name: string; part?: string; label: string; behind: Block }
   | { t: 'notes'; items: readonly Text[] }
   | { t: 'issues'; issues: readonly Issue[] }
   | { t: 'missing'; what: string; why: string }

@@ -4,15 +4,10 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
 import { documentPage } from '../../report/html/document-page.js';
 import { explainParts, Sentences } from '../../report/html/explain/explain.js';
-import {
-  Absent,
-  Behind,
-  ChartFrame,
-  DataTable,
-  FigureText,
-  Missing,
-  Notices,
-} from '../../report/html/parts.js';
+import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
+import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
+import { ColorKey } from '../../report/html/trace/trace-parts.js';
+import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
 import type { Block, Table, Text, Value, View } from '../../views/block.js';
 import { parts, plainText, rawValue, valueText } from '../value.js';
@@ -39,28 +34,28 @@ export function pageOfView(view: View, { clientScript, explain = null }: PageOpt
         </p>
         <h1>{view.title}</h1>
         <Sentences explain={explain} />
-        <Blocks blocks={view.lead} />
+        <Blocks blocks={view.lead} data={document.data} />
       </header>
     ),
     lead: explainParts(explain),
     sections: view.sections.map(({ id, title, blocks }) => ({
       id,
       title,
-      render: () => <Blocks blocks={blocks} />,
+      render: () => <Blocks blocks={blocks} data={document.data} />,
     })),
     clientScript,
   });
 }
 
-export const Blocks: FC<{ blocks: readonly Block[] }> = ({ blocks }) => (
+const Blocks: FC<{ blocks: readonly Block[]; data: unknown }> = ({ blocks, data }) => (
   <>
     {blocks.map((block) => (
-      <OneBlock block={block} />
+      <OneBlock block={block} data={data} />
     ))}
   </>
 );
 
-const OneBlock: FC<{ block: Block }> = ({ block }) => {
+const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
   switch (block.t) {
     case 'text':
       return (
@@ -107,18 +102,25 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
       );
     case 'table':
       return <TableBlock table={block} />;
-    case 'chart':
+    case 'chart': {
+      const { name, part = '', label, behind } = block;
+      const chart = chartNamed(name);
+      if (!chart) throw new Error(`there is no chart ${name}`);
       return (
-        <ChartFrame
-          name={block.name}
-          part={block.part ?? ''}
-          label={block.label}
-          height={block.height}
-          zooms={block.zooms ?? false}
-        >
-          <OneBlock block={block.behind} />
-        </ChartFrame>
+        <>
+          {chart.key && <ColorKey label={label} entries={(theme) => chart.key!(data, part, theme)} />}
+          <ChartFrame
+            name={name}
+            part={part}
+            label={label}
+            height={chart.height(data, part)}
+            zooms={chart.zooms ?? false}
+          >
+            <OneBlock block={behind} data={data} />
+          </ChartFrame>
+        </>
       );
+    }
     case 'notes':
       return (
         <ul class="notes">
@@ -129,8 +131,15 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
           ))}
         </ul>
       );
-    case 'issues':
-      return <Notices issues={collapsed([...block.issues])} />;
+    case 'issues': {
+      const issues = collapsed([...block.issues]);
+      return (
+        <>
+          <LoudNotices issues={issues.filter(({ severity }) => severity !== 'info')} />
+          <QuietNotes issues={issues.filter(({ severity }) => severity === 'info')} />
+        </>
+      );
+    }
     case 'missing':
       return <Absent what={block.what} why={block.why} />;
     case 'commands':
@@ -149,7 +158,7 @@ const OneBlock: FC<{ block: Block }> = ({ block }) => {
     case 'fold':
       return (
         <Behind title={block.title}>
-          <Blocks blocks={block.blocks} />
+          <Blocks blocks={block.blocks} data={data} />
         </Behind>
       );
   }

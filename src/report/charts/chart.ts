@@ -19,6 +19,8 @@ export interface Chart<R = ProfileResult> {
   height: (result: R, part: string) => number;
   /** SVG by default; thousands of shapes need a canvas. */
   renderer?: 'svg' | 'canvas';
+  /** What its colours mean, where the chart has no labels for them. */
+  key?: (result: R, part: string, theme: Theme) => { name: string; color: string }[];
   /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
   zooms?: boolean;
 }

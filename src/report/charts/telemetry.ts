@@ -1,11 +1,11 @@
+import type { SampledSeries } from '../../views/samples.js';
 import type { EChartsOption } from 'echarts';
-import type { TelemetryResult } from '../../model/documents/profile.js';
 import { formatQuantity } from '../format.js';
-import { metricName, scopeName } from '../names.js';
+import { metricLabel, scopeLabel } from '../../vocabulary/sampled-metrics.js';
 import { classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, byteAxis, isNarrow, secondsLabel, tip, type Chart } from './chart.js';
 
-export type Series = TelemetryResult['series'][number];
+export type Series = SampledSeries;
 
 /** A stretch of time behind the lines. */
 export interface Shade {
@@ -140,7 +140,7 @@ export function telemetryOption(
   return {
     ...base(input),
     title: all.map(({ metric }, index) => ({
-      text: metricName(metric),
+      text: metricLabel(metric),
       left: 0,
       top: index * panelHeight,
       textStyle: { fontSize: 12, fontWeight: 'normal', color: theme.muted },
@@ -199,10 +199,10 @@ export function telemetryOption(
             show: style.opacity === 1 && !isNarrow(input.width),
             color: theme.muted,
             offset: [0, labelShifts[nth] ?? 0],
-            formatter: () => scopeName(series.scope).slice(0, 12),
+            formatter: () => scopeLabel(series.scope).slice(0, 12),
           },
           tooltip: {
-            formatter: () => tip(scopeName(series.scope), metricName(series.metric)),
+            formatter: () => tip(scopeLabel(series.scope), metricLabel(series.metric)),
           },
           ...(nth === 0 && shades.length > 0 ? { markArea: shadeAreas(shades) } : {}),
           data: series.points.map(([ms, value]) => [ms / 1e3, value / scale]),

@@ -1,8 +1,8 @@
 import type { FC } from 'hono/jsx';
 import type { Series } from '../charts/telemetry.js';
 import { formatMs, formatQuantity } from '../format.js';
-import { metricName, scopeName } from '../names.js';
-import { thinned } from '../thin.js';
+import { metricLabel, scopeLabel } from '../../vocabulary/sampled-metrics.js';
+import { thinned } from '../../model/thinned.js';
 import { DataTable } from './parts.js';
 
 /** Rows of the table behind a chart, over all its series. */
@@ -25,8 +25,8 @@ export const SamplesTable: FC<{ series: readonly Series[]; formatTime?: (time: n
       ]}
       rows={series.flatMap(({ scope, metric, unit, points }) =>
         thinned(points, each).map(([time, value]) => [
-          scopeName(scope),
-          metricName(metric),
+          scopeLabel(scope),
+          metricLabel(metric),
           formatTime(time),
           formatQuantity(value, unit),
         ]),

@@ -2,7 +2,7 @@ import type { Document } from '../../../model/document.js';
 import type { BenchResult } from '../../../model/documents/bench.js';
 import type { ExplainResult } from '../../../model/documents/explain.js';
 import { explainParts } from '../explain/explain.js';
-import { thinned } from '../../thin.js';
+import { thinned } from '../../../model/thinned.js';
 import { documentPage } from '../document-page.js';
 import { answersSection } from './answers.js';
 import { batchSection } from './batch.js';

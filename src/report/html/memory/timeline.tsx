@@ -4,7 +4,7 @@ import { heldBytes, heldParts, mainSeries, momentsOf, sampledLines } from '../..
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { componentWords, gbText } from '../../memory-words.js';
 import { classColors } from '../../palette.js';
-import { thinned } from '../../thin.js';
+import { thinned } from '../../../model/thinned.js';
 import { Absent, DataTable } from '../parts.js';
 import { ColorKey } from '../trace/trace-parts.js';
 import { MemoryChart, type MemorySection, secondsWords } from './memory-parts.js';

@@ -5,7 +5,7 @@ import { memoryParts, missingReasons } from '../../words.js';
 import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
 import type { Section } from '../section.js';
-import { thinned } from '../../thin.js';
+import { thinned } from '../../../model/thinned.js';
 
 export const memorySection: Section = {
   id: 'memory',

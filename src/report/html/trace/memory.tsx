@@ -2,7 +2,7 @@ import type { TraceResult } from '../../../model/documents/trace.js';
 import { formatNs, phaseName } from '../../charts/trace/words.js';
 import { traceMemoryColors } from '../../charts/trace/memory.js';
 import { formatBytes, formatCount, formatPercent } from '../../format.js';
-import { thinned } from '../../thin.js';
+import { thinned } from '../../../model/thinned.js';
 import { DataTable } from '../parts.js';
 import type { TraceSection } from './inputs.js';
 import { ColorKey, TraceChart } from './trace-parts.js';

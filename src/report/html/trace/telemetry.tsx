@@ -1,6 +1,6 @@
 import { formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatQuantity } from '../../format.js';
-import { metricName, scopeName } from '../../names.js';
+import { metricLabel, scopeLabel } from '../../../vocabulary/sampled-metrics.js';
 import { DataTable } from '../parts.js';
 import { SamplesTable } from '../samples-table.js';
 import type { TraceSection } from './inputs.js';
@@ -46,8 +46,8 @@ export const gpuTelemetrySection: TraceSection = {
             ...kinds.map((kind) => ({ head: phaseName(kind), numeric: true })),
           ]}
           rows={telemetry.series.map((series) => [
-            scopeName(series.scope),
-            metricName(series.metric),
+            scopeLabel(series.scope),
+            metricLabel(series.metric),
             formatQuantity(series.mean, series.unit),
             formatQuantity(series.min, series.unit),
             formatQuantity(series.max, series.unit),

@@ -1,0 +1,42 @@
+import type { MonitorResult } from '../model/documents/monitor.js';
+import type { SampledSeries } from './samples.js';
+
+/** What a device's chart shows, in this order; the document has the other series. */
+const shown = [
+  'utilization_percent',
+  'memory_used_bytes',
+  'power_w',
+  'sm_clock_mhz',
+  'memory_clock_mhz',
+  'temperature_c',
+];
+
+const inMs = ({ scope, metric, unit, points }: MonitorResult['series'][number]): SampledSeries => ({
+  scope,
+  metric,
+  unit,
+  points: points.map(([ns, value]): [number, number] => [ns / 1e6, value]),
+});
+
+/** The series of one GPU, its power limit as a line of the power's panel. */
+export function deviceSeries({ series, devices }: MonitorResult, scope: string): SampledSeries[] {
+  const own = series.filter((one) => one.scope === scope);
+  // Instances of a GPU, and some tools, report instant power only.
+  const power = own.some(({ metric }) => metric === 'power_w') ? 'power_w' : 'power_instant_w';
+  const metrics = shown.map((metric) => (metric === 'power_w' ? power : metric));
+  const lines = metrics.flatMap((metric) => own.filter((one) => one.metric === metric)).map(inMs);
+  const limit = devices.find((device) => device.scope === scope)?.power.limit_w.value ?? null;
+  const drawn = lines.find(({ metric }) => metric === power);
+  const [first, last] = [drawn?.points[0], drawn?.points.at(-1)];
+  if (limit !== null && drawn && first && last) {
+    const points: [number, number][] = [
+      [first[0], limit],
+      [last[0], limit],
+    ];
+    lines.push({ ...drawn, scope: 'limit', points });
+  }
+  return lines;
+}
+
+export const hostSeries = ({ series }: MonitorResult): SampledSeries[] =>
+  series.filter(({ scope }) => !scope.startsWith('gpu')).map(inMs);

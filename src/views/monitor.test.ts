@@ -1,0 +1,96 @@
+import { stripVTControlCharacters } from 'node:util';
+import { expect, test } from 'vitest';
+import { monitorDocumentSchema } from '../model/documents/monitor.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { testMonitor } from '../report/test-monitor.js';
+import { hostileText } from '../report/test-profile.js';
+import type { Block, Text, View } from './block.js';
+import { deviceSeries, hostSeries } from './monitor-series.js';
+import { monitorView } from './monitor.js';
+
+const made = testMonitor();
+const view = monitorView(made);
+const all = (list: readonly Block[]): Block[] =>
+  list.flatMap((block) => (block.t === 'fold' ? [block, ...all(block.blocks)] : [block]));
+const section = (of: View, id: string) => all(of.sections.find((one) => one.id === id)?.blocks ?? []);
+const fact = (name: string): string =>
+  section(view, 'gpu0')
+    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .filter((item) => item.name === name)
+    .map(({ text }) => plainText(text).replaceAll('\u00a0', ' '))
+    .join();
+
+test('the document is one that monitor writes', () => {
+  expect(monitorDocumentSchema.parse(made)).toEqual(made);
+});
+
+test('facts of a GPU: idle and throttled time, energy, memory', () => {
+  expect(fact('idle')).toBe('25 % of the time, 1 period (under 5 % for at least 500 ms), longest 1 000 ms');
+  expect(fact('throttled')).toBe('13 % of the time in 300 periods: power cap 13 %');
+  expect(fact('clock drops')).toBe('19 % of the busy time under 90 % of the usual 1 980 MHz');
+  expect(fact('memory')).toBe('peak 14.0 GiB of 80.0 GiB, last − first 4.00 GiB');
+});
+
+const rounded = (text: Text) => {
+  const value = rawValue(text);
+  return typeof value === 'number' ? Number(value.toPrecision(6)) : value;
+};
+
+test('statistics by metric, and the periods that were kept', () => {
+  const tables = section(view, 'gpu0').filter((block) => block.t === 'table');
+  expect(tables.map(({ rows }) => rows.map(({ cells }) => cells.map(rounded)))).toEqual([
+    [
+      ['utilisation', 67, 33.5, 40.2, 67, 80.4, 100.5, 40],
+      ['power (1 s mean)', 400, 200, 240, 400, 480, 600, 40],
+    ],
+    [[1000, 1000]],
+    [[3000, 500, 'sw power cap', 1485, 0.25]],
+  ]);
+  const folds = section(view, 'gpu0').flatMap((block) => (block.t === 'fold' ? [block.title] : []));
+  expect(folds).toEqual(['Idle periods', 'Throttled periods: the 1 longest of 300']);
+});
+
+test('the power limit is a line in the panel of the power', () => {
+  const series = deviceSeries(made.data, 'gpu0');
+  expect(series.map(({ scope, metric }) => `${scope} ${metric}`)).toEqual([
+    'gpu0 utilization_percent',
+    'gpu0 power_w',
+    'gpu0 sm_clock_mhz',
+    'limit power_w',
+  ]);
+  expect(series.at(-1)!.points).toEqual([
+    [0, 700],
+    [4000, 700],
+  ]);
+  expect(hostSeries(made.data).map(({ scope }) => scope)).toEqual(['process']);
+});
+
+test('a page has a chart per GPU with its key; names of processes cannot do anything', () => {
+  const page = pageOfView(view, { clientScript: '' });
+  const gpu = page.split('<section id="gpu0"')[1]!.split('</section>')[0]!;
+  expect(gpu).toContain('data-chart="monitor_device" data-part="gpu0"');
+  expect(gpu.match(/class="swatch"/g)).toHaveLength(2);
+  expect(gpu).not.toContain(hostileText);
+  expect(page).toContain('data-chart="monitor_host"');
+});
+
+test.each([80, 120])('the summary fits %i columns and leaves series and periods out', (width) => {
+  const lines = stripVTControlCharacters(terminalView(view, { width })).split('\n');
+  expect(lines.filter((line) => line.length > width)).toEqual([]);
+  expect(lines.length).toBeLessThanOrEqual(30);
+  expect(lines.join('\n')).not.toMatch(/samples per series|Idle periods/);
+});
+
+test('a recording without a GPU has no section for one, and says why', () => {
+  const without = testMonitor();
+  Object.assign(without.data, { devices: [], series: [] });
+  without.data.plan.no_gpus = { code: 'no_driver', text: 'libnvidia-ml.so.1 is not installed' };
+  const alone = monitorView(without);
+  expect(section(alone, 'gpu0')).toEqual([]);
+  expect(alone.lead.flatMap((block) => (block.t === 'facts' ? block.items : []))).toContainEqual({
+    name: 'GPUs',
+    text: 'None was read: libnvidia-ml.so.1 is not installed',
+  });
+});

@@ -1,0 +1,371 @@
+import type { Document } from '../model/document.js';
+import type { MonitorDevice, MonitorMetric, MonitorResult } from '../model/documents/monitor.js';
+import type { Figure } from '../model/figure.js';
+import { labelledMetrics, metricLabel, scopeLabel } from '../vocabulary/sampled-metrics.js';
+import type { Block, Section, Text, View } from './block.js';
+import { deviceSeries, hostSeries } from './monitor-series.js';
+import { samplesTable } from './samples.js';
+
+/** A recording of GPUs and host: when each GPU was idle, throttled, near its limits, and what it used. */
+export function monitorView(document: Document<MonitorResult>): View {
+  const { data, issues } = document;
+  const { session, host } = data;
+  return {
+    command: 'monitor',
+    title: session.title,
+    document,
+    session,
+    lead: [
+      { t: 'text', text: traits(data) },
+      {
+        t: 'facts',
+        items: [
+          ...data.headlines.map((text, index) => ({ name: index === 0 ? 'Findings' : '', text })),
+          ...circumstances(data),
+        ],
+      },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      ...data.devices.map((device) => deviceSection(device, data)),
+      ...(host.metrics.length > 0 ? [hostSection(data)] : []),
+      recordingSection(data),
+    ],
+  };
+}
+
+const ms = (n: number): Text => ({ n, unit: 'ms' });
+const fromNs = (ns: number): Text => ms(ns / 1e6);
+const join = (texts: readonly Text[], between: string): Text =>
+  texts.flatMap((text, index) => [
+    ...(index === 0 ? [] : [between]),
+    ...(Array.isArray(text) ? text : [text]),
+  ]) as Text;
+
+function traits({ session, plan, duration_s, sample_hz, devices }: MonitorResult): Text {
+  return join(
+    [
+      devices.length === 0 ? 'no GPU' : `${devices.length} GPU${devices.length === 1 ? '' : 's'}`,
+      ...(plan.tool === null ? [] : [plan.tool]),
+      ...(plan.driver === null ? [] : [`driver ${plan.driver}`]),
+      ...(duration_s.value === null ? [] : [{ figure: duration_s }]),
+      ...(sample_hz.value === null ? [] : [{ figure: sample_hz }]),
+      ...(session.status === 'complete' ? [] : [session.status]),
+    ],
+    ' · ',
+  );
+}
+
+function circumstances({ plan: { program, no_gpus } }: MonitorResult): { name: string; text: Text }[] {
+  const items: { name: string; text: Text }[] = [];
+  if (program) {
+    const how =
+      program.signal ?? (program.exit_code === null ? 'not started' : `exit code ${program.exit_code}`);
+    items.push({
+      name: 'Program',
+      text: [
+        { code: program.command.join(' ') },
+        `: ${how}, `,
+        { n: (program.end_ns - program.start_ns) / 1e6, unit: 'ms' },
+      ],
+    });
+  }
+  if (no_gpus) items.push({ name: 'GPUs', text: `None was read: ${no_gpus.text}` });
+  return items;
+}
+
+const named = { scope: scopeLabel, metric: metricLabel };
+
+const deviceSection = (device: MonitorDevice, data: MonitorResult): Section => ({
+  id: device.scope.replace('.', '-'),
+  title: device.name === null ? device.scope : `${device.scope} · ${device.name}`,
+  blocks: [
+    { t: 'text', level: 3, text: device.headline },
+    {
+      t: 'chart',
+      level: 3,
+      name: 'monitor_device',
+      part: device.scope,
+      label: `Utilisation, memory, power, clocks and temperature of ${device.scope} over time`,
+      behind: samplesTable(deviceSeries(data, device.scope), named),
+    },
+    metricTable(device.metrics),
+    { t: 'facts', items: deviceFacts(device, data.thresholds) },
+    ...periods(device),
+  ],
+});
+
+/** Statistics over the recording, a row per metric. */
+function metricTable(metrics: readonly (MonitorMetric & { scope?: string })[]): Block {
+  const value = (n: number, { metric, unit }: MonitorMetric): Text =>
+    unit === '' || metric === 'cores_busy' ? { n, unit: '', digits: 2 } : { n, unit, digits: 2 };
+  return {
+    t: 'table',
+    title: 'Over the recording; the mean is over time, percentiles are of samples',
+    columns: [
+      { id: 'metric', head: '', wraps: true },
+      { id: 'mean', head: 'mean', numeric: true },
+      { id: 'min', head: 'min', numeric: true, drop: 2 },
+      { id: 'p5', head: 'p5', numeric: true, drop: 0 },
+      { id: 'median', head: 'median', numeric: true },
+      { id: 'p95', head: 'p95', numeric: true, drop: 3 },
+      { id: 'max', head: 'max', numeric: true },
+      { id: 'samples', head: 'samples', numeric: true, drop: 1 },
+    ],
+    rows: labelledMetrics(metrics).map((metric) => ({
+      cells: [
+        metric.scope === undefined
+          ? metricLabel(metric.metric)
+          : `${scopeLabel(metric.scope)}: ${metricLabel(metric.metric)}`,
+        ...[metric.mean, metric.min, metric.p5, metric.median, metric.p95, metric.max].map((n) =>
+          value(n, metric),
+        ),
+        { count: metric.n },
+      ],
+    })),
+  };
+}
+
+const share = (figure: Figure): Text => ({ figure });
+
+/** What a device did, a line each: idle, throttled, energy, memory, processes. */
+function deviceFacts(
+  device: MonitorDevice,
+  thresholds: MonitorResult['thresholds'],
+): { name: string; text: Text }[] {
+  const { power, memory, throttling, clock, processes } = device;
+  return [
+    { name: 'idle', text: idleText(device, thresholds) },
+    { name: 'throttled', text: throttleText(device) },
+    ...(clock.dropped_share.value !== null && clock.dropped_share.value > 0
+      ? [
+          {
+            name: 'clock drops',
+            text: [
+              share(clock.dropped_share),
+              ' of the busy time under ',
+              { n: thresholds.clock_drop, unit: 'ratio' },
+              ' of the usual ',
+              { figure: clock.usual_mhz },
+            ] as Text,
+          },
+        ]
+      : []),
+    ...(power.energy_j.value === null
+      ? []
+      : [
+          {
+            name: 'energy',
+            text: [
+              { figure: power.energy_j },
+              ` (${power.energy_j.source})`,
+              ...(power.limit_w.value === null
+                ? []
+                : [
+                    '; limit ',
+                    { figure: power.limit_w },
+                    ', within 5 % of it ',
+                    { figure: power.near_limit_share },
+                    ' of the time',
+                  ]),
+            ] as Text,
+          },
+        ]),
+    ...(memory.peak_bytes.value === null || memory.growth_bytes.value === null
+      ? []
+      : [
+          {
+            name: 'memory',
+            text: [
+              'peak ',
+              { figure: memory.peak_bytes },
+              ...(memory.total_bytes.value === null ? [] : [' of ', { figure: memory.total_bytes }]),
+              ', last − first ',
+              { figure: memory.growth_bytes },
+            ] as Text,
+          },
+        ]),
+    ...processes.slice(0, 8).map(({ pid, name, here, peak_bytes }) => ({
+      name: 'process',
+      text: [
+        `${pid} ${here === true ? (name ?? 'unnamed') : 'not a process of this machine or container'}, at most `,
+        { n: peak_bytes, unit: 'B' },
+      ] as Text,
+    })),
+    ...longestThrottle(throttling.periods),
+  ];
+}
+
+function idleText(
+  { idle }: MonitorDevice,
+  { idle_percent: percent, idle_ms }: MonitorResult['thresholds'],
+): Text {
+  if (idle.share.value === null) return idle.share.reason.text;
+  const rule: Text = [`under ${percent} % for at least `, { n: idle_ms, unit: 'ms' }];
+  if (idle.count === 0) return ['never ', ...rule];
+  return [
+    { figure: idle.share },
+    ` of the time, ${idle.count} period${idle.count === 1 ? '' : 's'} (`,
+    ...rule,
+    '), longest ',
+    { n: idle.longest_ms ?? 0, unit: 'ms' },
+  ];
+}
+
+function throttleText({ throttling }: MonitorDevice): Text {
+  if (throttling.share.value === null) return throttling.share.reason.text;
+  if (throttling.count === 0) return 'never';
+  return [
+    { figure: throttling.share },
+    ` of the time in ${throttling.count} period${throttling.count === 1 ? '' : 's'}: `,
+    ...throttling.reasons.flatMap(({ words, share: n }, index) => [
+      index === 0 ? '' : ', ',
+      `${words} `,
+      { n, unit: 'ratio' },
+    ]),
+  ];
+}
+
+function longestThrottle(all: MonitorDevice['throttling']['periods']): { name: string; text: Text }[] {
+  const [longest] = all.toSorted((a, b) => b.dur_ns - a.dur_ns);
+  if (!longest) return [];
+  const drop: Text =
+    longest.clock_drop === null ? [] : [', SM clock ', { n: longest.clock_drop, unit: 'ratio' }, ' lower'];
+  return [
+    {
+      name: 'longest',
+      text: join(
+        [fromNs(longest.dur_ns), ' from ', fromNs(longest.start_ns), `: ${longest.reasons.join(', ')}`, drop],
+        '',
+      ),
+    },
+  ];
+}
+
+function periods({ idle, throttling }: MonitorDevice): Block[] {
+  const title = (what: string, kept: number, count: number): string =>
+    kept < count ? `${what}: the ${kept} longest of ${count}` : what;
+  const time = [
+    { id: 'from_ms', head: 'from', numeric: true },
+    { id: 'duration_ms', head: 'for', numeric: true },
+  ];
+  const fold = (
+    what: string,
+    kept: number,
+    count: number,
+    table: Pick<Block & { t: 'table' }, 'columns' | 'rows'>,
+  ): Block[] =>
+    kept === 0
+      ? []
+      : [
+          {
+            t: 'fold',
+            level: 3,
+            title: title(what, kept, count),
+            blocks: [{ t: 'table', title: 'Since the recording started', ...table }],
+          },
+        ];
+  return [
+    ...fold('Idle periods', idle.periods.length, idle.count, {
+      columns: time,
+      rows: idle.periods.map(({ start_ns, dur_ns }) => ({ cells: [fromNs(start_ns), fromNs(dur_ns)] })),
+    }),
+    ...fold('Throttled periods', throttling.periods.length, throttling.count, {
+      columns: [
+        ...time,
+        { id: 'reasons', head: 'by', wraps: true },
+        { id: 'sm_clock_mhz', head: 'SM clock', numeric: true },
+        { id: 'clock_drop', head: 'lower by', numeric: true },
+      ],
+      rows: throttling.periods.map(({ start_ns, dur_ns, reasons, clock_mhz, clock_drop }) => ({
+        cells: [
+          fromNs(start_ns),
+          fromNs(dur_ns),
+          reasons.join(', ').replaceAll('_', ' '),
+          clock_mhz === null ? { missing: 'the clock was not sampled' } : { n: clock_mhz, unit: 'MHz' },
+          clock_drop === null ? { missing: 'no usual clock is known' } : { n: clock_drop, unit: 'ratio' },
+        ],
+      })),
+    }),
+  ];
+}
+
+const hostSection = (data: MonitorResult): Section => ({
+  id: 'host',
+  title: 'Host',
+  blocks: [
+    ...(hostSeries(data).length > 0
+      ? [
+          {
+            t: 'chart',
+            level: 3,
+            name: 'monitor_host',
+            label: 'Processors and memory of the host over time',
+            behind: samplesTable(hostSeries(data), named),
+          } satisfies Block,
+        ]
+      : []),
+    metricTable(data.host.metrics),
+  ],
+});
+
+/** How it was recorded, and what the words mean. */
+function recordingSection({ plan, duration_s, sample_hz, thresholds }: MonitorResult): Section {
+  const cost = (what: { mean: number; max: number } | null): Text =>
+    what === null
+      ? { missing: 'not reported' }
+      : [{ n: what.mean * 1e3, unit: 'ns' }, ', at most ', { n: what.max * 1e3, unit: 'ns' }];
+  return {
+    id: 'recording',
+    title: 'Recording',
+    level: 3,
+    blocks: [
+      {
+        t: 'facts',
+        items: [
+          { name: 'read by', text: plan.tool ?? 'nothing' },
+          ...(plan.driver === null ? [] : [{ name: 'driver', text: plan.driver }]),
+          ...(plan.files.length === 0
+            ? []
+            : [{ name: 'files', text: plan.files.map((file) => file.split('/').at(-1)!).join(', ') }]),
+          { name: 'time', text: { figure: duration_s } },
+          {
+            name: 'sample rate',
+            text: [{ figure: sample_hz }, ...(plan.hz === null ? [] : [`, ${plan.hz} Hz asked for`])],
+          },
+          { name: 'per sample of the GPUs', text: cost(plan.sample_cost_us.gpus) },
+          { name: 'per sample of the host', text: cost(plan.sample_cost_us.host) },
+        ],
+      },
+      {
+        t: 'facts',
+        items: [
+          {
+            name: 'idle',
+            text: [
+              `Utilisation under ${thresholds.idle_percent} % for at least `,
+              { n: thresholds.idle_ms, unit: 'ms' },
+              ". NVIDIA's utilisation is the share of the last 1/6 to 1 s in which any kernel ran: shorter pauses are not seen in it.",
+            ],
+          },
+          {
+            name: 'throttled',
+            text: 'The driver says that something keeps the clocks below what the GPU would run at: power cap, heat, clocks set by hand. An idle GPU is not throttled.',
+          },
+          {
+            name: 'usual clock',
+            text: [
+              `Median SM clock while at least ${thresholds.busy_percent} % busy and not throttled; a drop is below `,
+              { n: thresholds.clock_drop, unit: 'ratio' },
+              ' of it.',
+            ],
+          },
+          {
+            name: 'energy',
+            text: 'Growth of the energy counter where there is one, else the integral of the power.',
+          },
+        ],
+      },
+    ],
+  };
+}

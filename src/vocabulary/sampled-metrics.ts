@@ -1,0 +1,43 @@
+/** Labels of what is sampled of GPUs and host, in reading order; the same on every surface. */
+const labels: Record<string, string> = {
+  utilization_percent: 'utilisation',
+  memory_utilization_percent: 'memory controller busy',
+  memory_used_bytes: 'memory in use',
+  power_w: 'power (1 s mean)',
+  power_instant_w: 'power (instant)',
+  sm_clock_mhz: 'SM clock',
+  memory_clock_mhz: 'memory clock',
+  temperature_c: 'temperature',
+  memory_temperature_c: 'memory temperature',
+  pcie_tx_mb_per_s: 'PCIe out',
+  pcie_rx_mb_per_s: 'PCIe in',
+  nvlink_tx_mb_per_s: 'NVLink out',
+  nvlink_rx_mb_per_s: 'NVLink in',
+  fan_speed_percent: 'fan',
+  cores_busy: 'cores busy',
+  steal_percent: 'CPU time given to other virtual machines',
+  rss_bytes: 'resident memory',
+  clock_mhz: 'core clock',
+};
+
+/** Sampled too, and read by analyses rather than people. */
+const codes: Record<string, string> = {
+  compute_processes: 'processes on the GPU',
+  throttle_bits: 'throttle reasons, bits (1: idle)',
+};
+
+const scopes: Record<string, string> = {
+  host: 'host',
+  process: 'this process',
+  other_processes: 'others',
+  inferscope: 'inferscope',
+};
+
+export const metricLabel = (metric: string): string =>
+  labels[metric] ?? codes[metric] ?? metric.replaceAll('_', ' ');
+export const scopeLabel = (scope: string): string => scopes[scope] ?? scope;
+
+/** Those that have a label, in reading order; the others are in the documents only. */
+export function labelledMetrics<M extends { metric: string }>(metrics: readonly M[]): M[] {
+  return Object.keys(labels).flatMap((name) => metrics.filter(({ metric }) => metric === name));
+}
