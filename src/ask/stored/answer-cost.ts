@@ -74,5 +74,5 @@ const allocator = ({ explained: { rules } }: StoredFacts): StoredPart[] =>
   rules
     .filter(({ rule, outcome }) => rule === 'allocator_churn' && outcome !== 'fired')
     .map(({ why, outcome }) =>
-      partFrom('findings', `Allocation: ${outcome === 'not_fired' ? '' : 'not known; '}${why}`, 0),
+      partFrom('findings', `Allocation: ${outcome === 'not_fired' ? '' : 'not known. '}${why}`, 0),
     );

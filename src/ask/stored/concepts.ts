@@ -10,7 +10,8 @@ const words = {
   memory: /\b(?:memory|bandwidth|dram|hbm)\b/,
   bandwidth: /\bbandwidth\b/,
   latency: /\blatenc\w*/,
-  bound: /\b(?:bound|bounded|bounds|limits|limited|limiting|constrain\w*|wall)\b/,
+  bound:
+    /\b(?:bound|bounded|bounds|limits|limited|limiting|limit (?!of\b|is\b|in\b|on\b)\w+|constrain\w*|wall)\b/,
   roof: /\bridge\b|\b(?:which|what) (?:roof|side)\b/,
   utilization: /\butili[sz]\w*|\bmfu\b|\bmbu\b/,
   use: /\buses?\b|\busing\b|\busage\b/,

@@ -122,6 +122,18 @@ test('E7: Which kernels are memory-bound vs compute-bound? Both sides, by the co
   expect(Math.abs(numberIn(found.answer, /memory ([\d.]+) % of peak/) - value)).toBeLessThan(0.06);
 });
 
+test('E3: Is CPU scheduling, kernels or allocation the cost? By the operators of torch', async () => {
+  const { answer, one } = await asking(await open('kineto-torch2.11-h200/tiny-llm-b1-session'));
+  const found = await answer('Is CPU scheduling, kernels or allocation the cost?');
+  // One stream; the profiler saw no call of the driver's allocator.
+  const { share } = await one<{ share: number }>(
+    `WITH own AS (SELECT stage_id, end_ns - start_ns AS ns FROM stages WHERE kind = 'decode' AND NOT coalesce(warmup, false))
+     SELECT (SELECT sum(dur_ns) FROM kernels JOIN own USING (stage_id)) / (SELECT sum(ns) FROM own) AS share`,
+  );
+  expect(found.answer).toMatch(/^Decode: [^\n]*\(host 97 %, kernels 3\.0 %, allocation 0 %\)/);
+  expect(Math.abs(numberIn(found.answer, /kernels and copies ([\d.]+) %/) - 100 * share)).toBeLessThan(0.2);
+});
+
 test('E9: Is the GPU throttled? How much power does it draw?', async () => {
   const { answer, direct, one } = await asking(await open('vllm-0.26-h200/run-in-process'));
   expect((await answer('Is the GPU throttled?')).answered_by).toBe('stored');

@@ -99,6 +99,8 @@ test.each<[question: string, topic: string]>([
   ['which kernel is bandwidth limited', 'bound_kernels'],
   ['tell me for every kernel if memory or compute limits it', 'bound_kernels'],
   ['Is generation limited by memory bandwidth or compute?', 'bound'],
+  ['Does memory bandwidth limit generation?', 'bound'],
+  ['What is the memory limit of the run?', 'memory'],
   ['were clocks lowered because of power?', 'throttling'],
   ['What clocks does the GPU run at?', 'sampled'],
   ['count kernels in a step', 'launch_counts'],
