@@ -27,11 +27,13 @@ export function terminalView(
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
   const lines = [
     ...hanging('', title, width),
-    ...(explain ? ['', explainBrief(explain, width)] : []),
+    '',
+    ...(explain ? [explainBrief(explain, width), ''] : []),
     ...blocksLines(view.lead, width, level),
     ...view.sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
   ];
-  return withPlainSpaces(lines.join('\n'));
+  const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
+  return withPlainSpaces(once.join('\n'));
 }
 
 const shownAt =
@@ -76,9 +78,9 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'notes':
       return block.items.flatMap((item) => hanging('  ', painted(item), width));
     case 'issues':
-      return collapsed([...block.issues]).flatMap(({ severity, text }) =>
-        hanging(`  ${severityWord[severity]} `, inert(text), width),
-      );
+      return collapsed([...block.issues])
+        .filter(({ severity }) => level > 1 || severity !== 'info')
+        .flatMap(({ severity, text }) => hanging(`  ${severityWord[severity]} `, inert(text), width));
     case 'missing':
       return hanging('  ', `${inert(block.what)} ${inert(block.why)}`, width);
     case 'commands':
