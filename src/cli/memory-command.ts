@@ -4,7 +4,7 @@ import { exitCodeOf } from '../model/errors.js';
 import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
 import type { MemoryTyped } from './memory-options.js';
-import { defaultProfilePath, ensureFile, writeProfile } from './memory-output.js';
+import { defaultProfilePath, ensureFile, freePath, writeProfile } from './memory-output.js';
 import { print, printJson, reportError, talk, terminalWidth, warn } from './output.js';
 import { startProgress } from './progress.js';
 import { reportPath } from './report-file.js';
@@ -13,9 +13,9 @@ import { explanationOf, writeAnalysed } from './session-summary.js';
 /** What `inferscope memory` does. Sets the exit code: a run that ended early has its cause's, and a partial profile. */
 export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const { runMemorySession } = await import('./memory-run.js');
-  const output =
+  const asked =
     typed.output ?? (typed.model === undefined ? null : defaultProfilePath(typed.model, new Date()));
-  if (output !== null) ensureFile(output);
+  if (asked !== null) ensureFile(asked);
   const progress = startProgress(typed.quiet === true);
   const kept = await interruptible((signal) => runMemorySession(typed, signal, progress)).finally(() =>
     progress.end(),
@@ -23,7 +23,8 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   const { analyzeMemory } = await import('../analyze/memory-profile/memory.js');
   const session = await openSession(kept.id);
   const document = await analyzeMemory(session);
-  await writeProfile(output!, document.data.profile);
+  const output = typed.output ?? freePath(asked!);
+  await writeProfile(output, document.data.profile);
   const report = reportPath(kept.folder);
   const explain = await explanationOf(session, { kind: 'memory' });
   await writeAnalysed({ kind: 'memory', document }, report, explain);
@@ -33,7 +34,7 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
     print(memorySummary(document, terminalWidth(), explain));
   }
   if (!typed.quiet) {
-    talk(`profile: ${relative(process.cwd(), output!) || output!}`);
+    talk(`profile: ${relative(process.cwd(), output) || output}`);
     talk(`report: ${report}`);
   }
   if (kept.interrupted) {

@@ -1,17 +1,22 @@
 import { writeFile } from 'node:fs/promises';
 import { existsSync, statSync } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { profileName, stampOf } from '../model/result-names.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import { unusedNames } from './results-folder.js';
+import { claimNames } from './results-folder.js';
 
 /** In results/memory-profiles of the working directory. */
 export function defaultProfilePath(model: string, at: Date): string {
-  const folder = join('results', 'memory-profiles');
   const name = profileName(existsSync(model) ? resolve(model) : model, stampOf(at));
-  return join(folder, unusedNames(folder, [name])[0]!);
+  return join('results', 'memory-profiles', name);
+}
+
+/** The path, or where another run has a file there by now the next free one, with an empty file. */
+export function freePath(path: string): string {
+  const folder = dirname(path);
+  return join(folder, claimNames(folder, [basename(path)])[0]!);
 }
 
 /** Tries the place before anything is measured for it. @throws E_USAGE, E_HOME_UNWRITABLE */

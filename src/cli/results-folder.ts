@@ -1,8 +1,8 @@
-import { existsSync, statSync } from 'node:fs';
+import { closeSync, existsSync, openSync, rmSync, statSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join, parse, resolve } from 'node:path';
 import process from 'node:process';
-import { InferscopeError } from '../model/errors.js';
+import { InferscopeError, systemErrorCode } from '../model/errors.js';
 import { makeFolder } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
@@ -29,16 +29,35 @@ export function resultsFolder(folder: string): string {
 }
 
 /**
- * Names under which none of the files exists: as they are, else all with one number (`baseline_metrics-2.json`), so that
- * files of another session are never replaced and those of one session stay together.
+ * Makes empty files under names that none has: as they are, else all with one number (`baseline_metrics-2.json`), so that
+ * files of another session, of one that runs now too, are never replaced and those of one session stay together.
+ * @returns the names
+ * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
-export function unusedNames(folder: string, names: readonly string[]): string[] {
+export function claimNames(folder: string, names: readonly string[]): string[] {
   for (let n = 1; ; n++) {
     const numbered = names.map((name) => {
       const { name: stem, ext } = parse(name);
       return n === 1 ? name : `${stem}-${n}${ext}`;
     });
-    if (!numbered.some((name) => existsSync(join(folder, name)))) return numbered;
+    if (claimed(folder, numbered)) return numbered;
+  }
+}
+
+/** All of them or none. */
+function claimed(folder: string, names: readonly string[]): boolean {
+  const made: string[] = [];
+  try {
+    for (const name of names) {
+      const path = join(folder, name);
+      closeSync(openSync(path, 'wx'));
+      made.push(path);
+    }
+    return true;
+  } catch (error) {
+    for (const path of made) rmSync(path, { force: true });
+    if (systemErrorCode(error) === 'EEXIST') return false;
+    throw asStorageFailure(error, { path: folder, doing: 'write the results' });
   }
 }
 

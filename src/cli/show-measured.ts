@@ -4,7 +4,7 @@ import type { Document } from '../model/document.js';
 import { exitCodeOf } from '../model/errors.js';
 import { print, printDocument, talk, warn } from './output.js';
 import { type PageParts, reportPath, writePage } from './report-file.js';
-import { unusedNames, writeResult } from './results-folder.js';
+import { claimNames, writeResult } from './results-folder.js';
 
 /** What `bench` and `kernels` show of what they measured. */
 export interface Measured {
@@ -33,7 +33,7 @@ export async function showMeasured(
   if (!json) print(await text());
   await writePage(report, page);
   const asked = files.map(({ name }) => name);
-  const names = unusedNames(folder, asked);
+  const names = claimNames(folder, asked);
   for (const [at, { text: content }] of files.entries()) await writeResult(join(folder, names[at]!), content);
   if (json) printDocument(document);
   if (!quiet) {

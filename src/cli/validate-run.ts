@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { historyRow, validationArtifact } from '../analyze/validate/history.js';
@@ -9,12 +8,10 @@ import type { Validation, ValidationHistory } from '../model/documents/validate.
 import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { recordSession } from '../record/record-session.js';
-import { makeFolder } from '../session/home.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
-import { asStorageFailure } from '../session/storage-failure.js';
 import { configurationOf, type ConfigurationTyped } from './profile-configuration.js';
-import { unusedNames } from './results-folder.js';
+import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
 
 export interface ReportFiles {
@@ -78,21 +75,16 @@ async function keep(
  */
 export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
   const stamp = stampOf(at);
-  const [summary, csv, html] = unusedNames(folder, [
+  const { validateText } = await import('../report/terminal/validate.js');
+  const text = stripVTControlCharacters(validateText(made, { width: 100 }));
+  const [summary, csv, html] = claimNames(resultsFolder(folder), [
     `batch-summary-${stamp}.txt`,
     `validation-${stamp}.csv`,
     `validation-${stamp}.html`,
   ]).map((name) => join(folder, name)) as [string, string, string];
   const files = { summary, csv, html };
-  const { validateText } = await import('../report/terminal/validate.js');
-  try {
-    makeFolder(folder);
-    const text = stripVTControlCharacters(validateText(made, { width: 100 }));
-    await writeFile(files.summary, `${text}\n`);
-    await writeFile(files.csv, validateCsv(made.data));
-  } catch (error) {
-    throw asStorageFailure(error, { path: folder, doing: 'write the reports' });
-  }
+  await writeResult(files.summary, `${text}\n`);
+  await writeResult(files.csv, validateCsv(made.data));
   return files;
 }
 

@@ -1,9 +1,12 @@
 import { readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
+import process from 'node:process';
+import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
 import { ensureWritable, homeFolders } from './home.js';
 import { createSession } from './create.js';
+import { probePath, removeStaleFolders } from './temporary-folder.js';
 import { testHome, testFolder } from './test-folder.js';
 
 test('the home is INFERSCOPE_HOME, else the XDG data directory, else below the user’s home', () => {
@@ -18,6 +21,15 @@ test('a writable home is made and left empty', () => {
   const home = ensureWritable(testHome());
   expect(readdirSync(home.root).sort()).toEqual(['cache', 'sessions']);
   expect(readdirSync(home.sessions)).toEqual([]);
+});
+
+test('the test write of a killed process is removed by the next writer', () => {
+  const home = ensureWritable(testHome());
+  const { pid } = spawnSync(process.execPath, ['-e', '']);
+  const [own, ofDead] = [probePath(home), probePath(home).replace(String(process.pid), String(pid))];
+  for (const path of [own, ofDead]) writeFileSync(path, 'x');
+  removeStaleFolders(home);
+  expect(readdirSync(home.sessions)).toEqual([basename(own)]);
 });
 
 test.each([

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
@@ -6,6 +5,7 @@ import process from 'node:process';
 import { systemErrorCode } from '../model/errors.js';
 import { createScratchFolder } from './scratch-folder.js';
 import { asStorageFailure } from './storage-failure.js';
+import { probePath } from './temporary-folder.js';
 
 /** Folders below the home: kept sessions, and what can be made again (models, peaks). */
 export interface Home {
@@ -29,7 +29,7 @@ export function homeFolders(env: NodeJS.ProcessEnv = process.env): Home {
  * @throws E_HOME_UNWRITABLE, E_DISK_FULL
  */
 export function ensureWritable(home: Home = homeFolders()): Home {
-  const probe = join(home.sessions, `.probe-${randomBytes(6).toString('hex')}`);
+  const probe = probePath(home);
   try {
     makeFolder(home.sessions);
     makeFolder(home.cache);

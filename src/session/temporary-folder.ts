@@ -12,11 +12,11 @@ import { flushToDisk } from './kept-file.js';
 /**
  * Folders of ours below sessions/ that are not sessions: .tmp- (being written), .trash- (being removed),
  * .swap- (the previous state of session <id> while its new state takes the name). The name says who made it,
- * (owner.ts): .tmp-<owner>-<host>-<random>[+<id>]
+ * (owner.ts); .probe- is the file of a test write: .tmp-<owner>-<host>-<random>[+<id>]
  */
-type Purpose = 'tmp' | 'trash' | 'swap';
+type Purpose = 'tmp' | 'trash' | 'swap' | 'probe';
 const namePattern = new RegExp(
-  String.raw`^\.(tmp|trash|swap)-${ownerPattern}-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$`,
+  String.raw`^\.(tmp|trash|swap|probe)-${ownerPattern}-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$`,
 );
 
 /** A folder of another machine or container is left alone until nothing touched it for this long. */
@@ -36,6 +36,11 @@ function ownName(purpose: Purpose, id?: string): string {
 /** A path for moving a session out of the way; nothing is created. */
 export function asidePath(home: Home, purpose: 'trash' | 'swap', id: string): string {
   return join(home.sessions, ownName(purpose, id));
+}
+
+/** A path for a test write; nothing is created. */
+export function probePath(home: Home): string {
+  return join(home.sessions, ownName('probe'));
 }
 
 export interface TemporaryFolder {

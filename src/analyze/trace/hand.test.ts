@@ -90,6 +90,19 @@ describe('windows', () => {
     expect(decode!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 65]);
   });
 
+  test('a step that launched nothing keeps every step on the clock of the host', async () => {
+    const silent = structuredClone(rows);
+    // Prefill works on after its range; decode 1 has no work on the device.
+    Object.assign(silent.stages![0]!, { device_start_ns: 20 * us, device_end_ns: 105 * us });
+    Object.assign(silent.stages![2]!, { device_start_ns: null, device_end_ns: null });
+    const { phases } = (await analyzeTrace(await sessionOf(silent))).data;
+    expect(phases.slice(0, 2).map(({ kind, clock }) => [kind, clock])).toEqual([
+      ['prefill', 'device'],
+      ['decode', 'host'],
+    ]);
+    expect(phases[1]!.rows.map(({ wall_ns }) => wall_ns / us)).toEqual([110, 80]);
+  });
+
   test('times without the profiler come from the clean execution', async () => {
     const clean = [0, 1, 2].map((step): Row<'stages'> => ({
       ...stage(step, 'decode', 1000 + 20 * step, 1010 + 20 * step, { step_index: step }),
