@@ -27,7 +27,7 @@ describe('our captures: the same model with eager attention and with SDPA', () =
     const sessions = [await nsys('tiny-whole'), await nsys('tiny-nsys')];
     found = await compareSessions(sessions);
     const trace = await analyzeTrace(sessions[1]!);
-    summaries = [traceSummary(trace, { reportPath: '/r.html', width: 200 }), compareSummary(found, 80)];
+    summaries = [traceSummary(trace, { reportPath: '/r.html', width: 80 }), compareSummary(found, 80)];
   });
 
   test('is a document of its schema', () => {
