@@ -51,6 +51,8 @@ async function read(path: string): Promise<MemoryProfile> {
   for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
     if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
       throw unreadable(path, `${where} is ${value}: memory does not have such a size.`);
+  // What is nested too deep to be written again is a RangeError here, not in the middle of a report.
+  JSON.stringify(parsed.data);
   return parsed.data;
 }
 

@@ -24,10 +24,11 @@ export const nvidiaSmiQueryImporter = {
   name: 'nvidia-smi-query',
   sniff(firstBytes) {
     const header = firstBytes.split('\n', 1)[0]!.trim();
-    const fields = header.split(/,\s*/).map((field) => field.replace(/\s*\[.*\]$/, ''));
-    return (
-      fields.every((field) => /^[a-z][\w.]*$/.test(field)) && fields.some((field) => queryField.test(field))
-    );
+    // A name, then its unit. Each text is looked at once: 64 KiB of brackets must not take seconds.
+    const fields = header
+      .split(',')
+      .map((field) => /^([a-z][\w.]*)(?:\s+\[[^\][]*\])?$/.exec(field.trim())?.[1]);
+    return fields.every((field) => field !== undefined) && fields.some((field) => queryField.test(field));
   },
   async facts(path): Promise<CaptureFacts> {
     let zero: bigint | null = null;
