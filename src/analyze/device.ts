@@ -1,6 +1,7 @@
-import { gpuPeakBandwidth, gpuPeakFlops, gpuSheet, type PeakDType } from '../hardware/gpu-peaks.js';
+import { gpuPeakBandwidth, gpuPeakFlops, gpuSheet } from '../hardware/gpu-peaks.js';
 import { figure, missing, type Figure } from '../model/figure.js';
 import type { ManifestData } from '../model/manifest.js';
+import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 type Facts = Pick<ManifestData, 'hardware' | 'workload'>;
 

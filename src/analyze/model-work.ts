@@ -1,4 +1,5 @@
-import { type Architecture, readArchitecture } from '../llm/architecture.js';
+import type { Architecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import type { NecessaryOp } from '../llm/necessary-op.js';
 import { countParameters } from '../llm/parameters.js';
 import { kvDTypeNamed, schemeNamed, storageOf } from '../llm/memory-storage.js';

@@ -1,4 +1,4 @@
-import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops, type PeakDType } from '../hardware/gpu-peaks.js';
+import { gpuHostLink, gpuPeakBandwidth, gpuPeakFlops } from '../hardware/gpu-peaks.js';
 import type { PeakFlops } from '../llm/utilization.js';
 import { type GpuRoofline, gpuRooflineSchema, type MeasuredGpu } from '../model/documents/gpu-roofline.js';
 import {
@@ -12,6 +12,7 @@ import { type DType, dtypes } from '../model/dtype.js';
 import { type Figure, figure, mapFigure, missing } from '../model/figure.js';
 import type { Session } from '../session/open.js';
 import { artifactJson } from './artifact.js';
+import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 /** Measured peak FLOP/s by dtype. */
 export function computePeaks(roofline: MachineRoofline): PeakFlops {

@@ -1,7 +1,7 @@
 import type { Claim } from '../model/documents/analyze.js';
 import type { Dimension } from './units.js';
-import { anyWithin, firstFrom, stepsTaken, ValueIndex } from './value-index.js';
-import { type KnownValue, valuesOf } from './values.js';
+import { anyWithin, firstFrom, stepsTaken, ValueIndex, type KnownValue } from './value-index.js';
+import { valuesOf } from './values.js';
 import { numbersIn, type WrittenNumber } from './written-numbers.js';
 
 /** Ordinals, a pair, "1.0 of something": small whole numbers are counted by everybody. */

@@ -1,8 +1,8 @@
 import { agreesWith } from './check-claims.js';
 import type { RecordedQuery } from './recorder.js';
-import { ValueIndex } from './value-index.js';
+import { ValueIndex, type KnownValue } from './value-index.js';
 import { sqlUnits, withoutTexts } from './sql-units.js';
-import { type KnownValue, valuesOf } from './values.js';
+import { valuesOf } from './values.js';
 
 /** Tools whose texts are ours, or the program's own; those of the others are names, and documentation. */
 const tellingTools = new Set(['findings', 'waterfall', 'comparison', 'program_output', 'model_arithmetic']);

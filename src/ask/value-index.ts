@@ -1,5 +1,11 @@
 import type { Dimension } from './units.js';
-import type { KnownValue } from './values.js';
+
+/** A number that a tool returned, in the base unit of its dimension: ns, a ratio, bytes, operations a second, or as it is. */
+export interface KnownValue {
+  value: number;
+  dimension: Dimension;
+  query: string;
+}
 
 /** Magnitudes of one query and dimension, ascending, without repeats. */
 export interface Magnitudes {

@@ -1,12 +1,6 @@
 import { type Dimension, type Unit, unitOfFigure, unitOfKey } from './units.js';
 import { numbersIn } from './written-numbers.js';
-
-/** A number that a tool returned, in the base unit of its dimension: ns, a ratio, bytes, operations a second, or as it is. */
-export interface KnownValue {
-  value: number;
-  dimension: Dimension;
-  query: string;
-}
+import type { KnownValue } from './value-index.js';
 
 export interface ValuesOptions {
   /** Whether numbers inside texts count: sentences of ours say theirs, names of kernels and files only look like it. */

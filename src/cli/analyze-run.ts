@@ -6,10 +6,22 @@ import { type AnalyzeResult, analyzeVersion } from '../model/documents/analyze.j
 import { InferscopeError } from '../model/errors.js';
 import { childEntry } from '../model/installation.js';
 import type { Session } from '../session/open.js';
-import type { AnalyzeOptions } from './analyze.js';
 import { abortable } from './analyze-interrupt.js';
 import { configuredModel } from './analyze-settings.js';
 import { print, printDocument, talk, terminalWidth, warn } from './output.js';
+import type { Allowed } from '../ask/allowable.js';
+
+export interface AnalyzeOptions {
+  session: string;
+  question?: string;
+  deeper?: boolean;
+  dryRun?: boolean;
+  allow: Allowed[];
+  model?: string;
+  continue?: boolean;
+  sql?: number;
+  json?: boolean;
+}
 
 /** `inferscope analyze` */
 export async function analyzeCommand(selector: string, typed: AnalyzeOptions): Promise<void> {

@@ -1,8 +1,9 @@
 import { basename } from 'node:path';
 import process from 'node:process';
 import { durationMs } from './durations.js';
-import { configError, configFiles, readText } from './config.js';
+import { configFiles, readText } from './config.js';
 import { type ModelSettings, modelSettings } from '../ask/model-settings.js';
+import { configError } from './config-error.js';
 
 /**
  * The model that is configured, or null.

@@ -3,18 +3,7 @@ import { type Allowed, allowable } from '../ask/allowable.js';
 import { InferscopeError } from '../model/errors.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
-
-export interface AnalyzeOptions {
-  session: string;
-  question?: string;
-  deeper?: boolean;
-  dryRun?: boolean;
-  allow: Allowed[];
-  model?: string;
-  continue?: boolean;
-  sql?: number;
-  json?: boolean;
-}
+import type { AnalyzeOptions } from './analyze-run.js';
 
 export function define(command: Command): void {
   command

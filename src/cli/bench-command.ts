@@ -1,6 +1,5 @@
 import type { BenchPart } from '../model/bench.js';
 import { openSession } from '../session/open.js';
-import type { BenchTyped } from './bench-options.js';
 import { interruptible } from './interrupt.js';
 import { terminalWidth } from './output.js';
 import { startProgress } from './progress.js';
@@ -8,6 +7,7 @@ import type { PageParts } from './report-file.js';
 import { resultsFolder } from './results-folder.js';
 import { explanationOf } from './session-summary.js';
 import { showMeasured } from './show-measured.js';
+import type { BenchTyped } from './bench-typed.js';
 
 /** What every bench verb with an engine does. Sets the exit code. */
 export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped): Promise<void> {

@@ -2,8 +2,8 @@ import { benchWarmup, type VariantPlan } from '../capture/bench/run-bench.js';
 import type { BenchPlan } from '../model/documents/bench.js';
 import type { Workload } from '../model/manifest.js';
 import type { ModelLine } from '../model/record.js';
-import type { BenchTyped } from './bench-options.js';
 import type { PreparedBench } from './bench-prepare.js';
+import type { BenchTyped } from './bench-typed.js';
 
 const greedy = 'greedy, no end token: every sequence gets its full length';
 

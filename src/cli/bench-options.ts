@@ -4,34 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { engineName } from './bench-engines.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
-import type { EngineName } from '../model/engine.js';
-
-/** As typed. */
-export interface BenchTyped {
-  engine: EngineName;
-  model?: string;
-  weights?: 'random' | 'trained';
-  dtype?: string;
-  device?: string;
-  threads?: number;
-  batchSize?: number[];
-  inputLen?: number[];
-  outputLen?: number[];
-  grid?: boolean;
-  engineArg?: string[];
-  url?: string;
-  python?: string;
-  runs: number;
-  launches: number;
-  seed: number;
-  deviceWork: boolean;
-  freshRoofline?: boolean;
-  name?: string;
-  tag: string[];
-  output: string;
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { BenchTyped } from './bench-typed.js';
 
 export interface VerbHelp {
   /** Whether the verb sweeps the size, and what it takes when none is given. */

@@ -4,9 +4,9 @@ import type { EngineRequest } from '../model/engine.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { engineModel, loadEngine, type EngineContext } from './bench-engines.js';
-import type { BenchTyped } from './bench-options.js';
 import { pointsOf } from './bench-points.js';
 import { expandVariants } from './bench-variants.js';
+import type { BenchTyped } from './bench-typed.js';
 
 export interface PreparedBench {
   request: Omit<EngineRequest, 'engineArgs'>;

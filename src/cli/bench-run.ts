@@ -11,10 +11,10 @@ import { attachGpuRoofline } from './attach-roofline.js';
 import { importBench, isInterruption } from './bench-import.js';
 import { keepRoofline } from './keep-roofline.js';
 import { labelOf, planOf, threadsOf, titleOf, workloadOf } from './bench-manifest.js';
-import type { BenchTyped } from './bench-options.js';
 import { prepareBench, type PreparedBench } from './bench-prepare.js';
 import type { Progress } from './progress.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+import type { BenchTyped } from './bench-typed.js';
 
 export interface KeptBench {
   id: string;

@@ -5,6 +5,7 @@ import { memoryEngines } from '../llm/memory-request.js';
 import { kernelNames } from '../model/kernels.js';
 import { publishedDocuments } from '../model/published.js';
 import { stageKinds } from '../model/record.js';
+import * as explain from './explain-typed.js';
 
 /** Words of one place on the command line; `list`: several of them, with commas between. */
 export interface OfferedWords {
@@ -20,11 +21,9 @@ const memoryEngineNames: OfferedWords = { words: memoryEngines };
 export const optionWords: Readonly<Record<string, OfferedWords>> = {
   'profile --dtype': embeddedDtypes,
   'run --evaluator': { words: evaluators, list: true },
-  'explain --stage': {
-    words: [...stageKinds.filter((kind) => kind !== 'other'), 'request', 'outside', 'other'],
-  },
-  'explain --format': { words: ['text', 'md', 'json'] },
-  'explain --fail-on': { words: ['high', 'medium', 'low'] },
+  'explain --stage': { words: explain.stageKinds },
+  'explain --format': { words: explain.formats },
+  'explain --fail-on': { words: explain.severities },
   'analyze --allow': { words: allowable, list: true },
   'memory --engine': memoryEngineNames,
   'memory --weights': memoryWeights,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { aiProviders } from '../ask/model-settings.js';
-import { configError } from './config.js';
 import { readYaml } from './yaml-file.js';
+import { configError } from './config-error.js';
 
 const count = z.number().int().positive();
 const sizes = z.union([count, z.array(count)]);

@@ -3,7 +3,8 @@ import { homedir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import process from 'node:process';
 import type { Command, Option } from 'commander';
-import { InferscopeError, messageOf } from '../model/errors.js';
+import { messageOf } from '../model/errors.js';
+import { configError } from './config-error.js';
 
 /**
  * Settings: flags > environment > the nearest inferscope.yaml > $XDG_CONFIG_HOME/inferscope/config.yaml > defaults.
@@ -77,12 +78,4 @@ export function readText(path: string): string {
   } catch (error) {
     throw configError(path, '', messageOf(error), 'Make it a readable file, or remove it.');
   }
-}
-
-export function configError(path: string, where: string, why: string, fix: string): InferscopeError {
-  return new InferscopeError('E_CONFIG_FILE', {
-    what: `${path}${where}: ${why}`,
-    why: 'The configuration file is not as it should be, so nothing was run.',
-    fix,
-  });
 }

@@ -1,4 +1,4 @@
-import { readArchitecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
 import { largestContext } from '../llm/memory-fit.js';
 import type { MemoryRequest } from '../llm/memory-request.js';
@@ -10,7 +10,7 @@ import { document, type Document } from '../model/document.js';
 import type { EstimateFits } from '../model/documents/estimate-memory.js';
 import type { EstimatedComponent } from '../model/memory-components.js';
 import { findGpu, type KnownGpu } from './estimate-gpu.js';
-import type { EstimateOptions } from './estimate-run.js';
+import type { EstimateOptions } from './estimate-memory.js';
 
 /** What the table compares: unquantised, and the two widths that are published most. */
 const formats: { format: string; storage: Storage }[] = [

@@ -1,17 +1,36 @@
 import type { Architecture } from '../llm/architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
 import { largestFit } from '../llm/memory-fit.js';
-import type { HeaderBytes, MemoryRequest, Parallelism } from '../llm/memory-request.js';
+import type { HeaderBytes, MemoryRequest, Parallelism, MemoryEngine } from '../llm/memory-request.js';
 import { quantizedWeights, type SchemeName } from '../llm/quantization.js';
 import type { Storage } from '../llm/storage.js';
 import type { EstimateMemory, EstimatePoint } from '../model/documents/estimate-memory.js';
-import { bytesPerElement } from '../model/dtype.js';
+import { bytesPerElement, type DType } from '../model/dtype.js';
 import { checkGrid } from '../model/grid.js';
 import { InferscopeError } from '../model/errors.js';
 import { findGpu, type KnownGpu } from './estimate-gpu.js';
-import type { EstimateOptions } from './estimate-run.js';
 import type { HeaderWeights } from './find-model-files.js';
 import type { SizedModel } from './find-model.js';
+
+export interface EstimateOptions {
+  model: string;
+  layers?: boolean;
+  batchSize: number[];
+  inputLen: number[];
+  outputLen: number[];
+  contextLen?: number[];
+  phase: 'prefill' | 'decode';
+  dtype?: DType;
+  quantization?: SchemeName;
+  kvCacheDtype?: DType | null;
+  tensorParallelSize: number;
+  pipelineParallelSize: number;
+  expertParallelSize: number;
+  gpu?: string;
+  gpuMemoryUtilization?: number;
+  engine: MemoryEngine;
+  maxModelLen?: number;
+}
 
 /** More combinations of batch and lengths than a table shows are a slip of the keyboard. */
 const mostPoints = 400;

@@ -1,11 +1,11 @@
 import { unreadKeysIssues } from '../llm/unread-keys.js';
-import { readArchitecture, type Architecture } from '../llm/architecture.js';
+import type { Architecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { kvBytesPerToken } from '../llm/kv-cache.js';
 import { layerTable } from '../llm/layers.js';
-import type { MemoryEngine } from '../llm/memory-request.js';
 import { storageOf } from '../llm/memory-storage.js';
 import { countParameters } from '../llm/parameters.js';
-import { declaredWeights, type SchemeName } from '../llm/quantization.js';
+import { declaredWeights } from '../llm/quantization.js';
 import type { StageShape } from '../llm/shape.js';
 import { weightBytes, type Storage } from '../llm/storage.js';
 import { document, type Document, type Issue } from '../model/document.js';
@@ -14,30 +14,9 @@ import {
   type EstimateLayers,
   type EstimateResult,
 } from '../model/documents/estimate.js';
-import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { memoryOf } from './estimate-memory.js';
+import { memoryOf, type EstimateOptions } from './estimate-memory.js';
 import { findSizedModel, type SizedModel } from './find-model.js';
-
-export interface EstimateOptions {
-  model: string;
-  layers?: boolean;
-  batchSize: number[];
-  inputLen: number[];
-  outputLen: number[];
-  contextLen?: number[];
-  phase: 'prefill' | 'decode';
-  dtype?: DType;
-  quantization?: SchemeName;
-  kvCacheDtype?: DType | null;
-  tensorParallelSize: number;
-  pipelineParallelSize: number;
-  expertParallelSize: number;
-  gpu?: string;
-  gpuMemoryUtilization?: number;
-  engine: MemoryEngine;
-  maxModelLen?: number;
-}
 
 /**
  * Arithmetic of a model that is not run: nothing is measured or loaded, of files only headers are read.

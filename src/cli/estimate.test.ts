@@ -11,7 +11,8 @@ import { layersSummary } from '../report/terminal/layers.js';
 import { testFolder } from '../session/test-folder.js';
 import { estimateFits } from './estimate-fits.js';
 import { findGpu } from './estimate-gpu.js';
-import { estimate, type EstimateOptions } from './estimate-run.js';
+import { estimate } from './estimate-run.js';
+import type { EstimateOptions } from './estimate-memory.js';
 
 const options = (change: Partial<EstimateOptions>): EstimateOptions => ({
   model: 'tinyllama-1.1b',

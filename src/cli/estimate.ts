@@ -4,10 +4,10 @@ import { kvDTypeNamed, schemeNamed } from '../llm/memory-storage.js';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { sizeList } from './bench-options.js';
-import type { EstimateOptions } from './estimate-run.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
+import type { EstimateOptions } from './estimate-memory.js';
 
 interface Typed extends Omit<EstimateOptions, 'model' | 'batchSize' | 'inputLen' | 'outputLen'> {
   model?: string;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
-import type { ExplainOptions } from './explain.js';
 import { print, printDocument, terminalWidth } from './output.js';
+import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { verify?: string };
 

@@ -9,33 +9,7 @@ import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumber } from './numbers.js';
 import { print, printDocument, terminalWidth } from './output.js';
-
-const stageKinds = [
-  'prefill',
-  'decode',
-  'mixed',
-  'request',
-  'sampling',
-  'load',
-  'warmup',
-  'outside',
-  'other',
-] as const;
-const formats = ['text', 'md', 'json'] as const;
-const severities = ['high', 'medium', 'low'] as const;
-
-export interface ExplainOptions {
-  session: string;
-  stage?: (typeof stageKinds)[number];
-  format: (typeof formats)[number];
-  json?: boolean;
-  html?: string;
-  failOn?: (typeof severities)[number];
-  rank?: number;
-  device?: number;
-  limit: number;
-  sql?: number;
-}
+import { type ExplainOptions, stageKinds, formats, severities } from './explain-typed.js';
 
 /** What answers instead of the explanation: --what-if, --verify. Each adds its option and says whether it was typed. */
 interface ExplainExtension {

@@ -1,6 +1,6 @@
 import { open, readdir, readFile } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { readArchitecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { ggufConfig, ggufWeights, type GgufTensor } from '../llm/gguf.js';
 import {
   parseSafetensorsHeader,

@@ -4,7 +4,6 @@ import { identify } from '../import/identify.js';
 import type { CaptureFacts, Fact, ImportContext, Importer, ImportOutcome } from '../import/importer.js';
 import type { RecordOutcome, RequestSizes } from '../import/record.js';
 import { ensureSameTime } from '../import/same-time.js';
-import type { StageNameRule } from '../import/stage-names.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { Capture, Execution } from '../model/manifest.js';
@@ -13,6 +12,7 @@ import { redactCommand, redactJson, redactText, secretsOfCommand } from '../mode
 import { parquetDamage } from '../session/parquet-damage.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { redactedRecord, redactingSink, type Redact } from './redacting.js';
+import type { StageNameRule } from '../import/stage-name-rules.js';
 
 /** A file (or nsys parquet folder) that a profiler wrote. */
 export interface CaptureFile {

@@ -1,4 +1,4 @@
-import { readArchitecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { type SweepPoint, sweepCases, usualSizes } from '../llm/kernel-cases.js';
 import { type ModelStep, modelCases } from '../llm/kernel-model.js';
 import { declaredDType, quantizedWeights } from '../llm/quantization.js';
@@ -7,7 +7,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
 import { findModel } from './find-model.js';
-import type { KernelsTyped } from './kernels.js';
+import type { KernelsTyped } from './kernels-typed.js';
 
 export interface ChosenCases {
   cases: KernelCase[];

@@ -3,12 +3,12 @@ import { exitCodeOf } from '../model/errors.js';
 import type { KernelName } from '../model/kernels.js';
 import { openSession } from '../session/open.js';
 import { interruptible } from './interrupt.js';
-import type { KernelsTyped } from './kernels.js';
 import { terminalWidth } from './output.js';
 import { startProgress } from './progress.js';
 import type { PageParts } from './report-file.js';
 import { resultsFolder } from './results-folder.js';
 import { showMeasured } from './show-measured.js';
+import type { KernelsTyped } from './kernels-typed.js';
 
 /** Measures, keeps, analyses and shows. Sets the exit code. */
 export async function kernelsCommand(names: readonly KernelName[], typed: KernelsTyped): Promise<void> {

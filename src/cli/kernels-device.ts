@@ -3,11 +3,12 @@ import { onnxRunner, type OnnxRunner } from '../capture/onnx/kernel-runner.js';
 import { torchRunner, type TorchRunner } from '../capture/kernels/runner.js';
 import { driverIndex } from '../capture/roofline/conditions.js';
 import { openGpus } from '../capture/telemetry-gpus.js';
-import { gpuSheet, type PeakDType } from '../hardware/gpu-peaks.js';
+import { gpuSheet } from '../hardware/gpu-peaks.js';
 import type { Issue } from '../model/document.js';
 import { InferscopeError } from '../model/errors.js';
 import type { KernelRunner } from '../model/kernels.js';
-import type { KernelsTyped } from './kernels.js';
+import type { KernelsTyped } from './kernels-typed.js';
+import type { PeakDType } from '../hardware/gpu-sheet.js';
 
 export interface ChosenDevice {
   runner: KernelRunner;

@@ -2,7 +2,7 @@ import type { KernelCapture } from '../capture/kernels/capture.js';
 import type { KernelCase, KernelOrder } from '../model/kernels.js';
 import type { ChosenCases } from './kernels-cases.js';
 import type { ChosenDevice } from './kernels-device.js';
-import type { KernelsTyped } from './kernels.js';
+import type { KernelsTyped } from './kernels-typed.js';
 
 /** What was asked for, and what was made of it. */
 export interface MeasuredKernels {

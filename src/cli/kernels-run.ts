@@ -13,10 +13,10 @@ import { chooseCases, type ChosenCases } from './kernels-cases.js';
 import { chooseDevice, type ChosenDevice } from './kernels-device.js';
 import { executionId, host, orderOf, type MeasuredKernels } from './kernels-order.js';
 import { traceFolder } from './kernels-traces.js';
-import type { KernelsTyped } from './kernels.js';
 import type { Progress } from './progress.js';
 import { type Recording, recordSession } from '../record/record-session.js';
 import { kernelsRecorded } from './kernels-keep.js';
+import type { KernelsTyped } from './kernels-typed.js';
 
 export interface KeptKernels {
   id: string;

@@ -4,32 +4,7 @@ import { examples } from './examples.js';
 import { backendList, dtypeList, kernelName, positiveSeconds } from './kernels-parse.js';
 import { threadCount, wholeNumber } from './numbers.js';
 import type { KernelName } from '../model/kernels.js';
-
-/** As typed. */
-export interface KernelsTyped {
-  fromModel?: string;
-  batchSize?: number[];
-  seqLen?: number[];
-  contextLen?: number[];
-  hiddenSize?: number[];
-  dtype?: string[];
-  backend?: string[];
-  runs: number;
-  maxSeconds: number;
-  device?: string;
-  engine?: 'torch' | 'onnx';
-  threads?: number;
-  check: boolean;
-  graph: boolean;
-  trace?: boolean;
-  seed: number;
-  python?: string;
-  name?: string;
-  tag: string[];
-  output: string;
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { KernelsTyped } from './kernels-typed.js';
 
 export function define(command: Command): void {
   const sizes = (flag: string, what: string) =>

@@ -2,8 +2,7 @@ import { basename } from 'node:path';
 import { InferscopeError } from '../model/errors.js';
 import { importCaptures } from './import-captures.js';
 import { interruptible } from './interrupt.js';
-import { openMonitorSession } from './monitor-session.js';
-import type { MonitorCommandOptions } from './monitor.js';
+import { openMonitorSession, type MonitorCommandOptions } from './monitor-session.js';
 
 /** Sums up recordings of nvidia-smi. @throws E_TRACE_FILE, E_FORMAT_UNKNOWN, E_USAGE */
 export async function monitorFiles(paths: string[], options: MonitorCommandOptions): Promise<void> {

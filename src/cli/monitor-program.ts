@@ -6,9 +6,9 @@ import { runProgram, shellExitCode, type ProgramEnd } from '../capture/run/run-p
 import { exitCodeOf, type InferscopeError } from '../model/errors.js';
 import { redactCommand, redactText, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { startRecording, type Recording } from './monitor-recording.js';
-import type { MonitorCommandOptions } from './monitor.js';
 import { talk, warn } from './output.js';
 import { interruptibleTwice } from './run-interrupt.js';
+import type { MonitorCommandOptions } from './monitor-session.js';
 
 /** So long the machine is watched before the program begins: what was there without it. */
 const beforeMs = 250;

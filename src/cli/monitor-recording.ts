@@ -8,8 +8,7 @@ import { InferscopeError } from '../model/errors.js';
 import { redactCommand } from '../model/redaction.js';
 import { toolVersion } from '../model/version.js';
 import { openDisplay, type Display } from './monitor-display.js';
-import { openMonitorSession, type MonitorSession } from './monitor-session.js';
-import type { MonitorCommandOptions } from './monitor.js';
+import { openMonitorSession, type MonitorSession, type MonitorCommandOptions } from './monitor-session.js';
 import { warn } from './output.js';
 
 export interface Recording {

@@ -1,7 +1,7 @@
 import process from 'node:process';
 import { leaveAtOnce, stopSignals } from './interrupt.js';
 import { startRecording, type Recording } from './monitor-recording.js';
-import type { MonitorCommandOptions } from './monitor.js';
+import type { MonitorCommandOptions } from './monitor-session.js';
 
 /** `inferscope monitor`: until --duration is over or Ctrl-C, which is how it is ended: exit code 0. */
 export async function monitorLive(options: MonitorCommandOptions): Promise<void> {

@@ -9,9 +9,24 @@ import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { createScratchFolder } from '../session/scratch-folder.js';
 import { asStorageFailure } from '../session/storage-failure.js';
-import type { MonitorCommandOptions } from './monitor.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath, writePage } from './report-file.js';
+
+export interface MonitorCommandOptions {
+  duration?: number;
+  hz: number;
+  pid?: number;
+  while?: boolean;
+  record?: boolean;
+  name?: string;
+  tag: string[];
+  idleBelow: number;
+  idleFor: number;
+  requireGpu?: boolean;
+  exitCode: 'own' | 'child';
+  json?: boolean;
+  quiet?: boolean;
+}
 
 /** A session that is kept, or one in a temporary folder that lives until its summary is made. */
 export interface MonitorSession {

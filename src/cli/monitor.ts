@@ -5,22 +5,7 @@ import { Option, type Command } from 'commander';
 import { InferscopeError } from '../model/errors.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
-
-export interface MonitorCommandOptions {
-  duration?: number;
-  hz: number;
-  pid?: number;
-  while?: boolean;
-  record?: boolean;
-  name?: string;
-  tag: string[];
-  idleBelow: number;
-  idleFor: number;
-  requireGpu?: boolean;
-  exitCode: 'own' | 'child';
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { MonitorCommandOptions } from './monitor-session.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];

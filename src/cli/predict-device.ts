@@ -13,9 +13,28 @@ import { ensureWritable, homeFolders } from '../session/home.js';
 import { readManifest } from '../session/manifest-file.js';
 import { openSession, type Session } from '../session/open.js';
 import { interruptible } from './interrupt.js';
-import type { PredictTyped } from './predict.js';
 import { talk } from './output.js';
 import { startProgress } from './progress.js';
+import type { Fusion, Launch } from '../model/documents/predict.js';
+import type { DType } from '../model/dtype.js';
+
+export interface PredictTyped {
+  model?: string;
+  gpu?: string;
+  batchSize?: number[];
+  contextLen?: number[];
+  outputLen?: number;
+  dtype?: DType;
+  launch?: Launch;
+  fusion?: Fusion;
+  kernels: string[];
+  session?: string;
+  roofline?: string;
+  threads?: number;
+  csv?: string;
+  json?: boolean;
+  quiet?: boolean;
+}
 
 interface Found {
   gpu: GpuRoofline | null;

@@ -8,7 +8,8 @@ import { measuredStages } from '../analyze/predict/measured.js';
 import { pointsOf } from '../analyze/predict/points.js';
 import { predict, type PredictPoint } from '../analyze/predict/predict.js';
 import { workloadModel } from '../analyze/model-work.js';
-import { type Architecture, readArchitecture } from '../llm/architecture.js';
+import type { Architecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { storageOf } from '../llm/memory-storage.js';
 import { countParameters } from '../llm/parameters.js';
 import type { Storage } from '../llm/storage.js';
@@ -22,8 +23,7 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { findModel } from './find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
 import { predictCsv } from './predict-csv.js';
-import { predictDevice } from './predict-device.js';
-import type { PredictTyped } from './predict.js';
+import { predictDevice, type PredictTyped } from './predict-device.js';
 
 /** Predicts, beside what was measured where a session is given; prints it. */
 export async function runPredict(typed: PredictTyped): Promise<void> {

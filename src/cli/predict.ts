@@ -1,27 +1,10 @@
 import { type Command, Option } from 'commander';
-import { type Fusion, fusions, type Launch, launches } from '../model/documents/predict.js';
-import { type DType, parseDType } from '../model/dtype.js';
+import { fusions, launches } from '../model/documents/predict.js';
+import { parseDType } from '../model/dtype.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
 import { threadCount, wholeNumber } from './numbers.js';
-
-export interface PredictTyped {
-  model?: string;
-  gpu?: string;
-  batchSize?: number[];
-  contextLen?: number[];
-  outputLen?: number;
-  dtype?: DType;
-  launch?: Launch;
-  fusion?: Fusion;
-  kernels: string[];
-  session?: string;
-  roofline?: string;
-  threads?: number;
-  csv?: string;
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { PredictTyped } from './predict-device.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];

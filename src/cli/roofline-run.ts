@@ -16,8 +16,7 @@ import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
 import { type Progress, startProgress } from './progress.js';
-import { keepRooflineSession, openRooflineSession } from './roofline-session.js';
-import type { RooflineCommandOptions } from './roofline.js';
+import { keepRooflineSession, openRooflineSession, type RooflineCommandOptions } from './roofline-session.js';
 import type { OpenRecording } from '../record/record-session.js';
 
 /** Measures, or reads from the cache, what was asked for; prints it. */

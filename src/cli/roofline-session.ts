@@ -6,9 +6,20 @@ import { recordImporter } from '../import/record.js';
 import type { Issue } from '../model/document.js';
 import type { Capture, Execution } from '../model/manifest.js';
 import { toolVersion } from '../model/version.js';
-import type { RooflineCommandOptions } from './roofline.js';
 import { type OpenRecording, openRecording } from '../record/record-session.js';
 import { monotonicClock } from '../model/clock.js';
+
+export interface RooflineCommandOptions {
+  device?: 'cuda' | 'cpu';
+  threads?: number;
+  python?: string;
+  fresh?: boolean;
+  record?: boolean;
+  name?: string;
+  tag: string[];
+  json?: boolean;
+  quiet?: boolean;
+}
 
 export const openRooflineSession = ({ name, tag }: RooflineCommandOptions): Promise<OpenRecording> =>
   openRecording({

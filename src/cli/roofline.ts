@@ -1,18 +1,7 @@
 import { Option, type Command } from 'commander';
 import { examples } from './examples.js';
 import { threadCount } from './numbers.js';
-
-export interface RooflineCommandOptions {
-  device?: 'cuda' | 'cpu';
-  threads?: number;
-  python?: string;
-  fresh?: boolean;
-  record?: boolean;
-  name?: string;
-  tag: string[];
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { RooflineCommandOptions } from './roofline-session.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];

@@ -1,6 +1,7 @@
-import { functionName, type KernelChoice } from '../capture/run/ncu-arguments.js';
+import { functionName } from '../capture/run/ncu-arguments.js';
 import { InferscopeError } from '../model/errors.js';
 import { openSession } from '../session/open.js';
+import type { KernelChoice } from '../capture/run/run-options.js';
 
 /** Kernel names taken of each stage. */
 const namesPerStage = 8;

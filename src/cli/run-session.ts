@@ -14,9 +14,35 @@ import { startProgress } from './progress.js';
 import { hotKernelsOf } from './run-hot-kernels.js';
 import { interruptibleRun, type RunInterrupts } from './run-interrupt.js';
 import { keepRun } from './run-keep.js';
-import type { RunCommandOptions } from './run.js';
 import { showSession } from './session-summary.js';
 import { type Recorded, type Recording, recordSession } from '../record/record-session.js';
+
+export type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
+
+export interface RunCommandOptions {
+  name?: string;
+  tag: string[];
+  evaluator: string[];
+  analyze: boolean;
+  gemmLog?: boolean;
+  captureRange: NonNullable<RunCommandRange> | null;
+  nsysTrace: string[];
+  nsysArg: string[];
+  ncuSet: 'full' | 'basic' | 'detailed' | 'roofline';
+  ncuKernel?: string;
+  ncuNvtx: string[];
+  ncuLaunchCount: number;
+  ncuSession?: string;
+  ncuArg: string[];
+  torchShapes: boolean;
+  torchMemory?: boolean;
+  torchStack?: boolean;
+  torchFlops?: boolean;
+  timeout?: number;
+  exitCode: 'own' | 'child';
+  json?: boolean;
+  quiet?: boolean;
+}
 
 /** `inferscope run`: the command under each evaluator → session → summary. Sets the exit code. */
 export async function runCommand(command: string[], options: RunCommandOptions): Promise<void> {

@@ -4,33 +4,7 @@ import { InferscopeError } from '../model/errors.js';
 import { duration } from './durations.js';
 import { examples } from './examples.js';
 import { wholeNumber } from './numbers.js';
-
-export interface RunCommandOptions {
-  name?: string;
-  tag: string[];
-  evaluator: string[];
-  analyze: boolean;
-  gemmLog?: boolean;
-  captureRange: NonNullable<RunCommandRange> | null;
-  nsysTrace: string[];
-  nsysArg: string[];
-  ncuSet: 'full' | 'basic' | 'detailed' | 'roofline';
-  ncuKernel?: string;
-  ncuNvtx: string[];
-  ncuLaunchCount: number;
-  ncuSession?: string;
-  ncuArg: string[];
-  torchShapes: boolean;
-  torchMemory?: boolean;
-  torchStack?: boolean;
-  torchFlops?: boolean;
-  timeout?: number;
-  exitCode: 'own' | 'child';
-  json?: boolean;
-  quiet?: boolean;
-}
-
-type RunCommandRange = { kind: 'cudaProfilerApi' } | { kind: 'nvtx'; name: string } | null;
+import type { RunCommandOptions, RunCommandRange } from './run-session.js';
 
 export function define(command: Command): void {
   const several = (word: string, before: string[]) => [...before, word];

@@ -1,6 +1,5 @@
 import { document, type Document } from '../model/document.js';
-import { totalBytes } from '../session/list.js';
-import { keptFiles } from '../session/manifest-file.js';
+import { keptFiles, totalBytes } from '../session/manifest-file.js';
 import type { Session } from '../session/open.js';
 
 /** The document of `session show`, and of commands whose session has nothing to sum up. */

@@ -93,8 +93,7 @@ function defineShow(command: Command): void {
     )
     .action(async (selector: string, options: JsonOption) => {
       const { openSession } = await import('../session/open.js');
-      const { totalBytes } = await import('../session/list.js');
-      const { keptFiles } = await import('../session/manifest-file.js');
+      const { keptFiles, totalBytes } = await import('../session/manifest-file.js');
       const session = await openSession(selector);
       if (session.userIssue) warn(session.userIssue.text);
       if (options.json) {

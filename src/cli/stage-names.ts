@@ -1,5 +1,5 @@
-import type { StageNameRule } from '../import/stage-names.js';
 import { configFiles, readText } from './config.js';
+import type { StageNameRule } from '../import/stage-name-rules.js';
 
 /**
  * The user's own stage names: `stages:` of the config files, the nearest file's first.

@@ -18,7 +18,7 @@ import { asStorageFailure } from '../session/storage-failure.js';
 import { print, printDocument, reportError, talk, terminalWidth, warn } from './output.js';
 import { resultsFolder } from './results-folder.js';
 import { interruptibleTwice } from './run-interrupt.js';
-import type { SweepTyped } from './sweep.js';
+import type { SweepTyped } from './sweep-plan.js';
 
 /** Plans, runs or continues a sweep, and writes its files. Sets the exit code. */
 export async function sweepCommand(command: readonly string[], typed: SweepTyped): Promise<void> {

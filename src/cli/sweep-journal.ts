@@ -16,8 +16,7 @@ import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { redactCommand, secretsOfCommand, secretsOfEnvironment } from '../model/redaction.js';
 import { warn } from './output.js';
-import type { AskedSweep } from './sweep-plan.js';
-import type { SweepTyped } from './sweep.js';
+import type { AskedSweep, SweepTyped } from './sweep-plan.js';
 
 const usualTimeoutS = 3600;
 const usualRetries = 1;

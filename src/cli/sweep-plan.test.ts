@@ -9,8 +9,8 @@ import { InferscopeError } from '../model/errors.js';
 import { packageRoot } from '../model/installation.js';
 import { findPreset } from '../llm/presets.js';
 import { testFolder } from '../session/test-folder.js';
-import { askedSweep } from './sweep-plan.js';
-import { define, type SweepTyped } from './sweep.js';
+import { askedSweep, type SweepTyped } from './sweep-plan.js';
+import { define } from './sweep.js';
 
 /** What commander makes of these words. */
 function typed(...words: string[]): SweepTyped {

@@ -17,9 +17,39 @@ import { InferscopeError } from '../model/errors.js';
 import { checkGrid } from '../model/grid.js';
 import { readText } from './config.js';
 import { durationMs } from './durations.js';
-import { parameterCount } from './memory-options.js';
-import type { SweepTyped } from './sweep.js';
+import { parameterCount, type ModelTyped } from './memory-options.js';
 import { readYaml, type YamlFile } from './yaml-file.js';
+
+/** As typed. */
+export interface SweepTyped extends ModelTyped {
+  config?: string;
+  init?: string | true;
+  grid: string[];
+  model?: string[];
+  inputLen?: number[];
+  outputLen?: number[];
+  batchSize?: number[];
+  dtype?: string[];
+  tensorParallelSize?: number[];
+  engine?: string;
+  engineArg?: string[];
+  device?: string;
+  weights?: string;
+  python?: string;
+  container?: string | true;
+  url?: string;
+  dryRun?: boolean;
+  resume?: string | true;
+  retryFailed?: boolean;
+  /** Milliseconds. */
+  timeout?: number;
+  retries?: number;
+  minFreeDisk?: number;
+  output: string;
+  name?: string;
+  json?: boolean;
+  quiet?: boolean;
+}
 
 export interface AskedSweep {
   plan: SweepPlan;

@@ -2,41 +2,11 @@ import { Option, type Command } from 'commander';
 import { engineName } from './bench-engines.js';
 import { sizeList } from './bench-options.js';
 import { examples } from './examples.js';
-import { modelOptions, type ModelTyped } from './memory-options.js';
+import { modelOptions } from './memory-options.js';
 import { wholeNumber } from './numbers.js';
 import { duration } from './durations.js';
 import { byteSize, wordList } from './sweep-options.js';
-
-/** As typed. */
-export interface SweepTyped extends ModelTyped {
-  config?: string;
-  init?: string | true;
-  grid: string[];
-  model?: string[];
-  inputLen?: number[];
-  outputLen?: number[];
-  batchSize?: number[];
-  dtype?: string[];
-  tensorParallelSize?: number[];
-  engine?: string;
-  engineArg?: string[];
-  device?: string;
-  weights?: string;
-  python?: string;
-  container?: string | true;
-  url?: string;
-  dryRun?: boolean;
-  resume?: string | true;
-  retryFailed?: boolean;
-  /** Milliseconds. */
-  timeout?: number;
-  retries?: number;
-  minFreeDisk?: number;
-  output: string;
-  name?: string;
-  json?: boolean;
-  quiet?: boolean;
-}
+import type { SweepTyped } from './sweep-plan.js';
 
 const collect = (text: string, before: string[] = []): string[] => [...before, text];
 const sizes = (flag: string, what: string) =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseVllmLog } from '../import/vllm-log/parse.js';
-import { readArchitecture } from '../llm/architecture.js';
+import { readArchitecture } from '../llm/read-architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../llm/memory-estimate.js';
 import type { MemoryRequest } from '../llm/memory-request.js';
 import { findPreset } from '../llm/presets.js';

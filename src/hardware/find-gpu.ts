@@ -1,5 +1,6 @@
-import { gpuSheet, type GpuSheet } from './gpu-peaks.js';
+import { gpuSheet } from './gpu-peaks.js';
 import { gpuSheets } from './gpu-sheets.js';
+import type { GpuSheet } from './gpu-sheet.js';
 
 export interface FoundGpu {
   sheet: GpuSheet;

@@ -1,10 +1,10 @@
-import type { GpuSheet } from './gpu-peaks.js';
 import { ada } from './sheets/ada.js';
 import { ampere } from './sheets/ampere.js';
 import { blackwell } from './sheets/blackwell.js';
 import { cdna } from './sheets/cdna.js';
 import { hopper } from './sheets/hopper.js';
 import { voltaAndTuring } from './sheets/volta-turing.js';
+import type { GpuSheet } from './gpu-sheet.js';
 
 /**
  * Data-sheet figures. Tensor peaks are dense: vendors print the sparse figure, twice as large, first. GeForce

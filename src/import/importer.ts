@@ -1,7 +1,7 @@
 import type { Issue } from '../model/document.js';
 import type { Capture } from '../model/manifest.js';
 import type { ImportTarget } from '../model/workbench.js';
-import type { StageNameRule } from './stage-names.js';
+import type { StageNameRule } from './stage-name-rules.js';
 
 /** Where a file's rows belong, and how its clock relates to the session's. */
 export interface ImportContext {

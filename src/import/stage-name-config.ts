@@ -1,6 +1,6 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { stageKinds, type StageKind } from '../model/record.js';
-import type { StageNameRule } from './stage-names.js';
+import type { StageNameRule } from './stage-name-rules.js';
 
 /**
  * Stage names of inferscope.yaml:

@@ -1,5 +1,15 @@
 import { libraryRange } from '../model/library-ranges.js';
-import type { StageNameRule } from './stage-names.js';
+import type { StageKind } from '../model/record.js';
+
+/** One line of the table that turns names of ranges into stages; people add theirs in inferscope.yaml (`stages:`). */
+export interface StageNameRule {
+  /** Matched against the whole name, case-insensitively; named groups fill the fields of the same name. */
+  pattern: RegExp;
+  kind: StageKind;
+  /** Who marks so, and a name as they write it. */
+  source: string;
+  sample: string;
+}
 
 /**
  * How engines and people mark their stages, first match wins. Named groups: iteration, step_index, batch_size,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
-import { readArchitecture, type GroupedAttention } from './architecture.js';
+import type { GroupedAttention } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import { countParameters } from './parameters.js';
 import { findBaseOf, findPreset, presetArchitecture, presets } from './presets.js';
 

@@ -1,10 +1,9 @@
-import { InferscopeError } from '../model/errors.js';
-import { configError, configFields } from './config-fields.js';
-import { families, familyOfClass } from './families.js';
-import type { Family, NormPlacement } from './family.js';
-import { names } from './read-names.js';
-import { readMixers } from './read-mixers.js';
-import { readMlp } from './read-mlp.js';
+/**
+ * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm
+ * feeds attention and MLP side by side (phi-2); parallel-two: each has its own (GPT-NeoX). post: after attention and
+ * after the MLP, before (OLMo 2) or after (OPT-350m) the residual addition. single: before the mixer, with no MLP (Mamba).
+ */
+export type NormPlacement = 'pre' | 'sandwich' | 'parallel' | 'parallel-two' | 'post' | 'single';
 
 /** Multi-head, grouped-query (kvHeadCount < headCount) or multi-query (kvHeadCount = 1) attention. */
 export interface GroupedAttention {
@@ -138,106 +137,4 @@ export interface Architecture {
   unreadKeys: readonly string[];
   /** True when the config describes more than this decoder (a vision tower …) that is not counted here. */
   partOfLarger: boolean;
-}
-
-/**
- * Normalises a Hugging Face config.json, descending into `text_config`.
- * @throws E_MODEL_ARCHITECTURE for a model_type whose arithmetic is not known
- * @throws E_MODEL_CONFIG naming the field that is missing or impossible, and its value
- */
-export function readArchitecture(config: Record<string, unknown>): Architecture {
-  const { text, partOfLarger } = textConfig(config);
-  const modelType = text['model_type'];
-  if (typeof modelType !== 'string') {
-    throw configError('model_type', modelType, 'It names the family, and the family decides the arithmetic.');
-  }
-  const family = families[modelType];
-  if (!family || !Object.hasOwn(families, modelType)) throw unknownArchitecture(modelType, config);
-
-  const fields = configFields({ ...family.defaults, ...withoutNulls(text) });
-  const hiddenSize = fields.integer(names.hiddenSize);
-  const layerCount = fields.integer(names.layers, { max: 10_000 });
-  const maxPositions =
-    family.positions.kind === 'learned'
-      ? fields.integer(names.positions)
-      : fields.integerOrNull('max_position_embeddings');
-  const mixerOf = readMixers(fields, family, hiddenSize, layerCount);
-  const norms = typeof family.norms === 'function' ? family.norms(fields) : family.norms;
-  const extra = family.extra?.(fields, hiddenSize, layerCount);
-  const architecture = {
-    modelType,
-    family: family.name,
-    hiddenSize,
-    vocabSize: fields.integer(['vocab_size']),
-    maxPositions,
-    norm: family.norm,
-    norms,
-    // OPT-350m, whose norms come after, has none at the end; OLMo 2 has.
-    finalNorm:
-      !(family.name === 'OPT' && norms === 'post') && !fields.boolean('_remove_final_layer_norm', false),
-    embeddingDim: fields.integer(['word_embed_proj_dim'], { fallback: hiddenSize }),
-    positionRows: family.positions.kind === 'learned' ? (maxPositions ?? 0) + family.positions.offset : 0,
-    tiedEmbeddings: fields.boolean('tie_word_embeddings', family.tied),
-    lmHeadBias: family.lmHeadBias,
-    layers: Array.from({ length: layerCount }, (_, index) => ({
-      index,
-      attention: mixerOf(index),
-      mlp: readMlp(fields, family, hiddenSize, layerCount, index),
-      extra: extra?.layer ?? [],
-    })),
-    extra: extra?.model ?? [],
-    partOfLarger,
-  };
-  return { ...architecture, unreadKeys: fields.unread(familyKeys(family)) };
-}
-
-/** Keys that a family knows, though some of its models leave them without effect: widths of layers they do not have. */
-function familyKeys(family: Family): string[] {
-  return [
-    ...names.intermediate,
-    ...Object.keys(family.defaults),
-    ...(family.denseSize ? [family.denseSize] : []),
-    // MLA has no heads of keys and values.
-    ...(family.attention === 'latent' ? ['num_key_value_heads'] : []),
-  ];
-}
-
-/** Multimodal configs hold the decoder's fields in `text_config`; only tying may be stated outside it. */
-function textConfig(config: Record<string, unknown>): {
-  text: Record<string, unknown>;
-  partOfLarger: boolean;
-} {
-  const inner = config['text_config'];
-  if (inner === undefined || inner === null) return { text: config, partOfLarger: false };
-  if (typeof inner !== 'object' || Array.isArray(inner)) {
-    throw configError('text_config', inner, 'It must be an object with the decoder’s fields.');
-  }
-  const { model_type, tie_word_embeddings } = config;
-  const text = { ...withoutNulls({ model_type, tie_word_embeddings }), ...inner };
-  return { text, partOfLarger: true };
-}
-
-/** Nulls that say something: no window; as many KV heads as heads. Every other null means "as the class has it". */
-const meaningfulNulls = new Set(['sliding_window', 'num_key_value_heads']);
-
-function withoutNulls(config: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(
-    Object.entries(config).filter(([k, v]) => v !== undefined && (v !== null || meaningfulNulls.has(k))),
-  );
-}
-
-/** A class of transformers names its arithmetic; a model_type that is spelt alike does not. */
-function unknownArchitecture(modelType: string, config: Record<string, unknown>): InferscopeError {
-  const { architectures } = config;
-  const classes = Array.isArray(architectures)
-    ? architectures.filter((name) => typeof name === 'string')
-    : [];
-  const same = classes.map(familyOfClass).find((found) => found !== null);
-  return new InferscopeError('E_MODEL_ARCHITECTURE', {
-    what: `unknown model architecture "${modelType}"${classes.length > 0 ? ` (${classes.join(', ')})` : ''}`,
-    why: `Its parameters and FLOPs cannot be derived. Known model types: ${Object.keys(families).join(', ')}.`,
-    fix: same
-      ? `Its class ${classes.join(', ')} is that of "${same}": set "model_type": "${same}" in a copy of its config.json.`
-      : 'Nothing that its config.json says makes it one of these. If its documentation does, set "model_type" to that one in a copy of its config.json.',
-  });
 }

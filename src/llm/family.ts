@@ -1,15 +1,8 @@
-import type { ExtraTensor, RecurrentMixer } from './architecture.js';
+import type { ExtraTensor, RecurrentMixer, NormPlacement } from './architecture.js';
 import type { ConfigFields } from './config-fields.js';
 
 /** A fixed property of the family, or a config field with the family's default. */
 export type Rule = boolean | { field: string; fallback: boolean };
-
-/**
- * pre: norm before attention and before the MLP. sandwich: before and after both (Gemma 2, 3). parallel: one norm
- * feeds attention and MLP side by side (phi-2); parallel-two: each has its own (GPT-NeoX). post: after attention and
- * after the MLP, before (OLMo 2) or after (OPT-350m) the residual addition. single: before the mixer, with no MLP (Mamba).
- */
-export type NormPlacement = 'pre' | 'sandwich' | 'parallel' | 'parallel-two' | 'post' | 'single';
 
 /**
  * Which layers attend through a sliding window when `layer_types` does not say it. all: every layer, when the window

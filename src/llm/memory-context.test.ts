@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readArchitecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import { contextPart } from './memory-context.js';
 import { withDefaults, type MemoryRequest } from './memory-request.js';
 import { findPreset } from './presets.js';

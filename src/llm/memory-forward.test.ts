@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { DType } from '../model/dtype.js';
-import { readArchitecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import { transformersStep } from './memory-activations.js';
 import { withDefaults } from './memory-request.js';
 import oracle from './oracle/forward-memory.json' with { type: 'json' };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EstimatedComponent } from '../model/memory-components.js';
-import { readArchitecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import { estimateMemory, type MemoryEstimate } from './memory-estimate.js';
 import type { MemoryRequest } from './memory-request.js';
 import { captureSizes } from './memory-vllm-graphs.js';

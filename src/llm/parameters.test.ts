@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { onnx } from 'onnx-proto';
 import { describe, expect, it } from 'vitest';
-import { readArchitecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import oracle from './oracle/transformers.json' with { type: 'json' };
 import tinyConfigs from './oracle/tiny-configs.json' with { type: 'json' };
 import { countParameters } from './parameters.js';

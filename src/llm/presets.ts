@@ -1,6 +1,7 @@
 import { closest } from 'fastest-levenshtein';
 import { InferscopeError } from '../model/errors.js';
-import { readArchitecture, type Architecture } from './architecture.js';
+import type { Architecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import data from './presets.json' with { type: 'json' };
 
 /** Dimensions of a published model, as its config.json states them; `hub_id` says where that file lives. */

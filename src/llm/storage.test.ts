@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { parseDType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
-import { readArchitecture } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import { countParameters } from './parameters.js';
 import { storageOf } from './memory-storage.js';
 import { findPreset, presetArchitecture, presets } from './presets.js';

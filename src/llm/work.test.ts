@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { InferscopeError } from '../model/errors.js';
-import { readArchitecture, type Architecture, type Layer } from './architecture.js';
+import type { Architecture, Layer } from './architecture.js';
+import { readArchitecture } from './read-architecture.js';
 import tinyConfigs from './oracle/tiny-configs.json' with { type: 'json' };
 import oracle from './oracle/transformers.json' with { type: 'json' };
 import { countParameters } from './parameters.js';

@@ -1,9 +1,9 @@
 import { InferscopeError, messageOf } from '../model/errors.js';
-import type { KeptFile, ManifestData } from '../model/manifest.js';
+import type { ManifestData } from '../model/manifest.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { readHeadline } from './headline.js';
 import { homeFolders, type Home } from './home.js';
-import { checkSizes, keptFiles, readManifest } from './manifest-file.js';
+import { checkSizes, keptFiles, readManifest, totalBytes } from './manifest-file.js';
 import { readUser } from './user-file.js';
 
 export interface ListedSession {
@@ -52,8 +52,4 @@ function described(data: ManifestData) {
     started_at: data.started_at,
     bytes: totalBytes(keptFiles(data)),
   };
-}
-
-export function totalBytes(files: KeptFile[]): number {
-  return files.reduce((sum, { bytes }) => sum + bytes, 0);
 }

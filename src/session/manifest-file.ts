@@ -8,6 +8,10 @@ import { toolVersion } from '../model/version.js';
 import { digestOf, writeDurably } from './kept-file.js';
 import { corrupt, newer } from './session-problem.js';
 
+export function totalBytes(files: KeptFile[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
 export const manifestName = 'session.json';
 /** `sha256sum -c session.json.sha256` checks it: the manifest cannot hold its own hash. */
 export const manifestHashName = 'session.json.sha256';

@@ -6,8 +6,7 @@ import { type KeptFile, type ManifestData, manifestDataSchema, type UserData } f
 import type { SessionFolder } from './folders.js';
 import { homeFolders, type Home } from './home.js';
 import { digestFile } from './kept-file.js';
-import { totalBytes } from './list.js';
-import { checkSizes, readManifest } from './manifest-file.js';
+import { checkSizes, readManifest, totalBytes } from './manifest-file.js';
 import type { SessionDatabase } from './query.js';
 import { selectSession } from './select.js';
 import { corrupt } from './session-problem.js';

@@ -1,8 +1,8 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import type { GemmRoof } from '../../model/documents/gemms.js';
 import { figure, mapFigure, missing, type Figure } from '../../model/figure.js';
 import type { GpuRoofs } from '../roofs.js';
 import { elementBytes, flopOf, type GemmShape } from './shape.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Bytes of A, B and the output, each moved once. */
 export function gemmBytes({ m, n, k, batch }: GemmShape, elementSize: number): number {

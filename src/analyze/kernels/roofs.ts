@@ -1,4 +1,3 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import { isProduct } from '../../llm/kernel-work.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
 import type { KernelResult } from '../../model/documents/kernels.js';
@@ -6,6 +5,7 @@ import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { DType } from '../../model/dtype.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** What a case's time is held against. */
 export interface CaseRoofs {

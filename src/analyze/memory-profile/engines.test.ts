@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { floatStorage } from '../../llm/storage.js';
 import type { VllmLogFacts, VllmRankFacts } from '../../model/vllm-log.js';

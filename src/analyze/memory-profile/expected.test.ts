@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import type { Workload } from '../../model/manifest.js';
 import type { VllmLogFacts } from '../../model/vllm-log.js';
 import { tinyConfig } from '../test-session.js';

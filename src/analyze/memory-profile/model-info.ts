@@ -1,5 +1,6 @@
 import { unreadKeysIssues } from '../../llm/unread-keys.js';
-import { readArchitecture, type Architecture } from '../../llm/architecture.js';
+import type { Architecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
 import type { MemoryProfile } from '../../model/documents/memory-profile.js';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory } from '../../llm/memory-estimate.js';
 import { floatStorage } from '../../llm/storage.js';
 import { recordLineSchema } from '../../model/record.js';

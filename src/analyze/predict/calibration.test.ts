@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { floatStorage } from '../../llm/storage.js';
 import { calibrationOf, toleranceInterval, recordedResiduals } from './calibration.js';
 import { roofsOfGpu } from './device-roofs.js';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { modelCases } from '../../llm/kernel-model.js';
 import { findPreset } from '../../llm/presets.js';
 import { floatStorage } from '../../llm/storage.js';

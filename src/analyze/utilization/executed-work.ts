@@ -1,11 +1,11 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import type { ExecutedWork, NecessaryWork } from '../../model/documents/utilization.js';
 import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../../model/figure.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { formatRate, formatShare } from '../trace/words.js';
 import { type Executed, executedByLog, meanExecuted, nothingExecuted } from './executed.js';
-import type { StageContext } from './groups.js';
 import type { SizedStep } from './sizes.js';
+import type { StageContext } from './stage-context.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Below it, the shapes that are known say too little of what was run. */
 const enoughCovered = 0.9;

@@ -1,6 +1,6 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { flopOf, gemmOperators, operatorShape, operatorType } from '../gemms/shape.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Matrix products that were run, of one step or of a mean one. */
 export interface Executed {

@@ -5,21 +5,12 @@ import { figure, mapFigure, missing, type Figure, type MissingFigure } from '../
 import type { SessionDatabase } from '../../session/query.js';
 import { necessaryOps, type WorkloadModel } from '../model-work.js';
 import { mean, meanOverLaunches } from '../statistics.js';
-import type { Executed } from './executed.js';
 import { executedWork } from './executed-work.js';
 import type { SessionModel } from './model.js';
 import type { UtilizationRoofs } from './roofs.js';
 import { stageShares, workingSetBytes } from './stage.js';
 import type { SizedStep } from './sizes.js';
-
-export interface StageContext {
-  executionId: string;
-  timeFrom: string;
-  traced: readonly SizedStep[];
-  executed: Map<number, Executed> | null;
-  model: SessionModel | MissingFigure;
-  roofs: UtilizationRoofs;
-}
+import type { StageContext } from './stage-context.js';
 
 const stepsShown = 512;
 /** Shapes of a stage that are computed one by one; beyond, decode steps are taken at their mean context. */

@@ -1,4 +1,3 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import type { PeakFlops } from '../../llm/utilization.js';
 import type { GpuRoofline } from '../../model/documents/gpu-roofline.js';
 import type { MachineRoofline } from '../../model/documents/roofline.js';
@@ -6,6 +5,7 @@ import { figure, missing, type Figure, type MissingFigure } from '../../model/fi
 import type { ManifestData } from '../../model/manifest.js';
 import { deviceOf } from '../device.js';
 import { bandwidthAt, computePeaks, gpuRoofs } from '../roofs.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** What MFU, MBU and roof_share divide by; figures carry whose word they are, all devices of a group together. */
 export interface UtilizationRoofs {

@@ -1,4 +1,5 @@
-import { readArchitecture, type Architecture } from '../../llm/architecture.js';
+import type { Architecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { estimateMemory, type MemoryEstimate } from '../../llm/memory-estimate.js';
 import { memoryEngines, type MemoryEngine } from '../../llm/memory-request.js';
 import { findPreset } from '../../llm/presets.js';

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { Issue } from '../../model/document.js';
 import { InferscopeError } from '../../model/errors.js';

@@ -5,9 +5,9 @@ import { frameworkShareSql } from './host-split.js';
 import { activitiesInside, gapsInside } from './inner-sums.js';
 import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
 import { loadingSql } from './loading-code.js';
-import type { StageGroup } from './stage-groups.js';
 import { standaloneSql } from './standalone.js';
 import { activitiesOfWindows, copyGroups, edgeSums, gapSums } from './window-sums.js';
+import type { StageGroup } from './stage-group.js';
 
 export interface BarSqlContext {
   source: TraceSource;

@@ -2,7 +2,7 @@ import { type Figure, missing } from '../../model/figure.js';
 import { meanOverLaunches } from '../statistics.js';
 import { cleanTime } from '../trace/phases.js';
 import { literal, type TraceScope } from '../trace/scope.js';
-import type { StageGroup } from './stage-groups.js';
+import type { StageGroup } from './stage-group.js';
 
 /** The mean of the same stage in the execution without a profiler; missing where the two cannot be compared. */
 export async function cleanTimeOf(scope: TraceScope, group: StageGroup): Promise<Figure> {

@@ -10,7 +10,7 @@ import {
 } from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
-import type { StageGroup } from './stage-groups.js';
+import type { StageGroup } from './stage-group.js';
 
 export const runsSizes = "the run's sizes";
 

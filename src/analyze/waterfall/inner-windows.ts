@@ -2,7 +2,7 @@ import { libraryRange } from '../../model/library-ranges.js';
 import type { TraceSource } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
-import type { StageGroup } from './stage-groups.js';
+import type { StageGroup } from './stage-group.js';
 
 /** Ranges that lie inside or around steps: sampling, and those that the program names itself. */
 export interface InnerGroup extends StageGroup {

@@ -19,10 +19,11 @@ import { groupSteps } from './group-steps.js';
 import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
 import { meanNecessary, type Necessary, peakLines, type Peaks } from './necessary.js';
 import { type Part, splitOf, withoutProfiler } from './split.js';
-import { makeGroups, type StageGroup } from './stage-groups.js';
+import { makeGroups } from './stage-groups.js';
 import { standaloneSql } from './standalone.js';
 import type { TimelineWaterfalls } from './waterfall.js';
 import { barWords } from './words.js';
+import type { StageGroup } from './stage-group.js';
 
 const rowsShown = 64;
 

@@ -3,7 +3,7 @@ import { figure, type Figure, missing, type MissingFigure } from '../../model/fi
 import { mean, percentile, standardDeviation, studentT975 } from '../statistics.js';
 import { orderedIds } from './bar-order.js';
 import type { Part } from './split.js';
-import { servingWords } from './serving-words.js';
+import { servingWords, type ServerTimes } from './serving-words.js';
 
 /** One answered request, ms. */
 export interface RequestTimes {
@@ -14,22 +14,6 @@ export interface RequestTimes {
   ttft_ms: number;
   /** First to last token. */
   decode_ms: number;
-}
-
-/** Where the queue time of a server comes from; `text` is the same in words. */
-export interface QueueSource {
-  code: 'histogram' | 'littles_law';
-  text: string;
-}
-
-/** What the server says of a mean request, ms; null where it does not. */
-export interface ServerTimes {
-  queueMs: number | null;
-  queueFrom: QueueSource | null;
-  prefillMs: number | null;
-  e2eMs: number | null;
-  /** The client's mean of the requests that e2eMs is of; null: those that count. */
-  clientE2eMs: number | null;
 }
 
 export interface RequestFacts {

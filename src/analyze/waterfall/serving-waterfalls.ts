@@ -6,7 +6,8 @@ import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { artifactJson } from '../artifact.js';
 import { literal } from '../trace/scope.js';
-import { requestStage, type RequestTimes, type ServerTimes } from './request-stage.js';
+import { requestStage, type RequestTimes } from './request-stage.js';
+import type { ServerTimes } from './serving-words.js';
 
 /**
  * Waterfalls of a load test: a mean request of every load, from when it was due (of a closed loop: sent) to its last token, as

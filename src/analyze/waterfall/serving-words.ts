@@ -1,5 +1,20 @@
 import type { WaterfallBar } from '../../model/documents/explain.js';
-import type { ServerTimes } from './request-stage.js';
+
+/** Where the queue time of a server comes from; `text` is the same in words. */
+export interface QueueSource {
+  code: 'histogram' | 'littles_law';
+  text: string;
+}
+
+/** What the server says of a mean request, ms; null where it does not. */
+export interface ServerTimes {
+  queueMs: number | null;
+  queueFrom: QueueSource | null;
+  prefillMs: number | null;
+  e2eMs: number | null;
+  /** The client's mean of the requests that e2eMs is of; null: those that count. */
+  clientE2eMs: number | null;
+}
 
 type Told = Pick<WaterfallBar, 'label' | 'confidence' | 'confidence_why' | 'sharpen'>;
 

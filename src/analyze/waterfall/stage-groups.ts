@@ -1,24 +1,9 @@
-import type { WaterfallKind } from '../../model/documents/explain.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { literal, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 import { innerGroups, innerWindowsSql } from './inner-windows.js';
 import { requestPartsSql, requestReason } from './requests.js';
-
-/** Stages of one kind, or of one name, that have a waterfall together. */
-export interface StageGroup {
-  /** Unique among the groups: the kind, for ranges of the program's own with their name. */
-  key: string;
-  kind: WaterfallKind;
-  name: string | null;
-  /**
-   * steps: windows of phases, which do not overlap. request: several of them and what lies between. inner: ranges that
-   * lie inside or around them.
-   */
-  level: 'steps' | 'request' | 'inner';
-  clock: PhaseClock['clock'];
-  why: string;
-}
+import type { StageGroup } from './stage-group.js';
 
 /** Windows of phases that have a waterfall; sampling lies inside steps. */
 const stepKinds: ReadonlySet<PhaseKind> = new Set([

@@ -5,7 +5,7 @@ import { studentT975 } from '../statistics.js';
 import { edges, gapParts } from '../trace/phases.js';
 import type { Told } from './host-split.js';
 import type { Measured } from './split.js';
-import type { StageGroup } from './stage-groups.js';
+import type { StageGroup } from './stage-group.js';
 
 /** Instances that are shown one by one. */
 const rowsShown = 64;

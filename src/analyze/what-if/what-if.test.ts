@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { floatStorage } from '../../llm/storage.js';
 import type { StageShape } from '../../llm/shape.js';

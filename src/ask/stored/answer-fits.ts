@@ -1,4 +1,4 @@
-import { gpuSheet, type GpuSheet } from '../../hardware/gpu-peaks.js';
+import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { workloadModel } from '../../analyze/model-work.js';
 import { deviceOf } from '../../analyze/device.js';
 import { allocatableGib, allocatableShare } from '../../llm/memory-constants.js';
@@ -15,6 +15,7 @@ import {
   type TopicAnswer,
 } from './stored-facts.js';
 import { gbOf } from './words.js';
+import type { GpuSheet } from '../../hardware/gpu-sheet.js';
 
 interface Room {
   name: string;

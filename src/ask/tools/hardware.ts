@@ -1,8 +1,9 @@
 import { z } from 'zod';
-import { gpuSheet, type PeakDType } from '../../hardware/gpu-peaks.js';
+import { gpuSheet } from '../../hardware/gpu-peaks.js';
 import { sessionRoofs } from '../session-roofs.js';
 import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 const asked: readonly PeakDType[] = [
   'float32',

@@ -1,5 +1,5 @@
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import type { BenchPoint } from '../../model/bench.js';
 import type { Issue } from '../../model/document.js';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { transformersEngine } from '../../engines/transformers/engine.js';
 import { launchPython } from '../../engines/transformers/launch.js';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { type BenchOrder, type BenchProgress, benchPoint } from '../../model/bench.js';
 import type { EngineName, EngineRequest } from '../../model/engine.js';

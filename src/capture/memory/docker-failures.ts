@@ -1,5 +1,13 @@
 import { InferscopeError, type ErrorCode } from '../../model/errors.js';
-import type { DockerAnswer } from './docker.js';
+
+export interface DockerAnswer {
+  stdout: string;
+  stderr: string;
+  exitCode: number | null;
+  /** ENOENT, EACCES, …: docker itself could not be started. */
+  startError: string | null;
+  timedOut: boolean;
+}
 
 interface Known {
   /** What docker says; older and newer daemons. */

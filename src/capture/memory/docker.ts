@@ -1,20 +1,11 @@
 import process from 'node:process';
 import { execa } from 'execa';
 import { endWithUs } from '../../model/end-with-us.js';
-import { dockerFailure } from './docker-failures.js';
+import { dockerFailure, type DockerAnswer } from './docker-failures.js';
 
 /** Docker's own command line, or another one that speaks as it does: INFERSCOPE_DOCKER=podman. */
 export function dockerCommand(env: NodeJS.ProcessEnv = process.env): string {
   return env['INFERSCOPE_DOCKER'] || 'docker';
-}
-
-export interface DockerAnswer {
-  stdout: string;
-  stderr: string;
-  exitCode: number | null;
-  /** ENOENT, EACCES, …: docker itself could not be started. */
-  startError: string | null;
-  timedOut: boolean;
 }
 
 /** Starting a process in a container takes a second where the disk is slow; importing torch some more. */

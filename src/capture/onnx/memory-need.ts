@@ -2,7 +2,7 @@ import os from 'node:os';
 import type { OnnxModel } from '../../engines/onnx/onnx-model.js';
 import { detectCpu } from '../../hardware/cpu.js';
 import { peakLiveActivations } from '../../llm/activations.js';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { kvCacheBytes } from '../../llm/kv-cache.js';
 import { InferscopeError } from '../../model/errors.js';
 

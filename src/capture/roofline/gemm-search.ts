@@ -1,5 +1,5 @@
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import type { KernelCase } from '../../model/kernels.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 export interface Gemm {
   dtype: PeakDType;

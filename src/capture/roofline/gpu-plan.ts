@@ -1,6 +1,7 @@
-import { gpuPeakFlops, type PeakDType } from '../../hardware/gpu-peaks.js';
+import { gpuPeakFlops } from '../../hardware/gpu-peaks.js';
 import type { KernelCase, KernelOrder, ProbeName } from '../../model/kernels.js';
 import { coarseGemms, gemmCase, type GemmLimits } from './gemm-search.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** What is known of a device before anything runs on it. */
 export interface PlannedDevice {

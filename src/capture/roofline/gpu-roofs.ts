@@ -4,7 +4,6 @@ import {
   gpuPeakFlops,
   gpuPeerLink,
   gpuSheet,
-  type PeakDType,
   sheetCitation,
 } from '../../hardware/gpu-peaks.js';
 import { migInstance } from '../../hardware/mig.js';
@@ -20,6 +19,7 @@ import type { MicrobenchmarkLine } from '../../model/record.js';
 import type { Conditions } from './conditions.js';
 import type { PlannedDevice } from './gpu-plan.js';
 import { fastest, medianNs, rateOf } from './microbenchmark-lines.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** What the driver and the framework say of the GPU, besides its plan. */
 export interface GpuFacts extends PlannedDevice {

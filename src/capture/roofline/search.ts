@@ -1,10 +1,10 @@
 import type { GpuComputePeak } from '../../model/documents/gpu-roofline.js';
 import type { KernelCase } from '../../model/kernels.js';
 import type { MicrobenchmarkLine } from '../../model/record.js';
-import type { PeakDType } from '../../hardware/gpu-peaks.js';
 import { firstCases, gemmDtypes, gemmLimits, type PlannedDevice } from './gpu-plan.js';
 import { type Gemm, gemmCase, neighbourGemms } from './gemm-search.js';
 import { fastest } from './microbenchmark-lines.js';
+import type { PeakDType } from '../../hardware/gpu-sheet.js';
 
 /** Runs cases in one process and gives their lines, whatever became of them. */
 export type RunCases = (round: string, cases: KernelCase[]) => Promise<MicrobenchmarkLine[]>;

@@ -1,5 +1,6 @@
 import { runTool } from '../doctor/run-tool.js';
-import { functionName, type KernelChoice } from './ncu-arguments.js';
+import { functionName } from './ncu-arguments.js';
+import type { KernelChoice } from './run-options.js';
 
 /** Names taken of each stage: the tail behind them is short kernels, and every name costs seconds. */
 const namesPerStage = 8;

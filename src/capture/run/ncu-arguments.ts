@@ -1,12 +1,4 @@
-import type { NcuOptions } from './run-options.js';
-
-/** Kernels worth an ncu replay. */
-export interface KernelChoice {
-  /** Function names without namespace, template arguments and parameters, hottest first. */
-  names: string[];
-  /** What the choice rests on, e.g. `the nsys execution of this run: prefill and decode`. */
-  source: string;
-}
+import type { NcuOptions, KernelChoice } from './run-options.js';
 
 /**
  * Arguments of `ncu` before the program. A replay costs seconds a kernel, so the kernels are bounded, the metrics

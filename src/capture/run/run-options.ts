@@ -3,7 +3,14 @@ import type { InferscopeError } from '../../model/errors.js';
 import type { Execution } from '../../model/manifest.js';
 import type { Row } from '../../model/tables.js';
 import type { GpuFacts } from '../telemetry-gpus.js';
-import type { KernelChoice } from './ncu-arguments.js';
+
+/** Kernels worth an ncu replay. */
+export interface KernelChoice {
+  /** Function names without namespace, template arguments and parameters, hottest first. */
+  names: string[];
+  /** What the choice rests on, e.g. `the nsys execution of this run: prefill and decode`. */
+  source: string;
+}
 
 export const evaluators = ['nsys', 'ncu', 'torch', 'none'] as const;
 export type Evaluator = (typeof evaluators)[number];

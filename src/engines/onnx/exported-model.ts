@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { DType } from '../../model/dtype.js';
 import { InferscopeError } from '../../model/errors.js';

@@ -1,4 +1,4 @@
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { unsupported } from './model-errors.js';
 import { readRope, type Rope } from './rotary.js';
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
-import { readArchitecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { GraphDType, GraphOptions } from './graph-builder.js';

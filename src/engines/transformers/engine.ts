@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { readArchitecture, type Architecture } from '../../llm/architecture.js';
+import type { Architecture } from '../../llm/architecture.js';
+import { readArchitecture } from '../../llm/read-architecture.js';
 import { countParameters } from '../../llm/parameters.js';
 import type { BenchPoint } from '../../model/bench.js';
 import { parseDType } from '../../model/dtype.js';

@@ -1,4 +1,4 @@
-import type { GpuSheet } from '../gpu-peaks.js';
+import type { GpuSheet } from '../gpu-sheet.js';
 
 const MiB = 2 ** 20;
 

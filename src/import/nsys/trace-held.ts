@@ -1,12 +1,6 @@
 import type { Issue } from '../../model/document.js';
 import type { Columns, Workbench } from '../../model/workbench.js';
-import {
-  type EventArrays,
-  eventArrays,
-  type HeldEvents,
-  heldEvents,
-  type HeldTrace,
-} from '../attribution/held/held-trace.js';
+import { type EventArrays, eventArrays, heldEvents, type HeldTrace } from '../attribution/held/held-trace.js';
 import { traceTables, type TraceTable } from '../trace-tables.js';
 import { finishRanges, readRanges } from './held-ranges.js';
 import { UnreadableRows } from './damage.js';
@@ -16,6 +10,7 @@ import { copyBytesImpossible, namesMissing } from '../capture-issues.js';
 import { impossibleTimes, type KernelRows, latest, named, rankOf, unnamed } from './trace.js';
 import { createTexts, createWideShapes, dropShapes, fromShape } from './trace-shapes.js';
 import { unlessAborted } from './unless-aborted.js';
+import type { HeldEvents } from '../attribution/held/held-events.js';
 
 /**
  * As createTrace, but ranges, kernels, copies and calls come in memory; of the trace tables only operators (none) and

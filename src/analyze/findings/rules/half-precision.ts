@@ -1,4 +1,3 @@
-import type { PeakDType } from '../../../hardware/gpu-peaks.js';
 import { floatStorage } from '../../../llm/storage.js';
 import { necessaryOps } from '../../model-work.js';
 import { programOf } from '../framework.js';
@@ -7,6 +6,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, classBars, leastShare, stageRule } from '../stage-rule.js';
 import { aStage, everyStage, ms, part, plural } from '../words.js';
+import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 
 /** Attention in float32 has no kernel of its own on recent tensor cores; in 16 bits it has: 3.7 ms became 0.33 ms on an H200. */
 const attentionShare = 0.1;

@@ -1,4 +1,3 @@
-import type { PeakDType } from '../../../hardware/gpu-peaks.js';
 import { rooflineTime } from '../../../llm/roofline-time.js';
 import type { StageShape } from '../../../llm/shape.js';
 import { necessaryOps, type WorkloadModel } from '../../model-work.js';
@@ -9,6 +8,7 @@ import type { StageFacts } from '../stage-facts.js';
 import { stageShape } from '../stage-shape.js';
 import { barsOf, checkAgain, stageRule } from '../stage-rule.js';
 import { everyStage, ms, part } from '../words.js';
+import type { PeakDType } from '../../../hardware/gpu-sheet.js';
 
 /** Of W: where the roofline is less of it, something else is to be done first. */
 const nearRoof = 0.4;

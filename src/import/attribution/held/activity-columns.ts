@@ -1,10 +1,10 @@
 import { opClasses } from '../../../model/classes.js';
 import type { HeldColumns } from '../../../model/workbench.js';
 import { direct, gathered, ofShapes, ofShapesAt } from './columns.js';
-import type { HeldEvents } from './held-trace.js';
 import type { ShapeLabels } from './kernel-labels.js';
 import type { Launched } from './launched.js';
 import { attributedBy, stageIds } from './places.js';
+import type { HeldEvents } from './held-events.js';
 
 interface ActivitiesInput {
   events: HeldEvents;

@@ -1,7 +1,7 @@
 import type { HeldColumns } from '../../../model/workbench.js';
 import { direct, ofShapes } from './columns.js';
-import type { HeldEvents } from './held-trace.js';
 import { type Places, stageIds } from './places.js';
+import type { HeldEvents } from './held-events.js';
 
 export interface CallsInput {
   calls: HeldEvents;

@@ -12,11 +12,12 @@ import { correlate } from './correlate.js';
 import { sweepHeldHost } from './held-host.js';
 import { heldParts } from './held-parts.js';
 import { sweepHeldDevices } from './held-devices.js';
-import type { HeldEvents, HeldTrace } from './held-trace.js';
+import type { HeldTrace } from './held-trace.js';
 import { labelShapes } from './kernel-labels.js';
 import { launched } from './launched.js';
 import { leaveOut } from './leave-out.js';
 import { stageWork } from './stage-work.js';
+import type { HeldEvents } from './held-events.js';
 
 /** As `attribute`, by the same rules, for a capture that is held. Needs the table trace_names. */
 export async function attributeHeld(

@@ -1,4 +1,4 @@
-import type { HeldEvents } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 /** The calls of one process by their ids. */
 export interface CallTable {

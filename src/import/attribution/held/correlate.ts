@@ -1,6 +1,6 @@
 import { type CallTable, callOf, callTables, emptyTable } from './call-tables.js';
-import type { HeldEvents } from './held-trace.js';
 import { sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
 
 export interface Correlated {
   /** Row of the call that launched it; −1: none. */

@@ -1,4 +1,4 @@
-import type { HeldEvents } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 /** A device of a rank. */
 export interface DeviceOfRank {

@@ -3,9 +3,9 @@ import { gapParts } from '../gap-parts.js';
 import type { LatencyEstimate } from '../launch-latency.js';
 import { asCodes, computed, direct, sameInAll, together } from './columns.js';
 import type { HeldGaps } from './held-devices.js';
-import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
 import { stageOf } from './places.js';
+import type { HeldEvents } from './held-events.js';
 
 export interface GapsInput {
   gaps: HeldGaps;

@@ -5,7 +5,8 @@ import { createTraceTables, dropTraceTables, traceTables, type TraceTable } from
 import { attribute } from '../attribute.js';
 import { importedBy } from '../test-import.js';
 import type { HeldRanges } from './held-ranges.js';
-import { eventArrays, type HeldEvents, heldEvents, type HeldTrace } from './held-trace.js';
+import { eventArrays, heldEvents, type HeldTrace } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 type Row = Record<string, number>;
 type Capture = Record<'trace_ranges' | 'trace_api' | 'trace_kernels' | 'trace_copies', Row[]>;

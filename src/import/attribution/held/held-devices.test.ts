@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import { hostThreads, threadOf } from '../host-threads.js';
 import { sweepHeldDevices } from './held-devices.js';
-import { eventArrays, type HeldEvents, heldEvents } from './held-trace.js';
+import { eventArrays, heldEvents } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 /** [start, duration, stream, id] each; combinations 0 to 9 are streams of device 0, 10 to 19 of device 1. */
 type Activity = [start: number, dur: number, stream: number, id?: number];

@@ -10,9 +10,9 @@ import {
   devicesOfRanks,
   endOfEqualStarts,
 } from './device-order.js';
-import type { HeldEvents } from './held-trace.js';
 import type { Launched } from './launched.js';
 import { sharedBytes, sharedFloats, sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
 
 /** Idle intervals, each until its activity begins. */
 export interface HeldGaps {

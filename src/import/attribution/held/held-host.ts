@@ -17,9 +17,9 @@ import { type FoldedStages, foldStages } from '../nested-stages.js';
 import { openRange, type OpenedRanges } from '../open-range.js';
 import { closeRanges, type HeldRanges, rangeOrder } from './held-ranges.js';
 import { type HeldStages, heldStages } from './held-stages.js';
-import type { HeldEvents } from './held-trace.js';
 import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
 
 export interface HeldHost {
   /** Knows how long each thread waited when. */

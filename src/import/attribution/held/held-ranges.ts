@@ -1,5 +1,5 @@
 import type { Columns } from '../../../model/workbench.js';
-import type { HeldEvents } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 /** Ranges in memory, in the order of the file: times of each, and the rest once for each combination (NaN is null). */
 export interface HeldRanges {

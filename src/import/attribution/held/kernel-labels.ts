@@ -1,6 +1,6 @@
 import { opClasses } from '../../../model/classes.js';
 import { kernelLabel, type KernelLabel } from '../../kernel-classes/classify.js';
-import type { HeldEvents } from './held-trace.js';
+import type { HeldEvents } from './held-events.js';
 
 /** Of each combination of kernels: codes for the kernels' columns; NaN is null. */
 export interface ShapeLabels {

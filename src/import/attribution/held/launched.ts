@@ -2,9 +2,9 @@ import { attributions } from '../host-threads.js';
 import { stagesByTime } from '../orphans.js';
 import type { OrphanCounts } from '../orphans.js';
 import { type HeldStages, stageBatches } from './held-stages.js';
-import type { HeldEvents } from './held-trace.js';
 import type { Places } from './places.js';
 import { sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
 
 /** Activities of a table with their calls. */
 export interface Launched {

@@ -1,6 +1,6 @@
 import { type ImpossibleCounts, impossibleLeadNs, impossibleWaitNs, skewNs } from '../impossible.js';
-import type { HeldEvents } from './held-trace.js';
 import { sharedFloats, sharedInts } from './shared-arrays.js';
+import type { HeldEvents } from './held-events.js';
 
 /** Of activities that begin together, as many are compared with each. */
 const comparedRows = 64;

@@ -1,0 +1,14 @@
+import type { MissingFigure } from '../../model/figure.js';
+import type { Executed } from './executed.js';
+import type { SessionModel } from './model.js';
+import type { UtilizationRoofs } from './roofs.js';
+import type { SizedStep } from './sizes.js';
+
+export interface StageContext {
+  executionId: string;
+  timeFrom: string;
+  traced: readonly SizedStep[];
+  executed: Map<number, Executed> | null;
+  model: SessionModel | MissingFigure;
+  roofs: UtilizationRoofs;
+}
