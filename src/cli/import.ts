@@ -20,8 +20,8 @@ export function define(command: Command): void {
     .argument(
       '<file...>',
       'what a profiler wrote: nsys .nsys-rep, .sqlite or parquet folder; PyTorch (Kineto) .json, .json.gz; ncu ' +
-        '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, GuideLLM, llama-bench, ' +
-        'optimum-benchmark; inferscope records',
+        '.ncu-rep or CSV; cuBLAS and nvidia-smi logs; results of vLLM, SGLang, AIPerf, InferenceX, GuideLLM, llama-bench, ' +
+        'optimum-benchmark; memory profiles; inferscope records',
     )
     .option('--session <selector>', 'add them to this session instead of making one')
     .option('--model <name>', 'what ran: a preset, config.json, or a folder that holds one')
