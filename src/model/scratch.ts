@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { lstatSync, mkdirSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import { atExit } from './at-exit.js';
 import { ownerIsGone, ownerPattern, ownerTag } from './owner.js';
 
 export interface ScratchFolder {
@@ -47,10 +48,11 @@ export function createScratch(folder: string, prefix: string): ScratchFolder {
   removeAbandoned(folder, prefix);
   const path = join(folder, scratchName(prefix));
   mkdirSync(path, { mode: 0o700 });
+  const empty = () => rmSync(path, { recursive: true, force: true });
+  const undo = atExit(empty);
   const remove = () => {
-    process.off('exit', remove);
-    rmSync(path, { recursive: true, force: true });
+    undo();
+    empty();
   };
-  process.once('exit', remove);
   return { path, remove };
 }

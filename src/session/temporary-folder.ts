@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, utime
 import { rename } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import process from 'node:process';
+import { atExit } from '../model/at-exit.js';
 import { systemErrorCode } from '../model/errors.js';
 import { ownerIsGone, ownerPattern, ownerTag } from '../model/owner.js';
 import type { Home } from './home.js';
@@ -72,10 +72,10 @@ export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder
       // The next writer finds that its owner is gone.
     }
   };
-  process.once('exit', remove);
+  const undo = atExit(remove);
   const release = () => {
     clearInterval(timer);
-    process.off('exit', remove);
+    undo();
   };
   return { path, release };
 }
