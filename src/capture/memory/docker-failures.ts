@@ -82,7 +82,8 @@ export function dockerFailure(
     });
   }
   if (timedOut) {
-    return new InferscopeError('E_TIMEOUT', {
+    // What runs inside a container may hang by itself; every other command is the daemon's own.
+    return new InferscopeError(args[0] === 'exec' ? 'E_TIMEOUT' : 'E_DOCKER', {
       what: `docker ${args[0]} did not answer`,
       why: 'The daemon or the disk below it hangs.',
       fix: 'Type: docker ps – a daemon that hangs is restarted with sudo systemctl restart docker.',

@@ -57,6 +57,8 @@ describe('what docker says, and what to type', () => {
       dockerFailure(answer({ exitCode: null, startError: 'ENOENT' }), 'c', ['inspect']).parts.fix,
     ).toContain('INFERSCOPE_DOCKER=podman');
     expect(dockerFailure(answer({ exitCode: null, timedOut: true }), 'c', ['exec']).code).toBe('E_TIMEOUT');
+    // The daemon hangs: E_DOCKER keeps the other containers of a sweep from being begun.
+    expect(dockerFailure(answer({ exitCode: null, timedOut: true }), 'c', ['inspect']).code).toBe('E_DOCKER');
     expect(dockerFailure(answer({ stderr: 'hm' }), 'c', ['exec']).parts.why).toBe('hm');
   });
 
