@@ -1,3 +1,4 @@
+import { refuseAll } from '../capture/bench/refuse-all.js';
 import type { VariantPlan } from '../capture/bench/run-bench.js';
 import type { BenchPart, BenchPoint } from '../model/bench.js';
 import type { EngineRequest } from '../model/engine.js';
@@ -45,25 +46,10 @@ export async function prepareBench(
   const engine = await loadEngine(typed.engine, context);
   const plans: VariantPlan[] = [];
   for (const variant of variants) {
-    const prepared = await engine.prepare({ ...request, engineArgs: variant.engine_args });
+    const prepared = await engine.prepare({ ...request, points, engineArgs: variant.engine_args });
     plans.push({ ...variant, prepared, points });
   }
-  refuseAll(plans);
+  refuseAll(plans.flatMap(({ prepared }) => points.map((point) => prepared.refuses(point))));
   const parts: BenchPart[] = verb === 'suite' ? ['latency', 'throughput', 'sequence'] : [verb];
   return { request, parts, points, variants: plans };
-}
-
-/** A benchmark of which nothing can run is an error; one of which something can says what was left out. */
-function refuseAll(variants: readonly VariantPlan[]): void {
-  const refusals = variants.flatMap(({ prepared, points }) => points.map((point) => prepared.refuses(point)));
-  if (refusals.includes(null)) return;
-  const [first] = refusals;
-  throw new InferscopeError('E_LENGTHS', {
-    what:
-      refusals.length === 1
-        ? 'this shape cannot be measured'
-        : `none of ${refusals.length} shapes can be measured`,
-    why: first ?? 'There is none.',
-    fix: 'Lower --input-len, --output-len or --batch-size.',
-  });
 }

@@ -1,3 +1,4 @@
+import { refuseAll } from '../capture/bench/refuse-all.js';
 import { runMemory, type MemoryRun } from '../capture/memory/run-memory.js';
 import type { MemoryTarget } from '../capture/memory/where.js';
 import { findPreset } from '../llm/presets.js';
@@ -66,7 +67,7 @@ export async function runMemorySession(
   const kept = await recordSession(plan, async (recording) => {
     target = await openTarget({
       engine,
-      request,
+      request: { ...request, points: [point] },
       container: typed.container ?? null,
       url: typed.url ?? null,
       scratch: recording.scratch,
@@ -79,14 +80,7 @@ export async function runMemorySession(
           onProgress: (step, detail) => progress.update(step, detail),
         }),
     });
-    const refused = target.prepared.refuses(point);
-    if (refused !== null) {
-      throw new InferscopeError('E_LENGTHS', {
-        what: 'this shape cannot be measured',
-        why: refused,
-        fix: 'Lower --input-len, --output-len or --batch-size.',
-      });
-    }
+    refuseAll([target.prepared.refuses(point)]);
     progress.done(wordsOf(target, config));
     const run = await runMemory({
       target,

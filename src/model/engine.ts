@@ -18,6 +18,8 @@ export interface EngineRequest {
   url: string | null;
   /** Interpreter of engines in Python; null finds one. */
   python: string | null;
+  /** Shapes that will be measured; an engine that writes its model refuses them first when none can run. */
+  points?: readonly BenchPoint[];
 }
 
 export interface LaunchControl {

@@ -12,6 +12,7 @@ import { InferscopeError } from '../../model/errors.js';
 import { exceedsMemory, fitsInMemory } from '../onnx/memory-need.js';
 import { copiedCache } from './copied-cache.js';
 import { parseOnnxArgs, type OnnxArgs } from './onnx-args.js';
+import { refuseAll } from './refuse-all.js';
 import { launchOnnx } from './onnx-launch.js';
 
 export interface OnnxEngineOptions {
@@ -48,6 +49,7 @@ async function prepare(request: EngineRequest, options: OnnxEngineOptions): Prom
       checkWeights(described, request);
       // No point is smaller: what cannot hold this is refused before gigabytes of weights are written.
       fitsInMemory(described, { batchSize: 1, inputLen: 1, outputLen: 1 });
+      if (request.points) refuseAll(request.points.map((point) => refuses(described, point)));
     },
   });
   const threads = args.threads ?? request.threads ?? defaultThreads(detectCpu().usableCores);
