@@ -117,6 +117,15 @@ describe('verdict', () => {
     expect(verdict!.share.value).toBeCloseTo(180 / 252, 12);
   });
 
+  test('a share below 0 or over 100 % is withheld with the reason', () => {
+    // Operators of 140 ms in the profiled pass of a step that takes 100 ms in the clean one.
+    const [verdict, ...rest] = diagnose([stage('decode', { copyMs: 70, cleanMs: 100 })]);
+    expect(verdict).toMatchObject({ cost: null, shares: { kernels: { value: null } } });
+    expect(verdict!.share).toMatchObject({ value: null, reason: { code: 'not_a_share' } });
+    expect(verdict!.text).not.toContain('%');
+    for (const { share } of rest) expect(share.value ?? 0).toBeLessThanOrEqual(1);
+  });
+
   test('none where what is unexplained could turn the order, and nothing is built on the parts then', () => {
     // Kernels 100 and scheduling 60 of 164: 24 % apart, with 37 % unexplained.
     const found = diagnose([stage('decode', { copyMs: 130, edgesMs: 0, cleanMs: 300 })]);

@@ -1,5 +1,5 @@
 import type { costs, Diagnosis, StageResult } from '../model/documents/profile.js';
-import { figure, missing, type Figure } from '../model/figure.js';
+import { figure, isShare, missing, type Figure } from '../model/figure.js';
 import { observations, percent, type DiagnosisInput } from './observations.js';
 
 /** Beyond this share of a stage the profiled pass and the clean one were not the same run any more. */
@@ -24,7 +24,9 @@ export function diagnosis(input: DiagnosisInput): Diagnosis[] {
     input,
     (stage) => Math.abs(unattributedShare(stage) ?? 1) <= doubtfulUnattributed,
   );
-  const said = found.slice(0, mostObservations);
+  const said = found
+    .filter(({ share }) => share.value === null || isShare(share.value))
+    .slice(0, mostObservations);
   return [...stages.map(verdict), ...(said.length > 0 ? said : [nothingSignificant])];
 }
 
@@ -50,24 +52,36 @@ const costOfBar = (id: string): 'kernels' | 'scheduling' | 'host' | null => {
   return id === 'host.sampling' || id === 'host.loop' ? 'host' : null;
 };
 
+function unknownVerdict(kind: 'prefill' | 'decode', none: ReturnType<typeof missing>): Diagnosis {
+  return {
+    id: 'verdict',
+    stage: kind,
+    cost: null,
+    share: none,
+    shares: { kernels: none, scheduling: none, allocation, host: none },
+    text: `What costs in ${kind} is unknown: ${none.reason.text}.`,
+    decision: null,
+  };
+}
+
 function verdict(stage: StageResult): Diagnosis {
   const kind = stage.kind === 'decode' ? 'decode' : 'prefill';
   const measuredMs = stage.duration_ms.value;
   const unattributed = unattributedShare(stage);
   if (!measuredMs || unattributed === null) {
-    const none = missing('no_bars', whyNoBars(stage));
-    return {
-      id: 'verdict',
-      stage: kind,
-      cost: null,
-      share: none,
-      shares: { kernels: none, scheduling: none, allocation, host: none },
-      text: `What costs in ${kind} is unknown: ${none.reason.text}.`,
-      decision: null,
-    };
+    return unknownVerdict(kind, missing('no_bars', whyNoBars(stage)));
   }
   const shareOf = (cost: (typeof costs)[number]): number =>
     stage.bars.filter(({ id }) => costOfBar(id) === cost).reduce((sum, { ms }) => sum + ms, 0) / measuredMs;
+  const outside = (['kernels', 'scheduling', 'host'] as const).filter((cost) => !isShare(shareOf(cost)));
+  if (outside.length > 0)
+    return unknownVerdict(
+      kind,
+      missing(
+        'not_a_share',
+        'the profiled pass and the clean one took too different a time: parts of one are no shares of the other',
+      ),
+    );
   const ranked = (['kernels', 'scheduling', 'host'] as const)
     .map((cost) => ({ cost, share: shareOf(cost) }))
     .toSorted((x, y) => y.share - x.share);

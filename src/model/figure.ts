@@ -51,3 +51,6 @@ export function mapFigure(from: Figure, unit: string, source: string, f: (value:
       : {}),
   });
 }
+
+/** Whether a number can be part of a whole, 0 to 1: bars of two passes that took different times may not be. */
+export const isShare = (share: number): boolean => share >= 0 && share <= 1;

@@ -2,7 +2,7 @@ import { colour } from './colour.js';
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
-import type { Figure } from '../../model/figure.js';
+import { isShare, type Figure } from '../../model/figure.js';
 import {
   formatBytes,
   formatFigure,
@@ -12,6 +12,7 @@ import {
   formatPercent,
   isAccountingFault,
   nbsp,
+  noValue,
 } from '../format.js';
 import { shownBars } from '../bars.js';
 import { componentNames } from '../names.js';
@@ -113,7 +114,14 @@ function barLines(stage: StageResult, width: number): string[] {
     label,
     `${times[index]}${nbsp}ms`,
     // "0.0 %" of what is left unexplained is a rounding, not a figure.
-    measured === null ? '' : formatPercent(Math.abs(ms) < 5e-4 * measured ? 0 : ms / measured),
+    // A bar of the profiled pass beyond the clean time, or below 0, is no share of it.
+    measured === null
+      ? ''
+      : Math.abs(ms) < 5e-4 * measured
+        ? formatPercent(0)
+        : isShare(ms / measured)
+          ? formatPercent(ms / measured)
+          : noValue,
     index < bars.length ? textBar(ms, full, barCells) : '',
   ]);
   const columns = [
