@@ -78,8 +78,9 @@ function breakdown(
         batchSize,
         contextTokens: inputLen + outputLen,
       }),
-      confidence: 'high',
-      evidence: `2 × layers × KV heads × head_dim × 4 B × ${inputLen + outputLen} tokens × batch ${batchSize}`,
+      // A formula is not a measurement.
+      confidence: 'medium',
+      evidence: `formula: 2 × layers × KV heads × head_dim × 4 B × ${inputLen + outputLen} tokens × batch ${batchSize}`,
     });
     const live = peakLiveActivations(
       architecture,

@@ -212,6 +212,13 @@ describe('a measurement that cannot be what it says', () => {
       width: 80,
     });
     expect(text).toContain('not measured: KV cache in 1');
+    const page = validateReport(document('validate', '1.1', { session: null, ...held(profile) }), {
+      clientScript: '',
+    });
+    expect(page).toContain('Not measured: KV cache in 1');
+    const [head, first] = validateCsv(held(profile)).split('\n');
+    expect(first!.split(',')).toContain('kv_cache');
+    expect(head!.split(',')).toContain('not_measured');
   });
 
   it('contradicting dimensions lower the confidence and are named', () => {

@@ -25,6 +25,7 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
     ...facts,
     ...figures.map((figure) => `total_${figure}`),
     ...estimatedComponents.flatMap((component) => figures.map((figure) => `${component}_${figure}`)),
+    'not_measured',
     'residual_bytes',
     'reasons',
     'explanation',
@@ -36,6 +37,7 @@ export function validateCsv({ profiles }: Pick<Validation, 'profiles'>): string 
       const found = profile.components.find((one) => one.component === component);
       return figures.map((figure) => found?.[figure]);
     }),
+    profile.not_measured.join(' '),
     profile.residual_bytes,
     profile.reasons.join(' '),
     profile.explanation,

@@ -1,5 +1,6 @@
 import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
 import { formatBytes, formatPercent, noValue } from './format.js';
+import { componentWords } from './memory-words.js';
 
 /** +4.2 %: above 0 the calculator says too much; what rounds to nothing has no sign. */
 export function signedShare(share: number | null): string {
@@ -51,4 +52,15 @@ export function resultWords({ result, counts, tolerance }: Validation): string {
   const tail = rest.length > 0 ? `; ${rest.join(', ')}` : '';
   if (result === 'nothing_compared') return `nothing could be compared${tail}`;
   return `${within} of ${compared} totals within ${formatPercent(tolerance)}${tail}`;
+}
+
+/** Components that only a formula gave, in how many compared profiles; null without any. */
+export function notMeasuredWords(profiles: readonly ValidatedProfile[]): string | null {
+  const counts = new Map<ValidatedProfile['not_measured'][number], number>();
+  for (const { status, not_measured: own } of profiles) {
+    if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
+  }
+  if (counts.size === 0) return null;
+  const words = [...counts].map(([one, count]) => `${componentWords[one]} in ${count}`).join(', ');
+  return `${words}: a formula gave it, so there is nothing to compare`;
 }

@@ -278,3 +278,21 @@ test('a run that went out of memory in warm-up keeps what was told', () => {
   const sum = found.components.reduce((total, { bytes }) => total + bytes, 0);
   expect(sum).toBe(found.total_measured_bytes);
 });
+
+test('dimensions that contradict each other leave formulas, and the whole, at low confidence', () => {
+  const part = { bytes: 1, confidence: 'medium' as const, evidence: '' };
+  const place = {
+    gpu: null,
+    peakStage: null,
+    parts: [
+      { ...part, component: 'model_weights' as const },
+      { ...part, component: 'kv_cache' as const, basis: 'formula' as const },
+      { ...part, component: 'activations' as const },
+    ],
+  };
+  const measured = { bytes: 3, source: 'driver' as const, shared: false, listed: false };
+  const levels = (contradicted: boolean) =>
+    breakdownOf([place], measured, null, { contradicted }).confidence_levels;
+  expect(levels(false)).toMatchObject({ weights: 'medium', kv_cache: 'medium' });
+  expect(levels(true)).toMatchObject({ overall: 'low', weights: 'medium', kv_cache: 'low' });
+});

@@ -25,14 +25,16 @@ const largeResidual = 0.1;
 
 /**
  * Components over all GPUs of the run, and what is left of the measured total: components and residual sum to it exactly, a
- * negative residual is shown as it is.
+ * negative residual is shown as it is. Where dimensions of the model contradict each other, formulas and the whole have low confidence.
  */
 export function breakdownOf(
   places: readonly Place[],
   measured: Pick<Measured, 'bytes' | 'source' | 'shared' | 'listed'> | null,
   estimate: MemoryEstimate | null,
+  { contradicted = false }: { contradicted?: boolean } = {},
 ): MemoryProfile['memory_breakdown'] & { peak_stage: string | null } {
   const components = summed(places, estimate);
+  if (contradicted) for (const one of components) if (one.basis === 'formula') one.confidence = 'low';
   const known = components.reduce((sum, { bytes }) => sum + bytes, 0);
   const residual = measured === null ? null : measured.bytes - known;
   const of = (component: string) => components.find((one) => one.component === component);
@@ -78,7 +80,7 @@ export function breakdownOf(
       // What others took is in it, and nobody can tell how much.
       overall: weakest([
         overall(named.map(confidence), residual, measured?.bytes ?? null),
-        ...(measured?.shared ? (['low'] as const) : []),
+        ...(measured?.shared || contradicted ? (['low'] as const) : []),
       ]),
       weights: confidence('model_weights'),
       kv_cache: confidence('kv_cache'),

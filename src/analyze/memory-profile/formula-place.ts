@@ -1,5 +1,5 @@
 import type { MemoryEstimate } from '../../llm/memory-estimate.js';
-import type { Place } from './part.js';
+import { weakest, type Place } from './part.js';
 
 /** A GPU of an engine that tells nothing of itself: the calculator's figures, and a residual that shows how far they are. */
 export function formulaPlace(
@@ -15,7 +15,7 @@ export function formulaPlace(
     parts: lines.map(({ component, gpuBytes, formula, confidence }) => ({
       component,
       bytes: gpuBytes[at] ?? gpuBytes[0] ?? 0,
-      confidence: component === 'kv_cache' && !complete ? 'low' : confidence,
+      confidence: component === 'kv_cache' && !complete ? 'low' : weakest([confidence, 'medium']),
       basis: 'formula' as const,
       evidence: `formula: ${formula}`,
     })),

@@ -47,7 +47,7 @@ export function hostPlace(
     parts.push({
       component: 'kv_cache',
       bytes: kv.bytes,
-      confidence: complete ? 'high' : 'low',
+      confidence: complete ? 'medium' : 'low',
       basis: 'formula' as const,
       evidence: `formula: ${kv.formula}${complete ? '' : '; KV heads are not known, all heads taken'}`,
     });

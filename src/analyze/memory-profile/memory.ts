@@ -94,7 +94,9 @@ export async function analyzeMemory(session: Session): Promise<Document<MemoryRe
     },
     // The arithmetic is of a whole run.
     memory_breakdown: {
-      ...breakdownOf(places, measured, plan.failure === null ? estimate : null),
+      ...breakdownOf(places, measured, plan.failure === null ? estimate : null, {
+        contradicted: model.issues.some(({ code }) => code === 'dimension_disagrees'),
+      }),
       kv_pool: pool,
     },
     latency_stats: latency.stats,

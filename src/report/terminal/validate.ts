@@ -6,6 +6,7 @@ import {
   errorCells,
   errorHeads,
   groupWords,
+  notMeasuredWords,
   resultWords,
   runWords,
   signedBytes,
@@ -113,16 +114,9 @@ function otherLines({ profiles }: Validation, width: number): string[] {
 
 /** What only a formula gave is in no error. */
 function notMeasuredLines({ profiles }: Validation, width: number): string[] {
-  const counts = new Map<ValidatedProfile['not_measured'][number], number>();
-  for (const { status, not_measured: own } of profiles) {
-    if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
-  }
-  if (counts.size === 0) return [];
-  const words = [...counts].map(([one, count]) => `${componentWords[one]} in ${count}`).join(', ');
-  return [
-    '',
-    ...hanging('  not measured: ', `${words}: a formula gave it, so there is nothing to compare`, width),
-  ];
+  const words = notMeasuredWords(profiles);
+  if (words === null) return [];
+  return ['', ...hanging('  not measured: ', words, width)];
 }
 
 function recommendationLines({ recommendations, counts }: Validation, width: number): string[] {

@@ -6,6 +6,7 @@ import {
   errorCells,
   errorHeads,
   groupWords,
+  notMeasuredWords,
   resultWords,
   runWords,
   signedBytes,
@@ -20,23 +21,27 @@ const errors: PageSection<Validation> = {
   id: 'errors',
   title: 'Errors by component',
   applies: ({ data }) => data.counts.compared > 0,
-  render: ({ data }) => (
-    <>
-      <DataTable
-        caption={`Estimated − measured, as a share of the measured. Within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(data.component_tolerance.share)} or ${formatBytes(data.component_tolerance.bytes)} of a component`}
-        columns={[{ head: 'component' }, ...errorHeads.map(numeric)]}
-        rows={[
-          ...data.components.map((row) => [componentWords[row.component], ...errorCells(row)]),
-          ['total', ...errorCells(data.total)],
-        ]}
-      />
-      <DataTable
-        caption="The total, by what the profiles differ in"
-        columns={[{ head: 'by' }, { head: 'value' }, ...errorHeads.map(numeric)]}
-        rows={data.groups.map((row) => [groupWords[row.by], row.value, ...errorCells(row)])}
-      />
-    </>
-  ),
+  render: ({ data }) => {
+    const notMeasured = notMeasuredWords(data.profiles);
+    return (
+      <>
+        <DataTable
+          caption={`Estimated − measured, as a share of the measured. Within: ${formatPercent(data.tolerance)} of the total, ${formatPercent(data.component_tolerance.share)} or ${formatBytes(data.component_tolerance.bytes)} of a component`}
+          columns={[{ head: 'component' }, ...errorHeads.map(numeric)]}
+          rows={[
+            ...data.components.map((row) => [componentWords[row.component], ...errorCells(row)]),
+            ['total', ...errorCells(data.total)],
+          ]}
+        />
+        <DataTable
+          caption="The total, by what the profiles differ in"
+          columns={[{ head: 'by' }, { head: 'value' }, ...errorHeads.map(numeric)]}
+          rows={data.groups.map((row) => [groupWords[row.by], row.value, ...errorCells(row)])}
+        />
+        {notMeasured !== null && <p>Not measured: {notMeasured}.</p>}
+      </>
+    );
+  },
 };
 
 function componentText(profile: ValidatedProfile): string {
