@@ -1,6 +1,6 @@
 import type { MicrobenchmarkLine } from '../model/record.js';
 import type { Row } from '../model/tables.js';
-import { percentile } from './benchmark-results/recompute.js';
+import { percentile } from './percentile.js';
 
 /** Rate is FLOP/s where the operation has FLOPs, else B/s. Statistics are over the runs; sd is over n − 1. */
 export function microbenchmarkRow(

@@ -6,7 +6,6 @@ import { join } from 'node:path';
 import { atExit } from '../model/at-exit.js';
 import { systemErrorCode } from '../model/errors.js';
 import { ownerIsGone, ownerPattern, ownerTag } from '../model/owner.js';
-import type { Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
 
 /**
@@ -18,6 +17,11 @@ type Purpose = 'tmp' | 'trash' | 'swap' | 'probe';
 const namePattern = new RegExp(
   String.raw`^\.(tmp|trash|swap|probe)-${ownerPattern}-([a-z0-9]+)-[0-9a-f]+(?:\+(.+))?$`,
 );
+
+/** The part of a `Home` that holds the folders. */
+interface SessionsFolder {
+  sessions: string;
+}
 
 /** A folder of another machine or container is left alone until nothing touched it for this long. */
 const foreignStaleMs = 24 * 3600 * 1000;
@@ -34,12 +38,12 @@ function ownName(purpose: Purpose, id?: string): string {
 }
 
 /** A path for moving a session out of the way; nothing is created. */
-export function asidePath(home: Home, purpose: 'trash' | 'swap', id: string): string {
+export function asidePath(home: SessionsFolder, purpose: 'trash' | 'swap', id: string): string {
   return join(home.sessions, ownName(purpose, id));
 }
 
 /** A path for a test write; nothing is created. */
-export function probePath(home: Home): string {
+export function probePath(home: SessionsFolder): string {
   return join(home.sessions, ownName('probe'));
 }
 
@@ -53,7 +57,7 @@ export interface TemporaryFolder {
  * A new empty folder below sessions/, invisible to every command, kept visibly alive while its owner runs. A process that
  * leaves before release() takes it along.
  */
-export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder> {
+export async function createTemporaryFolder(home: SessionsFolder): Promise<TemporaryFolder> {
   const path = join(home.sessions, ownName('tmp'));
   // At once: a signal between the folder and what takes it along would leave it behind.
   mkdirSync(path);
@@ -80,7 +84,7 @@ export async function createTemporaryFolder(home: Home): Promise<TemporaryFolder
   return { path, release };
 }
 
-function isStale(home: Home, name: string, now: number): boolean {
+function isStale(home: SessionsFolder, name: string, now: number): boolean {
   const match = namePattern.exec(name);
   if (!match) return false;
   const [, , pid, start, space] = match;
@@ -93,7 +97,7 @@ function isStale(home: Home, name: string, now: number): boolean {
  * Removes what killed processes left, and gives a session its name back when one died between the two renames
  * of a swap. Called by every writer; what cannot be removed is left for the next one.
  */
-export function removeStaleFolders(home: Home, now: number = Date.now()): void {
+export function removeStaleFolders(home: SessionsFolder, now: number = Date.now()): void {
   for (const name of readdirSync(home.sessions)) {
     try {
       const match = namePattern.exec(name);
@@ -122,7 +126,7 @@ export function swappedOutId(name: string): string | null {
  * writers one gets the name.
  * @returns false when the name is taken
  */
-export async function publish(temporary: string, home: Home, id: string): Promise<boolean> {
+export async function publish(temporary: string, home: SessionsFolder, id: string): Promise<boolean> {
   try {
     await rename(temporary, join(home.sessions, id));
   } catch (error) {

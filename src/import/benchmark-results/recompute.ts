@@ -3,6 +3,7 @@ import type { Issue } from '../../model/document.js';
 import type { Row } from '../../model/tables.js';
 import type { MetricList, OurMetric } from './metric-list.js';
 import { warning } from './result-file.js';
+import { percentile } from '../percentile.js';
 
 /** One request as we define its times, ms; null where the file does not allow it. */
 export interface RequestSample {
@@ -68,13 +69,6 @@ export function summaryOf(sorted: Float64Array): [string, number | null][] {
     ['p99', percentile(sorted, 0.99)],
     ['max', sorted[n - 1]!],
   ];
-}
-
-/** Linear interpolation between order statistics: type 7, numpy's default. `sorted` ascending, not empty. */
-export function percentile(sorted: ArrayLike<number>, share: number): number {
-  const at = (sorted.length - 1) * share;
-  const low = sorted[Math.floor(at)]!;
-  return low + (sorted[Math.ceil(at)]! - low) * (at - Math.floor(at));
 }
 
 /** More than rounding, less than what anybody would call the same number. */

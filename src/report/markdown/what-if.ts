@@ -2,8 +2,8 @@ import type { Document } from '../../model/document.js';
 import type { WhatIfResult } from '../../model/documents/explain.js';
 import { stageNames } from '../explain-rows.js';
 import { formatMs, nbsp } from '../format.js';
-import { whatIfSentence } from '../terminal/what-if.js';
 import { plain } from './explain.js';
+import { whatIfSentence } from '../what-if-words.js';
 
 /** `explain --what-if --format md`. */
 export function whatIfMarkdown({ data, issues, tool_version }: Document<WhatIfResult>): string {

@@ -2,9 +2,9 @@ import type { FC } from 'hono/jsx';
 import type { WhatIfResult } from '../../../model/documents/explain.js';
 import { stageNames } from '../../explain-rows.js';
 import { formatMs } from '../../format.js';
-import { whatIfSentence } from '../../terminal/what-if.js';
 import { Absent, DataTable } from '../parts.js';
 import type { ExplainPart } from './explain.js';
+import { whatIfSentence } from '../../what-if-words.js';
 
 /** Times of the stages under changes that were not run; for the top of a page of the session. */
 export const whatIfPart = (
