@@ -1,3 +1,4 @@
+import { validateVersion } from '../model/documents/validate.js';
 import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { historyRow, validationArtifact } from '../analyze/validate/history.js';
@@ -45,7 +46,7 @@ export async function validate(
         ]
       : [];
   const session = await keep(data, options, issues);
-  return document('validate', '1.0', { ...data, session }, issues);
+  return document('validate', validateVersion, { ...data, session }, issues);
 }
 
 async function keep(

@@ -1,3 +1,4 @@
+import { validateVersion } from '../../model/documents/validate.js';
 import { document, type Document } from '../../model/document.js';
 import type { ValidationHistory } from '../../model/documents/validate.js';
 import { validationSchema, type Validation } from '../../model/documents/validate.js';
@@ -22,7 +23,7 @@ export async function validationOf(session: Session): Promise<Validation> {
 }
 
 export async function validationDocument(session: Session): Promise<Document<Validation>> {
-  return document('validate', '1.1', await validationOf(session), session.issues);
+  return document('validate', validateVersion, await validationOf(session), session.issues);
 }
 
 /** One row of the trend. */

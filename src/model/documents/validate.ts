@@ -128,3 +128,6 @@ export type ValidatedProfile = z.infer<typeof validatedProfileSchema>;
 export type ErrorSummary = z.infer<typeof errorSummarySchema>;
 export type Recommendation = z.infer<typeof recommendationSchema>;
 export type ValidationHistory = z.infer<typeof validationHistorySchema>;
+
+/** 1.1: `not_measured`. */
+export const validateVersion = '1.1';
