@@ -1,7 +1,7 @@
 import type { StageShape } from '../../llm/shape.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import { shapeOf } from '../utilization/groups.js';
-import { operatorSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
+import { tracedSteps, withSizes } from '../utilization/sizes.js';
 import type { FindingContext } from './rule.js';
 
 const known = new WeakMap<FindingContext, Promise<Map<PhaseKind, StageShape>>>();
@@ -21,10 +21,9 @@ async function shapes({ scope, manifest }: FindingContext): Promise<Map<PhaseKin
     input_len: manifest.workload?.input_len ?? null,
     from: 'the run',
   };
-  const told = await operatorSizes(scope.database);
   const groups = new Map<string, { kind: PhaseKind; shape: StageShape; steps: number }>();
   for (const step of await tracedSteps(scope)) {
-    const shape = shapeOf(withSizes(step, told.get(step.stage_id), run));
+    const shape = shapeOf(withSizes(step, run));
     if ('reason' in shape) continue;
     const key = [step.kind, shape.batchSize, shape.newTokens].join(' ');
     const group = groups.get(key);

@@ -1,5 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { makeStageSizes } from '../trace/known-sizes.js';
 
 /** One prefill, decode or mixed step with its window W and what it computed; sizes are over the batch, null if not told. */
 export interface Step {
@@ -14,6 +15,8 @@ export interface Step {
   batch_size: number | null;
   new_tokens: number | null;
   context_tokens_sum: number | null;
+  /** Who says the sizes; null where nobody does. */
+  sizes_from: string | null;
 }
 
 /**
@@ -26,6 +29,7 @@ export async function recordedSteps(
   executionId: string,
   { rank = null, toIterationEnd = false }: { rank?: number | null; toIterationEnd?: boolean } = {},
 ): Promise<Step[]> {
+  await makeStageSizes(database);
   return database.query<Step>(
     `WITH own AS (
        SELECT *, lead(start_ns) OVER thread AS next_ns, lead(kind) OVER thread AS next_kind,
@@ -33,12 +37,13 @@ export async function recordedSteps(
        FROM stages WHERE execution_id = $1 AND NOT coalesce(warmup, false) AND kind IN ('prefill', 'decode', 'mixed')
          AND ${rank === null ? 'rank IS NULL' : `coalesce(rank, 0) = ${rank}`}
        WINDOW thread AS (PARTITION BY pid, tid ORDER BY start_ns))
-     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, s.batch_size, s.new_tokens, s.context_tokens_sum,
+     SELECT s.stage_id, s.pid, s.kind, i.point, s.iteration, s.step_index, k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from,
             CASE WHEN s.kind IN ('decode', 'mixed') AND next_kind IN ('decode', 'mixed')
                    AND next_iteration IS NOT DISTINCT FROM s.iteration THEN next_ns
                  WHEN ${toIterationEnd} AND s.kind = 'decode' THEN coalesce(i.end_ns, s.end_ns)
                  ELSE s.end_ns END - s.start_ns AS wall_ns
-     FROM own s LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, max(end_ns) AS end_ns FROM iterations
+     FROM own s LEFT JOIN stage_sizes k USING (execution_id, capture_id, stage_id)
+     LEFT JOIN (SELECT pid, iteration, any_value(point) AS point, max(end_ns) AS end_ns FROM iterations
        WHERE execution_id = $1 GROUP BY ALL) i ON i.pid = s.pid AND i.iteration = s.iteration
      ORDER BY s.pid, s.start_ns`,
     [executionId],

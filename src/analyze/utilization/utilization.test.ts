@@ -1,15 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import type { Figure } from '../../model/figure.js';
 import { utilizationDocumentSchema } from '../../model/documents/utilization.js';
-import type { Execution, Workload } from '../../model/manifest.js';
-import type { Row, TableName } from '../../model/tables.js';
-import { createSession } from '../../session/create.js';
-import { openSession, type Session } from '../../session/open.js';
+import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';
-import { summary } from '../../session/test-session.js';
 import { fixture, imported } from '../trace/test-import.js';
 import { analyzeTrace } from '../trace/trace.js';
 import { tinyAttention, tinyConfig, tinyHead, tinyLinear, tinyWorkload } from './test-tiny.js';
+import { ms, sessionsIn, step } from './test-hand.js';
 import { analyzeUtilization } from './utilization.js';
 
 const home = testHome();
@@ -130,53 +127,7 @@ describe('an nsys capture, which has no sizes', () => {
   });
 });
 
-const ms = 1_000_000;
-type Rows = { [T in TableName]?: Row<T>[] };
-
-async function sessionOf(
-  rows: Rows,
-  purposes: Record<string, Execution['purpose']>,
-  workload: Workload | null = tinyWorkload(),
-): Promise<Session> {
-  const writer = await createSession({ home, label: 'hand', kind: 'run' });
-  for (const table of Object.keys(rows) as TableName[]) {
-    for (const row of rows[table] ?? []) {
-      const capture_id = `${row.execution_id}-record`;
-      writer.sink.append(table, { capture_id, host: 'h', pid: 7, tid: 7, rank: 0, ...row } as Row<'stages'>);
-    }
-  }
-  const executions = Object.entries(purposes).map(([execution_id, purpose]) => ({
-    ...summary.executions[0]!,
-    execution_id,
-    purpose,
-  }));
-  const captures = executions.map(({ execution_id }) => ({
-    ...summary.captures[0]!,
-    capture_id: `${execution_id}-record`,
-    execution_id,
-  }));
-  const hardware = { gpu_name: 'NVIDIA H200' };
-  const { id } = await writer.finish({ ...summary, hardware, workload, executions, captures });
-  return openSession(id, home);
-}
-
-let stageId = 0;
-const step = (
-  execution_id: string,
-  kind: string,
-  from: number,
-  to: number,
-  more: Row<'stages'> = {},
-): Row<'stages'> => ({
-  execution_id,
-  stage_id: ++stageId,
-  kind,
-  start_ns: from * ms,
-  end_ns: to * ms,
-  iteration: 0,
-  warmup: false,
-  ...more,
-});
+const sessionOf = sessionsIn(home);
 const sizes = (batch: number, tokens: number, context: number) => ({
   batch_size: batch,
   new_tokens: tokens,

@@ -13,7 +13,7 @@ import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { type Executed, executedByStep } from './executed.js';
 import { type NamedModel, type SessionModel, sessionModel } from './model.js';
 import { type UtilizationRoofs, utilizationRoofs } from './roofs.js';
-import { operatorSizes, type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
+import { type RunSizes, type SizedStep, tracedSteps, withSizes } from './sizes.js';
 import { recordedSteps, type Step } from './steps.js';
 import { stageGroups, stageOf, stepRows } from './groups.js';
 
@@ -153,8 +153,7 @@ async function ofTrace(
   withOperators: boolean,
 ): Promise<Found> {
   const { database, source } = scope;
-  const shapes = withOperators ? await operatorSizes(database) : new Map<number, never>();
-  const sized = (step: Step) => withSizes(step, shapes.get(step.stage_id), run);
+  const sized = (step: Step) => withSizes(step, run);
   const traced = (await tracedSteps(scope)).map(sized);
   const ahead = clocks.some(({ kind, clock }) => clock === 'device' && kind !== 'outside');
   const executed = withOperators ? await executedByStep(database) : null;
@@ -174,7 +173,7 @@ async function ofTrace(
   return {
     ...profiled,
     executionId: source.timing.execution_id,
-    timed: clean.map((step) => withSizes(step, undefined, run)),
+    timed: clean.map((step) => withSizes(step, run)),
     timeFrom: `stages of the clean execution ${source.timing.execution_id}`,
   };
 }
@@ -191,7 +190,7 @@ async function ofRecords(
     const steps = await recordedSteps(database, execution_id, { rank: 0, toIterationEnd: own });
     found.push({
       executionId: execution_id,
-      timed: steps.map((step) => withSizes(step, undefined, run)),
+      timed: steps.map((step) => withSizes(step, run)),
       timeFrom: `stages of execution ${execution_id}`,
       traced: [],
       executed: null,

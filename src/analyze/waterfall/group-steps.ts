@@ -1,13 +1,7 @@
 import type { Session } from '../../session/open.js';
-import { makeKnownSizes } from '../trace/batches.js';
+import { makeKnownSizes } from '../trace/known-sizes.js';
 import type { TraceScope } from '../trace/scope.js';
-import {
-  operatorSizes,
-  type RunSizes,
-  type SizedStep,
-  tracedSteps,
-  withSizes,
-} from '../utilization/sizes.js';
+import { type RunSizes, type SizedStep, tracedSteps, withSizes } from '../utilization/sizes.js';
 import type { Step } from '../utilization/steps.js';
 import type { PartStep } from './group-needs.js';
 import type { StageGroup } from './stage-group.js';
@@ -39,8 +33,7 @@ export async function groupSteps(
   const { database } = scope;
   const has = (key: string) => groups.some((group) => group.key === key);
   const run = runOf(session);
-  const shapes = await operatorSizes(database);
-  const steps = (await tracedSteps(scope)).map((step) => withSizes(step, shapes.get(step.stage_id), run));
+  const steps = (await tracedSteps(scope)).map((step) => withSizes(step, run));
   const byStage = new Map(steps.map((step) => [step.stage_id, step]));
   const parts = has('request')
     ? await database.query<{ request_id: number; stage_id: number }>(
@@ -55,13 +48,13 @@ export async function groupSteps(
   const warmed = has('warmup')
     ? await database.query<Step & { instance: number }>(
         `SELECT s.stage_id, s.step_id AS instance, 0 AS pid, s.kind, NULL AS point, s.iteration, s.step_index, (s.end_ns - s.start_ns)::DOUBLE AS wall_ns,
-                k.batch_size, k.new_tokens, k.context_tokens_sum
+                k.batch_size, k.new_tokens, k.context_tokens_sum, k.sizes_from
          FROM focus_stages s LEFT JOIN known_sizes k USING (stage_id)
          WHERE s.phase = 'warmup' AND s.kind IN ('prefill', 'decode', 'mixed') ORDER BY s.start_ns, s.stage_id`,
       )
     : [];
   const warmup = warmed.map((step) => ({
-    ...withSizes(step, shapes.get(step.stage_id), run),
+    ...withSizes(step, run),
     instance: step.instance,
   }));
   const sampledSequences = has('sampling') ? await sampledOf(scope, byStage, run) : null;

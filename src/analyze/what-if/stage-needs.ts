@@ -5,7 +5,7 @@ import type { Workload } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
 import type { TraceScope } from '../trace/scope.js';
 import { shapeOf } from '../utilization/groups.js';
-import { operatorSizes, tracedSteps, withSizes } from '../utilization/sizes.js';
+import { tracedSteps, withSizes } from '../utilization/sizes.js';
 
 /** Sizes of a mean instance of each kind of stage of a timeline. Needs the views and windows of the scope. */
 export async function tracedShapes(
@@ -18,12 +18,11 @@ export async function tracedShapes(
     input_len: workload?.input_len ?? null,
     from: "the run's sizes",
   };
-  const sizes = await operatorSizes(scope.database);
   const found = new Map<string, StageShape[] | MissingFigure>();
   for (const step of await tracedSteps(scope)) {
     const known = found.get(step.kind) ?? [];
     if ('reason' in known) continue;
-    const shape = shapeOf(withSizes(step, sizes.get(step.stage_id), run));
+    const shape = shapeOf(withSizes(step, run));
     found.set(step.kind, 'reason' in shape ? shape : [...known, shape]);
   }
   return new Map([...found].map(([kind, shapes]) => [kind, 'reason' in shapes ? shapes : meanShape(shapes)]));

@@ -1,0 +1,127 @@
+import type { SessionDatabase } from '../../session/query.js';
+import { literal, scopeKey, type TraceScope } from './scope.js';
+
+const kinds = "('prefill', 'decode', 'mixed', 'sampling')";
+
+const sizes = ['batch_size', 'new_tokens', 'context_tokens_sum'] as const;
+type Sizes = Record<(typeof sizes)[number], number | null>;
+
+/** Where a size comes from, in the order in which it is asked for, with the words that tables show. */
+const sources = [
+  { alias: 'o', from: 'the stages' },
+  { alias: 'r', from: 'the stages' },
+  { alias: 'p', from: "operators' shapes" },
+  { alias: 'e', from: 'the stages of another capture' },
+  { alias: 'x', from: 'the stages of another execution' },
+] as const;
+
+/**
+ * Makes `stage_sizes` (execution_id, capture_id, stage_id, batch_size, new_tokens, context_tokens_sum, sizes_from): what a
+ * session knows of the sizes of each of its steps. Each size is that of the step's range, else what the workload's own
+ * record of the same execution says of that step of that process, else what the shapes of its operators say, else that of
+ * the n-th step of this kind in another capture of the execution, else in another execution. Steps are counted only where
+ * both have as many of the kind, and others that disagree say nothing.
+ */
+export async function makeStageSizes(database: SessionDatabase): Promise<void> {
+  const shapes = valuesOf(await operatorSizes(database));
+  const agreed = sizes.map(
+    (size) => `CASE WHEN min(t.${size}) = max(t.${size}) THEN min(t.${size}) END AS ${size}`,
+  );
+  const stage = 'o.execution_id, o.capture_id, o.stage_id';
+  const alike = 't.rank = o.rank AND t.kind = o.kind';
+  const nth = `${alike} AND t.warm = o.warm AND t.nth = o.nth AND t.among = o.among`;
+  const wanted = `(SELECT * FROM own WHERE ${sizes.map((size) => `${size} IS NULL`).join(' OR ')})`;
+  const from = (on: string) =>
+    `SELECT ${stage}, ${agreed.join(', ')} FROM ${wanted} o JOIN telling t ON ${on} GROUP BY ALL`;
+  const first = (size: string) =>
+    `coalesce(${sources.map(({ alias }) => `${alias}.${size}`).join(', ')}) AS ${size}`;
+  const origin = (size: string) =>
+    `CASE ${sources.map(({ alias, from: words }) => `WHEN ${alias}.${size} IS NOT NULL THEN ${literal(words)}`).join(' ')} END`;
+  const join = (name: string, alias: string) =>
+    `LEFT JOIN ${name} ${alias} USING (execution_id, capture_id, stage_id)`;
+  await database.once(
+    'stage_sizes',
+    shapes,
+    `WITH own AS (
+       SELECT execution_id, capture_id, stage_id, pid, iteration, step_index, ${sizes.join(', ')}, kind, coalesce(rank, 0) AS rank,
+              coalesce(warmup, false) AS warm, row_number() OVER (same ORDER BY start_ns, stage_id) AS nth, count(*) OVER same AS among
+       FROM stages WHERE kind IN ${kinds}
+       WINDOW same AS (PARTITION BY execution_id, capture_id, coalesce(rank, 0), kind, coalesce(warmup, false))),
+     shape (execution_id, capture_id, stage_id, ${sizes.join(', ')}) AS (${shapes}),
+     telling AS (
+       SELECT o.* EXCLUDE (${sizes.join(', ')}), ${sizes.map((size) => `coalesce(o.${size}, p.${size}) AS ${size}`).join(', ')}
+       FROM own o ${join('shape', 'p')}),
+     record AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${alike}
+       AND t.pid = o.pid AND t.iteration = o.iteration AND t.step_index = o.step_index`)}),
+     counted AS (${from(`t.execution_id = o.execution_id AND t.capture_id <> o.capture_id AND ${nth}`)}),
+     elsewhere AS (${from(`t.execution_id <> o.execution_id AND ${nth}`)})
+     SELECT execution_id, capture_id, stage_id, ${sizes.map(first).join(', ')},
+            array_to_string(list_distinct([${sizes.map(origin).join(', ')}]), ', ') AS sizes_from
+     FROM own o ${join('record', 'r')} ${join('shape', 'p')} ${join('counted', 'e')} ${join('elsewhere', 'x')}`,
+  );
+}
+
+/** SQL of the rows; of none, one row that joins nothing. */
+function valuesOf(rows: readonly StageSizes[]): string {
+  const tuple = (texts: readonly (string | null)[], numbers: readonly (number | null)[]) =>
+    `(${[...texts.map((text) => `${literal(text)}::VARCHAR`), ...numbers.map((one) => `${literal(one)}::BIGINT`)].join(', ')})`;
+  const tuples = rows.map((row) =>
+    tuple([row.execution_id, row.capture_id], [row.stage_id, ...sizes.map((size) => row[size])]),
+  );
+  return `VALUES ${tuples.length > 0 ? tuples.join(', ') : tuple([null, null], [null, ...sizes.map(() => null)])}`;
+}
+
+/** Makes `known_sizes`, the rows of `stage_sizes` of the focus, by stage_id. */
+export async function makeKnownSizes({ database, source }: TraceScope): Promise<void> {
+  await makeStageSizes(database);
+  const { execution_id, capture_id } = source.attribution;
+  await database.once(
+    'known_sizes',
+    scopeKey(source),
+    `SELECT * FROM stage_sizes WHERE execution_id = ${literal(execution_id)} AND capture_id = ${literal(capture_id)}`,
+  );
+}
+
+type StageSizes = Sizes & { execution_id: string; capture_id: string; stage_id: number };
+
+/**
+ * Sizes that operators' shapes tell, by step: token ids of the embedding are (batch, tokens), keys of the attention
+ * (batch, heads, context, head dimension), as PyTorch has them.
+ */
+async function operatorSizes(database: SessionDatabase): Promise<StageSizes[]> {
+  const rows = await database.query<StageSizes & { name: string; input_shapes: string }>(
+    `SELECT DISTINCT o.execution_id, o.capture_id, s.phase_id AS stage_id, o.name, o.input_shapes
+     FROM ops o JOIN stages s ON s.execution_id = o.execution_id AND s.capture_id = o.capture_id AND s.stage_id = o.stage_id
+     WHERE s.phase_id IS NOT NULL AND o.input_shapes IS NOT NULL
+       AND o.name IN ('aten::embedding', 'aten::scaled_dot_product_attention') ORDER BY ALL`,
+  );
+  const found = new Map<string, StageSizes>();
+  for (const { execution_id, capture_id, stage_id, name, input_shapes } of rows) {
+    const key = JSON.stringify([execution_id, capture_id, stage_id]);
+    const stage = { execution_id, capture_id, stage_id };
+    const known = found.get(key) ?? {
+      ...stage,
+      batch_size: null,
+      new_tokens: null,
+      context_tokens_sum: null,
+    };
+    const second = dimensionsOf(input_shapes)[1] ?? [];
+    if (name === 'aten::embedding' && second.length === 2) {
+      const [batch = 0, tokens = 0] = second;
+      // Positions are looked up once for all sequences: the larger product is that of the tokens.
+      if (batch * tokens > (known.new_tokens ?? 0)) {
+        known.batch_size = batch;
+        known.new_tokens = batch * tokens;
+      }
+    } else if (name !== 'aten::embedding' && second.length === 4) {
+      known.context_tokens_sum = Math.max(known.context_tokens_sum ?? 0, second[0]! * second[2]!);
+    }
+    found.set(key, known);
+  }
+  return [...found.values()];
+}
+
+function dimensionsOf(text: string): number[][] {
+  const parsed = JSON.parse(text) as unknown;
+  return Array.isArray(parsed) ? parsed.map((one) => (Array.isArray(one) ? (one as number[]) : [])) : [];
+}

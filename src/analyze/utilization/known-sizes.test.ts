@@ -1,0 +1,104 @@
+import { describe, expect, test } from 'vitest';
+import type { Figure } from '../../model/figure.js';
+import type { Row } from '../../model/tables.js';
+import { testHome } from '../../session/test-folder.js';
+import { ms, sessionsIn, step } from './test-hand.js';
+import { tinyAttention, tinyHead, tinyLinear } from './test-tiny.js';
+import { analyzeUtilization } from './utilization.js';
+
+const sessionOf = sessionsIn(testHome());
+
+const valueOf = (one: Figure): number => {
+  if (one.value === null) throw new Error(one.reason.text);
+  return one.value;
+};
+const reasonOf = (one: Figure) => (one.value === null ? one.reason.code : null);
+
+describe('sizes that one execution knows serve the others of the session', () => {
+  const shapes = (
+    execution_id: string,
+    stage_id: number,
+    op_id: number,
+    batch: number,
+    context: number,
+  ): Row<'ops'>[] =>
+    [
+      { name: 'aten::embedding', input_shapes: `[[4096,512],[${batch},1]]` },
+      {
+        name: 'aten::scaled_dot_product_attention',
+        input_shapes: `[[${batch},8,1,64],[${batch},8,${context},64],[${batch},8,${context},64]]`,
+      },
+    ].map((row, at) => ({ execution_id, stage_id, op_id: op_id + at, start_ns: 0, dur_ns: 1000, ...row }));
+  const decodes = (execution_id: string, n: number): Row<'stages'>[] =>
+    Array.from({ length: n }, (_, at) =>
+      step(execution_id, 'decode', 10 * at, 10 * at + 8, { step_index: at }),
+    ).map((row) => ({ ...row, phase_id: row.stage_id! }));
+  const kernels = (execution_id: string, stages: Row<'stages'>[], each: number): Row<'kernels'>[] =>
+    stages.flatMap(({ stage_id, start_ns }) =>
+      Array.from({ length: each }, (_, at) => ({
+        execution_id,
+        stage_id: stage_id!,
+        device: 0,
+        stream: 1,
+        name: 'gemm',
+        class: 'gemm',
+        start_ns: Number(start_ns) + (1 + at) * ms,
+        dur_ns: ms,
+        exclusive_ns: ms,
+      })),
+    );
+
+  test.each([
+    { name: 'the capture with shapes leads', torch: 2, nsys: 1 },
+    { name: 'the capture without leads', torch: 1, nsys: 2 },
+  ])('$name: sizes, MFU and MBU stay, and so do those of the clean execution', async ({ torch, nsys }) => {
+    const [traced, added, clean] = [decodes('torch', 2), decodes('nsys', 2), decodes('clean', 2)];
+    const rows = {
+      stages: [...traced, ...added, ...clean],
+      ops: traced.flatMap(({ stage_id }, at) => shapes('torch', Number(stage_id), 2 * at, 4, 65 + at)),
+      kernels: [...kernels('torch', traced, torch), ...kernels('nsys', added, nsys)],
+    };
+    for (const purposes of [
+      { torch: 'profiled', nsys: 'profiled' },
+      { torch: 'profiled', nsys: 'profiled', clean: 'clean' },
+    ] as const) {
+      const own = 'clean' in purposes ? rows : { ...rows, stages: [...traced, ...added] };
+      const { data } = await analyzeUtilization(await sessionOf(own, purposes));
+      const [decode] = data.stages;
+      expect(decode).toMatchObject({ batch_size: 4, new_tokens: 4 });
+      // 4 sequences with caches of 65 and 66 tokens.
+      expect(valueOf(decode!.flops)).toBe(4 * (2 * (tinyLinear + tinyHead) + tinyAttention * 65.5));
+      expect([reasonOf(decode!.mfu), reasonOf(decode!.mbu)]).toEqual([null, null]);
+    }
+  });
+
+  test.each([
+    { name: 'fewer steps', others: [[3, 4]] },
+    {
+      name: 'executions that disagree',
+      others: [
+        [2, 4],
+        [2, 8],
+      ],
+    },
+  ])('$name say nothing, and the stage says that sizes are not known', async ({ others }) => {
+    const added = decodes('nsys', 2);
+    const told = others.map(([n, batch], at) => ({
+      id: `torch-${at}`,
+      batch: batch!,
+      stages: decodes(`torch-${at}`, n!),
+    }));
+    const rows = {
+      stages: [...added, ...told.flatMap(({ stages }) => stages)],
+      ops: told.flatMap(({ id, batch, stages }) =>
+        stages.flatMap(({ stage_id }, at) => shapes(id, Number(stage_id), 2 * at, batch, 65 + at)),
+      ),
+      kernels: kernels('nsys', added, 1),
+    };
+    const purposes = Object.fromEntries(
+      ['nsys', ...told.map(({ id }) => id)].map((id) => [id, 'profiled' as const]),
+    );
+    const [decode] = (await analyzeUtilization(await sessionOf(rows, purposes))).data.stages;
+    expect([reasonOf(decode!.mfu), reasonOf(decode!.mbu)]).toEqual(['unknown_sizes', 'unknown_sizes']);
+  });
+});
