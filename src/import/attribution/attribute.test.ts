@@ -249,6 +249,12 @@ test('nested ranges of one kind are one stage: the outer bounds, the inner sizes
       range(19, 'prefill', 510, 590),
       range(20, 'warmup', 600, 700),
       range(21, 'ProfilerStep#7', 610, 690),
+      // A user's mark around a batch of prompts and decoding sequences, and one around two of them.
+      range(22, 'decode', 700, 800),
+      range(23, 'execute_context_1(16)_generation_3(3)', 710, 790),
+      range(24, 'decode', 800, 900),
+      range(25, 'execute_context_1(16)_generation_3(3)', 810, 840),
+      range(26, 'execute_context_0(0)_generation_4(4)', 850, 890),
     ],
     trace_api: [launch(165, 1, 1)],
     trace_kernels: [kernel(166, 5, 1)],
@@ -280,6 +286,11 @@ test('nested ranges of one kind are one stage: the outer bounds, the inner sizes
     '19 prefill 19 1 0 null null',
     '20 warmup 20 null null null null',
     '21 other 20 null 7 null null',
+    '22 mixed 22 1 0 4 19',
+    '23 other 22 1 null 4 19',
+    '24 other null 1 null null null',
+    '25 mixed 25 1 1 4 19',
+    '26 decode 26 1 2 4 4',
   ]);
   await database.close();
 });

@@ -79,9 +79,13 @@ export async function writeFolded(workbench: Workbench, { phases, taken }: Folde
   const folded = await openRows(workbench, 'attr_folded', ['stage_id', 'phase_id']);
   for (const [stage, phase] of phases) folded.add(stage, phase ?? Number.NaN);
   folded.close();
-  const fields = await openRows(workbench, 'attr_taken', ['stage_id', ...takenColumns]);
+  const fields = await openRows(workbench, 'attr_taken', ['stage_id', 'kind', ...takenColumns]);
   for (const [stage, values] of taken)
-    fields.add(stage, ...takenColumns.map((column) => values[column] ?? Number.NaN));
+    fields.add(
+      stage,
+      stageKinds.indexOf(values.kind),
+      ...takenColumns.map((column) => values[column] ?? Number.NaN),
+    );
   fields.close();
 }
 
@@ -91,7 +95,7 @@ const own = (column: (typeof takenColumns)[number]) =>
 export const stagesSql = `
   SELECT s.stage_id, ${integer('s.parent_id')} AS parent_id,
     ${integer('CASE WHEN phase.stage_id IS NULL THEN s.phase_id ELSE phase.phase_id END')} AS phase_id,
-    ${named(`CASE WHEN f.stage_id IS NULL THEN s.kind ELSE ${stageKinds.indexOf('other')} END`, stageKinds)} AS kind, n.text AS raw_name,
+    ${named(`CASE WHEN f.stage_id IS NULL THEN coalesce(t.kind, s.kind) ELSE ${stageKinds.indexOf('other')} END`, stageKinds)} AS kind, n.text AS raw_name,
     CASE WHEN f.stage_id IS NULL THEN ${own('step_index')} END AS step_index,
     ${own('iteration')} AS iteration, s.start_ns, s.end_ns, ${integer('s.pid')} AS pid,
     ${integer('s.tid')} AS tid, ${integer('s.rank')} AS rank, ${own('batch_size')} AS batch_size,

@@ -1,10 +1,12 @@
-import type { OpenStage } from './open-stage.js';
+import type { StageKind } from '../../model/record.js';
+import { alike, type OpenStage } from './open-stage.js';
 
 /** Phases with the phases directly inside them that they are one with, or that they only hold. Outer ones come first. */
 export type NestedStages = Map<OpenStage, OpenStage[]>;
 
 /** What the outer one of nested stages takes from the inner ones; null: neither says. */
 export interface TakenFields {
+  kind: StageKind;
   step_index: number | null;
   iteration: number | null;
   batch_size: number | null;
@@ -21,12 +23,12 @@ export interface FoldedStages {
 
 /** Whether the phase `stage` must be looked at again once all of what is in `outer` is known. */
 export function isNested(stage: OpenStage, outer: OpenStage | null): outer is OpenStage {
-  return outer !== null && stage.phase === stage && (outer.kind === stage.kind || outer.kind === 'other');
+  return outer !== null && stage.phase === stage && (outer.kind === 'other' || alike(outer.kind, stage.kind));
 }
 
 /**
  * Nested ranges of one kind are one stage: the outer one bounds it, the inner ones say its sizes (a program's `decode` around
- * an engine's own mark, two marks of one engine). But a `decode` without a number around several is not a step, it only
+ * an engine's own mark, two marks of one engine). Around a mixed batch the whole is mixed. But a `decode` without a number around several is not a step, it only
  * holds steps; so does a numbered range of kind other (ProfilerStep#3) around phases.
  */
 export function foldStages(nested: NestedStages): FoldedStages {
@@ -57,7 +59,8 @@ function onlyHolds({ kind, label }: OpenStage, inner: readonly OpenStage[]): boo
   return kind === 'other' || (isStep && label.step_index === null && inner.length > 1);
 }
 
-const ownFields = ({ step, iteration, label }: OpenStage): TakenFields => ({
+const ownFields = ({ kind, step, iteration, label }: OpenStage): TakenFields => ({
+  kind,
   step_index: step,
   iteration: label.iteration ?? iteration,
   batch_size: label.batch_size,
@@ -66,7 +69,7 @@ const ownFields = ({ step, iteration, label }: OpenStage): TakenFields => ({
 });
 
 /** Of several inner ones (chunks of a prefill) the new tokens sum up. */
-function takenBy({ step, iteration, label }: OpenStage, inner: readonly TakenFields[]): TakenFields {
+function takenBy({ kind, step, iteration, label }: OpenStage, inner: readonly TakenFields[]): TakenFields {
   const first = inner[0]!;
   const single = inner.length === 1;
   const tokens = inner.reduce<number | null>(
@@ -74,6 +77,8 @@ function takenBy({ step, iteration, label }: OpenStage, inner: readonly TakenFie
     0,
   );
   return {
+    // An engine's mark knows what is in its batch.
+    kind: inner.some((one) => one.kind === 'mixed') ? 'mixed' : kind,
     step_index: step ?? first.step_index,
     iteration: label.iteration ?? first.iteration ?? iteration,
     batch_size:

@@ -45,6 +45,12 @@ export interface Range {
   rank: number;
 }
 
+const stepKinds: ReadonlySet<StageKind> = new Set(['prefill', 'decode', 'mixed']);
+
+/** One kind; or steps of which one is a mixed batch, which holds the other's work. */
+export const alike = (one: StageKind, other: StageKind): boolean =>
+  one === other || ((one === 'mixed' || other === 'mixed') && stepKinds.has(one) && stepKinds.has(other));
+
 /**
  * Decode steps are numbered from 0 after each prefill; a prefill begins the next iteration. A mark around marks of
  * its own kind gives its number to the first of them (foldStages says what becomes of it).
@@ -80,7 +86,7 @@ export function openStage(
 }
 
 function number(stage: OpenStage, outer: OpenStage | null, position: Position): void {
-  const container = outer?.kind === stage.kind ? outer : null;
+  const container = outer && alike(outer.kind, stage.kind) ? outer : null;
   switch (stage.kind) {
     case 'prefill':
       stage.iteration ??= container ? container.iteration : position.iteration + 1;

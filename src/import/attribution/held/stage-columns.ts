@@ -39,7 +39,11 @@ export function stageColumns({ stages, folded, work, names, kinds }: StagesInput
     kind:
       phases.size === 0
         ? ofShape(shapes['kind'], kinds)
-        : worded(kinds, (row) => (phases.has(row + 1) ? other : shapes['kind']![shape[row]!]!)),
+        : worded(kinds, (row) => {
+            if (phases.has(row + 1)) return other;
+            const fields = taken.get(row + 1);
+            return fields ? kinds.indexOf(fields.kind) : shapes['kind']![shape[row]!]!;
+          }),
     raw_name: ofShape(shapes['name'], names),
     step_index: computed((row) => {
       if (phases.has(row + 1)) return Number.NaN;
