@@ -86,8 +86,8 @@ describe('bash', () => {
     },
   );
 
-  test('values: choices, words that help lists, lists with commas, --option=value', () => {
-    const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'speedscope'];
+  test('values: choices, words of own parsers, lists with commas, --option=value', () => {
+    const formats = ['chrome-trace', 'csv', 'openmetrics', 'parquet', 'perfetto', 'speedscope'];
     expect(complete('inferscope export --format ').toSorted()).toEqual(formats);
     // Readline breaks at =, so what is offered stands behind it.
     expect(complete('inferscope export --format=s')).toEqual(['speedscope']);
