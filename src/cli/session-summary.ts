@@ -149,10 +149,6 @@ export async function writeAnalysed(
   switch (analysed.kind) {
     case 'profile':
       return writeReport(analysed.document, path, explain);
-    case 'validate': {
-      const { validateReport } = await import('../report/html/validate/validate.js');
-      return writePage(path, (parts) => validateReport(analysed.document, parts));
-    }
     case 'memory': {
       const { memoryReport } = await import('../report/html/memory/memory.js');
       return writePage(path, (parts) => memoryReport(analysed.document, { ...parts, explain }));
@@ -286,10 +282,6 @@ async function analysedText(
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
     return profileSummary(analysed.document, how);
-  }
-  if (analysed.kind === 'validate') {
-    const { validateText } = await import('../report/terminal/validate.js');
-    return `${validateText(analysed.document, how)}\n  report: ${path}`;
   }
   if (analysed.kind === 'memory') {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');

@@ -9,9 +9,13 @@ import type { Validation, ValidationHistory } from '../model/documents/validate.
 import { InferscopeError } from '../model/errors.js';
 import { stampOf } from '../model/result-names.js';
 import { recordSession } from '../record/record-session.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
+import { viewOf } from '../views/registry.js';
 import { configurationOf, type ConfigurationTyped } from './profile-configuration.js';
+import { writePage } from './report-file.js';
 import { claimNames, resultsFolder, writeResult } from './results-folder.js';
 import { readProfiles } from './validate-read.js';
 
@@ -71,13 +75,13 @@ async function keep(
 }
 
 /**
- * Summary and CSV, named after the time they were made; `html` is where the page belongs.
+ * Summary with details, CSV and page, named after the time they were made.
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writeTexts(made: Document<Validation>, at: Date, folder: string): Promise<ReportFiles> {
   const stamp = stampOf(at);
-  const { validateText } = await import('../report/terminal/validate.js');
-  const text = stripVTControlCharacters(validateText(made, { width: 100 }));
+  const view = await viewOf({ kind: 'validate', document: made });
+  const text = stripVTControlCharacters(terminalView(view, { width: 100, level: 2 }));
   const [summary, csv, html] = claimNames(resultsFolder(folder), [
     `batch-summary-${stamp}.txt`,
     `validation-${stamp}.csv`,
@@ -86,6 +90,7 @@ export async function writeTexts(made: Document<Validation>, at: Date, folder: s
   const files = { summary, csv, html };
   await writeResult(files.summary, `${text}\n`);
   await writeResult(files.csv, validateCsv(made.data));
+  await writePage(files.html, (parts) => pageOfView(view, parts));
   return files;
 }
 

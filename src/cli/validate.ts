@@ -48,24 +48,20 @@ export function define(command: Command): void {
 
 async function run(profiles: string[], typed: Typed): Promise<void> {
   const { validate, validationHistory, writeTexts } = await import('./validate-run.js');
-  const { historyText, validateText } = await import('../report/terminal/validate.js');
+  const { viewOf } = await import('../views/registry.js');
+  const { terminalView } = await import('../render/terminal/view.js');
   const how = { width: terminalWidth() };
   if (typed.history) {
     if (profiles.length > 0) throw both(profiles);
     const made = await validationHistory();
     if (typed.json) printDocument(made);
-    else print(historyText(made, how));
+    else print(terminalView(await viewOf({ kind: 'validate-history', document: made }), how));
     return;
   }
   const document = await validate(profiles, typed);
   const files = await writeTexts(document, new Date(), typed.output);
-  const [{ writePage }, { validateReport }] = await Promise.all([
-    import('./report-file.js'),
-    import('../report/html/validate/validate.js'),
-  ]);
-  await writePage(files.html, (parts) => validateReport(document, parts));
   if (typed.json) printDocument(document);
-  else print(validateText(document, how));
+  else print(terminalView(await viewOf({ kind: 'validate', document }), how));
   // A path a line: no terminal breaks it, and it can be copied.
   talk(['', `session ${document.data.session!.id} kept`, ...Object.values(files)].join('\n  '));
   if (document.data.result !== 'passed') process.exitCode = exitCodeOf.E_CHECK_FAILED;

@@ -15,7 +15,11 @@ export function valueText(value: Value): string {
     if (value.utilization) return formatUtilization(value.figure);
     return value.spread ? formatFigureWithSpread(value.figure) : formatFigure(value.figure);
   }
-  if ('n' in value) return formatQuantity(value.n, value.unit, value.digits);
+  if ('n' in value) {
+    const text = formatQuantity(value.n, value.unit, value.digits);
+    // What rounds to nothing has no sign.
+    return value.signed && value.n > 0 && /[1-9]/.test(text) ? `+${text}` : text;
+  }
   if ('count' in value)
     return value.unit ? `${formatCount(value.count)}${nbsp}${value.unit}` : formatCount(value.count);
   if ('missing' in value) return noValue;

@@ -1,19 +1,7 @@
-import type { MemoryComponent, MemoryProfile } from '../model/documents/memory-profile.js';
+import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import { nbsp, noValue } from './format.js';
 
-/** Components of memory as tables and pages call them. */
-export const componentWords: Readonly<Record<MemoryComponent['component'] | 'total', string>> = {
-  model_weights: 'weights',
-  kv_cache: 'KV cache',
-  activations: 'activations',
-  framework_overhead: 'framework',
-  cuda_graphs: 'CUDA graphs',
-  cuda_context: 'CUDA context',
-  allocator_reserve: 'allocator reserve',
-  other_processes: 'other processes',
-  residual: 'residual',
-  total: 'total',
-};
+export { componentLabels as componentWords } from '../vocabulary/memory-components.js';
 
 /** "vllm 0.32.0"; of a server that ran already also how it was asked. */
 export function engineWords({

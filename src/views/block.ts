@@ -9,8 +9,8 @@ import type { Figure } from '../model/figure.js';
 /** A value that a renderer formats. Plain strings are text; names from files are made harmless by every renderer. */
 export type Value =
   | { figure: Figure; spread?: boolean; utilization?: boolean }
-  /** A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number). */
-  | { n: number; unit: string; digits?: number }
+  /** A number in `unit` as `formatQuantity` takes it ("ms", "B", "tok/s", "ratio", "" for a bare number); `signed`: +4.2 %. */
+  | { n: number; unit: string; digits?: number; signed?: boolean }
   /** A whole number of things. */
   | { count: number; unit?: string }
   /** Words that stand out. `hint` is shown where a medium can show it on demand. */

@@ -1,18 +1,23 @@
 import type { Document } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
+import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
   monitor: MonitorResult;
   results: BenchmarkResults;
+  validate: Validation;
+  'validate-history': ValidationHistory;
 }
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,
+  validate: async () => (await import('./validate.js')).validateView,
+  'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 };
 
 type Kind = keyof DocumentOf;

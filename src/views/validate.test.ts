@@ -1,0 +1,68 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { profileFieldsSchema } from '../analyze/validate/profile-fields.js';
+import { toleranceOf, validateProfiles } from '../analyze/validate/validate.js';
+import { document } from '../model/document.js';
+import { validateVersion } from '../model/documents/validate.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { hostileText } from '../report/test-profile.js';
+import type { Block, Table } from './block.js';
+import { validateView } from './validate.js';
+
+const path = join('test', 'fixtures', 'memory-profiles-h200', 'llama-3.1-8b-bfloat16.json');
+const profile = profileFieldsSchema.parse(JSON.parse(readFileSync(path, 'utf8')));
+const off = structuredClone(profile);
+// 4 GB more activations than the calculator knows of: 1.95 against 5.95.
+off.memory_breakdown.components!.find(({ component }) => component === 'activations')!.bytes += 4e9;
+off.memory_breakdown.total_measured_bytes! += 4e9;
+const made = document('validate', validateVersion, {
+  session: null,
+  ...validateProfiles(
+    [
+      { source: 'right.json', profile },
+      { source: hostileText, profile: off },
+    ],
+    toleranceOf(0.05),
+  ),
+});
+const view = validateView(made);
+const section = (id: string) => view.sections.find((one) => one.id === id)!;
+const isTable = (block: Block): block is Block & Table => block.t === 'table';
+
+test('errors by component and of the total, those above 0 with a sign', () => {
+  const rows = section('errors').blocks.find(isTable)!.rows;
+  const row = (name: string) => rows.find(({ cells }) => rawValue(cells[0]!) === name)!.cells;
+  expect(row('KV cache').map(rawValue)).toEqual(['KV cache', 2, 0, 0, 0, 0, '2/2']);
+  expect(plainText(row('activations')[4]!)).toBe('−67\u00a0%');
+  const signed = plainText({ n: 0.042, unit: 'ratio', signed: true });
+  expect([signed, plainText({ n: 0.000_01, unit: 'ratio', signed: true })]).toEqual([
+    '+4.2\u00a0%',
+    '0.0\u00a0%',
+  ]);
+});
+
+test('profiles, the one beyond the tolerance first, with its reason', () => {
+  const { rows } = section('profiles').blocks.find(isTable)!;
+  expect(rows.map(({ cells }) => plainText(cells.at(-1)!))).toEqual(['beyond', '']);
+  const [bytes] = [rows[0]!.cells[1]!].map(rawValue);
+  expect(bytes).toBe(off.memory_breakdown.total_measured_bytes);
+  const text = terminalView(view, { width: 80 }).replaceAll(/\s+/g, ' ');
+  expect(text).toContain('activations: 1.95 GB against 5.95 GB measured (−67 %)');
+});
+
+test.each([
+  [1, 80],
+  [2, 80],
+  [2, 120],
+] as const)('level %i fits %i columns', (level, width) => {
+  const lines = terminalView(view, { width, level }).split('\n');
+  expect(lines.filter((line) => [...line].length > width)).toEqual([]);
+  if (level === 1) expect(lines.length).toBeLessThanOrEqual(30);
+});
+
+test('names of files cannot do anything on a page', () => {
+  expect(pageOfView(view, { clientScript: '' })).not.toContain(`>${hostileText}`);
+});

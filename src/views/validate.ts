@@ -1,0 +1,281 @@
+import type { Document } from '../model/document.js';
+import type { ErrorSummary, ValidatedProfile, Validation } from '../model/documents/validate.js';
+import { componentLabels } from '../vocabulary/memory-components.js';
+import type { Block, Column, Section, Text, View } from './block.js';
+
+/** Memory that the calculator estimates against memory that was measured. */
+export function validateView(document: Document<Validation>): View {
+  const { data } = document;
+  const { length } = data.profiles;
+  return {
+    command: 'validate',
+    title: `calculator against ${length} measured profile${length === 1 ? '' : 's'}`,
+    document,
+    session: data.session ?? { id: null, started_at: '' },
+    lead: [
+      { t: 'text', text: verdict(data) },
+      { t: 'issues', issues: document.issues },
+    ],
+    sections: [
+      ...(data.counts.compared > 0 ? [errorSection(data), profileSection(data)] : []),
+      ...(data.counts.rejected + data.counts.skipped > 0 ? [otherSection(data)] : []),
+      ...(data.counts.compared > 0 ? [recommendationSection(data)] : []),
+    ],
+  };
+}
+
+const results: Readonly<Record<Validation['result'], Text>> = {
+  passed: { text: 'passed', tone: 'strong' },
+  failed: { text: 'failed', tone: 'fault' },
+  nothing_compared: { text: 'nothing compared', tone: 'fault' },
+};
+
+function verdict({ result, counts, tolerance }: Validation): Text {
+  const { compared, rejected, skipped, within } = counts;
+  return [
+    results[result],
+    `: ${within} of ${compared} totals within `,
+    { n: tolerance, unit: 'ratio' },
+    ...(rejected > 0 ? [`; ${rejected} rejected as implausible`] : []),
+    ...(skipped > 0 ? [`; ${skipped} not comparable`] : []),
+  ] as Text;
+}
+
+/** +4.2 %: the calculator says too much. */
+export const signedShare = (n: number | null): Text =>
+  n === null ? { missing: 'nothing was measured' } : { n, unit: 'ratio', signed: true };
+
+const errorColumns: readonly Column[] = [
+  { id: 'profiles', head: 'n', numeric: true },
+  { id: 'mean_share', head: 'mean', numeric: true },
+  { id: 'mean_absolute_share', head: 'mean |e|', numeric: true },
+  { id: 'worst_share', head: 'worst', numeric: true },
+  { id: 'mean_absolute_bytes', head: 'mean |B|', numeric: true },
+  { id: 'within', head: 'within', numeric: true },
+];
+
+const errorCells = (row: ErrorSummary): Text[] => [
+  { count: row.profiles },
+  signedShare(row.mean_share),
+  row.mean_absolute_share === null
+    ? { missing: 'nothing was measured' }
+    : { n: row.mean_absolute_share, unit: 'ratio' },
+  signedShare(row.worst_share),
+  { n: row.mean_absolute_bytes, unit: 'B' },
+  `${row.within}/${row.profiles}`,
+];
+
+const groupLabels: Readonly<Record<Validation['groups'][number]['by'], string>> = {
+  family: 'family',
+  dtype: 'dtype',
+  tensor_parallel_size: 'tensor parallel',
+  engine: 'engine',
+  quantization: 'quantisation',
+};
+
+function errorSection(data: Validation): Section {
+  const { share, bytes } = data.component_tolerance;
+  return {
+    id: 'errors',
+    title: 'Errors by component',
+    blocks: [
+      {
+        t: 'text',
+        level: 2,
+        text: [
+          'Estimated − measured, as a share of the measured. Within: ',
+          { n: data.tolerance, unit: 'ratio' },
+          ' of the total, ',
+          { n: share, unit: 'ratio' },
+          ' or ',
+          { n: bytes, unit: 'B' },
+          ' of a component.',
+        ],
+      },
+      {
+        t: 'table',
+        title: 'Estimated − measured, as a share of the measured',
+        columns: [{ id: 'component', head: 'component' }, ...errorColumns],
+        rows: [
+          ...data.components.map((row) => ({ cells: [componentLabels[row.component], ...errorCells(row)] })),
+          { cells: [componentLabels.total, ...errorCells(data.total)] },
+        ],
+      },
+      {
+        t: 'table',
+        level: 2,
+        title: 'The total, by what the profiles differ in',
+        columns: [{ id: 'by', head: 'total by' }, { id: 'value', head: '', wraps: true }, ...errorColumns],
+        rows: data.groups.map((row) => ({ cells: [groupLabels[row.by], row.value, ...errorCells(row)] })),
+      },
+      ...notMeasured(data.profiles),
+    ],
+  };
+}
+
+/** Components that only a formula gave, in how many compared profiles: they are in no error. */
+function notMeasured(profiles: readonly ValidatedProfile[]): Block[] {
+  const counts = new Map<ValidatedProfile['not_measured'][number], number>();
+  for (const { status, not_measured: own } of profiles)
+    if (status === 'compared') for (const one of own) counts.set(one, (counts.get(one) ?? 0) + 1);
+  if (counts.size === 0) return [];
+  const words = [...counts].map(([one, count]) => `${componentLabels[one]} in ${count}`).join(', ');
+  const text = `${words}: only a formula gave it, so there is nothing to compare`;
+  return [{ t: 'facts', level: 2, items: [{ name: 'not measured', text }] }];
+}
+
+/** "llama-3.1-8b bfloat16, batch 16, 1024 + 32" */
+function runLabel(profile: ValidatedProfile): string {
+  const { model, dtype, batch_size, input_len, output_len, tensor_parallel_size: tp, quantization } = profile;
+  const format = [dtype, quantization].filter((one) => one !== null).join(' ');
+  return `${model} ${format}, batch ${batch_size}, ${input_len} + ${output_len}${tp > 1 ? `, ${tp} GPUs` : ''}`;
+}
+
+/** Sentences for as many as are read; the CSV has one for each. */
+const explained = 10;
+/** Of what the summary lists, the first. */
+const first = 1;
+
+function profileSection({ profiles }: Validation): Section {
+  const compared = profiles.flatMap((profile) => {
+    const { total } = profile;
+    return total === null ? [] : [{ profile, total, label: runLabel(profile) }];
+  });
+  const manyGpus = new Set(compared.map(({ profile }) => profile.gpu)).size > 1;
+  const beyond = compared.flatMap(({ profile, total, label }) => {
+    const text = total.within ? componentsBeyond(profile) : (profile.explanation ?? []);
+    return total.within && profile.components.every(({ within }) => within) ? [] : [{ name: label, text }];
+  });
+  return {
+    id: 'profiles',
+    title: 'Profiles, worst first',
+    blocks: [
+      {
+        t: 'table',
+        title: manyGpus ? 'Totals' : `Totals; ${compared[0]?.profile.gpu ?? 'GPU not known'}`,
+        columns: [
+          { id: 'run', head: 'run', wraps: true },
+          ...(manyGpus ? [{ id: 'gpu', head: 'GPU', drop: 0 }] : []),
+          { id: 'measured_bytes', head: 'measured', numeric: true },
+          { id: 'estimated_bytes', head: 'estimated', numeric: true },
+          { id: 'error_share', head: 'error', numeric: true },
+          { id: 'total', head: '' },
+        ],
+        rows: compared.map(({ profile, total, label }) => ({
+          cells: [
+            label,
+            ...(manyGpus ? [profile.gpu ?? { missing: 'not in the profile' }] : []),
+            { n: total.measured_bytes, unit: 'B' },
+            { n: total.estimated_bytes, unit: 'B' },
+            signedShare(total.error_share),
+            total.within ? '' : { text: 'beyond', tone: 'fault' },
+          ],
+        })),
+        brief: 3,
+      },
+      { t: 'heading', level: 2, text: 'Beyond the tolerance' },
+      ...listed(beyond),
+      {
+        t: 'fold',
+        level: 2,
+        title: 'What makes most of the error',
+        blocks: [
+          {
+            t: 'notes',
+            items: compared
+              .slice(0, explained)
+              .flatMap(({ profile: { explanation }, label }) =>
+                explanation === null ? [] : [[{ text: label, tone: 'strong' }, `: ${explanation}`] as Text],
+              ),
+          },
+        ],
+      },
+      ...listed(
+        compared.flatMap(({ profile: { source, reasons } }) =>
+          reasons.length > 0 ? [{ name: source, text: reasons.join(' ') }] : [],
+        ),
+        'note ',
+      ),
+    ],
+  };
+}
+
+const componentsBeyond = ({ components }: ValidatedProfile): Text =>
+  components
+    .filter(({ within }) => !within)
+    .flatMap(({ component, error_bytes, error_share }, index) => [
+      `${index === 0 ? '' : ', '}${componentLabels[component]} `,
+      { n: error_bytes, unit: 'B', signed: true },
+      ...(error_share === null ? [] : [' (', { n: error_share, unit: 'ratio', signed: true }, ')']),
+    ]) as Text;
+
+/** The first of them in every summary, all where details were asked for. */
+function listed(items: readonly { name: string; text: Text }[], before = ''): Block[] {
+  const notes = items.map(
+    ({ name, text }): Text => [before, { text: name, tone: 'strong' }, ': ', ...[text].flat()] as Text,
+  );
+  return [notes.slice(0, first), notes.slice(first)].flatMap((some, index): Block[] =>
+    some.length === 0 ? [] : [{ t: 'notes', items: some, ...(index === 1 ? { level: 2 } : {}) }],
+  );
+}
+
+const otherSection = ({ profiles, counts }: Validation): Section => ({
+  id: 'rejected',
+  // Where anything was compared, the verdict counts them.
+  level: counts.compared > 0 ? 2 : 1,
+  title: 'Rejected and not comparable',
+  blocks: (['rejected', 'skipped'] as const).flatMap((status) =>
+    listed(
+      profiles
+        .filter((profile) => profile.status === status)
+        .map((profile) => ({
+          name: profile.source,
+          text: `${runLabel(profile)}. ${profile.reasons.join(' ')}`,
+        })),
+      `${status} `,
+    ),
+  ),
+});
+
+function recommendationSection({ recommendations }: Validation): Section {
+  const section = { id: 'recommendations', title: 'Recommendations' };
+  if (recommendations.length === 0) {
+    const text = 'none: no constant of the calculator is off by more than these profiles scatter';
+    return { ...section, level: 2, blocks: [{ t: 'text', text }] };
+  }
+  return {
+    ...section,
+    blocks: [
+      {
+        t: 'table',
+        title:
+          'Constants in src/llm/memory-constants.ts that are off, and the median of what would have been right in each profile',
+        columns: [
+          { id: 'constant', head: 'constant', wraps: true },
+          { id: 'current', head: 'now', numeric: true },
+          { id: 'fitted', head: 'fits', numeric: true },
+          { id: 'spread', head: 'spread', numeric: true, drop: 1 },
+          { id: 'profiles', head: 'profiles', numeric: true },
+          { id: 'models', head: 'models', numeric: true, drop: 0 },
+          { id: 'error_before_bytes', head: 'mean error', numeric: true },
+          { id: 'error_after_bytes', head: 'with it', numeric: true },
+        ],
+        rows: recommendations.map((one) => {
+          const value = (n: number) => ({ n, unit: one.unit === 'bytes' ? 'B' : '' });
+          return {
+            cells: [
+              one.constant,
+              value(one.current),
+              value(one.fitted),
+              [value(one.spread[0]), ' to ', value(one.spread[1])],
+              { count: one.profiles },
+              { count: one.models },
+              { n: one.error_before_bytes, unit: 'B' },
+              { n: one.error_after_bytes, unit: 'B' },
+            ],
+          };
+        }),
+      },
+    ],
+  };
+}
