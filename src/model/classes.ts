@@ -6,6 +6,8 @@ export const opClasses = [
   'elementwise',
   'copy',
   'embedding',
+  /** Of a mixture of experts: choosing experts, sorting tokens by them, summing what they return. */
+  'moe_routing',
   'sampling',
   'communication',
   'quantization',

@@ -7,6 +7,7 @@ export const classNames: Record<OpClass, string> = {
   elementwise: 'elementwise',
   copy: 'copy',
   embedding: 'embedding',
+  moe_routing: 'MoE routing',
   sampling: 'sampling',
   communication: 'communication',
   quantization: 'quantisation',

@@ -12,6 +12,7 @@ export const classColors: Record<OpClass, string> = {
   elementwise: '#cc79a7',
   copy: '#56b4e9',
   embedding: '#eecc00',
+  moe_routing: '#6084fc',
   sampling: '#d55e00',
   communication: '#4433ee',
   quantization: '#aa2233',

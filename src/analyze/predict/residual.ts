@@ -12,6 +12,7 @@ const causeOfClass: Partial<Record<OpClass, Cause>> = {
   elementwise: 'unfused-elementwise',
   copy: 'unfused-elementwise',
   embedding: 'unfused-elementwise',
+  moe_routing: 'unfused-elementwise',
   sampling: 'sampling',
 };
 
@@ -28,7 +29,8 @@ const causeOfIdle: Record<string, Cause> = {
 
 const words: Record<Cause, string> = {
   'launch-bound': 'the device waited for launches, beyond what was predicted',
-  'unfused-elementwise': 'norms, activations, rotations and copies took longer than predicted',
+  'unfused-elementwise':
+    'norms, activations, rotations, expert routing and copies took longer than predicted',
   attention: 'attention took longer than predicted',
   gemm: 'matrix products took longer than predicted',
   sampling: 'sampling took longer than predicted',

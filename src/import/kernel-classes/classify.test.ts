@@ -121,7 +121,7 @@ test.each([
   ['_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi256ELi16ELb0ELb0ELb1ELi1EEEvPT0_', 'norm', null, null],
   ['void vllm::rotary_embedding_kernel<c10::Half, true>(x)', 'elementwise', null, null],
   ['void vllm::reshape_and_cache_kernel<__half, __half, (vllm::Fp8KVCacheDataType)0>(x)', 'copy', null, null],
-  ['void vllm::moe::moe_align_block_size_kernel<int>(x)', 'sampling', null, null],
+  ['void vllm::moe::moe_align_block_size_kernel<int>(x)', 'moe_routing', null, null],
   ['ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)', 'communication', null, null],
   ['void vllm::cross_device_reduce_2stage<__half, 4>(x)', 'communication', null, null],
   [

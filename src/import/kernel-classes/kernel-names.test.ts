@@ -50,7 +50,7 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
     ],
     [
       'void moe::dev::finalize::finalizeKernelVecLoad<moe::dev::finalize::KernelParams<cutlass::bfloat16_t, cutlass::bfloat16_t, 4, true> >(moe::dev::finalize::KernelParams<cutlass::bfloat16_t, cutlass::bfloat16_t, 4, true>)',
-      'sampling',
+      'moe_routing',
     ],
     [
       'void moe::dev::convertsf::convertSfKernel<moe::dev::convertsf::KernelParams<cutlass::bfloat16_t>>',
@@ -99,11 +99,11 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
     ],
     [
       'void moe::dev::routing::routingCustom::routingIndicesClusterKernel<moe::dev::routing::routingCustom::KernelParams<__nv_b',
-      'sampling',
+      'moe_routing',
     ],
     [
       'void moe::dev::finalize::finalizeKernel<moe::dev::finalize::KernelParams<cutlass::bfloat16_t, float, 2, true> >(moe::dev',
-      'sampling',
+      'moe_routing',
     ],
     [
       'kernel_cutlass_kernel_flashinferquantizationkernelsmxfp8_quantizeMXFP8QuantizeSwizzledKernel_object_at__tensorptrbf16gme',
@@ -173,7 +173,7 @@ const seen: Record<string, readonly [name: string, opClass: OpClass][]> = {
   // AITER and Composable Kernel on MI300X.
   AITER: [
     ['_ZN5aiter52fmoe_bf16_blockscaleFp8_g1u1_novs_silu_1tg_ps_32x256E', 'gemm'],
-    ['_ZN7ck_tile6kentryILi1ENS_16MoeSortingKernelINS_16MoeSortingProblemEEEEEvNT0_5KargsE', 'sampling'],
+    ['_ZN7ck_tile6kentryILi1ENS_16MoeSortingKernelINS_16MoeSortingProblemEEEEEvNT0_5KargsE', 'moe_routing'],
     ['moe_smooth_per_token_scaled_quant_kernel_v1', 'quantization'],
     [
       '_ZN5aiter24add_rmsnorm_quant_kernelIDF16bDF16bLi64ELi8ELb0ELb0ELb1ELi1EEEvPT0_PT_PfS4_S4_S4_diiiiiiib',

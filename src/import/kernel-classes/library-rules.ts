@@ -20,7 +20,7 @@ const functionRules: readonly KernelClassRule[] = [
   },
   {
     pattern: /moe::dev::(?:routing|finalize)|routing(?:Indices|Main)\w*Kernel|finalizeKernel(?:VecLoad)?\b/,
-    class: 'sampling',
+    class: 'moe_routing',
     family: 'TensorRT-LLM mixture of experts: routing and weighted sum',
     sample:
       'void moe::dev::routing::routingDeepSeek::routingMainKernel<moe::dev::routing::routingDeepSeek::KernelParams>',
@@ -144,9 +144,9 @@ export const libraryRules: readonly KernelClassRule[] = [
   },
   {
     pattern:
-      /moe_align|topkGating|topk_gating|moe_sum|moe_permute|moe_unpermute|expandInputRows|finalizeMoeRouting|moe_sort|MoeSorting|grouped_topk|topk_softmax|moe::.*(?:permute|routing)|computeExpert|moe_fused_gate|biased_grouped/i,
-    class: 'sampling',
-    family: 'mixture-of-experts routing: choice of experts, a top-k like that of tokens',
+      /moe_align|topkGating|topk_gating|moe_sum|moe_permute|moe_unpermute|expandInputRows|finalizeMoeRouting|moe_sort|MoeSorting|grouped_topk|topk_softmax|moe::.*(?:permute|routing)|computeExpert|moe_fused_gate|biased_grouped|_finalize_matmul_scatter|_reduce_grouped/i,
+    class: 'moe_routing',
+    family: 'mixture-of-experts routing: vLLM, SGLang, TensorRT-LLM, AITER',
     sample:
       'void vllm::moe::topkGatingSoftmax<4, 64, 4, 16, int>(float const*, bool const*, float*, int, int*, int*, int, int, int)',
   },
