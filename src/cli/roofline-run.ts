@@ -8,10 +8,11 @@ import { detectCpu } from '../hardware/cpu.js';
 import { document, type Document, type Issue } from '../model/document.js';
 import { type RooflineData, rooflineVersion } from '../model/documents/roofline.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
-import { rooflineSummary } from '../report/terminal/roofline.js';
+import { terminalView } from '../render/terminal/view.js';
 import { ensureWritable, type Home } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { openSession } from '../session/open.js';
+import { rooflineView } from '../views/roofline.js';
 import { interruptible } from './interrupt.js';
 import { print, printDocument, talk, terminalWidth } from './output.js';
 import { reportPath } from './report-file.js';
@@ -35,7 +36,7 @@ export async function runRoofline(options: RooflineCommandOptions): Promise<void
     })
     .finally(progress.end);
   if (options.json) printDocument(made);
-  else print(rooflineSummary(made, { width: terminalWidth() }));
+  else print(terminalView(rooflineView(made), { width: terminalWidth() }));
   if (stopped) process.exitCode = exitCodeOf.E_INTERRUPTED;
 }
 

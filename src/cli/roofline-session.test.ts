@@ -11,7 +11,8 @@ import { homeFolders } from '../session/home.js';
 import { openSession } from '../session/open.js';
 import { testFolder } from '../session/test-folder.js';
 import { analyzeSession, documentsOf } from './session-summary.js';
-import { rooflineReport } from '../report/html/roofline/roofline.js';
+import { pageOfView } from '../render/html/view.js';
+import { viewOf } from '../views/registry.js';
 import { keepRooflineSession, openRooflineSession } from './roofline-session.js';
 
 test('every case is a row, the sensors are beside it, and the roofline is what analyses read', async () => {
@@ -64,8 +65,8 @@ test('every case is a row, the sensors are beside it, and the roofline is what a
     { schema: 'inferscope/roofline/1.1', data: { roofline: null, gpu: handGpuRoofline() } },
   ]);
   if (analysed.kind !== 'roofline') throw new Error(analysed.kind);
-  const page = rooflineReport(analysed.document, analysed.session, { clientScript: '' });
-  for (const text of ['NVIDIA H200', '800&nbsp;TFLOP/s', 'sw_power_cap', 'All-reduce over 2 GPUs'])
+  const page = pageOfView(await viewOf(analysed), { clientScript: '' });
+  for (const text of ['NVIDIA H200', '800&nbsp;TFLOP/s', 'sw power cap', 'All-reduce over 2 GPUs', opened.id])
     expect(page.replaceAll('\u00a0', '&nbsp;')).toContain(text);
   const database = await opened.connect();
   const rows = await database.query(

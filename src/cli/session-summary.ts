@@ -165,10 +165,6 @@ export async function writeAnalysed(
       const { kernelsReport } = await import('../report/html/kernels/kernels.js');
       return writePage(path, (parts) => kernelsReport(analysed.document, parts));
     }
-    case 'roofline': {
-      const { rooflineReport } = await import('../report/html/roofline/roofline.js');
-      return writePage(path, (parts) => rooflineReport(analysed.document, analysed.session, parts));
-    }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
       return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
@@ -298,10 +294,6 @@ async function analysedText(
   if (analysed.kind === 'kernels') {
     const { kernelsText } = await import('../report/terminal/kernels.js');
     return `${kernelsText(analysed.document, how.width)}\n  report: ${path}`;
-  }
-  if (analysed.kind === 'roofline') {
-    const { rooflineSummary } = await import('../report/terminal/roofline.js');
-    return `${rooflineSummary(analysed.document, how)}\n  report: ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

@@ -1,6 +1,7 @@
 import type { Document } from '../model/document.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
+import type { RooflineData } from '../model/documents/roofline.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
 
@@ -8,6 +9,7 @@ import type { View } from './block.js';
 interface DocumentOf {
   monitor: MonitorResult;
   results: BenchmarkResults;
+  roofline: RooflineData;
   validate: Validation;
   'validate-history': ValidationHistory;
 }
@@ -16,19 +18,27 @@ interface DocumentOf {
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,
+  roofline: async () => (await import('./roofline.js')).rooflineView,
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 };
 
 type Kind = keyof DocumentOf;
-type Shown = { [K in Kind]: { kind: K; document: Document<DocumentOf[K]> } }[Kind];
+type Shown = {
+  [K in Kind]: {
+    kind: K;
+    document: Document<DocumentOf[K]>;
+    /** Of documents that do not name theirs. */
+    session?: View['session'];
+  };
+}[Kind];
 
 /** Whether there is a view; other kinds have pages of their own until they are moved here. */
 export const hasView = <A extends { kind: string }>(analysed: A): analysed is Extract<A, { kind: Kind }> =>
   analysed.kind in views;
 
 /** How a document looks. */
-export async function viewOf({ kind, document }: Shown): Promise<View> {
+export async function viewOf({ kind, document, session }: Shown): Promise<View> {
   const view = (await views[kind]()) as (document: Document<unknown>) => View;
-  return view(document);
+  return { ...view(document), ...(session && { session }) };
 }

@@ -1,12 +1,9 @@
 import { stripVTControlCharacters } from 'node:util';
 import { describe, expect, it } from 'vitest';
-import { document } from '../../model/document.js';
 import { figure } from '../../model/figure.js';
 import { testExplain } from '../test-explain.js';
 import { bareProfile, hostileProfile, testProfile } from '../test-profile.js';
-import { testRoofline } from '../test-roofline.js';
 import { profileSummary } from './profile.js';
-import { rooflineSummary } from './roofline.js';
 import { textTable } from './table.js';
 import { hanging, textBar, textWidth, wrap } from './text.js';
 
@@ -77,17 +74,6 @@ describe('profile summary', () => {
       'missing: prefill MFU, prefill MBU, decode MFU, decode MBU: no roofline was measured on this machine',
     );
   });
-});
-
-it('roofline summary keeps to 80 columns and names level and ridge', () => {
-  const made = document('roofline', '1.0', { roofline: testRoofline(), cached: true, age_s: 7300 });
-  const text = stripVTControlCharacters(rooflineSummary(made, { width: 80 }));
-  for (const line of text.split('\n')) expect(textWidth(line), line).toBeLessThanOrEqual(80);
-  expect(text).toMatch(/measured 2\s+hours ago/);
-  expect(text).toMatch(/float32 +208 GFLOP\/s/);
-  expect(text).toMatch(/1\.00 GiB {2}DRAM +12\.9 GB\/s/);
-  // 208 GFLOP/s / 12.9 GB/s by hand.
-  expect(text).toContain('16.1 FLOP/byte');
 });
 
 describe('text', () => {

@@ -1,0 +1,288 @@
+import type { Collectives, GpuRoofline, MeasuredGpu } from '../model/documents/gpu-roofline.js';
+import type { Block, Column, Section, Table, Text } from './block.js';
+
+/** A section per GPU measured as a whole, one for those that are compared with it, what joins them, and the search. */
+export function gpuSections({ gpus, collectives }: GpuRoofline): Section[] {
+  const full = gpus.filter(({ scope }) => scope === 'full');
+  const compared = gpus.filter(({ scope }) => scope === 'compared');
+  return [
+    ...full.map((gpu): Section => ({
+      id: `cuda-${gpu.index}`,
+      title: `cuda:${gpu.index} · ${gpu.name}`,
+      blocks: [{ t: 'text', text: traits(gpu) }, ...tables(gpu), gpuFacts(gpu), ...methods(gpu)],
+    })),
+    ...(compared.length > 0 ? [comparedSection(compared, full)] : []),
+    ...(collectives ? [collectivesSection(collectives)] : []),
+    ...(gpus.some(({ tried }) => tried.length > 0) ? [searchSection(gpus)] : []),
+  ];
+}
+
+const quantity = (n: number | null, unit: string, before = '', digits?: number): Text[] =>
+  n === null ? [] : [[before, { n, unit, ...(digits === undefined ? {} : { digits }) }] as Text];
+
+const joined = (texts: readonly Text[], between = ' · '): Text =>
+  texts.flatMap((text, index) => [index === 0 ? '' : between, ...[text].flat()]) as Text;
+
+const traits = ({ sm_count, memory_bytes, l2_bytes, power_limit_w }: MeasuredGpu): Text =>
+  joined([
+    ...(sm_count === null ? [] : [{ count: sm_count, unit: 'SMs' }]),
+    ...quantity(memory_bytes, 'B'),
+    ...quantity(l2_bytes, 'B', 'L2 '),
+    ...quantity(power_limit_w, 'W', 'limit '),
+  ]);
+
+type Measured = MeasuredGpu['compute'][number] | MeasuredGpu['bandwidth'][number];
+
+/** Marks what was measured while something kept the clocks low; the column and the issues say what. */
+const marked = (name: string, { throttled_by }: Pick<Measured, 'throttled_by'>): string =>
+  throttled_by.length > 0 ? `${name}*` : name;
+
+const rateColumns = (rate: string): Column[] => [
+  { id: 'rate', head: rate, numeric: true },
+  { id: 'sheet', head: 'data sheet', numeric: true, drop: 2 },
+  { id: 'of_sheet', head: 'of sheet', numeric: true },
+  { id: 'sd_share', head: 'sd', numeric: true },
+  { id: 'runs', head: 'runs', numeric: true, drop: 1 },
+];
+const rateCells = (one: Measured, rate: Text): Text[] => [
+  rate,
+  { figure: one.sheet },
+  { figure: one.of_sheet },
+  { n: one.sd_share, unit: 'ratio' },
+  { count: one.runs },
+];
+
+const clockColumns: readonly Column[] = [
+  { id: 'sm_clock_mhz', head: 'MHz', numeric: true },
+  { id: 'power_w', head: 'W', numeric: true },
+  { id: 'throttled_by', head: 'throttled by', drop: 0 },
+];
+const clockCells = ({ sm_clock_mhz: mhz, power_w: watts, throttled_by }: Measured): Text[] => [
+  mhz === null ? { missing: 'no sample fell into it' } : { count: mhz },
+  watts === null ? { missing: 'no sample fell into it' } : { count: watts },
+  throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
+];
+
+const size = ({ m, n, k }: { m: number; n: number; k: number }): string =>
+  m === n && n === k ? `${m}³` : `${m}×${n}×${k}`;
+
+function tables({ index, compute, bandwidth }: MeasuredGpu): Block[] {
+  const computeTable: Table = {
+    t: 'table',
+    title: `Peak dense FLOP/s of cuda:${index}`,
+    columns: [
+      { id: 'dtype', head: 'compute peak' },
+      ...rateColumns('FLOP/s'),
+      { id: 'ridge_flop_per_byte', head: 'ridge', numeric: true },
+      ...clockColumns,
+      { id: 'size', head: 'M×N×K', wraps: true },
+    ],
+    rows: compute.map((peak) => ({
+      cells: [
+        marked(peak.dtype, peak),
+        ...rateCells(peak, { n: peak.flops_per_s, unit: 'FLOP/s' }),
+        peak.ridge_flop_per_byte === null
+          ? { missing: 'the bandwidth of the memory was not measured' }
+          : { n: peak.ridge_flop_per_byte, unit: '' },
+        ...clockCells(peak),
+        size(peak),
+      ],
+    })),
+  };
+  const bandwidthTable: Table = {
+    t: 'table',
+    title: `Memory bandwidth of cuda:${index}`,
+    columns: [
+      { id: 'pattern', head: 'memory' },
+      ...rateColumns('B/s'),
+      ...clockColumns,
+      { id: 'array_bytes', head: 'arrays of', numeric: true },
+    ],
+    rows: bandwidth.map((one) => ({
+      cells: [
+        marked(one.pattern, one),
+        ...rateCells(one, { n: one.bytes_per_s, unit: 'B/s' }),
+        ...clockCells(one),
+        { n: one.array_bytes, unit: 'B' },
+      ],
+    })),
+  };
+  return [computeTable, bandwidthTable].filter(({ rows }) => rows.length > 0);
+}
+
+/** Times of empty kernels, by what they are from and to. */
+const latencies = ({ launch, launch_device, launch_round_trip, graph_node }: MeasuredGpu) =>
+  [
+    { name: 'launch', what: 'of host time', of: launch },
+    { name: 'launch', what: 'from kernel to kernel', of: launch_device },
+    { name: 'launch', what: 'until the host knows its end', of: launch_round_trip },
+    { name: 'graph node', what: 'from kernel to kernel', of: graph_node },
+  ].flatMap(({ of, ...rest }) => (of === null ? [] : [{ ...rest, of }]));
+
+function gpuFacts(gpu: MeasuredGpu): Block {
+  const { l2, host_links, sheet } = gpu;
+  const times = (name: string): Text[] =>
+    latencies(gpu)
+      .filter((one) => one.name === name)
+      .map(({ of, what }) => [{ n: of.ns, unit: 'ns' }, ` ${what}`]);
+  const links = host_links.map((link): Text => [
+    `${link.direction.replaceAll('-', ' ')} ${link.pinned ? 'pinned' : 'pageable'} `,
+    { n: link.bytes_per_s, unit: 'B/s' },
+    ...(link.of_sheet.value === null ? [] : [' (', { figure: link.of_sheet }, ' of its link)']),
+  ]);
+  const arrays: Text[] =
+    l2 === null
+      ? []
+      : [['read ', { n: l2.bytes_per_s, unit: 'B/s' }, ' (array of ', { n: l2.array_bytes, unit: 'B' }, ')']];
+  return {
+    t: 'facts',
+    items: [
+      ...[
+        { name: 'L2', texts: arrays },
+        { name: 'launch', texts: times('launch') },
+        { name: 'graph node', texts: times('graph node') },
+        { name: 'host link', texts: links },
+      ].flatMap(({ name, texts }) => (texts.length > 0 ? [{ name, text: joined(texts) }] : [])),
+      { name: 'data sheet', text: sheet ?? 'none is known of this name: no shares of it' },
+    ],
+  };
+}
+
+const clocks: Record<string, string> = {
+  events: 'between two events of the device',
+  graph: 'replays of a graph of many',
+  host: 'a clock of the CPU',
+};
+
+const methods = (gpu: MeasuredGpu): Block[] =>
+  latencies(gpu).length === 0
+    ? []
+    : [
+        {
+          t: 'fold',
+          level: 3,
+          title: 'How launches were timed',
+          blocks: [
+            {
+              t: 'facts',
+              items: latencies(gpu).map(({ name, what, of }) => ({
+                name: `${name}: ${what}`,
+                text: `${of.method} (${clocks[of.method]})`,
+              })),
+            },
+          ],
+        },
+      ];
+
+/** GPUs like one that was measured as a whole: how their rates compare. */
+function comparedSection(gpus: readonly MeasuredGpu[], full: readonly MeasuredGpu[]): Section {
+  const rates = ({ compute, bandwidth }: MeasuredGpu) => [
+    ...compute.map((one) => ({ what: one.dtype, one })),
+    ...bandwidth.map((one) => ({ what: one.pattern, one })),
+  ];
+  const items = gpus.map((gpu) => {
+    const like = full.find(({ name }) => name === gpu.name);
+    const shares = rates(gpu).map(({ what, one }): Text => {
+      const first = like && rates(like).find((other) => other.one.case === one.case)?.one;
+      return [
+        `${what} `,
+        first
+          ? { n: first.median_ns / one.median_ns, unit: 'ratio' }
+          : { missing: 'no such case was measured on a GPU of this name' },
+        marked('', one),
+      ];
+    });
+    return {
+      name: `cuda:${gpu.index}`,
+      text: [`${gpu.name}, of cuda:${like?.index ?? 0}: `, ...[joined(shares)].flat()] as Text,
+    };
+  });
+  return {
+    id: 'compared',
+    title: 'Other GPUs of the same name',
+    blocks: [
+      { t: 'facts', items },
+      ...gpus.map((gpu): Block => ({
+        t: 'fold',
+        level: 2,
+        title: `cuda:${gpu.index} · ${gpu.name}`,
+        blocks: tables(gpu),
+      })),
+    ],
+  };
+}
+
+const collectivesSection = ({ ranks, points, of_sheet }: Collectives): Section => ({
+  id: 'collectives',
+  title: `All-reduce over ${ranks} GPUs`,
+  blocks: [
+    {
+      t: 'table',
+      title: 'By size',
+      columns: [
+        { id: 'bytes', head: 'size', numeric: true },
+        { id: 'median_ns', head: 'time', numeric: true },
+        { id: 'algorithm_bytes_per_s', head: 'algorithm', numeric: true },
+        { id: 'bus_bytes_per_s', head: 'bus', numeric: true },
+        { id: 'sd_share', head: 'sd', numeric: true },
+        { id: 'throttled_by', head: 'throttled by' },
+      ],
+      // The largest sizes come last, and are the rates that count.
+      rows: points.map((point, index) => ({
+        level: points.length - index <= most ? 1 : 2,
+        cells: [
+          { n: point.bytes, unit: 'B' },
+          { n: point.median_ns, unit: 'ns' },
+          { n: point.algorithm_bytes_per_s, unit: 'B/s' },
+          { n: point.bus_bytes_per_s, unit: 'B/s' },
+          { n: point.sd_share, unit: 'ratio' },
+          point.throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
+        ],
+      })),
+    },
+    {
+      t: 'text',
+      text: [
+        'bus = algorithm × 2(n − 1)/n',
+        ...(of_sheet.value === null
+          ? []
+          : ['; the fastest is ', { figure: of_sheet }, ' of one direction of the link in the data sheet']),
+      ] as Text,
+    },
+  ],
+});
+/** Sizes of collectives in a summary. */
+const most = 4;
+
+const searchSection = (gpus: readonly MeasuredGpu[]): Section => ({
+  id: 'search',
+  title: 'Sizes tried',
+  level: 3,
+  blocks: [
+    {
+      t: 'table',
+      title: 'Every matrix product of the search',
+      filter: true,
+      columns: [
+        { id: 'gpu', head: 'GPU' },
+        { id: 'dtype', head: 'dtype' },
+        { id: 'size', head: 'M×N×K' },
+        { id: 'flops_per_s', head: 'FLOP/s', numeric: true },
+        { id: 'outcome', head: 'outcome' },
+      ],
+      rows: gpus.flatMap(({ index, tried }) =>
+        tried.map((one) => ({
+          cells: [
+            `cuda:${index}`,
+            one.dtype,
+            `${one.m}×${one.n}×${one.k}`,
+            one.flops_per_s === null
+              ? { missing: one.outcome.replaceAll('_', ' ') }
+              : { n: one.flops_per_s, unit: 'FLOP/s' },
+            one.outcome.replaceAll('_', ' '),
+          ],
+        })),
+      ),
+    },
+  ],
+});
