@@ -20,16 +20,16 @@ export async function kernelsCommand(names: readonly KernelName[], typed: Kernel
   );
   const { analyzeKernels } = await import('../analyze/kernels/kernels.js');
   const { kernelFiles } = await import('../export/kernel-files.js');
-  const { kernelsReport } = await import('../report/html/kernels/kernels.js');
+  const { pageOfView } = await import('../render/html/view.js');
+  const { terminalView } = await import('../render/terminal/view.js');
+  const { viewOf } = await import('../views/registry.js');
   const document = await analyzeKernels(await openSession(kept.id));
+  const view = await viewOf({ kind: 'kernels', document });
   const measured = {
     document,
     files: kernelFiles(document),
-    page: (parts: PageParts) => kernelsReport(document, parts),
-    text: async () => {
-      const { kernelsText } = await import('../report/terminal/kernels.js');
-      return kernelsText(document, terminalWidth());
-    },
+    page: (parts: PageParts) => pageOfView(view, parts),
+    text: () => Promise.resolve(terminalView(view, { width: terminalWidth() })),
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });
   if (kept.interrupted) return;

@@ -161,10 +161,6 @@ export async function writeAnalysed(
       const { servingReport } = await import('../report/html/serving/serving.js');
       return writePage(path, (parts) => servingReport(analysed.document, { ...parts, explain }));
     }
-    case 'kernels': {
-      const { kernelsReport } = await import('../report/html/kernels/kernels.js');
-      return writePage(path, (parts) => kernelsReport(analysed.document, parts));
-    }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
       return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
@@ -290,10 +286,6 @@ async function analysedText(
   if (analysed.kind === 'serving') {
     const { servingSummary } = await import('../report/terminal/serving.js');
     return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
-  }
-  if (analysed.kind === 'kernels') {
-    const { kernelsText } = await import('../report/terminal/kernels.js');
-    return `${kernelsText(analysed.document, how.width)}\n  report: ${path}`;
   }
   const { traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

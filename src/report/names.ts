@@ -1,19 +1,6 @@
-import type { OpClass } from '../model/classes.js';
+import { classLabels as classNames } from '../vocabulary/op-classes.js';
 
-export const classNames: Record<OpClass, string> = {
-  gemm: 'GEMM',
-  attention: 'attention',
-  norm: 'norm',
-  elementwise: 'elementwise',
-  copy: 'copy',
-  embedding: 'embedding',
-  moe_routing: 'MoE routing',
-  sampling: 'sampling',
-  communication: 'communication',
-  quantization: 'quantisation',
-  graph: 'CUDA graph (opaque)',
-  other: 'other',
-};
+export { classNames };
 
 const classNamed = (name: string): string => (classNames as Record<string, string>)[name] ?? name;
 

@@ -1,4 +1,5 @@
 import type { Document } from '../model/document.js';
+import type { KernelsResult } from '../model/documents/kernels.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
@@ -7,6 +8,7 @@ import type { View } from './block.js';
 
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
+  kernels: KernelsResult;
   monitor: MonitorResult;
   results: BenchmarkResults;
   roofline: RooflineData;
@@ -16,6 +18,7 @@ interface DocumentOf {
 
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
+  kernels: async () => (await import('./kernels.js')).kernelsView,
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,

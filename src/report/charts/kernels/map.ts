@@ -1,25 +1,12 @@
-import type { KernelMap, KernelResult, KernelsResult } from '../../../model/documents/kernels.js';
+import type { KernelResult, KernelsResult } from '../../../model/documents/kernels.js';
+import { cellsOf } from '../../../views/kernels-series.js';
+import { caseLabel, outcomeLabels } from '../../../vocabulary/kernel-cases.js';
 import { formatPercent, formatQuantity } from '../../format.js';
-import { caseLabel } from '../../kernel-words.js';
 import { base, isNarrow, type Chart } from '../chart.js';
 import { heatMapHeight, heatMapOption } from '../heat-map.js';
 
-interface Cell {
-  x: number;
-  y: number;
-  one: KernelResult;
-}
-
-export function cellsOf({ cases }: KernelsResult, { cells }: KernelMap): Cell[] {
-  const byId = new Map(cases.map((one) => [one.case, one]));
-  return cells.flatMap(({ x, y, case: id }) => {
-    const one = byId.get(id);
-    return one ? [{ x, y, one }] : [];
-  });
-}
-
 /** Shares of the roof where it is known, else the logarithm of time from the shortest to the longest. */
-function shadeOf(cells: readonly Cell[]): (one: KernelResult) => number | null {
+function shadeOf(cells: ReturnType<typeof cellsOf>): (one: KernelResult) => number | null {
   if (cells.every(({ one }) => one.median_ns === null || one.roof_share.value !== null))
     return ({ roof_share: share }) => (share.value === null ? null : Math.min(1, share.value));
   const logs = cells.flatMap(({ one }) => (one.median_ns === null ? [] : [Math.log(one.median_ns)]));
@@ -52,7 +39,7 @@ export const kernelMapChart: Chart<KernelsResult> = {
 };
 
 function textOf({ median_ns: ns, roof_share: share, outcome }: KernelResult, narrow: boolean): string {
-  if (ns === null) return outcome.replaceAll('_', ' ');
+  if (ns === null) return outcomeLabels[outcome];
   const time = formatQuantity(ns, 'ns');
   return narrow || share.value === null ? time : `${time}\n${formatPercent(share.value)} of roof`;
 }

@@ -1,15 +1,11 @@
 import type { SeriesOption } from 'echarts';
 import type { KernelResult, KernelsResult } from '../../../model/documents/kernels.js';
+import { placed } from '../../../views/kernels-series.js';
+import { caseLabel } from '../../../vocabulary/kernel-cases.js';
 import { formatNumber, formatPercent, formatQuantity, nbsp } from '../../format.js';
-import { caseLabel } from '../../kernel-words.js';
 import { classNames } from '../../names.js';
 import { classColors } from '../../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart, type ChartInput } from '../chart.js';
-
-/** Cases that compute something and were measured: look-ups have no place on a logarithmic axis. */
-export function placed({ cases }: KernelsResult): KernelResult[] {
-  return cases.filter(({ intensity, flops_per_s: rate }) => intensity !== null && rate !== null);
-}
 
 interface Roofs {
   bandwidth: number | null;
@@ -100,6 +96,11 @@ function roofSeries(
 /** Achieved FLOP/s against arithmetic intensity, log-log, a point a case in the colour of its class. */
 export const kernelRooflineChart: Chart<KernelsResult> = {
   height: () => 420,
+  key: (result) =>
+    [...new Set(placed(result).map((one) => one.class))].map((one) => ({
+      name: classNames[one],
+      color: classColors[one],
+    })),
   build: (input) => {
     const { result, theme } = input;
     const points = placed(result);

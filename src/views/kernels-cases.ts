@@ -1,0 +1,211 @@
+import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
+import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import { classLabels } from '../vocabulary/op-classes.js';
+import type { Block, Row, Section, Text } from './block.js';
+
+/** The name of a case, with its dtype where there are several. */
+export function labelOf({ cases }: Pick<KernelsResult, 'cases'>): (one: KernelResult) => string {
+  const several = new Set(cases.map(({ dtype }) => dtype)).size > 1;
+  return (one) => caseLabel(one, several);
+}
+
+/** Every case with all that was measured of it. */
+export function caseSections(data: KernelsResult): Section[] {
+  const { cases, steps } = data;
+  const label = labelOf(data);
+  return [
+    {
+      id: 'cases',
+      title: 'Operations',
+      // Of a model the sums are what was asked for.
+      level: steps.length > 0 ? 2 : 1,
+      blocks: [timeTable(cases, label), workTable(cases, label), spreadTable(cases, label)],
+    },
+    ...behindSections(cases, label),
+    ...notMeasured(cases),
+  ];
+}
+
+type Label = (one: KernelResult) => string;
+
+const operation = { id: 'operation', head: 'operation', wraps: true };
+const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
+const rate = (n: number | null, unit: string): Text =>
+  n === null ? { missing: 'not measured, or nothing of it' } : { n, unit };
+
+const timeTable = (cases: readonly KernelResult[], label: Label): Block => ({
+  t: 'table',
+  title: 'Time and roof',
+  filter: true,
+  columns: [
+    operation,
+    { id: 'class', head: 'class', drop: 0 },
+    { id: 'median_ns', head: 'median', numeric: true },
+    { id: 'interval_share', head: '±', numeric: true },
+    { id: 'rate', head: 'reaches', numeric: true },
+    { id: 'roof_share', head: 'of roof', numeric: true },
+    { id: 'bound', head: 'bound' },
+  ],
+  rows: cases.map((one): Row => ({
+    level: one.runs > 0 ? 1 : 3,
+    cells: [
+      one.outcome === 'wrong' ? [label(one), { text: ' (wrong)', tone: 'fault' }] : label(one),
+      classLabels[one.class],
+      ns(one.median_ns),
+      interval(one),
+      reached(one),
+      { figure: one.roof_share, utilization: true },
+      bound(one),
+    ],
+  })),
+  brief: 12,
+});
+
+/** Half of the 95 % interval as a share of the mean. */
+const interval = ({ mean_ns: mean }: KernelResult): Text =>
+  mean.value === null || !mean.ci95
+    ? { missing: 'too few runs' }
+    : { n: (mean.ci95[1] - mean.ci95[0]) / 2 / mean.value, unit: 'ratio' };
+
+const bound = ({ bound: by, roof_level: level }: KernelResult): Text =>
+  by === 'memory' && level !== null ? `memory (${level})` : (by ?? { missing: 'its roof is not known' });
+
+/** The rate that its roof is of; the table of work has both. */
+function reached({ bound: by, flops_per_s: computes, bytes_per_s: moves, class: of }: KernelResult): Text {
+  const product = by === null || by === 'latency' ? of === 'gemm' || of === 'attention' : by === 'compute';
+  return product && computes !== null ? { n: computes, unit: 'FLOP/s' } : rate(moves, 'B/s');
+}
+
+const workTable = (cases: readonly KernelResult[], label: Label): Block => ({
+  t: 'table',
+  level: 2,
+  title: 'Work and result',
+  filter: true,
+  columns: [
+    operation,
+    { id: 'bytes', head: 'bytes', numeric: true },
+    { id: 'flops', head: 'FLOPs', numeric: true },
+    { id: 'bytes_per_s', head: 'moves', numeric: true },
+    { id: 'flops_per_s', head: 'computes', numeric: true },
+    { id: 'max_error', head: 'error', numeric: true, drop: 0 },
+    { id: 'outcome', head: 'outcome', drop: 1 },
+  ],
+  rows: cases.map((one) => ({
+    cells: [
+      label(one),
+      { n: one.bytes, unit: 'B' },
+      one.flops === 0 ? { missing: 'it computes nothing' } : { n: one.flops, unit: 'FLOP' },
+      rate(one.bytes_per_s, 'B/s'),
+      rate(one.flops_per_s, 'FLOP/s'),
+      one.max_error === null ? { missing: 'it was not compared' } : { n: one.max_error, unit: '', digits: 2 },
+      `${outcomeLabels[one.outcome]}${one.text === null ? '' : `: ${one.text}`}`,
+    ],
+  })),
+});
+
+/** How the runs of each case are spread, and the state of the device. */
+const spreadTable = (cases: readonly KernelResult[], label: Label): Block => ({
+  t: 'table',
+  level: 2,
+  title: 'Spread of the runs, and the state of the device',
+  columns: [
+    { ...operation, head: 'time of one' },
+    { id: 'runs', head: 'runs', numeric: true },
+    { id: 'mean_ns', head: 'mean', numeric: true },
+    { id: 'sd_ns', head: 'sd', numeric: true },
+    { id: 'min_ns', head: 'min', numeric: true },
+    { id: 'p5_ns', head: 'p5', numeric: true, drop: 6 },
+    { id: 'p95_ns', head: 'p95', numeric: true, drop: 7 },
+    { id: 'max_ns', head: 'max', numeric: true },
+    { id: 'method', head: 'timed by', drop: 1 },
+    { id: 'peak_memory_bytes', head: 'memory', numeric: true, drop: 2 },
+    { id: 'clock_mhz', head: 'clock', numeric: true, drop: 5 },
+    { id: 'power_w', head: 'power', numeric: true, drop: 4 },
+    { id: 'throttled_by', head: 'throttled by', drop: 3 },
+  ],
+  rows: cases
+    .filter(({ runs }) => runs > 0)
+    .map((one) => ({
+      cells: [
+        label(one),
+        { count: one.runs },
+        { figure: one.mean_ns },
+        ns(one.sd_ns),
+        ns(one.min_ns),
+        ns(one.p5_ns),
+        ns(one.p95_ns),
+        ns(one.max_ns),
+        `${one.method ?? ''}${(one.per_sample ?? 1) > 1 ? `, ${one.per_sample} at once` : ''}`,
+        { figure: one.peak_memory_bytes },
+        { figure: one.clock_mhz },
+        { figure: one.power_w },
+        one.throttled_by.join(', ').replaceAll('_', ' ') || 'nothing',
+      ],
+    })),
+});
+
+/** Names of kernels are long, too: the two share a line. */
+const shortened = (label: string): string => (label.length <= 26 ? label : `${label.slice(0, 25)}…`);
+/** Parts of a case in a summary. */
+const most = 3;
+
+/** What a run of each traced case is made of: on the device where there is one, and the operators on the page. */
+function behindSections(cases: readonly KernelResult[], label: Label): Section[] {
+  const rows = cases.flatMap((one): Row[] => {
+    const { behind } = one;
+    if (!behind?.length) return [];
+    const kernels = behind.filter(({ what }) => what === 'kernel');
+    const shown = new Set((kernels.length > 0 ? kernels : behind).slice(0, most));
+    return behind.map((part) => ({
+      level: shown.has(part) ? 1 : 3,
+      cells: [
+        { text: shortened(label(one)), hint: label(one) },
+        part.what,
+        part.name,
+        part.class === null ? { missing: 'it has no class' } : classLabels[part.class],
+        { n: part.count, unit: '', digits: 1 },
+        { n: part.ns, unit: 'ns' },
+      ],
+    }));
+  });
+  if (rows.length === 0) return [];
+  return [
+    {
+      id: 'behind',
+      title: 'Behind each, in one run under the profiler',
+      blocks: [
+        {
+          t: 'table',
+          title: 'Kernels and operators of one run',
+          filter: true,
+          columns: [
+            { id: 'operation', head: 'operation' },
+            { id: 'what', head: 'what', drop: 0 },
+            { id: 'name', head: 'kernel or operator', wraps: true },
+            { id: 'class', head: 'class', drop: 1 },
+            { id: 'times', head: 'times', numeric: true },
+            { id: 'time_ns', head: 'time', numeric: true },
+          ],
+          rows,
+          brief: 12,
+        },
+      ],
+    },
+  ];
+}
+
+/** Cases without a figure, by reason. */
+function notMeasured(cases: readonly KernelResult[]): Section[] {
+  const reasons = new Map<string, KernelResult[]>();
+  for (const one of cases) {
+    if (one.runs > 0) continue;
+    const why = `${outcomeLabels[one.outcome]}${one.text === null ? '' : `: ${one.text}`}`;
+    reasons.set(why, [...(reasons.get(why) ?? []), one]);
+  }
+  if (reasons.size === 0) return [];
+  const items = [...reasons].map(([why, own]): Text => {
+    const names = own.slice(0, 3).map((one) => caseLabel(one, true));
+    return `${names.join('; ')}${own.length > 3 ? ` and ${own.length - 3} more` : ''}: ${why}`;
+  });
+  return [{ id: 'not-measured', title: 'Not measured', blocks: [{ t: 'notes', items }] }];
+}

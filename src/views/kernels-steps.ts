@@ -1,0 +1,102 @@
+import type { KernelStep, KernelsResult } from '../model/documents/kernels.js';
+import { stepLabel } from '../vocabulary/kernel-cases.js';
+import type { Block, Section, Table, Text } from './block.js';
+
+/** What the operations of a model's steps add up to. */
+export function stepSections({ steps, model }: KernelsResult): Section[] {
+  if (steps.length === 0) return [];
+  const first = steps.find(({ phase }) => phase === 'decode');
+  return [
+    {
+      id: 'steps',
+      title: 'Steps of the model',
+      blocks: [
+        {
+          t: 'text',
+          text: `Each operation of ${model?.name ?? 'the model'} was measured once and counted as often as a step has it: one after another, without host, launches between them, or overlap.`,
+        },
+        stepTable(steps),
+        ...(first
+          ? [{ t: 'heading', text: stepLabel(first) } satisfies Block, { ...operations(first), brief: 8 }]
+          : []),
+        ...steps
+          .filter((step) => step !== first)
+          .map((step): Block => ({
+            t: 'fold',
+            level: 2,
+            title: stepLabel(step),
+            blocks: [operations(step)],
+          })),
+        { t: 'facts', items: notMeasured(steps) },
+      ],
+    },
+  ];
+}
+
+const unknown: Text = { missing: 'not every part of it was measured' };
+const share = (part: number | null, whole: number | null): Text =>
+  part === null || whole === null ? unknown : { n: part / whole, unit: 'ratio' };
+const ns = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ns' });
+
+const stepTable = (steps: readonly KernelStep[]): Table => ({
+  t: 'table',
+  title: 'Steps',
+  columns: [
+    { id: 'step', head: 'step', wraps: true },
+    { id: 'measured_ns', head: 'measured', numeric: true },
+    { id: 'roof_ns', head: 'roof', numeric: true },
+    { id: 'roof_share', head: 'of roof', numeric: true },
+    { id: 'operations', head: 'operations', numeric: true },
+    { id: 'not_measured', head: 'not measured', numeric: true },
+  ],
+  rows: steps.map((step) => ({
+    cells: [
+      stepLabel(step),
+      { figure: step.measured_ns },
+      { figure: step.roof_ns },
+      share(step.roof_ns.value, step.measured_ns.value),
+      { count: step.measured_ops },
+      { count: step.missing_ops },
+    ],
+  })),
+  brief: 6,
+});
+
+/** Operations of a step, the longest first. */
+const operations = (step: KernelStep): Table => ({
+  t: 'table',
+  title: `Operations of ${stepLabel(step)}`,
+  columns: [
+    { id: 'operation', head: 'operation', wraps: true },
+    { id: 'times', head: 'times', numeric: true },
+    { id: 'each_ns', head: 'each', numeric: true },
+    { id: 'total_ns', head: 'together', numeric: true },
+    { id: 'share', head: 'share', numeric: true },
+    { id: 'roof_ns', head: 'roof', numeric: true, drop: 1 },
+    { id: 'roof_share', head: 'of roof', numeric: true },
+    { id: 'case', head: 'measured as', wraps: true, drop: 0 },
+  ],
+  rows: step.ops
+    .toSorted((a, b) => (b.total_ns ?? -1) - (a.total_ns ?? -1))
+    .map(({ name, count, total_ns: total, roof_ns: roof, case: id, reason }) => ({
+      cells: [
+        name,
+        { count },
+        ns(total === null ? null : total / count),
+        ns(total),
+        share(total, step.measured_ns.value),
+        ns(roof),
+        share(roof, total),
+        reason === null && id !== null ? id : { missing: reason ?? 'not measured' },
+      ],
+    })),
+});
+
+function notMeasured(steps: readonly KernelStep[]): { name: string; text: Text }[] {
+  const reasons = new Map(
+    steps.flatMap(({ ops }) =>
+      ops.flatMap(({ name, reason }) => (reason === null ? [] : [[`${name}: ${reason}`, true] as const])),
+    ),
+  );
+  return [...reasons.keys()].map((text) => ({ name: 'not measured', text }));
+}

@@ -1,0 +1,209 @@
+import type { Document } from '../model/document.js';
+import type { KernelResult, KernelsResult } from '../model/documents/kernels.js';
+import type { Figure } from '../model/figure.js';
+import { caseLabel, outcomeLabels } from '../vocabulary/kernel-cases.js';
+import type { Block, Section, Text, View } from './block.js';
+import { caseSections, labelOf } from './kernels-cases.js';
+import { cellsOf, placed } from './kernels-series.js';
+import { stepSections } from './kernels-steps.js';
+
+/** Operations of LLMs, or of one model: the time of each, and how close it comes to its roof. */
+export function kernelsView(document: Document<KernelsResult>): View {
+  const { data, issues } = document;
+  const { session } = data;
+  return {
+    command: 'kernels',
+    title: title(data),
+    document,
+    session,
+    lead: [
+      {
+        t: 'facts',
+        items: [
+          { name: 'measured', text: protocol(data) },
+          { name: 'roofs', text: roofs(data) },
+        ],
+      },
+      { t: 'facts', level: 2, items: extremes(data) },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      ...stepSections(data),
+      ...(placed(data).length > 0 ? [rooflineSection(data)] : []),
+      ...(data.maps.length > 0 ? [sweepSection(data)] : []),
+      ...caseSections(data),
+      definitions,
+    ],
+  };
+}
+
+/** "gemm, softmax float32 · onnxruntime 1.30.0, CPU, 1 thread" */
+function title({
+  model,
+  cases,
+  plan: { engine, device, device_facts: facts, threads },
+}: KernelsResult): string {
+  const kernels = [...new Set(cases.map(({ kernel }) => kernel))];
+  const dtypes = [...new Set(cases.map(({ dtype }) => dtype))].join(', ');
+  const what = model
+    ? `${model.name} ${model.dtype}`
+    : `${kernels.length > 3 ? `${kernels.length} kernels` : kernels.join(', ')} ${dtypes}`;
+  const on = device === 'cpu' ? 'CPU' : (facts?.name ?? device);
+  const by = `${engine.name} ${engine.version ?? ''}`.trim();
+  return `${what} · ${by}, ${on}${threads === null ? '' : `, ${threads} thread${threads === 1 ? '' : 's'}`}`;
+}
+
+/** How the figures came about. */
+function protocol({ plan, cases: all }: KernelsResult): Text {
+  const cases = all.filter((one) => one.runs > 0);
+  const { runs, narrow, max_seconds: seconds, check } = plan.protocol;
+  const graphs = cases.filter(({ method }) => method === 'graph').length;
+  const how = plan.device === 'cpu' ? 'in copies one after another' : 'from a CUDA graph';
+  return [
+    { count: runs },
+    ' runs or more until ± ',
+    { n: narrow, unit: 'ratio' },
+    `, ${seconds} s at most${graphs === 0 ? '' : `, ${graphs} of ${cases.length} ${how}`}; ${check ? 'checked against float64' : 'not checked'}`,
+  ];
+}
+
+/** Where the roofs are from. */
+function roofs({ roofs: { bytes_per_s: bandwidth, compute, levels } }: KernelsResult): Text {
+  if (bandwidth.value === null) return bandwidth.reason.text;
+  const rates: Text[] = levels.map(({ level, low_bytes_per_s: low, high_bytes_per_s: high }): Text => [
+    `${level} `,
+    ...(low < 0.99 * high ? [{ n: low, unit: 'B/s' }, ' to '] : []),
+    { n: high, unit: 'B/s' },
+  ]);
+  if (levels.length === 0) rates.push({ figure: bandwidth });
+  const peaks = compute.filter(({ flops_per_s: peak }) => peak.value !== null);
+  rates.push(...peaks.map(({ dtype, flops_per_s: peak }): Text => [`${dtype} `, { figure: peak }]));
+  const source = sourceOf(levels.length === 0 ? bandwidth : (peaks[0]?.flops_per_s ?? bandwidth));
+  return [
+    ...rates.flatMap((rate, index) => [index === 0 ? '' : ', ', ...[rate].flat()]),
+    `: ${source}${levels.length === 0 ? '' : '; each operation is judged by the level that holds its working set'}`,
+  ] as Text;
+}
+
+const sourceOf = (figure: Figure): string => (figure.value === null ? '' : figure.source);
+
+function extremes({ cases }: KernelsResult): { name: string; text: Text }[] {
+  const sorted = cases
+    .filter(({ roof_share: share }) => share.value !== null)
+    .toSorted((a, b) => b.roof_share.value! - a.roof_share.value!);
+  const [best, worst] = [sorted[0], sorted.at(-1)];
+  if (!best || !worst || best === worst) return [];
+  const text = (one: KernelResult): Text => [`${caseLabel(one, false)} `, { figure: one.roof_share }];
+  return [
+    { name: 'closest to its roof', text: text(best) },
+    { name: 'furthest', text: text(worst) },
+  ];
+}
+
+const rooflineSection = (data: KernelsResult): Section => ({
+  id: 'roofline',
+  title: 'Roofline',
+  level: 3,
+  blocks: [
+    {
+      t: 'chart',
+      name: 'kernel_roofline',
+      label: 'Achieved FLOP/s of each operation against its arithmetic intensity, below the roofs',
+      behind: {
+        t: 'table',
+        title: 'Operations on the roofline',
+        columns: [
+          { id: 'operation', head: 'operation', wraps: true },
+          { id: 'flop_per_byte', head: 'FLOP/byte', numeric: true },
+          { id: 'flops_per_s', head: 'achieved', numeric: true },
+          { id: 'roof_share', head: 'of roof', numeric: true },
+          { id: 'bound', head: 'bound' },
+        ],
+        rows: placed(data).map((one) => ({
+          cells: [
+            labelOf(data)(one),
+            { n: one.intensity!, unit: '' },
+            { n: one.flops_per_s!, unit: 'FLOP/s' },
+            { figure: one.roof_share, utilization: true },
+            one.bound ?? { missing: 'its roof is not known' },
+          ],
+        })),
+      },
+    },
+  ],
+});
+
+const sweepSection = (data: KernelsResult): Section => ({
+  id: 'sweeps',
+  title: 'Sweeps',
+  level: 3,
+  blocks: data.maps.flatMap((map, index): Block[] => {
+    const { series, fixed, x: across, y: down } = map;
+    const cells = cellsOf(data, map);
+    const name = `${series}${fixed === '' ? '' : `, ${fixed}`}`;
+    return [
+      { t: 'heading', text: name },
+      {
+        t: 'chart',
+        name: 'kernel_map',
+        part: String(index),
+        label: `Median time of ${name} over ${across.name} and ${down.name}; darker is closer to the roof`,
+        behind: {
+          t: 'table',
+          title: `Median of ${name}: ${down.name} down, ${across.name} across`,
+          columns: [
+            { id: down.name, head: down.name },
+            ...across.values.map((head) => ({ id: head, head, numeric: true })),
+          ],
+          rows: down.values.map((value, y) => ({
+            cells: [
+              value,
+              ...across.values.map((_, x): Text => {
+                const one = cells.find((cell) => cell.x === x && cell.y === y)?.one;
+                if (!one) return { missing: 'no case of these sizes' };
+                return one.median_ns === null ? outcomeLabels[one.outcome] : { n: one.median_ns, unit: 'ns' };
+              }),
+            ],
+          })),
+        },
+      },
+    ];
+  }),
+});
+
+const meanings: readonly [name: string, text: string][] = [
+  [
+    'median',
+    'Of the runs of one process, of one operation; rates are of it. Percentiles are linear (type 7).',
+  ],
+  [
+    '± (95 %)',
+    'Half of the interval of the mean, over the runs of one process, as a share of it: how steady this process was.',
+  ],
+  ['bytes', 'Every input read once and every output written once: what no implementation can do without.'],
+  [
+    'FLOPs',
+    'Of kernels with matrix products these alone, 2 per multiply-add; of the others every addition, multiplication, division, comparison, exponential and root.',
+  ],
+  [
+    'roof',
+    'max(FLOPs / peak, bytes / bandwidth); of kernels without matrix products bytes / bandwidth. The peaks are those that inferscope roofline measured on this machine, the data sheet’s where it has not.',
+  ],
+  [
+    'bound',
+    'Which of the two is longer; latency: the roof allows less time than one launch (or node of a CUDA graph) takes.',
+  ],
+  [
+    'timed by',
+    'events: between two events of the device around runs. graph: replays of a CUDA graph of many operations; on a CPU copies of the operation in one graph. host: a clock of the CPU.',
+  ],
+  ['error', 'Against the same operation in float64: largest difference over the largest magnitude.'],
+  ['memory', 'Most that the framework’s allocator held during the case.'],
+];
+
+const definitions: Section = {
+  id: 'definitions',
+  title: 'Definitions',
+  level: 3,
+  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+};

@@ -1,0 +1,53 @@
+import type { KernelResult, KernelStep } from '../model/documents/kernels.js';
+
+type Params = KernelResult['params'];
+
+const times = (...sizes: (number | undefined)[]): string => sizes.map((size) => size ?? '?').join('×');
+
+const sizes: Record<string, (p: Params) => string> = {
+  gemm: (p) => times(p['m'], p['n'], p['k']),
+  linear: (p) =>
+    `${times(p['tokens'], p['out_features'], p['in_features'])}${p['bias'] === 1 ? ' + bias' : ''}`,
+  conv2d: (p) =>
+    `${times(p['batch'], p['channels'], p['height'], p['width'])} → ${p['out_channels']}, ${times(p['kernel'], p['kernel'])}`,
+  lstm: (p) =>
+    `${times(p['batch'], p['seq'], p['input'])} → ${p['hidden']}, ${p['layers']} layer${p['layers'] === 1 ? '' : 's'}`,
+  // Batch × new tokens / context. What sweeps change comes first: narrow tables cut the end.
+  attention: (p) =>
+    `${p['batch']}×${p['new_tokens']}/${p['context']}, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
+  rmsnorm: (p) => `${times(p['tokens'], p['hidden'])}${p['residual'] === 1 ? ' + residual' : ''}`,
+  rope: (p) => `${p['tokens']} tokens, ${p['heads']}/${p['kv_heads']} heads × ${p['head_dim']}`,
+  embedding: (p) => `${p['tokens']} of ${times(p['vocab'], p['hidden'])}`,
+};
+
+/** "8×1/2048, 32/8 heads × 128" (batch × new tokens / context, heads/KV heads × head_dim), "8×4096×4096" (m×n×k) */
+function sizesOf({ kernel, params }: Pick<KernelResult, 'kernel' | 'params'>): string {
+  return sizes[kernel]?.(params) ?? times(...Object.values(params));
+}
+
+/** "attention flash 8×1/2048, …"; the dtype where a table has several. */
+export function caseLabel(one: KernelResult, withDType: boolean): string {
+  return [one.kernel, one.backend, withDType ? one.dtype : null, sizesOf(one)]
+    .filter((word) => word !== null)
+    .join(' ');
+}
+
+/** "decode, batch 8, context 2048" */
+export const stepLabel = ({
+  phase,
+  batch_size,
+  new_tokens,
+  context_tokens,
+}: Omit<KernelStep, 'ops'>): string =>
+  phase === 'prefill'
+    ? `prefill, batch ${batch_size}, ${new_tokens} tokens`
+    : `decode, batch ${batch_size}, context ${context_tokens}`;
+
+export const outcomeLabels: Readonly<Record<KernelResult['outcome'], string>> = {
+  measured: 'measured',
+  out_of_memory: 'out of memory',
+  unsupported: 'not supported',
+  failed: 'failed',
+  wrong: 'wrong result',
+  stopped: 'stopped',
+};
