@@ -7,6 +7,7 @@ import type { Fact } from '../hardware/environment.js';
 import type { Issue } from '../model/document.js';
 import { gpuRooflineSchema } from '../model/documents/gpu-roofline.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 import type { SessionFiles } from '../session/session-files.js';
 import { homeFolders } from '../session/home.js';
 
@@ -27,7 +28,7 @@ export async function readRooflineFile(path: string): Promise<CachedGpuRoofline>
     );
   let read: unknown;
   try {
-    read = JSON.parse(await readFile(path, 'utf8'));
+    read = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
     throw failure(messageOf(error), error);
   }

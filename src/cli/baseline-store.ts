@@ -4,6 +4,7 @@ import process from 'node:process';
 import { document } from '../model/document.js';
 import { type Baseline, baselineDocumentSchema, baselineVersion } from '../model/documents/baseline.js';
 import { InferscopeError, messageOf, systemErrorCode } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 import { ensureWritable, type Home, homeFolders } from '../session/home.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 
@@ -66,7 +67,7 @@ export async function readBaseline(which: string, home: Home = homeFolders()): P
   }
   let found: unknown;
   try {
-    found = JSON.parse(text);
+    found = parseJson(text);
   } catch (error) {
     throw unreadable(path, `It is no JSON: ${messageOf(error)}`, error);
   }

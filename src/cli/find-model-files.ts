@@ -10,6 +10,7 @@ import {
   type FileWeights,
 } from '../llm/safetensors.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 
 /** Sizes of a model's weights from the headers of its files. */
 export interface HeaderWeights extends FileWeights {
@@ -80,7 +81,7 @@ export async function folderWeights(
 
 function indexedFiles(index: string, folder: string): string[] {
   try {
-    const { weight_map } = JSON.parse(index) as { weight_map: Record<string, string> };
+    const { weight_map } = parseJson(index) as { weight_map: Record<string, string> };
     // A name with a folder in it would lead out of the model's.
     return [...new Set(Object.values(weight_map))].map((name) => basename(name)).sort();
   } catch (error) {

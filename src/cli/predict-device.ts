@@ -17,6 +17,7 @@ import { talk } from './output.js';
 import { startProgress } from './progress.js';
 import type { Fusion, Launch } from '../model/documents/predict.js';
 import type { DType } from '../model/dtype.js';
+import { parseJson } from '../model/parse-json.js';
 
 export interface PredictTyped {
   model?: string;
@@ -156,7 +157,7 @@ async function readRoofs(source: string): Promise<Found> {
   }
   let data: Record<string, unknown>;
   try {
-    data = (JSON.parse(await readFile(source, 'utf8')) as { data: Record<string, unknown> }).data;
+    data = (parseJson(await readFile(source, 'utf8')) as { data: Record<string, unknown> }).data;
   } catch {
     throw notRoofs(source, 'The file is no JSON.');
   }

@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 import { listSessions } from '../session/list.js';
 import { openSession } from '../session/open.js';
 import type { Configuration } from './profile-configuration.js';
@@ -99,7 +100,7 @@ async function readProfile(path: string, configuration: Configuration): Promise<
   };
   let json: unknown;
   try {
-    json = JSON.parse(await readFile(path, 'utf8'));
+    json = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
     return fail(messageOf(error));
   }

@@ -1,6 +1,7 @@
 import { readFile, stat } from 'node:fs/promises';
 import { type MemoryProfile, memoryProfileSchema, profileInside } from '../model/documents/memory-profile.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 import type { CaptureFacts, Importer, ImportOutcome } from './importer.js';
 
 /** Profiles have some 10 kB. */
@@ -38,9 +39,9 @@ async function read(path: string): Promise<MemoryProfile> {
   if (size > largestFile) throw unreadable(path, `It has ${size} bytes, a memory profile far fewer.`);
   let json: unknown;
   try {
-    json = JSON.parse(await readFile(path, 'utf8'));
+    json = parseJson(await readFile(path, 'utf8'));
   } catch (error) {
-    throw unreadable(path, `It is not JSON, perhaps cut off: ${messageOf(error)}`, error);
+    throw unreadable(path, `It cannot be read as JSON: ${messageOf(error)}`, error);
   }
   const parsed = memoryProfileSchema.safeParse(profileInside(json));
   if (!parsed.success) {
@@ -51,8 +52,6 @@ async function read(path: string): Promise<MemoryProfile> {
   for (const [where, value] of numbersIn({ memory_measurements, memory_breakdown }))
     if (Math.abs(value) > most || (value < 0 && /\.(?:baseline|post_warmup|peak)\./.test(where)))
       throw unreadable(path, `${where} is ${value}: memory does not have such a size.`);
-  // What is nested too deep to be written again is a RangeError here, not in the middle of a report.
-  JSON.stringify(parsed.data);
   return parsed.data;
 }
 

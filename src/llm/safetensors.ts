@@ -1,4 +1,5 @@
 import { InferscopeError } from '../model/errors.js';
+import { parseJson } from '../model/parse-json.js';
 
 /** A tensor of a safetensors header: dtype as written there (BF16, F8_E4M3 …), bytes from its offsets. */
 export interface FileTensor {
@@ -27,7 +28,7 @@ export function parseSafetensorsHeader(header: Uint8Array, file: string): FileTe
   };
   let json: unknown;
   try {
-    json = JSON.parse(new TextDecoder().decode(header));
+    json = parseJson(new TextDecoder().decode(header));
   } catch {
     return fail('Its header is no JSON.');
   }

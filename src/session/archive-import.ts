@@ -22,7 +22,7 @@ import { ensureWritable, homeFolders, type Home } from './home.js';
 import { flushToDisk } from './kept-file.js';
 import { rawLeftOut, readManifest, type ManifestFile } from './manifest-file.js';
 import { openFolder } from './open.js';
-import { asStorageFailure, diskFull } from './storage-failure.js';
+import { asStorageFailure, diskFull, formatBytes } from './storage-failure.js';
 import { createTemporaryFolder, publish, removeStaleFolders } from './temporary-folder.js';
 import { changeUser, readUser } from './user-file.js';
 import { requireIntact, verifySession } from './verify.js';
@@ -83,6 +83,9 @@ function requireFile(archive: string): void {
   });
 }
 
+/** tar fills its last record with zeros: 10 KiB by default, rarely more than a MiB. */
+const paddingLimitBytes = 2 ** 20;
+
 /**
  * Each entry is written as it is parsed, synchronously: the guard must know the manifest before it judges the next.
  * @returns the session id the archive holds
@@ -127,10 +130,23 @@ async function unpack(archive: string, folder: string): Promise<string> {
   parser.on('error', (error: unknown) => {
     failure ??= error;
   });
+  let ended = false;
+  parser.on('eof', () => {
+    ended = true;
+  });
+  let paddingBytes = 0;
   try {
     await pipeline(createReadStream(archive), createGunzip(), async (source: AsyncIterable<Buffer>) => {
       for await (const chunk of source) {
-        parser.write(chunk);
+        // After its end the parser would keep every byte it is given.
+        if (ended) paddingBytes += chunk.length;
+        else parser.write(chunk);
+        if (paddingBytes > paddingLimitBytes)
+          failure ??= refusedArchive(
+            archive,
+            'it goes on after its end',
+            `More than ${formatBytes(paddingLimitBytes)} follow the last file.`,
+          );
         if (failure !== null) throw failure;
       }
       parser.end();

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import {
+  appendFileSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -310,6 +311,17 @@ test('a gzip bomb is refused at its first entry', async () => {
   ]);
   expect(statSync(bomb).size).toBeLessThan(2 ** 20);
   await refused(bomb, 'E_SESSION_ARCHIVE', /larger than announced/);
+});
+
+test('zeros that do not end are refused, a record of tar that is filled up is not', async () => {
+  const padded = (name: string, bytes: number): string => {
+    const file = craft(name, honest());
+    appendFileSync(file, gzipSync(Buffer.alloc(bytes)));
+    return file;
+  };
+  await refused(padded('endless.tar.gz', 4 * 2 ** 20), 'E_SESSION_ARCHIVE', /after its end/);
+  const { outcome } = await importSession(padded('record.tar.gz', 512 * 1024), testHome());
+  expect(outcome).toBe('imported');
 });
 
 test('a link in the place of a session is not followed', async () => {

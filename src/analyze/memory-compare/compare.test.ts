@@ -135,6 +135,7 @@ test('what one must know of a side is said', () => {
 test.each([
   ['[]', /it has no schema_version/],
   ['{', /it is no JSON/],
+  [`{"schema_version": ${'['.repeat(100_000)}${']'.repeat(100_000)}}`, /256 levels/],
   ['{"schema_version": "1.0"}', /its schema_version is "1\.0", not 2\.0/],
   ['{"schema_version": "2.0"}', /model_info is missing/],
   [
@@ -145,7 +146,7 @@ test.each([
     '{"schema_version": "2.0", "model_info": {"name": "x"}, "memory_measurements": {"peak": {"total_gb": "16"}}}',
     /memory_measurements\.peak\.total_gb is "16"/,
   ],
-])('%s is refused with the field that is wrong', (text, message) => {
+])('%.80s is refused with the field that is wrong', (text, message) => {
   expect(() => readComparedProfile(text, 'x.json')).toThrow(InferscopeError);
   expect(() => readComparedProfile(text, 'x.json')).toThrow(message);
 });

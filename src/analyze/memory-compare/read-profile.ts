@@ -5,6 +5,7 @@ import {
   profileInside,
 } from '../../model/documents/memory-profile.js';
 import { InferscopeError } from '../../model/errors.js';
+import { parseJson } from '../../model/parse-json.js';
 import { profileFieldsSchema } from '../validate/profile-fields.js';
 
 const fields = profileFieldsSchema.shape;
@@ -67,7 +68,7 @@ export function readComparedProfile(
 ): ReadProfile {
   let raw: unknown;
   try {
-    raw = fill(JSON.parse(content));
+    raw = fill(parseJson(content));
   } catch (error) {
     throw unreadable(path, `it is no JSON: ${(error as Error).message}`);
   }

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { InferscopeError, messageOf, systemErrorCode } from '../../model/errors.js';
+import { parseJson } from '../../model/parse-json.js';
 
 /**
  * Reads a config.json.
@@ -22,7 +23,7 @@ export async function readConfig(path: string): Promise<Record<string, unknown>>
   }
   let why = 'It holds no JSON object.';
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = parseJson(text);
     if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value };
   } catch (error) {
     why = messageOf(error);

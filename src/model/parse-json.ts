@@ -1,0 +1,18 @@
+/** No document of a user is nested a tenth as deep; JSON.stringify and schemas recurse, and overflow at some thousands. */
+const deepestLevel = 256;
+
+/**
+ * JSON.parse for files that a user gives.
+ * @throws SyntaxError where the text is not JSON, or is nested too deep to be checked and written again
+ */
+export function parseJson(text: string): unknown {
+  const value: unknown = JSON.parse(text);
+  let level = [value];
+  for (let depth = 0; level.length > 0; depth += 1) {
+    if (depth > deepestLevel) throw new SyntaxError(`It is nested more than ${deepestLevel} levels deep.`);
+    level = level.flatMap((one): unknown[] =>
+      typeof one === 'object' && one !== null ? Object.values(one) : [],
+    );
+  }
+  return value;
+}
