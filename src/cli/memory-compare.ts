@@ -52,20 +52,22 @@ export function defineCompare(command: Command): void {
       ];
       configuration.ensureUsed();
       refuseSame(sides);
+      const { viewOf } = await import('../views/registry.js');
       const { compareMemory } = await import('../analyze/memory-compare/compare.js');
       const found = compareMemory(...sides);
+      const view = await viewOf({ kind: 'memory-compare', document: found });
       if (options.html !== undefined) {
-        const { memoryCompareReport } = await import('../report/html/memory/compare.js');
-        await writePage(options.html, () => memoryCompareReport(found));
+        const { pageOfView } = await import('../render/html/view.js');
+        await writePage(options.html, (parts) => pageOfView(view, parts));
         talk(`page written: ${options.html}`);
       }
       if (options.json || options.format === 'json') printDocument(found);
       else if (options.format === 'md') {
-        const { memoryCompareMarkdown } = await import('../report/markdown/memory-compare.js');
-        print(memoryCompareMarkdown(found));
+        const { markdownView } = await import('../render/markdown.js');
+        print(markdownView(view));
       } else {
-        const { memoryCompareText } = await import('../report/terminal/memory-compare.js');
-        print(memoryCompareText(found, terminalWidth()));
+        const { terminalView } = await import('../render/terminal/view.js');
+        print(terminalView(view, { width: terminalWidth() }));
       }
     });
 }

@@ -24,7 +24,7 @@ const decimal = (unit: string): Rung[] =>
     unit: `${prefix}${unit}`,
   }));
 
-/** Memory sizes in powers of 1024; rates in powers of 1000, as data sheets give them. */
+/** Memory sizes in powers of 1024; rates in powers of 1000, as data sheets give them, and memory profiles, whose unit is 10^9 bytes. */
 const ladders: Record<string, Rung[]> = {
   ms: [
     { from: 0, factor: 1e-3, unit: 'µs' },
@@ -40,6 +40,11 @@ const ladders: Record<string, Rung[]> = {
   B: ['B', 'KiB', 'MiB', 'GiB', 'TiB'].map((unit, index) => ({
     from: index === 0 ? 0 : 1024 ** index,
     factor: 1024 ** index,
+    unit,
+  })),
+  GB: ['B', 'kB', 'MB', 'GB', 'TB'].map((unit, index) => ({
+    from: index === 0 ? 0 : 1000 ** (index - 3),
+    factor: 1000 ** (index - 3),
     unit,
   })),
   'B/s': decimal('B/s'),

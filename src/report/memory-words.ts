@@ -18,3 +18,11 @@ export function gbText(gb: number | null): string {
   if (gb === null) return noValue;
   return `${gb < 0 ? '−' : ''}${Math.abs(gb).toFixed(Math.abs(gb) < 100 ? 3 : 1)}${nbsp}GB`;
 }
+
+/** +12.3 %, one decimal: differences of memory are small and exact. */
+export function signedPercent(share: number | null): string {
+  if (share === null) return noValue;
+  const percent = (Math.abs(share) * 100).toFixed(1);
+  const sign = percent === '0.0' ? '' : share > 0 ? '+' : '−';
+  return `${sign}${percent}${nbsp}%`;
+}

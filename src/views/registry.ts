@@ -1,5 +1,6 @@
 import type { Document } from '../model/document.js';
 import type { KernelsResult } from '../model/documents/kernels.js';
+import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
@@ -9,6 +10,7 @@ import type { View } from './block.js';
 /** Documents by the kind of session whose main document they are. */
 interface DocumentOf {
   kernels: KernelsResult;
+  'memory-compare': MemoryCompareResult;
   monitor: MonitorResult;
   results: BenchmarkResults;
   roofline: RooflineData;
@@ -19,6 +21,7 @@ interface DocumentOf {
 /** Each kind's view, loaded when it is needed: the only list of what can be shown. */
 const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<DocumentOf[K]>) => View> } = {
   kernels: async () => (await import('./kernels.js')).kernelsView,
+  'memory-compare': async () => (await import('./memory-compare.js')).memoryCompareView,
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,

@@ -2,8 +2,7 @@ import type { MemoryPoint, MemoryProfile } from '../../../model/documents/memory
 import { shortPlace } from '../../charts/memory/allocations.js';
 import { componentColor } from '../../charts/memory/colors.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
-import { signedPercent } from '../../memory-compare-words.js';
-import { componentWords, gbText } from '../../memory-words.js';
+import { componentWords, gbText, signedPercent } from '../../memory-words.js';
 import { memoryPointNames } from '../../names.js';
 import { themes } from '../../palette.js';
 import { Absent, DataTable, MissingNotes } from '../parts.js';

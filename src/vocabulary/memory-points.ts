@@ -1,0 +1,17 @@
+/** Labels of the points of a memory profile and of the increases between them; the same on every surface. */
+export const pointLabels: Readonly<Record<string, string>> = {
+  baseline: 'baseline',
+  post_warmup: 'after warm-up',
+  peak: 'peak',
+  memory_increase: 'peak − baseline',
+  warmup_increase: 'after warm-up − baseline',
+  growth: 'peak − after warm-up',
+};
+
+/** Labels of the latencies of a memory profile. */
+export const latencyLabels: Readonly<Record<string, string>> = {
+  mean_latency: 'mean latency',
+  mean_ttft: 'mean TTFT',
+  mean_tpot: 'mean TPOT',
+  tokens_per_second: 'output tokens/s',
+};
