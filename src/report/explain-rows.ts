@@ -5,6 +5,7 @@ import type {
   WaterfallBar,
   WaterfallKind,
 } from '../model/documents/explain.js';
+import { explainedBars, headlineTime } from '../model/headline-time.js';
 import { formatMs } from './format.js';
 
 /** Below this share of the measured time bars are put together. */
@@ -20,8 +21,12 @@ export type ShownBar = Pick<WaterfallBar, 'id' | 'label' | 'ms' | 'share' | 'cou
 /** What a bar is called where there is no room for its label. */
 export const shortName = ({ id, holds }: ShownBar): string => (holds === undefined ? id : `${holds} smaller`);
 
-/** Bars in order, those under 1 % of the measured time as one before `unattributed`: they sum to the same. */
-export function shownBars({ bars }: Pick<StageWaterfall, 'bars'>): ShownBar[] {
+/**
+ * Bars in order, those under 1 % of the time as one before `unattributed`: they sum to the same. What the profiler added
+ * comes after the sum (`timeLines`).
+ */
+export function shownBars(stage: Pick<StageWaterfall, 'bars'>): ShownBar[] {
+  const { bars } = explainedBars(stage.bars);
   const small = bars.filter(({ id, share }) => !always(id) && Math.abs(share) < smallShare);
   if (small.length < 2) return bars;
   const rest: ShownBar[] = bars.filter((bar) => !small.includes(bar));
@@ -72,8 +77,8 @@ export function stagesInOrder({ stages }: Pick<ExplainResult, 'stages'>): StageW
 }
 
 /** Of all instances together, beyond what the hardware allows. */
-export const lostMs = ({ instances, measured_ms: measured, roofline_ms: roofline }: StageWaterfall): number =>
-  instances * Math.max(0, (measured.value ?? 0) - (roofline.value ?? 0));
+export const lostMs = (stage: StageWaterfall): number =>
+  stage.instances * Math.max(0, (headlineTime(stage).value ?? 0) - (stage.roofline_ms.value ?? 0));
 
 /** A request is its steps again, sampling lies in them, loading and warm-up happen once: said in a line each. */
 const inFull: ReadonlySet<WaterfallKind> = new Set(['decode', 'mixed', 'prefill', 'outside']);
@@ -96,10 +101,28 @@ export function leadingStages(
   return { full: all.filter((stage) => chosen.has(stage)), brief: all.filter((stage) => !chosen.has(stage)) };
 }
 
+/** What the bars sum to and, after it, what the profiler added: the lines below the bars, ms. */
+export function timeLines(stage: StageWaterfall): { name: string; ms: number }[] {
+  const { profiler, ms } = explainedBars(stage.bars);
+  const measured = stage.measured_ms.value ?? 0;
+  const clean = stage.clean_ms.value;
+  const apart = clean !== null && Math.abs(clean - ms) > smallShare * ms;
+  return [
+    { name: 'measured', ms: profiler ? ms : measured },
+    ...(profiler
+      ? [
+          { name: 'profiler_overhead', ms: profiler.ms },
+          { name: 'under the profiler', ms: measured },
+        ]
+      : []),
+    ...(apart && stage.source === 'trace' ? [{ name: 'clean execution', ms: clean }] : []),
+  ];
+}
+
 /** The largest bars beyond the roofline: "host.program 88 %, launch_overhead 6 %". */
-export function largestBars({ bars }: Pick<StageWaterfall, 'bars'>, most = 2): WaterfallBar[] {
-  return bars
-    .filter(({ id, share }) => id !== 'roofline' && share >= smallShare)
+export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): WaterfallBar[] {
+  return explainedBars(stage.bars)
+    .bars.filter(({ id, share }) => id !== 'roofline' && share >= smallShare)
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most);
 }

@@ -243,7 +243,7 @@ test('where the profiler added a part of the time, the first sentence says both'
     { clean: 'clean' },
   );
   const { sentences } = (await explainSession(session)).data;
-  expect(sentences[0]).toContain('A decode step takes 0.06 ms, under the profiler 0.10 ms (n = 1)');
+  expect(sentences[0]).toContain('A decode step takes 0.06 ms (n = 1, 0.10 ms under the profiler)');
 });
 
 type RankRows = Required<Pick<TraceRows, 'stages' | 'kernels' | 'gaps'>>;

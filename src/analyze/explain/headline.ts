@@ -1,5 +1,6 @@
 import type { BenchResult } from '../../model/documents/bench.js';
 import type { ExplainResult, StageWaterfall } from '../../model/documents/explain.js';
+import { headlineTime } from '../../model/headline-time.js';
 import { leadStage } from './sentences.js';
 
 /**
@@ -12,8 +13,8 @@ export function headlineOf(
 ): string | null {
   const stage = leadStage(stages);
   if (!stage) return null;
-  const { kind, clean_ms: clean, measured_ms: measured, roofline_ms: roofline } = stage;
-  const ms = clean.value ?? measured.value;
+  const { kind, roofline_ms: roofline } = stage;
+  const ms = headlineTime(stage).value;
   if (ms === null) return null;
   const times = roofline.value ? `, ${digits(ms / roofline.value)}x roofline` : '';
   return `${kind === 'outside' ? 'capture' : kind} ${timeText(ms)}${per[kind] ?? ''}${bench ? throughputOf(bench) : ''}${times}`;

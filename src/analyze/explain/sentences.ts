@@ -1,4 +1,5 @@
 import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { isBusy, type MachineLoad } from '../machine-load.js';
 import type { AwaitedRank } from '../waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
@@ -46,23 +47,26 @@ function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null): stri
 
 function limitOf(stage: StageWaterfall): string {
   const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
-  if (measured.value === null) return `The time of ${instanceWord(stage.kind)} was not measured.`;
-  const spread = measured.ci95 ? `, ± ${msText((measured.ci95[1] - measured.ci95[0]) / 2)}` : '';
+  const headline = headlineTime(stage);
+  if (measured.value === null || headline.value === null)
+    return `The time of ${instanceWord(stage.kind)} was not measured.`;
+  const spread = headline.ci95 ? `, ± ${msText((headline.ci95[1] - headline.ci95[0]) / 2)}` : '';
+  const n = headline === measured ? instances : (headline.n ?? instances);
   const skewed =
-    stage.median_ms !== null && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value
+    headline === measured &&
+    stage.median_ms !== null &&
+    Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value
       ? `, median ${msText(stage.median_ms)}`
       : '';
   const where = point === null ? '' : ` at ${point}`;
   const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));
-  const clean = addedByProfiler(stage);
-  const time =
-    clean === null
-      ? `${subject} takes ${msText(measured.value)}${where} (n = ${instances}${spread}${skewed})`
-      : `${subject} takes ${msText(clean)}, under the profiler ${msText(measured.value)} (n = ${instances}${spread}${skewed})`;
+  const profiled = isProfiled(stage) ? ' under the profiler' : '';
+  const beside = addedByProfiler(stage) ? `, ${msText(measured.value)} under the profiler` : '';
+  const time = `${subject} takes ${msText(headline.value)}${profiled}${where} (n = ${n}${spread}${skewed}${beside})`;
   if (roofline.value === null) {
     return `${time}; what the hardware allows is not known: ${roofline.reason.text}.`;
   }
-  const times = (clean ?? measured.value) / roofline.value;
+  const times = headline.value / roofline.value;
   const how = times >= 1.05 ? `, ${times >= 10 ? Math.round(times) : times.toFixed(1)} times less` : '';
   return `${time}; the roofline allows ${msText(roofline.value)}${how}.`;
 }
@@ -72,15 +76,15 @@ function limitOf(stage: StageWaterfall): string {
  * @param busy only bars that another process cannot lengthen: kernels and copies of a GPU; null where there are none
  */
 function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
-  const measured = stage.measured_ms.value ?? 0;
-  const beyond = stage.bars
-    .filter(({ id, ms }) => id !== 'roofline' && id !== 'profiler_overhead' && ms > 0)
+  const { bars, ms: explained } = explainedBars(stage.bars);
+  const beyond = bars
+    .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
     .filter(({ id }) => !busy || (stage.source === 'trace' && onDevice(id)))
     .toSorted((a, b) => b.ms - a.ms);
   const [first, ...rest] = beyond;
   if (busy && !first) return null;
-  if (!first || measured <= 0) return 'Nothing lies between the roofline and the measurement.';
-  const next = rest.filter(({ ms }) => ms >= 0.1 * measured).slice(0, 2);
+  if (!first || explained <= 0) return 'Nothing lies between the roofline and the measurement.';
+  const next = rest.filter(({ ms }) => ms >= 0.1 * explained).slice(0, 2);
   const also = next.length > 0 ? `; then ${next.map(told).join(' and ')}` : '';
   return `The largest cause is ${told(first)}${also}.`;
 }
@@ -88,10 +92,10 @@ function causeSentence(stage: StageWaterfall, busy: boolean): string | null {
 /** Bars of the device's own work. */
 const onDevice = (id: string): boolean => /^(serial|inefficiency|nonessential|kernels|exposed_)/.test(id);
 
-/** The clean time, ms, where the profiler added so much that both must be said; null where it did not. */
-function addedByProfiler({ source, clean_ms, measured_ms }: StageWaterfall): number | null {
-  if (source !== 'trace' || clean_ms.value === null || measured_ms.value === null) return null;
-  return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value ? clean_ms.value : null;
+/** Whether the profiler changed the time so much that both must be said. */
+function addedByProfiler({ clean_ms, measured_ms }: StageWaterfall): boolean {
+  if (clean_ms.value === null || measured_ms.value === null) return false;
+  return Math.abs(measured_ms.value - clean_ms.value) >= 0.05 * measured_ms.value;
 }
 
 const told = ({ label, ms, share }: WaterfallBar): string =>

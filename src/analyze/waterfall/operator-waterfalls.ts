@@ -1,3 +1,4 @@
+import { explainedBars } from '../../model/headline-time.js';
 import type { OpClass } from '../../model/classes.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import { figure, missing, type MissingFigure } from '../../model/figure.js';
@@ -130,6 +131,7 @@ async function stageOf(
   const raw = partsOf(times, n, wallMs, necessary);
   const parts = withoutProfiler(raw, addedMs);
   const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
+  const explainedMs = explainedBars(parts).ms;
   const bars = orderedIds(parts).map((id): WaterfallBar => {
     const ms = msOf(parts, id);
     const className = /^(?:kernels|inefficiency|nonessential)\.(.*)$/.exec(id)?.[1] ?? null;
@@ -148,7 +150,7 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
     return {
       id,
       ms,
-      share: wallMs > 0 ? ms / wallMs : 0,
+      share: explainedMs > 0 ? ms / explainedMs : 0,
       count: className === null ? null : own.reduce((sum, row) => sum + row.n, 0) / n,
       ...barWords(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),

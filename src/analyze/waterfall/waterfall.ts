@@ -1,3 +1,4 @@
+import { explainedBars } from '../../model/headline-time.js';
 import type { StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
@@ -165,12 +166,13 @@ async function waterfallOf(
   const parts = withoutProfiler(raw, addedMs);
   const ids = orderedIds(parts);
   const msOf = (list: readonly Part[], id: string) => list.find((one) => one.id === id)?.ms ?? 0;
+  const explainedMs = explainedBars(parts).ms;
   const bars = ids.map((id): WaterfallBar => {
     const ms = msOf(parts, id);
     return {
       id,
       ms,
-      share: mean.wallMs > 0 ? ms / mean.wallMs : 0,
+      share: explainedMs > 0 ? ms / explainedMs : 0,
       count: countOf(id, sums),
       ...barWords(id, { peaksMeasured: context.roofs.measured !== null, kind: group.kind }),
       sql: barSql(id, {

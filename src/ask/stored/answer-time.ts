@@ -1,3 +1,4 @@
+import { headlineTime } from '../../model/headline-time.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
 import {
@@ -68,7 +69,7 @@ export function whatNext({ explained }: StoredFacts): TopicAnswer {
 /** "How noisy is it?": the spread of the stages' times over their instances. */
 export function howSure(facts: StoredFacts): TopicAnswer {
   const parts = stagesAsked(facts).flatMap((stage) => {
-    const of = stage.clean_ms.value !== null ? stage.clean_ms : stage.measured_ms;
+    const of = headlineTime(stage);
     if (of.value === null) return [];
     const n = of.n ?? stage.instances;
     const text = of.ci95
@@ -104,7 +105,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     return cannot('No decode step is marked: how fast tokens come is not in the session.', capture.latency);
   }
   const parts = decode.flatMap((stage) => {
-    const of = stage.clean_ms.value !== null ? stage.clean_ms : stage.measured_ms;
+    const of = headlineTime(stage);
     const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
     if (of.value === null || sequences === 0) return [];
     const rate = (sequences * 1000) / of.value;

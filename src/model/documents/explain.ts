@@ -33,7 +33,10 @@ export const waterfallBarSchema = z.object({
 export const waterfallKinds = [...phaseKinds, 'request'] as const;
 const waterfallKindSchema = z.enum(waterfallKinds);
 
-/** From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. */
+/**
+ * From what the hardware allows to the measured time W of one kind of stage: `bars` sum to `measured_ms`. Their shares are
+ * of that sum without the last bar, profiler_overhead: the time of the clean execution where there is one.
+ */
 export const stageWaterfallSchema = z.object({
   kind: waterfallKindSchema,
   /** Of a range of the program's own, numbers in it as #; null for every other kind. */

@@ -1,7 +1,8 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { formatMs, formatPercent, nbsp } from '../format.js';
-import { largestBars, leadingStages, shownBars, stageName, gainWords } from '../explain-rows.js';
+import { largestBars, leadingStages, shownBars, stageName, gainWords, timeLines } from '../explain-rows.js';
 
 /** `explain --format md`: for the description of a pull request, or a comment of its CI. */
 export function explainMarkdown(
@@ -30,18 +31,18 @@ export function explainMarkdown(
 }
 
 function waterfall(stage: StageWaterfall): string {
-  const measured = stage.measured_ms.value ?? 0;
+  const headline = headlineTime(stage);
   const rows = shownBars(stage).map(
     ({ id, label, ms, share }) =>
       `| \`${id}\` | ${plain(label)} | ${formatMs(ms)} | ${formatPercent(share)} |`,
   );
   return [
-    `### ${plain(stageName(stage))}: ${formatMs(measured)} (n = ${stage.instances})`,
+    `### ${plain(stageName(stage))}: ${formatMs(headline.value ?? 0)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${stage.instances})`,
     '',
     '| bar | what it is | ms | share |',
     '| --- | --- | ---: | ---: |',
     ...rows,
-    `| **measured** | | **${formatMs(measured)}** | |`,
+    ...timeLines(stage).map(({ name, ms }) => `| **${name}** | | **${formatMs(ms)}** | |`),
     ...(stage.roofline_ms.value === null
       ? ['', `No roofline: ${plain(stage.roofline_ms.reason.text)}.`]
       : []),
@@ -51,7 +52,7 @@ function waterfall(stage: StageWaterfall): string {
 function briefStages(stages: readonly StageWaterfall[]): string {
   const rows = stages.map((stage) => {
     const bars = largestBars(stage).map(({ id, share }) => `\`${id}\` ${formatPercent(share)}`);
-    return `| ${plain(stageName(stage))} | ${formatMs(stage.measured_ms.value ?? 0)} | ${stage.instances} | ${bars.join(', ')} |`;
+    return `| ${plain(stageName(stage))} | ${formatMs(headlineTime(stage).value ?? 0)} | ${stage.instances} | ${bars.join(', ')} |`;
   });
   return ['| other stages | time | n | most of it |', '| --- | ---: | ---: | --- |', ...rows].join('\n');
 }

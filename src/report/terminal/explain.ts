@@ -1,5 +1,6 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { formatCount, formatMs, formatPercent, nbsp, unbroken } from '../format.js';
 import {
   largestBars,
@@ -8,6 +9,7 @@ import {
   type ShownBar,
   shownBars,
   stageName,
+  timeLines,
   gainHead,
   gainWords,
   shortName,
@@ -108,19 +110,19 @@ export const sentenceLines = ({ sentences }: ExplainResult, width: number): stri
 
 /** A bar chart a stage: ids, ms of a mean instance, and their size to one scale. */
 function waterfallLines(stage: StageWaterfall, width: number): string[] {
-  const measured = stage.measured_ms.value ?? 0;
-  const { ci95 } = stage.measured_ms.value === null ? {} : stage.measured_ms;
+  const headline = headlineTime(stage);
+  const measured = headline.value ?? 0;
+  const { ci95, n = stage.instances } = headline.value === null ? {} : headline;
+  const profiled = isProfiled(stage) ? ' under the profiler' : '';
   const spread = ci95 ? `, ±${nbsp}${formatMs((ci95[1] - ci95[0]) / 2)}` : '';
   const roofline =
     stage.roofline_ms.value === null ? '' : ` — the roofline allows ${formatMs(stage.roofline_ms.value)}`;
-  const head = `${inert(stageName(stage))}${stage.point === null ? '' : ':'} ${formatMs(measured)} (n${nbsp}=${nbsp}${formatCount(stage.instances)}${spread})${roofline}`;
+  const head = `${inert(stageName(stage))}${stage.point === null ? '' : ':'} ${formatMs(measured)}${profiled} (n${nbsp}=${nbsp}${formatCount(headline === stage.measured_ms ? stage.instances : n)}${spread})${roofline}`;
   const bars = shownBars(stage);
   const full = Math.max(...bars.map(({ ms }) => ms), 0);
-  const idWidth = Math.max(12, ...bars.map((bar) => textWidth(shownId(bar)))) + 1;
-  const clean =
-    stage.source === 'trace' && stage.clean_ms.value !== null
-      ? [`    without the profiler ${formatMs(stage.clean_ms.value)}`]
-      : [];
+  const totals = timeLines(stage);
+  const names = [...bars.map(shownId), ...totals.map(({ name }) => name)];
+  const idWidth = Math.max(12, ...names.map(textWidth)) + 1;
   const ranks =
     stage.ranks.length > 1
       ? hanging(
@@ -143,8 +145,9 @@ function waterfallLines(stage: StageWaterfall, width: number): string[] {
     ...ranks,
     '',
     ...bars.flatMap((bar) => barLines(bar, { full, idWidth, measured }, width)),
-    `    ${'measured'.padEnd(idWidth)}${plainMs(measured, measured).padStart(9)}${nbsp}ms`,
-    ...clean,
+    ...totals.map(
+      ({ name, ms }) => `    ${name.padEnd(idWidth)}${plainMs(ms, measured).padStart(9)}${nbsp}ms`,
+    ),
     ...missing,
   ];
 }
@@ -154,7 +157,7 @@ function briefStageLines(stages: readonly StageWaterfall[], width: number): stri
   if (stages.length === 0) return [];
   const names = stages.map((stage) => inert(stageName(stage)));
   const nameWidth = Math.min(28, Math.max(...names.map(textWidth)));
-  const times = stages.map(({ measured_ms }) => formatMs(measured_ms.value ?? 0));
+  const times = stages.map((stage) => formatMs(headlineTime(stage).value ?? 0));
   const timeWidth = Math.max(...times.map(textWidth));
   const counts = stages.map(({ instances }) => `n${nbsp}=${nbsp}${formatCount(instances)}`);
   const countWidth = Math.max(...counts.map(textWidth));

@@ -1,3 +1,4 @@
+import { headlineTime } from '../../../model/headline-time.js';
 import { halfWidth } from '../../half-width.js';
 import type { Evidence, StageWaterfall } from '../../../model/documents/explain.js';
 import { doubt } from '../doubt.js';
@@ -69,7 +70,7 @@ function doubtOf(
 ): { waterfall: StageWaterfall; title: string }[] {
   const { kind, instances } = waterfall;
   // What is compared with another run is the time without a profiler, where there is one.
-  const measured = waterfall.clean_ms.value === null ? waterfall.measured_ms : waterfall.clean_ms;
+  const measured = headlineTime(waterfall);
   if (instances < leastInstances) {
     // The embedded engine's profiled pass is short by design: its clean one is what is timed.
     if (manifest.kind === 'profile') return [];

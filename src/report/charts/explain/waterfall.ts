@@ -1,4 +1,5 @@
 import type { StageWaterfall } from '../../../model/documents/explain.js';
+import { explainedBars, isProfiled } from '../../../model/headline-time.js';
 import { formatMsColumn } from '../../format.js';
 import { shortName, shownBars, stageKey } from '../../explain-rows.js';
 import { barColor, type Theme } from '../../palette.js';
@@ -10,14 +11,15 @@ import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '
 export interface WaterfallData {
   stages: Pick<
     StageWaterfall,
-    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'bars'
+    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'clean_ms' | 'bars'
   >[];
 }
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
   const stage = stages.find((one) => stageKey(one) === part);
-  const measured = stage?.measured_ms.value;
-  if (!stage || measured === null || measured === undefined) return [];
+  if (!stage || stage.measured_ms.value === null) return [];
+  const { profiler, ms } = explainedBars(stage.bars);
+  const measured = profiler ? ms : stage.measured_ms.value;
   const bars = shownBars(stage);
   const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
   const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
@@ -31,7 +33,7 @@ function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
     })),
     {
       ms: measured,
-      meaning: stage.source === 'trace' ? 'a mean instance, under the profiler' : 'a mean instance',
+      meaning: isProfiled(stage) ? 'a mean instance, under the profiler' : 'a mean instance',
     },
     texts,
   );

@@ -4,7 +4,8 @@ import type { Document } from '../../../model/document.js';
 import type { ExplainResult, StageWaterfall } from '../../../model/documents/explain.js';
 import { type WaterfallData, waterfallChart } from '../../charts/explain/waterfall.js';
 import { slowestFirst } from '../../explain-words.js';
-import { leadingStages, stageKey, stageName, stagesInOrder } from '../../explain-rows.js';
+import { explainedBars, headlineTime, isProfiled } from '../../../model/headline-time.js';
+import { leadingStages, stageKey, stageName, stagesInOrder, timeLines } from '../../explain-rows.js';
 import {
   formatCount,
   formatFigure,
@@ -55,13 +56,14 @@ export const Sentences: FC<{ explain: Document<ExplainResult> | null | undefined
 const Waterfalls: FC<{ data: ExplainResult }> = ({ data }) => {
   const stages = stagesInOrder(data);
   const slim: WaterfallData = {
-    stages: stages.map(({ kind, name, point, execution_id, source, measured_ms, bars }) => ({
+    stages: stages.map(({ kind, name, point, execution_id, source, measured_ms, clean_ms, bars }) => ({
       kind,
       name,
       point,
       execution_id,
       source,
       measured_ms,
+      clean_ms,
       bars: bars.map((bar) => ({ ...bar, sql: null, parts: [] })),
     })),
   };
@@ -99,7 +101,7 @@ function headOf(stage: StageWaterfall): string {
   const roofline =
     stage.roofline_ms.value === null ? '' : `; the roofline allows ${formatMs(stage.roofline_ms.value)}`;
   const name = stageName(stage);
-  return `${name.charAt(0).toUpperCase()}${name.slice(1)}: ${formatFigure(stage.measured_ms)}${roofline}`;
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}: ${formatFigure(headlineTime(stage))}${isProfiled(stage) ? ' under the profiler' : ''}${roofline}`;
 }
 
 const Waterfall: FC<{ stage: StageWaterfall; data: WaterfallData }> = ({ stage, data }) => {
@@ -125,7 +127,7 @@ const Waterfall: FC<{ stage: StageWaterfall; data: WaterfallData }> = ({ stage, 
 const Facts: FC<{ stage: StageWaterfall }> = ({ stage }) => {
   const { measured_ms, clean_ms, clock, clock_why, roofs, roofline_ms, ranks, source } = stage;
   const lines = [
-    `Measured: ${formatFigureWithSpread(measured_ms)}, by the ${clock}'s clock: ${clock_why}.`,
+    `${isProfiled(stage) || (clean_ms.value !== null && source === 'trace') ? 'Under the profiler' : 'Measured'}: ${formatFigureWithSpread(measured_ms)}, by the ${clock}'s clock: ${clock_why}.`,
     ...(source === 'trace'
       ? [
           clean_ms.value === null
@@ -156,8 +158,9 @@ const Facts: FC<{ stage: StageWaterfall }> = ({ stage }) => {
 };
 
 const BarTable: FC<{ stage: StageWaterfall; titled?: boolean }> = ({ stage, titled = false }) => {
-  const measured = stage.measured_ms.value ?? 0;
-  const times = formatMsColumn([...stage.bars.map(({ ms }) => ms), measured]);
+  const { bars } = explainedBars(stage.bars);
+  const totals = timeLines(stage);
+  const times = formatMsColumn([...bars, ...totals].map(({ ms }) => ms));
   const withSql = stage.bars.filter(({ sql }) => sql !== null);
   return (
     <>
@@ -172,7 +175,7 @@ const BarTable: FC<{ stage: StageWaterfall; titled?: boolean }> = ({ stage, titl
           { head: 'what it is', wraps: true },
         ]}
         rows={[
-          ...stage.bars.map((bar, index) => [
+          ...bars.map((bar, index) => [
             <code>{bar.id}</code>,
             times[index],
             formatPercent(bar.share),
@@ -186,7 +189,14 @@ const BarTable: FC<{ stage: StageWaterfall; titled?: boolean }> = ({ stage, titl
                 : []),
             ].join('. '),
           ]),
-          [<strong>measured</strong>, times.at(-1), formatPercent(1), '', '', ''],
+          ...totals.map(({ name }, index) => [
+            <strong>{name}</strong>,
+            times[bars.length + index],
+            index === 0 ? formatPercent(1) : '',
+            '',
+            '',
+            '',
+          ]),
         ]}
       />
       {withSql.length > 0 && !titled && (

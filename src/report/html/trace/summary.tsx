@@ -61,11 +61,15 @@ export const TraceSummary: FC<{
             <p class="label">
               {source.gpu_used ? <a href="#phases">{phaseName(phase.kind)}</a> : phaseName(phase.kind)}
             </p>
-            <p class="value">{formatNs(phase.wall.mean_ns)}</p>
+            <p class="value">
+              {phase.clean_ms.value === null ? formatNs(phase.wall.mean_ns) : formatFigure(phase.clean_ms)}
+            </p>
             <p class="note">
               n{nbsp}={nbsp}
               {phase.instances}
-              {phase.clean_ms.value === null ? ', profiled' : `, ${formatFigure(phase.clean_ms)} clean`}
+              {phase.clean_ms.value === null
+                ? ', under the profiler'
+                : `, ${formatNs(phase.wall.mean_ns)} under the profiler`}
               {source.gpu_used && `; idle ${formatPercent(phase.idle_share)}`}
               {phase.main_cause && `, mostly ${causeName(phase.main_cause)}`}
             </p>
