@@ -107,8 +107,6 @@ export type ChartName = keyof typeof charts;
 export type TraceChartName = keyof typeof traceCharts;
 export type BenchChartName = keyof typeof benchCharts;
 export type ServingChartName = keyof typeof servingCharts;
-export type MonitorChartName = keyof typeof monitorCharts;
-export type KernelChartName = keyof typeof kernelCharts;
 export type MemoryChartName = keyof typeof memoryCharts;
 export type SweepChartName = keyof typeof sweepCharts;
 
