@@ -5,6 +5,7 @@ import type { ComparedSide } from '../model/documents/bench-compare.js';
 import { InferscopeError } from '../model/errors.js';
 import { type Home, homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
+import { withRows } from '../session/select.js';
 import { baselineNames, readBaseline } from './baseline-store.js';
 
 /**
@@ -21,6 +22,12 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
   const caveats = await caveatsOf(session);
   return { side: { selector, baseline: null, variant, sessions }, caveats, ...sampled };
 }
+
+/** Sessions that sampleSessions() can find figures in. */
+const comparable = withRows(
+  'repeats, requests, results, memory or kernels',
+  ...['iterations', 'requests', 'metrics', 'memory', 'kernels'],
+);
 
 /** What the engine said of its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {
@@ -43,7 +50,7 @@ async function sessionOf(
   for (let at = selector.length; at > 0; at = selector.lastIndexOf(':', at - 1)) {
     try {
       const variant = at === selector.length ? null : selector.slice(at + 1);
-      return { session: await openSession(selector.slice(0, at), home), variant };
+      return { session: await openSession(selector.slice(0, at), home, comparable), variant };
     } catch (error) {
       if (!isUnknown(error)) throw error;
       failure ??= error;

@@ -44,11 +44,13 @@ export function define(command: Command): void {
           fix: 'inferscope gemm --json',
         });
       }
-      const [{ analyzeGemms }, { openSession }] = await Promise.all([
+      const [{ analyzeGemms }, { openSession }, { withRows }] = await Promise.all([
         import('../analyze/gemms/gemms.js'),
         import('../session/open.js'),
+        import('../session/select.js'),
       ]);
-      const session = await openSession(selector ?? options.session);
+      const usable = withRows('operators or BLAS calls', 'ops', 'gemms');
+      const session = await openSession(selector ?? options.session, undefined, usable);
       const found = await analyzeGemms(session, { stage: options.stage ?? null });
       if (found.data.gemms.length === 0) throw nothing(session.id, options.stage);
       const { top } = options;

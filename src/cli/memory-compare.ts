@@ -94,11 +94,12 @@ async function sideOf(selector: string, configuration: Configuration): Promise<C
       ...readComparedProfile(content, selector, configuration.fill),
     };
   }
-  const [{ openSession }, { analyzeMemory }] = await Promise.all([
+  const [{ openSession }, { analyzeMemory }, { memoryProfiles }] = await Promise.all([
     import('../session/open.js'),
     import('../analyze/memory-profile/memory.js'),
+    import('../analyze/memory-profile/imported.js'),
   ]);
-  const session = await openSession(selector);
+  const session = await openSession(selector, undefined, memoryProfiles);
   const { data } = await analyzeMemory(session);
   const label = session.user.name ?? session.id;
   return { selector, kind: 'session', label, ...checkComparedProfile(data.profile, label) };

@@ -19,6 +19,7 @@ import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { predictSummary } from '../report/terminal/predict.js';
 import { openSession, type Session } from '../session/open.js';
+import { withRows } from '../session/select.js';
 import { asStorageFailure } from '../session/storage-failure.js';
 import { findModel } from './find-model.js';
 import { print, printDocument, terminalWidth } from './output.js';
@@ -38,6 +39,9 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
   else print(predictSummary(made, { width: terminalWidth() }));
 }
 
+const measuredKernels = withRows('measured kernels', 'microbenchmarks');
+const predictable = withRows('stages or measured kernels', 'stages', 'microbenchmarks');
+
 interface PredictedModel {
   name: string;
   architecture: Architecture;
@@ -49,9 +53,10 @@ interface PredictedModel {
  * @throws E_USAGE without a model or a known device, E_DTYPE, E_LENGTHS
  */
 export async function predicted(typed: PredictTyped): Promise<Document<PredictResult>> {
-  const session = typed.session === undefined ? null : await openSession(typed.session);
+  const session =
+    typed.session === undefined ? null : await openSession(typed.session, undefined, predictable);
   const tables: Session[] = [];
-  for (const one of typed.kernels) tables.push(await openSession(one));
+  for (const one of typed.kernels) tables.push(await openSession(one, undefined, measuredKernels));
   const named = typed.model === undefined ? null : await findModel(typed.model);
   // Before anything is measured: a model that is not known needs no roofline.
   if (!named && session === null) throw noModel();

@@ -36,13 +36,15 @@ export function defineUtilization(command: Command): void {
       ),
     )
     .action(async (selector: string, options: UtilizationCommandOptions) => {
-      const [{ analyzeUtilization }, { openSession }, { findModel }] = await Promise.all([
+      const [{ analyzeUtilization }, { openSession }, { withRows }, { findModel }] = await Promise.all([
         import('../analyze/utilization/utilization.js'),
         import('../session/open.js'),
+        import('../session/select.js'),
         import('./find-model.js'),
       ]);
       const { model, dtype, batchSize, inputLen } = options;
-      const found = await analyzeUtilization(await openSession(selector), {
+      const session = await openSession(selector, undefined, withRows('stages', 'stages'));
+      const found = await analyzeUtilization(session, {
         ...(model === undefined ? {} : { model: await findModel(model) }),
         ...(dtype === undefined ? {} : { dtype }),
         ...(batchSize === undefined ? {} : { batchSize }),

@@ -3,8 +3,9 @@ import { join } from 'node:path';
 import { profileFieldsSchema, type ProfileFields } from '../analyze/validate/profile-fields.js';
 import { InferscopeError, messageOf } from '../model/errors.js';
 import { parseJson } from '../model/parse-json.js';
-import { listSessions } from '../session/list.js';
+import { usableSessions } from '../session/select.js';
 import { openSession } from '../session/open.js';
+import { memoryProfiles } from '../analyze/memory-profile/imported.js';
 import type { Configuration } from './profile-configuration.js';
 
 export interface ReadProfiles {
@@ -18,7 +19,7 @@ const usualFolder = join('results', 'memory-profiles');
 
 /**
  * Profiles of files, of all files below folders, and of memory sessions. Without any: results/memory-profiles here, else every
- * memory session.
+ * session with a memory profile, imported ones too.
  * @throws E_USAGE when there is none, E_FORMAT_UNKNOWN for a named file that is no profile, E_SESSION_NOT_FOUND
  */
 export async function readProfiles(
@@ -28,13 +29,7 @@ export async function readProfiles(
   const found: ReadProfiles = { profiles: [], ignored: 0 };
   const here = await stat(usualFolder).catch(() => null);
   const sources =
-    asked.length > 0
-      ? asked
-      : here
-        ? [usualFolder]
-        : listSessions()
-            .filter(({ kind, broken }) => kind === 'memory' && broken === null)
-            .map(({ id }) => id);
+    asked.length > 0 ? asked : here ? [usualFolder] : usableSessions(memoryProfiles).map(({ id }) => id);
   for (const source of sources) await readOne(source, configuration, found);
   if (found.profiles.length > 0) {
     configuration.ensureUsed();
@@ -83,7 +78,7 @@ function noFile(source: string): InferscopeError {
 
 async function profileOfSession(selector: string): Promise<ProfileFields> {
   const [session, { analyzeMemory }] = await Promise.all([
-    openSession(selector),
+    openSession(selector, undefined, memoryProfiles),
     import('../analyze/memory-profile/memory.js'),
   ]);
   return profileFieldsSchema.parse((await analyzeMemory(session)).data.profile);

@@ -8,7 +8,7 @@ import { homeFolders, type Home } from './home.js';
 import { digestFile } from './kept-file.js';
 import { checkSizes, readManifest, totalBytes } from './manifest-file.js';
 import type { SessionDatabase } from './query.js';
-import { selectSession } from './select.js';
+import { selectSession, type Usable } from './select.js';
 import { corrupt } from './session-problem.js';
 import { sharedDatabase } from './shared-database.js';
 import { readUser } from './user-file.js';
@@ -37,12 +37,17 @@ export interface Session {
 /**
  * Opens a session: manifest, its checksum, every file's size, and the tables' checksums when they are small.
  * @param selector id, unique prefix, name, @last, @last~1
+ * @param usable what @last counts
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_SESSION_CORRUPT, E_SESSION_NEWER
  */
-export async function openSession(selector: string, home: Home = homeFolders()): Promise<Session> {
+export async function openSession(
+  selector: string,
+  home: Home = homeFolders(),
+  usable: Usable | null = null,
+): Promise<Session> {
   for (let tries = 1; ; tries++) {
     try {
-      return await openFolder(selectSession(selector, home));
+      return await openFolder(selectSession(selector, home, usable));
     } catch (error) {
       // A capture being added swaps the folder between two of our reads; real damage stays.
       if (tries === openTries || !isCorrupt(error)) throw error;

@@ -1,11 +1,12 @@
-import { renameSync, utimesSync } from 'node:fs';
+import { renameSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import type { ManifestData } from '../model/manifest.js';
 import { deleteSession } from './delete.js';
 import { noteSession, renameSession, tagSession } from './edit.js';
 import { sessionId, slugOf } from './id.js';
 import { listSessions } from './list.js';
-import { selectSession } from './select.js';
+import { selectSession, usableSessions, withRows } from './select.js';
 import { asidePath } from './temporary-folder.js';
 import { testHome } from './test-folder.js';
 import { keepSession } from './test-session.js';
@@ -68,6 +69,32 @@ test('id, unique prefix, name, @last and @last~n select; everything else says wh
   expect(failure('')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('../sessions')).toMatchObject({ code: 'E_SESSION_NOT_FOUND' });
   expect(failure('@first')).toMatchObject({ code: 'E_USAGE' });
+});
+
+test('@last of a command that takes one kind of session counts those alone; a damaged one is not passed over', async () => {
+  const home = testHome();
+  const make = async (day: number, label: string, at: number) => {
+    const made = await keepSession(home, { label, createdAt: new Date(Date.UTC(2026, 10, day)) });
+    utimesSync(join(made.folder, 'session.json'), at, at);
+    return made;
+  };
+  const first = await make(1, 'first', 1000);
+  const second = await make(2, 'second', 2000);
+  const validation = await make(3, 'validation', 3000);
+  const stages = withRows('stages', 'kernels', 'stages');
+  const usable = { ...stages, holds: (one: ManifestData) => stages.holds(one) && one.id !== validation.id };
+  expect(selectSession('@last', home).id).toBe(validation.id);
+  expect(selectSession('@last', home, usable).id).toBe(second.id);
+  expect(selectSession('@last~1', home, usable).id).toBe(first.id);
+  expect(selectSession(validation.id, home, usable).id).toBe(validation.id);
+  expect(usableSessions(usable, home).map(({ id }) => id)).toEqual([first.id, second.id]);
+  expect(() => selectSession('@last', home, withRows('kernels', 'kernels'))).toThrow(
+    expect.objectContaining({ code: 'E_SESSION_NOT_FOUND' }),
+  );
+
+  writeFileSync(join(validation.folder, 'session.json'), '{');
+  expect(selectSession('@last', home, usable).id).toBe(validation.id);
+  expect(usableSessions(usable, home)).toHaveLength(2);
 });
 
 test('@last is the session that was made or imported last, whenever it was measured', async () => {

@@ -1,17 +1,37 @@
 import { InferscopeError } from '../model/errors.js';
+import type { ManifestData } from '../model/manifest.js';
 import { nearest } from '../model/nearest.js';
 import { type SessionFolder, sessionFolders } from './folders.js';
 import { homeFolders, type Home } from './home.js';
+import { checkSizes, readManifest } from './manifest-file.js';
 import { readUser } from './user-file.js';
+
+/** Sessions that a command can use. */
+export interface Usable {
+  /** In the plural: "memory profiles". */
+  name: string;
+  holds: (manifest: ManifestData) => boolean;
+}
+
+/** Sessions with rows in one of these tables. */
+export const withRows = (name: string, ...tables: string[]): Usable => ({
+  name,
+  holds: (manifest) => tables.some((table) => (manifest.tables[table] ?? []).some(({ rows }) => rows > 0)),
+});
 
 /**
  * The session that a selector means: an id or a unique prefix of one, a name, @last (made or imported
  * last), @last~1 (the one before).
+ * @param usable what @last counts; an id or a name is taken as it is
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE for an @word that is not @last
  */
-export function selectSession(selector: string, home: Home = homeFolders()): SessionFolder {
+export function selectSession(
+  selector: string,
+  home: Home = homeFolders(),
+  usable: Usable | null = null,
+): SessionFolder {
   const folders = sessionFolders(home);
-  if (selector.startsWith('@')) return selectLast(selector, folders, home);
+  if (selector.startsWith('@')) return selectLast(selector, folders, home, usable);
   const exact = folders.find(({ id }) => id === selector);
   if (exact) return exact;
   const prefixed = selector === '' ? [] : folders.filter(({ id }) => id.startsWith(selector));
@@ -29,7 +49,12 @@ export function selectSession(selector: string, home: Home = homeFolders()): Ses
   );
 }
 
-function selectLast(selector: string, folders: SessionFolder[], home: Home): SessionFolder {
+function selectLast(
+  selector: string,
+  folders: SessionFolder[],
+  home: Home,
+  usable: Usable | null,
+): SessionFolder {
   const match = /^@last(?:~(\d{1,6}))?$/.exec(selector);
   if (!match) {
     throw new InferscopeError('E_USAGE', {
@@ -38,8 +63,15 @@ function selectLast(selector: string, folders: SessionFolder[], home: Home): Ses
       fix: 'Type @last, a name or the beginning of an id; inferscope session list shows them.',
     });
   }
-  const found = folders.at(-1 - Number(match[1] ?? 0));
+  const back = Number(match[1] ?? 0);
+  const found = usable === null ? folders.at(-1 - back) : lastUsable(folders, back, usable);
   if (found) return found;
+  if (usable !== null && folders.length > 0)
+    throw new InferscopeError('E_SESSION_NOT_FOUND', {
+      what: `there is no session ${selector} with ${usable.name}`,
+      why: `Here @last counts sessions with ${usable.name}; there are ${folders.length} sessions in all.`,
+      fix: 'inferscope session list shows them.',
+    });
   throw new InferscopeError('E_SESSION_NOT_FOUND', {
     what: `there is no session ${selector}`,
     why:
@@ -48,6 +80,39 @@ function selectLast(selector: string, folders: SessionFolder[], home: Home): Ses
         : `There are ${folders.length} sessions.`,
     fix: folders.length === 0 ? 'inferscope profile makes one.' : 'inferscope session list shows them.',
   });
+}
+
+/** Every session that a command can use, the one made or imported last at the end; damaged ones are left out. */
+export function usableSessions({ holds }: Usable, home: Home = homeFolders()): SessionFolder[] {
+  return sessionFolders(home).filter((one) => {
+    const manifest = manifestOf(one);
+    return manifest !== null && holds(manifest);
+  });
+}
+
+/** Manifests are read from the newest on, until enough are found. A damaged one counts: opening it says what is wrong. */
+function lastUsable(
+  folders: readonly SessionFolder[],
+  back: number,
+  { holds }: Usable,
+): SessionFolder | undefined {
+  let left = back;
+  for (const one of folders.toReversed()) {
+    const manifest = manifestOf(one);
+    if ((manifest === null || holds(manifest)) && left-- === 0) return one;
+  }
+  return undefined;
+}
+
+/** Null where the session is damaged. */
+function manifestOf({ id, folder }: SessionFolder): ManifestData | null {
+  try {
+    const { data } = readManifest(folder, id);
+    checkSizes(folder, data);
+    return data;
+  } catch {
+    return null;
+  }
 }
 
 function ambiguous(selector: string, found: SessionFolder[]): InferscopeError {

@@ -32,7 +32,11 @@ export async function explainSession(
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
-      sentences: sentences(stages, without, found.findings, { awaited, load }),
+      sentences: sentences(stages, without, found.findings, {
+        awaited,
+        load,
+        looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),
+      }),
       stages,
       without_waterfall: without,
       findings: found.findings,

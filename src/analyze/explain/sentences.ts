@@ -15,18 +15,26 @@ export function leadStage(stages: readonly StageWaterfall[]): StageWaterfall | n
   return stages[0] ?? null;
 }
 
-/** Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change and its gain. */
+/**
+ * Three sentences for someone in a hurry: the time and its limit, the largest cause, the first change and its gain.
+ * @param looked whether a rule had something to judge by: else nothing is said of changes
+ */
 export function sentences(
   stages: readonly StageWaterfall[],
   without: ExplainResult['without_waterfall'],
   found: readonly Finding[],
-  { awaited = null, load = null }: { awaited?: AwaitedRank | null; load?: MachineLoad | null } = {},
+  {
+    awaited = null,
+    load = null,
+    looked = true,
+  }: { awaited?: AwaitedRank | null; load?: MachineLoad | null; looked?: boolean } = {},
 ): string[] {
   const busy = load !== null && isBusy(load) ? [busySentence(load)] : [];
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
-    return [...busy, `There is no waterfall: ${why}.`, changeSentence(found, true)];
+    const change = looked ? [changeSentence(found, true)] : [];
+    return [...busy, `There is no waterfall: ${why}.`, ...change];
   }
   const cause = causeSentence(lead, busy.length > 0);
   return [...busy, limitSentence(lead, awaited), ...(cause === null ? [] : [cause]), changeSentence(found)];

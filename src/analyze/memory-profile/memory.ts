@@ -158,7 +158,7 @@ export async function memoryPlanOf(session: Session): Promise<MemoryPlan> {
   throw new InferscopeError('E_USAGE', {
     what: `session ${session.id} holds no memory profile`,
     why: `It was made by ${session.manifest.kind}.`,
-    fix: 'Take one that `inferscope memory` made.',
+    fix: 'Type @last for the newest memory profile; inferscope session list shows all.',
   });
 }
 

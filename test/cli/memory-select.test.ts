@@ -1,0 +1,32 @@
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { explainDocumentSchema } from '../../src/model/documents/explain.js';
+import { memoryCompareDocumentSchema } from '../../src/model/documents/memory-compare.js';
+import { validationDocumentSchema } from '../../src/model/documents/validate.js';
+import { packageRoot } from '../../src/model/installation.js';
+import { inferscope, place } from './profile-cli.js';
+
+test('imported memory profiles are validated without being named, and are @last after it', () => {
+  const at = place();
+  const empty = join(at.scratch, 'empty');
+  mkdirSync(empty);
+  const said = (...args: string[]) => {
+    const ran = inferscope(at, [...args, '--json'], {}, empty);
+    expect(ran.status, ran.stderr).toBe(0);
+    return JSON.parse(ran.stdout) as unknown;
+  };
+  const fixtures = join(packageRoot(), 'test', 'fixtures', 'memory-profiles-h200');
+  for (const name of ['qwen2.5-0.5b-float16', 'llama-2-7b-float16'])
+    said('import', join(fixtures, `${name}.json`));
+
+  expect(validationDocumentSchema.parse(said('validate')).data.counts).toMatchObject({ compared: 2 });
+
+  const { data } = memoryCompareDocumentSchema.parse(said('memory', 'compare', '@last~1', '@last'));
+  expect([data.base, data.now].map(({ model }) => model)).toEqual(['qwen2.5-0.5b', 'llama-2-7b']);
+
+  // The newest session of all is that of validate, of which no rule can say anything.
+  const { data: told } = explainDocumentSchema.parse(said('explain'));
+  expect(told.rules.every(({ outcome }) => outcome === 'not_applicable')).toBe(true);
+  expect(told.sentences).toHaveLength(1);
+});
