@@ -3,6 +3,8 @@ import { type SweepPoint, sweepCases, usualSizes } from '../llm/kernel-cases.js'
 import { type ModelStep, modelCases } from '../llm/kernel-model.js';
 import { declaredDType, quantizedWeights } from '../llm/quantization.js';
 import { floatStorage, type Storage } from '../llm/storage.js';
+import { unreadKeysIssues } from '../llm/unread-keys.js';
+import type { Issue } from '../model/document.js';
 import type { DType } from '../model/dtype.js';
 import { InferscopeError } from '../model/errors.js';
 import { kernelNames, type KernelCase, type KernelName } from '../model/kernels.js';
@@ -13,6 +15,7 @@ export interface ChosenCases {
   cases: KernelCase[];
   points: SweepPoint[];
   model: { name: string; dtype: string; config: Record<string, unknown>; steps: ModelStep[] } | null;
+  issues: Issue[];
 }
 
 /**
@@ -51,7 +54,7 @@ export async function chooseCases(
       fix: 'Leave --dtype out, or take --dtype bfloat16.',
     });
   }
-  return { cases, points, model: null };
+  return { cases, points, model: null, issues: [] };
 }
 
 async function modelOperations(
@@ -100,7 +103,12 @@ async function modelOperations(
     contextLens: typed.contextLen ?? [128],
     backend: backends[0]!,
   });
-  return { cases, points: [], model: { name, dtype, config, steps } };
+  return {
+    cases,
+    points: [],
+    model: { name, dtype, config, steps },
+    issues: unreadKeysIssues(architecture),
+  };
 }
 
 function storageOf(dtype: DType, config: Record<string, unknown>): Storage {

@@ -22,7 +22,7 @@ export async function kernelsRecorded(
   measured: MeasuredKernels,
   title: string,
 ): Promise<Recorded> {
-  const { capture, device } = measured;
+  const { capture, chosen, device } = measured;
   // PyTorch decides on its threads itself, and tells them with each case.
   const lines = await microbenchmarkLines(capture.recordPath);
   const threads = device.threads ?? lines.find((line) => line.threads !== null)?.threads ?? null;
@@ -75,6 +75,7 @@ export async function kernelsRecorded(
     ],
     captures: [...capturesOf(captureId, capture.sampled, record.clock), ...traced.captures],
     issues: [
+      ...chosen.issues,
       ...device.issues,
       ...capture.issues,
       ...launchIssues(measured),

@@ -4,7 +4,7 @@ import process from 'node:process';
 import type { Known } from '../capture/sweep/expected.js';
 import { isLeft, type Journal } from '../capture/sweep/journal.js';
 import type { GpuWatch } from '../capture/sweep/preflight.js';
-import { document, type Document } from '../model/document.js';
+import { document, type Document, type Issue } from '../model/document.js';
 import {
   sweepVersion,
   type SweepFailure,
@@ -39,13 +39,14 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
   const gpus = await watchGpus();
   try {
     const { expectRuns } = await import('../capture/sweep/expected.js');
-    await expectRuns(
+    const issues = await expectRuns(
       journal.sweep.runs.filter(isLeft),
       asked?.dimensions ?? new Map(),
       await knownOf(journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
     );
-    if (typed.dryRun) await showPlan(journal, typed);
-    else await carryOut(journal, gpus, typed);
+    if (!typed.quiet) for (const { text } of issues) warn(text);
+    if (typed.dryRun) await showPlan(journal, issues, typed);
+    else await carryOut(journal, gpus, issues, typed);
   } finally {
     gpus.close();
   }
@@ -95,12 +96,12 @@ async function knownOf(
 }
 
 /** As it is shown and kept in reports: secrets on a run's command line stay in the journal, which needs them. */
-function documentOf(sweep: SweepResult): Document<SweepResult> {
+function documentOf(sweep: SweepResult, issues: Issue[]): Document<SweepResult> {
   const runs = sweep.runs.map((run) => {
     const words = redactCommand(run.arguments, secretsOf(sweep));
     return { ...run, arguments: words };
   });
-  return document('sweep', sweepVersion, { ...sweep, runs });
+  return document('sweep', sweepVersion, { ...sweep, runs }, issues);
 }
 
 const secretsOf = ({ runs }: SweepResult): string[] => [
@@ -110,21 +111,21 @@ const secretsOf = ({ runs }: SweepResult): string[] => [
   ]),
 ];
 
-async function showPlan({ sweep }: Journal, { json }: SweepTyped): Promise<void> {
+async function showPlan({ sweep }: Journal, issues: Issue[], { json }: SweepTyped): Promise<void> {
   if (json) {
-    printDocument(documentOf(sweep));
+    printDocument(documentOf(sweep, issues));
     return;
   }
   const { sweepPlanText } = await import('../report/terminal/sweep.js');
   print(
-    sweepPlanText(documentOf(sweep), terminalWidth(), [
+    sweepPlanText(documentOf(sweep, issues), terminalWidth(), [
       'node',
       relative(process.cwd(), process.argv[1]!) || 'inferscope',
     ]),
   );
 }
 
-async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Promise<void> {
+async function carryOut(journal: Journal, gpus: GpuWatch, issues: Issue[], typed: SweepTyped): Promise<void> {
   const { runSweep } = await import('../capture/sweep/run-sweep.js');
   const { executeHere } = await import('../capture/sweep/execute-run.js');
   const { sweepProgress } = await import('./sweep-progress.js');
@@ -152,11 +153,12 @@ async function carryOut(journal: Journal, gpus: GpuWatch, typed: SweepTyped): Pr
     progress.end();
     release();
   }
-  const files = await writeSweepFiles(journal, documentOf(journal.sweep));
-  if (typed.json) printDocument(documentOf(journal.sweep));
+  const made = documentOf(journal.sweep, issues);
+  const files = await writeSweepFiles(journal, made);
+  if (typed.json) printDocument(made);
   else {
     const { sweepText } = await import('../report/terminal/sweep.js');
-    print(sweepText(documentOf(journal.sweep), terminalWidth()));
+    print(sweepText(made, terminalWidth()));
   }
   if (!typed.quiet) for (const path of files) talk(relative(process.cwd(), path));
   finish(journal, obstacle);

@@ -175,6 +175,14 @@ test('what a run needs is estimated, by its own dimensions, and what will not fi
   expect(large!.memory_bytes! - small!.memory_bytes!).toBeGreaterThan(63 * 640 * 32 * 2 * 4096 * 2);
   expect(split).toMatchObject({ fits: false, why: 'It needs 2 GPUs; 1 can be seen here.' });
 
+  const issues = await expectRuns(runs, dimensions, {
+    ...known,
+    configOf: async (model) => ({ ...findPreset(model)!.config, num_local_experts: 8 }),
+  });
+  expect(issues).toMatchObject([
+    { code: 'config_keys_unread', text: expect.stringMatching(/llama-2-7b.*num_local_experts/) },
+  ]);
+
   const missing = pendingRun(plan.runs[0]!, { number: 9, stamp: 's', folder: 'r' });
   await expectRuns([missing], dimensions, {
     ...known,

@@ -215,6 +215,29 @@ test('too little disk: nothing is begun, and it says how to go on', () => {
   expect(ran.stderr).toContain('inferscope sweep --resume full/sweep-');
 });
 
+/** A daemon that is stopped, as its command line says it. It counts its calls. */
+function stoppedDaemon(): { command: string; calls: () => number } {
+  const command = join(at.scratch, 'stopped-docker');
+  const log = join(at.scratch, 'docker-calls');
+  const words =
+    'Cannot connect to the Docker daemon at unix:///var/run/docker.sock. Is the docker daemon running?';
+  writeFileSync(log, '');
+  writeFileSync(command, `#!/bin/sh\necho "$*" >> '${log}'\necho '${words}' >&2\nexit 1\n`, { mode: 0o755 });
+  return { command, calls: () => readFileSync(log, 'utf8').split('\n').length - 1 };
+}
+
+test('a stopped daemon is asked once for a whole sweep of containers', () => {
+  const { command, calls } = stoppedDaemon();
+  const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4,8'];
+  const asked = ['sweep', ...shape, '--container', 'c', '--retries', '2', '--output', 'stopped'];
+  const ran = inferscope(at, asked, { INFERSCOPE_DOCKER: command });
+  expect(ran.status, ran.stderr).toBe(3);
+  expect(calls()).toBe(1);
+  const { runs } = journal('stopped');
+  expect(runs.map(({ attempts }) => attempts)).toEqual([1, 0, 0, 0]);
+  expect(runs[0]!.failure).toMatchObject({ code: 'E_DOCKER' });
+}, 60_000);
+
 test('without Docker a sweep of containers ends at its first run, and goes on from there', () => {
   const noDocker = { INFERSCOPE_DOCKER: join(at.scratch, 'no-docker') };
   const shape = ['--model', at.tiny, '--input-len', '8', '--output-len', '4', '--batch-size', '1,2,4'];

@@ -27,6 +27,14 @@ describe('a torch trace of the tiny Llama on an H200, sizes and dtype from its o
   );
   const necessary = 2 * 64 * tinyLinear + 2 * tinyHead + tinyAttention * ((64 * 65) / 2);
 
+  test('keys of a config that its family does not read are warned of', async () => {
+    const session = await imported(home, 'kineto', fixture('kineto-torch2.11-h200/kineto-tiny.json.gz'));
+    const model = { ...tiny, config: { ...tiny.config, num_local_experts: 8 } };
+    const { issues } = await analyzeUtilization(session, { model });
+    expect(issues[0]).toMatchObject({ code: 'config_keys_unread' });
+    expect((await found).issues.map(({ code }) => code)).not.toContain('config_keys_unread');
+  });
+
   test('is a document of its schema, and says who said what', async () => {
     const document = await found;
     expect(utilizationDocumentSchema.parse(document)).toEqual(document);

@@ -1,3 +1,4 @@
+import { unreadKeysIssues } from '../../llm/unread-keys.js';
 import { document, type Document, type Issue } from '../../model/document.js';
 import type { Utilization, UtilizationResult, UtilizationStage } from '../../model/documents/utilization.js';
 import type { DType } from '../../model/dtype.js';
@@ -71,7 +72,10 @@ export async function analyzeUtilization(
       stages,
       steps,
     };
-    return document('utilization', '1.0', result, utilizationIssues(stages));
+    return document('utilization', '1.0', result, [
+      ...('model' in model ? unreadKeysIssues(model.model.architecture) : []),
+      ...utilizationIssues(stages),
+    ]);
   } finally {
     await database.close();
   }

@@ -4,6 +4,8 @@ import { estimateMemory } from '../../llm/memory-estimate.js';
 import type { MemoryEngine } from '../../llm/memory-request.js';
 import { parseScheme, quantizedWeights } from '../../llm/quantization.js';
 import { floatStorage, weightBytes, type Storage } from '../../llm/storage.js';
+import { unreadKeysIssues } from '../../llm/unread-keys.js';
+import type { Issue } from '../../model/document.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import { parseDType } from '../../model/dtype.js';
 import { messageOf } from '../../model/errors.js';
@@ -40,12 +42,16 @@ const repeats = 5.5;
 const decodeBytesPerS = { gpu: 5e11, cpu: 1e10 } as const;
 const leastStepS = { gpu: 0.02, cpu: 0.001 } as const;
 
-/** Time and memory of each run before it is begun. Never throws: what cannot be known says why. */
+/**
+ * Time and memory of each run before it is begun. Never throws: what cannot be known says why.
+ * @returns what makes the memory of a model doubtful
+ */
 export async function expectRuns(
   runs: readonly SweepRun[],
   dimensions: ReadonlyMap<string, Partial<ModelEntry>>,
   known: Known,
-): Promise<void> {
+): Promise<Issue[]> {
+  const issues = new Map<string, Issue>();
   const architectures = new Map<string, Promise<Architecture | string>>();
   for (const run of runs) {
     const place = await known.placeOf(run);
@@ -58,8 +64,13 @@ export async function expectRuns(
     const key = JSON.stringify([model, dimensions.get(run.key) ?? {}]);
     let found = architectures.get(key);
     if (!found) architectures.set(key, (found = architectureOf(model, dimensions.get(run.key) ?? {}, known)));
-    run.expected = expectRun(run, place, await found, known);
+    const architecture = await found;
+    run.expected = expectRun(run, place, architecture, known);
+    if (typeof architecture === 'string') continue;
+    for (const issue of unreadKeysIssues(architecture))
+      issues.set(`${issue.code} ${model}`, { ...issue, text: `${model}: ${issue.text}` });
   }
+  return [...issues.values()];
 }
 
 async function architectureOf(
