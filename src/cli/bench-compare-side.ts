@@ -26,7 +26,11 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
 /** Sessions that sampleSessions() can find figures in. */
 const comparable = withRows(
   'repeats, requests, results, memory or kernels',
-  ...['iterations', 'requests', 'metrics', 'memory', 'kernels'],
+  'iterations',
+  'requests',
+  'metrics',
+  'memory',
+  'kernels',
 );
 
 /** What the engine said of its launches. */
