@@ -289,6 +289,29 @@ test('operators: own host time, device time, allocator calls, verdict and call p
   expect(operators).toMatchObject({ verdict: 'scheduling' });
 });
 
+test('shares of operators are of all names, those that are not shown as well', async () => {
+  const session = await sessionOf({
+    stages: [stage(1, 'decode', 0, 1000)],
+    ops: Array.from({ length: 80 }, (_, index): Row<'ops'> => ({
+      op_id: index + 1,
+      stage_id: 1,
+      name: `aten::op${index}`,
+      op_type: 'cpu_op',
+      start_ns: 10 * index * us,
+      dur_ns: 10 * us,
+      self_dur_ns: 10 * us,
+    })),
+    kernels: [kernel(1, 70, 70, { op_id: 2 })],
+  });
+  const { operators } = (await analyzeTrace(session)).data;
+  const database = await session.connect();
+  const [all] = await database.query<{ ns: number }>('SELECT sum(self_dur_ns)::DOUBLE AS ns FROM ops');
+  await database.close();
+  expect(operators!.rows.length).toBeLessThan(80);
+  expect(operators!.self_cpu_total_ns).toBe(all!.ns);
+  expect(all!.ns).toBe(800 * us);
+});
+
 test('throttling is tied to the phases it hit', async () => {
   const sample = (t: number, metric: string, value: number): Row<'telemetry'> => ({
     t_ns: t * us,

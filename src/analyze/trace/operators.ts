@@ -99,15 +99,15 @@ export async function operators(
     `SELECT coalesce(sum(self_ns), 0)::DOUBLE AS self_cpu_ns, coalesce(sum(device_ns), 0)::DOUBLE AS device_ns,
             coalesce(sum(called_ns), 0)::DOUBLE AS called_ns, coalesce(sum(allocation_ns), 0)::DOUBLE AS allocation_ns FROM op_costs`,
   );
+  const found = { phase: phase ?? null, rows: made, self_cpu_total_ns: all?.self_cpu_ns ?? 0 };
   if (!source.gpu_used && all)
     return {
-      phase: phase ?? null,
-      rows: made,
+      ...found,
       verdict: 'cpu',
       text: cpuText(made, all.self_cpu_ns, phase ?? null),
     };
   const verdict = all && made.length > 0 ? verdictOf(all) : null;
-  return { phase: phase ?? null, rows: made, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
+  return { ...found, verdict, text: all && verdict ? verdictText(verdict, all) : '' };
 }
 
 /** Where no GPU is used an operator's own host time is its computation. */

@@ -39,7 +39,7 @@ export function barSql(id: string, context: BarSqlContext): string | null {
 interface Level {
   windows: string;
   gaps: string;
-  activities(table: string, groups: Record<string, string>): string;
+  activities(table: 'kernels' | 'copies', groups: Record<string, string>, where?: string): string;
   /** Joins sums by window to the group. */
   of: string;
 }
@@ -51,21 +51,23 @@ function levelOf({ group, clocks }: BarSqlContext): Level {
       return {
         windows: 'windows',
         gaps: 'window_gaps',
-        activities: (table, groups) => activitiesOfWindows(table, groups, unmarked),
+        activities: (table, groups, where) => activitiesOfWindows(table, groups, unmarked, undefined, where),
         of: `JOIN windows USING (stage_id) WHERE windows.kind = ${literal(group.kind)}`,
       };
     case 'request':
       return {
         windows: 'step_windows',
         gaps: `(${gapSums(false, 'step_windows')})`,
-        activities: (table, groups) => activitiesOfWindows(table, groups, false, 'step_windows'),
+        activities: (table, groups, where) =>
+          activitiesOfWindows(table, groups, false, 'step_windows', where),
         of: 'JOIN request_parts USING (stage_id)',
       };
     case 'inner':
       return {
         windows: 'inner_windows',
         gaps: `(${gapsInside()})`,
-        activities: (table, groups) => `SELECT * FROM (${activitiesInside(table, groups)}) WHERE NOT earlier`,
+        activities: (table, groups, where) =>
+          `SELECT * FROM (${activitiesInside(table, groups, 'inner_windows', where)}) WHERE NOT earlier`,
         of: 'JOIN inner_windows USING (stage_id)',
       };
   }
@@ -77,9 +79,14 @@ function rowsOf(id: string, context: BarSqlContext): string | null {
   const [head = '', tail = ''] = id.split('.');
   const level = levelOf(context);
   const { of } = level;
-  const activities = (table: string, groups: Record<string, string>, label: string) =>
+  const activities = (
+    table: 'kernels' | 'copies',
+    groups: Record<string, string>,
+    where: string,
+    label: string,
+  ) =>
     `SELECT ${label} AS what, sum(n) / ${instances} AS count, sum(ns) / 1e6 / ${instances} AS ms
-     FROM (${level.activities(table, groups)}) ${of} GROUP BY 1`;
+     FROM (${level.activities(table, groups, where)}) ${of} GROUP BY 1`;
   const gaps = (expression: string, more = '') =>
     `SELECT stage_id::VARCHAR AS what, NULL::DOUBLE AS count, sum(${expression}) / 1e6 / ${instances} AS ms FROM ${level.gaps} ${more} ${of} GROUP BY 1`;
   const kernel = { kernel: "coalesce(short_name, name, '?')" };
@@ -87,23 +94,15 @@ function rowsOf(id: string, context: BarSqlContext): string | null {
     case 'inefficiency':
     case 'nonessential':
     case 'kernels':
-      return activities(
-        `(SELECT * FROM own_kernels WHERE coalesce(class, 'other') = ${literal(tail)})`,
-        kernel,
-        'kernel',
-      );
+      return activities('kernels', kernel, `coalesce(class, 'other') = ${literal(tail)}`, 'kernel');
     case 'exposed_comm':
-      return activities("(SELECT * FROM own_kernels WHERE class = 'communication')", kernel, 'kernel');
+      return activities('kernels', kernel, "class = 'communication'", 'kernel');
     case 'exposed_copy':
-      return activities(
-        `(SELECT * FROM own_copies WHERE ${copyGroups.kind} = ${literal(tail)})`,
-        { copy: copyGroups.kind },
-        'copy',
-      );
+      return activities('copies', { copy: copyGroups.kind }, `${copyGroups.kind} = ${literal(tail)}`, 'copy');
     case 'device_dependency':
       return group.level === 'inner'
         ? `${gaps(head)} UNION ALL SELECT 'earlier: ' || kernel, sum(n) / ${instances}, sum(ns) / 1e6 / ${instances}
-     FROM (${activitiesInside('own_kernels', kernel)}) ${of} WHERE earlier GROUP BY 1`
+     FROM (${activitiesInside('kernels', kernel)}) ${of} WHERE earlier GROUP BY 1`
         : gaps(head);
     case 'launch_latency':
     case 'launch_overhead':

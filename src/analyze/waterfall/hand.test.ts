@@ -174,3 +174,57 @@ test('a capture without phases is one stage from its first activity to its last'
   }
   await database.close();
 });
+
+/*
+ * µs        0              50          90  100    120    140 150 155
+ * host      |decode 0      |decode 1       |decode 2         |
+ * stream 1  [gemm 0-90                 ]   [norm   ]
+ * stream 2                             [attention  ]
+ * stream 3  [nccl 0-140                                  ]
+ * copy         [DtoD 10-155                                      ]
+ */
+test('kernels of several streams that outlive a range are cut where they are exclusive', async () => {
+  const session = await sessionOf({
+    stages: [0, 1, 2].map((step) =>
+      stage(step + 1, 'decode', 50 * step, 50 * step + 50, { step_index: step }),
+    ),
+    kernels: [
+      // Communication behind gemm and attention: its own is 120 to 140 only. Norm shares 100 to 120 with attention.
+      kernel(1, 0, 140, { exclusive_ns: 20 * us, stream: 3, class: 'communication', short_name: 'nccl' }),
+      kernel(1, 0, 90, { exclusive_ns: 90 * us, short_name: 'gemm' }),
+      kernel(2, 90, 30, { exclusive_ns: 20 * us, stream: 2, class: 'attention', short_name: 'flash' }),
+      kernel(2, 100, 20, { exclusive_ns: 10 * us, stream: 1, class: 'norm', short_name: 'norm' }),
+    ],
+    copies: [
+      // Behind all of them: its own is 140 to 155.
+      {
+        stage_id: 1,
+        start_ns: 10 * us,
+        dur_ns: 145 * us,
+        exclusive_ns: 15 * us,
+        kind: 'DtoD',
+        bytes: 1000,
+        stream: 4,
+        context: 1,
+      },
+    ],
+  });
+  const [decode] = await waterfalls(session);
+  const positive = (bars: readonly { id: string; ms: number }[]) =>
+    Object.fromEntries(Object.entries(inUs(bars)).filter(([, one]) => one !== 0));
+  expect(decode!.rows.map(({ bars }) => positive(bars))).toEqual([
+    { 'kernels.gemm': 50 },
+    { 'kernels.gemm': 40, 'kernels.attention': 10 },
+    { 'kernels.attention': 10, 'kernels.norm': 10, exposed_comm: 20, 'exposed_copy.dtod': 10 },
+  ]);
+  expect(decode!.sum_error_share).toBeLessThan(1e-12);
+  const database = await session.connect();
+  for (const { id, sql, ms } of decode!.bars) {
+    const found = await database.query<{ ms: number }>(sql!);
+    expect(
+      found.reduce((sum, row) => sum + row.ms, 0),
+      id,
+    ).toBeCloseTo(ms, 9);
+  }
+  await database.close();
+});

@@ -1,29 +1,32 @@
 import { gapParts } from '../trace/phases.js';
 import type { TraceScope } from '../trace/scope.js';
+import { cutColumns, cutKey, cutTimes } from './cut-activities.js';
 import { copyGroups, edgeSums, kernelGroups } from './window-sums.js';
 
-/** Rows of a table inside inner windows, which may overlap: each is cut at the window's edges, in proportion. */
+/** Rows of a table inside inner windows, which may overlap: each is cut at the window's edges. */
 const within = (table: string, windows: string): string => `${table} a JOIN ${windows} w
        ON a.start_ns < w.end_ns AND a.start_ns + a.dur_ns > w.start_ns`;
-
-const share =
-  '(least(w.end_ns, a.start_ns + a.dur_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)';
 
 /**
  * SQL of (stage_id, groups …, earlier, ns, n). earlier: launched before the window began, by the host's clock: another
  * stage's work, which this one waits for.
  */
 export function activitiesInside(
-  table: string,
+  table: 'kernels' | 'copies',
   groups: Record<string, string>,
   windows = 'inner_windows',
+  where = 'true',
 ): string {
   const columns = Object.entries(groups).map(([name, sql]) => `${sql} AS ${name}`);
   const names = Object.keys(groups).join(', ');
-  return `SELECT stage_id, ${names}, earlier, sum(part)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n FROM (
-       SELECT w.stage_id, ${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.exclusive_ns * ${share} AS part, a.start_ns >= w.start_ns AS begun
-       FROM ${within(`(SELECT start_ns, dur_ns, coalesce(exclusive_ns, 0) AS exclusive_ns, api_start_ns, ${columns.join(', ')} FROM ${table})`, windows)})
-     GROUP BY ALL`;
+  const rows = `(SELECT start_ns, dur_ns, coalesce(exclusive_ns, 0) AS exclusive_ns, api_start_ns, ${cutColumns(table, 't')}, ${columns.join(', ')} FROM own_${table} t WHERE ${where})`;
+  return `WITH part AS MATERIALIZED (
+      SELECT w.stage_id, ${names}, coalesce(a.api_start_ns < w.host_ns, false) AS earlier, a.start_ns >= w.start_ns AS begun, exclusive_ns, ${cutKey},
+        greatest(w.start_ns, e_start) AS from_ns, least(w.end_ns, e_end) AS to_ns, w.start_ns > e_start OR w.end_ns < e_end AS is_cut
+      FROM ${within(rows, windows)}),
+    cuts AS (SELECT * FROM part WHERE is_cut)
+    SELECT stage_id, ${names}, earlier, sum(CASE WHEN is_cut THEN cut_ns ELSE exclusive_ns END)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n
+    FROM part LEFT JOIN (${cutTimes('cuts')}) USING (${cutKey}, from_ns, to_ns) GROUP BY ALL`;
 }
 
 /** SQL of (stage_id, parts of gaps …, n_ parts: gaps that have some of it), cut part by part. */
@@ -51,13 +54,12 @@ export async function makeInnerSums(scope: TraceScope): Promise<void> {
     'SELECT min(start_ns) AS from_ns, max(end_ns) AS until_ns FROM inner_windows',
   );
   // Only what may lie in a window: file statistics answer it.
-  const near = (table: string) =>
-    `(SELECT * FROM ${table} WHERE start_ns < ${span?.until_ns ?? 0} AND start_ns + dur_ns > ${span?.from_ns ?? 0})`;
+  const near = `start_ns < ${span?.until_ns ?? 0} AND start_ns + dur_ns > ${span?.from_ns ?? 0}`;
   await database.query(
-    `CREATE TEMP TABLE inner_kernels AS ${activitiesInside(near('own_kernels'), kernelGroups)}`,
+    `CREATE TEMP TABLE inner_kernels AS ${activitiesInside('kernels', kernelGroups, 'inner_windows', near)}`,
   );
   await database.query(
-    `CREATE TEMP TABLE inner_copies AS ${activitiesInside(near('own_copies'), copyGroups)}`,
+    `CREATE TEMP TABLE inner_copies AS ${activitiesInside('copies', copyGroups, 'inner_windows', near)}`,
   );
   const parts = gapParts.map((part) =>
     part === 'device_dependency'
@@ -68,7 +70,7 @@ export async function makeInnerSums(scope: TraceScope): Promise<void> {
     `CREATE TEMP TABLE inner_idle AS
      SELECT w.stage_id, ${parts.join(', ')}, ${gapParts.map((part) => `coalesce(n_${part}, 0) AS n_${part}`).join(', ')}, edge.start_up, edge.shut_down
      FROM inner_windows w JOIN (${edgeSums(scope, 'inner_windows', 'gap_span')}) edge USING (stage_id)
-     LEFT JOIN (${gapsInside('inner_windows', near('own_gaps'))}) g USING (stage_id)
+     LEFT JOIN (${gapsInside('inner_windows', `(SELECT * FROM own_gaps WHERE ${near})`)}) g USING (stage_id)
      LEFT JOIN (SELECT stage_id, sum(ns) AS ns FROM inner_kernels WHERE earlier GROUP BY stage_id) e USING (stage_id)`,
   );
 }

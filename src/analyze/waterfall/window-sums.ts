@@ -1,6 +1,7 @@
 import { edges, gapParts, gapsOfWindows, makeGapSpan, makeStepGaps, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
+import { cutColumns, cutKey, cutTimes } from './cut-activities.js';
 
 /** Columns of a table that are kept apart: SQL expression by name. */
 type Groups = Record<string, string>;
@@ -23,40 +24,46 @@ const beforeAll = -(2n ** 60n);
 /**
  * SQL of (stage_id, groups …, ns, n): exclusive time of a table's activities in every step's window and how many began
  * in it. One pass: nearly every activity lies inside the window of the step that launched it, found by a hash join; any
- * other is looked up, and where it is cut by a window's edge its exclusive time is taken in proportion.
- * @param table own_kernels or own_copies, or a SELECT in parentheses of some of their rows
+ * other is looked up, and where a window's edge cuts it the device is swept again for its exclusive time inside.
+ * @param table kernels or copies
+ * @param where which of their rows
  * @param windows step_windows of stage-groups.ts, or a SELECT in parentheses of such windows
  */
 export function activitiesOfWindows(
-  table: string,
+  table: 'kernels' | 'copies',
   groups: Groups,
   unmarked: boolean,
   windows = stepWindows,
+  where = 'true',
 ): string {
   const names = Object.keys(groups);
   const columns = names.map((name) => `${groups[name]} AS ${name}`).join(', ');
   if (unmarked) {
-    return `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM ${table} GROUP BY ALL`;
+    return `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM own_${table} WHERE ${where} GROUP BY ALL`;
   }
   const list = names.join(', ');
   return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${windows}),
     likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN w ON w.window_id = p.step_id),
     event AS (
-      SELECT ${columns}, start_ns AS e_start, start_ns + dur_ns AS e_end, coalesce(exclusive_ns, 0) AS e_ns,
+      SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
         CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
-      FROM ${table} a JOIN likely ON likely.stage_id = ${placeKey('a')}),
+      FROM (SELECT * FROM own_${table} WHERE ${where}) a JOIN likely ON likely.stage_id = ${placeKey('a')}),
     known AS MATERIALIZED (
-      SELECT inside, ${list}, CASE WHEN inside IS NULL THEN e_start END AS e_start, CASE WHEN inside IS NULL THEN e_end END AS e_end,
+      SELECT inside, ${list}, ${cutKey
+        .split(', ')
+        .map((key) => `CASE WHEN inside IS NULL THEN ${key} END AS ${key}`)
+        .join(', ')},
         sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM event GROUP BY ALL),
     looked AS MATERIALIZED (SELECT k.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
-      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON k.e_start >= begun.w_start)
+      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON k.e_start >= begun.w_start),
+    cuts AS MATERIALIZED (
+      SELECT looked.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns
+      FROM looked JOIN w ON e_start < w_end AND e_end > w_start WHERE inside IS NULL)
     SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
       SELECT inside AS stage_id, ${list}, ns, n FROM known JOIN w ON w.window_id = inside
       UNION ALL SELECT inside, ${list}, ns, n FROM looked WHERE inside IS NOT NULL
-      UNION ALL SELECT window_id, ${list},
-        ns * (least(w_end, e_end) - greatest(w_start, e_start)) / greatest(e_end - e_start, 1),
-        CASE WHEN e_start >= w_start THEN n ELSE 0 END
-      FROM looked JOIN w ON e_start < w_end AND e_end > w_start WHERE inside IS NULL) GROUP BY ALL`;
+      UNION ALL SELECT window_id, ${list}, n * cut_ns, CASE WHEN e_start >= w_start THEN n ELSE 0 END
+      FROM cuts JOIN (${cutTimes('cuts')}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`;
 }
 
 /** Idle time by part of every step's window; `outside` is the whole of the capture. */
@@ -96,10 +103,10 @@ export async function makeWindowSums(
   const { database } = scope;
   const unmarked = clocks.some(({ kind }) => kind === 'outside');
   await database.query(
-    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('own_kernels', kernelGroups, unmarked, windows)}`,
+    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('kernels', kernelGroups, unmarked, windows)}`,
   );
   await database.query(
-    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('own_copies', copyGroups, unmarked, windows)}`,
+    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('copies', copyGroups, unmarked, windows)}`,
   );
   await makeGapSpan(scope);
   if (!unmarked) await makeStepGaps(scope);

@@ -29,7 +29,10 @@ export const operatorSchema = z.object({
 
 export const operatorsSchema = z.object({
   phase: phaseKindSchema.nullable(),
+  /** The costliest names. */
   rows: z.array(operatorSchema),
+  /** Of every name of the phase, those that rows leave out as well. Since 1.4. */
+  self_cpu_total_ns: z.number().optional(),
   verdict: operatorVerdictSchema.nullable(),
   text: z.string(),
 });

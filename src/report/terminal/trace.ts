@@ -283,7 +283,7 @@ function cpuSections(data: TraceResult, width: number): string[] {
 
 function cpuOperatorTable(operators: TraceResult['operators'], width: number): string {
   if (!operators || operators.rows.length === 0) return '';
-  const all = operators.rows.reduce((sum, { self_cpu_ns }) => sum + self_cpu_ns, 0);
+  const all = operators.self_cpu_total_ns;
   return textTable(
     [
       { head: operators.phase ?? 'operator' },
@@ -298,7 +298,7 @@ function cpuOperatorTable(operators: TraceResult['operators'], width: number): s
         cutMiddle(inert(row.name), kernelWidth),
         formatCount(row.count),
         ms(row.self_cpu_ns),
-        formatPercent(all > 0 ? row.self_cpu_ns / all : 0),
+        all ? formatPercent(row.self_cpu_ns / all) : noValue,
         inert(row.shapes[0]?.input_shapes ?? noValue),
       ]),
     { width },

@@ -1,0 +1,41 @@
+/** What an activity that a window cuts is found again by: alike ones share what they have. */
+export const cutKey = 'e_start, e_end, e_priority, e_stream';
+
+/** Columns of cutKey, of own_kernels or own_copies: as attribution sweeps a device. */
+export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
+  `${row}.start_ns AS e_start, ${row}.start_ns + ${row}.dur_ns AS e_end,
+   ${table === 'copies' ? '2' : `CASE WHEN ${row}.class = 'communication' THEN 1 ELSE 0 END`} AS e_priority, hash(${row}.pid, ${row}.context, ${row}.stream) AS e_stream`;
+
+/**
+ * SQL of (cutKey, from_ns, to_ns, cut_ns): exclusive time of each activity between two instants, swept over all that runs
+ * on the device meanwhile, by the rule of attribution's sweep. A share of its whole exclusive time would be false: a
+ * kernel can be exclusive in its last tenth only.
+ * @param cuts name of a table with cutKey, from_ns, to_ns
+ */
+export function cutTimes(cuts: string): string {
+  return `WITH cut AS (SELECT *, row_number() OVER () AS cut_id FROM (SELECT DISTINCT ${cutKey}, from_ns, to_ns FROM ${cuts} WHERE from_ns < to_ns)),
+    running AS (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c),
+    meanwhile AS (
+      SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
+        (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS alike,
+        greatest(r.e_start, c.from_ns) AS a_from, least(r.e_end, c.to_ns) AS a_to
+      FROM cut c JOIN running r ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority),
+    leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM meanwhile GROUP BY cut_id),
+    joined AS (
+      SELECT cut_id, cut_priority, e_priority, e_stream, min(a_from) AS a_from, max(a_to) AS a_to FROM (
+        SELECT *, sum(fresh) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS UNBOUNDED PRECEDING) AS island FROM (
+          SELECT *, CASE WHEN a_from <= max(a_to) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS fresh
+          FROM meanwhile))
+      GROUP BY cut_id, cut_priority, e_priority, e_stream, island),
+    change AS (
+      SELECT cut_id, t, sum(ahead) AS ahead, sum(equal) AS equal FROM (
+        SELECT cut_id, a_from AS t, (e_priority < cut_priority)::INTEGER AS ahead, (e_priority = cut_priority)::INTEGER AS equal FROM joined
+        UNION ALL SELECT cut_id, a_to, -(e_priority < cut_priority)::INTEGER, -(e_priority = cut_priority)::INTEGER FROM joined
+        UNION ALL SELECT cut_id, leads_ns, 0, 0 FROM leads WHERE leads_ns IS NOT NULL) GROUP BY cut_id, t),
+    segment AS (
+      SELECT cut_id, t, lead(t) OVER in_time AS until_t, sum(ahead) OVER in_time AS firsts, sum(equal) OVER in_time AS equals
+      FROM change WINDOW in_time AS (PARTITION BY cut_id ORDER BY t))
+    SELECT ${cutKey}, from_ns, to_ns,
+      coalesce(sum(CASE WHEN firsts = 0 AND equals > 0 AND t >= coalesce(leads_ns, t) THEN (until_t - t)::DOUBLE / equals ELSE 0 END), 0) / any_value(alike) AS cut_ns
+    FROM cut JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL`;
+}
