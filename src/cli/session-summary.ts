@@ -287,7 +287,7 @@ async function analysedText(
     const { servingSummary } = await import('../report/terminal/serving.js');
     return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
   }
-  const { traceSummary } = await import('../report/terminal/trace.js');
+  const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');
   const { gemmsSummary } = await import('../report/terminal/gemms.js');
   const { trace, counters, gemms } = analysed;
@@ -296,9 +296,11 @@ async function analysedText(
     (part) => part !== null,
   );
   if (trace) return traceSummary(trace, { ...how, between });
+  const notices = noticeLines(counters?.issues ?? [], how.width);
   return [
     ...(explain ? [titleLine(explain, how.width), explainBrief(explain, how.width)] : []),
     ...between,
+    ...(notices.length > 0 ? [notices.join('\n')] : []),
     `  Session ${id} kept · report:\n  ${path}`,
   ].join('\n\n');
 }

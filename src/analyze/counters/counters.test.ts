@@ -1,8 +1,9 @@
-import { join } from 'node:path';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { isAbsolute, join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { csvRecords } from '../../import/ncu/csv.js';
 import { ncuCsvImporter } from '../../import/ncu/ncu-csv.js';
-import type { Document } from '../../model/document.js';
+import type { Document, Issue } from '../../model/document.js';
 import {
   countersDocumentSchema,
   type CountersResult,
@@ -11,7 +12,7 @@ import {
 import type { Figure } from '../../model/figure.js';
 import { createSession } from '../../session/create.js';
 import { openSession } from '../../session/open.js';
-import { testHome } from '../../session/test-folder.js';
+import { testFolder, testHome } from '../../session/test-folder.js';
 import { summary } from '../../session/test-session.js';
 import { analyzeCounters } from './counters.js';
 import { speedOfLightBound } from './bound.js';
@@ -23,15 +24,17 @@ const fixture = (name: string) => join('test/fixtures/ncu-2025.3.1-h200', name);
 
 async function analyse(...names: string[]): Promise<Document<CountersResult>> {
   const writer = await createSession({ home, label: 'ncu', kind: 'import' });
+  const found: Issue[] = [];
   for (const [i, name] of names.entries()) {
-    await ncuCsvImporter.load(fixture(name), writer, {
+    const { issues } = await ncuCsvImporter.load(isAbsolute(name) ? name : fixture(name), writer, {
       execution_id: 'counters',
       capture_id: `ncu${i}`,
       host: 'h',
       zero: { realtime_ns: null, monotonic_ns: null },
     });
+    found.push(...issues);
   }
-  const { id } = await writer.finish(summary);
+  const { id } = await writer.finish(summary, found);
   return analyzeCounters(await openSession(id, home));
 }
 
@@ -265,6 +268,17 @@ describe('tensor FLOP that the counters do not tell are missing, not 0', () => {
       }).value,
     ).toBe(107);
   });
+});
+
+test('a page that its file holds twice is counted in the document', async () => {
+  const page = readFileSync(fixture('ncu-kernels.raw.csv'), 'utf8');
+  const path = join(testFolder(), 'twice.csv');
+  writeFileSync(path, page + page);
+  const { data, issues } = await analyse(path);
+  expect(data.launches_total).toBe(7);
+  expect(issues).toContainEqual(
+    expect.objectContaining({ code: 'ncu_repeated', severity: 'warning', count: 7 }),
+  );
 });
 
 test('a session without counters says so', async () => {

@@ -27,7 +27,7 @@ export async function analyzeCounters(session: Session): Promise<Document<Counte
       launches,
       launches_total: total,
     };
-    return document('counters', '1.0', data, issues(data));
+    return document('counters', '1.0', data, [...session.issues, ...issues(data)]);
   } finally {
     await database.close();
   }

@@ -231,7 +231,8 @@ function launchTable({ launches }: TraceResult, width: number): string {
   );
 }
 
-function noticeLines(issues: Issue[], width: number): string[] {
+/** Warnings and errors, a paragraph each. */
+export function noticeLines(issues: Issue[], width: number): string[] {
   const words = { error: colour.red('error:'), warning: colour.yellow('warning:'), info: 'note:' };
   return collapsed(issues)
     .filter(({ severity }) => severity !== 'info')
