@@ -59,12 +59,6 @@ export const componentNames = {
   residual: 'not itemised',
 } as const;
 
-export const memoryPointNames = {
-  baseline: 'baseline',
-  post_warmup: 'after warm-up',
-  peak: 'peak',
-} as const;
-
 export function layerName(layer: number | null): string {
   return layer === null ? 'outside layers' : `layer ${layer}`;
 }

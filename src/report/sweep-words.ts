@@ -1,51 +1,13 @@
 import type { SweepOutcome, SweepResult, SweepRun } from '../model/documents/sweep.js';
 import { formatBytes, formatCount, formatNumber, formatQuantity, nbsp, noValue } from './format.js';
 import { gbText } from './memory-words.js';
+import { outcomeLabels } from '../vocabulary/sweep.js';
 
-export const sweepOutcomeWords: Record<SweepOutcome, string> = {
-  pending: 'not begun',
-  running: 'running',
-  measured: 'measured',
-  partial: 'ended early',
-  failed: 'failed',
-  timed_out: 'timed out',
-  not_run: 'not run',
-  interrupted: 'interrupted',
-};
-
-/** Heads and units of the figures that a run's document has; the rest by its name. */
-const figureNames: Record<string, string> = {
-  baseline_gb: 'baseline',
-  post_warmup_gb: 'after warm-up',
-  peak_gb: 'peak',
-  memory_increase_gb: 'increase',
-  total_measured_gb: 'its own',
-  model_weights_gb: 'weights',
-  kv_cache_gb: 'KV cache',
-  activations_gb: 'activations',
-  framework_overhead_gb: 'overhead',
-  residual_gb: 'residual',
-  mean_latency_ms: 'latency',
-  tokens_per_second: 'tok/s',
-  mean_ttft_ms: 'TTFT',
-  mean_tpot_ms: 'TPOT',
-  ttft_ms: 'TTFT',
-  tpot_ms: 'TPOT',
-  e2e_ms: 'end to end',
-  output_tokens_per_s: 'output tok/s',
-  decode_tokens_per_s: 'decode tok/s',
-  memory_bytes: 'memory',
-  peak_bytes: 'peak memory',
-  peak_memory_bytes: 'peak memory',
-  median_ns: 'median',
-  decode_mbu: 'decode MBU',
-  prefill_mfu: 'prefill MFU',
-  roof_share: 'of roof',
-  predicted_ms: 'predicted',
-  roofline_ms: 'roofline',
-  wall_ms: 'wall',
-  idle_share: 'idle',
-};
+export {
+  figureLabel as figureName,
+  outcomeLabels as sweepOutcomeWords,
+  parameterLabel as parameterName,
+} from '../vocabulary/sweep.js';
 
 /** Figures of the summary tables, of those that the runs have; the CSV has all. */
 const shownFigures = [
@@ -69,8 +31,6 @@ const shownFigures = [
   'wall_ms',
   'idle_share',
 ];
-
-export const figureName = (name: string): string => figureNames[name] ?? name.replaceAll('_', ' ');
 
 /** A figure with the unit its name ends in. */
 export function figureText(name: string, value: number | null | undefined): string {
@@ -101,11 +61,11 @@ export function shownFiguresOf({ runs }: SweepResult): string[] {
     .slice(0, 6);
 }
 
-/** `7 measured, 1 failed, 2 not begun` */
+/** `7 measured, 1 failed, 2 not started` */
 export function sweepCounts(runs: readonly SweepRun[]): string {
   const counts = new Map<SweepOutcome, number>();
   for (const { outcome } of runs) counts.set(outcome, (counts.get(outcome) ?? 0) + 1);
-  return Object.entries(sweepOutcomeWords)
+  return Object.entries(outcomeLabels)
     .flatMap(([outcome, words]) => {
       const count = counts.get(outcome as SweepOutcome);
       return count === undefined ? [] : [`${formatCount(count)} ${words}`];
@@ -120,16 +80,6 @@ export const valueText = (value: string | number | null | undefined): string =>
 /** Parameters that a table needs: those that vary; all of them where none does. */
 export const shownParameters = ({ varied, runs }: SweepResult): string[] =>
   varied.length > 0 ? varied : Object.keys(runs[0]?.parameters ?? {}).slice(0, 3);
-
-const heads: Record<string, string> = {
-  model_id: 'model',
-  input_length: 'input',
-  output_length: 'output',
-  batch_size: 'batch',
-  tensor_parallel_size: 'TP',
-  kv_cache_dtype: 'KV dtype',
-};
-export const parameterName = (name: string): string => heads[name] ?? name.replaceAll('_', ' ');
 
 /** `e.g. 34 s` of wall clock. */
 export const secondsText = (seconds: number | null): string =>

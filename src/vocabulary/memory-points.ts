@@ -1,12 +1,12 @@
 /** Labels of the points of a memory profile and of the increases between them; the same on every surface. */
-export const pointLabels: Readonly<Record<string, string>> = {
+export const pointLabels = {
   baseline: 'baseline',
   post_warmup: 'after warm-up',
   peak: 'peak',
   memory_increase: 'peak − baseline',
   warmup_increase: 'after warm-up − baseline',
   growth: 'peak − after warm-up',
-};
+} as const;
 
 /** Labels of the latencies of a memory profile. */
 export const latencyLabels: Readonly<Record<string, string>> = {

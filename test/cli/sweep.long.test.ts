@@ -102,7 +102,7 @@ test('memory of a tiny model from YAML: a profile each, one CSV, one text, one p
   expect([cache.base_gb, cache.change_gb]).toEqual([6144 / 1e9, 6144 / 1e9]);
   expect(readFileSync(join(at.scratch, 'compared.html'), 'utf8')).toContain('<h2 id="components-title">');
   const markdown = inferscope(at, ['memory', 'compare', `results/${base}`, now, '--format', 'md']).stdout;
-  expect(markdown).toMatch(/^\| KV cache \| 6\.144 kB \| 12\.29 kB \| \+6\.14 kB \| \+100 % \| high \|$/m);
+  expect(markdown).toMatch(/^\| KV cache \| 6\.144 kB \| 12\.29 kB \| \+6\.14 kB \| \+100 % \| medium \|$/m);
 
   const again = inferscope(at, ['sweep', '--config', file, '--resume', '--json']);
   expect(again.status, again.stderr).toBe(0);

@@ -1,10 +1,10 @@
 import type { EChartsOption } from 'echarts';
 import { formatMs, formatNumber, nbsp } from '../format.js';
-import { memoryPointNames } from '../names.js';
+import { pointLabels } from '../../vocabulary/memory-points.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, secondsLabel, tip } from './chart.js';
 
-type Point = keyof typeof memoryPointNames;
+type Point = 'baseline' | 'post_warmup' | 'peak';
 
 export interface MemoryLine {
   name: string;
@@ -156,8 +156,8 @@ export function memoryLinesOption(
             padding: [1, 3],
             borderRadius: 2,
             formatter: isNarrow(input.width)
-              ? memoryPointNames[mark.point]
-              : `${memoryPointNames[mark.point]} ${unit.text(mark.bytes)}`,
+              ? pointLabels[mark.point]
+              : `${pointLabels[mark.point]} ${unit.text(mark.bytes)}`,
           },
         })),
       },

@@ -3,7 +3,7 @@ import { shortPlace } from '../../charts/memory/allocations.js';
 import { componentColor } from '../../charts/memory/colors.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
 import { componentWords, gbText, signedPercent } from '../../memory-words.js';
-import { memoryPointNames } from '../../names.js';
+import { pointLabels } from '../../../vocabulary/memory-points.js';
 import { themes } from '../../palette.js';
 import { Absent, DataTable, MissingNotes } from '../parts.js';
 import { MemoryChart, type MemorySection, secondsWords } from './memory-parts.js';
@@ -42,7 +42,7 @@ export const pointsSection: MemorySection = {
           rows={pointNames.map((name) => {
             const point = measured[name];
             return [
-              memoryPointNames[name],
+              pointLabels[name],
               gbText(point.total_gb),
               gbText(point.max_gb),
               gbText(point.mean_gb),
@@ -77,7 +77,7 @@ export const gpusSection: MemorySection = {
         caption="In use on each GPU"
         columns={[
           { head: 'GPU' },
-          ...pointNames.map((name) => numeric(memoryPointNames[name])),
+          ...pointNames.map((name) => numeric(pointLabels[name])),
           numeric('of'),
           numeric('filled'),
         ]}

@@ -5,7 +5,7 @@ import type { MemoryResult } from '../../../model/documents/memory-result.js';
 import { formatMs } from '../../format.js';
 import { memorySentences } from '../../memory-sentences.js';
 import { gbText } from '../../memory-words.js';
-import { memoryPointNames } from '../../names.js';
+import { pointLabels } from '../../../vocabulary/memory-points.js';
 import { collapsed } from '../../notices.js';
 import { documentPage } from '../document-page.js';
 import { explainParts } from '../explain/explain.js';
@@ -54,7 +54,7 @@ const Summary: FC<{ document: Document<MemoryResult> }> = ({ document: { data, i
         {(['baseline', 'post_warmup', 'peak'] as const).map((name) => (
           <li>
             <p class="label">
-              <a href="#points">{memoryPointNames[name]}</a>
+              <a href="#points">{pointLabels[name]}</a>
             </p>
             <p class="value">{gbText(measured[name].total_gb)}</p>
             <p class="note">

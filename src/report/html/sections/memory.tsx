@@ -1,6 +1,7 @@
 import type { Figure } from '../../../model/figure.js';
 import { formatBytes, formatCount, formatMs } from '../../format.js';
-import { componentNames, memoryPointNames } from '../../names.js';
+import { pointLabels } from '../../../vocabulary/memory-points.js';
+import { componentNames } from '../../names.js';
 import { memoryParts, missingReasons } from '../../words.js';
 import { causesOf } from '../../notices.js';
 import { Absent, ChartBox, DataTable, FigureText, MissingNotes } from '../parts.js';
@@ -22,9 +23,9 @@ export const memorySection: Section = {
       );
     }
     const points: [string, Figure][] = [
-      [memoryPointNames.baseline, memory.baseline_bytes],
-      [memoryPointNames.post_warmup, memory.post_warmup_bytes],
-      [memoryPointNames.peak, memory.peak_bytes],
+      [pointLabels.baseline, memory.baseline_bytes],
+      [pointLabels.post_warmup, memory.post_warmup_bytes],
+      [pointLabels.peak, memory.peak_bytes],
     ];
     const rows = thinned(memory.series, 100);
     return (

@@ -1,0 +1,60 @@
+import type { SweepOutcome } from '../model/documents/sweep.js';
+import { componentLabels } from './memory-components.js';
+import { pointLabels } from './memory-points.js';
+
+/** How runs of a sweep ended; the same on every surface. */
+export const outcomeLabels: Readonly<Record<SweepOutcome, string>> = {
+  pending: 'not started',
+  running: 'running',
+  measured: 'measured',
+  partial: 'ended early',
+  failed: 'failed',
+  timed_out: 'timed out',
+  not_run: 'not run',
+  interrupted: 'interrupted',
+};
+
+/** GB of a memory profile are named as its points and components are. */
+const memoryLabels = Object.fromEntries(
+  Object.entries({ ...pointLabels, ...componentLabels }).map(([name, label]) => [`${name}_gb`, label]),
+);
+
+const figureLabels: Readonly<Record<string, string>> = {
+  ...memoryLabels,
+  total_measured_gb: 'its own',
+  mean_latency_ms: 'latency',
+  tokens_per_second: 'tok/s',
+  mean_ttft_ms: 'TTFT',
+  mean_tpot_ms: 'TPOT',
+  ttft_ms: 'TTFT',
+  tpot_ms: 'TPOT',
+  e2e_ms: 'end to end',
+  output_tokens_per_s: 'output tok/s',
+  decode_tokens_per_s: 'decode tok/s',
+  memory_bytes: 'memory',
+  peak_bytes: 'peak memory',
+  peak_memory_bytes: 'peak memory',
+  median_ns: 'median',
+  decode_mbu: 'decode MBU',
+  prefill_mfu: 'prefill MFU',
+  roof_share: 'of roof',
+  predicted_ms: 'predicted',
+  roofline_ms: 'roofline',
+  wall_ms: 'wall',
+  idle_share: 'idle',
+};
+
+/** Head of a figure of a run; others by their names. */
+export const figureLabel = (name: string): string => figureLabels[name] ?? name.replaceAll('_', ' ');
+
+const parameterLabels: Readonly<Record<string, string>> = {
+  model_id: 'model',
+  input_length: 'input',
+  output_length: 'output',
+  batch_size: 'batch',
+  tensor_parallel_size: 'TP',
+  kv_cache_dtype: 'KV dtype',
+};
+
+/** Head of a parameter of the plan; others by their names. */
+export const parameterLabel = (name: string): string => parameterLabels[name] ?? name.replaceAll('_', ' ');
