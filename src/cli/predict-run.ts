@@ -40,7 +40,7 @@ export async function runPredict(typed: PredictTyped): Promise<void> {
 }
 
 const measuredKernels = withRows('measured kernels', 'microbenchmarks');
-const predictable = withRows('stages or measured kernels', 'stages', 'microbenchmarks');
+const predictable = withRows('stages', 'stages', 'iterations');
 
 interface PredictedModel {
   name: string;
