@@ -1,6 +1,6 @@
 import { onCpu, remote } from '../analyze/bench/machine.js';
 import { runBench, type BenchCapture, type BenchEvent } from '../capture/bench/run-bench.js';
-import { durationWords } from '../capture/bench/eta.js';
+import { leftWords } from '../capture/bench/eta.js';
 import { machineRoofline, rooflineIssues, type CachedRoofline } from '../capture/onnx/machine-roofline.js';
 import type { BenchPart } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
@@ -162,7 +162,7 @@ function showEvent(
   { launches }: BenchTyped,
 ): void {
   const of = variants.length > 1 ? `${variant.label} · ` : '';
-  const left = leftS === null ? '' : ` · about ${durationWords(leftS)} left`;
+  const left = leftWords(leftS);
   const step = `${of}launch ${launch + 1}/${launches}`;
   if (event.type === 'launch') progress.update(step, 'starting');
   else if (event.type === 'phase') {

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
+import { leftWords, startCountEta } from '../capture/bench/eta.js';
 import type { KernelCapture } from '../capture/kernels/capture.js';
 import { measureCases } from '../capture/kernels/measure-cases.js';
 import { recordWriter } from '../capture/record-writer.js';
@@ -73,6 +74,7 @@ async function measure(
   const recordPath = join(recording.scratch, `${executionId}.jsonl`);
   recordRefused(recordPath, refused);
   const done = new Set<string>();
+  const leftS = startCountEta();
   const traces = typed.trace === true ? join(recording.scratch, traceFolder) : null;
   if (traces !== null) mkdirSync(traces, { recursive: true });
   const capture = await measureCases(orderOf(fits, device, typed, traces), {
@@ -83,7 +85,8 @@ async function measure(
     signal,
     onProgress: ({ case: at, done: count, total }) => {
       done.add(at);
-      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${at}`);
+      const left = leftWords(leftS(count, total));
+      progress.update('measuring', `${Math.min(count + 1, total)}/${total} ${at}${left}`);
     },
     onRows: recording.append,
   });

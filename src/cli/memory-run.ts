@@ -1,8 +1,9 @@
+import { leftWords } from '../capture/bench/eta.js';
 import { refuseAll } from '../capture/bench/refuse-all.js';
 import { runMemory, type MemoryRun } from '../capture/memory/run-memory.js';
 import type { MemoryTarget } from '../capture/memory/where.js';
 import { findPreset } from '../llm/presets.js';
-import { benchPoint, type BenchPoint } from '../model/bench.js';
+import { benchPoint, type BenchPoint, type BenchProgress } from '../model/bench.js';
 import type { Issue } from '../model/document.js';
 import type { EngineRequest } from '../model/engine.js';
 import { InferscopeError } from '../model/errors.js';
@@ -97,7 +98,7 @@ export async function runMemorySession(
       host,
       originNs: recording.originNs,
       signal,
-      onProgress: (event) => showEvent(progress, event),
+      onProgress: (event, leftS) => showEvent(progress, event, leftWords(leftS)),
     });
     progress.done(run.failure ? `ended early: ${run.failure.parts.what}` : 'measured');
     const modelConfig = target.prepared.workload.model ? null : await configOf(asked.model);
@@ -198,15 +199,12 @@ function wordsOf({ prepared, containerName }: MemoryTarget, config: MemoryPlan['
   return `${what} · ${engine.name} ${device}${where} · ${shape}`;
 }
 
-function showEvent(
-  progress: Progress,
-  event: Parameters<Parameters<typeof runMemory>[0]['onProgress']>[0],
-): void {
+function showEvent(progress: Progress, event: BenchProgress, left: string): void {
   if (event.type === 'phase') {
     const words = { load: 'loading', warmup: 'warming up', timed: 'timing', device_work: 'device work' };
     progress.update(words[event.phase]);
   } else if (event.type === 'iteration') {
-    progress.update(event.warmup ? 'warming up' : 'timing', `${event.e2e_ms.toFixed(0)} ms`);
+    progress.update(event.warmup ? 'warming up' : 'timing', `${event.e2e_ms.toFixed(0)} ms${left}`);
   } else if (event.outcome === 'out_of_memory' || event.outcome === 'failed') {
     progress.done(event.outcome === 'failed' ? 'failed' : 'out of memory', event.text ?? '');
   }

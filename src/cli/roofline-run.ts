@@ -1,4 +1,5 @@
 import process from 'node:process';
+import { leftWords, startCountEta } from '../capture/bench/eta.js';
 import { machineRoofline, rooflineIssues } from '../capture/onnx/machine-roofline.js';
 import { cachedIssues } from '../capture/roofline/issues.js';
 import { gpuRoofline, type MeasuredGpuRoofline } from '../capture/roofline/measure-gpus.js';
@@ -76,13 +77,14 @@ async function measure(
       cachedIssues(gpu, cached, ageS),
     );
   }
+  const leftS = startCountEta();
   const measured = await machineRoofline({
     threads: options.threads ?? defaultThreads(detectCpu().usableCores),
     cacheDir: home.cache,
     fresh: options.fresh === true,
     signal,
     onProgress: ({ done, total, label }) =>
-      progress.update('measuring the roofline', `${done}/${total} ${label}`),
+      progress.update('measuring the roofline', `${done}/${total} ${label}${leftWords(leftS(done, total))}`),
   });
   const { roofline, cached, ageS } = measured;
   return document(
@@ -113,6 +115,7 @@ async function measureGpus(
   let session: OpenRecording | null = null;
   try {
     session = recorded ? await openRooflineSession(options) : null;
+    const leftS = startCountEta();
     const gpu = await gpuRoofline({
       python: options.python ?? null,
       cacheDir: home.cache,
@@ -120,7 +123,7 @@ async function measureGpus(
       scratch: session?.scratch ?? null,
       signal,
       onProgress: ({ done, total, label }) =>
-        progress.update('measuring the GPUs', `${done}/${total} ${label}`),
+        progress.update('measuring the GPUs', `${done}/${total} ${label}${leftWords(leftS(done, total))}`),
     });
     if (!gpu.cached) progress.done('measured the GPUs', `${gpu.roofline.seconds.toFixed(0)} s`);
     if (session) await keepAndReport(session, gpu, signal.aborted);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { benchPoint } from '../../model/bench.js';
-import { durationWords, startEta } from './eta.js';
+import { durationWords, leftWords, startCountEta, startEta } from './eta.js';
 
 const points = [benchPoint(['latency'], 1, 8, 10), benchPoint(['latency'], 1, 8, 20)];
 const [first, second] = points.map(({ point }) => point) as [string, string];
@@ -29,6 +29,21 @@ test('a point not seen yet is expected by its size', () => {
   eta.iterated('v', 0, first, 1008);
   // 10 tokens and 8 of the prompt took 1008 ms: 100 ms a token, so 20 tokens take 2008.
   expect(eta.leftS()).toBeCloseTo(2.5 * 1.008 + 3.5 * 2.008, 6);
+});
+
+test('a count of alike parts: what passed since the first began, for each that is left', () => {
+  let nowMs = 90_000;
+  const leftS = startCountEta(() => nowMs);
+  expect(leftS(0, 10)).toBeNull();
+  nowMs += 6_000;
+  expect(leftS(2, 10)).toBe(24);
+  nowMs += 9_000;
+  // 15 s for 5 parts.
+  expect(leftS(5, 10)).toBe(15);
+  expect(leftS(0, 4)).toBeNull();
+  nowMs += 1_000;
+  expect(leftS(1, 4)).toBe(3);
+  expect([null, 24].map(leftWords)).toEqual(['', ' · about 24 s left']);
 });
 
 test('durations in words', () => {

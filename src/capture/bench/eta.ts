@@ -73,6 +73,26 @@ export function startEta(
   };
 }
 
+/**
+ * Time left of a count of parts that take about as long as each other. Start-up before the first part is not counted; a
+ * count that begins again (another round, another process) is looked at anew.
+ * @returns seconds left after a part began with `done` before it; null before one has ended
+ */
+export function startCountEta(
+  nowMs: () => number = () => performance.now(),
+): (done: number, total: number) => number | null {
+  let began: { ms: number; done: number; total: number } | null = null;
+  return (done, total) => {
+    if (began === null || done < began.done || total !== began.total) began = { ms: nowMs(), done, total };
+    const counted = done - began.done;
+    return counted === 0 ? null : ((nowMs() - began.ms) / counted / 1000) * (total - done);
+  };
+}
+
+/** ` · about 40 s left`; nothing where it is not known. */
+export const leftWords = (seconds: number | null): string =>
+  seconds === null ? '' : ` · about ${durationWords(seconds)} left`;
+
 /** `40 s`, `3 min`, `1 h 20 min` */
 export function durationWords(seconds: number): string {
   if (seconds < 90) return `${Math.max(1, Math.round(seconds))} s`;

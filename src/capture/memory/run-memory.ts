@@ -5,6 +5,7 @@ import type { BenchOrder, BenchPoint, BenchProgress } from '../../model/bench.js
 import type { EngineLaunch } from '../../model/engine.js';
 import { InferscopeError, messageOf } from '../../model/errors.js';
 import type { MemoryPlan } from '../../model/memory-plan.js';
+import { startEta } from '../bench/eta.js';
 import { sampleLaunch } from '../bench/launch-samplers.js';
 import { dropCutOffLine, recordedFacts, type RecordedFacts } from '../bench/record-file.js';
 import { benchWarmup, type BenchCapture, type BenchExecution, type VariantPlan } from '../bench/run-bench.js';
@@ -34,7 +35,8 @@ export interface MemoryRunOptions {
   /** CLOCK_MONOTONIC at the session's time 0. */
   originNs: number;
   signal: AbortSignal;
-  onProgress: (progress: BenchProgress) => void;
+  /** @param leftS seconds left of warm-up and timed repeats; null before the first */
+  onProgress: (progress: BenchProgress, leftS: number | null) => void;
 }
 
 /** What the run alone knows; the rest of the plan is what was asked for. */
@@ -95,10 +97,15 @@ export async function runMemory(options: MemoryRunOptions): Promise<MemoryRun> {
   const timeout = new AbortController();
   const timer =
     options.timeoutS === null ? undefined : setTimeout(() => timeout.abort(), options.timeoutS * 1000);
+  const counted = [{ execution_id: memoryExecution, points: [options.point] }];
+  const eta = startEta(counted, { launches: 1, repeats: options.runs });
+  eta.launched(memoryExecution, 0);
   const launchNs = monotonicNs();
   const launched = await start(options, recordPath, AbortSignal.any([signal, timeout.signal]), (progress) => {
     if (progress.type === 'phase') phases.push({ phase: progress.phase, t_ns: monotonicNs() - originNs });
-    options.onProgress(progress);
+    if (progress.type === 'iteration') eta.iterated(memoryExecution, 0, progress.point, progress.e2e_ms);
+    else if (progress.type === 'point') eta.closed(memoryExecution, 0, progress.point);
+    options.onProgress(progress, eta.leftS());
   });
   const samplers = target.samplesHere ? sampleLaunch(launched, null, keys) : null;
   const processes = watchProcesses(launched, target);
