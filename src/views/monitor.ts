@@ -17,13 +17,8 @@ export function monitorView(document: Document<MonitorResult>): View {
     session,
     lead: [
       { t: 'text', text: traits(data) },
-      {
-        t: 'facts',
-        items: [
-          ...data.headlines.map((text, index) => ({ name: index === 0 ? 'Findings' : '', text })),
-          ...circumstances(data),
-        ],
-      },
+      { t: 'notes', items: data.headlines },
+      { t: 'facts', items: circumstances(data) },
       { t: 'issues', issues },
     ],
     sections: [

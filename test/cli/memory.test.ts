@@ -94,7 +94,7 @@ test('the points are in order, and components with the residual sum to what was 
   expect(model_weights_gb).toBe((131_392 * 4) / 1e9);
   // K and V, 2 layers, 2 KV heads × 16, float32, 12 tokens, 2 sequences.
   expect(kv_cache_gb).toBe((2 * 2 * 2 * 16 * 4 * 12 * 2) / 1e9);
-  expect(confidence_levels).toMatchObject({ weights: 'high', kv_cache: 'high', activations: 'low' });
+  expect(confidence_levels).toMatchObject({ weights: 'high', kv_cache: 'medium', activations: 'low' });
   const residual = components.find(({ component }) => component === 'residual')!;
   expect(residual.confidence).not.toBe('high');
   for (const { evidence } of components) expect(evidence[0]!.length).toBeGreaterThan(10);

@@ -46,13 +46,18 @@ function sectionLines(section: Section, width: number, level: Level): string[] {
   return body.length === 0 ? [] : ['', `  ${colour.bold(inert(section.title))}`, ...body];
 }
 
-const blocksLines = (blocks: readonly Block[], width: number, level: Level): string[] =>
-  blocks.filter(shownAt(level)).flatMap((block) => {
-    const lines = blockLines(block, width, level);
-    return lines.length === 0 || tight.has(block.t) ? lines : ['', ...lines];
+const blocksLines = (blocks: readonly Block[], width: number, level: Level): string[] => {
+  const drawn = blocks
+    .filter(shownAt(level))
+    .map((block) => ({ t: block.t, lines: blockLines(block, width, level) }))
+    .filter(({ lines }) => lines.length > 0);
+  return drawn.flatMap(({ t, lines }, index) => {
+    const before = drawn[index - 1]?.t;
+    return tight.has(t) && (before === undefined || tight.has(before)) ? lines : ['', ...lines];
   });
+};
 
-/** Blocks that follow the line before them without a gap. */
+/** Blocks that follow one another, or a title, without a gap. */
 const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 
 function blockLines(block: Block, width: number, level: Level): string[] {
