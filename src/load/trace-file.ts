@@ -51,7 +51,7 @@ function azure(lines: string[], name: string): TracedRequest[] {
   return lines.slice(1).map((line, index) => {
     const cells = line.split(',');
     const at = seconds(cells[time] ?? '');
-    if (at === null) throw unknownTrace(name, index + 2, `"${cells[time]}" is no time`);
+    if (at === null) throw unknownTrace(name, index + 2, `"${cells[time]?.slice(0, 60)}" is not a time`);
     return { at_s: at, input_tokens: tokens(cells[input]), output_tokens: tokens(cells[output]) };
   });
 }
