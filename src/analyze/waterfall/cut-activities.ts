@@ -9,11 +9,13 @@ export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
 /**
  * SQL of (cutKey, from_ns, to_ns, cut_ns): exclusive time of each activity between two instants, swept over all that runs
  * on the device meanwhile, by the rule of attribution's sweep. A share of its whole exclusive time would be false: a
- * kernel can be exclusive in its last tenth only.
+ * kernel can be exclusive in its last tenth only. What is exclusive throughout, or never, needs no sweep.
  * @param cuts name of a table with cutKey, from_ns, to_ns
+ * @param exclusive SQL of the whole exclusive time of one activity of a row of `cuts`
  */
-export function cutTimes(cuts: string): string {
-  return `WITH cut AS (SELECT *, row_number() OVER () AS cut_id FROM (SELECT DISTINCT ${cutKey}, from_ns, to_ns FROM ${cuts} WHERE from_ns < to_ns)),
+export function cutTimes(cuts: string, exclusive: string): string {
+  return `WITH once AS (SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS own_ns FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns),
+    cut AS (SELECT * EXCLUDE (own_ns), row_number() OVER () AS cut_id FROM once WHERE own_ns > 0 AND own_ns < e_end - e_start),
     running AS (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c),
     meanwhile AS (
       SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
@@ -37,5 +39,6 @@ export function cutTimes(cuts: string): string {
       FROM change WINDOW in_time AS (PARTITION BY cut_id ORDER BY t))
     SELECT ${cutKey}, from_ns, to_ns,
       coalesce(sum(CASE WHEN firsts = 0 AND equals > 0 AND t >= coalesce(leads_ns, t) THEN (until_t - t)::DOUBLE / equals ELSE 0 END), 0) / any_value(alike) AS cut_ns
-    FROM cut JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL`;
+    FROM cut JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL
+    UNION ALL SELECT ${cutKey}, from_ns, to_ns, CASE WHEN own_ns > 0 THEN to_ns - from_ns ELSE 0 END FROM once WHERE own_ns <= 0 OR own_ns >= e_end - e_start`;
 }

@@ -26,7 +26,7 @@ export function activitiesInside(
       FROM ${within(rows, windows)}),
     cuts AS (SELECT * FROM part WHERE is_cut)
     SELECT stage_id, ${names}, earlier, sum(CASE WHEN is_cut THEN cut_ns ELSE exclusive_ns END)::DOUBLE AS ns, count_if(begun)::DOUBLE AS n
-    FROM part LEFT JOIN (${cutTimes('cuts')}) USING (${cutKey}, from_ns, to_ns) GROUP BY ALL`;
+    FROM part LEFT JOIN (${cutTimes('cuts', 'exclusive_ns')}) USING (${cutKey}, from_ns, to_ns) GROUP BY ALL`;
 }
 
 /** SQL of (stage_id, parts of gaps …, n_ parts: gaps that have some of it), cut part by part. */

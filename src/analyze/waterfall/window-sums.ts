@@ -63,7 +63,7 @@ export function activitiesOfWindows(
       SELECT inside AS stage_id, ${list}, ns, n FROM known JOIN w ON w.window_id = inside
       UNION ALL SELECT inside, ${list}, ns, n FROM looked WHERE inside IS NOT NULL
       UNION ALL SELECT window_id, ${list}, n * cut_ns, CASE WHEN e_start >= w_start THEN n ELSE 0 END
-      FROM cuts JOIN (${cutTimes('cuts')}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`;
+      FROM cuts JOIN (${cutTimes('cuts', 'ns / n')}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`;
 }
 
 /** Idle time by part of every step's window; `outside` is the whole of the capture. */
