@@ -31,6 +31,7 @@ export function testWaterfall(): StageWaterfall {
     instances: 64,
     measured_ms: figure(measured, 'ms', 'windows', { n: 64, sd: 1.2, ci95: [23.01, 23.61] }),
     median_ms: 23.2,
+    p10_ms: 22.1,
     clock: 'host',
     clock_why: 'the device was done before the range ended',
     clean_ms: missing('no_clean_execution', 'the session has no execution without a profiler'),

@@ -6,6 +6,7 @@ import { testHome } from '../../session/test-folder.js';
 import { gpuWorkload, planOf } from '../bench/test-bench.js';
 import { analyzeProfile } from '../profile.js';
 import { wholeRows } from '../test-rows.js';
+import { percentile } from '../statistics.js';
 import { repetitions, sessionOf } from '../test-session.js';
 import {
   gap,
@@ -74,7 +75,20 @@ test('a busy machine is said first, and causes that noise can produce are withhe
       busy,
     );
     expect(sentences[busy ? 1 : 0]).toContain('the roofline allows');
+    // What other programs lengthen least says more there than the mean.
+    expect(/median [\d.]+ ms, fastest tenth [\d.]+ ms/.test(sentences[1]!)).toBe(busy);
     const database = await session.connect();
+    const { stages } = (await explainSession(session)).data;
+    for (const { kind, median_ms, p10_ms } of stages.filter(
+      ({ kind }) => kind === 'decode' || kind === 'prefill',
+    )) {
+      const rows = await database.query<{ ms: number }>(
+        `SELECT (end_ns - start_ns) / 1e6 AS ms FROM stages WHERE execution_id = 'clean' AND NOT coalesce(warmup, false) AND kind = '${kind}' ORDER BY 1`,
+      );
+      const sorted = rows.map(({ ms }) => ms);
+      expect(median_ms).toBeCloseTo(percentile(sorted, 0.5), 9);
+      expect(p10_ms).toBeCloseTo(percentile(sorted, 0.1), 9);
+    }
     const context = await findingContext(session, database, null, []);
     const found = await findings(context, [noisy]);
     expect(found.findings.map(({ title }) => title)).toEqual(kept);

@@ -37,15 +37,20 @@ export function sentences(
     return [...busy, `There is no waterfall: ${why}.`, ...change];
   }
   const cause = causeSentence(lead, busy.length > 0);
-  return [...busy, limitSentence(lead, awaited), ...(cause === null ? [] : [cause]), changeSentence(found)];
+  return [
+    ...busy,
+    limitSentence(lead, awaited, busy.length > 0),
+    ...(cause === null ? [] : [cause]),
+    changeSentence(found),
+  ];
 }
 
 function busySentence({ others_cores, cores }: MachineLoad): string {
   return `This machine was busy (other processes used ${others_cores.toFixed(1)} of ${cores} cores): times are upper bounds; causes that noise can produce are withheld.`;
 }
 
-function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null): string {
-  const sentence = limitOf(stage);
+function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy: boolean): string {
+  const sentence = limitOf(stage, busy);
   if (!awaited) return sentence;
   const { rank, device, kind, waiting_ms } = awaited;
   const whose = `rank ${rank ?? '–'}${device === null || device === rank ? '' : ` on device ${device}`}`;
@@ -53,7 +58,7 @@ function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null): stri
   return `Shown is ${whose}, for which another waits ${msText(waiting_ms)} of ${where} in its collectives: ${sentence.charAt(0).toLowerCase()}${sentence.slice(1)}`;
 }
 
-function limitOf(stage: StageWaterfall): string {
+function limitOf(stage: StageWaterfall, busy: boolean): string {
   const { measured_ms: measured, roofline_ms: roofline, instances, point } = stage;
   const headline = headlineTime(stage);
   if (measured.value === null || headline.value === null)
@@ -61,10 +66,9 @@ function limitOf(stage: StageWaterfall): string {
   const spread = headline.ci95 ? `, ± ${msText((headline.ci95[1] - headline.ci95[0]) / 2)}` : '';
   const n = headline === measured ? instances : (headline.n ?? instances);
   const skewed =
-    headline === measured &&
     stage.median_ms !== null &&
-    Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value
-      ? `, median ${msText(stage.median_ms)}`
+    (busy || (headline === measured && Math.abs(stage.median_ms - measured.value) > 0.15 * measured.value))
+      ? `, median ${msText(stage.median_ms)}${busy && stage.p10_ms !== null ? `, fastest tenth ${msText(stage.p10_ms)}` : ''}`
       : '';
   const where = point === null ? '' : ` at ${point}`;
   const subject = stage.kind === 'outside' ? 'The whole capture' : capital(instanceWord(stage.kind));

@@ -34,6 +34,7 @@ function stageOf(bars: Record<string, number>, spread: number | null = 0.01): St
     instances: 8,
     measured_ms: figure(total, 'ms', 'W', spread === null ? { n: 1 } : { n: 8, ci95 }),
     median_ms: total,
+    p10_ms: null,
     clock: 'host',
     clock_why: '',
     clean_ms: missing('no_clean_execution', 'none'),

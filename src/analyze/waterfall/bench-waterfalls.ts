@@ -133,6 +133,7 @@ function waterfallOf(
     instances: time.n ?? 1,
     measured_ms: time,
     median_ms: 'p50' in median ? median.p50 : null,
+    p10_ms: null,
     clock: 'host',
     clock_why: "the engine's own time stamps",
     clean_ms: time,

@@ -7,7 +7,7 @@ import type { SessionDatabase } from '../../session/query.js';
 import { storedRoofline } from '../artifact.js';
 import { roofsOf } from '../bench/roof.js';
 import { workloadModel } from '../model-work.js';
-import { studentT975 } from '../statistics.js';
+import { percentile, studentT975 } from '../statistics.js';
 import type { TraceScope } from '../trace/scope.js';
 import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
@@ -124,6 +124,7 @@ async function stageOf(
   if (spans.length === 0) return null;
   const times = await database.query<OpTime>(timesSql(windows));
   const n = spans.length;
+  const sortedMs = spans.map(({ ns }) => ns / 1e6).toSorted((a, b) => a - b);
   const wallMs = spans.reduce((sum, { ns }) => sum + ns, 0) / n / 1e6;
   const clean = await cleanTimeOf(scope, group);
   const addedMs = clean.value === null ? 0 : wallMs - clean.value;
@@ -168,7 +169,8 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
     point: null,
     instances: n,
     measured_ms: meanOf(spans.map(({ ns }) => ns / 1e6)),
-    median_ms: null,
+    median_ms: percentile(sortedMs, 0.5),
+    p10_ms: percentile(sortedMs, 0.1),
     clock: 'host',
     clock_why: 'the CPU is the device: operators run on the thread that calls them',
     clean_ms: clean,

@@ -21,7 +21,10 @@ export async function profileWaterfalls(
 ): Promise<{ stages: StageWaterfall[]; without: { stage: string; reason: string }[] }> {
   const all = await stages(database, workload, roofline);
   const found = all.filter(({ kind }) => kind !== 'sampling');
-  const steps = found.filter(({ bars }) => bars.length > 0).map(waterfallOf);
+  const quantiles = await quantilesOf(database);
+  const steps = found
+    .filter(({ bars }) => bars.length > 0)
+    .map((stage) => ({ ...waterfallOf(stage), ...quantiles.get(stage.kind) }));
   const [prefill, decode] = (['prefill', 'decode'] as const).map((kind) =>
     steps.find((stage) => stage.kind === kind),
   );
@@ -52,6 +55,17 @@ export async function profileWaterfalls(
               : 'no operator of it was recorded',
       })),
   };
+}
+
+/** Of the timed stages of the clean execution, ms. */
+async function quantilesOf(
+  database: SessionDatabase,
+): Promise<Map<string, Pick<StageWaterfall, 'median_ms' | 'p10_ms'>>> {
+  const rows = await database.query<{ kind: string; median_ms: number; p10_ms: number }>(
+    `SELECT kind, median((end_ns - start_ns) / 1e6) AS median_ms, quantile_cont((end_ns - start_ns) / 1e6, 0.1) AS p10_ms
+     FROM stages WHERE execution_id = 'clean' AND NOT coalesce(warmup, false) GROUP BY kind`,
+  );
+  return new Map(rows.map(({ kind, ...quantiles }) => [kind, quantiles]));
 }
 
 /** The logits read once at what this machine's memory gives the step around it; the rest is the host's. */
@@ -90,6 +104,7 @@ function samplingOf(
     instances,
     measured_ms: time,
     median_ms: null,
+    p10_ms: null,
     clock: 'host',
     clock_why: 'the host chooses the tokens',
     clean_ms: time,
@@ -140,6 +155,7 @@ export function waterfallOf(stage: StageResult): StageWaterfall {
     instances: stage.instances,
     measured_ms: stage.duration_ms,
     median_ms: null,
+    p10_ms: null,
     clock: 'host',
     clock_why: 'the engine computes on the thread that calls it',
     clean_ms: stage.duration_ms,

@@ -59,6 +59,8 @@ export function requestStage(
     'kernels.prefill': "the server's own histogram of prefill times",
     unattributed: restNote(split.restMs, server),
   };
+  const sorted = all.toSorted((a, b) => a - b);
+  const quantile = (share: number) => percentile(sorted, share);
   return {
     kind: 'request',
     name: null,
@@ -67,13 +69,8 @@ export function requestStage(
     point: facts.point,
     instances: facts.instances ?? times.length,
     measured_ms: measured(all, measuredMs, facts),
-    median_ms:
-      facts.where === null
-        ? null
-        : percentile(
-            all.toSorted((a, b) => a - b),
-            0.5,
-          ),
+    median_ms: facts.where === null ? null : quantile(0.5),
+    p10_ms: facts.where === null ? null : quantile(0.1),
     clock: 'host',
     clock_why: facts.open
       ? "the client's: from when the request was due to its last token (who waits for a slot waits for the server)"

@@ -198,6 +198,7 @@ async function waterfallOf(
     instances,
     measured_ms: sums.measuredMs,
     median_ms: sums.medianMs,
+    p10_ms: sums.p10Ms,
     clock: group.clock,
     clock_why: whyOf(sums),
     clean_ms: clean,

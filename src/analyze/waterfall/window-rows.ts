@@ -21,6 +21,7 @@ export interface GroupSums {
   instances: number;
   measuredMs: Figure;
   medianMs: number | null;
+  p10Ms: number | null;
   mean: Measured;
   /** Of a mean instance, by bar id: kernels, copies, gaps. */
   counts: Map<string, number>;
@@ -46,7 +47,7 @@ export async function windowRows(database: SessionDatabase, facts: SumFacts): Pr
   const { groups, told } = facts;
   const inner = groups.some(({ level }) => level === 'inner');
   const about = await database.query<Record<string, number> & { grp: string }>(
-    `SELECT grp, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median
+    `SELECT grp, count(*) AS n, avg(end_ns - start_ns) AS mean, stddev_samp(end_ns - start_ns) AS sd, median(end_ns - start_ns) AS median, quantile_cont(end_ns - start_ns, 0.1) AS p10
      FROM spans GROUP BY grp`,
   );
   await database.query(
@@ -114,6 +115,7 @@ export async function windowRows(database: SessionDatabase, facts: SumFacts): Pr
         instances: n,
         measuredMs: meanFigure(own),
         medianMs: own['median'] === null ? null : own['median']! / 1e6,
+        p10Ms: own['p10'] == null ? null : own['p10'] / 1e6,
         mean: of(n, null, own['mean']!),
         counts: new Map([
           ...mine(kernels, null).map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),

@@ -53,6 +53,8 @@ export const stageWaterfallSchema = z.object({
   /** Mean W, ms, with its spread over instances (sd) and interval. */
   measured_ms: figureSchema,
   median_ms: z.number().nullable(),
+  /** A tenth of the instances took no longer: what other programs disturb least. */
+  p10_ms: z.number().nullable(),
   clock: z.enum(['host', 'device']),
   clock_why: z.string(),
   /** The same stage without a profiler. */
@@ -171,7 +173,7 @@ export const explainResultSchema = z.object({
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
 });
 
-export const explainVersion = '1.1';
+export const explainVersion = '1.2';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */

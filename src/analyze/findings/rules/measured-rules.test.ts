@@ -86,6 +86,7 @@ const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({
   instances: 8,
   measured_ms: figure(10, 'ms', 'W', { n: 8, ci95: [9.5, 10.5] }),
   median_ms: 10,
+  p10_ms: null,
   clock: 'host',
   clock_why: '',
   clean_ms: missing('no_clean_execution', 'none'),
