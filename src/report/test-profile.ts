@@ -154,7 +154,7 @@ export function bareProfile(): Document<ProfileResult> {
     },
     [
       {
-        code: 'E_TRACE_FILE',
+        code: 'trace_unreadable',
         severity: 'warning',
         text: 'The operator trace was cut off; no operator is shown.',
       },

@@ -53,7 +53,8 @@ export async function explainSession(
 export async function rememberedExplanation(session: Session): Promise<Document<ExplainResult>> {
   const { explainDocumentSchema } = await import('../../model/documents/explain.js');
   const found = await remembered(session, 'explain', explainDocumentSchema, () => explainSession(session));
-  const bench = session.manifest.kind === 'bench' ? await import('../bench/bench.js') : null;
+  const planned = session.manifest.artifacts.some(({ kind }) => kind === 'bench-plan');
+  const bench = planned ? await import('../bench/bench.js') : null;
   const headline = headlineOf(found.data, bench && (await bench.analyzeBench(session)).data);
   if (headline !== null) keepHeadline(session, headline);
   return found;

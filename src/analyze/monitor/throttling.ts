@@ -82,11 +82,17 @@ export async function clockOf(
     `SELECT median(value) AS mhz, count(*) AS n FROM (${busy}) WHERE bits = 0`,
     [scope],
   );
+  const [reasons] = await database.query<{ n: number }>(
+    'SELECT count(*) AS n FROM monitor_reasons WHERE scope = $1',
+    [scope],
+  );
+  // Without recorded reasons nothing is known of throttling.
+  const unthrottled = (reasons?.n ?? 0) > 0 ? ' and not throttled' : '';
   const source = `telemetry: sm_clock_mhz while at least ${busyPercent} % busy`;
   const reference =
     usual?.n && usual.mhz !== null
-      ? figure(usual.mhz, 'MHz', `${source} and not throttled, median`, { n: usual.n })
-      : await highestClock(database, scope, busyPercent);
+      ? figure(usual.mhz, 'MHz', `${source}${unthrottled}, median`, { n: usual.n })
+      : await highestClock(database, scope, `${busyPercent} % busy${unthrottled}`);
   if (reference.value === null) return { usual_mhz: reference, dropped_share: reference };
   const [row] = await database.query<{ low: number | null; total: number | null; n: number }>(
     `SELECT sum(held_ns) FILTER (value < ${drop} * ${reference.value}) AS low, sum(held_ns) AS total, count(*) AS n FROM (${busy})`,
@@ -101,12 +107,12 @@ export async function clockOf(
 }
 
 /** A GPU that was throttled whenever it worked: what it could have run at is its highest clock. */
-async function highestClock(database: SessionDatabase, scope: string, busyPercent: number): Promise<Figure> {
+async function highestClock(database: SessionDatabase, scope: string, when: string): Promise<Figure> {
   const [row] = await database.query<{ mhz: number | null }>(
     `SELECT max(value) AS mhz FROM monitor_samples WHERE scope = $1 AND metric = 'max_sm_clock_mhz'`,
     [scope],
   );
   return row && row.mhz !== null
-    ? figure(row.mhz, 'MHz', `the GPU's highest clock: it was never ${busyPercent} % busy and not throttled`)
-    : missing('never_busy', `No clock while at least ${busyPercent} % busy and not throttled was seen.`);
+    ? figure(row.mhz, 'MHz', `the GPU's highest clock: it was never ${when}`)
+    : missing('never_busy', `No clock while at least ${when} was seen.`);
 }

@@ -3,6 +3,7 @@
 /** "12 %", "0.4 %" of a share of 1. */
 export function formatShare(share: number): string {
   const percent = 100 * share;
+  if (percent > 0 && percent < 0.095) return `${Number(percent.toPrecision(2))} %`;
   return `${percent >= 9.95 || percent === 0 ? Math.round(percent) : percent.toFixed(1)} %`;
 }
 

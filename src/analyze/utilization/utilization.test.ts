@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Figure } from '../../model/figure.js';
+import { traceVersion } from '../../model/documents/trace.js';
 import { utilizationDocumentSchema } from '../../model/documents/utilization.js';
 import type { Row } from '../../model/tables.js';
 import { testHome } from '../../session/test-folder.js';
@@ -131,7 +132,7 @@ describe('an nsys capture, which has no sizes', () => {
     const trace = await analyzeTrace(one);
     const { stages, model, device } = (await analyzeUtilization(one)).data;
     expect(trace.data.utilization).toEqual({ stages, model, device });
-    expect(trace.schema).toBe('inferscope/trace/1.3');
+    expect(trace.schema).toBe(`inferscope/trace/${traceVersion}`);
   });
 });
 

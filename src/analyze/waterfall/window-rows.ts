@@ -115,7 +115,7 @@ export async function windowRows(database: SessionDatabase, facts: SumFacts): Pr
         instances: n,
         measuredMs: meanFigure(own),
         medianMs: own['median'] === null ? null : own['median']! / 1e6,
-        p10Ms: own['p10'] == null ? null : own['p10'] / 1e6,
+        p10Ms: own['p10'] === undefined || own['p10'] === null ? null : own['p10'] / 1e6,
         mean: of(n, null, own['mean']!),
         counts: new Map([
           ...mine(kernels, null).map((row): [string, number] => [`class.${row.class}`, row['n']! / n]),

@@ -1,3 +1,4 @@
+import { explainedBars } from '../../model/headline-time.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
@@ -110,13 +111,13 @@ export function stageTold(stage: StageWaterfall): StoredPart {
 
 /** Bars whose ids begin with one of these, the largest first. */
 export function barsTold(stage: StageWaterfall, beginnings: readonly string[], most = 4): StoredPart[] {
-  const { measured_ms: measured, bars } = stage;
+  const { bars, ms: whole } = explainedBars(stage.bars);
   return bars
     .filter(({ id, ms }) => ms > 0 && beginnings.some((one) => id.startsWith(one)))
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, most)
     .map(({ id, label, ms, share, count, sql, parts }) => ({
-      text: `- ${id}: ${label}, ${msOf(ms)} (${percentOf(share)} of ${msOf(measured.value ?? 0)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
+      text: `- ${id}: ${label}, ${msOf(ms)} (${percentOf(share)} of ${msOf(whole)}${count === null ? '' : `, ${Math.round(count)} each time`})${parts[0] ? `; most of it ${parts[0].label}` : ''}.`,
       sql,
       from: 'waterfall',
       rows: 1,
