@@ -158,11 +158,11 @@ it('imported results of another tool open as a page that marks what is not compa
   const file = join(packageRoot(), 'test/fixtures/benchmark-results-from-schema/guidellm-benchmarks.json');
   const { status, stdout } = inferscope(at, ['import', file]);
   expect(status).toBe(0);
-  const path = /^\s*(\/\S+report\.html)$/m.exec(stdout)?.[1];
+  const path = /^\s*report: (\/\S+report\.html)$/m.exec(stdout)?.[1];
   const { page, complaints, requests } = await open(browser, path ?? 'no report was named', {
     viewport: phone,
   });
-  expect(await page.locator('#summary').innerText()).toContain('not to be held against ours');
+  expect(await page.locator('#summary').innerText()).toContain('not comparable with ours');
   expect(await page.getByText('not comparable', { exact: true }).count()).toBeGreaterThan(1);
   expect(await page.evaluate<number>('document.documentElement.scrollWidth')).toBeLessThanOrEqual(
     phone.width,

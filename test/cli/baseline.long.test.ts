@@ -23,7 +23,7 @@ function imported(name: string, factor: number): void {
   const files = [1, 2, 3, 4].map((run) => serveRun(name, factor, run));
   const { status, stderr, stdout } = inferscope(at, ['import', ...files, '--name', name, '--quiet']);
   expect(status, stderr).toBe(0);
-  expect(stdout).toContain('vllm bench serve · rate inf, concurrency 8');
+  expect(stdout).toContain('vllm bench serve: rate inf, concurrency 8');
 }
 
 const check = (...args: string[]) => inferscope(at, ['baseline', 'check', ...args]);
