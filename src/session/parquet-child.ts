@@ -1,19 +1,20 @@
 import process from 'node:process';
 import { text } from 'node:stream/consumers';
-import { messageOf } from '../model/errors.js';
+import { exitCodeOf, messageOf } from '../model/errors.js';
 import { openDatabase, quote } from './database.js';
 
 /**
  * Reads every value of Parquet files: stdin is a JSON array of paths. DuckDB reads pages without checksums, and a damaged
- * one may end this process. What else is wrong with a file goes to stderr, with exit code 1.
+ * one may end this process. What else is wrong with a file goes to stderr, with the exit code of a bad input file; any other
+ * exit code is a fault of this process.
  */
+const files = JSON.parse(await text(process.stdin)) as string[];
+const { connection, close } = await openDatabase();
 try {
-  const files = JSON.parse(await text(process.stdin)) as string[];
-  const { connection, close } = await openDatabase();
   for (const file of files)
     await connection.run(`SELECT max(hash(file)) FROM read_parquet(${quote(file)}) AS file`);
-  await close();
 } catch (error) {
   process.stderr.write(messageOf(error));
-  process.exitCode = 1;
+  process.exitCode = exitCodeOf.E_SESSION_ARCHIVE;
 }
+await close();
