@@ -44,7 +44,7 @@ export const memoryComponentSchema = z.looseObject({
   confidence,
   /** What it rests on: a log line, an allocator statistic, a file header, a formula with its inputs. */
   evidence: z.array(z.string()),
-  /** Whether anything measured it, or the calculator's formula stands in its place; null in older files: not known. */
+  /** Whether anything measured it, or the calculator's formula replaces it; null in older files: not known. */
   basis: z.enum(['measured', 'formula']).nullish(),
   /** The calculator's figure for the same; null where it has none. */
   estimate_bytes: bytes,

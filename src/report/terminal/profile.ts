@@ -114,7 +114,7 @@ function barLines(stage: StageResult, width: number): string[] {
     label,
     `${times[index]}${nbsp}ms`,
     // "0.0 %" of what is left unexplained is a rounding, not a figure.
-    // A bar of the profiled pass beyond the clean time, or below 0, is no share of it.
+    // A bar of the profiled pass above the clean time, or below 0, cannot be a share of it.
     measured === null
       ? ''
       : Math.abs(ms) < 5e-4 * measured
