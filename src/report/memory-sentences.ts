@@ -1,7 +1,8 @@
 import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import type { MemoryResult } from '../model/documents/memory-result.js';
 import { formatPercent } from './format.js';
-import { componentWords, gbText } from './memory-words.js';
+import { componentLabels } from '../vocabulary/memory-components.js';
+import { gbText } from './memory-words.js';
 
 /** How full, where it went, how it came: three sentences. */
 export function memorySentences({ profile }: MemoryResult): string[] {
@@ -19,7 +20,7 @@ export function memorySentences({ profile }: MemoryResult): string[] {
     .slice(0, 3)
     .map(
       ({ component, bytes, gb }) =>
-        `${componentWords[component]} ${gbText(gb)}${total ? ` (${formatPercent(bytes / total)})` : ''}`,
+        `${componentLabels[component]} ${gbText(gb)}${total ? ` (${formatPercent(bytes / total)})` : ''}`,
     );
   return [
     peak.total_gb === null

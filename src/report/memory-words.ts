@@ -1,8 +1,6 @@
 import type { MemoryProfile } from '../model/documents/memory-profile.js';
 import { nbsp, noValue } from './format.js';
 
-export { componentLabels as componentWords } from '../vocabulary/memory-components.js';
-
 /** "vllm 0.32.0"; of a server that ran already also how it was asked. */
 export function engineWords({
   engine_metadata: engine,

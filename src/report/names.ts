@@ -1,8 +1,6 @@
-import { classLabels as classNames } from '../vocabulary/op-classes.js';
+import { classLabels } from '../vocabulary/op-classes.js';
 
-export { classNames };
-
-const classNamed = (name: string): string => (classNames as Record<string, string>)[name] ?? name;
+const classNamed = (name: string): string => (classLabels as Record<string, string>)[name] ?? name;
 
 const barNames: Record<string, [label: string, meaning: string]> = {
   roofline: ['roofline', 'what the hardware allows'],

@@ -1,6 +1,6 @@
 import type { Breakdown, ProfileResult } from '../../model/documents/profile.js';
 import { opClasses, type OpClass } from '../../model/classes.js';
-import { classNames } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import type { Chart } from './chart.js';
 import { sharesHeight, sharesOption, type Segment } from './shares.js';
@@ -11,7 +11,7 @@ export function segments(breakdown: Breakdown, theme: Theme): Segment[] {
   const msOf = (opClass: OpClass): number => breakdown.by_class.find((row) => row.class === opClass)?.ms ?? 0;
   return [
     ...opClasses.map((opClass) => ({
-      name: classNames[opClass],
+      name: classLabels[opClass],
       ms: msOf(opClass),
       color: classColors[opClass],
     })),

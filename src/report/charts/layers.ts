@@ -1,6 +1,7 @@
 import { opClasses } from '../../model/classes.js';
 import { formatMs, formatNumber } from '../format.js';
-import { classNames, layerName } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
+import { layerName } from '../names.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart } from './chart.js';
 
@@ -29,7 +30,7 @@ export const layersChart: Chart = {
       },
       series: present.map((opClass) => ({
         type: 'bar',
-        name: classNames[opClass],
+        name: classLabels[opClass],
         stack: 'ms',
         barCategoryGap: '25%',
         itemStyle: { color: classColors[opClass] },
@@ -40,7 +41,7 @@ export const layersChart: Chart = {
             const layer = layers[dataIndex];
             if (!layer) return '';
             return tip(
-              `${layerName(layer.layer)}, ${classNames[opClass]}`,
+              `${layerName(layer.layer)}, ${classLabels[opClass]}`,
               formatMs(value),
               `${formatMs(layer.ms)} in all classes`,
             );

@@ -2,7 +2,7 @@ import type { SeriesOption } from 'echarts';
 import type { ProfileResult } from '../../model/documents/profile.js';
 import type { BandwidthPoint, MachineRoofline } from '../../model/documents/roofline.js';
 import { formatBytes, formatNumber, formatQuantity, nbsp } from '../format.js';
-import { classNames } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
 import { classColors } from '../palette.js';
 import { axisName, axisStyle, base, grid, isNarrow, tip, type Chart, type ChartInput } from './chart.js';
 
@@ -34,7 +34,7 @@ export function rooflinePoints(result: ProfileResult): RooflinePoint[] {
     for (const row of stage.breakdown?.by_class ?? []) {
       if (!row.intensity_flop_per_byte || !row.achieved_flops_per_s) continue;
       points.push({
-        name: `${classNames[row.class]} in ${stage.kind}`,
+        name: `${classLabels[row.class]} in ${stage.kind}`,
         stage: stage.kind,
         class: row.class,
         intensity: row.intensity_flop_per_byte,

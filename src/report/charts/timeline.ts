@@ -1,7 +1,8 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { Timeline } from '../../model/documents/profile.js';
 import { formatMs, formatNumber, nbsp } from '../format.js';
-import { classNames, layerName } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
+import { layerName } from '../names.js';
 import { barColors, classColors, type Theme } from '../palette.js';
 import { axisStyle, base, isNarrow, textOn, tip, type Chart } from './chart.js';
 
@@ -42,7 +43,7 @@ function spans({ stages, operators }: Timeline, theme: Theme): Span[] {
       tip: () =>
         tip(
           operator.name,
-          `${operator.op_type}, ${classNames[operator.class]}, ${layerName(operator.layer)}`,
+          `${operator.op_type}, ${classLabels[operator.class]}, ${layerName(operator.layer)}`,
           `${formatMs(operator.dur_ms)}, from ${formatMs(operator.start_ms)}`,
         ),
     })),

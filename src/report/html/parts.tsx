@@ -6,7 +6,7 @@ import type { Figure } from '../../model/figure.js';
 import type { Chart } from '../charts/chart.js';
 import { charts, type ChartName } from '../charts/registry.js';
 import { figureParts, isAccountingFault, noValue } from '../format.js';
-import { classNames } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
 import { timesOf } from '../notices.js';
 
 /** A figure with unit and spread; missing, its reason on hover (and in a note below the table it stands in). */
@@ -175,7 +175,7 @@ export const Behind: FC<PropsWithChildren<{ title: string }>> = ({ title, childr
 export const Swatch: FC<{ class: OpClass }> = ({ class: opClass }) => (
   <span class="class-name">
     <span class={`swatch c-${opClass}`} aria-hidden="true" />
-    {classNames[opClass]}
+    {classLabels[opClass]}
   </span>
 );
 

@@ -11,7 +11,7 @@ import {
 } from '../compare-words.js';
 import { formatFigureWithInterval, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
-import { classNames } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { textTable } from './table.js';
@@ -120,7 +120,7 @@ function classTable({ classes, sessions, stages }: CompareResult, width: number,
     const head = phase === last ? '' : phase;
     last = phase;
     const cells = values.map((value, i) => (value ? formatMs(value.ms) : notRecorded(stages, phase, i)));
-    return [head, classNames[opClass], ...cells, ...(pair ? [changeWords(changes[1] ?? null)] : [])];
+    return [head, classLabels[opClass], ...cells, ...(pair ? [changeWords(changes[1] ?? null)] : [])];
   });
   if (rows.length === 0) return '';
   return textTable(

@@ -2,7 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { EstimateResult } from '../../model/documents/estimate.js';
 import type { EstimateMemory, EstimatePoint } from '../../model/documents/estimate-memory.js';
 import { formatBytes, formatCount, formatQuantity, nbsp, noValue } from '../format.js';
-import { componentWords } from '../memory-words.js';
+import { componentLabels } from '../../vocabulary/memory-components.js';
 import { colour } from './colour.js';
 import { textTable, type TextColumn } from './table.js';
 import { hanging, inert, readingWidth, textWidth, withPlainSpaces, wrap } from './text.js';
@@ -86,7 +86,7 @@ function pointLines(memory: EstimateMemory, point: EstimatePoint, width: number)
     ...componentTables(point, kinds, width),
     '',
     ...point.lines.flatMap(({ component, formula }) =>
-      hanging(`  ${colour.dim((componentWords[component] ?? component).padEnd(18))}`, inert(formula), width),
+      hanging(`  ${colour.dim((componentLabels[component] ?? component).padEnd(18))}`, inert(formula), width),
     ),
     '',
     ...verdictLines(memory, point, width),
@@ -99,7 +99,7 @@ type GpuKind = ReturnType<typeof differentGpus>[number];
 function componentTables(point: EstimatePoint, kinds: readonly GpuKind[], width: number): string[] {
   const table = (shown: readonly GpuKind[]): string => {
     const rows = point.lines.map((line) => [
-      componentWords[line.component] ?? line.component,
+      componentLabels[line.component] ?? line.component,
       ...shown.map(({ gpu }) => formatBytes(line.gpu_bytes[gpu] ?? 0)),
       line.confidence,
     ]);

@@ -4,7 +4,8 @@ import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-pr
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
 import { memorySentences, withOthers } from '../memory-sentences.js';
-import { componentWords, engineWords, gbText } from '../memory-words.js';
+import { componentLabels } from '../../vocabulary/memory-components.js';
+import { engineWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
 import { briefFindings } from './explain.js';
@@ -35,7 +36,7 @@ export function memorySummary(
     '',
   ];
   for (const { component, evidence } of profile.memory_breakdown.components)
-    lines.push(...hanging(`  ${componentWords[component]}: `, inert(evidence.join('; ')), width));
+    lines.push(...hanging(`  ${componentLabels[component]}: `, inert(evidence.join('; ')), width));
   for (const { gpu, unused_share } of fragmentation) {
     const share = `${formatNumber(100 * unused_share, 2)} %`;
     lines.push(...hanging('  ', `gpu${gpu}: ${share} of what torch reserved was never given out`, width));
@@ -111,7 +112,7 @@ function breakdownTable({ memory_breakdown }: MemoryProfile, width: number): str
   const { components, total_measured_gb } = memory_breakdown;
   const total = memory_breakdown.total_measured_bytes ?? 0;
   const rows = components.map((one) => [
-    componentWords[one.component],
+    componentLabels[one.component],
     gbText(one.gb),
     total > 0 ? `${((100 * one.bytes) / total).toFixed(1).replace('-', '−')}${nbsp}%` : noValue,
     one.component === 'residual' ? '' : one.confidence,

@@ -4,7 +4,8 @@ import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
 import { missing } from '../../model/figure.js';
 import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
-import { barLabel, classNames } from '../names.js';
+import { classLabels } from '../../vocabulary/op-classes.js';
+import { barLabel } from '../names.js';
 import { collapsed, timesOf } from '../notices.js';
 import { colour } from './colour.js';
 import { explainBrief } from './explain.js';
@@ -110,7 +111,7 @@ function kernelTable({ kernels, kernels_total }: TraceResult, width: number): st
     .slice(0, kernelsShown)
     .map((kernel) => [
       cutMiddle(inert(kernelLabel(kernel.name || kernel.short_name, kernel.tile)), kernelWidth),
-      classNames[kernel.class],
+      classLabels[kernel.class],
       formatCount(kernel.count),
       ms(kernel.total_ns),
       formatPercent(kernel.share),
@@ -158,7 +159,7 @@ function classTable({ classes, phases }: TraceResult, width: number): string {
     columns.some(({ rows: own }) => own.some((one) => one.class === row.class)),
   );
   const rows = inside.map((row) => [
-    classNames[row.class],
+    classLabels[row.class],
     ...columns.flatMap(({ rows: own }) => {
       const found = own.find((one) => one.class === row.class);
       return found ? [ms(found.per_instance_ns), formatPercent(found.share)] : ['', ''];

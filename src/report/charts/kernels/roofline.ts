@@ -3,7 +3,7 @@ import type { KernelResult, KernelsResult } from '../../../model/documents/kerne
 import { placed } from '../../../views/kernels-series.js';
 import { caseLabel } from '../../../vocabulary/kernel-cases.js';
 import { formatNumber, formatPercent, formatQuantity, nbsp } from '../../format.js';
-import { classNames } from '../../names.js';
+import { classLabels } from '../../../vocabulary/op-classes.js';
 import { classColors } from '../../palette.js';
 import { axisName, axisStyle, base, grid, tip, type Chart, type ChartInput } from '../chart.js';
 
@@ -98,7 +98,7 @@ export const kernelRooflineChart: Chart<KernelsResult> = {
   height: () => 420,
   key: (result) =>
     [...new Set(placed(result).map((one) => one.class))].map((one) => ({
-      name: classNames[one],
+      name: classLabels[one],
       color: classColors[one],
     })),
   build: (input) => {
@@ -156,7 +156,7 @@ export const kernelRooflineChart: Chart<KernelsResult> = {
 
 function notesOf(one: KernelResult): string[] {
   return [
-    `${classNames[one.class]}: ${formatQuantity(one.median_ns!, 'ns')}`,
+    `${classLabels[one.class]}: ${formatQuantity(one.median_ns!, 'ns')}`,
     `${formatQuantity(one.flops_per_s!, 'FLOP/s')} at ${formatNumber(one.intensity!)}${nbsp}FLOP/byte`,
     one.roof_share.value === null ? '' : `${formatPercent(one.roof_share.value)} of the roof`,
   ].filter((note) => note !== '');

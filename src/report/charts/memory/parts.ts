@@ -1,5 +1,5 @@
 import type { MemoryResult } from '../../../model/documents/memory-result.js';
-import { componentWords } from '../../memory-words.js';
+import { componentLabels } from '../../../vocabulary/memory-components.js';
 import type { Chart } from '../chart.js';
 import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
 import { componentColor } from './colors.js';
@@ -11,7 +11,7 @@ function rowsOf({ profile }: MemoryResult): FloatingBar[] {
   if (total === null || components.length === 0) return [];
   const bars = components.map(({ component, bytes, confidence, evidence }) => ({
     id: component,
-    name: componentWords[component],
+    name: componentLabels[component],
     meaning: evidence[0] ?? '',
     ms: bytes,
     confidence,

@@ -1,6 +1,7 @@
 import type { AllocatorMoment, MemoryResult } from '../../../model/documents/memory-result.js';
 import { formatNumber, nbsp } from '../../format.js';
-import { componentWords, gbText } from '../../memory-words.js';
+import { componentLabels } from '../../../vocabulary/memory-components.js';
+import { gbText } from '../../memory-words.js';
 import { classColors, type Theme } from '../../palette.js';
 import { base, type Chart } from '../chart.js';
 import { markOf } from '../lines.js';
@@ -93,7 +94,7 @@ function stacked(result: MemoryResult, part: string, theme: Theme): MemoryLine[]
   return heldParts
     .filter((name) => moments.some((moment) => heldBytes(moment, name) > 0))
     .map((name) => ({
-      name: componentWords[name],
+      name: componentLabels[name],
       color: componentColor(name, theme),
       stack: true,
       points: [

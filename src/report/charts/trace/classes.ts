@@ -1,6 +1,6 @@
 import { opClasses } from '../../../model/classes.js';
 import type { PhaseClasses, TraceResult } from '../../../model/documents/trace.js';
-import { classNames } from '../../names.js';
+import { classLabels } from '../../../vocabulary/op-classes.js';
 import { classColors } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { sharesHeight, sharesOption } from '../shares.js';
@@ -21,7 +21,7 @@ export const traceClassesChart: Chart<TraceResult> = {
         name: phaseName(kind),
         whole: sum(rows.map(({ total_ns }) => total_ns)) / 1e6,
         parts: opClasses.map((opClass) => ({
-          name: classNames[opClass],
+          name: classLabels[opClass],
           ms: (rows.find((row) => row.class === opClass)?.total_ns ?? 0) / 1e6,
           color: classColors[opClass],
         })),

@@ -1,12 +1,12 @@
 import type { TraceResult } from '../../../model/documents/trace.js';
 import { formatMs, formatNumber, formatPercent, nbsp } from '../../format.js';
-import { classNames } from '../../names.js';
+import { classLabels } from '../../../vocabulary/op-classes.js';
 import { classColors } from '../../palette.js';
 import { axisStyle, base, grid, tip, type Chart } from '../chart.js';
 import { phaseShades } from './telemetry.js';
 
-const nameOf = (name: keyof typeof classNames | 'copies'): string =>
-  name === 'copies' ? 'copies' : classNames[name];
+const nameOf = (name: keyof typeof classLabels | 'copies'): string =>
+  name === 'copies' ? 'copies' : classLabels[name];
 
 /** How busy the device was, by class, in equal spans of the whole capture; phases behind it. */
 export const densityChart: Chart<TraceResult> = {

@@ -1,7 +1,7 @@
 import type { CustomSeriesOption } from 'echarts';
 import type { TraceResult, TraceTimeline } from '../../../model/documents/trace.js';
 import { nbsp } from '../../format.js';
-import { classNames } from '../../names.js';
+import { classLabels } from '../../../vocabulary/op-classes.js';
 import { barColors, classColors, type Theme } from '../../palette.js';
 import { axisStyle, base, isNarrow, textOn, tip, type Chart } from '../chart.js';
 import { causeName, causes, formatNs, phaseColor } from './words.js';
@@ -51,7 +51,7 @@ export function timelineSpans(timeline: TraceTimeline, theme: Theme): Span[] {
         tip: () =>
           tip(
             idle ? `idle: ${causeName(name)}` : name,
-            ...(event.class === null ? [] : [classNames[event.class]]),
+            ...(event.class === null ? [] : [classLabels[event.class]]),
             ...(idle && causes[name] ? [causes[name].meaning] : []),
             formatNs(dur_ns),
             from(start_ns),

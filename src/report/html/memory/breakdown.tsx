@@ -2,7 +2,8 @@ import type { MemoryPoint, MemoryProfile } from '../../../model/documents/memory
 import { shortPlace } from '../../charts/memory/allocations.js';
 import { componentColor } from '../../charts/memory/colors.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
-import { componentWords, gbText, signedPercent } from '../../memory-words.js';
+import { componentLabels } from '../../../vocabulary/memory-components.js';
+import { gbText, signedPercent } from '../../memory-words.js';
 import { pointLabels } from '../../../vocabulary/memory-points.js';
 import { themes } from '../../palette.js';
 import { Absent, DataTable, MissingNotes } from '../parts.js';
@@ -101,7 +102,7 @@ const swatch = (component: string) => (
       style={`background:light-dark(${componentColor(component, themes.light)},${componentColor(component, themes.dark)})`}
       aria-hidden="true"
     />
-    {componentWords[component as keyof typeof componentWords]}
+    {componentLabels[component as keyof typeof componentLabels]}
   </span>
 );
 
@@ -134,7 +135,7 @@ export const breakdownSection: MemorySection = {
             caption="Components in bytes"
             columns={[{ head: 'component' }, numeric('bytes')]}
             rows={parts.components.map(({ component, bytes }) => [
-              componentWords[component],
+              componentLabels[component],
               formatCount(bytes),
             ])}
           />

@@ -2,7 +2,8 @@ import type { AllocatorMoment, MemoryResult } from '../../../model/documents/mem
 import { componentColor } from '../../charts/memory/colors.js';
 import { heldBytes, heldParts, mainSeries, momentsOf, sampledLines } from '../../charts/memory/timeline.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
-import { componentWords, gbText } from '../../memory-words.js';
+import { componentLabels } from '../../../vocabulary/memory-components.js';
+import { gbText } from '../../memory-words.js';
 import { classColors } from '../../palette.js';
 import { thinned } from '../../../model/thinned.js';
 import { Absent, DataTable } from '../parts.js';
@@ -79,7 +80,7 @@ const MomentTable = ({ moments }: { moments: readonly AllocatorMoment[] }) => (
       { head: 'stage' },
       { head: 'rank', numeric: true },
       { head: 'its end', numeric: true },
-      ...heldParts.map((name) => ({ head: componentWords[name], numeric: true })),
+      ...heldParts.map((name) => ({ head: componentLabels[name], numeric: true })),
       { head: 'given out at most', numeric: true },
       { head: 'reserved', numeric: true },
     ]}
@@ -110,7 +111,7 @@ export const stackSection: MemorySection = {
         entries={(theme) => [
           ...heldParts
             .filter((name) => data.allocator.some((moment) => heldBytes(moment, name) > 0))
-            .map((name) => ({ name: componentWords[name], color: componentColor(name, theme) })),
+            .map((name) => ({ name: componentLabels[name], color: componentColor(name, theme) })),
           { name: 'sampled', color: theme.ink },
         ]}
       />

@@ -2,7 +2,7 @@ import { opClasses } from '../../../model/classes.js';
 import type { TraceTimeline } from '../../../model/documents/trace.js';
 import { causeName, causes, formatNs, phaseColor, phaseName } from '../../charts/trace/words.js';
 import { formatCount, formatPercent, noValue } from '../../format.js';
-import { classNames } from '../../names.js';
+import { classLabels } from '../../../vocabulary/op-classes.js';
 import type { Theme } from '../../palette.js';
 import { Absent, ClassLegend, DataTable } from '../parts.js';
 import type { TraceSection } from './inputs.js';
@@ -74,7 +74,7 @@ export const gpuTimelineSection: TraceSection = {
               return [
                 lane?.label ?? noValue,
                 <code>{lane?.what === 'idle' ? causeName(name) : name}</code>,
-                event.class === null ? noValue : classNames[event.class],
+                event.class === null ? noValue : classLabels[event.class],
                 formatNs(event.start_ns),
                 formatNs(event.dur_ns),
               ];
@@ -99,7 +99,7 @@ export const gpuTimelineSection: TraceSection = {
               { head: 'highest', numeric: true },
             ]}
             rows={density.classes.map(({ class: name, share }) => [
-              name === 'copies' ? 'copies' : classNames[name],
+              name === 'copies' ? 'copies' : classLabels[name],
               formatPercent(mean(share)),
               formatPercent(share.reduce((most, value) => Math.max(most, value), 0)),
             ])}
