@@ -30,18 +30,21 @@ export default defineConfig([
     logLevel: 'error',
     outExtensions: () => ({ js: '.js' }),
   },
-  {
-    // What the HTML report inlines: everything bundled, nothing fetched.
-    entry: { 'report-client': 'src/report/client/main.ts' },
-    format: 'iife',
-    platform: 'browser',
+  // What the HTML report inlines: everything bundled, nothing fetched; pages without charts have the second only.
+  ...[
+    { 'report-client': 'src/report/client/main.ts' },
+    { 'report-reading': 'src/report/client/reading.ts' },
+  ].map((entry) => ({
+    entry,
+    format: 'iife' as const,
+    platform: 'browser' as const,
     target: 'es2020',
     outDir: 'dist',
     clean: false,
     dts: false,
     minify: true,
-    logLevel: 'error',
-    deps: { alwaysBundle: /.*/, onlyBundle: false },
+    logLevel: 'error' as const,
+    deps: { alwaysBundle: /.*/, onlyBundle: false as const },
     outputOptions: { entryFileNames: '[name].js' },
-  },
+  })),
 ]);

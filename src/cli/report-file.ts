@@ -36,9 +36,10 @@ export async function ensureReportPath(path: string): Promise<void> {
   }
 }
 
-/** What every page is made with: the text of dist/report-client.js, which draws its charts. */
+/** Scripts that pages are made with: one draws charts and does what the other does, which is enough for a page without any. */
 export interface PageParts {
   clientScript: string;
+  readingScript: string;
 }
 
 /**
@@ -46,11 +47,15 @@ export interface PageParts {
  * @throws E_DISK_FULL, E_HOME_UNWRITABLE
  */
 export async function writePage(path: string, render: (parts: PageParts) => string): Promise<void> {
-  const clientScript = await readFile(childEntry('report-client'), 'utf8');
+  const script = (entry: string) => readFile(childEntry(entry), 'utf8');
+  const parts = {
+    clientScript: await script('report-client'),
+    readingScript: await script('report-reading'),
+  };
   const temporary = `${path}.${randomBytes(4).toString('hex')}.tmp`;
   try {
     makeFolder(dirname(resolve(path)));
-    await writeFile(temporary, render({ clientScript }));
+    await writeFile(temporary, render(parts));
     await rename(temporary, path);
   } catch (error) {
     await rm(temporary, { force: true }).catch(() => {});

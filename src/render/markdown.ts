@@ -2,6 +2,7 @@ import { nbsp } from '../report/format.js';
 import { collapsed } from '../report/notices.js';
 import { plain } from '../report/markdown/explain.js';
 import type { Block, Level, Table, Text, View } from '../views/block.js';
+import { explained } from './reasons.js';
 import { parts, valueText } from './value.js';
 
 /** A view as GitHub's Markdown, for pull requests and CI; names from files cannot become mark-up. */
@@ -65,16 +66,17 @@ function blockText(
 
 const list = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : [lines.join('\n')]);
 
-function tableText({ title, columns, rows }: Table, due: (one: { level?: Level }) => boolean): string[] {
-  const shown = rows.filter(due);
+function tableText(table: Table, due: (one: { level?: Level }) => boolean): string[] {
+  const { columns, rows: shown, reasons } = explained({ ...table, rows: table.rows.filter(due) });
   if (shown.length === 0) return [];
   return [
-    `${words(title)}:`,
+    `${words(table.title)}:`,
     [
       `| ${columns.map(({ head }) => plain(head)).join(' | ')} |`,
       `| ${columns.map(({ numeric }) => (numeric ? '---:' : '---')).join(' | ')} |`,
       ...shown.map(({ cells }) => `| ${cells.map(words).join(' | ')} |`),
     ].join('\n'),
+    ...list(reasons.map((reason) => `- ${plain(reason)}`)),
   ];
 }
 

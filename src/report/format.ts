@@ -31,6 +31,11 @@ const ladders: Record<string, Rung[]> = {
     { from: 0.1, factor: 1, unit: 'ms' },
     { from: 10_000, factor: 1000, unit: 's' },
   ],
+  s: [
+    { from: 0, factor: 1e-6, unit: 'µs' },
+    { from: 1e-4, factor: 1e-3, unit: 'ms' },
+    { from: 1, factor: 1, unit: 's' },
+  ],
   ns: [
     { from: 0, factor: 1, unit: 'ns' },
     { from: 1e3, factor: 1e3, unit: 'µs' },
@@ -60,6 +65,8 @@ const unitNames: Record<string, string> = {
   FLOPS: 'FLOP/s',
   'FLOP/B': 'FLOP/byte',
   'tokens/s': 'tok/s',
+  // What load tests count per second are requests.
+  '1/s': 'req/s',
   percent: '%',
   '1': 'ratio',
   share: 'ratio',

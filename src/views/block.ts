@@ -54,6 +54,8 @@ export interface Table {
   brief?: number;
   /** On a page: a field that hides the rows without the typed text. */
   filter?: boolean;
+  /** Columns without any value are left out, and why values are missing is said below, once per reason. */
+  reasons?: boolean;
 }
 
 export type Block = { level?: Level } & (

@@ -4,23 +4,29 @@ import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
 import { documentPage } from '../../report/html/document-page.js';
 import { explainParts, Sentences } from '../../report/html/explain/explain.js';
+import { LineKey } from '../../report/html/line-key.js';
 import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
 import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
 import { ColorKey } from '../../report/html/trace/trace-parts.js';
+import type { KeyEntry } from '../../report/charts/chart.js';
 import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
+import { themes, type Theme } from '../../report/palette.js';
 import type { Block, Table, Text, Value, View } from '../../views/block.js';
+import { explained } from '../reasons.js';
 import { parts, plainText, rawValue, valueText } from '../value.js';
 
 interface PageOptions {
   /** Text of dist/report-client.js, which draws the charts. */
   clientScript: string;
+  /** Text of dist/report-reading.js, for a page without charts. */
+  readingScript?: string;
   /** What leads the page: sentences, waterfall, findings. */
   explain?: Document<ExplainResult> | null;
 }
 
 /** A view as one page without any remote asset. */
-export function pageOfView(view: View, { clientScript, explain = null }: PageOptions): string {
+export function pageOfView(view: View, { explain = null, ...scripts }: PageOptions): string {
   const { session, document } = view;
   return documentPage<unknown>({
     title: view.title,
@@ -43,7 +49,7 @@ export function pageOfView(view: View, { clientScript, explain = null }: PageOpt
       title,
       render: () => <Blocks blocks={blocks} data={document.data} />,
     })),
-    clientScript,
+    ...scripts,
   });
 }
 
@@ -108,7 +114,7 @@ const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
       if (!chart) throw new Error(`there is no chart ${name}`);
       return (
         <>
-          {chart.key && <ColorKey label={label} entries={(theme) => chart.key!(data, part, theme)} />}
+          {chart.key && <Key label={label} entries={(theme) => chart.key!(data, part, theme)} />}
           <ChartFrame
             name={name}
             part={part}
@@ -164,22 +170,44 @@ const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
   }
 };
 
+/** Colours follow the reader's theme; lines have the same in both. */
+const Key: FC<{ label: string; entries: (theme: Theme) => KeyEntry[] }> = ({ label, entries }) => {
+  const lines = entries(themes.light).flatMap(({ line, ...one }) => (line ? [{ ...one, ...line }] : []));
+  return lines.length > 0 ? (
+    <LineKey label={label} entries={lines} />
+  ) : (
+    <ColorKey label={label} entries={entries} />
+  );
+};
+
 /** Sortable by its numbers where it has several rows. */
-const TableBlock: FC<{ table: Table }> = ({ table: { title, columns, rows, filter } }) => (
-  <DataTable
-    caption={plainText(title)}
-    columns={columns.map(({ head, numeric, wraps }) => ({
-      head,
-      ...(numeric ? { numeric } : {}),
-      ...(wraps ? { wraps } : {}),
-    }))}
-    rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
-    {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
-      ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
-      : {})}
-    {...(filter ? { filter } : {})}
-  />
-);
+const TableBlock: FC<{ table: Table }> = ({ table }) => {
+  const { columns, rows, reasons } = explained(table);
+  return (
+    <>
+      <DataTable
+        caption={plainText(table.title)}
+        columns={columns.map(({ head, numeric, wraps }) => ({
+          head,
+          ...(numeric ? { numeric } : {}),
+          ...(wraps ? { wraps } : {}),
+        }))}
+        rows={rows.map(({ cells }) => cells.map((cell) => <Words text={cell} />))}
+        {...(rows.length > 2 && columns.some(({ numeric }) => numeric)
+          ? { sortKeys: rows.map(({ cells }) => cells.map(rawValue)) }
+          : {})}
+        {...(table.filter ? { filter: true } : {})}
+      />
+      {reasons.length > 0 && (
+        <ul class="notes">
+          {reasons.map((reason) => (
+            <li>{reason}</li>
+          ))}
+        </ul>
+      )}
+    </>
+  );
+};
 
 const Words: FC<{ text: Text }> = ({ text }) => (
   <>{parts(text).map((part) => (typeof part === 'string' ? part : <Shown value={part} />))}</>

@@ -7,6 +7,7 @@ import { explainBrief } from '../../report/terminal/explain.js';
 import { textTable } from '../../report/terminal/table.js';
 import { hanging, inert, readingWidth, textWidth, withPlainSpaces } from '../../report/terminal/text.js';
 import type { Block, Level, Section, Table, Text, Value, View } from '../../views/block.js';
+import { explained } from '../reasons.js';
 import { parts, plainText, valueText } from '../value.js';
 
 export interface TerminalOptions {
@@ -115,13 +116,21 @@ function factLines(items: readonly { name: string; text: Text }[], width: number
   );
 }
 
-function tableLines({ columns, rows, brief }: Table, width: number, level: Level): string[] {
-  const due = rows.filter(shownAt(level));
-  const shown = level === 1 && brief !== undefined ? due.slice(0, brief) : due;
+function tableLines(table: Table, width: number, level: Level): string[] {
+  const { brief } = table;
+  const due = table.rows.filter(shownAt(level));
+  const {
+    columns,
+    rows: shown,
+    reasons,
+  } = explained({
+    ...table,
+    rows: level === 1 && brief !== undefined ? due.slice(0, brief) : due,
+  });
   if (shown.length === 0) return [];
   const text = textTable(
     columns.map(({ head, numeric, wraps, drop }) => ({
-      head,
+      head: inert(head),
       align: numeric ? ('right' as const) : ('left' as const),
       ...(wraps ? { flexible: true } : {}),
       ...(drop === undefined ? {} : { leaveOut: drop }),
@@ -130,7 +139,11 @@ function tableLines({ columns, rows, brief }: Table, width: number, level: Level
     { width },
   );
   const more = due.length - shown.length;
-  return [...text.split('\n'), ...(more > 0 ? [`  … and ${more} more`] : [])];
+  return [
+    ...text.split('\n'),
+    ...(more > 0 ? [`  … and ${more} more`] : []),
+    ...reasons.flatMap((reason) => hanging('  ', inert(reason), width)),
+  ];
 }
 
 /** Text with its tones in colour, on one line. */

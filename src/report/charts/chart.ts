@@ -13,6 +13,13 @@ export interface ChartInput<R = ProfileResult> {
   width: number;
 }
 
+/** What a colour means; of a line, with its symbol and dash. */
+export interface KeyEntry {
+  name: string;
+  color: string;
+  line?: { symbol: string; dash: 'solid' | 'dashed' | 'dotted' };
+}
+
 export interface Chart<R = ProfileResult> {
   build: (input: ChartInput<R>) => EChartsOption;
   /** Height of the box, CSS pixels. */
@@ -20,7 +27,7 @@ export interface Chart<R = ProfileResult> {
   /** SVG by default; thousands of shapes need a canvas. */
   renderer?: 'svg' | 'canvas';
   /** What its colours mean, where the chart has no labels for them. */
-  key?: (result: R, part: string, theme: Theme) => { name: string; color: string }[];
+  key?: (result: R, part: string, theme: Theme) => KeyEntry[];
   /** The x axis zooms: by slider, Ctrl + wheel, and keys on the focused chart. */
   zooms?: boolean;
 }

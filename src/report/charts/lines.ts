@@ -1,7 +1,7 @@
 import type { EChartsOption, SeriesOption } from 'echarts';
 import { formatQuantity, nbsp } from '../format.js';
 import { classColors, type Theme } from '../palette.js';
-import { axisName, axisStyle, base, grid, isNarrow, tip } from './chart.js';
+import { axisName, axisStyle, base, grid, isNarrow, type KeyEntry, tip } from './chart.js';
 
 export interface LineValue {
   value: number;
@@ -64,6 +64,13 @@ export function markOf(index: number): LineMark {
     dash: dashes[Math.floor(index / symbols.length) % dashes.length] ?? 'solid',
   };
 }
+
+/** The key of lines that are told apart by their place in a list. */
+export const lineKey = (names: readonly string[]): KeyEntry[] =>
+  names.map((name, index) => {
+    const { color, ...line } = markOf(index);
+    return { name, color, line };
+  });
 
 type IntervalAt = [category: number, low: number, high: number];
 

@@ -1,6 +1,6 @@
-import { followSections } from './contents.js';
+// First: findings are open before charts are drawn for paper.
+import './reading.js';
 import { currentTheme, draw, type Drawing } from './drawing.js';
-import { sortTables } from './tables.js';
 
 const root = document.documentElement;
 
@@ -9,15 +9,6 @@ function readData(id: string): unknown {
   if (!element?.textContent) return null;
   const { data } = JSON.parse(element.textContent) as { data: unknown };
   return data;
-}
-
-/** Findings are read on paper too, where nothing can be opened; afterwards each is as it was. */
-function openFindings(on: boolean): void {
-  for (const finding of document.querySelectorAll<HTMLDetailsElement>('.findings > li > details')) {
-    if (on && !finding.open) finding.dataset['opened'] = '';
-    if ('opened' in finding.dataset) finding.open = on;
-    if (!on) delete finding.dataset['opened'];
-  }
 }
 
 function drawAll(result: unknown): void {
@@ -53,7 +44,6 @@ function drawAll(result: unknown): void {
     if (printing === on) return;
     printing = on;
     root.classList.toggle('printing', on);
-    openFindings(on);
     redraw();
   };
   matchMedia('print').addEventListener('change', ({ matches }) => print(matches));
@@ -63,5 +53,3 @@ function drawAll(result: unknown): void {
 
 const result = readData('profile-data');
 if (result) drawAll(result);
-sortTables(document);
-followSections(document);

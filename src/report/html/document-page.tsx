@@ -15,6 +15,8 @@ interface PageFacts<T> {
   summary: Child;
   sections: PageSection<T>[];
   clientScript: string;
+  /** For a page without charts. */
+  readingScript?: string | undefined;
   /** Stand before the sections: waterfall and findings. */
   lead?: { id: string; title: string; body: Child }[];
 }
@@ -33,6 +35,7 @@ export function documentPage<T>(facts: PageFacts<T>): string {
       contents={[{ id: 'summary', title: 'Summary' }, ...parts]}
       data={document}
       clientScript={facts.clientScript}
+      readingScript={facts.readingScript}
     >
       {facts.summary}
       {parts.map((section) => (

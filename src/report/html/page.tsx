@@ -10,6 +10,8 @@ interface PageProps {
   /** Kept once in the page, for the script that draws the charts and for whoever wants the numbers. */
   data: unknown;
   clientScript: string;
+  /** Instead of it where nothing is drawn. */
+  readingScript?: string | undefined;
   children: Child;
 }
 
@@ -27,8 +29,16 @@ const Contents: FC<{ entries: PageProps['contents'] }> = ({ entries }) => (
 );
 
 /** One page that opens offline: nothing in it is fetched, and its policy forbids whatever would be. */
-export const Page: FC<PropsWithChildren<PageProps>> = ({ title, contents, data, clientScript, children }) => {
-  const script = inlineScript(clientScript);
+export const Page: FC<PropsWithChildren<PageProps>> = ({
+  title,
+  contents,
+  data,
+  clientScript,
+  readingScript = clientScript,
+  children,
+}) => {
+  const body = safeText(String(<>{children}</>));
+  const script = inlineScript(body.includes(' data-chart="') ? clientScript : readingScript);
   const policy = [
     "default-src 'none'",
     `script-src ${script.cspSource}`,
@@ -55,7 +65,7 @@ export const Page: FC<PropsWithChildren<PageProps>> = ({ title, contents, data, 
         </a>
         <div class="layout">
           <Contents entries={contents} />
-          <main id="report">{raw(safeText(String(<>{children}</>)))}</main>
+          <main id="report">{raw(body)}</main>
         </div>
         <script type="application/json" id="profile-data">
           {raw(inlineJson(data))}

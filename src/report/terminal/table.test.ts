@@ -10,13 +10,19 @@ describe('textTable', () => {
   ];
   const rows = [['busy', '10.0 %', '50.0 %', '61']];
 
-  it('leaves columns out in their order, and no more than it must', () => {
+  it('leaves columns out in their order, no more than it must, and names them', () => {
     // Two of indent, cells of 4, 6, 6 and 7 and two between them: 31.
     expect(textTable(columns, rows, { width: 31 })).toBe(
       '  name  min     mean    samples\n  busy  10.0 %  50.0 %  61',
     );
-    expect(textTable(columns, rows, { width: 30 })).toBe('  name  min     mean\n  busy  10.0 %  50.0 %');
-    expect(textTable(columns, rows, { width: 21 })).toBe('  name  mean\n  busy  50.0 %');
+    expect(textTable(columns, rows, { width: 30 })).toBe(
+      '  name  min     mean\n  busy  10.0 %  50.0 %\n  (no room at 30 columns:\n  samples)',
+    );
+    expect(textTable(columns, rows, { width: 21 }).split('\n').slice(0, 2)).toEqual([
+      '  name  mean',
+      '  busy  50.0 %',
+    ]);
+    expect(textTable(columns, rows, { width: 21 })).toMatch(/samples,\s+min\)$/);
   });
 
   it('is as wide as it must be where nothing may go', () => {

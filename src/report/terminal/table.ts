@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { textWidth, withPlainSpaces } from './text.js';
+import { hanging, textWidth, withPlainSpaces } from './text.js';
 
 export interface TextColumn {
   head: string;
@@ -29,30 +29,43 @@ const borderless = {
   middle: '  ',
 };
 
-/** The table without its column of the lowest `leaveOut`, or undefined where none may go. */
-function narrower(columns: TextColumn[], rows: string[][]): [TextColumn[], string[][]] | undefined {
+/** Without its column of the lowest `leaveOut`, or undefined where none may go. */
+function narrower(columns: TextColumn[]): { gone: number; columns: TextColumn[] } | undefined {
   const order = columns.map(({ leaveOut }) => leaveOut ?? Infinity);
   const least = Math.min(...order);
-  if (least === Infinity) return undefined;
   const gone = order.indexOf(least);
-  return [columns.toSpliced(gone, 1), rows.map((row) => row.toSpliced(gone, 1))];
+  return least === Infinity ? undefined : { gone, columns: columns.toSpliced(gone, 1) };
+}
+
+interface Room {
+  width?: number;
+  indent?: number;
+  /** Heads of columns for which there was no room. */
+  leftOut?: readonly string[];
 }
 
 /**
- * A borderless table, columns two spaces apart, no wider than `width` as long as columns may be left out and the flexible
- * one can give way. Cells may carry colour codes. Without heads there is no head line.
+ * A borderless table, columns two spaces apart, no wider than `width` as long as columns may be left out (they are named
+ * below) and the flexible one can give way. Cells may carry colour codes. Without heads there is no head line.
  */
 export function textTable(
   columns: TextColumn[],
   rows: string[][],
-  { width = 80, indent = 2 }: { width?: number; indent?: number } = {},
+  { width = 80, indent = 2, leftOut = [] }: Room = {},
 ): string {
   const headed = columns.some(({ head }) => head !== '');
   const lines = headed ? [columns.map(({ head }) => head), ...rows] : rows;
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => textWidth(line[index] ?? ''))));
   const total = indent + widths.reduce((sum, cells) => sum + cells + 2, -2);
-  const fewer = total > width ? narrower(columns, rows) : undefined;
-  if (fewer) return textTable(...fewer, { width, indent });
+  const fewer = total > width ? narrower(columns) : undefined;
+  if (fewer) {
+    const cells = rows.map((row) => row.toSpliced(fewer.gone, 1));
+    return textTable(fewer.columns, cells, {
+      width,
+      indent,
+      leftOut: [...leftOut, columns[fewer.gone]!.head],
+    });
+  }
   const flexible = columns.findIndex((column) => column.flexible);
   const own = widths[flexible];
   if (own !== undefined && total > width) widths[flexible] = Math.max(8, own - (total - width));
@@ -64,8 +77,12 @@ export function textTable(
   });
   table.push(...lines);
   const margin = ' '.repeat(indent);
-  return withPlainSpaces(table.toString())
-    .split('\n')
-    .map((line) => `${margin}${line}`.trimEnd())
-    .join('\n');
+  return [
+    ...withPlainSpaces(table.toString())
+      .split('\n')
+      .map((line) => `${margin}${line}`.trimEnd()),
+    ...(leftOut.length > 0
+      ? hanging(margin, `(no room at ${width} columns: ${leftOut.join(', ')})`, width)
+      : []),
+  ].join('\n');
 }

@@ -1,0 +1,38 @@
+import { nbsp, noValue } from '../report/format.js';
+import type { Column, Row, Table, Text } from '../views/block.js';
+import { parts } from './value.js';
+
+interface Explained {
+  columns: readonly Column[];
+  rows: readonly Row[];
+  /** "– MFU, MBU: no roofline was measured", one per reason. */
+  reasons: string[];
+}
+
+/** A table as it is drawn: where it says so, without the columns that have no value, and with the reasons. */
+export function explained({ columns, rows, reasons }: Table): Explained {
+  if (!reasons || rows.length === 0) return { columns, rows, reasons: [] };
+  const heads = new Map<string, Set<string>>();
+  const kept = columns.map(({ head }, index) => {
+    const why = rows.map(({ cells }) => missingReason(cells[index]));
+    for (const reason of why)
+      if (reason !== null) heads.set(reason, (heads.get(reason) ?? new Set()).add(head));
+    return why.some((reason) => reason === null);
+  });
+  const own = (_: unknown, index: number): boolean => kept[index]!;
+  return {
+    columns: columns.filter(own),
+    rows: rows.map((row) => ({ ...row, cells: row.cells.filter(own) })),
+    reasons: [...heads].map(([reason, names]) => `${noValue}${nbsp}${few([...names])}: ${reason}`),
+  };
+}
+
+const few = (names: readonly string[]): string =>
+  names.length > 4 ? `${names.slice(0, 3).join(', ')} and ${names.length - 3} more` : names.join(', ');
+
+function missingReason(text: Text = ''): string | null {
+  const [only, ...more] = parts(text);
+  if (only === undefined || typeof only === 'string' || more.length > 0) return null;
+  if ('missing' in only) return only.missing;
+  return 'figure' in only && only.figure.value === null ? only.figure.reason.text : null;
+}

@@ -1,0 +1,67 @@
+import { expect, test } from 'vitest';
+import { document } from '../model/document.js';
+import { missing } from '../model/figure.js';
+import { testServing } from '../report/test-serving.js';
+import type { Block, Table, View } from '../views/block.js';
+import { pageOfView } from './html/view.js';
+import { markdownView } from './markdown.js';
+import { terminalView } from './terminal/view.js';
+
+const view = (blocks: Block[], data: unknown = {}): View => ({
+  command: 'test',
+  title: 'blocks',
+  document: document('serving', '1.0', data),
+  session: { id: null, started_at: '2026-11-23T14:00:00.000Z' },
+  lead: blocks,
+  sections: [],
+});
+
+const table: Table = {
+  t: 'table',
+  title: 'stages',
+  reasons: true,
+  columns: [
+    { id: 'stage', head: 'stage' },
+    { id: 'mfu', head: 'MFU', numeric: true },
+    { id: 'mbu', head: 'MBU', numeric: true },
+    { id: 'ms', head: 'time', numeric: true },
+  ],
+  rows: [
+    { cells: ['prefill', { missing: 'no roofline' }, { missing: 'no roofline' }, { n: 0.25, unit: 's' }] },
+    {
+      cells: [
+        'decode',
+        { figure: missing('x', 'no roofline') },
+        { n: 0.5, unit: 'ratio' },
+        { missing: '<b>' },
+      ],
+    },
+  ],
+};
+
+test.each([
+  ['terminal', () => terminalView(view([table]), { width: 80 })],
+  ['Markdown', () => markdownView(view([table]))],
+  ['page', () => pageOfView(view([table]), { clientScript: '' }).replaceAll(/<[^>]+>/g, ' ')],
+])('%s: a column without any value is left out, every reason is said once', (_, text) => {
+  const shown = text().replaceAll('\u00a0', ' ');
+  expect(shown).toContain('– MFU, MBU: no roofline');
+  expect(shown.match(/MFU/g)).toHaveLength(1);
+  expect(shown).toContain('250 ms');
+  expect(shown).toMatch(/– time: (&lt;|<|\\<)b/);
+});
+
+test('a table that has no room for a column names it', () => {
+  const wide = { ...table, columns: table.columns.map((one, drop) => ({ ...one, drop })) };
+  expect(terminalView(view([wide]), { width: 20 })).toContain('(no room at 20');
+  expect(terminalView(view([wide]), { width: 80 })).not.toContain('no room');
+});
+
+test('the script that draws is in pages with charts alone', () => {
+  const scripts = { clientScript: 'draws()', readingScript: 'reads()' };
+  const chart: Block = { t: 'chart', name: 'serving_rate', part: 'tokens', label: 'rate', behind: table };
+  const drawn = pageOfView(view([chart], testServing().data), scripts);
+  expect([drawn.includes('draws()'), drawn.includes('reads()')]).toEqual([true, false]);
+  const read = pageOfView(view([table, { t: 'text', text: ' data-chart="x"' }]), scripts);
+  expect([read.includes('draws()'), read.includes('reads()')]).toEqual([false, true]);
+});
