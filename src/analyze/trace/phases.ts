@@ -2,9 +2,11 @@ import { missing, type Figure } from '../../model/figure.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
 import { meanOverLaunches } from '../statistics.js';
 import { recordedSteps } from '../utilization/steps.js';
+import { activitiesInside } from './activities-inside.js';
 import { batches } from './batches.js';
 import { literal, placeKey, scopeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
+import { createFrom } from './stepped-query.js';
 import type { PhaseClock } from './windows.js';
 
 /** Parts of a gap, in the order in which they follow each other (model/tables.ts). */
@@ -121,11 +123,20 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
   await makeStepGaps({ database, source });
   await database.query(`CREATE TEMP TABLE window_gaps AS ${gapsOfWindows(stepsLevel, 'windows', stepGaps)}`);
   if (hasSampling) await database.query(`INSERT INTO window_gaps ${gapsOfWindows(samplingLevel)}`);
-  // Communication and copies: their exposed time, in proportion where a window cuts them.
-  const exposed = (table: string, filter: string, name: string) =>
-    `SELECT stage_id, sum(a.exclusive_ns * (least(w.end_ns, a.end_ns) - greatest(w.start_ns, a.start_ns)) / greatest(a.dur_ns, 1)) AS ${name}
-     FROM (SELECT start_ns, start_ns + dur_ns AS end_ns, dur_ns, exclusive_ns FROM ${table} WHERE exclusive_ns > 0 AND ${filter}) a
-     JOIN windows w ON a.start_ns < w.end_ns AND a.end_ns > w.start_ns GROUP BY stage_id`;
+  // Communication and copies: their exclusive time inside, swept again where a window cuts them.
+  const exposed = (table: 'kernels' | 'copies', where: string) =>
+    activitiesInside(
+      table,
+      {},
+      '(SELECT stage_id, start_ns, end_ns, NULL::BIGINT AS host_ns FROM windows)',
+      where,
+    );
+  await createFrom(
+    database,
+    'window_comm',
+    exposed('kernels', "exclusive_ns > 0 AND class = 'communication'"),
+  );
+  await createFrom(database, 'window_copied', exposed('copies', 'exclusive_ns > 0'));
   const inGraphs = await database.query('SELECT 1 FROM own_kernels WHERE graph_node IS NOT NULL LIMIT 1');
   const launched = launchedBy(
     kinds.some(({ kind }) => kind === 'outside') ? 'outside' : hasSampling ? 'steps and sampling' : 'steps',
@@ -134,8 +145,8 @@ async function splitWindows({ database, source }: TraceScope): Promise<void> {
   await database.query(
     `CREATE TEMP TABLE window_split AS
      WITH gap AS (SELECT stage_id, ${gapParts.map((part) => `sum(${part}) AS ${part}`).join(', ')} FROM window_gaps GROUP BY stage_id),
-     comm AS (${exposed('own_kernels', "class = 'communication'", 'comm')}),
-     copy AS (${exposed('own_copies', 'true', 'copy')}),
+     comm AS (SELECT stage_id, sum(ns) AS comm FROM window_comm GROUP BY stage_id),
+     copy AS (SELECT stage_id, sum(ns) AS copy FROM window_copied GROUP BY stage_id),
      launched AS (${launched.kernels}),
      copied AS (${launched.copies}),
      edge AS (SELECT least(${source.start_ns}, min(start_ns)) AS first_ns, greatest(${source.end_ns}, max(start_ns + dur_ns)) AS last_ns FROM gap_span),

@@ -2,10 +2,12 @@ import type { TraceSource } from '../../model/documents/trace.js';
 import { literal } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
 import { frameworkShareSql } from './host-split.js';
-import { activitiesInside, gapsInside } from './inner-sums.js';
+import { activitiesInside } from '../trace/activities-inside.js';
+import { gapsInside } from './inner-sums.js';
 import { type InnerGroup, innerWindowsSql } from './inner-windows.js';
 import { loadingSql } from './loading-code.js';
 import { standaloneSql } from './standalone.js';
+import { asStatement } from '../trace/stepped-query.js';
 import { activitiesOfWindows, copyGroups, edgeSums, gapSums } from './window-sums.js';
 import type { StageGroup } from './stage-group.js';
 
@@ -51,7 +53,8 @@ function levelOf({ group, clocks }: BarSqlContext): Level {
       return {
         windows: 'windows',
         gaps: 'window_gaps',
-        activities: (table, groups, where) => activitiesOfWindows(table, groups, unmarked, undefined, where),
+        activities: (table, groups, where) =>
+          asStatement(activitiesOfWindows(table, groups, unmarked, undefined, where)),
         of: `JOIN windows USING (stage_id) WHERE windows.kind = ${literal(group.kind)}`,
       };
     case 'request':
@@ -59,7 +62,7 @@ function levelOf({ group, clocks }: BarSqlContext): Level {
         windows: 'step_windows',
         gaps: `(${gapSums(false, 'step_windows')})`,
         activities: (table, groups, where) =>
-          activitiesOfWindows(table, groups, false, 'step_windows', where),
+          asStatement(activitiesOfWindows(table, groups, false, 'step_windows', where)),
         of: 'JOIN request_parts USING (stage_id)',
       };
     case 'inner':
@@ -67,7 +70,7 @@ function levelOf({ group, clocks }: BarSqlContext): Level {
         windows: 'inner_windows',
         gaps: `(${gapsInside()})`,
         activities: (table, groups, where) =>
-          `SELECT * FROM (${activitiesInside(table, groups, 'inner_windows', where)}) WHERE NOT earlier`,
+          `SELECT * FROM (${asStatement(activitiesInside(table, groups, 'inner_windows', where))}) WHERE NOT earlier`,
         of: 'JOIN inner_windows USING (stage_id)',
       };
   }
@@ -102,7 +105,7 @@ function rowsOf(id: string, context: BarSqlContext): string | null {
     case 'device_dependency':
       return group.level === 'inner'
         ? `${gaps(head)} UNION ALL SELECT 'earlier: ' || kernel, sum(n) / ${instances}, sum(ns) / 1e6 / ${instances}
-     FROM (${activitiesInside('kernels', kernel)}) ${of} WHERE earlier GROUP BY 1`
+     FROM (${asStatement(activitiesInside('kernels', kernel))}) ${of} WHERE earlier GROUP BY 1`
         : gaps(head);
     case 'launch_latency':
     case 'launch_overhead':

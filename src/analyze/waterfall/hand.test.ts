@@ -4,6 +4,7 @@ import type { Row } from '../../model/tables.js';
 import type { Session } from '../../session/open.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
 import { traceScope } from '../trace/scope.js';
+import { analyzeTrace } from '../trace/trace.js';
 import { stageWaterfalls } from './waterfall.js';
 
 /*
@@ -218,6 +219,12 @@ test('kernels of several streams that outlive a range are cut where they are exc
     { 'kernels.attention': 10, 'kernels.norm': 10, exposed_comm: 20, 'exposed_copy.dtod': 10 },
   ]);
   expect(decode!.sum_error_share).toBeLessThan(1e-12);
+  const [phase] = (await analyzeTrace(session)).data.phases;
+  expect(phase!.rows.map((row) => [row.exposed_comm_ns, row.exposed_copy_ns])).toEqual([
+    [0, 0],
+    [0, 0],
+    [20 * us, 10 * us],
+  ]);
   const database = await session.connect();
   for (const { id, sql, ms } of decode!.bars) {
     const found = await database.query<{ ms: number }>(sql!);

@@ -1,7 +1,8 @@
 import { edges, gapParts, gapsOfWindows, makeGapSpan, makeStepGaps, stepGaps } from '../trace/phases.js';
 import { placeKey, type TraceScope } from '../trace/scope.js';
 import type { PhaseClock } from '../trace/windows.js';
-import { cutColumns, cutKey, cutTimes } from './cut-activities.js';
+import { cutColumns, cutKey, cutTimes } from '../trace/cut-activities.js';
+import { createFrom, type SteppedQuery } from '../trace/stepped-query.js';
 
 /** Columns of a table that are kept apart: SQL expression by name. */
 type Groups = Record<string, string>;
@@ -35,35 +36,40 @@ export function activitiesOfWindows(
   unmarked: boolean,
   windows = stepWindows,
   where = 'true',
-): string {
+): SteppedQuery {
   const names = Object.keys(groups);
   const columns = names.map((name) => `${groups[name]} AS ${name}`).join(', ');
   if (unmarked) {
-    return `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM own_${table} WHERE ${where} GROUP BY ALL`;
+    return {
+      steps: {},
+      select: `SELECT 0 AS stage_id, ${columns}, sum(coalesce(exclusive_ns, 0))::DOUBLE AS ns, count(*)::DOUBLE AS n FROM own_${table} WHERE ${where} GROUP BY ALL`,
+    };
   }
   const list = names.join(', ');
-  return `WITH w AS (SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${windows}),
-    likely AS (SELECT p.stage_id, w.* FROM place_of p LEFT JOIN w ON w.window_id = p.step_id),
-    event AS (
-      SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
-        CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
-      FROM (SELECT * FROM own_${table} WHERE ${where}) a JOIN likely ON likely.stage_id = ${placeKey('a')}),
-    known AS MATERIALIZED (
-      SELECT inside, ${list}, ${cutKey
+  const cut = cutTimes('sum_cuts', 'ns / n');
+  return {
+    steps: {
+      sum_windows: `SELECT stage_id AS window_id, start_ns AS w_start, end_ns AS w_end FROM ${windows}`,
+      sum_groups: `SELECT inside, ${list}, ${cutKey
         .split(', ')
         .map((key) => `CASE WHEN inside IS NULL THEN ${key} END AS ${key}`)
-        .join(', ')},
-        sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM event GROUP BY ALL),
-    looked AS MATERIALIZED (SELECT k.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
-      FROM known k ASOF JOIN (SELECT * FROM w UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON k.e_start >= begun.w_start),
-    cuts AS MATERIALIZED (
-      SELECT looked.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns
-      FROM looked JOIN w ON e_start < w_end AND e_end > w_start WHERE inside IS NULL)
-    SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
-      SELECT inside AS stage_id, ${list}, ns, n FROM known JOIN w ON w.window_id = inside
-      UNION ALL SELECT inside, ${list}, ns, n FROM looked WHERE inside IS NOT NULL
+        .join(', ')}, sum(e_ns)::DOUBLE AS ns, count(*)::DOUBLE AS n FROM (
+        SELECT ${columns}, ${cutColumns(table, 'a')}, coalesce(exclusive_ns, 0) AS e_ns,
+          CASE WHEN start_ns >= w_start AND start_ns + dur_ns <= w_end THEN window_id END AS inside
+        FROM (SELECT * FROM own_${table} WHERE ${where}) a
+        JOIN (SELECT p.stage_id, sum_windows.* FROM place_of p LEFT JOIN sum_windows ON window_id = p.step_id) likely ON likely.stage_id = ${placeKey('a')}) GROUP BY ALL`,
+      sum_begun: `SELECT s.* EXCLUDE (inside), CASE WHEN e_end <= w_end THEN window_id END AS inside
+        FROM sum_groups s ASOF JOIN (SELECT * FROM sum_windows UNION ALL SELECT NULL, ${beforeAll}, ${beforeAll}) begun ON s.e_start >= begun.w_start`,
+      sum_cuts: `SELECT sum_begun.*, window_id, w_start, greatest(w_start, e_start) AS from_ns, least(w_end, e_end) AS to_ns
+        FROM sum_begun JOIN sum_windows ON e_start < w_end AND e_end > w_start WHERE inside IS NULL`,
+      ...cut.steps,
+    },
+    select: `SELECT stage_id, ${list}, sum(ns) AS ns, sum(n) AS n FROM (
+      SELECT inside AS stage_id, ${list}, ns, n FROM sum_groups JOIN sum_windows ON window_id = inside
+      UNION ALL SELECT inside, ${list}, ns, n FROM sum_begun WHERE inside IS NOT NULL
       UNION ALL SELECT window_id, ${list}, n * cut_ns, CASE WHEN e_start >= w_start THEN n ELSE 0 END
-      FROM cuts JOIN (${cutTimes('cuts', 'ns / n')}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`;
+      FROM sum_cuts JOIN (${cut.select}) USING (${cutKey}, from_ns, to_ns)) GROUP BY ALL`,
+  };
 }
 
 /** Idle time by part of every step's window; `outside` is the whole of the capture. */
@@ -102,12 +108,12 @@ export async function makeWindowSums(
 ): Promise<void> {
   const { database } = scope;
   const unmarked = clocks.some(({ kind }) => kind === 'outside');
-  await database.query(
-    `CREATE TEMP TABLE window_kernels AS ${activitiesOfWindows('kernels', kernelGroups, unmarked, windows)}`,
+  await createFrom(
+    database,
+    'window_kernels',
+    activitiesOfWindows('kernels', kernelGroups, unmarked, windows),
   );
-  await database.query(
-    `CREATE TEMP TABLE window_copies AS ${activitiesOfWindows('copies', copyGroups, unmarked, windows)}`,
-  );
+  await createFrom(database, 'window_copies', activitiesOfWindows('copies', copyGroups, unmarked, windows));
   await makeGapSpan(scope);
   if (!unmarked) await makeStepGaps(scope);
   await database.query(

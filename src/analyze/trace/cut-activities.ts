@@ -1,3 +1,5 @@
+import type { SteppedQuery } from './stepped-query.js';
+
 /** What an activity that a window cuts is found again by: alike ones share what they have. */
 export const cutKey = 'e_start, e_end, e_priority, e_stream';
 
@@ -13,21 +15,24 @@ export const cutColumns = (table: 'kernels' | 'copies', row: string): string =>
  * @param cuts name of a table with cutKey, from_ns, to_ns
  * @param exclusive SQL of the whole exclusive time of one activity of a row of `cuts`
  */
-export function cutTimes(cuts: string, exclusive: string): string {
-  return `WITH once AS (SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS own_ns FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns),
-    cut AS (SELECT * EXCLUDE (own_ns), row_number() OVER () AS cut_id FROM once WHERE own_ns > 0 AND own_ns < e_end - e_start),
-    running AS (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c),
-    meanwhile AS (
-      SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
+export function cutTimes(cuts: string, exclusive: string): SteppedQuery {
+  const cut = 'own_ns > 0 AND own_ns < e_end - e_start';
+  return {
+    steps: {
+      cut_once: `SELECT ${cutKey}, from_ns, to_ns, any_value(${exclusive}) AS own_ns, row_number() OVER () AS cut_id FROM ${cuts} WHERE from_ns < to_ns GROUP BY ${cutKey}, from_ns, to_ns`,
+      cut_meanwhile: `SELECT c.cut_id, c.e_priority AS cut_priority, r.e_priority, r.e_stream, r.e_start < c.e_start AND r.e_stream = c.e_stream AND r.e_priority = c.e_priority AS before_cut,
         (r.e_start, r.e_end, r.e_priority, r.e_stream) = (c.e_start, c.e_end, c.e_priority, c.e_stream) AS alike,
         greatest(r.e_start, c.from_ns) AS a_from, least(r.e_end, c.to_ns) AS a_to
-      FROM cut c JOIN running r ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority),
-    leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM meanwhile GROUP BY cut_id),
+      FROM (SELECT * FROM cut_once WHERE ${cut}) c
+      JOIN (SELECT ${cutColumns('kernels', 'k')} FROM own_kernels k UNION ALL SELECT ${cutColumns('copies', 'c')} FROM own_copies c) r
+        ON r.e_start < c.to_ns AND r.e_end > c.from_ns WHERE r.e_priority <= c.e_priority`,
+    },
+    select: `WITH leads AS (SELECT cut_id, max(a_to) FILTER (before_cut) AS leads_ns, count_if(alike) AS alike FROM cut_meanwhile GROUP BY cut_id),
     joined AS (
       SELECT cut_id, cut_priority, e_priority, e_stream, min(a_from) AS a_from, max(a_to) AS a_to FROM (
         SELECT *, sum(fresh) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS UNBOUNDED PRECEDING) AS island FROM (
           SELECT *, CASE WHEN a_from <= max(a_to) OVER (PARTITION BY cut_id, e_priority, e_stream ORDER BY a_from, a_to ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) THEN 0 ELSE 1 END AS fresh
-          FROM meanwhile))
+          FROM cut_meanwhile))
       GROUP BY cut_id, cut_priority, e_priority, e_stream, island),
     change AS (
       SELECT cut_id, t, sum(ahead) AS ahead, sum(equal) AS equal FROM (
@@ -39,6 +44,7 @@ export function cutTimes(cuts: string, exclusive: string): string {
       FROM change WINDOW in_time AS (PARTITION BY cut_id ORDER BY t))
     SELECT ${cutKey}, from_ns, to_ns,
       coalesce(sum(CASE WHEN firsts = 0 AND equals > 0 AND t >= coalesce(leads_ns, t) THEN (until_t - t)::DOUBLE / equals ELSE 0 END), 0) / any_value(alike) AS cut_ns
-    FROM cut JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL
-    UNION ALL SELECT ${cutKey}, from_ns, to_ns, CASE WHEN own_ns > 0 THEN to_ns - from_ns ELSE 0 END FROM once WHERE own_ns <= 0 OR own_ns >= e_end - e_start`;
+    FROM cut_once JOIN leads USING (cut_id) JOIN segment USING (cut_id) GROUP BY ALL
+    UNION ALL SELECT ${cutKey}, from_ns, to_ns, CASE WHEN own_ns > 0 THEN to_ns - from_ns ELSE 0 END FROM cut_once WHERE NOT (${cut})`,
+  };
 }
