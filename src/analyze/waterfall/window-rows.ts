@@ -62,7 +62,7 @@ export async function windowRows(database: SessionDatabase, facts: SumFacts): Pr
       `WITH own AS (SELECT m.grp, m.instance, ${columns}${sums}
          FROM (${steps}${inner ? ` UNION ALL BY NAME ${insides}` : ''}) JOIN members m USING (stage_id) GROUP BY ALL)
        SELECT grp, NULL::BIGINT AS instance, ${columns}${sums} FROM own GROUP BY ALL
-       UNION ALL BY NAME SELECT own.* FROM own SEMI JOIN shown_spans USING (grp, instance)`,
+       UNION ALL BY NAME SELECT own.* FROM own SEMI JOIN shown_spans USING (grp, instance) ORDER BY ALL`,
     );
   const kernels = await bySpan(
     'SELECT stage_id, class, ns, n FROM window_kernels',
@@ -87,7 +87,7 @@ export async function windowRows(database: SessionDatabase, facts: SumFacts): Pr
   const counts = await gapCounts(database, told, inner);
   const earlier = inner
     ? await database.query<{ grp: string; class: string; ns: number }>(
-        'SELECT grp, class, sum(ns) AS ns FROM inner_kernels JOIN members USING (stage_id) WHERE earlier GROUP BY ALL',
+        'SELECT grp, class, sum(ns) AS ns FROM inner_kernels JOIN members USING (stage_id) WHERE earlier GROUP BY ALL ORDER BY ALL',
       )
     : [];
   return groups.flatMap((group): GroupSums[] => {
