@@ -1,5 +1,8 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { explainSession } from '../analyze/explain/explain.js';
 import { headlineOf } from '../analyze/explain/headline.js';
 import { gap, kernel, sessionOf as traceSessionOf, stage } from '../analyze/trace/test-hand.js';
@@ -7,6 +10,8 @@ import { explainedBars, headlineTime } from '../model/headline-time.js';
 import { explainReport } from '../report/html/explain/page.js';
 import { explainMarkdown } from '../report/markdown/explain.js';
 import { explainText } from '../report/terminal/explain.js';
+import { importSession } from '../session/archive-import.js';
+import { openSession, type Session } from '../session/open.js';
 
 const step = stage(1, 'decode', 0, 100, { step_index: 0 });
 const clean = {
@@ -69,4 +74,37 @@ test('without a clean execution the first sentence says that the time is the pro
   for (const [surface, us] of Object.entries(shown)) expect(us, surface).toBeCloseTo(100, 0);
   expect(explainedBars(waterfall.bars).profiler).toBeNull();
   expect(texts.sentence).toMatch(/takes 0\.10 ms under the profiler/);
+});
+
+describe('a real clean and nsys pair: eager decode on an H200', () => {
+  const root = mkdtempSync(join(tmpdir(), 'inferscope-headline-'));
+  const home = { root, sessions: join(root, 'sessions'), cache: join(root, 'cache') };
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
+  let session: Session;
+  let explain: Awaited<ReturnType<typeof explainSession>>;
+  /** By SQL over the tables: mean step without a profiler, and the device's work in a step under it. */
+  let clean_ms: number;
+  let busy_ms: number;
+
+  beforeAll(async () => {
+    const { id } = await importSession('test/fixtures/diagnosis/launch_bound_decode-fault.tgz', home);
+    session = await openSession(id, home);
+    explain = await explainSession(session);
+    const database = await session.connect();
+    const [row] = await database.query<{ clean_ms: number; busy_ms: number }>(
+      `SELECT (SELECT avg(end_ns - start_ns) / 1e6 FROM stages WHERE execution_id = 'inferscope' AND kind = 'decode') AS clean_ms,
+         (SELECT sum(exclusive_ns) / 1e6 FROM kernels) / (SELECT count(*) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode') AS busy_ms`,
+    );
+    ({ clean_ms, busy_ms } = row!);
+    await database.close();
+  });
+
+  test('findings have their shares, texts and what is left of the time without the profiler', () => {
+    const [first] = explain.data.findings;
+    expect(first!.id).toBe('launch_bound:decode');
+    expect(first!.at_stake_ms! / first!.at_stake_share!).toBeCloseTo(clean_ms, 6);
+    expect(first!.gain!.after_ms + first!.gain!.expected_ms).toBeCloseTo(clean_ms, 2);
+    expect(first!.title).toContain(`idles ${Math.round(100 * (1 - busy_ms / clean_ms))} %`);
+    expect(first!.cause).toContain(`takes ${clean_ms.toFixed(2)} ms, its kernels ${busy_ms.toFixed(2)} ms`);
+  });
 });

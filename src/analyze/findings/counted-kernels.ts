@@ -1,5 +1,6 @@
 import { bareKernelName } from '../../model/kernel-name.js';
 import type { CountersResult, KernelCounters } from '../../model/documents/counters.js';
+import { headlineTime } from '../../model/headline-time.js';
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { literal } from '../trace/scope.js';
@@ -63,7 +64,7 @@ export async function savingsByStage(
     for (const { phase, class: className, ns } of await phaseTimes(context, kernel)) {
       placed = true;
       const waterfall = context.waterfalls.find(({ kind }) => kind === phase);
-      const whole = waterfall?.measured_ms.value;
+      const whole = waterfall && headlineTime(waterfall).value;
       if (!waterfall || !whole) continue;
       const own = found.get(phase) ?? nothing(phase, whole);
       found.set(phase, own);

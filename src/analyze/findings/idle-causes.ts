@@ -50,7 +50,6 @@ export interface IdleCauses {
   /** Queued work that waited for other streams or devices; activities whose launch is not known. */
   dependency: number;
   unattributed: number;
-  profiler: number;
 }
 
 /**
@@ -64,8 +63,7 @@ export function idleCauses(facts: StageFacts): IdleCauses {
   const between = short + facts.launch_overhead_ms + facts.launch_latency_ms + facts.synchronization_ms;
   const waited = waitCauses.reduce((sum, cause) => sum + facts.waits[cause].ms, 0);
   const floor = Math.min(between, (facts.kernels * nodeGapNs) / 1e6);
-  // What the profiler added lies in the launches.
-  const restartable = Math.max(0, between - floor - facts.profiler_ms);
+  const restartable = between - floor;
   // A device that was drained begins later than the usual latency after a launch: what is beyond it counts as dependency.
   const drained = Math.min(facts.device_dependency_ms, Math.max(0, waited - restartable));
   const byWaits = Math.min(waited, restartable + drained);
@@ -81,7 +79,6 @@ export function idleCauses(facts: StageFacts): IdleCauses {
     firstUse,
     dependency: facts.device_dependency_ms - Math.max(0, byWaits - restartable),
     unattributed: facts.unattributed_ms,
-    profiler: between - floor - restartable,
   };
 }
 

@@ -64,13 +64,13 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
   const { run_ms: told, share, removes = 'busy', covers = [], noise: _noise, ...rest } = draft;
   const stage = stages.find(({ kind }) => kind === draft.stage);
   const bars = stage ? draft.bars.filter((id) => stage.bars.has(id)) : draft.bars;
-  const ceiling = stage ? Math.min(stage.measured_ms, barSum(stage, bars)) : Infinity;
+  const ceiling = stage ? Math.min(stage.time_ms, barSum(stage, bars)) : Infinity;
   const at_stake_ms = draft.at_stake_ms === null ? null : Math.min(draft.at_stake_ms, ceiling);
   const at_stake_share =
     at_stake_ms === null
       ? null
       : stage
-        ? at_stake_ms / stage.measured_ms
+        ? at_stake_ms / stage.time_ms
         : (share ?? runShare(told ?? at_stake_ms, stages));
   return {
     removes,
@@ -94,12 +94,12 @@ function rankedOne({ rule, draft }: Found, stages: readonly StageTime[]): Ranked
 
 /** What the bars hold together; all of the stage where there are none to tell by. */
 function barSum(stage: StageTime, bars: readonly string[]): number {
-  if (stage.bars.size === 0 || bars.length === 0) return stage.measured_ms;
+  if (stage.bars.size === 0 || bars.length === 0) return stage.time_ms;
   return bars.reduce((sum, id) => sum + Math.max(0, stage.bars.get(id) ?? 0), 0);
 }
 
 function runShare(ms: number, stages: readonly StageTime[]): number | null {
-  const run = stages.reduce((sum, { instances, measured_ms }) => sum + instances * measured_ms, 0);
+  const run = stages.reduce((sum, { instances, time_ms }) => sum + instances * time_ms, 0);
   return run > 0 ? ms / (run + ms) : null;
 }
 
@@ -122,12 +122,9 @@ function clamped(
     expected_ms,
     low_ms: Math.max(0, Math.min(gain.low_ms, expected_ms)),
     high_ms: Math.max(expected_ms, Math.min(gain.high_ms, ceiling)),
-    // What the profiler added is gone in the run that shows it.
-    after_ms: stage ? stage.measured_ms - profilerMs(stage) - expected_ms : gain.after_ms,
+    after_ms: stage ? stage.time_ms - expected_ms : gain.after_ms,
   };
 }
-
-const profilerMs = ({ bars }: StageTime): number => Math.max(0, bars.get('profiler_overhead') ?? 0);
 
 /** A rule that finds two faults in one stage has two ids. */
 function unique(all: readonly Finding[]): void {
@@ -143,7 +140,7 @@ function unique(all: readonly Finding[]): void {
 function share(all: readonly Ranked[], stage: StageTime): void {
   const left = new Map([...stage.bars].map(([id, ms]) => [id, Math.max(0, ms)]));
   const taken = new Map<string, { id: string; ms: number }>();
-  let rest = stage.measured_ms;
+  let rest = stage.time_ms;
   const withGain = all
     .filter(({ finding }) => (finding.gain?.expected_ms ?? 0) > 0)
     .toSorted((a, b) => b.finding.gain!.expected_ms - a.finding.gain!.expected_ms);
@@ -175,7 +172,7 @@ function share(all: readonly Ranked[], stage: StageTime): void {
     ({ finding, removes }) =>
       removes === 'idle' &&
       finding.hidden_by === null &&
-      finding.gain!.expected_ms >= hostBound * stage.measured_ms,
+      finding.gain!.expected_ms >= hostBound * stage.time_ms,
   );
   if (!host) return;
   for (const { finding, removes } of withGain) {

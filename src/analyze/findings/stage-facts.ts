@@ -1,7 +1,9 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
+import { withoutProfiler } from '../waterfall/split.js';
 import { longestGlueNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
+import { withHeadlineTime } from './stage-times.js';
 
 /** What waits on the launching threads cost the host, per instance; every wait has one cause. */
 export interface Waits {
@@ -13,6 +15,7 @@ export interface Waits {
 export interface StageFacts {
   kind: PhaseKind;
   instances: number;
+  /** The headline time; what the profiler added is out of the idle parts, too. */
   wall_ms: number;
   compute_ms: number;
   comm_ms: number;
@@ -46,8 +49,6 @@ export interface StageFacts {
   prepared_ms: number;
   /** Of inside_ms what ended with code being loaded. */
   inside_compile_ms: number;
-  /** What the profiler added to the host's part, where a clean execution tells. */
-  profiler_ms: number;
   /** Synchronise calls; copies that return when they are done; allocator calls. On threads that launch. */
   waits: Record<WaitCause, Waits>;
 }
@@ -73,16 +74,14 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
   if (!scope) return [];
   const { database } = scope;
   await makeFindingTables(scope);
-  const rows = (await meanWindows(database)).toSorted(
-    (a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms,
-  );
+  const windows = await meanWindows(database);
+  const rows = withHeadlineTime(waterfalls, windows)
+    .map((row, i) => withoutAdded(row, windows[i]!.wall_ms - row.wall_ms))
+    .toSorted((a, b) => b.instances * b.wall_ms - a.instances * a.wall_ms);
   const judged = rows.filter(({ kind }) => steps.has(kind));
   return (judged.length > 0 ? judged : rows).map((row) => ({
     ...row,
     busy_ms: row.compute_ms + row.comm_ms + row.copy_ms,
-    profiler_ms:
-      waterfalls.find(({ kind }) => kind === row.kind)?.bars.find(({ id }) => id === 'profiler_overhead')
-        ?.ms ?? 0,
     waits: {
       synchronize: { ms: row.synchronize_wait_ms, calls: row.synchronize_calls },
       copy: { ms: row.copy_wait_ms, calls: row.copy_calls },
@@ -91,8 +90,63 @@ async function gather({ scope, waterfalls }: FindingContext): Promise<StageFacts
   }));
 }
 
-type Row = Omit<StageFacts, 'busy_ms' | 'waits' | 'profiler_ms'> &
+type Row = Omit<StageFacts, 'busy_ms' | 'waits'> &
   Record<`${WaitCause}_wait_ms` | `${WaitCause}_calls`, number>;
+
+/** Idle parts that the host decides, and what of them single long stretches are. */
+type HostParts = Pick<
+  StageFacts,
+  | 'host_ms'
+  | 'launch_overhead_ms'
+  | 'launch_latency_ms'
+  | 'synchronization_ms'
+  | 'long_host_ms'
+  | 'compile_ms'
+  | 'first_use_ms'
+  | 'inside_ms'
+  | 'prepared_ms'
+  | 'inside_compile_ms'
+>;
+
+/** Taken out of the bars that a waterfall takes it out of. */
+function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
+  const parts = withoutProfiler(
+    [
+      { id: 'host.all', ms: facts.host_ms },
+      { id: 'launch_overhead', ms: facts.launch_overhead_ms },
+      { id: 'launch_latency', ms: facts.launch_latency_ms },
+      { id: 'synchronization', ms: facts.synchronization_ms },
+    ],
+    added_ms,
+  );
+  const [host_ms, launch_overhead_ms, launch_latency_ms, synchronization_ms] = parts.map(({ ms }) => ms);
+  return withHostParts(facts, {
+    host_ms: host_ms!,
+    launch_overhead_ms: launch_overhead_ms!,
+    launch_latency_ms: launch_latency_ms!,
+    synchronization_ms: synchronization_ms!,
+  });
+}
+
+/** Other idle parts of the host; what goes goes from its short stretches first, and only then from the long ones. */
+export function withHostParts<F extends HostParts>(
+  facts: F,
+  parts: Pick<HostParts, 'host_ms' | 'launch_overhead_ms' | 'launch_latency_ms' | 'synchronization_ms'>,
+): F {
+  const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
+  const gone = facts.host_ms - parts.host_ms - Math.max(0, facts.host_ms - long);
+  const kept = long > 0 && gone > 0 ? Math.max(0, 1 - gone / long) : 1;
+  return {
+    ...facts,
+    ...parts,
+    long_host_ms: facts.long_host_ms * kept,
+    compile_ms: facts.compile_ms * kept,
+    first_use_ms: facts.first_use_ms * kept,
+    inside_ms: facts.inside_ms * kept,
+    prepared_ms: facts.prepared_ms * kept,
+    inside_compile_ms: facts.inside_compile_ms * kept,
+  };
+}
 
 function meanWindows(database: SessionDatabase): Promise<Row[]> {
   const idle = [

@@ -7,6 +7,7 @@ import {
   staticCacheShare,
   stretchesOfDispatch,
 } from '../findings/idle-causes.js';
+import { withHostParts } from '../findings/stage-facts.js';
 import { type Effect, idleMsOf, type StageState, sumOf, unchanged } from './stage-state.js';
 
 /** Idle bars of the state by what would have to change for them to go: the profiler's part is out of them already. */
@@ -15,20 +16,14 @@ function causesOf(state: StageState): IdleCauses | null {
   const of = (...heads: string[]) =>
     [...bars].reduce((sum, [id, ms]) => sum + (heads.includes(id.split('.')[0]!) ? Math.max(0, ms) : 0), 0);
   if (facts) {
-    const long = facts.long_host_ms + facts.compile_ms + facts.first_use_ms;
-    // Where the profiler's part left less than the long stretches, they are what it was in.
-    const kept = long > 0 ? Math.min(1, of('host') / long) : 1;
-    return idleCauses({
-      ...facts,
-      host_ms: of('host'),
-      long_host_ms: facts.long_host_ms * kept,
-      compile_ms: facts.compile_ms * kept,
-      first_use_ms: facts.first_use_ms * kept,
-      launch_overhead_ms: of('launch_overhead'),
-      launch_latency_ms: of('launch_latency'),
-      synchronization_ms: of('synchronization'),
-      profiler_ms: 0,
-    });
+    return idleCauses(
+      withHostParts(facts, {
+        host_ms: of('host'),
+        launch_overhead_ms: of('launch_overhead'),
+        launch_latency_ms: of('launch_latency'),
+        synchronization_ms: of('synchronization'),
+      }),
+    );
   }
   if (waterfall.source !== 'bench' || kernels === null) return null;
   // A benchmark sees idle time and no causes: all of it is taken for launching.
@@ -44,7 +39,6 @@ function causesOf(state: StageState): IdleCauses | null {
     firstUse: 0,
     dependency: 0,
     unattributed: 0,
-    profiler: 0,
   };
 }
 

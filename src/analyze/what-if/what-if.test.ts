@@ -81,7 +81,6 @@ const facts = (change: Partial<StageFacts>): StageFacts => ({
   compile_ms: 0,
   compiles: 0,
   first_use_ms: 0,
-  profiler_ms: 0,
   waits: { synchronize: none, copy: none, allocator: none },
   ...change,
 });

@@ -1,10 +1,12 @@
 import type { PhaseKind } from '../../../model/documents/trace.js';
 import type { FindingContext } from '../rule.js';
+import { withHeadlineTime } from '../stage-times.js';
 
 /** A kind of stage of a program that uses no GPU, by the operators of its framework; times in ms of a mean instance. */
 export interface OperatorStage {
   kind: PhaseKind;
   instances: number;
+  /** The headline time. */
   wall_ms: number;
   /** Operators' own time, on the thread that runs most of them. */
   operators_ms: number;
@@ -34,16 +36,17 @@ export const operatorsSql = (kind: PhaseKind): string =>
 export const mainThread =
   '(SELECT arg_max(tid, ns) FROM (SELECT tid, sum(coalesce(self_dur_ns, dur_ns)) AS ns FROM own_ops GROUP BY tid))';
 
-async function gather({ operators }: FindingContext): Promise<OperatorStage[]> {
+async function gather({ operators, waterfalls }: FindingContext): Promise<OperatorStage[]> {
   if (!operators) return [];
   const { database } = operators;
   const windows = await database.query<Omit<OperatorStage, 'operators_ms'>>(
     `SELECT kind, count(*) AS instances, avg(end_ns - start_ns) / 1e6 AS wall_ms FROM windows
      WHERE kind <> 'sampling' AND end_ns > start_ns GROUP BY kind ORDER BY sum(end_ns - start_ns) DESC`,
   );
-  const judged = windows.filter(({ kind }) => steps.has(kind));
+  const timed = withHeadlineTime(waterfalls, windows);
+  const judged = timed.filter(({ kind }) => steps.has(kind));
   const stages: OperatorStage[] = [];
-  for (const window of judged.length > 0 ? judged : windows) {
+  for (const window of judged.length > 0 ? judged : timed) {
     const [row] = await database.query<{ ms: number }>(
       `SELECT coalesce(sum(coalesce(self_dur_ns, dur_ns)), 0) / 1e6 / ${window.instances} AS ms FROM (${operatorsSql(window.kind)}) WHERE tid = ${mainThread}`,
     );

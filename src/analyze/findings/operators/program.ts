@@ -41,7 +41,7 @@ type Row = {
 
 /** No operator runs: the program computes in Python, waits for data, for another thread or for the interpreter lock. */
 export async function program(context: FindingContext, stage: OperatorStage): Promise<FoundDraft | string> {
-  const { kind, wall_ms: wall, instances } = stage;
+  const { kind, wall_ms: wall, operators_ms, instances } = stage;
   const { rows, evidence } = await context.evidence<Row>(stretchesSql(stage), (found) =>
     found
       .slice(0, 3)
@@ -63,7 +63,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   const own = [...usual, ...(inMost ? scattered : [])];
   const each = (row: Row) => (usual.includes(row) ? (row.median_ms * row.stretches) / instances : row.ms);
   const time = Math.min(
-    wall,
+    Math.max(0, wall - operators_ms),
     own.reduce((sum, row) => sum + each(row), 0),
   );
   const n = own.reduce((sum, { stretches }) => sum + stretches, 0) / instances;

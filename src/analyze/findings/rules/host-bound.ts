@@ -50,7 +50,7 @@ async function finding(context: FindingContext, stage: StageFacts, host: number)
   const [first] = ofOperators ? inside : places;
   // One place with most of the time tells how often and how long; else all stretches together.
   const usual = first && first.ms > sum(places) / 2 ? first : { per_instance: stretches, ms: host };
-  const each = usual.ms / Math.max(usual.per_instance, 1e-3);
+  const each = Math.min(usual.ms, host) / Math.max(usual.per_instance, 1e-3);
   const whose = ofOperators
     ? `the host inside ${first!.place}`
     : first?.relation === 'within' && first.ms > sum(places) / 2

@@ -143,5 +143,5 @@ function idleText(
 ): string {
   const place =
     kind === 'outside' ? 'the capture' : stages === 1 ? `the ${kind}` : `each of ${stages} ${kind} stages`;
-  return `${ms(idle)} idle in ${place}, of which ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
+  return `under the profiler ${ms(idle)} idle in ${place}, of which ${ms(host)} before the launch call, ${ms(calls)} in it and ${ms(latency)} from its return to the kernel`;
 }

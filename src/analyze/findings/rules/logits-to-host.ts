@@ -36,7 +36,8 @@ export const logitsToHost = stageRule(
          WHERE l.start_ns >= c.start_ns AND l.start_ns <= c.start_ns + c.dur_ns + ${afterNs})`,
     );
     const idle = idleCauses(stage);
-    const after = host?.ms ?? 0;
+    // The stretches as they were recorded, up to what the host's long stretches are without the profiler.
+    const after = Math.min(host?.ms ?? 0, stage.long_host_ms + stage.compile_ms + stage.first_use_ms);
     const stake = copies.ms + after + idle.wait.copy;
     if (stake < leastShare * stage.wall_ms) {
       return `${count(copies.bytes / 1024)} KiB a step go to the host, at a cost of ${part(stake, stage.wall_ms)}`;

@@ -1,5 +1,6 @@
 import type { MonitorDevice } from '../../../model/documents/monitor.js';
 import type { PhaseKind } from '../../../model/documents/trace.js';
+import { headlineTime } from '../../../model/headline-time.js';
 import { doubt } from '../doubt.js';
 import { clocksSql, heldDownSql } from '../queries/monitor-queries.js';
 import type { FindingContext, FoundDraft, Rule } from '../rule.js';
@@ -76,7 +77,7 @@ async function ofDevice(context: FindingContext, device: MonitorDevice): Promise
   const hits = await stagesHit(context, lowered);
   const found = hits.flatMap(({ kind, share, loss }): FoundDraft[] => {
     const waterfall = context.waterfalls.find((one) => one.kind === kind);
-    const measured = waterfall?.measured_ms.value;
+    const measured = waterfall && headlineTime(waterfall).value;
     if (!waterfall || !measured) return [];
     const kernels = waterfall.bars.filter(({ id }) =>
       /^(roofline|serial|inefficiency\.|nonessential\.)/.test(id),
