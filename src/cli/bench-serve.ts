@@ -175,8 +175,12 @@ export function defineServe(command: Command): void {
       const { path: report, explain } = await keepReport({ kind: 'serving', document });
       if (typed.json) printDocument(document);
       else {
-        const { servingSummary } = await import('../report/terminal/serving.js');
-        print(servingSummary(document, { width: terminalWidth(), explain }));
+        const { viewOf } = await import('../views/registry.js');
+        const { terminalView } = await import('../render/terminal/view.js');
+        const view = await viewOf({ kind: 'serving', document });
+        print(
+          `${terminalView(view, { width: terminalWidth(), explain })}\n\n  session ${document.data.session.id}`,
+        );
       }
       if (!typed.quiet) talk(`report: ${report}`);
       if (interrupted) {

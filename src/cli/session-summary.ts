@@ -157,10 +157,6 @@ export async function writeAnalysed(
       const { benchReport } = await import('../report/html/bench/bench.js');
       return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explain }));
     }
-    case 'serving': {
-      const { servingReport } = await import('../report/html/serving/serving.js');
-      return writePage(path, (parts) => servingReport(analysed.document, { ...parts, explain }));
-    }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
       return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
@@ -282,10 +278,6 @@ async function analysedText(
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');
     return `${benchText(analysed.document, how.width, explain)}\n  report: ${path}`;
-  }
-  if (analysed.kind === 'serving') {
-    const { servingSummary } = await import('../report/terminal/serving.js');
-    return `${servingSummary(analysed.document, how)}\n  report: ${path}`;
   }
   const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');

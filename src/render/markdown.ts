@@ -44,7 +44,10 @@ function blockText(
     case 'table':
       return tableText(block, due);
     case 'chart':
-      return blocks([block.behind]);
+      return blocks([
+        ...(block.title === undefined ? [] : [{ t: 'heading' as const, text: block.title }]),
+        block.behind,
+      ]);
     case 'notes':
       return list(block.items.map((item) => `- ${words(item)}`));
     case 'issues':

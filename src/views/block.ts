@@ -66,8 +66,11 @@ export type Block = { level?: Level } & (
   | { t: 'facts'; items: readonly { name: string; text: Text }[] }
   | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
   | Table
-  /** Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. */
-  | { t: 'chart'; name: string; part?: string; label: string; behind: Block }
+  /**
+   * Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. `half`: next to its
+   * neighbour where a page is wide.
+   */
+  | { t: 'chart'; name: string; part?: string; label: string; behind: Block; title?: Text; half?: boolean }
   | { t: 'notes'; items: readonly Text[] }
   | { t: 'issues'; issues: readonly Issue[] }
   | { t: 'missing'; what: string; why: string }

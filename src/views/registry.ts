@@ -4,6 +4,7 @@ import type { MemoryCompareResult } from '../model/documents/memory-compare.js';
 import type { MonitorResult } from '../model/documents/monitor.js';
 import type { BenchmarkResults } from '../model/documents/results.js';
 import type { RooflineData } from '../model/documents/roofline.js';
+import type { ServingResult } from '../model/documents/serving.js';
 import type { Validation, ValidationHistory } from '../model/documents/validate.js';
 import type { View } from './block.js';
 
@@ -14,6 +15,7 @@ interface DocumentOf {
   monitor: MonitorResult;
   results: BenchmarkResults;
   roofline: RooflineData;
+  serving: ServingResult;
   validate: Validation;
   'validate-history': ValidationHistory;
 }
@@ -25,6 +27,7 @@ const views: { [K in keyof DocumentOf]: () => Promise<(document: Document<Docume
   monitor: async () => (await import('./monitor.js')).monitorView,
   results: async () => (await import('./results.js')).resultsView,
   roofline: async () => (await import('./roofline.js')).rooflineView,
+  serving: async () => (await import('./serving.js')).servingView,
   validate: async () => (await import('./validate.js')).validateView,
   'validate-history': async () => (await import('./validate-history.js')).validateHistoryView,
 };

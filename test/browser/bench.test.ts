@@ -150,7 +150,7 @@ it('the load table holds the percentiles of the JSON document, the verdict stand
     if ('value' in latency.tpot) throw new Error('no TPOT');
     expect(rows[index]).toContain(formatMs(latency.tpot.p99));
   }
-  expect(await page.locator('#summary dl').innerText()).toContain('Client-bound');
+  expect(await page.locator('#summary').innerText()).toContain('Client-bound');
   await page.close();
 });
 

@@ -66,7 +66,7 @@ test('serve binds to loopback and is measured by bench serve: a session, its req
     '5',
     ...small.slice(2),
   ]);
-  expect(text).toContain('poisson 20.0/s');
+  expect(text).toContain('20 req/s (poisson)');
   for (const line of text.split('\n')) expect([...line].length).toBeLessThanOrEqual(110);
 });
 

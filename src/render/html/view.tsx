@@ -55,11 +55,32 @@ export function pageOfView(view: View, { explain = null, ...scripts }: PageOptio
 
 const Blocks: FC<{ blocks: readonly Block[]; data: unknown }> = ({ blocks, data }) => (
   <>
-    {blocks.map((block) => (
-      <OneBlock block={block} data={data} />
-    ))}
+    {inPairs(blocks).map((run) =>
+      run.length > 1 ? (
+        <div class="two">
+          {run.map((block) => (
+            <div>
+              <OneBlock block={block} data={data} />
+            </div>
+          ))}
+        </div>
+      ) : (
+        run.map((block) => <OneBlock block={block} data={data} />)
+      ),
+    )}
   </>
 );
+
+/** Charts of half the width that follow each other together, every other block alone. */
+function inPairs(blocks: readonly Block[]): Block[][] {
+  const half = (block: Block | undefined): boolean => block?.t === 'chart' && block.half === true;
+  const runs: Block[][] = [];
+  for (const [index, block] of blocks.entries()) {
+    if (half(block) && half(blocks[index - 1])) runs.at(-1)!.push(block);
+    else runs.push([block]);
+  }
+  return runs;
+}
 
 const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
   switch (block.t) {
@@ -109,11 +130,12 @@ const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
     case 'table':
       return <TableBlock table={block} />;
     case 'chart': {
-      const { name, part = '', label, behind } = block;
+      const { name, part = '', label, behind, title } = block;
       const chart = chartNamed(name);
       if (!chart) throw new Error(`there is no chart ${name}`);
       return (
         <>
+          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} data={data} />}
           {chart.key && <Key label={label} entries={(theme) => chart.key!(data, part, theme)} />}
           <ChartFrame
             name={name}

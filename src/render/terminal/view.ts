@@ -80,7 +80,12 @@ function blockLines(block: Block, width: number, level: Level): string[] {
     case 'table':
       return tableLines(block, width, level);
     case 'chart':
-      return blockLines(block.behind, width, level);
+      return [
+        ...(block.title === undefined
+          ? []
+          : [...blockLines({ t: 'heading', text: block.title }, width, level), '']),
+        ...blockLines(block.behind, width, level),
+      ];
     case 'notes':
       return block.items.flatMap((item) => hanging('  ', painted(item), width));
     case 'issues':

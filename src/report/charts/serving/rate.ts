@@ -1,48 +1,23 @@
-import type { ServingPoint, ServingResult } from '../../../model/documents/serving.js';
-import type { Figure } from '../../../model/figure.js';
+import type { ServingResult } from '../../../model/documents/serving.js';
+import { byLoad, knownRates, type RatePart, rateParts } from '../../../views/serving-series.js';
+import { loadLabel } from '../../../vocabulary/loads.js';
 import type { Chart } from '../chart.js';
-import { type Line, linesOption, markOf } from '../lines.js';
-import { byLoad, levelLabel, levelName } from './levels.js';
+import { type Line, lineKey, linesOption, markOf } from '../lines.js';
+import { loadAxis } from './axis.js';
 
-interface Rate {
-  name: string;
-  of: (point: ServingPoint) => Figure;
-}
-
-/** What a part of the chart draws. */
-export const servingRates: Record<'tokens' | 'requests', { unit: string; rates: Rate[] }> = {
-  tokens: {
-    unit: 'tok/s',
-    rates: [
-      { name: 'output', of: ({ throughput }) => throughput.output_tokens_per_s },
-      { name: 'prompt and output', of: ({ throughput }) => throughput.total_tokens_per_s },
-    ],
-  },
-  requests: {
-    unit: 'req/s',
-    rates: [
-      { name: 'completed', of: ({ throughput }) => throughput.requests_per_s },
-      { name: 'within the SLO (goodput)', of: ({ goodput }) => goodput.requests_per_s },
-      { name: 'offered', of: ({ throughput }) => throughput.offered_requests_per_s },
-    ],
-  },
-};
-export type RatePart = keyof typeof servingRates;
-
-/** Rates of a part that any load has. */
-export const knownRates = ({ points }: ServingResult, part: RatePart): Rate[] =>
-  servingRates[part].rates.filter(({ of }) => points.some((point) => of(point).value !== null));
+const partOf = (part: string): RatePart => (part === 'requests' ? 'requests' : 'tokens');
 
 /** Throughput against the load: part `tokens` or `requests`. */
 export const servingRateChart: Chart<ServingResult> = {
   height: () => 280,
+  key: (result, part) => lineKey(knownRates(result, partOf(part)).map(({ name }) => name)),
   build: (input) => {
-    const part: RatePart = input.part === 'requests' ? 'requests' : 'tokens';
+    const part = partOf(input.part);
     const points = byLoad(input.result);
     return linesOption(input, {
-      categories: points.map(levelLabel),
-      xName: levelName(points),
-      unit: servingRates[part].unit,
+      categories: points.map(({ load }) => loadLabel(load)),
+      xName: loadAxis(points),
+      unit: rateParts[part].unit,
       lines: knownRates(input.result, part).map(({ name, of }, index): Line => ({
         ...markOf(index),
         name,

@@ -1,0 +1,213 @@
+import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
+import type { Figure } from '../model/figure.js';
+import { loadLabel } from '../vocabulary/loads.js';
+import type { Block, Column, Row, Section, Text } from './block.js';
+
+const load: Column = { id: 'load', head: 'load' };
+const ms = (n: number | null): Text => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
+const cancelled = 'cancelled by us';
+
+/** Requests that failed, by kind; nothing where none did. */
+export function failureSections(points: readonly ServingPoint[]): Section[] {
+  const rows = points.flatMap(({ load: of, requests }): Row[] => [
+    ...requests.failures.map(({ kind, count, example }) => ({
+      cells: [
+        loadLabel(of),
+        kind.replaceAll('_', ' '),
+        { count },
+        requests.counted > 0
+          ? { n: count / requests.counted, unit: 'ratio' }
+          : { missing: 'no request was measured' },
+        example ?? '',
+      ],
+    })),
+    ...(requests.cancelled > 0
+      ? [
+          {
+            cells: [
+              loadLabel(of),
+              cancelled,
+              { count: requests.cancelled },
+              { missing: 'they are not among the measured requests' },
+              '',
+            ],
+          },
+        ]
+      : []),
+  ]);
+  if (rows.length === 0) return [];
+  return [
+    {
+      id: 'failures',
+      title: 'Failed requests',
+      blocks: [
+        {
+          t: 'text',
+          level: 2,
+          text: 'They are counted here and in no latency or rate of successes.',
+        },
+        {
+          t: 'table',
+          title: 'By load and kind',
+          columns: [
+            load,
+            { id: 'kind', head: 'kind' },
+            { id: 'count', head: 'count', numeric: true },
+            { id: 'share', head: 'share', numeric: true },
+            { id: 'example', head: 'example', wraps: true },
+          ],
+          rows,
+          brief: 3,
+        },
+      ],
+    },
+  ];
+}
+
+type Of = readonly [id: string, name: string, of: (point: ServingPoint) => Figure];
+
+const figureColumns = (of: readonly Of[]): Column[] => of.map(([id, head]) => ({ id, head, numeric: true }));
+
+/** A whole number of things has no decimals. */
+const counted = (figure: Figure): Text =>
+  figure.value !== null && Number.isInteger(figure.value) && /^(requests|tokens)$/.test(figure.unit)
+    ? { count: figure.value }
+    : { figure };
+
+const tokenFigures: readonly Of[] = [
+  ['input_tokens', 'prompt tokens', ({ tokens }) => tokens.input],
+  ['output_tokens', 'output tokens', ({ tokens }) => tokens.output],
+  ['cached_share', 'prompt from a cache', ({ tokens }) => tokens.cached_share],
+  ['tokenizer_difference', 'tokenizer − usage', ({ tokens }) => tokens.tokenizer_difference],
+];
+
+export const tokenSection = (points: readonly ServingPoint[]): Section => ({
+  id: 'tokens',
+  title: 'Requests and tokens',
+  level: 2,
+  blocks: [
+    {
+      t: 'table',
+      title: 'Requests per load; tokens are means per request',
+      reasons: true,
+      columns: [
+        load,
+        { id: 'measured', head: 'measured', numeric: true },
+        { id: 'warmup', head: 'warm-up', numeric: true },
+        { id: 'in_flight', head: 'in flight ≤', numeric: true },
+        ...figureColumns(tokenFigures),
+        { id: 'shorter', head: 'shorter', numeric: true, drop: 1 },
+        { id: 'longer', head: 'longer', numeric: true, drop: 0 },
+        { id: 'chunks_not_tokens', head: 'chunks ≠ tokens', numeric: true, drop: 2 },
+      ],
+      rows: points.map((point) => ({
+        cells: [
+          loadLabel(point.load),
+          { count: point.requests.counted },
+          { count: point.requests.warmup },
+          point.load.concurrency === null
+            ? { missing: 'no limit was set' }
+            : { count: point.load.concurrency },
+          ...tokenFigures.map(([, , of]) => counted(of(point))),
+          { count: point.tokens.shorter },
+          { count: point.tokens.longer },
+          { count: point.tokens.chunks_not_tokens },
+        ],
+      })),
+    },
+    {
+      t: 'notes',
+      level: 3,
+      items: [
+        'Shorter, longer: requests whose output was shorter or longer than requested.',
+        'Chunks ≠ tokens: requests in which a chunk held several tokens, or an unknown number.',
+      ],
+    },
+  ],
+});
+
+export const clientSection = (points: readonly ServingPoint[]): Section => ({
+  id: 'client',
+  title: 'The load generator itself',
+  level: 2,
+  blocks: [
+    {
+      t: 'text',
+      level: 3,
+      text: 'A client that is too slow measures itself. Send lag is how late requests left, event-loop delay how long arrived data waited for its timestamp.',
+    },
+    {
+      t: 'table',
+      title: 'By load',
+      reasons: true,
+      columns: [
+        load,
+        { id: 'threads', head: 'threads', numeric: true, drop: 3 },
+        { id: 'send_lag_p50_ms', head: 'send lag p50', numeric: true, drop: 0 },
+        { id: 'send_lag_p99_ms', head: 'send lag p99', numeric: true },
+        { id: 'loop_delay_p99_ms', head: 'loop delay p99', numeric: true },
+        { id: 'loop_delay_max_ms', head: 'loop delay max', numeric: true, drop: 1 },
+        { id: 'loop_busy_share', head: 'loop busy', numeric: true },
+        { id: 'cpu_cores', head: 'CPU cores', numeric: true, drop: 2 },
+        { id: 'client_bound', head: 'client-bound', wraps: true },
+      ],
+      rows: points.map(({ load: of, client }) => ({
+        cells: [
+          loadLabel(of),
+          { count: client.threads },
+          ms(client.send_lag_p50_ms),
+          ms(client.send_lag_p99_ms),
+          ms(client.event_loop_delay_p99_ms),
+          ms(client.event_loop_delay_max_ms),
+          { n: client.event_loop_utilization, unit: 'ratio' },
+          { n: client.process_cores, unit: '', digits: 2 },
+          client.bound ? { text: `yes: ${client.reasons.join('; ')}`, tone: 'fault' } : 'no',
+        ],
+      })),
+    },
+  ],
+});
+
+const serverFigures: readonly Of[] = [
+  ['running_max', 'running, max', ({ server }) => server.requests_running_max],
+  ['waiting_max', 'waiting, max', ({ server }) => server.requests_waiting_max],
+  ['kv_cache_max_share', 'KV cache, max', ({ server }) => server.kv_cache_usage_max],
+  ['prefix_hit_share', 'prefix cache hits', ({ server }) => server.prefix_cache_hit_ratio],
+  ['preemptions', 'preemptions', ({ server }) => server.preemptions],
+];
+
+export function serverSection({ target }: ServingResult, points: readonly ServingPoint[]): Section {
+  const { metrics_url: url, server } = target;
+  const known = points.some((point) => serverFigures.some(([, , of]) => of(point).value !== null));
+  const table: Block = {
+    t: 'table',
+    title: 'By load',
+    reasons: true,
+    columns: [load, ...figureColumns(serverFigures)],
+    rows: points.map((point) => ({
+      cells: [loadLabel(point.load), ...serverFigures.map(([, , of]) => counted(of(point)))],
+    })),
+  };
+  return {
+    id: 'server',
+    title: 'The server’s own metrics',
+    level: 2,
+    blocks: [
+      ...(url === null
+        ? []
+        : [
+            {
+              t: 'text',
+              text: `${server ?? 'Unknown server'}, read from ${url} while the loads ran.`,
+            } satisfies Block,
+          ]),
+      known
+        ? table
+        : {
+            t: 'missing',
+            what: 'Nothing is known from the server itself.',
+            why: 'It reported none of its metrics.',
+          },
+    ],
+  };
+}

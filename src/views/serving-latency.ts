@@ -1,0 +1,104 @@
+import type { ServingPoint, ServingResult, Spread } from '../model/documents/serving.js';
+import { latencyLabels, type LatencyId, loadLabel } from '../vocabulary/loads.js';
+import type { Block, Column, Section, Text } from './block.js';
+import { knownLatencies, knownRates, type RatePart, sloBound } from './serving-series.js';
+
+const load: Column = { id: 'load', head: 'load' };
+
+interface StatisticColumn extends Column {
+  of: (spread: Spread) => Text;
+}
+
+const statistic = (name: 'mean' | 'sd' | 'p50' | 'p90' | 'p95' | 'p99' | 'max', drop?: number) => ({
+  id: `${name}_ms`,
+  head: name,
+  numeric: true,
+  ...(drop === undefined ? {} : { drop }),
+  of: ({ [name]: n }: Spread): Text =>
+    n === null ? { missing: 'fewer than two values' } : { n, unit: 'ms' },
+});
+
+const statistics: readonly StatisticColumn[] = [
+  { id: 'n', head: 'n', numeric: true, drop: 3, of: ({ n }) => ({ count: n }) },
+  statistic('mean'),
+  {
+    id: 'ci95_ms',
+    head: '95 % interval',
+    numeric: true,
+    drop: 2,
+    of: ({ ci95 }) =>
+      ci95 === null
+        ? { missing: 'fewer than 20 values' }
+        : [{ n: ci95[0], unit: 'ms' }, ' to ', { n: ci95[1], unit: 'ms' }],
+  },
+  statistic('sd', 4),
+  statistic('p50'),
+  statistic('p90', 1),
+  statistic('p95', 0),
+  statistic('p99'),
+  statistic('max', 5),
+];
+
+/** Every statistic of each latency, a row per load. */
+export const latencySection = (data: ServingResult, points: readonly ServingPoint[]): Section => ({
+  id: 'latency',
+  title: 'Latency by load',
+  level: 2,
+  blocks: knownLatencies(data).map((metric) => ({
+    t: 'chart',
+    name: 'serving_latency',
+    part: metric,
+    title: latencyLabels[metric],
+    label: `Percentiles of ${latencyLabels[metric]} against the load`,
+    half: true,
+    behind: latencyTable(data, points, metric),
+  })),
+});
+
+function latencyTable(data: ServingResult, points: readonly ServingPoint[], metric: LatencyId): Block {
+  const bound = sloBound(data, metric);
+  const title = latencyLabels[metric];
+  return {
+    t: 'table',
+    title: bound === null ? title : [title, '; SLO ', { n: bound, unit: 'ms' }],
+    reasons: true,
+    columns: [load, ...statistics],
+    rows: points.map(({ load: of, latency: { [metric]: spread } }) => ({
+      cells: [
+        loadLabel(of),
+        ...statistics.map((one) => ('value' in spread ? { missing: spread.reason.text } : one.of(spread))),
+      ],
+    })),
+  };
+}
+
+const rateTitles: Readonly<Record<RatePart, string>> = {
+  tokens: 'Tokens per second',
+  requests: 'Requests per second',
+};
+
+export const throughputSection = (data: ServingResult, points: readonly ServingPoint[]): Section => ({
+  id: 'throughput',
+  title: 'Throughput by load',
+  level: 2,
+  blocks: (['tokens', 'requests'] as const)
+    .map((part) => ({ part, rates: knownRates(data, part) }))
+    .filter(({ rates }) => rates.length > 0)
+    .map(({ part, rates }) => ({
+      t: 'chart',
+      name: 'serving_rate',
+      part,
+      title: rateTitles[part],
+      label: `${rateTitles[part]} against the load`,
+      half: true,
+      behind: {
+        t: 'table',
+        title: rateTitles[part],
+        reasons: true,
+        columns: [load, ...rates.map(({ id, name }): Column => ({ id, head: name, numeric: true }))],
+        rows: points.map((point) => ({
+          cells: [loadLabel(point.load), ...rates.map(({ of }) => ({ figure: of(point), spread: true }))],
+        })),
+      },
+    })),
+});

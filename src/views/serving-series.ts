@@ -1,0 +1,66 @@
+import type { ServingPoint, ServingResult } from '../model/documents/serving.js';
+import type { Figure } from '../model/figure.js';
+import { latencyLabels, type LatencyId, rateLabels } from '../vocabulary/loads.js';
+
+const kinds = ['closed', 'constant', 'poisson', 'ramp', 'trace'] as const;
+
+/** By kind and load: a sweep does not run in this order. */
+export function byLoad({ points }: ServingResult): ServingPoint[] {
+  return points.toSorted(
+    (a, b) =>
+      kinds.indexOf(a.load.kind) - kinds.indexOf(b.load.kind) ||
+      (a.load.rate_per_s ?? a.load.concurrency ?? 0) - (b.load.rate_per_s ?? b.load.concurrency ?? 0),
+  );
+}
+
+/** Latencies that any load has; the time since a request was due differs from that since it was sent in open loads alone. */
+export const knownLatencies = ({ points }: ServingResult): LatencyId[] =>
+  (Object.keys(latencyLabels) as LatencyId[]).filter((metric) =>
+    points.some(
+      ({ latency, load }) =>
+        !('value' in latency[metric]) && (!metric.endsWith('_from_schedule') || load.kind !== 'closed'),
+    ),
+  );
+
+/** Percentiles that the chart of a latency draws. */
+export const drawnPercentiles = ['p50', 'p95', 'p99'] as const;
+
+/** Bound of the SLO on a latency, ms. */
+export function sloBound({ slo }: ServingResult, metric: LatencyId): number | null {
+  if (!slo) return null;
+  if (metric.startsWith('ttft')) return slo.ttft_ms;
+  if (metric.startsWith('e2e')) return slo.e2e_ms;
+  return metric === 'tpot' ? slo.tpot_ms : null;
+}
+
+export interface Rate {
+  id: keyof typeof rateLabels;
+  name: string;
+  of: (point: ServingPoint) => Figure;
+}
+
+const rate = (id: Rate['id'], of: Rate['of']): Rate => ({ id, name: rateLabels[id], of });
+
+/** What each part of the throughput's chart draws. */
+export const rateParts = {
+  tokens: {
+    unit: 'tok/s',
+    rates: [
+      rate('output_tokens_per_s', ({ throughput }) => throughput.output_tokens_per_s),
+      rate('total_tokens_per_s', ({ throughput }) => throughput.total_tokens_per_s),
+    ],
+  },
+  requests: {
+    unit: 'req/s',
+    rates: [
+      rate('requests_per_s', ({ throughput }) => throughput.requests_per_s),
+      rate('goodput', ({ goodput }) => goodput.requests_per_s),
+      rate('offered_requests_per_s', ({ throughput }) => throughput.offered_requests_per_s),
+    ],
+  },
+} as const;
+export type RatePart = keyof typeof rateParts;
+
+/** Rates of a part that any load has. */
+export const knownRates = ({ points }: ServingResult, part: RatePart): Rate[] =>
+  rateParts[part].rates.filter(({ of }) => points.some((point) => of(point).value !== null));

@@ -1,0 +1,143 @@
+import { expect, test } from 'vitest';
+import { servingDocumentSchema, type ServingResult } from '../model/documents/serving.js';
+import { pageOfView } from '../render/html/view.js';
+import { terminalView } from '../render/terminal/view.js';
+import { plainText, rawValue } from '../render/value.js';
+import { servingCharts } from '../report/charts/registry.js';
+import { themes } from '../report/palette.js';
+import { testExplain } from '../report/test-explain.js';
+import { hostileText } from '../report/test-profile.js';
+import { testServing } from '../report/test-serving.js';
+import type { Block, Level, Table, View } from './block.js';
+import { byLoad } from './serving-series.js';
+import { servingView } from './serving.js';
+
+const isTable = (block: Block): block is Block & Table => block.t === 'table';
+const tableOf = (view: View, id: string): Table => {
+  const blocks = view.sections.find((one) => one.id === id)!.blocks;
+  return blocks.map((block) => (block.t === 'chart' ? block.behind : block)).find((block) => isTable(block))!;
+};
+/** Cells by row and the column's id, as CSV would have them. */
+const rows = ({ columns, rows: all }: Table) =>
+  all.map(({ cells }) =>
+    Object.fromEntries(columns.map(({ id }, index) => [id, rawValue(cells[index] ?? '')])),
+  );
+const leadText = (view: View) =>
+  view.lead
+    .flatMap((block) => (block.t === 'facts' ? block.items : []))
+    .map(({ name, text }) => `${name}: ${plainText(text)}`);
+
+test('the documents that views are tested with are valid', () => {
+  for (const kind of ['closed', 'poisson'] as const)
+    expect(servingDocumentSchema.safeParse(testServing(kind)).error).toBeUndefined();
+});
+
+test('a row per load by size: successes, share in the SLO, rates, percentiles; a client that was the limit', () => {
+  const view = servingView(testServing());
+  const loads = rows(tableOf(view, 'loads'));
+  expect(loads.map(({ load, ok, failed, client_bound: bound }) => [load, ok, Number(failed), bound])).toEqual(
+    [
+      ['1 user', 100, 0, 'no'],
+      ['4 users', 100, 0, 'no'],
+      ['16 users', 100, 0, 'no'],
+      ['32 users', 100, 0, 'no'],
+      ['64 users', 93, 7, 'yes'],
+    ],
+  );
+  // 32 users: 16 more than the server computes at a time, TTFT 40 + 2 × 32 + 25 × 16 ms; 1.2 − 16 / 40 of them in time.
+  expect(loads[3]).toMatchObject({ meets_slo: 'no', ttft_p50_ms: 504 });
+  expect(loads[3]!['within_slo_share']).toBeCloseTo(0.8);
+  expect(loads[3]!['ttft_p99_ms']).toBeCloseTo(504 * 2.1);
+  expect(leadText(view)[2]).toContain('Yes, at 64 users: the event loop was busy 97 % of the time');
+  expect(leadText(view)[3]).toBe('Failures: 7 of 500 measured requests failed; they are in no latency.');
+});
+
+test('a client that kept up, and servers that do not cache, are not reported as a reservation', () => {
+  const { data } = testServing();
+  const points = data.points.filter(({ client }) => !client.bound);
+  const view = servingView({ ...testServing(), data: { ...data, points, probe: null } });
+  expect(leadText(view).slice(2)).toEqual([
+    'Client-bound: No: the load generator kept up at every load.',
+    'Failures: None of 400 measured requests failed.',
+  ]);
+  const columns = tableOf(view, 'loads').columns.map(({ id }) => id);
+  expect(columns).not.toContain('client_bound');
+  expect(columns).not.toContain('failed');
+});
+
+test('latency has every statistic with its interval, server and client their own', () => {
+  const view = servingView(testServing('poisson'));
+  const [first] = rows(tableOf(view, 'latency'));
+  expect(first).toMatchObject({ load: '1 req/s (poisson)', n: 100, p50_ms: 42, max_ms: 42 * 2.6 });
+  expect(first!['ci95_ms']).toBe('42.8\u00a0ms to 46.2\u00a0ms');
+  expect(rows(tableOf(view, 'server')).map((one) => one['waiting_max'])).toEqual([0, 0, 0, 16, 48]);
+  expect(rows(tableOf(view, 'client'))[4]).toMatchObject({
+    send_lag_p99_ms: 0.8,
+    loop_delay_max_ms: 4,
+    threads: 1,
+    client_bound: 'yes: the event loop was busy 97 % of the time',
+  });
+  expect(rows(tableOf(view, 'tokens'))[0]).toMatchObject({
+    measured: 100,
+    warmup: 5,
+    input_tokens: 128,
+    output_tokens: 63.5,
+    shorter: 3,
+  });
+  expect(rows(tableOf(view, 'failures')).map(({ kind, count, share }) => [kind, count, share])).toEqual([
+    ['http 503', 5, 0.05],
+    ['stream cut', 2, 0.02],
+    ['cancelled by us', 2, null],
+  ]);
+});
+
+test.each([80, 120])('text keeps to %d columns; the summary is short', (width) => {
+  for (const kind of ['closed', 'poisson'] as const)
+    for (const level of [1, 2] as Level[]) {
+      const lines = terminalView(servingView(testServing(kind)), { width, level }).split('\n');
+      expect(lines.filter((line) => [...line].length > width)).toEqual([]);
+      if (level === 1) expect(lines.length).toBeLessThanOrEqual(26);
+    }
+});
+
+test('sentences and the waterfall come before the loads', () => {
+  const text = terminalView(servingView(testServing()), { width: 80, explain: testExplain() });
+  const found = ['A decode step takes 23.3 ms', 'host.program', 'It saturates at', 'TTFT p50'].map((part) =>
+    text.indexOf(part),
+  );
+  expect(found[0]).toBeGreaterThan(0);
+  expect(found).toEqual(found.toSorted((a, b) => a - b));
+});
+
+const parts = (html: string) => [...html.matchAll(/data-part="(\w+)"/g)].map(([, part]) => part);
+
+test('the page has its charts with keys, a table behind each, and names from the server stay text', () => {
+  const made = testServing();
+  made.data.points[3]!.requests.failures[0]!.example = hostileText;
+  const html = pageOfView(servingView(made), { clientScript: '' });
+  expect(parts(html)).toEqual(['ttft', 'tpot', 'itl', 'e2e', 'tokens', 'requests']);
+  expect(parts(pageOfView(servingView(testServing('poisson')), { clientScript: '' }))).toContain(
+    'e2e_from_schedule',
+  );
+  for (const part of html.split('<figure>').slice(1))
+    expect(part.split('</figure>')[0]).toMatch(/<details>.*<table/s);
+  expect(html.match(/class="line-key"/g)).toHaveLength(4 * 3 + 2 + 2);
+  expect(html.match(/<script/g)?.length).toBe(2);
+  expect(html).not.toContain('<img');
+});
+
+const built = (result: ServingResult) =>
+  servingCharts.serving_latency.build({ result, part: 'ttft', theme: themes.light, width: 900 }) as {
+    xAxis: { data: string[] };
+    series: { name: string; data: number[] }[];
+  };
+
+test('a chart has the loads by size, and the SLO’s bound only where the lines are', () => {
+  const { data } = testServing();
+  const { xAxis, series } = built(data);
+  expect(xAxis.data).toHaveLength(byLoad(data).length);
+  expect(series[0]!.data).toEqual(series[0]!.data.toSorted((a, b) => a - b));
+  const marks = (ttft_ms: number) =>
+    built({ ...data, slo: { ...data.slo!, ttft_ms } }).series.filter(({ name }) => name === 'marks').length;
+  expect([marks(200), marks(60_000)]).toEqual([1, 0]);
+});

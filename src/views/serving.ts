@@ -1,0 +1,333 @@
+import type { Document } from '../model/document.js';
+import type { Distribution, ServingPoint, ServingResult, Slo } from '../model/documents/serving.js';
+import type { Figure } from '../model/figure.js';
+import { loadLabel } from '../vocabulary/loads.js';
+import type { Block, Column, Section, Text, View } from './block.js';
+import { clientSection, failureSections, serverSection, tokenSection } from './serving-health.js';
+import { latencySection, throughputSection } from './serving-latency.js';
+import { byLoad } from './serving-series.js';
+
+/** A load test: what a server sustains, with which latency, and whether the client was fast enough to say so. */
+export function servingView(document: Document<ServingResult>): View {
+  const { data, issues } = document;
+  const points = byLoad(data);
+  return {
+    command: 'bench serve',
+    title: data.session.title,
+    document,
+    session: data.session,
+    lead: [
+      { t: 'text', text: identity(data) },
+      { t: 'facts', items: answers(data) },
+      { t: 'facts', level: 2, items: reservations(data, points) },
+      { t: 'cards', level: 3, cards: cards(points) },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      { id: 'loads', title: 'Loads', blocks: [loadTable(points, data.slo !== null)] },
+      ...failureSections(points),
+      latencySection(data, points),
+      throughputSection(data, points),
+      serverSection(data, points),
+      tokenSection(points),
+      clientSection(points),
+      setupSection(data),
+      definitions,
+    ],
+  };
+}
+
+/** "http://…/v1 · 128 words → 64 tokens · seed 7" */
+function identity({ target, prompts, session }: ServingResult): Text {
+  const { input_len: input, output_len: output, tokenizer, seed } = prompts;
+  const lengths =
+    input === null && output === null
+      ? []
+      : [`${input ?? '?'} ${tokenizer === null ? 'words' : 'tokens'} → ${output ?? '?'} tokens`];
+  return [
+    target.url,
+    ...lengths,
+    `seed ${seed}`,
+    ...(session.status === 'complete' ? [] : [session.status]),
+  ].join(' · ');
+}
+
+function answers({ saturation, best_under_slo: best }: ServingResult): { name: string; text: Text }[] {
+  return [{ name: 'Saturation', text: saturation.text }, ...(best ? [{ name: 'SLO', text: best.text }] : [])];
+}
+
+/** What makes the figures doubtful, or does not; warnings say the first in every summary. */
+function reservations(
+  { probe }: ServingResult,
+  points: readonly ServingPoint[],
+): { name: string; text: Text }[] {
+  return [
+    { name: 'Client-bound', text: clientAnswer(points) },
+    { name: 'Failures', text: failureAnswer(points) },
+    ...(probe?.caches_prefixes
+      ? [
+          {
+            name: 'Prefix cache',
+            text: [
+              'The server answers a repeated prompt from its cache: first token after ',
+              ms(probe.repeated_ttft_ms),
+              ' instead of ',
+              ms(probe.ttft_ms),
+              '. The prompts of the loads are fresh.',
+            ] as Text,
+          },
+        ]
+      : []),
+  ];
+}
+
+/** Whether the figures are the server's or ours. */
+function clientAnswer(points: readonly ServingPoint[]): Text {
+  const bound = points.filter(({ client }) => client.bound);
+  if (points.length === 0) return 'No load was measured.';
+  if (bound.length === 0) return 'No: the load generator kept up at every load.';
+  const reasons = [...new Set(bound.flatMap(({ client }) => client.reasons))];
+  const which =
+    bound.length === points.length ? 'every load' : bound.map(({ load }) => loadLabel(load)).join(', ');
+  return `Yes, at ${which}: ${reasons.join('; ')}. These latencies are not the server’s.`;
+}
+
+function failureAnswer(points: readonly ServingPoint[]): Text {
+  const failed = points.reduce((sum, { requests }) => sum + requests.failed, 0);
+  const all = points.reduce((sum, { requests }) => sum + requests.counted, 0);
+  return failed === 0
+    ? ['None of ', { count: all }, ' measured requests failed.']
+    : [{ count: failed }, ' of ', { count: all }, ' measured requests failed; they are in no latency.'];
+}
+
+const ms = (n: number | null) => (n === null ? { missing: 'not measured' } : { n, unit: 'ms' });
+
+const most = (points: readonly ServingPoint[], of: (point: ServingPoint) => Figure) =>
+  points
+    .filter((point) => of(point).value !== null)
+    .toSorted((a, b) => of(b).value! - of(a).value!)
+    .at(0);
+
+/** Least load for latency, best load for throughput. */
+function cards(points: readonly ServingPoint[]): { label: string; value: Text; note: Text }[] {
+  const [least] = points;
+  if (!least) return [];
+  const latency = (label: string, of: Distribution) =>
+    'value' in of
+      ? []
+      : [
+          {
+            label,
+            value: ms(of.p50),
+            note: [`${loadLabel(least.load)}; p99 `, ms(of.p99)] as Text,
+          },
+        ];
+  const fastest = most(points, ({ throughput }) => throughput.output_tokens_per_s);
+  const best = most(points, ({ goodput }) => goodput.requests_per_s);
+  return [
+    ...latency('TTFT, median', least.latency.ttft),
+    ...latency('TPOT, median', least.latency.tpot),
+    ...(fastest
+      ? [
+          {
+            label: 'Highest output rate',
+            value: { figure: fastest.throughput.output_tokens_per_s },
+            note: loadLabel(fastest.load),
+          },
+        ]
+      : []),
+    ...(best
+      ? [
+          {
+            label: 'Highest goodput',
+            value: { figure: best.goodput.requests_per_s },
+            note: [`${loadLabel(best.load)}; `, { figure: best.goodput.share }, ' within the SLO'] as Text,
+          },
+        ]
+      : []),
+  ];
+}
+
+const bare = (figure: Figure): Text => (figure.value === null ? { figure } : { n: figure.value, unit: '' });
+
+interface LoadColumn extends Column {
+  of: (point: ServingPoint) => Text;
+}
+
+const latencyColumn = (
+  metric: 'ttft' | 'tpot' | 'e2e',
+  name: string,
+  percentile: 'p50' | 'p99',
+  drop: number,
+): LoadColumn => ({
+  id: `${metric}_${percentile}_ms`,
+  head: `${name} ${percentile}`,
+  numeric: true,
+  drop,
+  of: ({ latency }) => statistic(latency[metric], percentile),
+});
+
+const statistic = (of: Distribution, name: 'p50' | 'p99'): Text =>
+  'value' in of ? { missing: of.reason.text } : { n: of[name], unit: 'ms' };
+
+/** A row per load; latencies are over its measured requests that succeeded. */
+function loadTable(points: readonly ServingPoint[], slo: boolean): Block {
+  const columns: LoadColumn[] = [
+    { id: 'load', head: 'load', of: ({ load }) => loadLabel(load) },
+    { id: 'ok', head: 'ok', numeric: true, of: ({ requests }) => ({ count: requests.ok }) },
+    ...(points.some(({ requests }) => requests.failed > 0) ? [failed] : []),
+    ...(slo ? sloColumns : []),
+    ...(points.some(({ client }) => client.bound) ? [clientBound] : []),
+    {
+      id: 'requests_per_s',
+      head: 'req/s',
+      numeric: true,
+      drop: 0,
+      of: ({ throughput }) => bare(throughput.requests_per_s),
+    },
+    {
+      id: 'output_tokens_per_s',
+      head: 'tok/s',
+      numeric: true,
+      of: ({ throughput }) => bare(throughput.output_tokens_per_s),
+    },
+    latencyColumn('ttft', 'TTFT', 'p50', 7),
+    latencyColumn('ttft', 'TTFT', 'p99', 6),
+    latencyColumn('tpot', 'TPOT', 'p50', 8),
+    latencyColumn('tpot', 'TPOT', 'p99', 5),
+    latencyColumn('e2e', 'e2e', 'p50', 1),
+    latencyColumn('e2e', 'e2e', 'p99', 4),
+  ];
+  return {
+    t: 'table',
+    title: 'Latencies are over the measured requests that succeeded; tok/s are output tokens',
+    reasons: true,
+    columns,
+    rows: points.map((point) => ({ cells: columns.map(({ of }) => of(point)) })),
+    brief: 8,
+  };
+}
+
+const failed: LoadColumn = {
+  id: 'failed',
+  head: 'failed',
+  numeric: true,
+  of: ({ requests }) =>
+    requests.failed > 0 ? { text: String(requests.failed), tone: 'fault' } : { count: 0 },
+};
+
+const clientBound: LoadColumn = {
+  id: 'client_bound',
+  head: 'client-bound',
+  drop: 3,
+  of: ({ client }) => (client.bound ? { text: 'yes', tone: 'fault' } : 'no'),
+};
+
+const sloColumns: readonly LoadColumn[] = [
+  {
+    id: 'within_slo_share',
+    head: 'in SLO',
+    numeric: true,
+    of: ({ goodput }) => ({ figure: goodput.share }),
+  },
+  {
+    id: 'meets_slo',
+    head: 'meets it',
+    drop: 2,
+    of: ({ goodput: { meets_slo: meets } }) =>
+      meets === null ? { missing: 'no request was measured' } : meets ? 'yes' : { text: 'no', tone: 'fault' },
+  },
+];
+
+function sloText({ ttft_ms, tpot_ms, e2e_ms, share }: Slo): Text {
+  const bounds = [
+    ['TTFT', ttft_ms],
+    ['TPOT', tpot_ms],
+    ['end to end', e2e_ms],
+  ] as const;
+  return [
+    ...bounds
+      .filter(([, n]) => n !== null)
+      .flatMap(([name, n], index) => [`${index === 0 ? '' : ', '}${name} ≤ `, ms(n)]),
+    ' for ',
+    { n: share, unit: 'ratio' },
+    ' of the requests',
+  ];
+}
+
+function setupSection({ target, prompts, slo, probe }: ServingResult): Section {
+  const length = (count: number | null, unit: string): Text =>
+    count === null ? { missing: 'it varies' } : { count, unit };
+  return {
+    id: 'setup',
+    title: 'Target and prompts',
+    level: 2,
+    blocks: [
+      {
+        t: 'facts',
+        items: [
+          { name: 'endpoint', text: `${target.url} (${target.api})` },
+          { name: 'model', text: target.model },
+          { name: 'server', text: target.server ?? 'unknown: it has no /metrics page that we know' },
+          {
+            name: 'prompt',
+            text: length(prompts.input_len, prompts.tokenizer === null ? 'words' : 'tokens, exact'),
+          },
+          { name: 'output', text: length(prompts.output_len, 'tokens requested') },
+          {
+            name: 'seed',
+            text: `${prompts.seed}${prompts.seed_used_before ? ', used before: prompts may be in its cache' : ''}`,
+          },
+          { name: 'SLO', text: slo ? sloText(slo) : 'none' },
+          ...(probe ? [{ name: 'probe before the loads', text: probeText(probe) }] : []),
+        ],
+      },
+    ],
+  };
+}
+
+const probeText = (probe: NonNullable<ServingResult['probe']>): Text => [
+  'first token after ',
+  ms(probe.ttft_ms),
+  ', the same prompt again after ',
+  ms(probe.repeated_ttft_ms),
+  probe.caches_prefixes === null
+    ? ''
+    : probe.caches_prefixes
+      ? ', it caches prefixes'
+      : ', no prefix cache seen',
+  probe.usage ? ', usage is reported' : ', usage is not reported',
+];
+
+/** Kept in step with docs/measurement.md. */
+const meanings: readonly [name: string, text: string][] = [
+  ['TTFT', 'Request sent to the first chunk with generated text.'],
+  ['TPOT', '(last − first chunk) / (output tokens − 1) of a request; none below two tokens.'],
+  ['ITL', 'Every gap between tokens; a chunk of k tokens counts as k gaps.'],
+  ['End to end', 'Request sent to the last chunk with content.'],
+  [
+    'Since the request was due',
+    'In open loads: from the moment the request should have been sent, so that waiting for a slot of the client is included (coordinated omission).',
+  ],
+  [
+    'Closed, open',
+    'A closed load has users who wait for their answer; an open one sends at its rate whatever the server does.',
+  ],
+  ['Goodput', 'Requests per second that kept every bound of the SLO.'],
+  [
+    '95 % interval',
+    'Of the mean, from the means of ten consecutive batches of requests; none below 20 requests.',
+  ],
+  ['Percentiles, sd', 'Linear between order statistics (type 7); the sample standard deviation (n − 1).'],
+  [
+    'Client-bound',
+    'The load generator, not the server, set the figures: it sent late, or its event loop was busy.',
+  ],
+];
+
+const definitions: Section = {
+  id: 'definitions',
+  title: 'Definitions',
+  level: 3,
+  blocks: [{ t: 'facts', items: meanings.map(([name, text]) => ({ name, text })) }],
+};
