@@ -101,21 +101,17 @@ export function leadingStages(
   return { full: all.filter((stage) => chosen.has(stage)), brief: all.filter((stage) => !chosen.has(stage)) };
 }
 
-/** What the bars sum to and, after it, what the profiler added: the lines below the bars, ms. */
+/** The headline time, which the bars sum to, and after it what the profiler added: the lines below the bars, ms. */
 export function timeLines(stage: StageWaterfall): { name: string; ms: number }[] {
-  const { profiler, ms } = explainedBars(stage.bars);
-  const measured = stage.measured_ms.value ?? 0;
-  const clean = stage.clean_ms.value;
-  const apart = clean !== null && Math.abs(clean - ms) > smallShare * ms;
+  const { profiler } = explainedBars(stage.bars);
   return [
-    { name: 'measured', ms: profiler ? ms : measured },
+    { name: 'measured', ms: headlineTime(stage).value ?? 0 },
     ...(profiler
       ? [
           { name: 'profiler_overhead', ms: profiler.ms },
-          { name: 'under the profiler', ms: measured },
+          { name: 'under the profiler', ms: stage.measured_ms.value ?? 0 },
         ]
       : []),
-    ...(apart && stage.source === 'trace' ? [{ name: 'clean execution', ms: clean }] : []),
   ];
 }
 

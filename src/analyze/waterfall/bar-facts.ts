@@ -41,7 +41,9 @@ export function constantsOf(
     if (tail === 'program' || tail === 'between_operators') add('(in host.loading_code)', -loading);
   }
   if (head === 'unattributed') add('(not covered by intervals)', rawMs - mean.idle.unattributed);
-  add('(taken out: added by the profiler)', ms - rawMs);
+  const rest =
+    head === 'unattributed' ? '(clean execution less the bars)' : '(taken out: added by the profiler)';
+  add(rest, ms - rawMs);
   return found;
 }
 
@@ -51,12 +53,13 @@ export function noteOf(
   ms: number,
   {
     sums: { mean, group, earlier },
-    addedMs,
+    raw,
     parts,
     need,
   }: {
     sums: GroupSums;
-    addedMs: number;
+    /** With what the profiler added. */
+    raw: readonly Part[];
     parts: readonly Part[];
     need: Necessary | CopyNeed | null;
   },
@@ -77,14 +80,9 @@ export function noteOf(
   if (id === 'serial') {
     return 'Σ over operations of max(FLOPs / peak, bytes / bandwidth), less the roofline: the price of one operation after another';
   }
-  if (id === 'profiler_overhead') {
-    const rest = addedMs - ms;
-    const more =
-      rest > 1e-6
-        ? `; ${rest.toFixed(3)} ms more are slower than in the clean execution, but in no bar of the host`
-        : '';
-    return `mean under the profiler less mean of the clean execution; taken out of host and launch first${more}`;
-  }
+  if (id === 'profiler_overhead') return profilerNote;
+  const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
+  if (apart !== null) return apart;
   if (ms >= 0) return null;
   if (head === 'inefficiency') {
     const measured = (mean.classes as Map<string, number>).get(tail) ?? 0;
@@ -98,6 +96,19 @@ export function noteOf(
   }
   if (head === 'serial') return 'operations need less one by one than together: an assumption is wrong';
   return 'less than nothing: an assumption is wrong';
+}
+
+export const profilerNote =
+  'mean under the profiler less mean of the clean execution; taken out of host and launch first';
+
+/** What of `unattributed` is there because the bars sum to the clean time; null where next to nothing is. */
+export function apartNote(raw: readonly Part[], parts: readonly Part[]): string | null {
+  const of = (list: readonly Part[]) => list.find(({ id }) => id === 'unattributed')?.ms ?? 0;
+  const ms = of(parts) - of(raw);
+  if (Math.abs(ms) < 1e-6) return null;
+  return ms < 0
+    ? `the clean execution took ${(-ms).toFixed(3)} ms less than the other bars: more than the host's bars could give`
+    : `the clean execution took ${ms.toFixed(3)} ms longer than the one under the profiler`;
 }
 
 function rooflineNote(kind: GroupSums['group']['kind'], linked: boolean): string {

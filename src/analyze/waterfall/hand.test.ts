@@ -1,5 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import { explainedBars } from '../../model/headline-time.js';
 import type { Row } from '../../model/tables.js';
 import type { Session } from '../../session/open.js';
 import { gap, kernel, type Rows, sessionOf, stage, us } from '../trace/test-hand.js';
@@ -154,6 +155,32 @@ test('what the profiler added is taken out of the host first, then of launches',
   const bar = decode!.bars.find(({ id }) => id === 'launch_overhead')!;
   const found = await database.query<{ ms: number }>(bar.sql!);
   expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(bar.ms, 9);
+  await database.close();
+});
+
+test.each([
+  // 12.5 of the 90 are unattributed as recorded.
+  ['longer than under the profiler', 95, { unattributed: 12.5 + 5, profiler_overhead: -5 }],
+  // Host 11.5, launches 3.5 and waits for them are less than 60.
+  ['shorter than host and launches can give', 30, { profiler_overhead: 60 }],
+])('bars sum to the clean time where it is %s', async (_, each, expected) => {
+  // W is 100 and 80 under the profiler.
+  const clean = [0, 1].map((step): Row<'stages'> => ({
+    ...stage(step, 'decode', 1000 + each * step, 1000 + each * (step + 1), { step_index: step }),
+    execution_id: 'clean',
+    capture_id: 'clean-record',
+  }));
+  const session = await sessionOf({ ...rows, stages: [...rows.stages!, ...clean] }, { clean: 'clean' });
+  const [decode] = await waterfalls(session);
+  expect(inUs(decode!.bars)).toMatchObject(expected);
+  const { bars, ms } = explainedBars(decode!.bars);
+  expect(1000 * ms).toBeCloseTo(each, 9);
+  expect(bars.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(1, 9);
+  const rest = bars.find(({ id }) => id === 'unattributed')!;
+  expect(rest.note).toContain('clean execution');
+  const database = await session.connect();
+  const found = await database.query<{ ms: number }>(rest.sql!);
+  expect(found.reduce((sum, row) => sum + row.ms, 0)).toBeCloseTo(rest.ms, 9);
   await database.close();
 });
 

@@ -12,6 +12,7 @@ import type { TraceScope } from '../trace/scope.js';
 import { makeWindows, type PhaseClock } from '../trace/windows.js';
 import { shapeOf } from '../utilization/groups.js';
 import type { SizedStep } from '../utilization/sizes.js';
+import { apartNote, profilerNote } from './bar-facts.js';
 import { orderedIds } from './bar-order.js';
 import { peaksAt } from './bench-waterfalls.js';
 import { cleanTimeOf } from './clean-time.js';
@@ -156,7 +157,7 @@ UNION ALL SELECT '(necessary time, model arithmetic)', NULL, ${ms - measuredMs} 
       ...barWords(id, { peaksMeasured: true, kind: group.kind }),
       ...(id === 'host.between_operators' ? { sharpen: null } : {}),
       sql,
-      note: noteOf(id, ms),
+      note: noteOf(id, ms, { raw, parts }),
       parts: className === null ? [] : largest(own, n),
     };
   });
@@ -223,7 +224,14 @@ function largest(own: readonly OpTime[], n: number): WaterfallBar['parts'] {
     .slice(0, 5);
 }
 
-function noteOf(id: string, ms: number): string | null {
+function noteOf(
+  id: string,
+  ms: number,
+  { raw, parts }: { raw: readonly Part[]; parts: readonly Part[] },
+): string | null {
+  if (id === 'profiler_overhead') return profilerNote;
+  const apart = id === 'unattributed' ? apartNote(raw, parts) : null;
+  if (apart !== null) return apart;
   if (id === 'roofline') return 'max(Σ FLOPs / peak, Σ bytes / bandwidth) of the whole stage';
   if (id === 'host.between_operators') return "W less the operators' own time on the stage's thread";
   if (ms >= 0) return null;

@@ -183,7 +183,7 @@ async function waterfallOf(
         loadingCalls: context.loadingCalls,
         constants: constantsOf(id, { ms, rawMs: msOf(raw, id), mean, sums }),
       }),
-      note: noteOf(id, ms, { sums, addedMs, parts, need }),
+      note: noteOf(id, ms, { sums, raw, parts, need }),
       parts: partsOf(id, { host: context.host, waits: context.waits, sums, ms }),
       ...byCounters(id, { counted: context.counted, key: group.key, mean, ms }),
     };

@@ -1,4 +1,5 @@
 import type { WhatIfResult } from '../../model/documents/explain.js';
+import { headlineTime } from '../../model/headline-time.js';
 import { figure, type MissingFigure } from '../../model/figure.js';
 import { fromFindings } from './finding-changes.js';
 import { withCudaGraph, withoutSync, withPinnedCopies } from './launch-changes.js';
@@ -56,7 +57,7 @@ export function changed(before: StageState, changes: readonly Change[]): StageRe
   return {
     kind: before.waterfall.kind,
     point: before.waterfall.point,
-    before_ms: beforeFigure(before, beforeMs),
+    before_ms: headlineTime(before.waterfall),
     after_ms: figure(afterMs, 'ms', `bars after ${changes.map(({ text }) => text).join(', ')}`, {
       ci95: [low, high],
     }),
@@ -72,19 +73,11 @@ const batches = (before: StageState, after: StageState) => ({
   batch_after: 'shape' in after.needs ? after.needs.shape.batchSize : null,
 });
 
-/** The clean time where there is one: bars sum to it. */
-function beforeFigure({ waterfall }: StageState, ms: number): StageResult['before_ms'] {
-  const { clean_ms: clean, measured_ms: measured } = waterfall;
-  const told = clean.value !== null && Math.abs(clean.value - ms) <= 0.01 * ms ? clean : measured;
-  if (told.value !== null && Math.abs(told.value - ms) <= 0.01 * ms) return told;
-  return figure(ms, 'ms', 'bars without what the profiler added');
-}
-
 function unknown(before: StageState, why: MissingFigure): StageResult {
   return {
     kind: before.waterfall.kind,
     point: before.waterfall.point,
-    before_ms: beforeFigure(before, sumOf(before.bars)),
+    before_ms: headlineTime(before.waterfall),
     after_ms: why,
     per_token_before_ms: null,
     per_token_after_ms: null,

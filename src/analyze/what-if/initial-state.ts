@@ -1,4 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import { explainedBars } from '../../model/headline-time.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import type { StageShape } from '../../llm/shape.js';
 import type { Session } from '../../session/open.js';
@@ -54,7 +55,7 @@ async function ofTrace(
       missing('no_stage', 'nothing marks the stage, so that its work is not known');
     const state = stateOf(waterfall, findings, needsOf(model, shape, peaks));
     const hostWall = hosts.get(waterfall.kind) ?? null;
-    const added = waterfall.bars.find(({ id }) => id === 'profiler_overhead')?.ms ?? 0;
+    const added = Math.max(0, explainedBars(waterfall.bars).profiler?.ms ?? 0);
     return withLaunches({
       ...state,
       facts: own,
@@ -149,7 +150,7 @@ function stateOf(
   findings: readonly ComputedGain[],
   needs: StageNeeds | MissingFigure,
 ): StageState {
-  const bars = waterfall.bars.filter(({ id }) => id !== 'profiler_overhead');
+  const { bars } = explainedBars(waterfall.bars);
   const counts = bars.flatMap(({ id, count }): [string, number][] => {
     return count === null ? [] : [[classOfBar(id) ?? id, count]];
   });

@@ -1,5 +1,6 @@
 import type { StageShape } from '../../llm/shape.js';
 import type { Finding, StageWaterfall } from '../../model/documents/explain.js';
+import { headlineTime } from '../../model/headline-time.js';
 import type { WeightStream } from '../../model/documents/roofline.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { StageFacts } from '../findings/stage-facts.js';
@@ -88,6 +89,5 @@ export const unchanged = (state: StageState, why: string): Effect => ({
 });
 
 /** Half of the 95 % interval of what was measured, as a share. */
-export function measuredSpread({ measured_ms: measured, clean_ms: clean }: StageWaterfall): number {
-  return halfWidth(clean.value === null ? measured : clean) ?? 0.05;
-}
+export const measuredSpread = (waterfall: StageWaterfall): number =>
+  halfWidth(headlineTime(waterfall)) ?? 0.05;

@@ -1,5 +1,5 @@
 import type { StageWaterfall } from '../../../model/documents/explain.js';
-import { explainedBars, isProfiled } from '../../../model/headline-time.js';
+import { headlineTime, isProfiled } from '../../../model/headline-time.js';
 import { formatMsColumn } from '../../format.js';
 import { shortName, shownBars, stageKey } from '../../explain-rows.js';
 import { barColor, type Theme } from '../../palette.js';
@@ -17,9 +17,8 @@ export interface WaterfallData {
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
   const stage = stages.find((one) => stageKey(one) === part);
-  if (!stage || stage.measured_ms.value === null) return [];
-  const { profiler, ms } = explainedBars(stage.bars);
-  const measured = profiler ? ms : stage.measured_ms.value;
+  const measured = stage && headlineTime(stage).value;
+  if (!stage || !measured) return [];
   const bars = shownBars(stage);
   const texts = formatMsColumn([...bars.map(({ ms }) => ms), measured], 3);
   const confidence = new Map(stage.bars.map((bar) => [bar.id, bar.confidence]));
