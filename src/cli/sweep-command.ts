@@ -44,9 +44,11 @@ export async function sweepCommand(command: readonly string[], typed: SweepTyped
       asked?.dimensions ?? new Map(),
       await knownOf(journal, gpus, timesBefore(journal.folder), typed.dryRun === true),
     );
-    if (!typed.quiet) for (const { text } of issues) warn(text);
     if (typed.dryRun) await showPlan(journal, issues, typed);
-    else await carryOut(journal, gpus, issues, typed);
+    else {
+      if (!typed.quiet) for (const { text } of issues) warn(text);
+      await carryOut(journal, gpus, issues, typed);
+    }
   } finally {
     gpus.close();
   }

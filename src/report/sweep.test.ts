@@ -48,6 +48,17 @@ test.each([80, 100, 120])('the text keeps to %i columns, says what failed and wh
   expect(text).toContain('run 4: gpu0 held 1 GiB more.');
 });
 
+test('keys of a config that a family does not read are a note of plan, text and page', () => {
+  const text = 'tiny: Sizes may be off: the Llama family does not read num_local_experts.';
+  const issues = [{ code: 'config_keys_unread', severity: 'warning' as const, text }];
+  const doubtful = document('sweep', '1.0', testSweep(), issues);
+  for (const shown of [sweepText(doubtful, 120), sweepPlanText(doubtful, 120, ['inferscope'])])
+    expect(shown).toContain(`note: ${text}`);
+  const page = sweepReport(doubtful, { clientScript: '' });
+  const doubts = page.split('<section id="doubts"')[1]!.split('</section>')[0]!;
+  expect(doubts).toContain('config_keys_unread');
+});
+
 test('parameters that have no room: what follows from the model is said once a model, the rest is named', () => {
   const wide = testSweep();
   const own = [

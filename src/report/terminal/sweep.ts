@@ -1,4 +1,4 @@
-import type { Document } from '../../model/document.js';
+import type { Document, Issue } from '../../model/document.js';
 import type { SweepResult, SweepRun } from '../../model/documents/sweep.js';
 import { formatBytes, formatCount, noValue } from '../format.js';
 import {
@@ -22,7 +22,7 @@ import { hanging, inert, readingWidth, withPlainSpaces } from './text.js';
 const right = (head: string) => ({ head, align: 'right' as const });
 
 /** What a sweep came to: how its runs ended, their main figures, what failed and why. Readable without colour. */
-export function sweepText({ data, tool_version }: Document<SweepResult>, columns: number): string {
+export function sweepText({ data, issues, tool_version }: Document<SweepResult>, columns: number): string {
   const width = readingWidth(columns);
   const took = data.runs.reduce((sum, run) => sum + (run.duration_s ?? 0), 0);
   const lines = [
@@ -32,7 +32,7 @@ export function sweepText({ data, tool_version }: Document<SweepResult>, columns
     ...shared(data, width),
     ...resultLines(data, width),
     ...failures(data.runs, width),
-    ...doubts(data.runs, width),
+    ...doubts(data.runs, issues, width),
   ];
   return withPlainSpaces(lines.join('\n'));
 }
@@ -131,17 +131,22 @@ function failures(runs: readonly SweepRun[], width: number): string[] {
   ];
 }
 
-function doubts(runs: readonly SweepRun[], width: number): string[] {
+function doubts(runs: readonly SweepRun[], issues: readonly Issue[], width: number): string[] {
   const doubts = doubtsOf(runs);
-  if (doubts.length === 0) return [];
+  if (doubts.length + issues.length === 0) return [];
   return [
     '',
     `  ${colour.bold('To know before trusting these figures')}`,
+    ...issueLines(issues, width),
     ...doubts.flatMap(({ numbers, text }) =>
       hanging('  ', `${numbers.length > 1 ? 'runs' : 'run'} ${rangesText(numbers)}: ${inert(text)}`, width),
     ),
   ];
 }
+
+/** Of the plan, before any run: keys of a config that its family does not read. */
+const issueLines = (issues: readonly Issue[], width: number): string[] =>
+  issues.flatMap(({ text }) => hanging('  note: ', inert(text), width));
 
 /** 1-3, 5 */
 function rangesText(numbers: readonly number[]): string {
@@ -156,7 +161,7 @@ function rangesText(numbers: readonly number[]): string {
 
 /** What `--dry-run` shows: commands as they would be typed, time, and what will not fit. */
 export function sweepPlanText(
-  { data }: Document<SweepResult>,
+  { data, issues }: Document<SweepResult>,
   columns: number,
   program: readonly string[],
 ): string {
@@ -210,6 +215,7 @@ export function sweepPlanText(
       ...(unknown.length > 0
         ? ['', ...reasons.slice(0, 3).flatMap((why) => hanging('  fit not known: ', inert(why), width))]
         : []),
+      ...(issues.length > 0 ? ['', ...issueLines(issues, width)] : []),
       '',
       ...left.map((run) => commandText([...program, ...run.arguments])),
     ].join('\n'),

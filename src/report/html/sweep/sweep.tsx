@@ -191,14 +191,17 @@ const failuresSection: Section = {
 const doubtsSection: Section = {
   id: 'doubts',
   title: 'Before trusting these figures',
-  applies: ({ data }) => data.runs.some(({ issues }) => issues.length > 0),
-  render: ({ data }) => (
+  applies: ({ data, issues }) => issues.length > 0 || data.runs.some((run) => run.issues.length > 0),
+  render: ({ data, issues: ofPlan }) => (
     <DataTable
-      caption="What the runs said of themselves"
+      caption="What the plan and the runs said of themselves"
       columns={[numeric('run'), { head: 'what', wraps: true }, { head: 'code' }]}
-      rows={data.runs.flatMap(({ number, issues }) =>
-        issues.map(({ text, code }) => [formatCount(number), text, <code>{code}</code>]),
-      )}
+      rows={[
+        ...ofPlan.map(({ text, code }) => ['all', text, <code>{code}</code>]),
+        ...data.runs.flatMap(({ number, issues }) =>
+          issues.map(({ text, code }) => [formatCount(number), text, <code>{code}</code>]),
+        ),
+      ]}
     />
   ),
 };
