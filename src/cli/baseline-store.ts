@@ -45,12 +45,15 @@ export async function writeBaseline(
   return path;
 }
 
+/** Whether a baseline is meant by its file rather than by its name. */
+export const isBaselineFile = (which: string): boolean => /\.json$|[/\\]/.test(which);
+
 /**
  * @param which a name, or the path of a file (it ends in .json or holds a slash)
  * @throws E_USAGE when there is none of the name, E_RECORD_FILE when the file holds something else
  */
 export async function readBaseline(which: string, home: Home = homeFolders()): Promise<Baseline> {
-  const isFile = which.endsWith('.json') || which.includes('/');
+  const isFile = isBaselineFile(which);
   if (!isFile) checkBaselineName(which);
   const path = isFile ? resolve(which) : join(folderOf(home), `${which}.json`);
   let text: string;

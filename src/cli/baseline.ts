@@ -1,5 +1,6 @@
 import process from 'node:process';
 import type { Command } from 'commander';
+import type { Baseline } from '../model/documents/baseline.js';
 import { exitCodeOf, InferscopeError } from '../model/errors.js';
 import type { Session } from '../session/open.js';
 import { examples } from './examples.js';
@@ -72,7 +73,7 @@ function defineCheck(command: Command): void {
     .command('check')
     .description('hold sessions against a baseline: which change is real; exit code 1 on a regression')
     .argument('[sessions...]', `${selectorHelp} (default: @last)`)
-    .option('--baseline <name>', 'name of a baseline, or its file', 'default')
+    .option('--baseline <name>', 'a baseline by its name or file, or a session such as @last~1', 'default')
     .option('--tolerance <share>', 'by how much a metric may become worse', shareOf, 0.05)
     .option('--within-process', 'take repeats of one process as independent: other launches may still differ')
     .option('--json', 'print one inferscope/baseline-check document')
@@ -87,8 +88,7 @@ function defineCheck(command: Command): void {
       ),
     )
     .action(async (selectors: string[], options: CheckCommandOptions) => {
-      const { readBaseline } = await import('./baseline-store.js');
-      const baseline = await readBaseline(options.baseline);
+      const baseline = await baselineOf(options.baseline);
       const current = await sampleOf(selectors.length > 0 ? selectors : ['@last']);
       const own = current.sessions.find(({ id }) => baseline.sessions.some((one) => one.id === id));
       if (own) {
@@ -135,14 +135,28 @@ function defineList(command: Command): void {
     });
 }
 
+/** A baseline by its name or file; a session where neither has the name. */
+async function baselineOf(which: string): Promise<Baseline> {
+  const { baselineNames, isBaselineFile, readBaseline } = await import('./baseline-store.js');
+  if (isBaselineFile(which) || (await baselineNames()).includes(which)) return readBaseline(which);
+  try {
+    const sampled = await sampleOf([which]);
+    return { name: which, set_at: new Date().toISOString(), ...sampled };
+  } catch (error) {
+    if (which.startsWith('@') || !(error instanceof InferscopeError) || error.code !== 'E_SESSION_NOT_FOUND')
+      throw error;
+    return readBaseline(which);
+  }
+}
+
 async function sampleOf(selectors: readonly string[]) {
-  const [{ openSession }, { sampleSessions }] = await Promise.all([
+  const [{ openSession }, { comparable, sampleSessions }] = await Promise.all([
     import('../session/open.js'),
     import('../analyze/baseline/sample.js'),
   ]);
   const sessions: Session[] = [];
   for (const selector of selectors) {
-    const session = await openSession(selector);
+    const session = await openSession(selector, undefined, comparable);
     if (!sessions.some(({ id }) => id === session.id)) sessions.push(session);
   }
   return sampleSessions(sessions);

@@ -1,12 +1,11 @@
 import type { SideData } from '../analyze/baseline/compare.js';
-import { sampleSessions } from '../analyze/baseline/sample.js';
+import { comparable, sampleSessions } from '../analyze/baseline/sample.js';
 import { benchPlanOf } from '../analyze/bench/plan.js';
 import type { ComparedSide } from '../model/documents/bench-compare.js';
 import { InferscopeError } from '../model/errors.js';
 import { type Home, homeFolders } from '../session/home.js';
 import { openSession, type Session } from '../session/open.js';
-import { withRows } from '../session/select.js';
-import { baselineNames, readBaseline } from './baseline-store.js';
+import { baselineNames, isBaselineFile, readBaseline } from './baseline-store.js';
 
 /**
  * A side as it was typed: a baseline's file (it ends in .json or holds a slash), a session, a session with the label of
@@ -14,7 +13,7 @@ import { baselineNames, readBaseline } from './baseline-store.js';
  * @throws E_SESSION_NOT_FOUND, E_SESSION_AMBIGUOUS, E_USAGE, E_RECORD_FILE
  */
 export async function comparedSide(selector: string, home: Home = homeFolders()): Promise<SideData> {
-  if (/\.json$|[/\\]/.test(selector)) return kept(selector, home);
+  if (isBaselineFile(selector)) return kept(selector, home);
   const found = await sessionOf(selector, home);
   if (found === null) return kept(selector, home);
   const { session, variant } = found;
@@ -22,16 +21,6 @@ export async function comparedSide(selector: string, home: Home = homeFolders())
   const caveats = await caveatsOf(session);
   return { side: { selector, baseline: null, variant, sessions }, caveats, ...sampled };
 }
-
-/** Sessions that sampleSessions() can find figures in. */
-const comparable = withRows(
-  'repeats, requests, results, memory or kernels',
-  'iterations',
-  'requests',
-  'metrics',
-  'memory',
-  'kernels',
-);
 
 /** What the engine said of its launches. */
 async function caveatsOf(session: Session): Promise<string[]> {

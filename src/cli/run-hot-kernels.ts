@@ -1,6 +1,7 @@
 import { functionName } from '../capture/run/ncu-arguments.js';
 import { InferscopeError } from '../model/errors.js';
 import { openSession } from '../session/open.js';
+import { withRows } from '../session/select.js';
 import type { KernelChoice } from '../capture/run/run-options.js';
 
 /** Kernel names taken of each stage. */
@@ -11,7 +12,7 @@ const namesPerStage = 8;
  * @throws E_SESSION_NOT_FOUND, E_NO_KERNELS when the session has no kernels outside loading and warm-up
  */
 export async function hotKernelsOf(selector: string): Promise<KernelChoice> {
-  const session = await openSession(selector);
+  const session = await openSession(selector, undefined, withRows('kernels', 'kernels'));
   const database = await session.connect();
   try {
     const rows = await database.query<{ kind: string; name: string }>(

@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { baselineCheckDocumentSchema } from '../../src/model/documents/baseline.js';
 import { inferscope, place, tinyArgs } from './profile-cli.js';
@@ -35,6 +35,16 @@ beforeAll(() => {
   imported('again', 1.001);
   const { status, stderr } = inferscope(at, ['baseline', 'set', 'before', '--name', 'main']);
   expect(status, stderr).toBe(0);
+});
+
+test('@last counts sessions with figures, as a session and as the baseline', () => {
+  const samples = resolve('test/fixtures/nvidia-smi-580-h200/nvidia-smi-query.csv');
+  expect(inferscope(at, ['import', samples, '--quiet']).status).toBe(0);
+  const found = parsed(check('@last', '--baseline', '@last~2', '--json').stdout);
+  expect(found.sessions.map(({ name }) => name)).toEqual(['again']);
+  expect(found.baseline.sessions.map(({ name }) => name)).toEqual(['before']);
+  const unknown = check('--baseline', 'mian');
+  expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('no baseline "mian"')]);
 });
 
 test('a regression is exit code 1, in text and as a document; the tolerance decides', () => {

@@ -2,12 +2,22 @@ import type { Baseline } from '../../model/documents/baseline.js';
 import { InferscopeError } from '../../model/errors.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { Session } from '../../session/open.js';
+import { withRows } from '../../session/select.js';
 import { factsOf } from '../compare/environment.js';
 import { benchParts, engineArgsOf, variantsOf } from './bench-parts.js';
 import { idOf, type MetricPart, pooled } from './metric-parts.js';
 import { iterationParts, memoryParts, requestParts } from './row-parts.js';
 import { resultParts } from './result-parts.js';
 import { traceParts } from './trace-parts.js';
+
+/** Sessions that sampleSessions() finds figures in. Memory alone is no sign of one: recordings of `monitor` have it too. */
+export const comparable = withRows(
+  'repeats, requests, results or kernels',
+  'iterations',
+  'requests',
+  'metrics',
+  'kernels',
+);
 
 export type Sampled = Pick<Baseline, 'sessions' | 'identity' | 'metrics'>;
 
