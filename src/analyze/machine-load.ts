@@ -1,28 +1,63 @@
+import type { MachineLoad } from '../model/documents/explain.js';
 import type { ManifestData } from '../model/manifest.js';
 import type { SessionDatabase } from '../session/query.js';
 
-/** What other processes used of this machine while the session was measured. */
-export interface MachineLoad {
-  others_cores: number;
-  /** Cores that the session could use. */
-  cores: number;
-}
+type Sign = MachineLoad['signs'][number];
 
-/** Of the machine's cores, in other processes: from there on they take cores from what is measured. */
-const busyShare = 0.25;
+/** Timed repeats from which a launch has a median that one disturbed repeat does not move. */
+const leastRepeats = 3;
 
-export const isBusy = ({ others_cores, cores }: MachineLoad): boolean => others_cores >= busyShare * cores;
+/** Over the points of a benchmark the median: one that varies by nature (first use of a shape) is no sign of the machine. */
+const launchSpreadSql = `SELECT median(spread) AS value FROM (
+    SELECT (max(ns) - min(ns)) / median(ns) AS spread FROM (
+      SELECT execution_id, point, launch, median(end_ns - start_ns) AS ns FROM iterations
+      WHERE NOT coalesce(warmup, false) AND launch IS NOT NULL AND end_ns > start_ns
+      GROUP BY ALL HAVING count(*) >= ${leastRepeats})
+    GROUP BY execution_id, point HAVING count(*) >= 2)`;
 
-/** Mean over the clean execution's samples, over all where it has none; null where nothing was sampled. */
+/** Mean over the clean execution's samples, over all where it has none. */
+const sampledSql = (scope: string, metric: string) =>
+  `SELECT coalesce(avg(value) FILTER (execution_id = 'clean'), avg(value)) AS value FROM telemetry
+   WHERE scope = '${scope}' AND metric = '${metric}'`;
+
+/**
+ * Whether something else took time from what was measured, by every sign that the session recorded. Pressure stall
+ * information is none: the kernel counts the measured program's own waiting threads in it.
+ */
 export async function machineLoad(
   database: SessionDatabase,
   { hardware }: Pick<ManifestData, 'hardware'>,
-): Promise<MachineLoad | null> {
-  const [row] = await database.query<{ clean: number | null; all_of_them: number | null }>(
-    `SELECT avg(value) FILTER (execution_id = 'clean') AS clean, avg(value) AS all_of_them FROM telemetry
-     WHERE scope = 'other_processes' AND metric = 'cores_busy'`,
+): Promise<MachineLoad> {
+  const valueOf = async (sql: string) =>
+    (await database.query<{ value: number | null }>(sql))[0]?.value ?? null;
+  const recorded = hardware['cpu_usable_cores'];
+  const cores = typeof recorded === 'number' && recorded > 0 ? recorded : null;
+  const judged: (Omit<Sign, 'value' | 'reached'> & { value: number | null })[] = [
+    {
+      id: 'other_processes',
+      value: cores === null ? null : await valueOf(sampledSql('other_processes', 'cores_busy')),
+      unit: 'cores',
+      threshold: 0.25 * (cores ?? 0),
+      why: 'a quarter of the usable cores: with one core left to the system, more is taken from the program',
+    },
+    {
+      id: 'steal',
+      value: await valueOf(sampledSql('host', 'steal_percent')),
+      unit: '%',
+      threshold: 5,
+      why: 'the smallest share of a stage that a rule reports: this much of a stage can be steal alone',
+    },
+    {
+      id: 'launch_spread',
+      value: await valueOf(launchSpreadSql),
+      unit: 'ratio',
+      threshold: 0.2,
+      // q(0.99; 5, ∞) = 4.60 of the studentized range, times 4.3 %.
+      why: 'launches vary with a standard deviation of 4.3 % on an idle 2-core machine (bench/repeatability): 99 of 100 sets of five lie within 20 %',
+    },
+  ];
+  const signs = judged.flatMap(({ value, ...sign }) =>
+    value === null ? [] : [{ ...sign, value, reached: value >= sign.threshold }],
   );
-  const others = row?.clean ?? row?.all_of_them ?? null;
-  const cores = hardware['cpu_usable_cores'];
-  return others === null || typeof cores !== 'number' || cores <= 0 ? null : { others_cores: others, cores };
+  return { busy: signs.some(({ reached }) => reached), usable_cores: cores, signs };
 }

@@ -115,6 +115,8 @@ export function testExplain(change: Partial<ExplainResult> = {}): Document<Expla
     ],
     stages: [testWaterfall()],
     without_waterfall: [],
+    machine: { busy: false, usable_cores: 2, signs: [] },
+    withheld: [],
     findings: [
       testFinding(),
       testFinding({

@@ -8,6 +8,7 @@ export const outcomeWords: Record<Change['outcome'], string> = {
   smaller: 'smaller',
   still_there: 'still there',
   new: 'new',
+  not_judged: 'not judged',
 };
 
 /** "+5 %": by how much the expectation was too high. */

@@ -7,7 +7,6 @@ import type { ScopeOptions } from '../trace/scope.js';
 import { judgedStages, sessionWaterfalls } from '../waterfall/session-waterfalls.js';
 import { keepHeadline } from '../../session/headline.js';
 import { headlineOf } from './headline.js';
-import { machineLoad } from '../machine-load.js';
 import { nextSteps } from './next-steps.js';
 import { sentences } from './sentences.js';
 import { sessionIdentity } from '../session-identity.js';
@@ -27,20 +26,21 @@ export async function explainSession(
   const database = await session.connect();
   try {
     const { stages, without, scope, awaited = null } = await sessionWaterfalls(session, database, options);
-    const found = await findings(await findingContext(session, database, scope, judgedStages(stages)));
-    const load = await machineLoad(database, manifest);
+    const context = await findingContext(session, database, scope, judgedStages(stages));
+    const found = await findings(context);
+    const { machine } = context;
     const result: ExplainResult = {
       session: sessionIdentity(session),
       workload: manifest.workload,
       sentences: sentences(stages, without, found.findings, {
         awaited,
-        load,
+        machine,
         looked: found.rules.some(({ outcome }) => outcome !== 'not_applicable'),
       }),
       stages,
       without_waterfall: without,
-      findings: found.findings,
-      rules: found.rules,
+      ...found,
+      machine,
       next_steps: nextSteps(stages, found.findings),
     };
     return document('explain', explainVersion, result, session.issues);

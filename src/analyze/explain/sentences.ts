@@ -1,6 +1,11 @@
-import type { ExplainResult, Finding, StageWaterfall, WaterfallBar } from '../../model/documents/explain.js';
+import type {
+  ExplainResult,
+  Finding,
+  MachineLoad,
+  StageWaterfall,
+  WaterfallBar,
+} from '../../model/documents/explain.js';
 import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
-import { isBusy, type MachineLoad } from '../machine-load.js';
 import type { AwaitedRank } from '../waterfall/ranks.js';
 import { instanceWord, msText, percentText } from './words.js';
 
@@ -25,11 +30,11 @@ export function sentences(
   found: readonly Finding[],
   {
     awaited = null,
-    load = null,
+    machine = null,
     looked = true,
-  }: { awaited?: AwaitedRank | null; load?: MachineLoad | null; looked?: boolean } = {},
+  }: { awaited?: AwaitedRank | null; machine?: MachineLoad | null; looked?: boolean } = {},
 ): string[] {
-  const busy = load !== null && isBusy(load) ? [busySentence(load)] : [];
+  const busy = machine?.busy ? [busySentence(machine)] : [];
   const lead = leadStage(stages);
   if (!lead) {
     const why = without[0]?.reason ?? 'the session has no stages';
@@ -45,8 +50,15 @@ export function sentences(
   ];
 }
 
-function busySentence({ others_cores, cores }: MachineLoad): string {
-  return `This machine was busy (other processes used ${others_cores.toFixed(1)} of ${cores} cores): times are upper bounds; causes that noise can produce are withheld.`;
+function busySentence({ signs, usable_cores: cores }: MachineLoad): string {
+  const reached = signs.filter((sign) => sign.reached);
+  const words = reached.map(({ id, value }) => {
+    if (id === 'other_processes') return `other processes used ${value.toFixed(1)} of ${cores} cores`;
+    if (id === 'steal') return `the hypervisor gave ${value.toFixed(1)} % of its CPU time to other machines`;
+    return `medians of launches lie ${percentText(value)} apart`;
+  });
+  const how = reached.every(({ id }) => id === 'launch_spread') ? 'unsteady' : 'busy';
+  return `This machine was ${how} (${words.join('; ')}): times are upper bounds; causes that noise can produce are withheld.`;
 }
 
 function limitSentence(stage: StageWaterfall, awaited: AwaitedRank | null, busy: boolean): string {

@@ -5,7 +5,7 @@ import type { TableName } from '../../model/tables.js';
 import type { Session } from '../../session/open.js';
 import type { SessionDatabase } from '../../session/query.js';
 import { deviceOf } from '../device.js';
-import { isBusy, machineLoad } from '../machine-load.js';
+import { machineLoad } from '../machine-load.js';
 import { workloadModel } from '../model-work.js';
 import { gpuRoofs, storedGpuRoofline } from '../roofs.js';
 import type { TraceScope } from '../trace/scope.js';
@@ -14,7 +14,7 @@ import { standaloneSql } from '../waterfall/standalone.js';
 import { makeWindowSums } from '../waterfall/window-sums.js';
 import { withExpectedGains } from '../what-if/expected-gains.js';
 import { type Found, ranked } from './ranking.js';
-import type { FindingContext, Rule, RuleOutcome } from './rule.js';
+import type { FindingContext, FoundDraft, Rule } from './rule.js';
 import { rules as allRules } from './rules/index.js';
 import { stageTimes } from './stage-times.js';
 
@@ -45,6 +45,7 @@ export async function findingContext(
     model: manifest.workload
       ? workloadModel(manifest.workload)
       : missing('no_model', 'the session does not say which model ran'),
+    machine: await machineLoad(database, manifest),
     roofs: onGpu ? await roofsOf(session, scope) : null,
     has: (table: TableName) => (manifest.tables[table] ?? []).some(({ rows }) => rows > 0),
     async evidence(sql, text) {
@@ -101,35 +102,43 @@ function textFact({ hardware }: ManifestData, key: string): string | null {
 export async function firedRules(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
-): Promise<{ found: Found[]; outcomes: ExplainResult['rules'] }> {
-  const load = await machineLoad(context.database, context.manifest);
-  const busy = load !== null && isBusy(load);
+): Promise<{ found: Found[] } & Pick<ExplainResult, 'rules' | 'withheld'>> {
   const found: Found[] = [];
   const outcomes: ExplainResult['rules'] = [];
+  const withheld: ExplainResult['withheld'] = [];
   for (const rule of rules) {
-    const result = busy ? withoutNoise(rule, await rule.find(context)) : await rule.find(context);
+    const result = await rule.find(context);
     const drafts = result.outcome === 'fired' ? result.findings : [];
-    found.push(...drafts.map((draft) => ({ rule, draft })));
-    outcomes.push({
-      rule: rule.id,
-      title: rule.title,
-      outcome: result.outcome,
-      why: result.outcome === 'fired' ? drafts.map(({ title }) => title).join('; ') : result.why,
-    });
+    const isNoise = (draft: FoundDraft) => context.machine.busy && (draft.noise ?? rule.noise ?? false);
+    const kept = drafts.filter((draft) => !isNoise(draft));
+    found.push(...kept.map((draft) => ({ rule, draft })));
+    withheld.push(...drafts.filter(isNoise).map((draft) => withheldFinding(rule, draft)));
+    const { id, title } = rule;
+    outcomes.push(
+      result.outcome !== 'fired'
+        ? { rule: id, title, outcome: result.outcome, why: result.why }
+        : kept.length > 0
+          ? { rule: id, title, outcome: 'fired', why: kept.map((draft) => draft.title).join('; ') }
+          : { rule: id, title, outcome: 'withheld', why: `Withheld: ${machineBusy.text}.` },
+    );
   }
-  return { found, outcomes };
+  return { found, rules: outcomes, withheld };
 }
 
-/** Findings that a busy machine alone can produce are left out, and the rule says so. */
-function withoutNoise(rule: Rule, result: RuleOutcome): RuleOutcome {
-  if (result.outcome !== 'fired') return result;
-  const kept = result.findings.filter((draft) => !(draft.noise ?? rule.noise ?? false));
-  if (kept.length > 0) return { outcome: 'fired', findings: kept };
-  return {
-    outcome: 'not_applicable',
-    why: 'Withheld: the machine was busy with other processes, which alone can produce it.',
-  };
-}
+const machineBusy = {
+  code: 'machine_busy',
+  text: 'other processes or an unsteady machine can produce it alone',
+} as const;
+
+const withheldFinding = (
+  { id, title }: Rule,
+  { stage, observation }: FoundDraft,
+): ExplainResult['withheld'][number] => ({
+  rule: id,
+  stage,
+  title: observation ?? title,
+  reason: machineBusy,
+});
 
 /**
  * Runs every rule over the session and ranks what they find: by ms at stake over the whole run. The gain of a change that
@@ -139,8 +148,8 @@ function withoutNoise(rule: Rule, result: RuleOutcome): RuleOutcome {
 export async function findings(
   context: FindingContext,
   rules: readonly Rule[] = allRules,
-): Promise<{ findings: Finding[]; rules: ExplainResult['rules'] }> {
-  const { found, outcomes } = await firedRules(context, rules);
+): Promise<Pick<ExplainResult, 'findings' | 'rules' | 'withheld'>> {
+  const { found, ...outcomes } = await firedRules(context, rules);
   const expected = await withExpectedGains(context, found);
-  return { findings: ranked(expected, await stageTimes(context)), rules: outcomes };
+  return { findings: ranked(expected, await stageTimes(context)), ...outcomes };
 }

@@ -1,4 +1,4 @@
-import type { Finding, StageWaterfall, WaterfallKind } from '../../model/documents/explain.js';
+import type { Finding, MachineLoad, StageWaterfall, WaterfallKind } from '../../model/documents/explain.js';
 import type { MissingFigure } from '../../model/figure.js';
 import type { ManifestData } from '../../model/manifest.js';
 import type { TableName } from '../../model/tables.js';
@@ -25,6 +25,8 @@ export interface FindingContext {
   waterfalls: readonly StageWaterfall[];
   /** Architecture and storage of the workload's model; missing with the reason. */
   model: WorkloadModel | MissingFigure;
+  /** What else ran on the machine. */
+  machine: MachineLoad;
   /** What the device allows; null for a session of the CPU. */
   roofs: GpuRoofs | null;
   /** Whether the session has rows of a table, in any execution. */
@@ -58,6 +60,8 @@ export type FoundDraft = Omit<
   removes?: 'idle' | 'busy';
   /** As of the rule, for the findings of one that looks at several causes. */
   noise?: boolean;
+  /** Id of the observation that the finding repeats, of a rule that repeats another analysis. */
+  observation?: string;
   /** Rules whose smaller findings in the same stage this change removes as well: their time is counted here. */
   covers?: readonly string[];
 };
@@ -76,7 +80,10 @@ export interface Rule {
   /** Of the rule in general: "Launch-bound decode". */
   title: string;
   references: Finding['references'];
-  /** Another process that takes a core can produce what it finds: withheld where the machine was busy. */
+  /**
+   * Another process that takes a core can produce what it finds: withheld where the machine was busy. So it is of stretches
+   * that count from a length on; shares of operators are not, since lost time falls on all of them in proportion.
+   */
   noise?: boolean;
   find(context: FindingContext): Promise<RuleOutcome>;
 }

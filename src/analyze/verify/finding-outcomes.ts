@@ -1,8 +1,9 @@
-import type { Finding, VerifyResult } from '../../model/documents/explain.js';
+import type { ExplainResult, Finding, VerifyResult } from '../../model/documents/explain.js';
 import { formatNs } from '../trace/words.js';
 import type { StagePair } from './stage-pairs.js';
 
 export type ChangeVerdict = VerifyResult['changes'][number];
+type OldOutcome = Exclude<ChangeVerdict['outcome'], 'new'>;
 
 /** Of what was at stake before: less is gone, more than so much is still there. */
 const goneShare = 0.1;
@@ -18,15 +19,16 @@ const share = (value: number) => `${Math.round(100 * value)} %`;
  */
 export function findingOutcomes(
   before: readonly Finding[],
-  after: readonly Finding[],
+  { findings: after, withheld }: Pick<ExplainResult, 'findings' | 'withheld'>,
   pairs: readonly StagePair[],
 ): ChangeVerdict[] {
   const outcomes = before.map((finding) => {
     const scale = pairs.find((pair) => pair.before.kind === finding.stage)?.scale ?? 1;
-    return { finding, ...outcomeOf(finding, after, scale) };
+    const unknown = withheld.some(({ rule, stage }) => rule === finding.rule && stage === finding.stage);
+    return { finding, ...outcomeOf(finding, after, scale, unknown) };
   });
   const gone = outcomes.filter(
-    ({ outcome, finding }) => outcome !== 'still_there' && gainOf(finding) !== null,
+    ({ outcome, finding }) => (outcome === 'gone' || outcome === 'smaller') && gainOf(finding) !== null,
   );
   const made = gone.filter(({ finding }) => {
     if (finding.hidden_by === null) return true;
@@ -63,9 +65,10 @@ function outcomeOf(
   finding: Finding,
   after: readonly Finding[],
   scale: number,
-): { outcome: 'gone' | 'smaller' | 'still_there'; left: Finding | null } {
+  withheld: boolean,
+): { outcome: OldOutcome; left: Finding | null } {
   const left = after.find(({ id }) => id === finding.id) ?? null;
-  if (!left) return { outcome: 'gone', left };
+  if (!left) return { outcome: withheld ? 'not_judged' : 'gone', left };
   const [was, is] = [finding.at_stake_ms, left.at_stake_ms];
   if (was === null || is === null || was <= 0) return { outcome: 'still_there', left };
   const ratio = (is * scale) / was;
@@ -74,7 +77,7 @@ function outcomeOf(
 
 function graded(
   finding: Finding,
-  outcome: 'gone' | 'smaller' | 'still_there',
+  outcome: OldOutcome,
   left: Finding | null,
   pair: StagePair | null,
   together: readonly Finding[],
@@ -96,6 +99,8 @@ function graded(
     within_interval: null,
     text,
   });
+  if (outcome === 'not_judged')
+    return ungraded('Not judged: the machine was busy during the session after, and noise can produce this.');
   if (outcome === 'still_there') {
     const at = left?.at_stake_ms ?? null;
     if (at === null) return ungraded('Still there.');

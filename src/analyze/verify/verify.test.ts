@@ -77,7 +77,13 @@ function findingOf(id: string, stake: number, bars: string[], change: Partial<Fi
   };
 }
 
-const explained = (stages: StageWaterfall[], findings: Finding[]): ExplainResult => ({
+const explained = (
+  stages: StageWaterfall[],
+  findings: Finding[],
+  withheld: ExplainResult['withheld'] = [],
+): ExplainResult => ({
+  machine: { busy: withheld.length > 0, usable_cores: 2, signs: [] },
+  withheld,
   session,
   workload: null,
   sentences: [],
@@ -293,4 +299,20 @@ test('other models and devices are refused, other lengths are said', async () =>
   // Padding is a change of the same model.
   const padded = await of({ model: { ...model, config: { ...model.config, vocab_size: 520 } } });
   expect((await verifySessions(base, padded)).issues[0]!.text).toContain('padding is taken for the change');
+});
+
+test('a finding that the session after withholds is not judged: it is not gone', () => {
+  const before = explained(
+    [stageOf({ 'host.program': 5, roofline: 5 })],
+    [findingOf('host_bound', 5, ['host.program'])],
+  );
+  const reason = { code: 'machine_busy' as const, text: '' };
+  const after = explained(
+    [stageOf({ 'host.program': 4, roofline: 5 })],
+    [],
+    [{ rule: 'host_bound', stage: 'decode', title: '', reason }],
+  );
+  const { changes, score } = verified(before, after, alone);
+  expect(changes).toMatchObject([{ outcome: 'not_judged', achieved_ms: null }]);
+  expect(score.graded).toBe(0);
 });

@@ -34,7 +34,7 @@ export function verified(
   batches: { before: number | null; after: number | null },
 ): VerifyResult {
   const pairs = stagePairs(before.stages, after.stages, batches);
-  const changes = findingOutcomes(before.findings, after.findings, pairs);
+  const changes = findingOutcomes(before.findings, after, pairs);
   const stages = pairs.map(({ verdict }) => verdict);
   const score = scoreOf(changes);
   return {

@@ -27,7 +27,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
   const { rules, findings } = facts.explained;
   const own = rules.filter(({ rule }) => checks.has(rule));
   const found = findings.filter(({ rule }) => checks.has(rule) && rule !== 'benchmark_flags');
-  const looked = own.filter(({ outcome }) => outcome !== 'not_applicable');
+  const looked = own.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired');
   const warnings = flags.filter(({ severity }) => severity === 'warning');
   const issues = facts.session.issues.filter(({ severity }) => severity !== 'info');
   const count = warnings.length + found.length + issues.length;
@@ -37,7 +37,7 @@ export async function healthOf(facts: StoredFacts): Promise<TopicAnswer> {
     count === 0
       ? `No warnings: ${looked.length} of ${own.length} checks could look and found nothing${flags.length > 0 ? `; ${flags.length} remarks` : ''}.`
       : `${count} ${count === 1 ? 'warning' : 'warnings'}.`;
-  const blind = own.filter(({ outcome }) => outcome === 'not_applicable');
+  const blind = own.filter((one) => !looked.includes(one));
   return told(partFrom('findings', direct, count), [
     ...lines(warnings),
     ...found.map(findingTold),

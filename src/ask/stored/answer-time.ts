@@ -1,3 +1,4 @@
+import { nothingFound, withheldWords } from '../../model/explain-words.js';
 import { headlineTime } from '../../model/headline-time.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
@@ -47,12 +48,8 @@ export function whatToChange(facts: StoredFacts): TopicAnswer {
   ]);
 }
 
-function noneFound({ explained: { rules } }: StoredFacts): string {
-  const looked = rules.filter(({ outcome }) => outcome !== 'not_applicable').length;
-  return looked === 0
-    ? 'No rule could look at this session: it holds nothing that they judge by.'
-    : `Nothing significant to change was found: ${looked} rules looked.`;
-}
+const noneFound = ({ explained }: StoredFacts): string =>
+  [nothingFound(explained), withheldWords(explained) ?? []].flat().join(' ');
 
 const nothingTimed = () => cannot('Nothing in the session has a time of its own.', capture.timeline);
 

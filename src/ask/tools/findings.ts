@@ -4,7 +4,14 @@ import { askTool } from './tool.js';
 import { sessionInput, whichSession } from './which-session.js';
 
 /** A finding without its rows, queries and references: what is told first. */
-export function briefFindings({ findings, rules, next_steps, sentences, without_waterfall }: ExplainResult) {
+export function briefFindings({
+  findings,
+  rules,
+  withheld,
+  next_steps,
+  sentences,
+  without_waterfall,
+}: ExplainResult) {
   return {
     sentences,
     findings: findings.map(
@@ -43,6 +50,7 @@ export function briefFindings({ findings, rules, next_steps, sentences, without_
     ),
     not_fired: rules.filter(({ outcome }) => outcome === 'not_fired').map(({ rule }) => rule),
     not_applicable: rules.filter(({ outcome }) => outcome === 'not_applicable').map(({ rule }) => rule),
+    withheld,
     without_waterfall,
     next_steps,
   };

@@ -143,6 +143,30 @@ export const findingSchema = z.object({
   check: z.string(),
 });
 
+/** What else took time from what was measured, and by which sign. */
+export const machineLoadSchema = z.object({
+  /** A sign reached its threshold: times are upper bounds, findings that noise can produce are withheld. */
+  busy: z.boolean(),
+  /** Cores that the session could use; null where that was not recorded. */
+  usable_cores: z.number().nullable(),
+  /** Those that the session recorded. */
+  signs: z.array(
+    z.object({
+      /**
+       * other_processes: cores that neither the program nor inferscope used. steal: CPU time that the hypervisor gave to
+       * other machines. launch_spread: medians of clean launches, (largest − smallest) / median.
+       */
+      id: z.enum(['other_processes', 'steal', 'launch_spread']),
+      value: z.number(),
+      unit: z.enum(['cores', '%', 'ratio']),
+      threshold: z.number(),
+      reached: z.boolean(),
+      /** Why the threshold is what it is. */
+      why: z.string(),
+    }),
+  ),
+});
+
 export const explainResultSchema = z.object({
   session: z.object({
     id: z.string(),
@@ -165,15 +189,27 @@ export const explainResultSchema = z.object({
     z.object({
       rule: z.string(),
       title: z.string(),
-      outcome: z.enum(['fired', 'not_fired', 'not_applicable']),
+      /** withheld: all that it found, noise can produce on this busy machine. */
+      outcome: z.enum(['fired', 'not_fired', 'not_applicable', 'withheld']),
       why: z.string(),
+    }),
+  ),
+  machine: machineLoadSchema,
+  /** Findings that are not claimed, of rules that fired otherwise too. */
+  withheld: z.array(
+    z.object({
+      rule: z.string(),
+      stage: waterfallKindSchema.nullable(),
+      /** Of the rule, or of an observation of a profile by its id. */
+      title: z.string(),
+      reason: z.object({ code: z.enum(['machine_busy']), text: z.string() }),
     }),
   ),
   /** What to capture next, with what it would tell. */
   next_steps: z.array(z.object({ command: z.string(), why: z.string() })),
 });
 
-export const explainVersion = '1.2';
+export const explainVersion = '1.3';
 export const explainDocumentSchema = documentSchema('explain', explainVersion, explainResultSchema);
 
 /** `explain --what-if`: new stage times under one change, each with an interval. */
@@ -232,8 +268,8 @@ export const verifyResultSchema = z.object({
       finding: z.string(),
       stage: waterfallKindSchema.nullable(),
       title: z.string(),
-      /** gone, smaller, still there, or new in the session after. */
-      outcome: z.enum(['gone', 'smaller', 'still_there', 'new']),
+      /** gone, smaller, still there, or new in the session after; not_judged: withheld there, the machine was busy. */
+      outcome: z.enum(['gone', 'smaller', 'still_there', 'new', 'not_judged']),
       expected_ms: z.number().nullable(),
       low_ms: z.number().nullable(),
       high_ms: z.number().nullable(),
@@ -253,7 +289,7 @@ export const verifyResultSchema = z.object({
   }),
   sentences: z.array(z.string()),
 });
-export const verifyVersion = '1.0';
+export const verifyVersion = '1.1';
 export const verifyDocumentSchema = documentSchema('verify', verifyVersion, verifyResultSchema);
 
 export type Confidence = z.infer<typeof confidence>;
@@ -262,6 +298,7 @@ export type WaterfallBar = z.infer<typeof waterfallBarSchema>;
 export type StageWaterfall = z.infer<typeof stageWaterfallSchema>;
 export type Evidence = z.infer<typeof evidenceSchema>;
 export type Finding = z.infer<typeof findingSchema>;
+export type MachineLoad = z.infer<typeof machineLoadSchema>;
 export type ExplainResult = z.infer<typeof explainResultSchema>;
 export type WhatIfResult = z.infer<typeof whatIfResultSchema>;
 export type VerifyResult = z.infer<typeof verifyResultSchema>;

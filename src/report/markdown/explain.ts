@@ -2,6 +2,7 @@ import type { Document } from '../../model/document.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { formatMs, formatPercent, nbsp } from '../format.js';
+import { withheldWords } from '../../model/explain-words.js';
 import { largestBars, leadingStages, shownBars, stageName, gainWords, timeLines } from '../explain-rows.js';
 
 /** `explain --format md`: for the description of a pull request, or a comment of its CI. */
@@ -14,6 +15,7 @@ export function explainMarkdown(
       ? leadingStages(data)
       : { full: data.stages.filter(({ kind }) => kind === stage), brief: [] };
   const found = data.findings.filter((one) => stage === null || one.stage === null || one.stage === stage);
+  const withheld = withheldWords(data);
   const parts = [
     `## inferscope explain: ${plain(data.session.name ?? data.session.title)}`,
     data.sentences.map(plain).join(' '),
@@ -25,6 +27,7 @@ export function explainMarkdown(
     found.length === 0 ? 'No findings.' : `### Findings`,
     ...found.slice(0, limit).map(finding),
     ...(found.length > limit ? [`… and ${found.length - limit} more.`] : []),
+    ...(withheld === null ? [] : [plain(withheld)]),
     `<sub>inferscope ${tool_version} · session ${plain(data.session.id)} · ${data.session.started_at}</sub>`,
   ];
   return `${parts.join('\n\n').replaceAll(nbsp, ' ')}\n`;

@@ -14,7 +14,7 @@ import {
   gainWords,
   shortName,
 } from '../explain-rows.js';
-import { nothingFound, slowestFirst } from '../explain-words.js';
+import { nothingFound, slowestFirst, withheldWords } from '../../model/explain-words.js';
 import { colour } from './colour.js';
 import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -53,7 +53,8 @@ export function explainText(
         ...hanging('  ', `no waterfall${kind === null ? '' : ` of ${kind}`}: ${reason}`, width),
       ]),
     ...shown.flatMap((one, index) => ['', ...findingLines(one, index + 1, queries, width)]),
-    ...(found.length === 0 ? ['', ...hanging('  ', nothingFound(data.rules), width)] : []),
+    ...(found.length === 0 ? ['', ...hanging('  ', nothingFound(data), width)] : []),
+    ...withheldLines(data, width),
     ...(found.length > shown.length ? ['', `  … and ${found.length - shown.length} more (--limit)`] : []),
     ...nextLines(data, width),
     ...(queries.length > 0
@@ -71,6 +72,7 @@ export function explainBrief({ data }: Document<ExplainResult>, columns: number,
     ...sentenceLines(data, width),
     ...(lead ? ['', ...waterfallLines(lead, width)] : []),
     ...briefFindings(data, width, findings),
+    ...withheldLines(data, width),
     ...(data.stages.length + data.findings.length > 0
       ? ['', ...moreLines(`inferscope explain --session ${nameOf(data)}`, width)]
       : []),
@@ -101,6 +103,11 @@ export function briefFindings(data: ExplainResult, width: number, shown = 3): st
       ...titleLines(one, index + 1, width),
       ...hanging('     change:   ', unbroken(inert(one.change.text)), width),
     ]);
+}
+
+export function withheldLines(data: ExplainResult, width: number): string[] {
+  const words = withheldWords(data);
+  return words === null ? [] : ['', ...hanging('  ', words, width)];
 }
 
 const nameOf = ({ session }: ExplainResult): string => session.name ?? session.id;

@@ -27,7 +27,7 @@ import {
   stageUnit,
   suggestionSentence,
 } from '../words.js';
-import { briefFindings, sentenceLines } from './explain.js';
+import { briefFindings, sentenceLines, withheldLines } from './explain.js';
 import { textTable } from './table.js';
 import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -203,6 +203,7 @@ export function profileSummary(
         ...sentenceLines(explain.data, width),
         ...waterfall,
         ...briefFindings(explain.data, width),
+        ...withheldLines(explain.data, width),
         ...figures,
       ]
     : [...wrap(title, width), ...figures, ...waterfall];

@@ -9,6 +9,7 @@ import { noKvCache } from '../rules/no-kv-cache.js';
 import { promptLogits } from '../rules/prompt-logits.js';
 import { rebuiltTensors } from '../rules/rebuilt-tensors.js';
 import { recompilation } from '../rules/recompilation.js';
+import { findings } from '../findings.js';
 import type { FindingContext, Rule } from '../rule.js';
 import { expectEvidence } from '../test-evidence.js';
 import { closeAll, contextOf, fired } from '../test-steps.js';
@@ -168,6 +169,14 @@ test('a program that computes at one place of every step, not one that was held 
   expect(one.cause).toContain('after aten::bmm and before aten::argmax');
   expect(await firing(context)).toEqual(['host_bound']);
   expect(await firing(await steps((step) => (step === 2 ? 4000 : 5)))).toEqual([]);
+  // Another process can hold up a program; it makes no casts.
+  const cast: Call = { name: 'aten::copy_', takes: 400, shapes: [[64], [64]], types: ['float', 'double'] };
+  const both = await stepsOf(6, () => [product(500), cast, { ...product(300), after: 700 }]);
+  const busy = { ...both, machine: { ...both.machine, busy: true } };
+  const { findings: claimed, withheld, rules: outcomes } = await findings(busy, rules);
+  expect(claimed.map(({ id }) => id)).toEqual(['casts_and_layout_copies:decode']);
+  expect(withheld).toMatchObject([{ rule: 'host_bound', stage: 'decode', reason: { code: 'machine_busy' } }]);
+  expect(outcomes.find(({ rule }) => rule === 'host_bound')!.outcome).toBe('withheld');
 });
 
 test('code that is compiled in most steps, not in the first alone', async () => {

@@ -1,4 +1,3 @@
-import { isBusy, machineLoad } from '../../machine-load.js';
 import { longHostNs } from '../finding-tables.js';
 import type { FindingContext, FoundDraft } from '../rule.js';
 import { barsOf, leastShare } from '../stage-rule.js';
@@ -55,9 +54,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   const usual = rows.filter(({ of_steps: of, stretches }) =>
     instances >= leastInstances ? of >= mostSteps : stretches >= leastTimes,
   );
-  const load = await machineLoad(context.database, context.manifest);
-  // On a busy machine stretches at changing places are the scheduler's.
-  const scattered = load === null || !isBusy(load) ? rows.filter((row) => !usual.includes(row)) : [];
+  const scattered = rows.filter((row) => !usual.includes(row));
   const inMost =
     instances > 1 && scattered.reduce((sum, { stretches }) => sum + stretches, 0) >= mostSteps * instances;
   const own = [...usual, ...(inMost ? scattered : [])];
@@ -72,6 +69,7 @@ export async function program(context: FindingContext, stage: OperatorStage): Pr
   const [first] = own;
   return {
     stage: kind,
+    noise: true,
     title: `Program between operators: ${part(time, wall)} of ${everyStage(kind)} passes in ${count(Math.max(n, 0.1))} stretches in which no operator runs`,
     at_stake_ms: time,
     cause: `${aStage(kind)} takes ${ms(wall)}; for ${ms(time)} of it the program runs no operator, most after ${first!.after_operator} and before ${first!.before_operator}. That is Python of its own, tokenising, waiting for data, for another thread or for the interpreter lock.`,

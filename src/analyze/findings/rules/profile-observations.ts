@@ -63,6 +63,7 @@ async function finding(
   const about = {
     stage,
     noise: noisy.has(id),
+    observation: id,
     title: text.replace(/\.$/, ''),
     cause: decision === null ? text : `${decision[0]!.toUpperCase()}${decision.slice(1)}.`,
     confidence: 'medium' as const,

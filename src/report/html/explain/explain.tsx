@@ -3,7 +3,7 @@ import { raw } from 'hono/html';
 import type { Document } from '../../../model/document.js';
 import type { ExplainResult, StageWaterfall } from '../../../model/documents/explain.js';
 import { type WaterfallData, waterfallChart } from '../../charts/explain/waterfall.js';
-import { slowestFirst } from '../../explain-words.js';
+import { slowestFirst } from '../../../model/explain-words.js';
 import { explainedBars, headlineTime, isProfiled } from '../../../model/headline-time.js';
 import { leadingStages, stageKey, stageName, stagesInOrder, timeLines } from '../../explain-rows.js';
 import {

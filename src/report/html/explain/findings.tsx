@@ -1,18 +1,19 @@
 import type { FC } from 'hono/jsx';
 import type { Evidence, ExplainResult, Finding } from '../../../model/documents/explain.js';
 import { gainHead, gainWords } from '../../explain-rows.js';
-import { nothingFound } from '../../explain-words.js';
+import { nothingFound, withheldWords } from '../../../model/explain-words.js';
 import { formatMs } from '../../format.js';
 import { Behind, DataTable } from '../parts.js';
 
 /** Rules that looked and found nothing say why, folded away. */
 export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
   const { findings, rules } = data;
+  const withheld = withheldWords(data);
   const quiet = rules.filter(({ outcome }) => outcome !== 'fired');
   return (
     <>
       {findings.length === 0 ? (
-        <p>{nothingFound(rules)}</p>
+        <p>{nothingFound(data)}</p>
       ) : (
         <ol class="findings">
           {findings.map((finding) => (
@@ -26,6 +27,7 @@ export const Findings: FC<{ data: ExplainResult }> = ({ data }) => {
           ))}
         </ol>
       )}
+      {withheld !== null && <p>{withheld}</p>}
       {quiet.length > 0 && (
         <Behind title={`${quiet.length} rules found nothing`}>
           <DataTable

@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest';
+import type { MachineLoad } from '../model/documents/explain.js';
+import type { Row } from '../model/tables.js';
+import { testHome } from '../session/test-folder.js';
+import { machineLoad } from './machine-load.js';
+import { type Rows, sessionOf } from './test-session.js';
+
+const home = testHome();
+
+async function loadOf(rows: Rows, cores: number | null = 4): Promise<MachineLoad> {
+  const hardware: Record<string, number> = cores === null ? {} : { cpu_usable_cores: cores };
+  const session = await sessionOf(home, rows, { manifest: { hardware } });
+  const database = await session.connect();
+  try {
+    return await machineLoad(database, session.manifest);
+  } finally {
+    await database.close();
+  }
+}
+
+const sample = (scope: string, metric: string, value: number, execution_id = 'clean'): Row<'telemetry'> => ({
+  execution_id,
+  pid: 1,
+  t_ns: 0,
+  scope,
+  metric,
+  value,
+});
+
+/** Three timed repeats of each launch and one of warm-up, ms. */
+const launches = (medians: number[], point: string | null = null, spread = 3): Row<'iterations'>[] =>
+  medians.flatMap((median, launch) =>
+    [10 * median, median - 1, median, median + spread].map((ms, index) => ({
+      iteration: 4 * launch + index,
+      launch,
+      warmup: index === 0,
+      point,
+      pid: launch,
+      start_ns: 0,
+      end_ns: ms * 1e6,
+    })),
+  );
+
+const signsOf = ({ signs }: MachineLoad) => signs.map(({ id, value, reached }) => [id, value, reached]);
+
+test('without samples and launches nothing is known, and nothing is busy', async () => {
+  expect(await loadOf({})).toEqual({ busy: false, usable_cores: 4, signs: [] });
+  // A share of cores needs their number.
+  expect((await loadOf({ telemetry: [sample('other_processes', 'cores_busy', 3)] }, null)).busy).toBe(false);
+});
+
+test('other processes from a quarter of the cores on, of the clean execution where it was sampled', async () => {
+  const telemetry = [
+    sample('other_processes', 'cores_busy', 0.8),
+    sample('other_processes', 'cores_busy', 1.2),
+    sample('other_processes', 'cores_busy', 4, 'profiled'),
+  ];
+  expect(signsOf(await loadOf({ telemetry }))).toEqual([['other_processes', 1, true]]);
+  expect((await loadOf({ telemetry }, 5)).busy).toBe(false);
+});
+
+test('steal from 5 % on', async () => {
+  const stolen = (percent: number) => loadOf({ telemetry: [sample('host', 'steal_percent', percent)] });
+  expect(signsOf(await stolen(5))).toEqual([['steal', 5, true]]);
+  expect((await stolen(4.9)).busy).toBe(false);
+});
+
+test('medians of launches, the median over points; a median needs three repeats', async () => {
+  // (125 − 100) / 110 of the median launch.
+  const found = await loadOf({ iterations: launches([100, 110, 125]) });
+  expect(found.signs).toMatchObject([{ id: 'launch_spread', reached: true, threshold: 0.2 }]);
+  expect(found.signs[0]!.value).toBeCloseTo(25 / 110, 12);
+  // One slow repeat in each launch moves no median.
+  expect((await loadOf({ iterations: launches([100, 102, 104], null, 500) })).busy).toBe(false);
+  const points = [...launches([100, 101], 'b1'), ...launches([100, 200], 'b2'), ...launches([50, 51], 'b4')];
+  expect((await loadOf({ iterations: points })).busy).toBe(false);
+  const two = launches([100, 200]).filter(({ iteration }) => iteration! % 4 < 3);
+  expect((await loadOf({ iterations: two })).signs).toEqual([]);
+});

@@ -1,0 +1,25 @@
+import type { ExplainResult, StageWaterfall } from './documents/explain.js';
+
+/** Where no rule found anything: how many had something to judge by, and what is not claimed. */
+export function nothingFound({ rules, withheld }: Pick<ExplainResult, 'rules' | 'withheld'>): string {
+  const looked = rules.filter(({ outcome }) => outcome === 'fired' || outcome === 'not_fired').length;
+  if (looked > 0)
+    return `Nothing significant: ${looked} rule${looked === 1 ? '' : 's'} looked, none found anything to change.`;
+  return withheld.length > 0
+    ? 'Nothing is claimed: all that the rules found is withheld.'
+    : 'No rule could look at this session: it holds nothing that they judge by.';
+}
+
+/** Causes that are not claimed, each with its stage, and why; null where there are none. */
+export function withheldWords({ withheld }: Pick<ExplainResult, 'withheld'>): string | null {
+  const [first] = withheld;
+  if (!first) return null;
+  const names = withheld.map(
+    ({ title, stage }) => `${title.replaceAll('_', ' ')}${stage === null ? '' : ` (${stage})`}`,
+  );
+  return `Withheld: ${[...new Set(names)].join(', ')}: ${first.reason.text}.`;
+}
+
+/** Whether the bars are of the slowest rank, or of one that takes about as long and that the others wait for. */
+export const slowestFirst = ({ ranks }: Pick<StageWaterfall, 'ranks'>): boolean =>
+  ranks.every(({ measured_ms }) => measured_ms <= ranks[0]!.measured_ms);
