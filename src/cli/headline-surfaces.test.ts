@@ -6,7 +6,16 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { explainSession } from '../analyze/explain/explain.js';
 import { headlineOf } from '../analyze/explain/headline.js';
 import { gap, kernel, sessionOf as traceSessionOf, stage } from '../analyze/trace/test-hand.js';
-import { explainedBars, headlineTime } from '../model/headline-time.js';
+import { analyzeCaptures } from '../analyze/captures.js';
+import { compareSessions } from '../analyze/compare/compare.js';
+import { analyzeUtilization as utilizationOf } from '../analyze/utilization/utilization.js';
+import { verified } from '../analyze/verify/verify.js';
+import { whatIf } from '../analyze/what-if/what-if.js';
+import { storedAnswer } from '../ask/stored/stored-answer.js';
+import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model/headline-time.js';
+import { traceReport } from '../report/html/trace.js';
+import { compareSummary } from '../report/terminal/compare.js';
+import { traceSummary } from '../report/terminal/trace.js';
 import { explainReport } from '../report/html/explain/page.js';
 import { explainMarkdown } from '../report/markdown/explain.js';
 import { explainText } from '../report/terminal/explain.js';
@@ -86,17 +95,76 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
   let clean_ms: number;
   let busy_ms: number;
 
+  const pair = (name: string) => `test/fixtures/diagnosis/${name}.tgz`;
+  const plain = (text: string) => stripVTControlCharacters(text).replaceAll(/\u00a0|&nbsp;/g, ' ');
+
   beforeAll(async () => {
-    const { id } = await importSession('test/fixtures/diagnosis/launch_bound_decode-fault.tgz', home);
+    const { id } = await importSession(pair('launch_bound_decode-fault'), home);
     session = await openSession(id, home);
     explain = await explainSession(session);
     const database = await session.connect();
     const [row] = await database.query<{ clean_ms: number; busy_ms: number }>(
       `SELECT (SELECT avg(end_ns - start_ns) / 1e6 FROM stages WHERE execution_id = 'inferscope' AND kind = 'decode') AS clean_ms,
-         (SELECT sum(exclusive_ns) / 1e6 FROM kernels) / (SELECT count(*) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode') AS busy_ms`,
+         (SELECT sum(exclusive_ns) / 1e6 FROM (FROM (SELECT exclusive_ns FROM kernels) UNION ALL SELECT exclusive_ns FROM copies)) / (SELECT count(*) FROM stages WHERE execution_id = 'nsys' AND kind = 'decode') AS busy_ms`,
     );
     ({ clean_ms, busy_ms } = row!);
     await database.close();
+  });
+
+  test('one time on all surfaces', async () => {
+    const { trace } = await analyzeCaptures(session);
+    const other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
+    const compared = await compareSessions([session, other]);
+    const page = traceReport({ trace, counters: null, gemms: null, explain }, { clientScript: '' });
+    const { data: asked } = await whatIf(session, ['no-sync']);
+    const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
+    const { stages } = (await utilizationOf(session)).data;
+    const times = {
+      document: headlineTime(explain.data.stages[0]!).value,
+      bars: explainedBars(explain.data.stages[0]!.bars).ms,
+      phase: phaseTime(trace!.data.phases[0]!).ms,
+      compare: compared.data.stages[0]!.values[0]!.duration_ms.value,
+      what_if: asked.stages[0]!.before_ms.value,
+      verify: verdict.stages[0]!.before_ms.value,
+      utilization: stages[0]!.time_ms.value,
+    };
+    for (const [surface, ms] of Object.entries(times)) expect(ms, surface).toBeCloseTo(clean_ms, 6);
+    const answer = await storedAnswer(session, 'How long does a decode step take?');
+    const texts = {
+      sentence: [explain.data.sentences[0]!, /takes ([\d.]+) ms/],
+      list: [headlineOf(explain.data)!, /decode ([\d.]+) ms/],
+      summary: [traceSummary(trace!, { width: 120, reportPath: null }), /^ +decode +6 +([\d.]+) ms/m],
+      card: [page, /class="cards".*?decode.*?class="value">([\d.]+) ms/s],
+      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /of ([\d.]+) ms and is idle/],
+      compare: [compareSummary(compared, 80), /^ +decode +([\d.]+) ms/m],
+      analyze: [answer.answer, /takes ([\d.]+) ms/],
+    } satisfies Record<string, [string, RegExp]>;
+    for (const [surface, [text, time]] of Object.entries(texts))
+      expect(time.exec(plain(text))?.[1], `${surface}: ${plain(text)}`).toBe(clean_ms.toFixed(2));
+  });
+
+  test('one idle share on all surfaces', async () => {
+    const { trace } = await analyzeCaptures(session);
+    const [phase] = trace!.data.phases;
+    const idle = 1 - busy_ms / clean_ms;
+    expect(phase!.idle_share).toBeCloseTo(idle, 4);
+    expect(phase!.idle_by_cause.reduce((sum, { share }) => sum + share, 0)).toBeCloseTo(idle, 4);
+    const [stage] = explain.data.stages;
+    expect(idleIn(headlineTime(stage!).value!, busyMs(stage!)).share).toBeCloseTo(idle, 4);
+    const compared = await compareSessions([session, session]);
+    expect(compared.data.stages[0]!.values[0]!.idle_share).toBeCloseTo(idle, 4);
+    const percent = Math.round(100 * idle).toString();
+    const page = traceReport({ trace, counters: null, gemms: null, explain }, { clientScript: '' });
+    const answer = await storedAnswer(session, 'Is the GPU idle?');
+    const texts = {
+      finding: [explain.data.findings[0]!.title, /idles (\d+) %/],
+      trace: [trace!.data.headlines.find(({ id }) => id === 'idle')!.text, /idle for (\d+) %/],
+      card: [page, /class="cards".*?idle (\d+)(?:\.\d)? %/s],
+      compare: [compareSummary(compared, 80), /idle (\d+) % →/],
+      analyze: [answer.answer, /idle for (\d+) %/],
+    } satisfies Record<string, [string, RegExp]>;
+    for (const [surface, [text, share]] of Object.entries(texts))
+      expect(share.exec(plain(text))?.[1], `${surface}: ${plain(text)}`).toBe(percent);
   });
 
   test('findings have their shares, texts and what is left of the time without the profiler', () => {

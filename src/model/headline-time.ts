@@ -1,5 +1,6 @@
 import type { StageWaterfall } from './documents/explain.js';
-import type { Figure } from './figure.js';
+import type { TracePhase } from './documents/trace.js';
+import { type Figure, figure } from './figure.js';
 
 /** Of a stage or phase whose times with and without a profiler are known, or one of them. */
 type Timed = Pick<StageWaterfall, 'clean_ms' | 'measured_ms'>;
@@ -28,3 +29,36 @@ export function explainedBars<B extends { id: string; ms: number }>(
     ms: own.reduce((sum, { ms }) => sum + ms, 0),
   };
 }
+
+/** The time that leads of a phase of a timeline, ms, and whether it was taken under the profiler. */
+export function phaseTime({
+  clean_ms,
+  wall,
+}: {
+  clean_ms: Figure;
+  wall: Pick<TracePhase['wall'], 'mean_ns'>;
+}): {
+  ms: number;
+  profiled: boolean;
+} {
+  const measured_ms = figure(wall.mean_ns / 1e6, 'ms', 'windows of the timeline');
+  const time = headlineTime({ clean_ms, measured_ms });
+  return { ms: time.value ?? 0, profiled: time === measured_ms };
+}
+
+/**
+ * What of a time a device is idle, in the time's unit and as a share. It works as long with a profiler as without, so all
+ * that a profiler adds is idle time.
+ */
+export function idleIn(time: number, busy: number): { idle: number; share: number } {
+  const idle = Math.max(0, time - busy);
+  return { idle, share: time > 0 ? idle / time : 0 };
+}
+
+/** Bars of kernels. */
+export const isKernelBar = (id: string): boolean =>
+  /^(roofline|serial|(inefficiency|nonessential|kernels)\..*)$/.test(id);
+
+/** Kernels and copies of a mean instance, ms: what neither the host nor the profiler reaches. */
+export const busyMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
+  bars.reduce((sum, { id, ms }) => sum + (isKernelBar(id) || /^exposed_(comm|copy)/.test(id) ? ms : 0), 0);

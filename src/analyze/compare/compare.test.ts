@@ -101,8 +101,6 @@ async function side(
           instances: 8,
           duration_ms: figure(ms, 'ms', 'hand', { n: 8, ci95: [ms - half, ms + half] }),
           busy_ms: 1,
-          idle_ms: 1,
-          idle_share: 0.5,
           main_cause: 'host',
           kernels: 3,
           launches: 3,

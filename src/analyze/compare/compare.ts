@@ -2,6 +2,7 @@ import { document, type Document, type Issue } from '../../model/document.js';
 import type { Change, CompareResult, KernelChange, StageValue } from '../../model/documents/compare.js';
 import { compareVersion, kernelChanges } from '../../model/documents/compare.js';
 import { InferscopeError } from '../../model/errors.js';
+import { idleIn } from '../../model/headline-time.js';
 import { type Figure, mapFigure, missing } from '../../model/figure.js';
 import type { Session } from '../../session/open.js';
 import { attentionOf } from './attention.js';
@@ -104,14 +105,23 @@ function stageRows(sides: readonly Side[]): CompareResult['stages'] {
   });
 }
 
-/** Rates of the time that is compared. */
-function stageValue({ value, mfu_ms }: Side['stages'][number], duration: Figure): NonNullable<StageValue> {
+/** Rates, and idle time of a timeline, of the time that is compared. */
+function stageValue(
+  { value, mfu_ms, profiled_ms }: Side['stages'][number],
+  duration: Figure,
+): NonNullable<StageValue> {
   const { tokens, mfu, ...rest } = value;
+  const idle =
+    profiled_ms && rest.busy_ms !== null && duration.value !== null
+      ? idleIn(duration.value, rest.busy_ms)
+      : null;
   const unknown = missing('no_tokens', 'how many tokens the stage computes is not known');
   const rate = (unit: string, source: string, of: (ms: number) => number) =>
     tokens ? mapFigure(duration, unit, source, of) : unknown;
   return {
     ...rest,
+    idle_ms: idle?.idle ?? null,
+    idle_share: idle?.share ?? null,
     duration_ms: duration,
     tokens,
     tokens_per_s: rate('tok/s', 'tokens / time', (ms) => (1e3 * tokens!) / ms),

@@ -35,8 +35,6 @@ export async function profileSide(session: Session): Promise<Side> {
           instances: stage.instances,
           duration_ms: stage.duration_ms,
           busy_ms: stage.breakdown?.operators_ms ?? null,
-          idle_ms: null,
-          idle_share: null,
           main_cause: null,
           kernels: null,
           launches: null,

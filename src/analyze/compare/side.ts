@@ -21,7 +21,7 @@ export interface Side {
   source: string;
   stages: {
     phase: string;
-    value: Omit<NonNullable<StageValue>, 'tokens_per_s' | 'ms_per_token'>;
+    value: Omit<NonNullable<StageValue>, 'idle_ms' | 'idle_share' | 'tokens_per_s' | 'ms_per_token'>;
     /** The time that `mfu` is of, ms. */
     mfu_ms: number | null;
     /** Of a timeline: whether duration_ms is of an execution without a profiler, and the time under it in any case. */

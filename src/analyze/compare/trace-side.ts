@@ -1,3 +1,4 @@
+import { headlineTime, phaseTime } from '../../model/headline-time.js';
 import { figure, missing, type Figure } from '../../model/figure.js';
 import type { OpClass } from '../../model/classes.js';
 import type { TracePhase } from '../../model/documents/trace.js';
@@ -31,8 +32,12 @@ export async function traceSide(session: Session): Promise<Side> {
       source: `${attribution.tool}, execution ${attribution.execution_id}, rank ${focus.rank ?? '–'}, device ${focus.device ?? '–'}`,
       stages: found.map((phase) => ({
         phase: phase.kind,
-        ...stageValue(phase, utilization?.stages.filter(({ kind }) => kind === phase.kind) ?? []),
-        is_clean: phase.clean_ms.value !== null,
+        ...stageValue(
+          phase,
+          scope.source.gpu_used,
+          utilization?.stages.filter(({ kind }) => kind === phase.kind) ?? [],
+        ),
+        is_clean: !phaseTime(phase).profiled,
         profiled_ms: profiledTime(phase),
         batch_sizes: phase.by_batch.map(({ batch_size }) => batch_size),
       })),
@@ -60,15 +65,14 @@ function profiledTime(phase: TracePhase): Figure {
 /** @param sized of its kind, one for each batch size */
 function stageValue(
   phase: TracePhase,
+  gpuUsed: boolean,
   sized: readonly UtilizationStage[],
 ): Pick<Side['stages'][number], 'value' | 'mfu_ms'> {
   const only = sized.length === 1 ? sized[0]! : null;
   const value = {
     instances: phase.instances,
-    duration_ms: phase.clean_ms.value === null ? profiledTime(phase) : phase.clean_ms,
-    busy_ms: phase.busy_ns / 1e6,
-    idle_ms: phase.idle_ns / 1e6,
-    idle_share: phase.idle_share,
+    duration_ms: headlineTime({ clean_ms: phase.clean_ms, measured_ms: profiledTime(phase) }),
+    busy_ms: gpuUsed ? phase.busy_ns / 1e6 : null,
     main_cause: phase.main_cause,
     kernels: phase.kernels,
     launches: phase.launches,

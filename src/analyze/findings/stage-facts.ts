@@ -1,6 +1,6 @@
 import type { PhaseKind } from '../../model/documents/trace.js';
 import type { SessionDatabase } from '../../session/query.js';
-import { withoutProfiler } from '../waterfall/split.js';
+import { withoutProfiler } from '../without-profiler.js';
 import { longestGlueNs, makeFindingTables } from './finding-tables.js';
 import type { FindingContext } from './rule.js';
 import { withHeadlineTime } from './stage-times.js';
@@ -112,7 +112,7 @@ type HostParts = Pick<
 function withoutAdded<F extends HostParts>(facts: F, added_ms: number): F {
   const parts = withoutProfiler(
     [
-      { id: 'host.all', ms: facts.host_ms },
+      { id: 'host', ms: facts.host_ms },
       { id: 'launch_overhead', ms: facts.launch_overhead_ms },
       { id: 'launch_latency', ms: facts.launch_latency_ms },
       { id: 'synchronization', ms: facts.synchronization_ms },

@@ -1,5 +1,6 @@
 import type { OpClass } from '../../model/classes.js';
 import type { Fusion, Launch } from '../../model/documents/predict.js';
+import { headlineTime } from '../../model/headline-time.js';
 import { type Figure, missing } from '../../model/figure.js';
 import type { Workload } from '../../model/manifest.js';
 import { InferscopeError } from '../../model/errors.js';
@@ -145,7 +146,6 @@ async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredSta
   const { data } = trace;
   return data.phases.flatMap(({ kind, ...phase }) => {
     if (kind !== 'prefill' && kind !== 'decode') return [];
-    const clean = phase.clean_ms;
     const mean: Figure = {
       value: phase.wall.mean_ns / 1e6,
       unit: 'ms',
@@ -165,7 +165,7 @@ async function ofTrace(session: Session, typed: TypedShape): Promise<MeasuredSta
         outputLen,
         launch: graphs > 0 ? ('graph' as const) : style.launch,
         fusion: style.fusion,
-        ms: clean.value === null ? mean : clean,
+        ms: headlineTime({ clean_ms: phase.clean_ms, measured_ms: mean }),
         busyMs: data.source.gpu_used ? phase.busy_ns / 1e6 : null,
         classesMs: classes
           ? Object.fromEntries(classes.rows.map((row) => [row.class, row.per_instance_ns / 1e6]))

@@ -1,7 +1,10 @@
 import type { PhaseKind, TracePhase } from '../../model/documents/trace.js';
+import { idleIn, phaseTime } from '../../model/headline-time.js';
+import { cleanTimeOf } from './clean-time.js';
 import { makeKnownSizes } from './known-sizes.js';
 import type { TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
+import type { PhaseClock } from './windows.js';
 
 type Batch = TracePhase['by_batch'][number];
 
@@ -9,7 +12,10 @@ type Batch = TracePhase['by_batch'][number];
  * Windows of each phase by batch size, where a capture holds several: a mean over batch 1 and batch 8 is nobody's.
  * Empty for phases of one size. Needs the table `window_split`.
  */
-export async function batches(scope: TraceScope): Promise<Map<PhaseKind, Batch[]>> {
+export async function batches(
+  scope: TraceScope,
+  clocks: readonly PhaseClock[],
+): Promise<Map<PhaseKind, Batch[]>> {
   await makeKnownSizes(scope);
   const rows = await scope.database.query<Record<string, number> & { kind: PhaseKind }>(
     `SELECT w.kind, k.batch_size, ${spreadColumns('wall_ns')}, avg(idle) AS idle, avg(w.kernels) AS kernels, avg(w.launches) AS launches
@@ -19,13 +25,18 @@ export async function batches(scope: TraceScope): Promise<Map<PhaseKind, Batch[]
   const found = new Map<PhaseKind, Batch[]>();
   for (const row of rows) {
     const wall = spreadOf(row)!;
-    const idle = row['idle'] ?? 0;
+    const batch_size = row['batch_size']!;
+    const clock = clocks.find(({ kind }) => kind === row.kind)?.clock ?? 'host';
+    const clean_ms = await cleanTimeOf(scope, { kind: row.kind, clock }, batch_size);
+    const busy_ns = wall.mean_ns - (row['idle'] ?? 0);
+    const idle = idleIn(1e6 * phaseTime({ clean_ms, wall }).ms, busy_ns);
     const batch: Batch = {
-      batch_size: row['batch_size']!,
+      batch_size,
       wall,
-      busy_ns: wall.mean_ns - idle,
-      idle_ns: idle,
-      idle_share: wall.mean_ns > 0 ? idle / wall.mean_ns : 0,
+      clean_ms,
+      busy_ns,
+      idle_ns: idle.idle,
+      idle_share: idle.share,
       kernels: row['kernels'] ?? 0,
       launches: row['launches'] ?? 0,
     };

@@ -1,4 +1,5 @@
 import type { Headline, TracePhase, TraceResult } from '../../model/documents/trace.js';
+import { phaseTime } from '../../model/headline-time.js';
 import { formatNs, formatRate, formatShare } from './words.js';
 
 type Parts = Pick<
@@ -77,7 +78,7 @@ export function headlines(parts: Parts): Headline[] {
 function cpuLines({ phases }: Parts): Headline[] {
   const text = 'No GPU was used: nothing ran on a device in this capture.';
   const passes = phases.filter(({ kind }) => ['prefill', 'decode', 'mixed'].includes(kind));
-  const times = passes.map(({ kind, wall }) => `${named(kind)} takes ${formatNs(wall.mean_ns)}`);
+  const times = passes.map((phase) => `${named(phase.kind)} takes ${timeWords(phase)}`);
   return [
     line('no_gpu', null, text),
     ...(times.length > 0 ? [line('cpu_phases', null, `${capital(listed(times))}.`)] : []),
@@ -94,9 +95,9 @@ function line(id: string, phase: Headline['phase'], text: string, atStakeNs: num
 function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
   const { kind, wall, idle_ns, idle_share, idle_by_cause, busy_ns } = phase;
   // A slow first instance pulls the mean: the reader must see that it is not the usual one.
-  const skewed = Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
+  const skewed = phaseTime(phase).profiled && Math.abs(wall.median_ns - wall.mean_ns) > 0.15 * wall.mean_ns;
   const skew = skewed ? ` (median ${formatNs(wall.median_ns)})` : '';
-  const how = `the GPU works ${formatNs(busy_ns)} of ${formatNs(wall.mean_ns)}${skew} and is idle for ${formatShare(idle_share)}`;
+  const how = `the GPU works ${formatNs(busy_ns)} of ${timeWords(phase)}${skew} and is idle for ${formatShare(idle_share)}`;
   const text = isLaunchBound(phase)
     ? `${capital(named(kind))} is launch-bound: ${how}, waiting for the host to launch the next kernel.`
     : `${capital(how)} of ${named(kind)}.`;
@@ -109,16 +110,22 @@ function idleLines(phase: TracePhase, { idle }: Parts): Headline[] {
         `${formatShare(ns / idle_ns)} ${index === 0 ? 'passes ' : ''}${causeWords[id] ?? id}${callOf(idle, kind, id)}`,
     );
   const causes = `Of its ${formatNs(idle_ns)} idle, ${listed(parts)}.`;
-  return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...cleanLine(phase)];
+  return [line('idle', kind, text, idle_ns), line('idle_causes', kind, causes), ...profilerLine(phase)];
 }
 
-/** What the profiler added is idle time, not work: the device computes as long with and without it. */
-function cleanLine({ kind, clean_ms, wall, busy_ns }: TracePhase): Headline[] {
-  const clean = clean_ms.value === null ? null : 1e6 * clean_ms.value;
-  if (clean === null || clean > 0.95 * wall.mean_ns) return [];
-  const idle = Math.max(0, 1 - busy_ns / clean);
-  const text = `Without the profiler ${named(kind)} takes ${formatNs(clean)}; of that the GPU is idle for ${formatShare(idle)}, given the same ${formatNs(busy_ns)} of work.`;
+/** What the profiler added is in none of the other sentences. */
+function profilerLine(phase: TracePhase): Headline[] {
+  const { kind, wall } = phase;
+  const ns = 1e6 * phaseTime(phase).ms;
+  if (ns > 0.95 * wall.mean_ns) return [];
+  const text = `Under the profiler ${named(kind)} takes ${formatNs(wall.mean_ns)}: it adds ${formatNs(wall.mean_ns - ns)}, in which the GPU is idle.`;
   return [line('profiler_overhead', kind, text)];
+}
+
+/** "5.88 ms", "9.03 ms under the profiler". */
+function timeWords(phase: TracePhase): string {
+  const { ms, profiled } = phaseTime(phase);
+  return `${formatNs(1e6 * ms)}${profiled ? ' under the profiler' : ''}`;
 }
 
 /** " (cudaGraphLaunch)": the call behind the largest wait of this cause, where it is not the plain launch. */
@@ -147,7 +154,7 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
       : perLayer < 1
         ? ` (${launches.layers.value} layers)`
         : `: ${formatRate(perLayer)} launches for each of ${launches.layers.value} layers`;
-  const every = phase.wall.mean_ns / phase.launches;
+  const every = (1e6 * phaseTime(phase).ms) / phase.launches;
   const pace = isLaunchBound(phase)
     ? `${layers ? ',' : ':'} one every ${formatNs(every)}, while a kernel takes ${formatNs(phase.kernel_ns / phase.kernels)}`
     : '';
@@ -159,8 +166,8 @@ function launchLine(phase: TracePhase, { launches }: Parts): Headline[] {
 function batchLine({ kind, by_batch: sizes }: TracePhase): Headline[] {
   if (sizes.length < 2) return [];
   const each = sizes.map(
-    ({ batch_size, wall, idle_share }) =>
-      `batch ${batch_size} ${formatNs(wall.mean_ns)} (${formatShare(idle_share)} idle)`,
+    ({ batch_size, idle_share, ...size }) =>
+      `batch ${batch_size} ${formatNs(1e6 * phaseTime(size).ms)} (${formatShare(idle_share)} idle)`,
   );
   const text = `These are means over ${sizes.length} batch sizes of ${named(kind)}: ${listed(each)}.`;
   return [line('batch_sizes', kind, text)];

@@ -1,9 +1,9 @@
-import { missing, type Figure } from '../../model/figure.js';
+import { idleIn, phaseTime } from '../../model/headline-time.js';
 import type { PhaseInstance, PhaseKind, TracePhase } from '../../model/documents/trace.js';
-import { meanOverLaunches } from '../statistics.js';
-import { recordedSteps } from '../utilization/steps.js';
+import { withoutProfiler } from '../without-profiler.js';
 import { activitiesInside } from './activities-inside.js';
 import { batches } from './batches.js';
+import { cleanTimeOf } from './clean-time.js';
 import { literal, placeKey, scopeKey, type TraceScope } from './scope.js';
 import { spreadColumns, spreadOf } from './spread.js';
 import { createFrom } from './stepped-query.js';
@@ -44,9 +44,9 @@ export const phaseOrder: readonly PhaseKind[] = [
 ];
 
 /**
- * Wall time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time
- * before the first and after the last activity of the capture is the host's. busy = wall − idle.
- * Needs the table `windows`; leaves the table `window_split` with one row a window.
+ * Time of every phase, and what the device did in it. Gaps are clipped at the window's edges part by part; time before the
+ * first and after the last activity of the capture is the host's. busy = wall − idle; what the profiler added is idle
+ * time, and where a clean execution shows it, it is taken out of the causes as out of the bars of a waterfall. Needs the table `windows`; leaves the table `window_split` with one row a window.
  */
 export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<TracePhase[]> {
   const { database } = scope;
@@ -56,25 +56,31 @@ export async function phases(scope: TraceScope, clocks: PhaseClock[]): Promise<T
     `SELECT kind, ${spreadColumns('wall_ns')}, ${['idle', 'comm', 'copy', 'kernels', 'copies', 'launches', 'kernel_time', ...causeIds.map(columnOf)].map(mean).join(', ')}
      FROM window_split GROUP BY kind`,
   );
-  const bySize = await batches(scope);
+  const bySize = await batches(scope, clocks);
   const results: TracePhase[] = [];
   for (const row of found.toSorted((a, b) => phaseOrder.indexOf(a.kind) - phaseOrder.indexOf(b.kind))) {
     const { kind } = row;
     const wall = spreadOf(row)!;
-    const causes = causeIds
-      .map((id) => ({ id, ns: row[columnOf(id)] ?? 0 }))
-      .map(({ id, ns }) => ({ id, ns, share: wall.mean_ns > 0 ? ns / wall.mean_ns : 0 }))
-      .filter(({ ns }) => ns > 0)
+    const { clock = 'host', why = '' } = clocks.find((one) => one.kind === kind) ?? {};
+    const clean_ms = await cleanTimeOf(scope, { kind, clock });
+    const timeNs = 1e6 * phaseTime({ clean_ms, wall }).ms;
+    const device = split(wall.mean_ns, row);
+    const idle = idleIn(timeNs, device.busy_ns);
+    const parts = causeIds.map((id) => ({ id, ms: (row[columnOf(id)] ?? 0) / 1e6 }));
+    const causes = withoutProfiler(parts, (wall.mean_ns - timeNs) / 1e6)
+      .map(({ id, ms }) => ({ id, ns: 1e6 * ms, share: timeNs > 0 ? (1e6 * ms) / timeNs : 0 }))
+      .filter(({ id, ns }) => ns > 0 && id !== 'profiler_overhead')
       .toSorted((a, b) => b.ns - a.ns);
-    const clock = clocks.find((one) => one.kind === kind);
     results.push({
       kind,
       instances: wall.count,
       wall,
-      clock: clock?.clock ?? 'host',
-      clock_why: clock?.why ?? '',
-      clean_ms: await cleanTime(scope, kind),
-      ...split(wall.mean_ns, row),
+      clock,
+      clock_why: why,
+      clean_ms,
+      ...device,
+      idle_ns: idle.idle,
+      idle_share: idle.share,
       idle_by_cause: causes,
       main_cause: causes[0]?.id ?? null,
       kernels: row['kernels'] ?? 0,
@@ -95,7 +101,7 @@ function withoutGpu(phase: TracePhase): TracePhase {
   return {
     ...phase,
     ...none,
-    idle_ns: phase.wall.mean_ns,
+    idle_ns: 1e6 * phaseTime(phase).ms,
     idle_share: 1,
     idle_by_cause: [],
     main_cause: null,
@@ -278,15 +284,4 @@ async function instanceRows({ database }: TraceScope, kind: PhaseKind): Promise<
     kernels: row['kernels'] ?? 0,
     copies: row['copies'] ?? 0,
   }));
-}
-
-/** Mean window of the same kind in the execution without a profiler; a mean over process launches where known. */
-export async function cleanTime({ database, source }: TraceScope, kind: PhaseKind): Promise<Figure> {
-  if (!source.timing) return missing('no_clean_execution', 'the session has no execution without a profiler');
-  const { execution_id } = source.timing;
-  const steps = await recordedSteps(database, execution_id, { rank: source.focus.rank });
-  const rows = steps.filter((step) => step.kind === kind);
-  if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
-  const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
-  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${execution_id}`);
 }

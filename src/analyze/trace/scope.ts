@@ -132,7 +132,7 @@ async function chooseSource(
   const timing = timed && timed.execution_id !== chosen.execution_id ? timed : null;
   why.push(
     timing
-      ? `Wall times of the clean execution (${timing.execution_id}) stand beside those under the profiler.`
+      ? `Stages that the clean execution (${timing.execution_id}) timed have its times, the others hold what the profiler added.`
       : 'No clean execution with stages is in the session: times hold what the profiler added.',
   );
   const purposeOf = (id: string) =>

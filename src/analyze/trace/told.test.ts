@@ -57,7 +57,7 @@ describe('what the reader is told', () => {
     const { headlines } = (await analyzeTrace(await sessionOf(eager(2, () => ({}))))).data;
     const textOf = (id: string) => headlines.find((one) => one.id === id)?.text;
     expect(textOf('idle')).toBe(
-      'A decode step is launch-bound: the GPU works 0.200 ms of 1.00 ms and is idle for 80 %, waiting for the host to launch the next kernel.',
+      'A decode step is launch-bound: the GPU works 0.200 ms of 1.00 ms under the profiler and is idle for 80 %, waiting for the host to launch the next kernel.',
     );
     expect(textOf('idle_causes')).toMatch(
       /75 % passes before the host begins the next launch .* and 25 % inside launch calls\.$/,

@@ -1,8 +1,8 @@
 import type { StageWaterfall, VerifyResult } from '../../model/documents/explain.js';
+import { busyMs, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { figure, type Figure, mapFigure } from '../../model/figure.js';
 import { msText } from '../explain/words.js';
 import { halfWidth } from '../half-width.js';
-import { isKernelBar } from '../what-if/stage-state.js';
 
 export type StageVerdict = VerifyResult['stages'][number];
 
@@ -50,14 +50,6 @@ export function stagePairs(
   });
 }
 
-/** Time of kernels and copies: what the host's noise does not reach. */
-export const gpuMs = ({ bars }: Pick<StageWaterfall, 'bars'>): number =>
-  bars.reduce(
-    (sum, { id, ms }) =>
-      sum + (isKernelBar(id) || id === 'exposed_comm' || id.startsWith('exposed_copy') ? ms : 0),
-    0,
-  );
-
 function verdictOf(
   before: StageWaterfall,
   after: StageWaterfall,
@@ -99,7 +91,7 @@ function verdictOf(
     share === null
       ? `${which} there is only one instance, so that its spread is not known`
       : `its mean ${which} is known to ± ${percent(share)} only`;
-  const gpu = [gpuMs(before), gpuMs(after) * scale];
+  const gpu = [busyMs(before), busyMs(after) * scale];
   // Kernels of a GPU are timed apart from the host; operators of a CPU and bars of other sources share its noise.
   if (before.source !== 'trace' || after.source !== 'trace' || gpu[0]! <= 0 || gpu[1]! <= 0)
     return onWall(`${why}: a difference may be noise`);
@@ -116,14 +108,14 @@ function verdictOf(
 const percent = (share: number): string =>
   100 * share < 1 ? `${Number((100 * share).toPrecision(1))} %` : `${Math.round(100 * share)} %`;
 
-/** The same statistic on both sides: without a profiler where both have that, else the median, else the mean. */
+/** The same statistic on both sides: the headline time where both or neither have a profiler in it, else times under it. */
 function wallTimes(
   before: StageWaterfall,
   after: StageWaterfall,
 ): { before: Figure; after: Figure; of: string } | null {
-  if (before.clean_ms.value !== null && after.clean_ms.value !== null)
-    return { before: before.clean_ms, after: after.clean_ms, of: 'means without a profiler' };
   if (before.measured_ms.value === null || after.measured_ms.value === null) return null;
+  if (!isProfiled(before) && !isProfiled(after))
+    return { before: headlineTime(before), after: headlineTime(after), of: 'means without a profiler' };
   if (before.median_ms !== null && after.median_ms !== null)
     return { before: median(before), after: median(after), of: 'medians under the profiler' };
   return { before: before.measured_ms, after: after.measured_ms, of: 'means under the profiler' };

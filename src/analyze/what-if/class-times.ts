@@ -1,14 +1,8 @@
+import { isKernelBar } from '../../model/headline-time.js';
 import { missing, type MissingFigure } from '../../model/figure.js';
 import { type Necessary, necessaryOf } from '../waterfall/necessary.js';
 import { withHostLimit } from './host-limit.js';
-import {
-  classOfBar,
-  type Effect,
-  isKernelBar,
-  type StageNeeds,
-  type StageState,
-  sumOf,
-} from './stage-state.js';
+import { classOfBar, type Effect, type StageNeeds, type StageState, sumOf } from './stage-state.js';
 
 /**
  * What a kernel takes whatever it moves: first loads, dependencies, last stores, on a few multiprocessors where there is

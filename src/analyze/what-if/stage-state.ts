@@ -73,9 +73,6 @@ export const isIdleBar = (id: string): boolean =>
 export const idleMsOf = ({ bars, idleBars }: Pick<StageState, 'bars' | 'idleBars'>): number =>
   [...bars].reduce((sum, [id, ms]) => sum + (idleBars.has(id) ? Math.max(0, ms) : 0), 0);
 
-export const isKernelBar = (id: string): boolean =>
-  /^(roofline|serial|(inefficiency|nonessential|kernels)\..*)$/.test(id);
-
 export const classOfBar = (id: string): string | null =>
   /^(?:inefficiency|nonessential|kernels)\.(.*)$/.exec(id)?.[1] ?? null;
 

@@ -1,5 +1,6 @@
 import { leadOrder } from '../../analyze/explain/sentences.js';
 import type { UtilizationStage } from '../../model/documents/utilization.js';
+import { headlineTime } from '../../model/headline-time.js';
 import { type Figure } from '../../model/figure.js';
 import { busyTime, withoutGpu } from './answer-idle.js';
 import { boundKernels } from './answer-kernels.js';
@@ -88,8 +89,8 @@ export async function gpuUtilized(facts: StoredFacts): Promise<TopicAnswer> {
 /** How near the roofline each stage is. */
 function rooflineShares(facts: StoredFacts): StoredPart[] {
   return stagesAsked(facts).flatMap((stage) => {
-    const { measured_ms: measured, clean_ms: clean, roofline_ms: roofline, roofs } = stage;
-    const time = clean.value ?? measured.value;
+    const { roofline_ms: roofline, roofs } = stage;
+    const time = headlineTime(stage).value;
     if (time === null || roofline.value === null) return [];
     return [
       partFrom(

@@ -1,5 +1,5 @@
 import type { Diagnosis } from '../../model/documents/profile.js';
-import { idleShare } from './answer-idle.js';
+import { idleOf } from './answer-idle.js';
 import {
   cannot,
   capture,
@@ -48,9 +48,7 @@ function ofTimeline(facts: StoredFacts): StoredPart[] {
   return stagesAsked(facts)
     .filter(({ source, measured_ms: time }) => source === 'trace' && time.value)
     .map((stage) => {
-      const { measured, idle, added } = idleShare(stage);
-      const clean = measured - added;
-      const busy = clean - idle;
+      const { time, busy, idle } = idleOf(stage);
       const [most, least] =
         idle > busy
           ? ([
@@ -63,7 +61,7 @@ function ofTimeline(facts: StoredFacts): StoredPart[] {
             ] as const);
       return partFrom(
         'waterfall',
-        `${most[0]} most of ${instanceOf(stage)}: ${percentOf(most[1] / clean)} (${msOf(most[1])} of ${msOf(clean)}), ${least[0]} ${percentOf(least[1] / clean)}.`,
+        `${most[0]} most of ${instanceOf(stage)}: ${percentOf(most[1] / time)} (${msOf(most[1])} of ${msOf(time)}), ${least[0]} ${percentOf(least[1] / time)}.`,
         stage.bars.length,
       );
     });

@@ -1,4 +1,5 @@
 import type { StageWaterfall } from '../../model/documents/explain.js';
+import { busyMs, headlineTime, idleIn, isProfiled } from '../../model/headline-time.js';
 import { barsTold, stageTold } from './finding-parts.js';
 import {
   cannot,
@@ -31,7 +32,7 @@ export function idleTime(facts: StoredFacts): TopicAnswer {
       )
     );
   }
-  const direct = own.map((stage) => idleOf(stage, facts.question.isYesNo));
+  const direct = own.map((stage) => idlePart(stage, facts.question.isYesNo));
   return told(direct[0]!, [
     ...direct.slice(1),
     ...own.slice(0, 2).flatMap((stage) => barsTold(stage, idleBars)),
@@ -49,41 +50,30 @@ export function busyTime(facts: StoredFacts): StoredPart[] | null {
   const own = stagesAsked(facts).filter(({ source, measured_ms: time }) => source === 'trace' && time.value);
   if (own.length === 0) return null;
   return own.map((stage) => {
-    const { measured, idle, added } = idleShare(stage);
-    const busy = measured - idle - added;
-    const share = busy / measured;
+    const { time, busy } = idleOf(stage);
+    const share = busy / time;
     const word = facts.question.isYesNo ? (share >= 0.95 ? 'Yes: ' : 'No: ') : '';
     return partFrom(
       'waterfall',
-      `${word}the GPU is busy for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(busy)} of ${msOf(measured)}${added > 0.02 * measured && measured > added ? `; without the profiler ${percentOf(busy / (measured - added))} of ${msOf(measured - added)}` : ''}).`,
+      `${word}the GPU is busy for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(busy)} of ${msOf(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
       stage.bars.length,
     );
   });
 }
 
-export function idleShare(stage: StageWaterfall): { measured: number; idle: number; added: number } {
-  const sum = (pick: (id: string) => boolean) =>
-    stage.bars.reduce((total, { id, ms }) => total + (pick(id) ? Math.max(0, ms) : 0), 0);
-  return {
-    measured: stage.measured_ms.value ?? 0,
-    idle: sum((id) => idleBars.some((one) => id.startsWith(one))),
-    added: sum((id) => id === 'profiler_overhead'),
-  };
+/** Idle and busy time of the stage's headline time. */
+export function idleOf(stage: StageWaterfall): { time: number; busy: number; idle: number; share: number } {
+  const time = headlineTime(stage).value ?? 0;
+  const { idle, share } = idleIn(time, busyMs(stage));
+  return { time, busy: time - idle, idle, share };
 }
 
-function idleOf(stage: StageWaterfall, isYesNo: boolean): StoredPart {
-  const { measured, idle, added } = idleShare(stage);
-  const under = idle + added;
-  const share = measured > 0 ? under / measured : 0;
+function idlePart(stage: StageWaterfall, isYesNo: boolean): StoredPart {
+  const { time, idle, share } = idleOf(stage);
   const word = !isYesNo ? '' : share >= 0.1 ? 'Yes: ' : share >= 0.02 ? 'A little: ' : 'No: ';
-  const clean = measured - added;
-  const without =
-    added > 0.02 * measured && clean > 0
-      ? `; without the profiler ${percentOf(idle / clean)} of ${msOf(clean)}`
-      : '';
   return partFrom(
     'waterfall',
-    `${word}the GPU is idle for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(under)} of ${msOf(measured)}${without}).`,
+    `${word}the GPU is idle for ${percentOf(share)} of ${instanceOf(stage)} (${msOf(idle)} of ${msOf(time)}${isProfiled(stage) ? ' under the profiler' : ''}).`,
     stage.bars.length,
   );
 }

@@ -1,5 +1,6 @@
 import type { KernelCounters } from '../../model/documents/counters.js';
 import type { OpClass } from '../../model/classes.js';
+import { phaseTime } from '../../model/headline-time.js';
 import { bareKernelName } from '../../model/kernel-name.js';
 import { ofOneCapture } from './answer-idle.js';
 import { ruleAnswer, type RuleTopic } from './answer-rules.js';
@@ -98,7 +99,7 @@ export async function shareOfClass(facts: StoredFacts): Promise<TopicAnswer | nu
     const classes = trace.data.classes.find(({ kind }) => kind === stage.kind);
     const phase = trace.data.phases.find(({ kind }) => kind === stage.kind);
     if (!classes || !phase) return [];
-    const wall = phase.wall.mean_ns;
+    const wall = 1e6 * phaseTime(phase).ms;
     return names.map((name) => {
       const row = classes.rows.find((one) => one.class === name);
       if (!row) return partFrom('trace', `No kernel of class ${name} runs in ${instanceOf(stage)}.`, 0);

@@ -1,5 +1,5 @@
 import { nothingFound, withheldWords } from '../../model/explain-words.js';
-import { headlineTime } from '../../model/headline-time.js';
+import { headlineTime, isProfiled } from '../../model/headline-time.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import { changeOf, changesFound, findingTold, stageTold } from './finding-parts.js';
 import {
@@ -106,7 +106,7 @@ export function tokensPerSecond(facts: StoredFacts): TopicAnswer {
     const sequences = Number(/^b(\d+)-/.exec(stage.point ?? '')?.[1] ?? batch ?? 0);
     if (of.value === null || sequences === 0) return [];
     const rate = (sequences * 1000) / of.value;
-    const profiled = of === stage.measured_ms && stage.source === 'trace' ? ' under the profiler' : '';
+    const profiled = isProfiled(stage) ? ' under the profiler' : '';
     return [
       partFrom(
         'waterfall',

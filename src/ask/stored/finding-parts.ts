@@ -1,4 +1,4 @@
-import { explainedBars } from '../../model/headline-time.js';
+import { explainedBars, headlineTime, isProfiled } from '../../model/headline-time.js';
 import { expectedWords } from '../../analyze/explain/sentences.js';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { instanceOf, type StoredFacts, type StoredPart } from './stored-facts.js';
@@ -84,18 +84,19 @@ export function silentRule({ explained, question }: StoredFacts): ExplainResult[
 
 /** The time of a stage, its limit, and its three largest bars beyond the roofline. */
 export function stageTold(stage: StageWaterfall): StoredPart {
-  const { measured_ms: measured, clean_ms: clean, roofline_ms: roofline, instances, bars } = stage;
+  const { measured_ms: measured, roofline_ms: roofline, instances } = stage;
+  const { bars, profiler } = explainedBars(stage.bars);
+  const time = headlineTime(stage);
   const largest = bars
-    .filter(({ id, ms }) => id !== 'roofline' && id !== 'profiler_overhead' && ms > 0)
+    .filter(({ id, ms }) => id !== 'roofline' && ms > 0)
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, 3);
-  const profiled = clean.value !== null && clean.value !== measured.value;
   const parts = [
-    measured.value === null
+    time.value === null
       ? 'was not measured'
-      : profiled
-        ? `takes ${msOf(clean.value!)} (${msOf(measured.value)} under the profiler, n = ${instances})`
-        : `takes ${msOf(measured.value)} (n = ${instances})`,
+      : profiler && measured.value !== null
+        ? `takes ${msOf(time.value)} (${msOf(measured.value)} under the profiler, n = ${instances})`
+        : `takes ${msOf(time.value)}${isProfiled(stage) ? ' under the profiler' : ''} (n = ${instances})`,
     roofline.value === null
       ? `what the hardware allows is not known: ${withoutEnd(roofline.reason.text)}`
       : `the roofline allows ${msOf(roofline.value)}`,

@@ -39,8 +39,11 @@ test.each([
     'How much is copied to the host?',
     /^4 copies between host and device move 32 bytes in 0\.40 ms[^]*DtoH \(pageable\): 4 copies/,
   ],
-  ['Why is the GPU idle?', /^The GPU is idle for 60 % of a decode step \(0\.60 ms of 1\.00 ms\)/],
-  ['How long does a decode step take?', /^A decode step takes 1\.00 ms \(n = 4\)/],
+  [
+    'Why is the GPU idle?',
+    /^The GPU is idle for 60 % of a decode step \(0\.60 ms of 1\.00 ms under the profiler\)/,
+  ],
+  ['How long does a decode step take?', /^A decode step takes 1\.00 ms under the profiler \(n = 4\)/],
   ['Where does the time of ampere_gemm_128x64 go?', /gemm_128x64|A decode step takes 1\.00 ms/],
 ])('%s', async (question, expected) => {
   const found = await storedAnswer(session, question);

@@ -36,7 +36,7 @@ export function briefStage(stage: StageWaterfall, withSql = false) {
 export const waterfallTool = askTool({
   name: 'waterfall',
   description:
-    'Where the time of a mean prefill or decode step goes, from the roofline to the measurement: bars in ms that add up to measured_ms. With a stage also the SQL behind every bar.',
+    'Where the time of a mean prefill or decode step goes, from the roofline to the measurement: bars in ms; all but profiler_overhead add up to clean_ms where it is known, else to measured_ms, and share is of that sum. With a stage also the SQL behind every bar.',
   input: z.object({
     ...sessionInput,
     stage: z

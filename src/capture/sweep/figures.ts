@@ -7,6 +7,7 @@ import type { ProfileResult } from '../../model/documents/profile.js';
 import type { Distribution, Load, ServingResult } from '../../model/documents/serving.js';
 import type { SweepRun } from '../../model/documents/sweep.js';
 import type { TraceResult } from '../../model/documents/trace.js';
+import { phaseTime } from '../../model/headline-time.js';
 import type { Figure } from '../../model/figure.js';
 
 type Figures = SweepRun['figures'];
@@ -106,9 +107,9 @@ const readers: Record<string, Reader> = {
       values: values({ predicted_ms: stage.predicted_ms, roofline_ms: stage.roofline_ms }),
     })),
   trace: ({ phases }: TraceResult) =>
-    phases.map(({ kind, wall, idle_share, kernels, launches }) => ({
+    phases.map(({ kind, wall, clean_ms, idle_share, kernels, launches }) => ({
       label: kind,
-      values: { wall_ms: wall.mean_ns / 1e6, idle_share, kernels, launches },
+      values: { wall_ms: phaseTime({ clean_ms, wall }).ms, idle_share, kernels, launches },
     })),
 };
 

@@ -5,7 +5,7 @@ import { spreadSchema } from './trace-spread.js';
 
 const count = z.number().int();
 
-/** Time of a mean instance, ns. busy + idle = wall; the parts of idle sum to it. */
+/** What a device did in an instance, ns. busy + idle is the time of `clean_ms` where there is one, else `wall`. */
 const splitFields = {
   busy_ns: z.number(),
   /** Kernels other than communication. */
@@ -13,7 +13,7 @@ const splitFields = {
   exposed_comm_ns: z.number(),
   exposed_copy_ns: z.number(),
   idle_ns: z.number(),
-  /** Of the wall time, 0 to 1. */
+  /** Of busy + idle, 0 to 1. */
   idle_share: z.number(),
 };
 
@@ -24,7 +24,7 @@ export const causeSchema = z.object({
    */
   id: z.string(),
   ns: z.number(),
-  /** Of the wall time. */
+  /** Of the time that idle_share is of. */
   share: z.number(),
 });
 
@@ -40,7 +40,7 @@ export const phaseInstanceSchema = z.object({
   copies: count,
 });
 
-/** All instances of one kind in the focus; figures are of a mean instance. */
+/** All instances of one kind in the focus; figures are of a mean instance, what the profiler added is in none of its idle time. */
 export const tracePhaseSchema = z.object({
   kind: phaseKindSchema,
   instances: count,
@@ -67,6 +67,7 @@ export const tracePhaseSchema = z.object({
     z.object({
       batch_size: count,
       wall: spreadSchema,
+      clean_ms: figureSchema,
       busy_ns: z.number(),
       idle_ns: z.number(),
       idle_share: z.number(),
@@ -74,7 +75,7 @@ export const tracePhaseSchema = z.object({
       launches: z.number(),
     }),
   ),
-  /** The first ones, at most 512. */
+  /** The first ones under the profiler, at most 512. */
   rows: z.array(phaseInstanceSchema),
 });
 

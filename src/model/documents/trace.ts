@@ -91,7 +91,7 @@ export const traceResultSchema = z.object({
   memory: traceMemorySchema.nullable().optional(),
 });
 
-export const traceVersion = '1.4';
+export const traceVersion = '1.5';
 export const traceDocumentSchema = documentSchema('trace', traceVersion, traceResultSchema);
 
 export type TraceResult = z.infer<typeof traceResultSchema>;

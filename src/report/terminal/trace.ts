@@ -1,7 +1,7 @@
+import { phaseTime } from '../../model/headline-time.js';
 import type { Document, Issue } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
-import { missing } from '../../model/figure.js';
 import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
 import { classLabels } from '../../vocabulary/op-classes.js';
@@ -49,7 +49,10 @@ function section(title: string, body: string): string[] {
   return body === '' ? [] : ['', `  ${colour.bold(title)}`, body];
 }
 
-function phaseTable({ phases }: TraceResult, width: number): string {
+/** Of a program without a GPU the times alone. */
+const withoutGpu = new Set(['phase', 'n', 'mean', 'sd', 'profiled']);
+
+function phaseTable({ phases, source }: TraceResult, width: number): string {
   // Sizes below their phase: the mean over them is nobody's.
   const lines = phases.flatMap((phase) => [
     { ...phase, label: colour.bold(phaseLabel(phase.kind)) },
@@ -57,25 +60,25 @@ function phaseTable({ phases }: TraceResult, width: number): string {
       ...size,
       label: `  batch ${size.batch_size}`,
       instances: size.wall.count,
-      clean_ms: missing('not_by_batch', 'told for all sizes together'),
     })),
   ]);
-  const withClean = phases.some(({ clean_ms }) => clean_ms.value !== null);
+  const withClean = phases.some((phase) => !phaseTime(phase).profiled);
   const all: [head: string, cell: (line: (typeof lines)[number]) => string][] = [
     ['phase', ({ label }) => label],
     ['n', ({ instances }) => formatCount(instances)],
-    ['mean', ({ wall }) => ms(wall.mean_ns)],
+    ['mean', (line) => formatMs(phaseTime(line).ms)],
     ['sd', ({ wall }) => (wall.sd_ns === null ? noValue : ms(wall.sd_ns))],
     ['busy', ({ busy_ns }) => ms(busy_ns)],
     ['idle', ({ idle_ns }) => ms(idle_ns)],
     ['idle', ({ idle_share }) => formatPercent(idle_share)],
     ['kernels', ({ kernels }) => formatMean(kernels)],
     ['launches', ({ launches }) => formatMean(launches)],
-    // Both: what is gained by having no profiler, and what the other columns are of.
-    ['unprofiled', ({ clean_ms }) => formatFigure(clean_ms)],
+    ['profiled', ({ wall }) => ms(wall.mean_ns)],
   ];
-  // Beside the clean times there is no room for the spread of the profiled ones.
-  const columns = all.filter(([head]) => head !== (withClean ? 'sd' : 'unprofiled'));
+  // The spread is that of the profiled times.
+  const columns = all.filter(
+    ([head]) => head !== (withClean ? 'sd' : 'profiled') && (source.gpu_used || withoutGpu.has(head)),
+  );
   return textTable(
     columns.map(([head], i) => (i === 0 ? { head, flexible: true } : right(head))),
     lines.map((line) => columns.map(([, cell]) => cell(line))),
@@ -269,16 +272,9 @@ function utilizationSection({ utilization }: TraceResult, width: number): string
 }
 
 function cpuSections(data: TraceResult, width: number): string[] {
-  const phases = data.phases.map(({ kind, instances, wall }) => [
-    colour.bold(phaseLabel(kind)),
-    formatCount(instances),
-    ms(wall.mean_ns),
-    wall.sd_ns === null ? noValue : ms(wall.sd_ns),
-  ]);
-  const heads = [{ head: 'phase' }, right('n'), right('mean'), right('sd')];
   return [
     ...section('Operators by CPU time of their own', cpuOperatorTable(data.operators, width)),
-    ...section('Phases, a mean instance', phases.length > 0 ? textTable(heads, phases, { width }) : ''),
+    ...section('Phases, a mean instance', data.phases.length > 0 ? phaseTable(data, width) : ''),
     ...utilizationSection(data, width),
   ];
 }

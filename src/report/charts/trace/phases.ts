@@ -1,3 +1,4 @@
+import { phaseTime } from '../../../model/headline-time.js';
 import type { TracePhase, TraceResult } from '../../../model/documents/trace.js';
 import type { Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
@@ -7,7 +8,7 @@ import { busyColors, causes, phaseName } from './words.js';
 export const shownPhases = (result: TraceResult): TracePhase[] =>
   result.phases.filter(({ wall }) => wall.mean_ns > 0);
 
-/** Compute, exposed communication and copies, then idle by cause: they sum to the wall time of a mean instance. */
+/** Compute, exposed communication and copies, then idle by cause: they sum to the headline time of a mean instance. */
 export function phaseSegments(phase: TracePhase, theme: Theme): Segment[] {
   const colors = busyColors(theme);
   const idle = new Map(phase.idle_by_cause.map(({ id, ns }) => [id, ns]));
@@ -23,7 +24,7 @@ export function phaseSegments(phase: TracePhase, theme: Theme): Segment[] {
   ];
 }
 
-/** One bar a phase, 100 % = wall time of a mean instance. */
+/** One bar a phase, 100 % = headline time of a mean instance. */
 export const phasesChart: Chart<TraceResult> = {
   height: (result) => sharesHeight(shownPhases(result).length),
   build: (input) =>
@@ -31,7 +32,7 @@ export const phasesChart: Chart<TraceResult> = {
       input,
       shownPhases(input.result).map((phase) => ({
         name: phaseName(phase.kind),
-        whole: phase.wall.mean_ns / 1e6,
+        whole: phaseTime(phase).ms,
         parts: phaseSegments(phase, input.theme),
       })),
     ),

@@ -1,6 +1,7 @@
+import { phaseTime } from '../../../model/headline-time.js';
 import { phaseSegments, shownPhases } from '../../charts/trace/phases.js';
 import { causeName, causes, formatNs, phaseName } from '../../charts/trace/words.js';
-import { formatCount, formatNumber, formatPercent, noValue } from '../../format.js';
+import { formatCount, formatMs, formatNumber, formatPercent, noValue } from '../../format.js';
 import { themes } from '../../palette.js';
 import { missingReasons } from '../../words.js';
 import { Absent, Behind, DataTable, FigureText, MissingNotes } from '../parts.js';
@@ -22,12 +23,13 @@ export const phasesSection: TraceSection = {
       );
     }
     // The notes below say why there is none.
-    const clean = phases.some(({ clean_ms }) => clean_ms.value !== null);
+    const clean = phases.some((phase) => !phaseTime(phase).profiled);
     return (
       <>
         <p>
-          A mean instance of each phase, 100 % its wall time: what the device did, and why it was idle when it
-          did nothing. The parts sum to the wall time.
+          A mean instance of each phase: what the device did, and why it was idle when it did nothing. 100 %
+          is its time {clean ? 'without the profiler where that is known' : 'under the profiler'}; the parts
+          sum to it.
         </p>
         <ColorKey label="What the device did" entries={(theme) => phaseSegments(first, theme)} />
         <TraceChart
@@ -52,30 +54,34 @@ export const phasesSection: TraceSection = {
           columns={[
             { head: 'phase' },
             { head: 'n', numeric: true },
-            { head: 'wall, mean', numeric: true },
-            { head: 'sd', numeric: true },
-            { head: 'median', numeric: true },
-            ...(clean ? [{ head: 'without profiler', numeric: true }] : []),
+            { head: 'mean', numeric: true },
             { head: 'busy', numeric: true },
             { head: 'idle', numeric: true },
             { head: 'idle share', numeric: true },
             { head: 'main cause' },
             { head: 'kernels', numeric: true },
             { head: 'launches', numeric: true },
+            { head: 'under the profiler', numeric: true },
+            { head: 'sd', numeric: true },
+            { head: 'median', numeric: true },
           ]}
           rows={phases.map((phase) => [
             phaseName(phase.kind),
             formatCount(phase.instances),
-            formatNs(phase.wall.mean_ns),
-            phase.wall.sd_ns === null ? noValue : formatNs(phase.wall.sd_ns),
-            formatNs(phase.wall.median_ns),
-            ...(clean ? [<FigureText figure={phase.clean_ms} />] : []),
+            phaseTime(phase).profiled ? (
+              formatMs(phaseTime(phase).ms)
+            ) : (
+              <FigureText figure={phase.clean_ms} />
+            ),
             formatNs(phase.busy_ns),
             formatNs(phase.idle_ns),
             formatPercent(phase.idle_share),
             phase.main_cause === null ? noValue : causeName(phase.main_cause),
             formatNumber(phase.kernels),
             formatNumber(phase.launches),
+            formatNs(phase.wall.mean_ns),
+            phase.wall.sd_ns === null ? noValue : formatNs(phase.wall.sd_ns),
+            formatNs(phase.wall.median_ns),
           ])}
         />
         {phases.some(({ by_batch }) => by_batch.length > 0) && (
@@ -85,7 +91,7 @@ export const phasesSection: TraceSection = {
               { head: 'phase' },
               { head: 'batch', numeric: true },
               { head: 'n', numeric: true },
-              { head: 'wall, mean', numeric: true },
+              { head: 'mean', numeric: true },
               { head: 'busy', numeric: true },
               { head: 'idle', numeric: true },
               { head: 'idle share', numeric: true },
@@ -97,7 +103,7 @@ export const phasesSection: TraceSection = {
                 phaseName(kind),
                 formatCount(size.batch_size),
                 formatCount(size.wall.count),
-                formatNs(size.wall.mean_ns),
+                formatMs(phaseTime(size).ms),
                 formatNs(size.busy_ns),
                 formatNs(size.idle_ns),
                 formatPercent(size.idle_share),
@@ -141,7 +147,7 @@ export const phasesSection: TraceSection = {
               }`}
             >
               <DataTable
-                caption={`Instances of ${phaseName(phase.kind)}, in time`}
+                caption={`Instances of ${phaseName(phase.kind)} under the profiler, in time`}
                 columns={[
                   { head: 'instance' },
                   { head: 'start', numeric: true },

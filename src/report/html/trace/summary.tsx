@@ -1,4 +1,5 @@
 import type { FC } from 'hono/jsx';
+import { phaseTime } from '../../../model/headline-time.js';
 import type { Headline } from '../../../model/documents/trace.js';
 import { Sentences } from '../explain/explain.js';
 import type { TraceDocument, TraceReportInputs } from './inputs.js';
@@ -62,12 +63,12 @@ export const TraceSummary: FC<{
               {source.gpu_used ? <a href="#phases">{phaseName(phase.kind)}</a> : phaseName(phase.kind)}
             </p>
             <p class="value">
-              {phase.clean_ms.value === null ? formatNs(phase.wall.mean_ns) : formatFigure(phase.clean_ms)}
+              {phaseTime(phase).profiled ? formatNs(phase.wall.mean_ns) : formatFigure(phase.clean_ms)}
             </p>
             <p class="note">
               n{nbsp}={nbsp}
               {phase.instances}
-              {phase.clean_ms.value === null
+              {phaseTime(phase).profiled
                 ? ', under the profiler'
                 : `, ${formatNs(phase.wall.mean_ns)} under the profiler`}
               {source.gpu_used && `; idle ${formatPercent(phase.idle_share)}`}

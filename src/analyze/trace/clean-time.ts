@@ -1,11 +1,20 @@
+import type { WaterfallKind } from '../../model/documents/explain.js';
 import { type Figure, missing } from '../../model/figure.js';
 import { meanOverLaunches } from '../statistics.js';
-import { cleanTime } from '../trace/phases.js';
-import { literal, type TraceScope } from '../trace/scope.js';
-import type { StageGroup } from './stage-group.js';
+import { recordedSteps } from '../utilization/steps.js';
+import { literal, type TraceScope } from './scope.js';
+import type { PhaseClock } from './windows.js';
 
-/** The mean of the same stage in the execution without a profiler; missing where the two cannot be compared. */
-export async function cleanTimeOf(scope: TraceScope, group: StageGroup): Promise<Figure> {
+/**
+ * The mean of the same stage in the execution without a profiler, over process launches where known; missing where the
+ * two cannot be compared.
+ * @param batchSize only steps of this size
+ */
+export async function cleanTimeOf(
+  scope: TraceScope,
+  group: { kind: WaterfallKind; clock: PhaseClock['clock'] },
+  batchSize: number | null = null,
+): Promise<Figure> {
   const { timing } = scope.source;
   if (group.clock === 'device' && timing) {
     return missing(
@@ -31,8 +40,23 @@ export async function cleanTimeOf(scope: TraceScope, group: StageGroup): Promise
         'loading and warm-up differ from run to run: the second finds its files and compiled code in caches',
       );
     default:
-      return cleanTime(scope, group.kind);
+      return timing ? cleanSteps(scope, timing.execution_id, group.kind, batchSize) : noClean;
   }
+}
+
+async function cleanSteps(
+  { database, source }: TraceScope,
+  executionId: string,
+  kind: WaterfallKind,
+  batchSize: number | null,
+): Promise<Figure> {
+  const steps = await recordedSteps(database, executionId, { rank: source.focus.rank });
+  const rows = steps.filter(
+    (step) => step.kind === kind && (batchSize === null || step.batch_size === batchSize),
+  );
+  if (rows.length === 0) return missing('no_clean_stage', `the clean execution has no ${kind} stage`);
+  const repeats = rows.map(({ pid, wall_ns }) => ({ launch: pid, value: wall_ns / 1e6 }));
+  return meanOverLaunches(repeats, 'ms', `stages of the clean execution ${executionId}`);
 }
 
 const noClean = missing('no_clean_execution', 'the session has no execution without a profiler');

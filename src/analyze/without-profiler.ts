@@ -1,0 +1,27 @@
+interface Part {
+  id: string;
+  ms: number;
+}
+
+/**
+ * Takes what the profiler added out of the bars it is in: host first, then launches, then what waits for them. What they
+ * cannot hold, or what the clean execution took longer, is in `unattributed`: the bars always sum to the clean time.
+ * @param overheadMs W less the clean time; 0 where there is none
+ */
+export function withoutProfiler(parts: readonly Part[], overheadMs: number): Part[] {
+  if (overheadMs === 0) return [...parts];
+  let left = overheadMs;
+  const taken = new Map<string, number>();
+  for (const group of [/^host(\.|$)/, /^launch_overhead$/, /^(launch_latency|synchronization)$/]) {
+    const own = parts.filter(({ id, ms }) => group.test(id) && ms > 0);
+    const sum = own.reduce((total, { ms }) => total + ms, 0);
+    const share = sum > 0 ? Math.min(1, Math.max(0, left) / sum) : 0;
+    for (const { id, ms } of own) taken.set(id, ms * share);
+    left -= sum * share;
+  }
+  const rest = parts.map(({ id, ms }) => ({
+    id,
+    ms: ms - (id === 'unattributed' ? left : (taken.get(id) ?? 0)),
+  }));
+  return [...rest, { id: 'profiler_overhead', ms: overheadMs }];
+}
