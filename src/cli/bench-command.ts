@@ -19,6 +19,7 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   );
   const { analyzeBench } = await import('../analyze/bench/bench.js');
   const { benchFiles } = await import('../export/bench-files.js');
+  const { explanationParts } = await import('../render/html/view.js');
   const { benchReport } = await import('../report/html/bench/bench.js');
   const session = await openSession(kept.id);
   const document = await analyzeBench(session);
@@ -26,10 +27,11 @@ export async function benchCommand(verb: BenchPart | 'suite', typed: BenchTyped)
   const measured = {
     document,
     files: benchFiles(document),
-    page: (parts: PageParts) => benchReport(document, { ...parts, explain }),
+    page: (parts: PageParts) => benchReport(document, { ...parts, explanation: explanationParts(explain) }),
     text: async () => {
       const { benchText } = await import('../report/terminal/bench.js');
-      return benchText(document, terminalWidth(), explain);
+      const { explanationTexts } = await import('../render/terminal/view.js');
+      return benchText(document, terminalWidth(), explanationTexts(explain, terminalWidth()));
     },
   };
   await showMeasured(kept, measured, { folder, json: typed.json, quiet: typed.quiet });

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
-import { print, printDocument, terminalWidth } from './output.js';
+import { showView } from './explain-show.js';
 import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { verify?: string };
@@ -19,24 +19,17 @@ export const verifyExtension = {
       import('../analyze/verify/verify.js'),
       import('../session/open.js'),
     ]);
-    const { format, json, stage, html } = options;
+    const { stage } = options;
     const found = await verifySessions(session, await openSession(options.verify));
     if (stage !== undefined) {
       found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
       found.data.changes = found.data.changes.filter((one) => one.stage === null || one.stage === stage);
     }
-    if (html !== undefined) {
-      const { writeExplainPage } = await import('./explain-page.js');
-      await writeExplainPage(html, session, { verify: found });
-    }
-    if (json || format === 'json') printDocument(found);
-    else if (format === 'md') {
-      const { verifyMarkdown } = await import('../report/markdown/verify.js');
-      print(verifyMarkdown(found));
-    } else {
-      const { verifyText } = await import('../report/terminal/verify.js');
-      print(verifyText(found, terminalWidth()));
-    }
+    const [{ verifyView }, { rememberedExplanation }] = await Promise.all([
+      import('../views/verify.js'),
+      import('../analyze/explain/explain.js'),
+    ]);
+    await showView(verifyView(found, await rememberedExplanation(session)), options);
     return true;
   },
 };

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Session } from '../session/open.js';
-import { print, printDocument, terminalWidth } from './output.js';
+import { showView } from './explain-show.js';
 import type { ExplainOptions } from './explain-typed.js';
 
 type Options = ExplainOptions & { whatIf?: string[] };
@@ -17,24 +17,17 @@ export const whatIfExtension = {
   async answer(session: Session, options: Options): Promise<boolean> {
     if (options.whatIf === undefined) return false;
     const { whatIf } = await import('../analyze/what-if/what-if.js');
-    const { format, json, stage, rank, device, html } = options;
+    const { stage, rank, device } = options;
     const found = await whatIf(session, options.whatIf, {
       ...(rank === undefined ? {} : { rank }),
       ...(device === undefined ? {} : { device }),
     });
     if (stage !== undefined) found.data.stages = found.data.stages.filter(({ kind }) => kind === stage);
-    if (html !== undefined) {
-      const { writeExplainPage } = await import('./explain-page.js');
-      await writeExplainPage(html, session, { whatIf: found });
-    }
-    if (json || format === 'json') printDocument(found);
-    else if (format === 'md') {
-      const { whatIfMarkdown } = await import('../report/markdown/what-if.js');
-      print(whatIfMarkdown(found));
-    } else {
-      const { whatIfText } = await import('../report/terminal/what-if.js');
-      print(whatIfText(found, terminalWidth()));
-    }
+    const [{ whatIfView }, { rememberedExplanation }] = await Promise.all([
+      import('../views/what-if.js'),
+      import('../analyze/explain/explain.js'),
+    ]);
+    await showView(whatIfView(found, await rememberedExplanation(session)), options);
     return true;
   },
 };

@@ -8,7 +8,7 @@ import { examples } from './examples.js';
 import { verifyExtension } from './explain-verify.js';
 import { whatIfExtension } from './explain-what-if.js';
 import { wholeNumber } from './numbers.js';
-import { print, printDocument, terminalWidth } from './output.js';
+import { print } from './output.js';
 import { type ExplainOptions, stageKinds, formats, severities } from './explain-typed.js';
 
 /** What answers instead of the explanation: --what-if, --verify. Each adds its option and says whether it was typed. */
@@ -68,15 +68,15 @@ export function define(command: Command): void {
       const session = await openSession(selector ?? options.session);
       for (const extension of extensions) if (await extension.answer(session, options)) return;
       const found = await explanationOf(session, options);
-      if (options.html !== undefined) {
-        const { writeExplainPage } = await import('./explain-page.js');
-        const explain =
-          options.stage === undefined ? found : { ...found, data: ofStage(found.data, options.stage) };
-        await writeExplainPage(options.html, session, { explain });
-      }
-      if (options.sql === undefined) await show(found, options);
-      else await printQuery(found, options.sql);
-      if (options.failOn !== undefined && worst(found, options) >= rank[options.failOn]) process.exitCode = 1;
+      if (options.sql === undefined) {
+        const { explainView } = await import('../views/explain.js');
+        const { showView } = await import('./explain-show.js');
+        await showView(
+          explainView(found, { limit: options.limit, allStages: options.stage !== undefined }),
+          options,
+        );
+      } else await printQuery(found.data, options.sql);
+      if (options.failOn !== undefined && worst(found.data) >= rank[options.failOn]) process.exitCode = 1;
     });
 }
 
@@ -92,30 +92,17 @@ function requireOne(options: ExplainOptions & { whatIf?: string[]; verify?: stri
 
 async function explanationOf(
   session: Session,
-  { rank: ofRank, device }: ExplainOptions,
+  { rank: ofRank, device, stage }: ExplainOptions,
 ): Promise<Document<ExplainResult>> {
   const { explainSession, rememberedExplanation } = await import('../analyze/explain/explain.js');
-  if (ofRank === undefined && device === undefined) return rememberedExplanation(session);
-  return explainSession(session, {
-    ...(ofRank === undefined ? {} : { rank: ofRank }),
-    ...(device === undefined ? {} : { device }),
-  });
-}
-
-async function show(
-  found: Document<ExplainResult>,
-  { format, json, stage = undefined, limit }: ExplainOptions,
-): Promise<void> {
-  const of = { stage: stage ?? null, limit };
-  if (json || format === 'json') {
-    printDocument(stage === undefined ? found : { ...found, data: ofStage(found.data, stage) });
-  } else if (format === 'md') {
-    const { explainMarkdown } = await import('../report/markdown/explain.js');
-    print(explainMarkdown(found, of));
-  } else {
-    const { explainText } = await import('../report/terminal/explain.js');
-    print(explainText(found, { width: terminalWidth(), ...of }));
-  }
+  const found =
+    ofRank === undefined && device === undefined
+      ? await rememberedExplanation(session)
+      : await explainSession(session, {
+          ...(ofRank === undefined ? {} : { rank: ofRank }),
+          ...(device === undefined ? {} : { device }),
+        });
+  return stage === undefined ? found : { ...found, data: ofStage(found.data, stage) };
 }
 
 function ofStage(data: ExplainResult, kind: string): ExplainResult {
@@ -123,11 +110,12 @@ function ofStage(data: ExplainResult, kind: string): ExplainResult {
     ...data,
     stages: data.stages.filter((stage) => stage.kind === kind),
     findings: data.findings.filter(({ stage }) => stage === null || stage === kind),
+    without_waterfall: data.without_waterfall.filter(({ stage }) => stage === null || stage === kind),
   };
 }
 
-async function printQuery({ data }: Document<ExplainResult>, n: number): Promise<void> {
-  const { numberedQueries } = await import('../report/explain-rows.js');
+async function printQuery(data: ExplainResult, n: number): Promise<void> {
+  const { numberedQueries } = await import('../views/explain-series.js');
   const queries = numberedQueries(data.findings);
   const query = queries[n - 1];
   if (query === undefined) {
@@ -145,10 +133,8 @@ async function printQuery({ data }: Document<ExplainResult>, n: number): Promise
 
 const rank: Record<Finding['severity'], number> = { info: 0, low: 1, medium: 2, high: 3 };
 
-function worst({ data }: Document<ExplainResult>, { stage }: ExplainOptions): number {
-  const own = stage === undefined ? data : ofStage(data, stage);
-  return Math.max(0, ...own.findings.map(({ severity }) => rank[severity]));
-}
+const worst = ({ findings }: ExplainResult): number =>
+  Math.max(0, ...findings.map(({ severity }) => rank[severity]));
 
 function oneOf<T extends string>(flag: string, allowed: readonly T[]): (text: string) => T {
   return (text) => {

@@ -16,11 +16,12 @@ import { busyMs, explainedBars, headlineTime, idleIn, phaseTime } from '../model
 import { traceReport } from '../report/html/trace.js';
 import { compareSummary } from '../report/terminal/compare.js';
 import { traceSummary } from '../report/terminal/trace.js';
-import { explainReport } from '../report/html/explain/page.js';
-import { explainMarkdown } from '../report/markdown/explain.js';
-import { explainText } from '../report/terminal/explain.js';
+import { explanationParts, pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { terminalView } from '../render/terminal/view.js';
 import { importSession } from '../session/archive-import.js';
 import { openSession, type Session } from '../session/open.js';
+import { explainView } from '../views/explain.js';
 
 const step = stage(1, 'decode', 0, 100, { step_index: 0 });
 const clean = {
@@ -36,13 +37,14 @@ const rows = {
 /** Each surface's first time of the decode step, µs. */
 async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
   const explain = await explainSession(session);
+  const view = explainView(explain);
   const [waterfall] = explain.data.stages;
   const first = (text: string, pattern: RegExp): number => {
     const [, value, unit] = pattern.exec(text.replaceAll('\u00a0', ' ')) ?? [];
     return Number(value) * (unit === 'ms' ? 1000 : 1);
   };
   const time = String.raw`([\d.]+) (µs|ms)`;
-  const html = explainReport({ explain }, { clientScript: '' })
+  const html = pageOfView(view, { clientScript: '' })
     .replaceAll(/<[^>]+>|&nbsp;/g, ' ')
     .replaceAll(/\s+/g, ' ');
   return {
@@ -52,13 +54,13 @@ async function surfaces(session: Awaited<ReturnType<typeof traceSessionOf>>) {
       sentence: first(explain.data.sentences[0]!, new RegExp(`takes ${time}`)),
       list: first(headlineOf(explain.data)!, new RegExp(`decode ${time}`)),
       terminal: first(
-        stripVTControlCharacters(explainText(explain, { width: 120 })),
-        new RegExp(`^ {2}decode step ${time}`, 'm'),
+        stripVTControlCharacters(terminalView(view, { width: 120, level: 2 })),
+        new RegExp(`^ {2}Decode step: ${time}`, 'm'),
       ),
-      markdown: first(explainMarkdown(explain), new RegExp(`### decode step: ${time}`)),
+      markdown: first(markdownView(view), new RegExp(`### Decode step: ${time}`)),
       page: first(html, new RegExp(`Decode step: ${time}`)),
     },
-    texts: { sentence: explain.data.sentences[0]!, terminal: explainText(explain, { width: 120 }) },
+    texts: { sentence: explain.data.sentences[0]!, terminal: terminalView(view, { width: 120, level: 2 }) },
   };
 }
 
@@ -115,7 +117,10 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const { trace } = await analyzeCaptures(session);
     const other = await openSession((await importSession(pair('sync_every_layer-fault'), home)).id, home);
     const compared = await compareSessions([session, other]);
-    const page = traceReport({ trace, counters: null, gemms: null, explain }, { clientScript: '' });
+    const page = traceReport(
+      { trace, counters: null, gemms: null, explanation: explanationParts(explain) },
+      { clientScript: '' },
+    );
     const { data: asked } = await whatIf(session, ['no-sync']);
     const verdict = verified(explain.data, explain.data, { before: 1, after: 1 });
     const { stages } = (await utilizationOf(session)).data;
@@ -154,7 +159,10 @@ describe('a real clean and nsys pair: eager decode on an H200', () => {
     const compared = await compareSessions([session, session]);
     expect(compared.data.stages[0]!.values[0]!.idle_share).toBeCloseTo(idle, 4);
     const percent = Math.round(100 * idle).toString();
-    const page = traceReport({ trace, counters: null, gemms: null, explain }, { clientScript: '' });
+    const page = traceReport(
+      { trace, counters: null, gemms: null, explanation: explanationParts(explain) },
+      { clientScript: '' },
+    );
     const answer = await storedAnswer(session, 'Is the GPU idle?');
     const texts = {
       finding: [explain.data.findings[0]!.title, /idles (\d+) %/],

@@ -31,7 +31,8 @@ export async function memoryCommand(typed: MemoryTyped): Promise<void> {
   if (typed.json) printJson(document.data.profile);
   else {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    print(memorySummary(document, terminalWidth(), explain));
+    const { explanationTexts } = await import('../render/terminal/view.js');
+    print(memorySummary(document, terminalWidth(), explanationTexts(explain, terminalWidth())));
   }
   if (!typed.quiet) {
     talk(`profile: ${relative(process.cwd(), output) || output}`);

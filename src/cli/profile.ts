@@ -56,7 +56,9 @@ export function define(command: Command): void {
       if (options.json) printDocument(document);
       else {
         const { profileSummary } = await import('../report/terminal/profile.js');
-        print(profileSummary(document, { reportPath, width: terminalWidth(), explain }));
+        const { explanationTexts } = await import('../render/terminal/view.js');
+        const width = terminalWidth();
+        print(profileSummary(document, { reportPath, width, explanation: explanationTexts(explain, width) }));
       }
       if (options.open && !interrupted) await openInBrowser(reportPath);
       if (interrupted) {

@@ -69,5 +69,7 @@ export async function writeReport(
   explain: Document<ExplainResult> | null = null,
 ): Promise<void> {
   const { profileReport } = await import('../report/html/profile.js');
-  await writePage(path, (parts) => profileReport(document, { ...parts, explain }));
+  const { explanationParts } = await import('../render/html/view.js');
+  const explanation = explanationParts(explain);
+  await writePage(path, (parts) => profileReport(document, { ...parts, explanation }));
 }

@@ -146,20 +146,22 @@ export async function writeAnalysed(
     const { pageOfView } = await import('../render/html/view.js');
     return writePage(path, (parts) => pageOfView(view, { ...parts, explain }));
   }
+  if (analysed.kind === 'profile') return writeReport(analysed.document, path, explain);
+  const { explanationParts } = await import('../render/html/view.js');
+  const explanation = explanationParts(explain);
   switch (analysed.kind) {
-    case 'profile':
-      return writeReport(analysed.document, path, explain);
     case 'memory': {
       const { memoryReport } = await import('../report/html/memory/memory.js');
-      return writePage(path, (parts) => memoryReport(analysed.document, { ...parts, explain }));
+      return writePage(path, (parts) => memoryReport(analysed.document, { ...parts, explanation }));
     }
     case 'bench': {
       const { benchReport } = await import('../report/html/bench/bench.js');
-      return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explain }));
+      return writePage(path, (parts) => benchReport(analysed.document, { ...parts, explanation }));
     }
     case 'captures': {
       const { traceReport } = await import('../report/html/trace.js');
-      return writePage(path, (parts) => traceReport({ ...analysed, explain }, parts));
+      const title = explain?.data.session.title;
+      return writePage(path, (parts) => traceReport({ ...analysed, explanation, title }, parts));
     }
   }
 }
@@ -267,30 +269,32 @@ async function analysedText(
     const { terminalView } = await import('../render/terminal/view.js');
     return `${terminalView(view, how)}\n\n  report: ${path}`;
   }
+  const { explanationTexts, terminalView } = await import('../render/terminal/view.js');
+  const explanation = explanationTexts(explain, how.width);
   if (analysed.kind === 'profile') {
     const { profileSummary } = await import('../report/terminal/profile.js');
-    return profileSummary(analysed.document, how);
+    return profileSummary(analysed.document, { ...how, explanation });
   }
   if (analysed.kind === 'memory') {
     const { memorySummary } = await import('../report/terminal/memory-profile.js');
-    return `${memorySummary(analysed.document, how.width, explain)}\n  report: ${path}`;
+    return `${memorySummary(analysed.document, how.width, explanation)}\n  report: ${path}`;
   }
   if (analysed.kind === 'bench') {
     const { benchText } = await import('../report/terminal/bench.js');
-    return `${benchText(analysed.document, how.width, explain)}\n  report: ${path}`;
+    return `${benchText(analysed.document, how.width, explanation)}\n  report: ${path}`;
   }
   const { noticeLines, traceSummary } = await import('../report/terminal/trace.js');
   const { countersSummary } = await import('../report/terminal/counters.js');
   const { gemmsSummary } = await import('../report/terminal/gemms.js');
   const { trace, counters, gemms } = analysed;
-  const { explainBrief, titleLine } = await import('../report/terminal/explain.js');
   const between = [gemms && gemmsSummary(gemms, how), counters && countersSummary(counters, how)].filter(
     (part) => part !== null,
   );
-  if (trace) return traceSummary(trace, { ...how, between });
+  if (trace) return traceSummary(trace, { ...how, explanation, between });
+  const { explainView } = await import('../views/explain.js');
   const notices = noticeLines(counters?.issues ?? [], how.width);
   return [
-    ...(explain ? [titleLine(explain, how.width), explainBrief(explain, how.width)] : []),
+    ...(explain ? [terminalView(explainView(explain), how)] : []),
     ...between,
     ...(notices.length > 0 ? [notices.join('\n')] : []),
     `  Session ${id} kept · report:\n  ${path}`,

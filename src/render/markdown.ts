@@ -1,9 +1,8 @@
 import { nbsp } from '../report/format.js';
 import { collapsed } from '../report/notices.js';
-import { plain } from '../report/markdown/explain.js';
-import type { Block, Level, Table, Text, View } from '../views/block.js';
+import type { Block, FindingItem, Level, Table, Text, View } from '../views/block.js';
 import { explained } from './reasons.js';
-import { parts, valueText } from './value.js';
+import { parts, plainText, valueText } from './value.js';
 
 /** A view as GitHub's Markdown, for pull requests and CI; names from files cannot become mark-up. */
 export function markdownView(view: View, { level = 2 }: { level?: Level } = {}): string {
@@ -28,6 +27,18 @@ function blockText(
   blocks: (list: readonly Block[]) => string[],
 ): string[] {
   switch (block.t) {
+    case 'headline':
+      return [block.sentences.map(plain).join(' ')];
+    case 'bars':
+      return [
+        `#### ${words(block.title)}`,
+        ...blocks([block.behind]),
+        ...(block.missing === undefined ? [] : [plain(block.missing)]),
+      ];
+    case 'findings':
+      return block.items.map((item, index) => findingText(item, index, { due, blocks }));
+    case 'lines':
+      return [fence(block.text)];
     case 'text':
       return [words(block.text)];
     case 'heading':
@@ -67,6 +78,47 @@ function blockText(
   }
 }
 
+function findingText(
+  { title, severity, gain, facts, blocks: more }: FindingItem,
+  index: number,
+  {
+    due,
+    blocks,
+  }: {
+    due: (one: { level?: Level }) => boolean;
+    blocks: (list: readonly Block[]) => string[];
+  },
+): string {
+  const tail = plainText(gain) === '' ? '' : ` — ${html(plainText(gain))}`;
+  return [
+    `<details><summary><b>${index + 1}. ${html(title)}</b> (${severity})${tail}</summary>`,
+    '',
+    ...facts
+      .filter(due)
+      .flatMap((fact) =>
+        'lines' in fact ? ['', fence(fact.lines), ''] : [`- **${plain(fact.name)}:** ${words(fact.text)}`],
+      ),
+    ...blocks(more).flatMap((text) => ['', text]),
+    '',
+    '</details>',
+  ].join('\n');
+}
+
+/** Names come from files: they must not become mark-up, mentions or links. */
+function plain(text: string): string {
+  return html(text.replaceAll(/[\p{Cc}\p{Cf}]+/gu, ' ')).replaceAll(/[\\`*_{}[\]#|]/g, (sign) => `\\${sign}`);
+}
+
+const html = (text: string): string =>
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('@', '@\u200b');
+
+/** A fence longer than any run of backticks inside. */
+function fence(text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const ticks = '`'.repeat(longest + 1);
+  return `${ticks}\n${text}\n${ticks}`;
+}
+
 const list = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : [lines.join('\n')]);
 
 function tableText(table: Table, due: (one: { level?: Level }) => boolean): string[] {
@@ -88,7 +140,9 @@ const words = (text: Text): string =>
     .map((part) => {
       if (typeof part === 'string') return plain(part);
       if ('code' in part && !part.code.includes('`')) return `\`${part.code}\``;
+      if ('link' in part && /^https?:/.test(part.link))
+        return `[${plain(part.text)}](${part.link.replaceAll(/[()\s]/g, encodeURIComponent)})`;
       const shown = plain(valueText(part));
-      return 'text' in part && part.tone === 'strong' ? `**${shown}**` : shown;
+      return 'tone' in part && part.tone === 'strong' ? `**${shown}**` : shown;
     })
     .join('');

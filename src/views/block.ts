@@ -17,11 +17,20 @@ export type Value =
   | { text: string; tone?: 'fault' | 'strong' | 'dim'; hint?: string }
   /** Typed as it is: a command, a query, an identifier. */
   | { code: string }
+  /** Leads to a page's anchor ("#finding-x") or to an address. */
+  | { link: string; text: string }
+  /** A gain, ms: the interval that was promised and what was achieved; a page draws it, all on the scale to `longestMs`. */
+  | {
+      gain: { lowMs: number; expectedMs: number; highMs: number; achievedMs: number | null };
+      longestMs: number;
+    }
   /** A value that is not there, and why. */
   | { missing: string };
 
+export type Part = string | Value;
+
 /** Words with values between them. */
-export type Text = string | Value | readonly (string | Value)[];
+export type Text = Part | readonly Part[];
 
 /**
  * Who sees it: 1 in every summary, 2 where details were asked for (`--verbose`, Markdown), 3 on the page only. Without one: 1.
@@ -58,32 +67,76 @@ export interface Table {
   reasons?: boolean;
 }
 
-export type Block = { level?: Level } & (
-  | { t: 'text'; text: Text }
-  /** A heading inside a section. */
-  | { t: 'heading'; text: Text }
-  /** Names and what they are, one below the other. */
-  | { t: 'facts'; items: readonly { name: string; text: Text }[] }
-  | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
-  | Table
-  /**
-   * Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. `half`: next to its
-   * neighbour where a page is wide.
-   */
-  | { t: 'chart'; name: string; part?: string; label: string; behind: Block; title?: Text; half?: boolean }
-  | { t: 'notes'; items: readonly Text[] }
-  | { t: 'issues'; issues: readonly Issue[] }
-  | { t: 'missing'; what: string; why: string }
-  | { t: 'commands'; items: readonly { command: string; why: string }[] }
-  /** Folded on a page; in a terminal its blocks follow the title. */
-  | { t: 'fold'; title: string; blocks: readonly Block[] }
-);
+/** A time from what the hardware allows to what was measured: the bars sum to the first total, ms. */
+export interface Bars {
+  t: 'bars';
+  title: Text;
+  /** `wholeNote`: never cut to the line. */
+  bars: readonly { name: string; ms: number; note: Text; wholeNote?: boolean }[];
+  totals: readonly { name: string; ms: number }[];
+  /** Why there is no limit among the bars. */
+  missing?: string;
+  /** On a page drawn by this chart; in Markdown its table stands for it. */
+  chart: { name: string; part: string; source: string; label: string };
+  behind: Block;
+}
+
+export interface FindingItem {
+  /** Anchor on the page. */
+  id: string;
+  severity: 'high' | 'medium' | 'low' | 'info';
+  title: string;
+  /** At the end of the title: what is expected or at stake; "" where nothing is. */
+  gain: Text;
+  /** In a summary one line follows the title. */
+  change: string;
+  /** Below a larger finding, or nothing to gain: not in a summary. */
+  minor: boolean;
+  facts: readonly Fact[];
+  blocks: readonly Block[];
+}
+
+export type Fact = { level?: Level; name: string } & ({ text: Text } | { lines: string });
+
+/**
+ * `terminal: false`: left out of a terminal, where something shorter says the same.
+ */
+export type Block = { level?: Level; terminal?: false } &
+  /** What a reader in a hurry reads: some sentences. */
+  (
+    | { t: 'headline'; sentences: readonly string[] }
+    | Bars
+    /** The largest first; `brief` of them in a summary, with their change only. */
+    | { t: 'findings'; brief: number; items: readonly FindingItem[] }
+    /** Lines as they are: a query, an example. */
+    | { t: 'lines'; text: string }
+    | { t: 'text'; text: Text }
+    /** A heading inside a section. */
+    | { t: 'heading'; text: Text }
+    /** Names and what they are, one below the other. */
+    | { t: 'facts'; items: readonly { name: string; text: Text }[] }
+    | { t: 'cards'; cards: readonly { label: string; value: Text; note?: Text }[] }
+    | Table
+    /**
+     * Drawn on a page from the page's document by the chart of that name; elsewhere the table behind it. `half`: next to its
+     * neighbour where a page is wide.
+     */
+    | { t: 'chart'; name: string; part?: string; label: string; behind: Block; title?: Text; half?: boolean }
+    | { t: 'notes'; items: readonly Text[] }
+    | { t: 'issues'; issues: readonly Issue[] }
+    | { t: 'missing'; what: string; why: string }
+    | { t: 'commands'; items: readonly { command: string; why: string }[] }
+    /** Folded on a page; in a terminal its blocks follow the title. */
+    | { t: 'fold'; title: string; blocks: readonly Block[] }
+  );
 
 export interface Section {
   /** Anchor on the page. */
   id: string;
   title: string;
   level?: Level;
+  /** Its blocks name themselves: a terminal prints no title above them. */
+  untitled?: boolean;
   blocks: readonly Block[];
 }
 
@@ -96,4 +149,6 @@ export interface View {
   /** What is read first. */
   lead: readonly Block[];
   sections: readonly Section[];
+  /** Data of charts whose source is not the document, by the name of their source. */
+  sources?: Readonly<Record<string, unknown>>;
 }

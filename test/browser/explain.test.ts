@@ -9,7 +9,8 @@ import { verified } from '../../src/analyze/verify/verify.js';
 import { document } from '../../src/model/document.js';
 import { type ExplainResult, explainVersion, verifyVersion } from '../../src/model/documents/explain.js';
 import { childEntry } from '../../src/model/installation.js';
-import { explainReport } from '../../src/report/html/explain/page.js';
+import { explanationParts, pageOfView } from '../../src/render/html/view.js';
+import { verifyView } from '../../src/views/verify.js';
 import { traceReport } from '../../src/report/html/trace.js';
 import { launchBrowser } from './chromium.js';
 import { gpuSession } from './gpu-session.js';
@@ -26,7 +27,12 @@ beforeAll(async () => {
   ]);
   const explain = await explainSession(session);
   result = explain.data;
-  const inputs = { trace: await analyzeTrace(session), counters: null, gemms: null, explain };
+  const inputs = {
+    trace: await analyzeTrace(session),
+    counters: null,
+    gemms: null,
+    explanation: explanationParts(explain),
+  };
   const clientScript = readFileSync(childEntry('report-client'), 'utf8');
   writeFileSync(path, traceReport(inputs, { clientScript }));
   browser = await launchBrowser();
@@ -81,7 +87,7 @@ describe('a report with waterfall and findings in Chromium', () => {
     const clientScript = readFileSync(childEntry('report-client'), 'utf8');
     const explain = document('explain', explainVersion, result);
     const verifyPath = join(folder, 'verified.html');
-    writeFileSync(verifyPath, explainReport({ explain, verify }, { clientScript }));
+    writeFileSync(verifyPath, pageOfView(verifyView(verify, explain), { clientScript }));
     const { page, complaints, requests } = await open(browser, verifyPath, { viewport: phone });
     const gain = await page.locator('#verify svg.gain').first().boundingBox();
     expect(gain!.x + gain!.width).toBeLessThanOrEqual(phone.width);

@@ -27,7 +27,7 @@ describe('explain --what-if', () => {
     const one = explain('--what-if', 'cudagraph');
     expect(one.status, one.stderr).toBe(0);
     expect(one.stdout).toMatch(
-      /What if: cudagraph — launch_bound_decode-fault\n\n {2}decode step: .* → .* \(.* to .*\), \d\.\d times as fast\./,
+      /what if\s+cudagraph\n\n {2}Decode step: .* → .* \(.* to .*\), \d\.\d times as fast\./,
     );
     expect(one.stdout).toMatch(/launch_overhead +[\d.]+ ms +0 ms/);
     expect(widest(one.stdout)).toBeLessThanOrEqual(80);
@@ -49,7 +49,7 @@ describe('explain --verify', () => {
   test('puts expected beside achieved, as text, Markdown, JSON and a page', () => {
     const text = explain('--verify', 'launch_bound_decode-fixed');
     expect(text.status, text.stderr).toBe(0);
-    expect(text.stdout).toMatch(/launch_bound:decode +gone +[\d.]+ ms +[\d.]+ ms/);
+    expect(text.stdout).toMatch(/Launch-bound: .* +gone +[\d.]+ ms +[\d.]+ ms/);
     expect(widest(text.stdout)).toBeLessThanOrEqual(80);
     const json = explain('--verify', 'launch_bound_decode-fixed', '--json');
     const { data } = verifyDocumentSchema.parse(JSON.parse(json.stdout));
@@ -58,7 +58,7 @@ describe('explain --verify', () => {
     expect(Math.abs(data.changes[0]!.achieved_ms! - 4.24) / 4.24).toBeLessThan(0.1);
     const page = join(at.scratch, 'verified.html');
     const md = explain('--verify', 'launch_bound_decode-fixed', '--format', 'md', '--html', page);
-    expect(md.stdout).toMatch(/^## Expected beside achieved: /);
+    expect(md.stdout).toMatch(/^## inferscope explain --verify: /);
     expect(md.stderr).toContain(`page written: ${page}`);
     expect(readFileSync(page, 'utf8')).toMatch(/<section id="verify"[^]*<section id="waterfall"/);
     const two = explain('--verify', 'launch_bound_decode-fixed', '--what-if', 'cudagraph', '--json');

@@ -42,7 +42,7 @@ test.each(outputs)('%s takes the columns there are; a path is whole on one line'
   for (const columns of [80, 120]) {
     const lines = run(columns, ...args).split('\n');
     // Wider is only what is whole, to be copied: paths, commands, code, and names of one word.
-    const whole = /a-long-name-|^ {4}inferscope \w|^ {15}(with|model)\b.*[(=]|^ *\S+$/;
+    const whole = /a-long-name-|^ {4}inferscope \w|^ {17}(with|model)\b.*[(=]|^ *\S+$/;
     const prose = lines.filter((line) => !whole.test(line));
     widest.push(Math.max(...prose.map((line) => [...line].length)));
     expect(widest.at(-1), name).toBeLessThanOrEqual(columns);

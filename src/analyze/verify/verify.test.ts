@@ -2,8 +2,9 @@ import { expect, test } from 'vitest';
 import type { ExplainResult, Finding, StageWaterfall } from '../../model/documents/explain.js';
 import { verifyDocumentSchema } from '../../model/documents/explain.js';
 import { figure, missing } from '../../model/figure.js';
-import { verifyMarkdown } from '../../report/markdown/verify.js';
-import { verifyText } from '../../report/terminal/verify.js';
+import { terminalView } from '../../render/terminal/view.js';
+import { verifyView } from '../../views/verify.js';
+import { explainSession } from '../explain/explain.js';
 import { importSession } from '../../session/archive-import.js';
 import { openSession, type Session } from '../../session/open.js';
 import { testHome } from '../../session/test-folder.js';
@@ -255,10 +256,10 @@ test('a planted fault and its repair on an H200: gone, and its gain as expected'
   // Interleaved timings without a profiler: 4.19 ms before, 0.229 ms after (timings.json).
   expect(Math.abs(found.data.changes[0]!.achieved_ms! - 3.96)).toBeLessThan(0.1);
   expect(Math.abs(found.data.changes[0]!.error!)).toBeLessThan(0.15);
-  const text = verifyText(found, 80);
+  const text = terminalView(verifyView(found, await explainSession(before)), { width: 80 });
   expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80);
   expect(text).toContain('Score: 1 of 1 inside their intervals');
-  expect(verifyMarkdown(found)).toContain('| Bank conflicts: 97 %');
+  expect(text).toContain('Bank conflicts: 97 %');
 });
 
 test('other models and devices are refused, other lengths are said', async () => {

@@ -1,9 +1,9 @@
+import { raw } from 'hono/html';
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
 import { figureParts } from '../../report/format.js';
-import { documentPage } from '../../report/html/document-page.js';
-import { explainParts, Sentences } from '../../report/html/explain/explain.js';
+import { documentPage, type Explanation } from '../../report/html/document-page.js';
 import { LineKey } from '../../report/html/line-key.js';
 import { Absent, Behind, ChartFrame, DataTable, FigureText, Missing } from '../../report/html/parts.js';
 import { LoudNotices, QuietNotes } from '../../report/html/summary-notices.js';
@@ -12,7 +12,12 @@ import type { KeyEntry } from '../../report/charts/chart.js';
 import { chartNamed } from '../../report/charts/registry.js';
 import { collapsed } from '../../report/notices.js';
 import { themes, type Theme } from '../../report/palette.js';
-import type { Block, Table, Text, Value, View } from '../../views/block.js';
+import { inlineJson } from '../../report/html/inline.js';
+import type { Bars, Block, FindingItem, Table, Text, Value, View } from '../../views/block.js';
+import { explanationBlocks } from '../../views/explain-blocks.js';
+import { waterfallData } from '../../views/explain-series.js';
+import { withExplanation } from '../../views/explain.js';
+import { GainDrawing } from './gain.js';
 import { explained } from '../reasons.js';
 import { parts, plainText, rawValue, valueText } from '../value.js';
 
@@ -26,46 +31,82 @@ interface PageOptions {
 }
 
 /** A view as one page without any remote asset. */
-export function pageOfView(view: View, { explain = null, ...scripts }: PageOptions): string {
-  const { session, document } = view;
+export function pageOfView(of: View, { explain = null, ...scripts }: PageOptions): string {
+  const { session, document, title, command, lead, sections, sources = {} } = withExplanation(of, explain);
+  const page: Drawn = { data: document.data, sources };
   return documentPage<unknown>({
-    title: view.title,
+    title,
     document,
     session: { id: session.id ?? 'not saved', started_at: session.started_at },
     summary: (
       <header id="summary">
         <p class="kicker">
-          inferscope {view.command} · {session.id ?? 'not saved'} ·{' '}
+          inferscope {command} · {session.id ?? 'not saved'} ·{' '}
           {session.started_at.slice(0, 16).replace('T', ' ')} UTC
         </p>
-        <h1>{view.title}</h1>
-        <Sentences explain={explain} />
-        <Blocks blocks={view.lead} data={document.data} />
+        <h1>{title}</h1>
+        <Blocks blocks={lead} page={page} />
+        <Sources sources={sources} />
       </header>
     ),
-    lead: explainParts(explain),
-    sections: view.sections.map(({ id, title, blocks }) => ({
+    sections: sections.map(({ id, title: name, blocks }) => ({
       id,
-      title,
-      render: () => <Blocks blocks={blocks} data={document.data} />,
+      title: name,
+      render: () => <Blocks blocks={blocks} page={page} />,
     })),
     ...scripts,
   });
 }
 
-const Blocks: FC<{ blocks: readonly Block[]; data: unknown }> = ({ blocks, data }) => (
+/** The explanation for a page that is not drawn from blocks: its sentences, and the sections that lead the page. */
+export function explanationParts(explain: Document<ExplainResult> | null): Explanation | undefined {
+  if (!explain) return undefined;
+  const sources = { explain: waterfallData(explain.data) };
+  const page: Drawn = { data: explain.data, sources };
+  return {
+    sentences: (
+      <>
+        <Blocks blocks={[{ t: 'headline', sentences: explain.data.sentences }]} page={page} />
+        <Sources sources={sources} />
+      </>
+    ),
+    sections: explanationBlocks(explain.data).map(({ id, title, blocks }) => ({
+      id,
+      title,
+      body: <Blocks blocks={blocks} page={page} />,
+    })),
+  };
+}
+
+/** What charts are drawn from: the page's document, and other data by the name of their source. */
+interface Drawn {
+  data: unknown;
+  sources: Readonly<Record<string, unknown>>;
+}
+
+const Sources: FC<{ sources: Drawn['sources'] }> = ({ sources }) => (
+  <>
+    {Object.entries(sources).map(([name, data]) => (
+      <script type="application/json" id={`${name}-data`}>
+        {raw(inlineJson({ data }))}
+      </script>
+    ))}
+  </>
+);
+
+const Blocks: FC<{ blocks: readonly Block[]; page: Drawn }> = ({ blocks, page }) => (
   <>
     {inPairs(blocks).map((run) =>
       run.length > 1 ? (
         <div class="two">
           {run.map((block) => (
             <div>
-              <OneBlock block={block} data={data} />
+              <OneBlock block={block} page={page} />
             </div>
           ))}
         </div>
       ) : (
-        run.map((block) => <OneBlock block={block} data={data} />)
+        run.map((block) => <OneBlock block={block} page={page} />)
       ),
     )}
   </>
@@ -82,8 +123,30 @@ function inPairs(blocks: readonly Block[]): Block[][] {
   return runs;
 }
 
-const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
+const OneBlock: FC<{ block: Block; page: Drawn }> = ({ block, page }) => {
   switch (block.t) {
+    case 'headline':
+      return (
+        <ol class="help" aria-label="In short">
+          {block.sentences.map((sentence) => (
+            <li>{sentence}</li>
+          ))}
+        </ol>
+      );
+    case 'bars':
+      return <BarsBlock block={block} page={page} />;
+    case 'findings':
+      return (
+        <ol class="findings">
+          {block.items.map((item) => (
+            <li id={item.id}>
+              <Finding item={item} page={page} />
+            </li>
+          ))}
+        </ol>
+      );
+    case 'lines':
+      return <pre>{block.text}</pre>;
     case 'text':
       return (
         <p>
@@ -135,16 +198,16 @@ const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
       if (!chart) throw new Error(`there is no chart ${name}`);
       return (
         <>
-          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} data={data} />}
-          {chart.key && <Key label={label} entries={(theme) => chart.key!(data, part, theme)} />}
+          {title !== undefined && <OneBlock block={{ t: 'heading', text: title }} page={page} />}
+          {chart.key && <Key label={label} entries={(theme) => chart.key!(page.data, part, theme)} />}
           <ChartFrame
             name={name}
             part={part}
             label={label}
-            height={chart.height(data, part)}
+            height={chart.height(page.data, part)}
             zooms={chart.zooms ?? false}
           >
-            <OneBlock block={behind} data={data} />
+            <OneBlock block={behind} page={page} />
           </ChartFrame>
         </>
       );
@@ -186,11 +249,61 @@ const OneBlock: FC<{ block: Block; data: unknown }> = ({ block, data }) => {
     case 'fold':
       return (
         <Behind title={block.title}>
-          <Blocks blocks={block.blocks} data={data} />
+          <Blocks blocks={block.blocks} page={page} />
         </Behind>
       );
   }
 };
+
+const BarsBlock: FC<{ block: Bars; page: Drawn }> = ({ block, page }) => {
+  const {
+    title,
+    chart: { name, part, source, label },
+    missing,
+    behind,
+  } = block;
+  const chart = chartNamed(name);
+  if (!chart) throw new Error(`there is no chart ${name}`);
+  return (
+    <div id={`${name}-${part}`}>
+      <h3>
+        <Words text={title} />
+      </h3>
+      <ChartFrame
+        name={name}
+        part={part}
+        source={source}
+        label={`${label}. ${plainText(title)}`}
+        height={chart.height(page.sources[source], part)}
+        zooms={false}
+      >
+        <OneBlock block={behind} page={page} />
+      </ChartFrame>
+      {missing !== undefined && <p>{missing}</p>}
+    </div>
+  );
+};
+
+const Finding: FC<{ item: FindingItem; page: Drawn }> = ({
+  item: { severity, title, gain, facts, blocks },
+  page,
+}) => (
+  <details>
+    <summary>
+      <strong class={`severity ${severity}`}>{severity}</strong> {title}
+      {plainText(gain) !== '' && <span class="stake"> ({plainText(gain)})</span>}
+    </summary>
+    <dl class="definitions">
+      {facts.map((fact) => (
+        <>
+          <dt>{fact.name}</dt>
+          <dd>{'lines' in fact ? <pre>{fact.lines}</pre> : <Words text={fact.text} />}</dd>
+        </>
+      ))}
+    </dl>
+    <Blocks blocks={blocks} page={page} />
+  </details>
+);
 
 /** Colours follow the reader's theme; lines have the same in both. */
 const Key: FC<{ label: string; entries: (theme: Theme) => KeyEntry[] }> = ({ label, entries }) => {
@@ -244,6 +357,13 @@ const Shown: FC<{ value: Value }> = ({ value }) => {
   }
   if ('missing' in value) return <Missing reason={value.missing} />;
   if ('code' in value) return <code>{value.code}</code>;
+  if ('link' in value)
+    return (
+      <a href={value.link} rel="noreferrer">
+        {value.text}
+      </a>
+    );
+  if ('gain' in value) return <GainDrawing {...value} />;
   if (!('text' in value)) return <>{valueText(value)}</>;
   const { text, tone, hint } = value;
   if (tone === 'strong') return <strong>{text}</strong>;

@@ -1,12 +1,31 @@
 import type { Document } from '../../model/document.js';
 import type { ExplainResult } from '../../model/documents/explain.js';
-import { nbsp } from '../../report/format.js';
+import { nbsp, unbroken } from '../../report/format.js';
 import { collapsed } from '../../report/notices.js';
 import { colour } from '../../report/terminal/colour.js';
-import { explainBrief } from '../../report/terminal/explain.js';
+import type { Explanation } from '../../report/terminal/explanation.js';
 import { textTable } from '../../report/terminal/table.js';
-import { hanging, inert, readingWidth, textWidth, withPlainSpaces } from '../../report/terminal/text.js';
-import type { Block, Level, Section, Table, Text, Value, View } from '../../views/block.js';
+import {
+  hanging,
+  inert,
+  readingWidth,
+  textBar,
+  textWidth,
+  withPlainSpaces,
+} from '../../report/terminal/text.js';
+import type {
+  Bars,
+  Block,
+  Fact,
+  FindingItem,
+  Level,
+  Section,
+  Table,
+  Text,
+  Value,
+  View,
+} from '../../views/block.js';
+import { withExplanation } from '../../views/explain.js';
 import { explained } from '../reasons.js';
 import { parts, plainText, valueText } from '../value.js';
 
@@ -25,26 +44,55 @@ export function terminalView(
   { width: columns, level = 1, explain = null }: TerminalOptions,
 ): string {
   const width = readingWidth(columns);
+  const explanation = withExplanation({ ...view, lead: [], sections: [] }, explain);
   const title = `inferscope${nbsp}${view.document.tool_version} · ${view.command} · ${inert(view.title)}`;
   const lines = [
     ...hanging('', title, width),
     '',
-    ...(explain ? [explainBrief(explain, width), ''] : []),
-    ...blocksLines(view.lead, width, level),
-    ...view.sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
+    ...viewLines(explanation, width, level),
+    '',
+    ...viewLines(view, width, level),
   ];
   const once = lines.filter((line, index) => line !== '' || lines[index - 1] !== '');
   return withPlainSpaces(once.join('\n'));
 }
 
+const viewLines = ({ lead, sections }: View, width: number, level: Level): string[] => [
+  ...blocksLines(lead, width, level),
+  ...sections.filter(shownAt(level)).flatMap((section) => sectionLines(section, width, level)),
+];
+
+/** The explanation for a summary that is not drawn from blocks. */
+export function explanationTexts(
+  explain: Document<ExplainResult> | null,
+  columns: number,
+): Explanation | undefined {
+  if (!explain) return undefined;
+  const width = readingWidth(columns);
+  const { lead, sections } = withExplanation(emptyView(explain), explain);
+  const text = (blocks: readonly Block[]) => withPlainSpaces(blocksLines(blocks, width, 1).join('\n'));
+  const of = (id: string) => text(sections.find((section) => section.id === id)?.blocks ?? []);
+  return { sentences: text(lead), waterfall: of('waterfall'), findings: of('findings') };
+}
+
+const emptyView = (document: Document<ExplainResult>): View => ({
+  command: '',
+  title: '',
+  document,
+  session: document.data.session,
+  lead: [],
+  sections: [],
+});
+
 const shownAt =
   (level: Level) =>
-  ({ level: own = 1 }: { level?: Level }): boolean =>
-    own <= level;
+  ({ level: own = 1, terminal = true }: { level?: Level; terminal?: boolean }): boolean =>
+    terminal && own <= level;
 
 function sectionLines(section: Section, width: number, level: Level): string[] {
   const body = blocksLines(section.blocks, width, level);
-  return body.length === 0 ? [] : ['', `  ${colour.bold(inert(section.title))}`, ...body];
+  if (body.length === 0) return [];
+  return section.untitled ? ['', ...body] : ['', `  ${colour.bold(inert(section.title))}`, ...body];
 }
 
 const blocksLines = (blocks: readonly Block[], width: number, level: Level): string[] => {
@@ -63,6 +111,14 @@ const tight: ReadonlySet<Block['t']> = new Set(['text', 'facts']);
 
 function blockLines(block: Block, width: number, level: Level): string[] {
   switch (block.t) {
+    case 'headline':
+      return block.sentences.flatMap((sentence) => hanging('  ', unbroken(inert(sentence)), width));
+    case 'bars':
+      return barLines(block, width);
+    case 'findings':
+      return findingLines(block, width, level);
+    case 'lines':
+      return block.text.split('\n').map((line) => `    ${inert(line)}`);
     case 'text':
       return hanging('  ', painted(block.text), width);
     case 'heading':
@@ -151,6 +207,71 @@ function tableLines(table: Table, width: number, level: Level): string[] {
   ];
 }
 
+const barCells = 12;
+
+/** A bar chart: names, ms and their size to one scale. */
+function barLines({ title, bars, totals, missing }: Bars, width: number): string[] {
+  const full = Math.max(...bars.map(({ ms }) => ms), 0);
+  const [whole = { ms: full }] = totals;
+  const nameWidth = Math.max(12, ...[...bars, ...totals].map(({ name }) => textWidth(inert(name)))) + 1;
+  const timed = (name: string, ms: number) =>
+    `    ${inert(name).padEnd(nameWidth)}${plainMs(ms, whole.ms).padStart(9)}${nbsp}ms`;
+  return [
+    ...hanging('  ', plainText(title), width).map((line) => colour.bold(line)),
+    '',
+    ...bars.flatMap(({ name, ms, note, wholeNote }) => {
+      const first = `${timed(name, ms)}  ${textBar(ms, full, barCells).padEnd(barCells)}  `;
+      const text = inert(plainText(note));
+      if (wholeNote) return [timed(name, ms), ...hanging('      ', text, width)];
+      return [`${first}${cutTo(text, width - textWidth(first))}`.trimEnd()];
+    }),
+    ...totals.map(({ name, ms }) => timed(name, ms)),
+    ...(missing === undefined ? [] : hanging('    ', inert(missing), width)),
+  ];
+}
+
+const cutTo = (text: string, room: number): string =>
+  textWidth(text) > room ? `${[...text].slice(0, Math.max(0, room - 1)).join('')}…` : text;
+
+/** Milliseconds without their unit, one scale for all bars: two decimals, more where they would say nothing. */
+function plainMs(ms: number, wholeMs: number): string {
+  const decimals = wholeMs >= 0.5 ? 2 : wholeMs >= 0.005 ? 4 : 6;
+  const text = Math.abs(ms).toFixed(decimals);
+  return ms < 0 && /[1-9]/.test(text) ? `−${text}` : text;
+}
+
+function findingLines(
+  { items, brief }: { items: readonly FindingItem[]; brief: number },
+  width: number,
+  level: Level,
+): string[] {
+  const shown = level > 1 ? items : items.filter(({ minor }) => !minor).slice(0, brief);
+  return shown.flatMap((item, index) => [
+    ...(index === 0 ? [] : ['']),
+    ...titleLines(item, index + 1, width),
+    ...(level > 1
+      ? factsOf(item.facts, level).flatMap((fact) => findingFact(fact, width))
+      : findingFact({ name: 'change', text: item.change }, width)),
+    ...(level > 1 ? blocksLines(item.blocks, width, level) : []),
+  ]);
+}
+
+function titleLines({ severity, title, gain }: FindingItem, index: number, width: number): string[] {
+  const tail = plainText(gain);
+  const room = width - (tail === '' ? 0 : textWidth(tail) + 2);
+  const [head = '', ...rest] = hanging(`  ${String(index).padEnd(3)}`, unbroken(inert(title)), room);
+  const paint = severity === 'high' ? colour.red : severity === 'medium' ? colour.yellow : colour.bold;
+  const gap = ' '.repeat(Math.max(2, width - textWidth(head) - textWidth(tail)));
+  return [`${paint(head)}${tail === '' ? '' : `${gap}${colour.bold(tail)}`}`, ...rest.map(paint)];
+}
+
+const factsOf = (facts: readonly Fact[], level: Level): readonly Fact[] => facts.filter(shownAt(level));
+
+function findingFact(fact: Fact, width: number): string[] {
+  if ('lines' in fact) return fact.lines.split('\n').map((line) => `                 ${inert(line)}`);
+  return hanging(`     ${`${fact.name}:`.padEnd(12)}`, unbroken(painted(fact.text)), width);
+}
+
 /** Text with its tones in colour, on one line. */
 const painted = (text: Text): string =>
   parts(text)
@@ -158,7 +279,7 @@ const painted = (text: Text): string =>
     .join('');
 
 function tone(value: Value, text: string): string {
-  if (!('text' in value)) return text;
+  if (!('tone' in value)) return text;
   if (value.tone === 'fault') return colour.yellow(text);
   if (value.tone === 'strong') return colour.bold(text);
   return value.tone === 'dim' ? colour.dim(text) : text;

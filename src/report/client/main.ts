@@ -12,7 +12,6 @@ function readData(id: string): unknown {
 }
 
 function drawAll(result: unknown): void {
-  const explained = readData('explain-data');
   const drawings: Drawing[] = [];
   let printing = false;
   const redraw = (): void => {
@@ -21,7 +20,8 @@ function drawAll(result: unknown): void {
   };
 
   for (const box of document.querySelectorAll<HTMLElement>('[data-chart]')) {
-    const data = box.dataset['source'] === 'explain' ? explained : result;
+    const { source } = box.dataset;
+    const data = source === undefined ? result : readData(`${source}-data`);
     const drawing = draw(box, data, currentTheme(printing));
     if (drawing) drawings.push(drawing);
   }

@@ -3,6 +3,16 @@ import type { Document } from '../../model/document.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
 
+/** What explains the session of a page: sentences for its summary, and sections with waterfall and findings. */
+export interface Explanation {
+  sentences: Child;
+  sections: readonly { id: string; title: string; body: Child }[];
+}
+
+/** For pages whose own sections hold the bars. */
+export const withoutWaterfall = (explanation: Explanation | undefined): Explanation['sections'] =>
+  (explanation?.sections ?? []).filter(({ id }) => id !== 'waterfall');
+
 /** A part of a page of one document; absent from page and contents where `applies` says so. */
 export interface PageSection<T> extends Section<T> {
   applies?: (document: Document<T>) => boolean;
@@ -18,7 +28,7 @@ interface PageFacts<T> {
   /** For a page without charts. */
   readingScript?: string | undefined;
   /** Stand before the sections: waterfall and findings. */
-  lead?: { id: string; title: string; body: Child }[];
+  lead?: Explanation['sections'];
 }
 
 /** One page of one document, without any remote asset: what someone in a hurry reads, then its sections. */

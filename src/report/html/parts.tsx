@@ -128,8 +128,8 @@ export const ChartBox: FC<PropsWithChildren<ChartProps>> = ({ name, result, part
 interface FrameProps {
   name: string;
   part: string;
-  /** Whose data it is drawn from: the page's, or that of `explain-data`. */
-  source?: 'explain';
+  /** Whose data it is drawn from: the page's, or that of `<source>-data`. */
+  source?: string;
   label: string;
   height: number;
   zooms: boolean;

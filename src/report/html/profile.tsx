@@ -1,9 +1,8 @@
 import type { Document } from '../../model/document.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
 import type { ProfileResult } from '../../model/documents/profile.js';
+import { type Explanation, withoutWaterfall } from './document-page.js';
 import { forPage } from '../thin.js';
 import { modelWords } from '../words.js';
-import { explainParts } from './explain/explain.js';
 import { Page } from './page.js';
 import type { Section } from './section.js';
 import { definitionsSection } from './sections/definitions.js';
@@ -44,13 +43,13 @@ const sections: Section[] = [
  */
 export function profileReport(
   whole: Document<ProfileResult>,
-  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
+  { clientScript, explanation }: { clientScript: string; explanation?: Explanation | undefined },
 ): string {
   const document = forPage(whole);
   const { data } = document;
   // The stages' own waterfall comes first: it knows what is clean and what was profiled.
   const [first, ...rest] = sections.map(({ id, title, render }) => ({ id, title, body: render(document) }));
-  const parts = [...(first ? [first] : []), ...explainParts(explain, { waterfall: false }), ...rest];
+  const parts = [...(first ? [first] : []), ...withoutWaterfall(explanation), ...rest];
   const page = (
     <Page
       title={`${modelWords(data.workload)} · inferscope`}
@@ -58,7 +57,7 @@ export function profileReport(
       data={document}
       clientScript={clientScript}
     >
-      <Summary document={document} explain={explain} />
+      <Summary document={document} sentences={explanation?.sentences} />
       {parts.map((section) => (
         <section id={section.id} aria-labelledby={`${section.id}-title`}>
           <h2 id={`${section.id}-title`}>

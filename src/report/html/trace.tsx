@@ -1,5 +1,4 @@
 import type { Child } from 'hono/jsx';
-import { explainParts, Sentences } from './explain/explain.js';
 import { Page } from './page.js';
 import { copiesSection, overlapSection } from './trace/copies.js';
 import { CountersSection } from './trace/counters.js';
@@ -62,9 +61,9 @@ const partsOf = (sections: TraceSection[], trace: TraceDocument | null): Part[] 
  * @param clientScript text of dist/report-client.js, which draws the charts
  */
 export function traceReport(inputs: TraceReportInputs, { clientScript }: { clientScript: string }): string {
-  const { trace, counters, gemms, explain } = inputs;
+  const { trace, counters, gemms, explanation, title: named } = inputs;
   const parts: Part[] = [
-    ...explainParts(explain),
+    ...(explanation?.sections ?? []),
     ...partsOf(workSections, trace),
     ...(counters
       ? [{ id: 'counters', title: 'Nsight Compute', body: <CountersSection counters={counters} /> }]
@@ -74,7 +73,7 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
       : []),
     ...partsOf(contextSections, trace),
   ];
-  const title = trace?.data.session.title ?? explain?.data.session.title ?? 'GPU session';
+  const title = trace?.data.session.title ?? named ?? 'GPU session';
   const source = trace ?? counters ?? gemms;
   const page = (
     <Page
@@ -84,11 +83,11 @@ export function traceReport(inputs: TraceReportInputs, { clientScript }: { clien
       clientScript={clientScript}
     >
       {trace ? (
-        <TraceSummary trace={trace} explain={explain} />
+        <TraceSummary trace={trace} sentences={explanation?.sentences} />
       ) : (
         <header id="summary">
           <h1>{title}</h1>
-          <Sentences explain={explain} />
+          {explanation?.sentences}
           <p>The session has no timeline: there is nothing to say about phases and idle time.</p>
         </header>
       )}

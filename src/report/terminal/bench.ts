@@ -1,12 +1,11 @@
 import type { Document, Issue } from '../../model/document.js';
 import type { BenchAnswer, BenchFlag, BenchResult, BenchVariant } from '../../model/documents/bench.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
 import { nbsp, unbroken } from '../format.js';
 import { collapsed, rangedText } from '../notices.js';
 import { missingReasons, plural } from '../words.js';
 import { latencyTables, outcomeLines, roofTable, sequenceTable, throughputTable } from './bench-tables.js';
 import { colour } from './colour.js';
-import { explainBrief } from './explain.js';
+import { type Explanation, explanationLines } from './explanation.js';
 import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 
 /** A title, and what stands below it; nothing when there is nothing. */
@@ -139,7 +138,7 @@ function issueLines(issues: Issue[], width: number): string[] {
 export function benchText(
   document: Document<BenchResult>,
   columns: number,
-  explain: Document<ExplainResult> | null = null,
+  explanation?: Explanation,
 ): string {
   const { data, issues } = document;
   const width = readingWidth(columns);
@@ -151,7 +150,7 @@ export function benchText(
   const lines = [
     ...wrap(title(document), width),
     ...status,
-    ...(explain ? ['', explainBrief(explain, width)] : []),
+    ...explanationLines([explanation?.sentences, explanation?.waterfall, explanation?.findings]),
     ...data.variants.flatMap((variant) => variantLines(variant, several, width)),
     ...section('Between variants', answerLines(data.answers, width)),
     ...section('Could not be measured', missingLines(data, width)),

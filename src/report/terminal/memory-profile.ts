@@ -1,5 +1,4 @@
 import type { Document } from '../../model/document.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryPoint, MemoryProfile } from '../../model/documents/memory-profile.js';
 import type { MemoryResult } from '../../model/documents/memory-result.js';
 import { formatMs, formatNumber, nbsp, noValue } from '../format.js';
@@ -8,7 +7,7 @@ import { componentLabels } from '../../vocabulary/memory-components.js';
 import { engineWords, gbText } from '../memory-words.js';
 import { collapsed } from '../notices.js';
 import { colour } from './colour.js';
-import { briefFindings } from './explain.js';
+import { type Explanation, explanationLines } from './explanation.js';
 import { textTable } from './table.js';
 import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces } from './text.js';
 
@@ -18,7 +17,7 @@ const right = (head: string) => ({ head, align: 'right' as const });
 export function memorySummary(
   document: Document<MemoryResult>,
   columns: number,
-  explain: Document<ExplainResult> | null = null,
+  explanation?: Explanation,
 ): string {
   const width = readingWidth(columns);
   const { session, profile, fragmentation } = document.data;
@@ -29,7 +28,7 @@ export function memorySummary(
     ...memorySentences(document.data).flatMap((text) => hanging('  ', text, width)),
     '',
     breakdownTable(profile, width),
-    ...(explain ? briefFindings(explain.data, width) : []),
+    ...explanationLines([explanation?.findings]),
     '',
     pointTable(profile, width),
     ...hanging('  ', increaseWords(profile), width),

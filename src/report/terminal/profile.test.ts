@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { figure } from '../../model/figure.js';
 import { testExplain } from '../test-explain.js';
 import { bareProfile, hostileProfile, testProfile } from '../test-profile.js';
+import { explanationTexts } from '../../render/terminal/view.js';
 import { profileSummary } from './profile.js';
 import { textTable } from './table.js';
 import { hanging, textBar, textWidth, wrap } from './text.js';
@@ -50,7 +51,7 @@ describe('profile summary', () => {
   it('leads with three sentences and the waterfall, then findings, then figures', () => {
     const explain = testExplain();
     const text = stripVTControlCharacters(
-      profileSummary(testProfile(), { reportPath, width: 80, explain }),
+      profileSummary(testProfile(), { reportPath, width: 80, explanation: explanationTexts(explain, 80) }),
     ).replaceAll(/\s+/g, ' ');
     const order = [
       explain.data.sentences[0]!,

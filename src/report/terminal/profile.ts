@@ -1,6 +1,5 @@
 import { colour } from './colour.js';
 import type { Document, Issue } from '../../model/document.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
 import type { MemoryResult, ProfileResult, StageResult } from '../../model/documents/profile.js';
 import { isShare, type Figure } from '../../model/figure.js';
 import {
@@ -27,7 +26,7 @@ import {
   stageUnit,
   suggestionSentence,
 } from '../words.js';
-import { briefFindings, sentenceLines, withheldLines } from './explain.js';
+import { type Explanation, explanationLines } from './explanation.js';
 import { textTable } from './table.js';
 import { hanging, inert, readingWidth, textBar, textWidth, withPlainSpaces, wrap } from './text.js';
 
@@ -37,7 +36,7 @@ export interface SummaryOptions {
   /** Columns of the terminal; at most 80 are used. */
   width: number;
   /** Three sentences and the findings, before and after the waterfall; left out by who has none. */
-  explain?: Document<ExplainResult> | null;
+  explanation?: Explanation | undefined;
 }
 
 const barCells = 24;
@@ -176,7 +175,7 @@ function missingLines({ data }: Document<ProfileResult>, width: number): string[
 /** The summary that `profile` ends with: at most 80 columns, readable without colour. */
 export function profileSummary(
   document: Document<ProfileResult>,
-  { reportPath, width: columns, explain }: SummaryOptions,
+  { reportPath, width: columns, explanation }: SummaryOptions,
 ): string {
   const { data } = document;
   const width = readingWidth(columns);
@@ -196,14 +195,12 @@ export function profileSummary(
   const shown = decode && decode.bars.length > 0 ? decode : stageNamed(data, 'prefill');
   const waterfall = shown && shown.bars.length > 0 ? barLines(shown, width) : [];
   // Sentences, waterfall, findings, then the evidence; without an explanation the figures come first.
-  const lines = explain
+  const lines = explanation
     ? [
         ...wrap(title, width),
-        '',
-        ...sentenceLines(explain.data, width),
+        ...explanationLines([explanation.sentences]),
         ...waterfall,
-        ...briefFindings(explain.data, width),
-        ...withheldLines(explain.data, width),
+        ...explanationLines([explanation.findings]),
         ...figures,
       ]
     : [...wrap(title, width), ...figures, ...waterfall];

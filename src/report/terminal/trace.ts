@@ -1,6 +1,5 @@
 import { phaseTime } from '../../model/headline-time.js';
 import type { Document, Issue } from '../../model/document.js';
-import type { ExplainResult } from '../../model/documents/explain.js';
 import type { PhaseKind, TraceResult } from '../../model/documents/trace.js';
 import { formatCount, formatFigure, formatMs, formatPercent, noValue, unbroken } from '../format.js';
 import { cutMiddle, kernelLabel } from '../kernel-label.js';
@@ -8,7 +7,7 @@ import { classLabels } from '../../vocabulary/op-classes.js';
 import { barLabel } from '../names.js';
 import { collapsed, timesOf } from '../notices.js';
 import { colour } from './colour.js';
-import { explainBrief } from './explain.js';
+import { type Explanation, explanationLines } from './explanation.js';
 import { textTable } from './table.js';
 import { hanging, inert, readingWidth, withPlainSpaces, wrap } from './text.js';
 import { utilizationNotes, utilizationTable } from './utilization.js';
@@ -19,7 +18,7 @@ export interface TraceSummaryOptions {
   /** Columns of the terminal; at most 80 are used. */
   width: number;
   /** Leads the summary: sentences, waterfall, findings; left out by who has none. */
-  explain?: Document<ExplainResult> | null;
+  explanation?: Explanation | undefined;
   /** What other captures of the session say, between what leads and the timeline's own tables. */
   between?: readonly string[];
 }
@@ -306,7 +305,7 @@ function cpuOperatorTable(operators: TraceResult['operators'], width: number): s
 /** What a GPU session says at the end of `run`, `import` and `analyze`: at most 80 columns, readable without colour. */
 export function traceSummary(
   document: Document<TraceResult>,
-  { reportPath, width: columns, explain, between = [] }: TraceSummaryOptions,
+  { reportPath, width: columns, explanation, between = [] }: TraceSummaryOptions,
 ): string {
   const { data } = document;
   const width = readingWidth(columns);
@@ -320,7 +319,7 @@ export function traceSummary(
     inert(data.session.title),
   ].join(' · ');
   const sections = data.source.gpu_used ? gpuSections(data, width) : cpuSections(data, width);
-  const lead = explain ? ['', explainBrief(explain, width)] : [];
+  const lead = explanationLines([explanation?.sentences, explanation?.waterfall, explanation?.findings]);
   const others = between.flatMap((text) => ['', text]);
   const lines = [...wrap(title, width), ...lead, ...others, ...sections];
   const said = noticeLines(document.issues, width);

@@ -1,19 +1,10 @@
-import type { StageWaterfall } from '../../../model/documents/explain.js';
 import { headlineTime, isProfiled } from '../../../model/headline-time.js';
 import { formatMsColumn } from '../../format.js';
-import { shortName, shownBars, stageKey } from '../../explain-rows.js';
+import { shortName, shownBars, stageKey, type WaterfallData } from '../../../views/explain-series.js';
 import { barColor, type Theme } from '../../palette.js';
 import type { Chart } from '../chart.js';
 import { causes } from '../trace/words.js';
 import { floating, type FloatingBar, floatingBarsOption, floatingHeight } from '../floating-bars.js';
-
-/** What a page carries for its waterfalls beside its own document: no queries and no rows. */
-export interface WaterfallData {
-  stages: Pick<
-    StageWaterfall,
-    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'clean_ms' | 'bars'
-  >[];
-}
 
 function rowsOf({ stages }: WaterfallData, part: string): FloatingBar[] {
   const stage = stages.find((one) => stageKey(one) === part);

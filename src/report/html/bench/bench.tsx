@@ -1,9 +1,7 @@
 import type { Document } from '../../../model/document.js';
 import type { BenchResult } from '../../../model/documents/bench.js';
-import type { ExplainResult } from '../../../model/documents/explain.js';
-import { explainParts } from '../explain/explain.js';
 import { thinned } from '../../../model/thinned.js';
-import { documentPage } from '../document-page.js';
+import { documentPage, type Explanation } from '../document-page.js';
 import { answersSection } from './answers.js';
 import { batchSection } from './batch.js';
 import type { BenchSection } from './bench-parts.js';
@@ -49,7 +47,7 @@ function forPage(document: Document<BenchResult>): Document<BenchResult> {
  */
 export function benchReport(
   whole: Document<BenchResult>,
-  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
+  { clientScript, explanation }: { clientScript: string; explanation?: Explanation | undefined },
 ): string {
   const document = forPage(whole);
   const { session } = document.data;
@@ -57,8 +55,8 @@ export function benchReport(
     title: session.title,
     document,
     session,
-    summary: <BenchSummary document={document} explain={explain} />,
-    lead: explainParts(explain),
+    summary: <BenchSummary document={document} sentences={explanation?.sentences} />,
+    ...(explanation && { lead: explanation.sections }),
     sections,
     clientScript,
   });

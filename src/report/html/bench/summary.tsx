@@ -1,4 +1,4 @@
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
 import type {
   BenchAnswer,
@@ -7,9 +7,7 @@ import type {
   BenchVariant,
 } from '../../../model/documents/bench.js';
 import type { Figure } from '../../../model/figure.js';
-import type { ExplainResult } from '../../../model/documents/explain.js';
 import { figureParts } from '../../format.js';
-import { Sentences } from '../explain/explain.js';
 import { collapsed } from '../../notices.js';
 import { Behind } from '../parts.js';
 import { meanOf, pointWords } from './bench-parts.js';
@@ -133,8 +131,8 @@ const Flag: FC<{ flag: ShownFlag }> = ({ flag: { severity, whose, text, code } }
 /** What someone in a hurry reads: three answers, the headline figures, what warns. */
 export const BenchSummary: FC<{
   document: Document<BenchResult>;
-  explain?: Document<ExplainResult> | null | undefined;
-}> = ({ document: { data, issues }, explain }) => {
+  sentences: Child;
+}> = ({ document: { data, issues }, sentences }) => {
   const { session, engine, variants } = data;
   const flags = shownFlags(data);
   const said = collapsed(issues);
@@ -167,7 +165,7 @@ export const BenchSummary: FC<{
           </li>
         </ul>
       )}
-      <Sentences explain={explain} />
+      {sentences}
       <dl class="lead">
         {answers.map(({ id, answer }) => (
           <div>

@@ -1,14 +1,12 @@
 import type { FC } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
-import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { MemoryResult } from '../../../model/documents/memory-result.js';
 import { formatMs } from '../../format.js';
 import { memorySentences } from '../../memory-sentences.js';
 import { gbText } from '../../memory-words.js';
 import { pointLabels } from '../../../vocabulary/memory-points.js';
 import { collapsed } from '../../notices.js';
-import { documentPage } from '../document-page.js';
-import { explainParts } from '../explain/explain.js';
+import { documentPage, type Explanation, withoutWaterfall } from '../document-page.js';
 import { LoudNotices, QuietNotes } from '../summary-notices.js';
 import { allocationsSection, breakdownSection, gpusSection, pointsSection } from './breakdown.js';
 import { environmentSection, latencySection, memoryDefinitionsSection } from './definitions.js';
@@ -83,7 +81,7 @@ const Summary: FC<{ document: Document<MemoryResult> }> = ({ document: { data, i
  */
 export function memoryReport(
   document: Document<MemoryResult>,
-  { clientScript, explain }: { clientScript: string; explain?: Document<ExplainResult> | null },
+  { clientScript, explanation }: { clientScript: string; explanation?: Explanation | undefined },
 ): string {
   const { session } = document.data;
   const { id, title, render } = breakdownSection;
@@ -93,7 +91,7 @@ export function memoryReport(
     session,
     summary: <Summary document={document} />,
     // Where it went stands for the waterfall: findings follow it.
-    lead: [{ id, title, body: render(document) }, ...explainParts(explain, { waterfall: false })],
+    lead: [{ id, title, body: render(document) }, ...withoutWaterfall(explanation)],
     sections,
     clientScript,
   });

@@ -1,6 +1,5 @@
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import type { Document, Issue } from '../../../model/document.js';
-import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { ProfileResult, StageResult } from '../../../model/documents/profile.js';
 import { missing, type Figure } from '../../../model/figure.js';
 import { figureParts, formatFigure, isAccountingFault } from '../../format.js';
@@ -13,7 +12,6 @@ import {
   stageNamed,
   suggestionSentence,
 } from '../../words.js';
-import { Sentences } from '../explain/explain.js';
 import { Behind, Missing, Notice } from '../parts.js';
 
 interface CardData {
@@ -97,8 +95,8 @@ const Notices: FC<{ label: string; issues: Issue[] }> = ({ label, issues }) =>
 /** What someone in a hurry reads: what is wrong, three sentences and what to try, the headline figures, what to doubt about them. */
 export const Summary: FC<{
   document: Document<ProfileResult>;
-  explain?: Document<ExplainResult> | null | undefined;
-}> = ({ document, explain }) => {
+  sentences: Child;
+}> = ({ document, sentences }) => {
   const { data } = document;
   const identity = identityWords(data.workload);
   const [suggestion] = data.suggestions;
@@ -115,7 +113,7 @@ export const Summary: FC<{
       <h1>{data.session.title}</h1>
       {data.session.title !== identity && <p class="identity">{identity}</p>}
       <Notices label="What is wrong with these figures" issues={errors} />
-      <Sentences explain={explain} />
+      {sentences}
       <dl class="lead">
         <div>
           <dt>Speed</dt>

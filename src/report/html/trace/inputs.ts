@@ -1,9 +1,9 @@
 import type { Child } from 'hono/jsx';
 import type { Document } from '../../../model/document.js';
-import type { ExplainResult } from '../../../model/documents/explain.js';
 import type { CountersResult } from '../../../model/documents/counters.js';
 import type { GemmsResult } from '../../../model/documents/gemms.js';
 import type { TraceResult } from '../../../model/documents/trace.js';
+import type { Explanation } from '../document-page.js';
 
 export type TraceDocument = Document<TraceResult>;
 
@@ -13,7 +13,9 @@ export interface TraceReportInputs {
   counters: Document<CountersResult> | null;
   gemms: Document<GemmsResult> | null;
   /** Waterfall and findings; left out by who has none. */
-  explain?: Document<ExplainResult> | null;
+  explanation?: Explanation | undefined;
+  /** Of the session, where there is no timeline that names it. */
+  title?: string | undefined;
 }
 
 /** A part of the page; absent from page and contents where `applies` says so. */

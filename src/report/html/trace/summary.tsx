@@ -1,8 +1,7 @@
-import type { FC } from 'hono/jsx';
+import type { Child, FC } from 'hono/jsx';
 import { phaseTime } from '../../../model/headline-time.js';
 import type { Headline } from '../../../model/documents/trace.js';
-import { Sentences } from '../explain/explain.js';
-import type { TraceDocument, TraceReportInputs } from './inputs.js';
+import type { TraceDocument } from './inputs.js';
 import { Behind, Notice } from '../parts.js';
 import { formatFigure, formatMs, formatPercent, nbsp } from '../../format.js';
 import { formatNs, phaseName, causeName } from '../../charts/trace/words.js';
@@ -14,12 +13,12 @@ const atOnce = 5;
 /** What someone in a hurry reads: what is wrong with the figures, what costs, and by how much. */
 export const TraceSummary: FC<{
   trace: TraceDocument;
-  explain?: TraceReportInputs['explain'];
-}> = ({ trace, explain }) => {
+  sentences: Child;
+}> = ({ trace, sentences }) => {
   const { data, issues } = trace;
   const { session, source, workload } = data;
   // Where three sentences lead, the timeline's own are more.
-  const first = explain ? 0 : atOnce;
+  const first = sentences ? 0 : atOnce;
   const shown = data.headlines.slice(0, first);
   const more = data.headlines.slice(first);
   const cards = data.phases.filter(({ kind, wall }) => kind !== 'outside' && wall.mean_ns > 0);
@@ -49,10 +48,10 @@ export const TraceSummary: FC<{
           ))}
         </ul>
       )}
-      <Sentences explain={explain} />
+      {sentences}
       {shown.length > 0 && <Headlines headlines={shown} />}
       {more.length > 0 && (
-        <Behind title={explain ? `${more.length} sentences of the timeline` : `${more.length} more`}>
+        <Behind title={sentences ? `${more.length} sentences of the timeline` : `${more.length} more`}>
           <Headlines headlines={more} />
         </Behind>
       )}

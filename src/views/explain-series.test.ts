@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { figure } from '../model/figure.js';
 import type { StageWaterfall } from '../model/documents/explain.js';
-import { leadingStages, lostMs, stageKey, stageName } from './explain-rows.js';
-import { testWaterfall } from './test-explain.js';
+import { leadingStages, lostMs, stageKey, stageName } from './explain-series.js';
+import { testWaterfall } from '../report/test-explain.js';
 
 const stage = (change: Partial<StageWaterfall>): StageWaterfall => ({ ...testWaterfall(), ...change });
 

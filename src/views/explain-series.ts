@@ -6,7 +6,7 @@ import type {
   WaterfallKind,
 } from '../model/documents/explain.js';
 import { explainedBars, headlineTime } from '../model/headline-time.js';
-import { formatMs } from './format.js';
+import { stageLabels } from '../vocabulary/stages.js';
 
 /** Below this share of the measured time bars are put together. */
 const smallShare = 0.01;
@@ -42,21 +42,6 @@ export function shownBars(stage: Pick<StageWaterfall, 'bars'>): ShownBar[] {
     parts: [],
   };
   return rest.toSpliced(last === -1 ? rest.length : last, 0, together);
-}
-
-/** "−6.20 ms expected" of a stage, "0.51 ms → 0.02 ms per token expected": the two must not be read as one. */
-export function gainHead({ per, expected_ms, after_ms }: NonNullable<Finding['gain']>): string {
-  return per === 'token'
-    ? `${formatMs(after_ms + expected_ms)} → ${formatMs(after_ms)} per token expected`
-    : `−${formatMs(expected_ms)} expected`;
-}
-
-/** The same with its interval, and what is left of a stage. */
-export function gainWords(gain: NonNullable<Finding['gain']>): string {
-  const interval = `(${formatMs(gain.low_ms)} to ${formatMs(gain.high_ms)})`;
-  return gain.per === 'token'
-    ? `${gainHead(gain)}, ${formatMs(gain.expected_ms)} less per token ${interval}; no step is shorter`
-    : `${formatMs(gain.expected_ms)} less ${interval}, ${formatMs(gain.after_ms)} afterwards`;
 }
 
 const stageOrder: readonly WaterfallKind[] = [
@@ -123,26 +108,19 @@ export function largestBars(stage: Pick<StageWaterfall, 'bars'>, most = 2): Wate
     .slice(0, most);
 }
 
-export const stageNames: Partial<Record<WaterfallKind, string>> = {
-  decode: 'decode step',
-  mixed: 'mixed step',
-  prefill: 'prefill',
-  other: 'step',
-  outside: 'whole capture',
-  request: 'request',
-  sampling: 'sampling',
-  load: 'loading',
-  warmup: 'warm-up',
-};
 export const stageName = ({ kind, name, point }: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string =>
-  `${name ?? stageNames[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
+  `${name ?? stageLabels[kind] ?? kind}${point === null ? '' : ` at ${point}`}`;
+
+/** The same at the begin of a line. */
+export function stageHead(stage: Pick<StageWaterfall, 'kind' | 'name' | 'point'>): string {
+  const name = stageName(stage);
+  return `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+}
 
 /** Queries behind the findings, in the order of their numbers from 1: "[sql 3]" is the third. */
 export function numberedQueries(findings: readonly Finding[]): string[] {
   return findings.flatMap(({ evidence }) => evidence.flatMap(({ sql }) => (sql === null ? [] : [sql])));
 }
-
-export const severityRank: Record<Finding['severity'], number> = { high: 3, medium: 2, low: 1, info: 0 };
 
 /** Tells stages of a document apart, as an anchor and as the part of a chart. */
 export const stageKey = ({
@@ -154,3 +132,24 @@ export const stageKey = ({
   [kind, ...(name === null ? [] : [name]), ...(point === null ? [] : [execution_id, point])]
     .join('-')
     .replaceAll(/[^\w-]+/g, '_');
+
+/** What a page carries for its waterfalls: no queries and no rows. */
+export interface WaterfallData {
+  stages: Pick<
+    StageWaterfall,
+    'kind' | 'name' | 'point' | 'execution_id' | 'source' | 'measured_ms' | 'clean_ms' | 'bars'
+  >[];
+}
+
+export const waterfallData = ({ stages }: Pick<ExplainResult, 'stages'>): WaterfallData => ({
+  stages: stages.map(({ kind, name, point, execution_id, source, measured_ms, clean_ms, bars }) => ({
+    kind,
+    name,
+    point,
+    execution_id,
+    source,
+    measured_ms,
+    clean_ms,
+    bars: bars.map((bar) => ({ ...bar, sql: null, parts: [] })),
+  })),
+});

@@ -1,16 +1,18 @@
 import { describe, expect, test } from 'vitest';
-import { document } from '../../../model/document.js';
+import { document } from '../model/document.js';
 import {
   type VerifyResult,
   verifyVersion,
   whatIfVersion,
   type WhatIfResult,
-} from '../../../model/documents/explain.js';
-import { figure, missing } from '../../../model/figure.js';
-import { verifyMarkdown } from '../../markdown/verify.js';
-import { testExplain } from '../../test-explain.js';
-import { hostileText } from '../../test-profile.js';
-import { explainReport } from './page.js';
+} from '../model/documents/explain.js';
+import { figure, missing } from '../model/figure.js';
+import { pageOfView } from '../render/html/view.js';
+import { markdownView } from '../render/markdown.js';
+import { testExplain } from '../report/test-explain.js';
+import { hostileText } from '../report/test-profile.js';
+import { verifyView } from './verify.js';
+import { whatIfView } from './what-if.js';
 
 const clientScript = '"use strict";';
 const explain = testExplain();
@@ -67,10 +69,9 @@ function verified(title = 'Launch-bound: the GPU is idle 91.5 %'): VerifyResult 
 }
 
 describe('explain --verify as a page', () => {
-  const html = explainReport(
-    { explain, verify: document('verify', verifyVersion, verified()) },
-    { clientScript },
-  );
+  const html = pageOfView(verifyView(document('verify', verifyVersion, verified()), explain), {
+    clientScript,
+  });
   const part = html.slice(html.indexOf('<section id="verify"'), html.indexOf('<section id="waterfall"'));
 
   test('expected stands beside achieved, with error, interval and score; waterfall and findings follow', () => {
@@ -84,8 +85,8 @@ describe('explain --verify as a page', () => {
       '3.43',
       '4.25',
       '4.26',
-      '−5 %',
-      'Score: 1 of 1 inside their intervals, error 5 % (median).',
+      '−5.2',
+      'Score: 1 of 1 inside their intervals, error 5.2',
     ])
       expect(part).toContain(text);
     // A bar that did not change is not listed.
@@ -102,15 +103,15 @@ describe('explain --verify as a page', () => {
 
   test('what was found nowhere is a dash, and names stay text', () => {
     const bad = document('verify', verifyVersion, verified(hostileText));
-    const page = explainReport({ explain, verify: bad }, { clientScript });
+    const page = pageOfView(verifyView(bad, explain), { clientScript });
     expect(page).not.toContain('<img src=x');
-    expect(part).toMatch(/<td class="number">–<\/td>/);
+    expect(part).toContain('the finding promised no time');
   });
 
   test('the markdown of it says the same', () => {
-    const text = verifyMarkdown(document('verify', verifyVersion, verified()));
-    expect(text).toContain('| gone | 4.04 ms | 4.26 ms | −5 % | yes |');
-    expect(text).toContain('**Score: 1 of 1 inside their intervals, error 5 % (median).**');
+    const text = markdownView(verifyView(document('verify', verifyVersion, verified()), explain));
+    expect(text).toContain('| gone | 4.04 ms | 3.43 ms to 4.25 ms | 4.26 ms | −5.2 % | yes |');
+    expect(text).toContain('Score: 1 of 1 inside their intervals, error 5.2 % (median).');
   });
 });
 
@@ -138,7 +139,7 @@ test('explain --what-if as a page: the sentence, the bars that change, what is a
     },
   ];
   const whatIf = document('what-if', whatIfVersion, { session, change: 'cudagraph', stages });
-  const html = explainReport({ explain, whatIf }, { clientScript });
+  const html = pageOfView(whatIfView(whatIf, explain), { clientScript });
   for (const text of [
     'What if: cudagraph',
     '3.2 times as fast',

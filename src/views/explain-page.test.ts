@@ -1,16 +1,17 @@
 import { describe, expect, test } from 'vitest';
-import { testBench } from '../../test-bench.js';
-import { testExplain, testFinding } from '../../test-explain.js';
-import { hostileText, testProfile } from '../../test-profile.js';
-import { benchReport } from '../bench/bench.js';
-import { profileReport } from '../profile.js';
+import { explanationParts } from '../render/html/view.js';
+import { testBench } from '../report/test-bench.js';
+import { testExplain, testFinding } from '../report/test-explain.js';
+import { hostileText, testProfile } from '../report/test-profile.js';
+import { benchReport } from '../report/html/bench/bench.js';
+import { profileReport } from '../report/html/profile.js';
 
 const clientScript = '"use strict";';
 const sections = (html: string) => [...html.matchAll(/<section id="([\w-]+)"/g)].map(([, id]) => id);
 
 describe('a page with an explanation', () => {
   const explain = testExplain();
-  const bench = benchReport(testBench(), { clientScript, explain });
+  const bench = benchReport(testBench(), { clientScript, explanation: explanationParts(explain) });
 
   test('leads with sentences, waterfall and findings; every chart has a table behind it', () => {
     expect(sections(bench).slice(0, 3)).toEqual(['waterfall', 'findings', 'answers']);
@@ -43,7 +44,7 @@ describe('a page with an explanation', () => {
   });
 
   test('a profile keeps its own waterfall first; findings follow', () => {
-    const html = profileReport(testProfile(), { clientScript, explain });
+    const html = profileReport(testProfile(), { clientScript, explanation: explanationParts(explain) });
     expect(sections(html).slice(0, 2)).toEqual(['time', 'findings']);
   });
 
@@ -54,7 +55,7 @@ describe('a page with an explanation', () => {
     });
     bad.data.stages[0]!.bars[2]!.parts = [{ label: hostileText, ms: 1, count: 1 }];
     bad.data.stages[0]!.bars[2]!.label = hostileText;
-    const html = benchReport(testBench(), { clientScript, explain: bad });
+    const html = benchReport(testBench(), { clientScript, explanation: explanationParts(bad) });
     expect(html).not.toContain('<img src=x');
     expect(html.split('globalThis.pwned=1</script>')).toHaveLength(1);
     const data = /<script type="application\/json" id="explain-data">(.*?)<\/script>/s.exec(html)![1]!;

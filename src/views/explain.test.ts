@@ -1,17 +1,25 @@
 import { describe, expect, test } from 'vitest';
-import { testExplain, testFinding } from '../test-explain.js';
-import { hostileText } from '../test-profile.js';
-import { explainMarkdown } from '../markdown/explain.js';
-import { explainBrief, explainText } from './explain.js';
-import { textWidth } from './text.js';
+import type { Document } from '../model/document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { markdownView } from '../render/markdown.js';
+import { explanationTexts, terminalView } from '../render/terminal/view.js';
+import { textWidth } from '../report/terminal/text.js';
+import { testExplain, testFinding } from '../report/test-explain.js';
+import { hostileText } from '../report/test-profile.js';
+import type { Shown } from './findings.js';
+import { explainView } from './explain.js';
+
+const explainText = (explain: Document<ExplainResult>, shown: Shown = {}): string =>
+  terminalView(explainView(explain, shown), { width: 80, level: 2 });
+const explainMarkdown = (explain: Document<ExplainResult>): string => markdownView(explainView(explain));
 
 const widest = (text: string): number => Math.max(...text.split('\n').map(textWidth));
 
 describe('explain in the terminal', () => {
-  const text = explainText(testExplain(), { width: 80 });
+  const text = explainText(testExplain());
 
   test('bars sum to what is printed as measured, smaller ones are one line', () => {
-    expect(text).toContain('decode step 23.3 ms under the profiler (n = 64, ± 0.300 ms)');
+    expect(text).toContain('Decode step: 23.3 ms ± 0.3 (95 %, n = 64) under the profiler');
     const shown = [...text.matchAll(/^ {4}(\S.*?) +(−?\d+\.\d+) ms/gm)].map(([, id, ms]) => [
       id,
       Number(ms!.replace('−', '-')),
@@ -32,31 +40,30 @@ describe('explain in the terminal', () => {
     expect(text).toContain('924 launches a step on 22 layers [sql 1]');
     expect(text).toContain('torch.compile(model, mode="reduce-overhead")');
     expect(text).toContain('20.9 ms less (19.5 ms to 21.4 ms), 2.41 ms afterwards');
-    expect(text).toContain('what it costs is counted in launch_bound:decode');
+    expect(text).toContain('it costs is counted there, or shows only after that change');
   });
 
   test('at most 80 columns, and nothing of a name steers the terminal', () => {
     expect(widest(text)).toBeLessThanOrEqual(80);
     const hostile = `\u001b[2J${hostileText}`;
     const bad = testExplain({ findings: [testFinding({ title: hostile, check: hostile })] });
-    const said = explainText(bad, { width: 80 });
+    const said = explainText(bad);
     expect(said).not.toContain('\u001b');
     expect(widest(said)).toBeLessThanOrEqual(80);
   });
 
   test('only one stage, only so many findings; nothing to find is said', () => {
-    const one = explainText(testExplain(), { width: 80, limit: 1 });
+    const one = explainText(testExplain(), { limit: 1 });
     expect(one).toContain('… and 1 more (--limit)');
-    expect(explainText(testExplain(), { width: 80, stage: 'prefill' })).not.toContain('decode step 23.3');
-    expect(explainText(testExplain({ findings: [] }), { width: 80 })).toContain(
-      'Nothing significant: 1 rule looked',
-    );
+    expect(explainText(testExplain({ findings: [] }))).toContain('Nothing significant: 1 rule looked');
   });
 
   test('the brief form leads a summary: sentences, waterfall, changes', () => {
-    const brief = explainBrief(testExplain(), 80);
+    const { sentences, waterfall, findings } = explanationTexts(testExplain(), 80)!;
+    const brief = [sentences, waterfall, findings].join('\n');
     expect(brief.trimStart()).toMatch(/^A decode step takes/);
-    expect(brief).toContain('change:   Capture the step into a CUDA graph.');
+    expect(waterfall).toContain('Decode step: 23.3 ms');
+    expect(brief).toContain('change:     Capture the step into a CUDA graph.');
     expect(brief).not.toContain('evidence:  ');
     expect(widest(brief)).toBeLessThanOrEqual(80);
   });
@@ -66,11 +73,11 @@ describe('explain as Markdown', () => {
   test('sentences, a table a stage, findings that open', () => {
     const text = explainMarkdown(testExplain());
     expect(text).toMatch(/^## inferscope explain: llm-b1\n\nA decode step takes/);
-    expect(text).toContain('| `launch_overhead` | what launch\\_overhead is | 9.80 ms | 42 % |');
+    expect(text).toContain('| `launch_overhead` | 9.80 ms | 42 % | 924 | high | what launch\\_overhead is |');
     expect(text).toContain(
       '<summary><b>1. Launch-bound: the GPU is idle 91.5 % of every decode step</b> (high)',
     );
-    expect(text).toContain('```sql\nSELECT 924 AS launches\n```');
+    expect(text).toContain('```\nSELECT 924 AS launches\n```');
   });
 
   test('names cannot become mark-up, mentions or the end of a fence', () => {
@@ -80,6 +87,6 @@ describe('explain as Markdown', () => {
     const text = explainMarkdown(testExplain({ findings: [found] }));
     expect(text).not.toContain('<img');
     expect(text).not.toContain('@team');
-    expect(text).toContain('````sql\nSELECT 1 -- ```');
+    expect(text).toContain('````\nSELECT 1 -- ```');
   });
 });

@@ -1,0 +1,24 @@
+import type { View } from '../views/block.js';
+import type { ExplainOptions } from './explain-typed.js';
+import { print, printDocument, talk, terminalWidth } from './output.js';
+
+/**
+ * Prints what was asked in the format that was typed, and writes the page where one was asked for.
+ * @throws E_USAGE, E_DISK_FULL, E_HOME_UNWRITABLE
+ */
+export async function showView(view: View, { format, json, html }: ExplainOptions): Promise<void> {
+  if (html !== undefined) {
+    const { writePage } = await import('./report-file.js');
+    const { pageOfView } = await import('../render/html/view.js');
+    await writePage(html, (parts) => pageOfView(view, parts));
+    talk(`page written: ${html}`);
+  }
+  if (json || format === 'json') printDocument(view.document);
+  else if (format === 'md') {
+    const { markdownView } = await import('../render/markdown.js');
+    print(markdownView(view));
+  } else {
+    const { terminalView } = await import('../render/terminal/view.js');
+    print(terminalView(view, { width: terminalWidth(), level: 2 }));
+  }
+}

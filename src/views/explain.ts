@@ -1,0 +1,48 @@
+import type { Document } from '../model/document.js';
+import type { ExplainResult } from '../model/documents/explain.js';
+import { explanationBlocks } from './explain-blocks.js';
+import type { Shown } from './findings.js';
+import { waterfallData } from './explain-series.js';
+import type { Section, View } from './block.js';
+
+/** What `explain` says of a session: sentences, waterfalls, findings, what to do next. */
+export function explainView(document: Document<ExplainResult>, shown: Shown = {}): View {
+  const { data, issues } = document;
+  return {
+    command: 'explain',
+    title: data.session.name ?? data.session.title,
+    document,
+    session: data.session,
+    lead: [
+      { t: 'headline', sentences: data.sentences },
+      { t: 'issues', issues: issues.filter(({ severity }) => severity !== 'info') },
+    ],
+    sections: [
+      ...explanationBlocks(data, shown),
+      ...(data.next_steps.length > 0
+        ? [
+            {
+              id: 'next',
+              title: 'Next',
+              level: 2,
+              blocks: [{ t: 'commands', items: data.next_steps }],
+            } satisfies Section,
+          ]
+        : []),
+    ],
+    sources: { explain: waterfallData(data) },
+  };
+}
+
+/** A view that its session's explanation leads: sentences first, waterfall and findings before its own sections. */
+export function withExplanation(view: View, explain: Document<ExplainResult> | null): View {
+  if (!explain) return view;
+  const { data } = explain;
+  const command = `inferscope explain --session ${data.session.name ?? data.session.id}`;
+  return {
+    ...view,
+    lead: [{ t: 'headline', sentences: data.sentences }, ...view.lead],
+    sections: [...explanationBlocks(data, { more: command }), ...view.sections],
+    sources: { ...view.sources, explain: waterfallData(data) },
+  };
+}

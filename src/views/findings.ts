@@ -1,0 +1,209 @@
+import type { Evidence, ExplainResult, Finding } from '../model/documents/explain.js';
+import { nothingFound, withheldWords } from '../model/explain-words.js';
+import type { Block, Fact, FindingItem, Part, Text } from './block.js';
+import { numberedQueries } from './explain-series.js';
+
+export interface Shown {
+  /** Every stage bar by bar; otherwise the leading ones, the others in a line each. */
+  allStages?: boolean;
+  /** Findings that are shown. */
+  limit?: number;
+  /** Of a summary: the command that shows the rest. */
+  more?: string;
+}
+
+/** Findings of a summary. */
+const briefFindings = 3;
+
+export function findingBlocks(data: ExplainResult, { limit = Infinity, more }: Shown): Block[] {
+  const { findings: found } = data;
+  const queries = numberedQueries(data.findings);
+  const shown = found.slice(0, limit);
+  const titles = new Map(data.findings.map(({ id, title }) => [id, title]));
+  const session = data.session.name ?? data.session.id;
+  const withheld = withheldWords(data);
+  const quiet = data.rules.filter(({ outcome }) => outcome !== 'fired');
+  return [
+    found.length === 0
+      ? { t: 'text', level: more === undefined ? 1 : 3, text: nothingFound(data) }
+      : {
+          t: 'findings',
+          brief: briefFindings,
+          items: shown.map((one) => itemOf(one, { titles, queries, session })),
+        },
+    ...(found.length > shown.length
+      ? [
+          {
+            t: 'text',
+            level: 2,
+            text: `… and ${found.length - shown.length} more (--limit)`,
+          } satisfies Block,
+        ]
+      : []),
+    ...(withheld === null ? [] : [{ t: 'text', text: withheld } satisfies Block]),
+    ...(queries.length > 0 && more === undefined
+      ? [
+          {
+            t: 'text',
+            level: 2,
+            text: '[sql n]: --sql n, typed behind the same command, prints the query',
+          } satisfies Block,
+        ]
+      : []),
+    ...(more !== undefined && data.stages.length + data.findings.length > 0
+      ? [{ t: 'commands', items: [{ command: more, why: 'evidence and all findings' }] } satisfies Block]
+      : []),
+    ...(quiet.length > 0
+      ? [
+          {
+            t: 'fold',
+            level: 3,
+            title: `${quiet.length} rules found nothing`,
+            blocks: [
+              {
+                t: 'table',
+                title: 'What the other rules saw',
+                columns: [
+                  { id: 'rule', head: 'rule' },
+                  { id: 'outcome', head: 'outcome' },
+                  { id: 'why', head: 'why', wraps: true },
+                ],
+                rows: quiet.map(({ title, outcome, why }) => ({
+                  cells: [title, outcome.replaceAll('_', ' '), why],
+                })),
+              },
+            ],
+          } satisfies Block,
+        ]
+      : []),
+  ];
+}
+
+const anchor = (id: string): string => `finding-${id.replaceAll(/[^\w-]+/g, '-')}`;
+
+interface Around {
+  /** Titles of all findings by their ids. */
+  titles: ReadonlyMap<string, string>;
+  queries: readonly string[];
+  session: string;
+}
+
+function itemOf(finding: Finding, { titles, queries, session }: Around): FindingItem {
+  const { id, severity, title, gain, at_stake_ms: atStake, cause, change, hidden_by: hiddenBy } = finding;
+  return {
+    id: anchor(id),
+    severity,
+    title,
+    gain:
+      gain && gain.expected_ms > 0
+        ? gainHead(gain)
+        : atStake === null
+          ? ''
+          : [{ n: atStake, unit: 'ms' }, ' at stake'],
+    change: change.text,
+    minor: severity === 'info' || hiddenBy !== null,
+    facts: [
+      ...finding.evidence.map(({ text, sql }): Fact => ({
+        name: 'evidence',
+        text: [text, ...(sql === null ? [] : [` [sql ${queries.indexOf(sql) + 1}]`])],
+      })),
+      { name: 'cause', text: cause },
+      { name: 'change', text: change.text },
+      ...(change.example === null ? [] : [{ name: '', lines: change.example }]),
+      ...(gain ? gainFacts(gain, session) : []),
+      ...(hiddenBy === null
+        ? []
+        : [
+            {
+              name: 'hidden by',
+              text: [
+                { link: `#${anchor(hiddenBy)}`, text: titles.get(hiddenBy) ?? hiddenBy },
+                ': what it costs is counted there, or shows only after that change',
+              ],
+            } satisfies Fact,
+          ]),
+      { name: 'check', text: { code: finding.check } },
+      { name: 'confidence', text: `${finding.confidence} (${severity}, ${id})` },
+      ...(finding.references.length === 0
+        ? []
+        : [
+            {
+              level: 3,
+              name: 'read',
+              text: finding.references.flatMap(({ title: name, url }, index): Part[] => [
+                ...(index === 0 ? [] : ['; ']),
+                /^https?:/.test(url) ? { link: url, text: name } : name,
+              ]),
+            } satisfies Fact,
+          ]),
+    ],
+    blocks: finding.evidence.flatMap(evidenceBlocks),
+  };
+}
+
+function gainFacts(gain: NonNullable<Finding['gain']>, session: string): Fact[] {
+  return [
+    { name: 'gain', text: [...gainText(gain), `: ${gain.assumption}`] },
+    ...(gain.what_if === null
+      ? []
+      : [
+          {
+            level: 3 as const,
+            name: 'predict',
+            text: { code: `inferscope explain --session ${session} --what-if ${gain.what_if}` },
+          },
+        ]),
+  ];
+}
+
+/** "−6.20 ms expected" of a stage, "0.51 ms → 0.02 ms per token expected": the two must not be read as one. */
+function gainHead({ per, expected_ms: expected, after_ms: after }: NonNullable<Finding['gain']>): Part[] {
+  return per === 'token'
+    ? [{ n: after + expected, unit: 'ms' }, ' → ', { n: after, unit: 'ms' }, ' per token expected']
+    : [{ n: -expected, unit: 'ms' }, ' expected'];
+}
+
+/** The same with its interval, and what is left of a stage. */
+function gainText(gain: NonNullable<Finding['gain']>): Part[] {
+  const ms = (n: number): Part => ({ n, unit: 'ms' });
+  const interval: Part[] = ['(', ms(gain.low_ms), ' to ', ms(gain.high_ms), ')'];
+  return gain.per === 'token'
+    ? [...gainHead(gain), ', ', ms(gain.expected_ms), ' less per token ', ...interval, '; no step is shorter']
+    : [ms(gain.expected_ms), ' less ', ...interval, ', ', ms(gain.after_ms), ' afterwards'];
+}
+
+/** The rows that were seen, and the query that yields them. */
+function evidenceBlocks({ sql, rows, row_count: count }: Evidence): Block[] {
+  const columns = Object.keys(rows[0] ?? {});
+  const isNumber = (name: string) => rows.every((row) => row[name] === null || typeof row[name] === 'number');
+  return [
+    ...(rows.length > 0
+      ? [
+          {
+            t: 'table',
+            level: 3,
+            title: count > rows.length ? `${rows.length} of ${count} rows` : 'Evidence',
+            columns: columns.map((head) => ({ id: head, head, numeric: isNumber(head) })),
+            rows: rows.map((row) => ({ cells: columns.map((name) => cell(row[name])) })),
+          } satisfies Block,
+        ]
+      : []),
+    ...(sql === null
+      ? []
+      : [
+          {
+            t: 'fold',
+            level: 2,
+            terminal: false,
+            title: 'Query (inferscope sql)',
+            blocks: [{ t: 'lines', text: sql }],
+          } satisfies Block,
+        ]),
+  ];
+}
+
+function cell(value: string | number | boolean | null | undefined): Text {
+  if (value === null || value === undefined) return { missing: 'the query gave no value' };
+  if (typeof value !== 'number') return String(value);
+  return Number.isInteger(value) ? { count: value } : { n: value, unit: '', digits: 6 };
+}

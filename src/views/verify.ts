@@ -1,0 +1,151 @@
+import type { Document } from '../model/document.js';
+import type { ExplainResult, VerifyResult } from '../model/documents/explain.js';
+import { changeOutcomes } from '../vocabulary/change-outcomes.js';
+import type { Block, Part, Text, View } from './block.js';
+import { explanationBlocks } from './explain-blocks.js';
+import { stageHead, waterfallData } from './explain-series.js';
+import { onPageOnly } from './on-page.js';
+
+type Change = VerifyResult['changes'][number];
+type Stage = VerifyResult['stages'][number];
+
+/** Bars that changed by less of the stage are not shown. */
+const leastShare = 0.01;
+
+/** What the findings of one session promised, and what a session with changes made shows of it. */
+export function verifyView(document: Document<VerifyResult>, explain: Document<ExplainResult>): View {
+  const { data, issues } = document;
+  return {
+    command: 'explain --verify',
+    title: `${nameOf(data.before)} → ${nameOf(data.after)}`,
+    document,
+    session: data.before,
+    lead: [
+      { t: 'headline', sentences: data.sentences },
+      { t: 'issues', issues },
+    ],
+    sections: [
+      {
+        id: 'verify',
+        title: 'Expected and achieved',
+        blocks: [...data.stages.flatMap(stageBlocks), ...changeBlocks(data)],
+      },
+      ...onPageOnly(explanationBlocks(explain.data)),
+    ],
+    sources: { explain: waterfallData(explain.data) },
+  };
+}
+
+const nameOf = ({ name, id }: VerifyResult['before']): string => name ?? id;
+
+function stageBlocks(stage: Stage): Block[] {
+  const { before_ms: before, after_ms: after, graded_on, graded_why, achieved_ms } = stage;
+  const from = before.value ?? 0;
+  const whole = Math.max(from, after.value ?? 0);
+  const bars = stage.bars.filter((bar) => Math.abs(bar.before_ms - bar.after_ms) >= leastShare * whole);
+  return [
+    {
+      t: 'heading',
+      text: [
+        `${stageHead({ ...stage, name: null })}: `,
+        { figure: before },
+        ' → ',
+        { figure: after },
+        ', ',
+        { n: achieved_ms, unit: 'ms' },
+        ' achieved',
+        ...(from > 0 ? [' (', { n: -achieved_ms / from, unit: 'ratio', signed: true }, ')'] : []),
+      ],
+    },
+    { t: 'text', text: `Graded on ${graded_on === 'wall' ? 'its time (W)' : 'GPU time'}: ${graded_why}.` },
+    {
+      t: 'table',
+      title: 'Bars of the waterfall that changed, of a mean instance',
+      columns: [
+        { id: 'bar', head: 'bar' },
+        { id: 'before_ms', head: 'before', numeric: true },
+        { id: 'after_ms', head: 'after', numeric: true },
+        { id: 'change_ms', head: 'change', numeric: true },
+      ],
+      rows: bars.map(({ id, before_ms: was, after_ms: is }) => ({
+        cells: [
+          { code: id },
+          { n: was, unit: 'ms' },
+          { n: is, unit: 'ms' },
+          { n: is - was, unit: 'ms', signed: true },
+        ],
+      })),
+    },
+  ];
+}
+
+function changeBlocks(data: VerifyResult): Block[] {
+  const { changes } = data;
+  if (changes.length === 0) return [{ t: 'text', text: 'Neither session has a finding.' }];
+  const longestMs = Math.max(
+    0,
+    ...changes.flatMap(({ high_ms: high, achieved_ms: ms }) => [high ?? 0, ms ?? 0]),
+  );
+  const score = scoreOf(data);
+  return [
+    { t: 'heading', text: 'What the findings promised' },
+    {
+      t: 'table',
+      title:
+        'Gains of a mean instance; a page draws the interval, the expectation as a line and the achieved gain as a dot',
+      columns: [
+        { id: 'finding', head: 'finding', wraps: true },
+        { id: 'outcome', head: 'now' },
+        { id: 'expected_ms', head: 'expected', numeric: true },
+        { id: 'interval_ms', head: 'interval', numeric: true, drop: 1 },
+        { id: 'achieved_ms', head: 'achieved', numeric: true },
+        { id: 'error', head: 'error', numeric: true },
+        { id: 'within_interval', head: 'in interval' },
+      ],
+      rows: changes.map((one) => ({
+        cells: [
+          [one.title, ...drawn(one, longestMs)],
+          changeOutcomes[one.outcome],
+          known(one.expected_ms, 'ms', 'the finding promised no time'),
+          intervalOf(one),
+          known(one.achieved_ms, 'ms'),
+          known(one.error, 'ratio'),
+          one.within_interval === null
+            ? { missing: 'the gain cannot be graded' }
+            : one.within_interval
+              ? 'yes'
+              : 'no',
+        ],
+      })),
+    },
+    { t: 'notes', items: changes.map(({ title, text }) => `${title}: ${text}`) },
+    ...(score === null ? [] : [{ t: 'text', text: score } satisfies Block]),
+  ];
+}
+
+const known = (n: number | null, unit: string, why = 'the gain cannot be graded'): Text =>
+  n === null ? { missing: why } : { n, unit, ...(unit === 'ratio' && { signed: true }) };
+
+const intervalOf = ({ low_ms: low, high_ms: high }: Change): Text =>
+  low === null || high === null
+    ? { missing: 'the finding promised no interval' }
+    : [{ n: low, unit: 'ms' }, ' to ', { n: high, unit: 'ms' }];
+
+function drawn(
+  { low_ms: lowMs, expected_ms: expectedMs, high_ms: highMs, achieved_ms: achievedMs }: Change,
+  longestMs: number,
+): Part[] {
+  if (lowMs === null || expectedMs === null || highMs === null || longestMs <= 0) return [];
+  return [{ gain: { lowMs, expectedMs, highMs, achievedMs }, longestMs }];
+}
+
+/** "Score: 1 of 1 inside their intervals, error 5 % (median)."; null where nothing could be graded. */
+function scoreOf({ score }: VerifyResult): Part[] | null {
+  if (score.graded === 0) return null;
+  const error = score.median_absolute_error;
+  return [
+    `Score: ${score.within_interval} of ${score.graded} inside their intervals`,
+    ...(error === null ? [] : [', error ', { n: error, unit: 'ratio' } satisfies Part, ' (median)']),
+    '.',
+  ];
+}
